@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// A text as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Shown {
+pub struct DisplayText {
     /// The text; what would not show as what it is stands as an escape (`\u{202e}`). Nothing is cut.
     pub text: String,
     /// How many characters the original has.
@@ -18,8 +18,8 @@ pub struct Shown {
 
 /// Makes a text safe to show. Newlines and tabs stay.
 #[must_use]
-pub fn show(text: &str) -> Shown {
-    let mut shown = Shown { text: String::with_capacity(text.len()), length: 0, hidden: 0, non_ascii: 0 };
+pub fn show(text: &str) -> DisplayText {
+    let mut shown = DisplayText { text: String::with_capacity(text.len()), length: 0, hidden: 0, non_ascii: 0 };
     for c in text.chars() {
         shown.length += 1;
         shown.non_ascii += usize::from(!c.is_ascii());

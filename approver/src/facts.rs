@@ -1,13 +1,13 @@
-//! What has to be looked up in the world. `capture` looks on the disk, tests state what is so.
+//! What a decision must know about the disk. `capture` looks it up; tests use [`StubFacts`].
 
-use crate::{Reader, Search};
+use crate::{SearchReader, SearchScope};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     path::{Component, Path, PathBuf},
 };
 
-/// What has to be looked up in the world to decide.
+/// Everything about the outside world that a decision depends on.
 pub trait Facts {
     /// The file a bare command word means on the PATH recorded at start: where it was found, and with
     /// links resolved. Nothing when there is none.
@@ -18,17 +18,17 @@ pub trait Facts {
     fn canonical(&self, path: &Path) -> Option<PathBuf>;
 
     /// The bytes of a file, when it has `cap` at most.
-    fn read(&self, path: &Path, cap: usize) -> Content;
+    fn read(&self, path: &Path, cap: usize) -> FileContent;
 
     /// The secrets that a program reaches that reads below a directory, by their absolute paths. Links below it are
     /// not followed. What is below a directory of git counts when it holds a credential ([`crate::GitFile`]).
-    fn reached(&self, search: &Search) -> Below;
+    fn reached(&self, search: &SearchScope) -> SecretsBelow;
 
-    /// What a look into a file that would be printed shows.
-    fn look(&self, path: &Path) -> Look;
+    /// Reports whether a file that would be printed looks like a secret.
+    fn inspect(&self, path: &Path) -> FileInspection;
 
-    /// What the file system says of a file that would be changed.
-    fn entry(&self, path: &Path) -> Entry;
+    /// Metadata of a file that would be changed.
+    fn entry(&self, path: &Path) -> FileEntry;
 
     /// Whether the path is a directory.
     fn is_directory(&self, path: &Path) -> bool;
@@ -42,37 +42,37 @@ pub trait Facts {
     /// Whether the path is private to `capture`: its data, its configuration.
     fn is_private(&self, path: &Path) -> bool;
 
-    /// The user's home, which is no workspace.
+    /// The user's home, which never counts as a workspace.
     fn home(&self) -> Option<PathBuf>;
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum FileContent {
     /// There is no such file.
     Missing,
-    /// It is there and cannot be read: a directory, too long, not ours to read.
+    /// The file exists but cannot be read: a directory, longer than the limit, or without permission.
     Unreadable,
     /// Its bytes.
     Bytes(Vec<u8>),
 }
 
-/// What a look into a file shows.
+/// Whether the content of a file looks like a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum FileInspection {
     /// There is no file.
     NoFile,
-    /// Nothing that looks like a secret.
+    /// Its content does not look like a secret.
     Plain,
-    /// Something that looks like a secret.
+    /// Its content looks like a secret.
     Secret,
-    /// It is too large, or cannot be read.
+    /// The file is too large or cannot be read.
     Unknown,
 }
 
-/// What the file system says of a file.
+/// Metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
+pub enum FileEntry {
     /// There is nothing.
     Missing,
     /// A file with this many names, and whether it can be executed.
@@ -82,24 +82,24 @@ pub enum Entry {
         /// Whether anybody may execute it.
         executable: bool,
     },
-    /// A directory, a device, or something that cannot be told.
+    /// A directory, a device, or unknown.
     Other,
 }
 
-/// What was found below a directory.
+/// The secret files below a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Below {
+pub enum SecretsBelow {
     /// Nothing secret.
     Nothing,
     /// These.
     Secrets(Vec<PathBuf>),
-    /// There is more than was looked at.
+    /// Not known: there are more files than the limit.
     TooMuch,
 }
 
-/// Facts that are stated instead of looked up: for tests.
+/// Facts from memory instead of the disk, for tests.
 #[derive(Debug, Clone, Default)]
-pub struct Stated {
+pub struct StubFacts {
     /// Command words and the files they mean.
     pub programs: BTreeMap<String, PathBuf>,
     /// Files and what they hold.
@@ -112,7 +112,7 @@ pub struct Stated {
     pub home: Option<PathBuf>,
 }
 
-impl Stated {
+impl StubFacts {
     /// Facts of a machine whose programs are all in `/usr/bin`.
     #[must_use]
     pub fn usual(programs: &[&str]) -> Self {
@@ -135,10 +135,10 @@ impl Stated {
     }
 }
 
-impl Stated {
+impl StubFacts {
     /// Whether a program reaches a file that is a secret. Of what ripgrep leaves out only hidden names are known
     /// here, and that globs, types and exceptions in ignore files bring them back.
-    fn reaches(&self, search: &Search, file: &Path) -> bool {
+    fn reaches(&self, search: &SearchScope, file: &Path) -> bool {
         let Ok(below) = file.strip_prefix(&search.dir) else { return false };
         let in_git = file.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == ".git"));
         let secret = match in_git.and_then(|git| file.strip_prefix(git).ok()) {
@@ -147,14 +147,14 @@ impl Stated {
         };
         let hidden = below.iter().any(|part| part.as_encoded_bytes().starts_with(b"."));
         let shown = match &search.reader {
-            Reader::Everything(filter) => {
+            SearchReader::Everything(filter) => {
                 let name = file.file_name().unwrap_or_default();
                 let included = |glob: &String| {
                     glob.strip_prefix('*').is_none_or(|end| name.as_encoded_bytes().ends_with(end.as_bytes()))
                 };
                 filter.include.is_empty() || filter.include.iter().any(included)
             }
-            Reader::Ripgrep(options) => {
+            SearchReader::Ripgrep(options) => {
                 let back = |file: &PathBuf, bytes: &[u8]| {
                     file.ends_with(".gitignore") && bytes.split(|b| *b == b'\n').any(|line| line.starts_with(b"!"))
                 };
@@ -166,7 +166,7 @@ impl Stated {
     }
 }
 
-impl Facts for Stated {
+impl Facts for StubFacts {
     fn program(&self, word: &str) -> Vec<PathBuf> {
         let found = self.programs.get(word);
         found.into_iter().flat_map(|file| [Some(file.clone()), self.canonical(file)]).flatten().collect()
@@ -189,33 +189,33 @@ impl Facts for Stated {
         done.is_absolute().then_some(done)
     }
 
-    fn read(&self, path: &Path, cap: usize) -> Content {
+    fn read(&self, path: &Path, cap: usize) -> FileContent {
         match self.files.get(path) {
-            Some(bytes) if bytes.len() <= cap => Content::Bytes(bytes.clone()),
-            Some(_) => Content::Unreadable,
-            None if self.files.keys().any(|file| file.starts_with(path)) => Content::Unreadable,
-            None => Content::Missing,
+            Some(bytes) if bytes.len() <= cap => FileContent::Bytes(bytes.clone()),
+            Some(_) => FileContent::Unreadable,
+            None if self.files.keys().any(|file| file.starts_with(path)) => FileContent::Unreadable,
+            None => FileContent::Missing,
         }
     }
 
-    fn reached(&self, search: &Search) -> Below {
+    fn reached(&self, search: &SearchScope) -> SecretsBelow {
         let found: Vec<_> = self.files.keys().filter(|file| self.reaches(search, file)).cloned().collect();
-        if found.is_empty() { Below::Nothing } else { Below::Secrets(found) }
+        if found.is_empty() { SecretsBelow::Nothing } else { SecretsBelow::Secrets(found) }
     }
 
-    fn look(&self, path: &Path) -> Look {
+    fn inspect(&self, path: &Path) -> FileInspection {
         match self.files.get(path) {
-            None => Look::NoFile,
-            Some(bytes) if bytes.windows(9).any(|text| text == b"password=") => Look::Secret,
-            Some(_) => Look::Plain,
+            None => FileInspection::NoFile,
+            Some(bytes) if bytes.windows(9).any(|text| text == b"password=") => FileInspection::Secret,
+            Some(_) => FileInspection::Plain,
         }
     }
 
-    fn entry(&self, path: &Path) -> Entry {
+    fn entry(&self, path: &Path) -> FileEntry {
         match self.files.get(path) {
-            Some(bytes) => Entry::File { links: 1, executable: bytes.starts_with(b"#!") },
-            None if self.is_directory(path) => Entry::Other,
-            None => Entry::Missing,
+            Some(bytes) => FileEntry::File { links: 1, executable: bytes.starts_with(b"#!") },
+            None if self.is_directory(path) => FileEntry::Other,
+            None => FileEntry::Missing,
         }
     }
 

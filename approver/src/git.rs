@@ -1,4 +1,4 @@
-//! git: allowed only for what reads, and only as a command written anew.
+//! Judges git: only read-only subcommands are allowed, and only as a rewritten command.
 //!
 //! A repository decides a good deal of what git runs: filters, drivers, hooks, pagers, programs that
 //! verify signatures. What the command line can switch off, the rewritten command does
@@ -23,65 +23,69 @@ pub use inside::GitFile;
 use crate::{
     Facts,
     names::is_secret,
-    paths::Place,
-    shell::Word,
-    tools::{Contents, Known, OfGit, judge_git, outside},
+    paths::WorkingDir,
+    shell::ShellWord,
+    tools::{GitSubcommand, PrintsContents, ReadOnlyCommand, judge_git, outside},
 };
 
 /// Judges the words behind `git`.
 ///
 /// # Errors
 /// A sentence that says why it is not known to be safe.
-pub(crate) fn judge(words: &[Word], place: &Place, facts: &dyn Facts) -> Result<Known, String> {
+pub(crate) fn judge(
+    words: &[ShellWord],
+    working_dir: &WorkingDir,
+    facts: &dyn Facts,
+) -> Result<ReadOnlyCommand, String> {
     let (before, words) = before(words);
-    let Some((subcommand, rest)) = words.split_first() else { return Err("`git` is without a subcommand.".into()) };
+    let Some((subcommand, rest)) = words.split_first() else { return Err("`git` has no subcommand.".into()) };
     let name = subcommand.text.as_str();
     if name.starts_with('-') {
         return match (name, rest, before) {
-            ("--version", [], None) => Ok(Known::default()),
+            ("--version", [], None) => Ok(ReadOnlyCommand::default()),
             _ => Err(format!("`{name}` before the subcommand of git is not known to be safe.")),
         };
     }
-    if !place.certain {
-        return Err("It is not known in which directory git would run.".into());
+    if !working_dir.certain {
+        return Err("The directory git would run in is not known.".into());
     }
-    let moved = before.map(|dir| place.within(&dir.text, facts)).transpose()?;
-    let place = moved.as_ref().unwrap_or(place);
-    if place.bases.len() > 1 || moved.is_some() {
+    let moved = before.map(|dir| working_dir.within(&dir.text, facts)).transpose()?;
+    let working_dir = moved.as_ref().unwrap_or(working_dir);
+    if working_dir.bases.len() > 1 || moved.is_some() {
         // Where nothing is yet, another repository may be by then.
-        if let Some(missing) = place.bases.iter().find(|base| !facts.is_directory(base)) {
+        if let Some(missing) = working_dir.bases.iter().find(|base| !facts.is_directory(base)) {
             return Err(format!("`{}` is not a directory.", missing.display()));
         }
     }
-    let asked = judge_git(name, rest, place, facts)?;
-    let mut safe = rewrite::Safe::new(before.map(|dir| dir.text.as_str()), asked.kept.clone());
+    let asked = judge_git(name, rest, working_dir, facts)?;
+    let mut safe = rewrite::SafeCommand::new(before.map(|dir| dir.text.as_str()), asked.kept.clone());
     if name != "version" {
         let tells_addresses = name == "remote" || name == "config";
         safe.own_configuration_only = tells_addresses;
         let mut operands = None;
-        for cwd in &place.bases {
-            let dir = config::check(cwd, &place.workspace, tells_addresses, facts)?;
+        for cwd in &working_dir.bases {
+            let dir = config::check(cwd, &working_dir.workspace, tells_addresses, facts)?;
             contents::reflog(name, &asked, &dir, facts)?;
-            if asked.tool.contents == Contents::Never {
+            if asked.tool.contents == PrintsContents::Never {
                 continue;
             }
-            let found = operands.get_or_insert(contents::Operands::new(&asked, place, facts)?);
+            let found = operands.get_or_insert(contents::Operands::new(&asked, working_dir, facts)?);
             // A file in a commit is printed whole, whatever the options say of patches.
             if prints(&asked) || name == "show" && found.names_files() {
-                found.left_out = contents::check(name, &asked, found, &dir, place, facts)?;
+                found.left_out = contents::check(name, &asked, found, &dir, working_dir, facts)?;
             }
         }
         match operands {
-            Some(operands) => safe.take(name, operands),
-            None => safe.keep(rest),
+            Some(operands) => safe.add_operands(name, operands),
+            None => safe.add_words(rest),
         }
     }
-    outside("env", &facts.program("env"), place)?;
-    Ok(Known { paths: asked.paths, rewrite: Some(safe.render(name, &asked.tool.insert)) })
+    outside("env", &facts.program("env"), working_dir)?;
+    Ok(ReadOnlyCommand { paths: asked.paths, rewrite: Some(safe.render(name, &asked.tool.insert)) })
 }
 
 /// What stands before the subcommand: the directory of one `-C`; a `--no-pager` is passed over.
-fn before(words: &[Word]) -> (Option<&Word>, &[Word]) {
+fn before(words: &[ShellWord]) -> (Option<&ShellWord>, &[ShellWord]) {
     let mut rest = words;
     let mut dir = None;
     loop {
@@ -137,13 +141,13 @@ const LESS: &[&str] = &[
     "--quiet",
 ];
 
-fn prints(asked: &OfGit) -> bool {
+fn prints(asked: &GitSubcommand) -> bool {
     let given = |options: &[&str]| asked.options.iter().any(|given| options.contains(&given.as_str()));
     match asked.tool.contents {
-        Contents::Never => false,
-        Contents::Asked => given(PATCH),
-        Contents::Usually => given(PATCH) || !given(LESS),
-        Contents::Always => true,
+        PrintsContents::Never => false,
+        PrintsContents::Asked => given(PATCH),
+        PrintsContents::Usually => given(PATCH) || !given(LESS),
+        PrintsContents::Always => true,
     }
 }
 
@@ -151,12 +155,12 @@ fn prints(asked: &OfGit) -> bool {
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn lines(written: &str, place: &Place, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn lines(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
     let mut paths = Vec::new();
     // Any of them may be the one behind which the file stands.
     for (at, _) in written.match_indices(':') {
-        let found = revision(&written[at + 1..], place, facts)?;
-        found.iter().try_for_each(|path| place.printable(path, facts))?;
+        let found = revision(&written[at + 1..], working_dir, facts)?;
+        found.iter().try_for_each(|path| working_dir.printable(path, facts))?;
         paths.extend(found);
     }
     Ok(paths)
@@ -166,8 +170,8 @@ pub(crate) fn lines(written: &str, place: &Place, facts: &dyn Facts) -> Result<V
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn revision(written: &str, place: &Place, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
-    let odd = || format!("`{written}` is no plain revision or path.");
+pub(crate) fn revision(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
+    let odd = || format!("`{written}` is not a plain revision or path.");
     let path = match revision::parse(written) {
         Some(revision) => revision.path.unwrap_or(written),
         // Otherwise it is a path, which may be one with a pattern.
@@ -187,5 +191,5 @@ pub(crate) fn revision(written: &str, place: &Place, facts: &dyn Facts) -> Resul
     if path.split('/').any(|part| part == "..") {
         return Err(format!("`{written}` may be outside the workspace."));
     }
-    place.readable(if path.is_empty() { "." } else { path }, facts)
+    working_dir.readable(if path.is_empty() { "." } else { path }, facts)
 }

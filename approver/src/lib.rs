@@ -1,6 +1,6 @@
-//! Decides whether what an agent wants to do is allowed, denied, or a person is asked.
+//! Decides whether a permission request of an agent is allowed, denied or left to a person.
 //!
-//! A [`Request`] goes in, a [`Decision`] comes out. [`Policy`] holds the rules: a preset, what the
+//! A [`PermissionRequest`] goes in, a [`Decision`] comes out. [`Policy`] holds the rules: a preset, what the
 //! user wrote, and what a repository adds, which can only be stricter. A command line is understood
 //! on its syntax tree (`shell`), each of its commands is held against tables of what is known to
 //! read only (`tools`), and git is written anew so that no configuration of a repository runs
@@ -22,9 +22,9 @@ mod search;
 mod shell;
 mod tools;
 
-pub use facts::{Below, Content, Entry, Facts, Look, Stated};
+pub use facts::{Facts, FileContent, FileEntry, FileInspection, SecretsBelow, StubFacts};
 pub use git::GitFile;
 pub use names::{is_protected, is_secret, is_secret_directory, may_hold_secret, runs_later};
-pub use policy::{Explained, Explanation, Policy, PolicyError, Preset, Tried, rule_for};
-pub use request::{Decision, Kind, Request, Shell, Verdict};
-pub use search::{Filter, Reader, Ripgrep, Search};
+pub use policy::{ExplainedPart, Explanation, Policy, PolicyError, Preset, TriedRule, rule_for};
+pub use request::{Decision, PermissionRequest, RequestKind, Shell, Verdict};
+pub use search::{GrepFilter, RipgrepOptions, SearchReader, SearchScope};

@@ -12,7 +12,7 @@ use serde::Deserialize;
 /// One group of a table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Group {
+struct NameGroup {
     /// What the names have in common.
     #[expect(dead_code, reason = "for readers of the table")]
     kind: String,
@@ -29,25 +29,25 @@ struct Group {
 struct SecretTable {
     history: Vec<String>,
     copies: Vec<String>,
-    secret: Vec<Group>,
-    suspect: Vec<Group>,
+    secret: Vec<NameGroup>,
+    suspect: Vec<NameGroup>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RunsLaterTable {
-    protected: Vec<Group>,
-    runs: Vec<Group>,
+    protected: Vec<NameGroup>,
+    runs: Vec<NameGroup>,
 }
 
 /// The groups of one kind, ready to be matched: those without exceptions together, each of the others by itself.
-struct Names {
+struct NameMatcher {
     plain: GlobSet,
     excepted: Vec<(GlobSet, GlobSet)>,
 }
 
-impl Names {
-    fn new(groups: &[Group]) -> Self {
+impl NameMatcher {
+    fn new(groups: &[NameGroup]) -> Self {
         let plain = groups.iter().filter(|group| group.except.is_empty()).flat_map(|group| &group.names);
         let excepted = groups.iter().filter(|group| !group.except.is_empty());
         Self { plain: set(plain), excepted: excepted.map(|group| (set(&group.names), set(&group.except))).collect() }
@@ -59,26 +59,26 @@ impl Names {
     }
 }
 
-struct Tables {
-    secret: Names,
-    suspect: Names,
-    protected: Names,
-    runs: Names,
+struct NameTables {
+    secret: NameMatcher,
+    suspect: NameMatcher,
+    protected: NameMatcher,
+    runs: NameMatcher,
     copies: Vec<String>,
     history: Vec<(String, GlobSet)>,
 }
 
 #[expect(clippy::panic, reason = "the tables are part of the program, and a test reads them")]
-static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+static TABLES: LazyLock<NameTables> = LazyLock::new(|| {
     let secrets: SecretTable =
         toml::from_str(include_str!("../secrets.toml")).unwrap_or_else(|error| panic!("secrets.toml: {error}"));
     let later: RunsLaterTable =
         toml::from_str(include_str!("../runs-later.toml")).unwrap_or_else(|error| panic!("runs-later.toml: {error}"));
-    Tables {
-        secret: Names::new(&secrets.secret),
-        suspect: Names::new(&secrets.suspect),
-        protected: Names::new(&later.protected),
-        runs: Names::new(&later.runs),
+    NameTables {
+        secret: NameMatcher::new(&secrets.secret),
+        suspect: NameMatcher::new(&secrets.suspect),
+        protected: NameMatcher::new(&later.protected),
+        runs: NameMatcher::new(&later.runs),
         copies: secrets.copies,
         history: secrets.history.into_iter().map(|name| (name.clone(), set([&name]))).collect(),
     }

@@ -4,13 +4,13 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::{
-    Below, Entry, Facts, Look, Request, Search,
+    Facts, FileEntry, FileInspection, PermissionRequest, SearchScope, SecretsBelow,
     names::{is_secret, is_secret_directory, runs_later},
 };
 
 /// Where a command runs, and what it may touch.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct WorkingDir {
     /// The session's workspace, links resolved.
     pub(crate) workspace: PathBuf,
     /// Where relative paths count from: one directory, or those before and after a `cd`.
@@ -19,20 +19,20 @@ pub(crate) struct Place {
     pub(crate) certain: bool,
 }
 
-impl Place {
+impl WorkingDir {
     /// The place of a request.
     ///
     /// # Errors
     /// A sentence, when the directories cannot be told or are too wide to be a workspace.
-    pub(crate) fn new(request: &Request, facts: &dyn Facts) -> Result<Self, String> {
+    pub(crate) fn new(request: &PermissionRequest, facts: &dyn Facts) -> Result<Self, String> {
         let told = |path: &Path| path.is_absolute().then(|| facts.canonical(path)).flatten();
-        let workspace = told(&request.workspace).ok_or("It cannot be told where the workspace is.")?;
-        let cwd = told(&request.cwd).ok_or("It cannot be told in which directory it would run.")?;
+        let workspace = told(&request.workspace).ok_or("Cannot resolve the path of the workspace.")?;
+        let cwd = told(&request.cwd).ok_or("Cannot resolve the directory it would run in.")?;
         if workspace.parent().is_none() || facts.home().is_some_and(|home| home.starts_with(&workspace)) {
-            return Err("The workspace is the home directory or holds it, so being inside it means nothing.".into());
+            return Err("The workspace is the home directory or contains it.".into());
         }
         if facts.is_private(&workspace) || is_secret_directory(&workspace) {
-            return Err("The workspace is a private place.".into());
+            return Err("The workspace is one of capture's private directories.".into());
         }
         Ok(Self { workspace, bases: vec![cwd], certain: request.cwd_is_certain })
     }
@@ -103,17 +103,17 @@ impl Place {
     /// # Errors
     /// A sentence that says why not.
     pub(crate) fn printable(&self, path: &Path, facts: &dyn Facts) -> Result<(), String> {
-        match facts.look(path) {
-            Look::NoFile | Look::Plain => Ok(()),
-            Look::Secret => Err(format!("`{}` holds what looks like a secret.", path.display())),
-            Look::Unknown => Err(format!("`{}` is too large to be searched for secrets.", path.display())),
+        match facts.inspect(path) {
+            FileInspection::NoFile | FileInspection::Plain => Ok(()),
+            FileInspection::Secret => Err(format!("`{}` contains what looks like a secret.", path.display())),
+            FileInspection::Unknown => Err(format!("`{}` is too large to search for secrets.", path.display())),
         }
     }
 
     /// Whether what is written may be changed.
     pub(crate) fn editable(&self, written: &str, facts: &dyn Facts) -> Result<(), String> {
         if written == "/dev/null" {
-            return Err("`/dev/null` is no file of the workspace.".into());
+            return Err("`/dev/null` is not a file of the workspace.".into());
         }
         for path in self.readable(written, facts)? {
             let inside = path.strip_prefix(&self.workspace).unwrap_or(&path);
@@ -121,13 +121,13 @@ impl Place {
                 return Err(format!("`{written}` decides what runs later."));
             }
             match facts.entry(&path) {
-                Entry::Missing => {}
-                Entry::File { executable: true, .. } => return Err(format!("`{written}` is a program.")),
-                Entry::File { links: 0 | 1, .. } => {}
-                Entry::File { .. } => {
+                FileEntry::Missing => {}
+                FileEntry::File { executable: true, .. } => return Err(format!("`{written}` is a program.")),
+                FileEntry::File { links: 0 | 1, .. } => {}
+                FileEntry::File { .. } => {
                     return Err(format!("`{written}` has another name, which may be outside the workspace."));
                 }
-                Entry::Other => return Err(format!("`{written}` is not a file.")),
+                FileEntry::Other => return Err(format!("`{written}` is not a file.")),
             }
             // Written through a link, another file changes than the one that is named.
             if !self.bases.iter().any(|base| self.names_directly(&lexical(&base.join(written)), inside, facts)) {
@@ -147,13 +147,13 @@ impl Place {
     ///
     /// # Errors
     /// A sentence that names the secret, or says that it cannot be told.
-    pub(crate) fn reaches_no_secret(&self, search: &Search, facts: &dyn Facts) -> Result<(), String> {
+    pub(crate) fn reaches_no_secret(&self, search: &SearchScope, facts: &dyn Facts) -> Result<(), String> {
         match facts.reached(search) {
-            Below::Nothing => Ok(()),
-            Below::TooMuch => {
-                Err(format!("There is too much below `{}` to know that no secret is.", search.dir.display()))
+            SecretsBelow::Nothing => Ok(()),
+            SecretsBelow::TooMuch => {
+                Err(format!("`{}` contains too many files to check for secrets.", search.dir.display()))
             }
-            Below::Secrets(found) => match found.first() {
+            SecretsBelow::Secrets(found) => match found.first() {
                 Some(secret) => Err(format!("`{}` may hold secrets and would be read.", secret.display())),
                 None => Ok(()),
             },
@@ -170,13 +170,13 @@ impl Place {
             return Err(format!("`{written}` begins with a home directory (`~`)."));
         }
         if !self.certain && !Path::new(written).is_absolute() {
-            return Err(format!("It is not known in which directory it would run, so `{written}` may be anywhere."));
+            return Err(format!("The working directory is not known, so `{written}` could be anywhere."));
         }
         Ok(())
     }
 
     fn inside(&self, path: &Path, written: &str, facts: &dyn Facts) -> Result<PathBuf, String> {
-        let path = facts.canonical(path).ok_or_else(|| format!("It cannot be told what `{written}` is."))?;
+        let path = facts.canonical(path).ok_or_else(|| format!("Cannot resolve `{written}`."))?;
         if path.starts_with(&self.workspace) { Ok(path) } else { Err(format!("`{written}` is outside the workspace.")) }
     }
 }

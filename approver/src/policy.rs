@@ -1,4 +1,4 @@
-//! The rules in force, and what they say of a request.
+//! The policy in force, and its decisions on requests.
 //!
 //! [`file`] reads them, [`rule`] holds one against a request, [`decide`] puts together what they
 //! say of every command of a line. The strictest word counts.
@@ -14,17 +14,17 @@ use serde::{Deserialize, Serialize};
 
 pub use always::rule_for;
 pub use file::PolicyError;
-use rule::Rule;
+use rule::PolicyRule;
 
-use crate::{Decision, Facts, Request, Verdict};
+use crate::{Decision, Facts, PermissionRequest, Verdict};
 
 /// The rules in force.
 #[derive(Debug, Clone)]
 pub struct Policy {
     /// The user's, then those of the preset below them. The first that matches counts.
-    own: Vec<Rule>,
+    own: Vec<PolicyRule>,
     /// Those of repositories, which only deny or ask.
-    repositories: Vec<Vec<Rule>>,
+    repositories: Vec<Vec<PolicyRule>>,
 }
 
 /// A policy that comes with the program.
@@ -76,44 +76,48 @@ impl std::str::FromStr for Preset {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.iter().copied().find(|preset| preset.as_str() == text).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|preset| preset.as_str()).collect();
-            format!("`{}` is no preset (one of {})", text.chars().take(64).collect::<String>(), names.join(", "))
+            format!(
+                "expected a preset (one of {}), got `{}`",
+                names.join(", "),
+                text.chars().take(64).collect::<String>()
+            )
         })
     }
 }
 
-/// How a request was judged.
+/// A decision on a request, with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// What is decided.
+    /// The decision on a request.
     pub decision: Decision,
-    /// Why the command line is not understood, when it is not.
+    /// Why the command line could not be analysed, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_understood: Option<String>,
-    /// The shell around the line, which was taken off.
+    /// The shell invocation (`bash -c`) that was removed from around the line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wrapper: Vec<String>,
     /// Each command of the line; for another request, that as a whole.
-    pub parts: Vec<Explained>,
+    pub parts: Vec<ExplainedPart>,
 }
 
 /// How one command of a line, or another request, was judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Explained {
+pub struct ExplainedPart {
     /// The words of the command, as the program gets them.
     pub words: Vec<String>,
-    /// What is decided of it.
+    /// The decision on it.
     pub verdict: Verdict,
     /// The rule that decided.
     pub rule: String,
     /// Why.
     pub reason: String,
     /// Every rule that was tried, in order.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<TriedRule>,
 }
 
-/// A rule that was tried.
+/// A rule that was compared with a part of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Tried {
+pub struct TriedRule {
     /// Its name.
     pub rule: String,
     /// What it decides.
@@ -154,13 +158,13 @@ impl Policy {
 
     /// Decides.
     #[must_use]
-    pub fn decide(&self, request: &Request, facts: &dyn Facts) -> Decision {
+    pub fn decide(&self, request: &PermissionRequest, facts: &dyn Facts) -> Decision {
         self.explain(request, facts).decision
     }
 
     /// Decides, and tells how.
     #[must_use]
-    pub fn explain(&self, request: &Request, facts: &dyn Facts) -> Explanation {
+    pub fn explain(&self, request: &PermissionRequest, facts: &dyn Facts) -> Explanation {
         decide::explain(self, request, facts)
     }
 }

@@ -1,24 +1,24 @@
-//! What is asked, and what is answered.
+//! Permission requests and the decisions on them.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 use events::Provider;
 use serde::{Deserialize, Serialize};
 
-/// What an agent asks to do.
+/// A request of an agent for permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
-    /// The agent that asks.
+pub struct PermissionRequest {
+    /// The agent that makes the request.
     pub agent: Provider,
-    /// What sort of thing it asks for.
-    pub kind: Kind,
+    /// The kind of action requested.
+    pub kind: RequestKind,
     /// The agent's own name of the tool.
     pub tool: Option<String>,
     /// The command line, exactly as the shell would get it.
     pub command: Option<String>,
     /// The directory in which it would happen. Absolute.
     pub cwd: PathBuf,
-    /// Whether the agent told the directory. Otherwise `cwd` is only where its session began, and what
+    /// Whether the agent reported the directory. Otherwise `cwd` is only where its session began, and what
     /// counts from it is not known.
     pub cwd_is_certain: bool,
     /// What the session works on: the top of its repository. Absolute.
@@ -35,10 +35,10 @@ pub struct Request {
     pub shell: Shell,
 }
 
-/// What sort of thing is asked for.
+/// The kind of action a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum RequestKind {
     /// Run a command line.
     Command,
     /// Read files.
@@ -73,7 +73,7 @@ pub enum Shell {
     Unknown,
 }
 
-/// What is decided.
+/// The decision on a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// Allow, deny or ask.

@@ -7,27 +7,27 @@ use std::path::PathBuf;
 
 /// A program that reads files below a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Search {
+pub struct SearchScope {
     /// The directory below which it reads. Absolute, links resolved.
     pub dir: PathBuf,
     /// The directory in which it runs, from which the globs of ripgrep count.
     pub cwd: PathBuf,
     /// What it passes over.
-    pub reader: Reader,
+    pub reader: SearchReader,
 }
 
 /// What a program passes over by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reader {
+pub enum SearchReader {
     /// Nothing but what its options say, as `grep -r` has them.
-    Everything(Filter),
+    Everything(GrepFilter),
     /// What is hidden or ignored, as ripgrep has it.
-    Ripgrep(Ripgrep),
+    Ripgrep(RipgrepOptions),
 }
 
 /// The files that `grep -r` leaves out. Empty: none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct GrepFilter {
     /// Only files of these names, `--include`. Globs, matched without regard to case.
     pub include: Vec<String>,
     /// No files of these names, `--exclude`. Globs.
@@ -38,7 +38,7 @@ pub struct Filter {
 
 /// The options of ripgrep that decide what it reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ripgrep {
+pub struct RipgrepOptions {
     /// Hidden files too.
     pub hidden: bool,
     /// Files that an ignore file names, too.

@@ -1,4 +1,4 @@
-//! What a command line says, or why that is not understood.
+//! Parses a command line, or says why it cannot be analysed.
 //!
 //! The text must pass [`raw`], a white list of characters outside quotes; then it is parsed as bash
 //! would ([`line`]), and every word is unquoted ([`words`]). What is left is the part of the
@@ -13,36 +13,36 @@ use serde::Serialize;
 
 pub(crate) use line::understand;
 
-/// Longer command lines are not looked at, bytes.
+/// Longest command line that is analysed, bytes.
 pub(crate) const MAX_BYTES: usize = 4096;
-/// Lines of more commands are not looked at.
+/// Maximum number of commands in a line that is analysed.
 pub(crate) const MAX_COMMANDS: usize = 10;
 
-/// A command line that is understood.
+/// A command line that was parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct CommandLine {
     /// Its simple commands, in order.
-    pub(crate) commands: Vec<Simple>,
+    pub(crate) commands: Vec<SimpleCommand>,
     /// The shell around it, when it was the word of `bash -c`: its words before that one.
-    pub(crate) wrapper: Option<Vec<Word>>,
+    pub(crate) wrapper: Option<Vec<ShellWord>>,
 }
 
 /// A simple command: words, a file to read, and redirections to nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Simple {
+pub(crate) struct SimpleCommand {
     /// At least one.
-    pub(crate) words: Vec<Word>,
+    pub(crate) words: Vec<ShellWord>,
     /// As they are written: `2>/dev/null`, `>/dev/null`, `2>&1`.
     pub(crate) redirects: Vec<&'static str>,
     /// The file that is its input: `< FILE`.
-    pub(crate) input: Option<Word>,
+    pub(crate) input: Option<ShellWord>,
     /// What joins it to the next command.
-    pub(crate) then: Then,
+    pub(crate) then: Separator,
 }
 
 /// A word as the program gets it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Word {
+pub(crate) struct ShellWord {
     /// Without its quotes.
     pub(crate) text: String,
     /// Whether it was written without any quote or escape.
@@ -56,7 +56,7 @@ pub(crate) struct Word {
     pub(crate) status: Option<String>,
 }
 
-impl Word {
+impl ShellWord {
     /// Whether the program gets just this text.
     pub(crate) const fn is_exact(&self) -> bool {
         !self.glob && self.status.is_none()
@@ -65,7 +65,7 @@ impl Word {
 
 /// What joins a command to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Then {
+pub(crate) enum Separator {
     /// `|`
     Pipe,
     /// `&&`
@@ -78,7 +78,7 @@ pub(crate) enum Then {
     End,
 }
 
-impl Then {
+impl Separator {
     /// As it is written, with its blanks.
     pub(crate) const fn written(self) -> &'static str {
         match self {
@@ -91,19 +91,19 @@ impl Then {
     }
 }
 
-impl Simple {
+impl SimpleCommand {
     /// The words' texts.
     pub(crate) fn texts(&self) -> Vec<&str> {
         self.words.iter().map(|word| word.text.as_str()).collect()
     }
 }
 
-impl Line {
+impl CommandLine {
     /// The line written anew. A command may be replaced by other words.
     pub(crate) fn render(&self, replaced: &[Option<Vec<String>>]) -> Option<String> {
         // A quoted pattern would be another word.
-        let join = |words: &[Word]| {
-            let one = |word: &Word| match (word.glob, &word.status) {
+        let join = |words: &[ShellWord]| {
+            let one = |word: &ShellWord| match (word.glob, &word.status) {
                 (true, _) => Some(word.text.clone()),
                 (false, Some(written)) => Some(written.clone()),
                 (false, None) => shlex::try_quote(&word.text).ok().map(|text| text.into_owned()),

@@ -11,9 +11,9 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::Deserialize;
 
-pub(crate) use judge::{Known, OfGit, judge, judge_git, outside, resolved};
+pub(crate) use judge::{GitSubcommand, ReadOnlyCommand, judge, judge_git, outside, resolved};
 
-/// What is known of one program, or of one subcommand of git.
+/// What the tables say about one program, or one subcommand of git.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tool {
@@ -52,7 +52,7 @@ pub(crate) struct Tool {
     /// It tells names, sizes and times of files, and nothing of what they hold.
     names_only: bool,
     /// Whether it reads the content of all files below its paths.
-    below: Below,
+    below: ReadsBelow,
     /// Options that make it read below its paths.
     below_with: Vec<String>,
     /// Options that keep it from reading any file.
@@ -63,14 +63,14 @@ pub(crate) struct Tool {
     /// managers, too, when there are any.
     unless: Vec<String>,
     /// Whether a subcommand of git prints what files hold.
-    pub(crate) contents: Contents,
+    pub(crate) contents: PrintsContents,
     /// Options of ours that make a subcommand of git safe.
     pub(crate) insert: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Below {
+enum ReadsBelow {
     #[default]
     Never,
     /// With one of the options that ask for it.
@@ -81,7 +81,7 @@ enum Below {
 /// Whether a subcommand of git prints what files hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Contents {
+pub(crate) enum PrintsContents {
     #[default]
     Never,
     /// With an option that asks for patches.
@@ -93,7 +93,7 @@ pub(crate) enum Contents {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct ToolTable {
     tool: Vec<Tool>,
 }
 
@@ -112,12 +112,12 @@ static GIT: LazyLock<BTreeMap<String, Tool>> =
 
 #[expect(clippy::panic, reason = "the tables are part of the program, and a test reads them")]
 fn by_name(file: &str, text: &str) -> Vec<(String, Tool)> {
-    let table: Table = toml::from_str(text).unwrap_or_else(|error| panic!("tools/{file}: {error}"));
+    let table: ToolTable = toml::from_str(text).unwrap_or_else(|error| panic!("tools/{file}: {error}"));
     let mut all = Vec::new();
     for tool in table.tool {
         for option in tool.values.values().chain(tool.optional.values()).chain(&tool.operands) {
             let kind = option.strip_suffix("...").unwrap_or(option);
-            assert!(scripts::Sort::parse(kind).is_some(), "tools/{file}: `{kind}` is no sort of value");
+            assert!(scripts::ValueKind::parse(kind).is_some(), "tools/{file}: `{kind}` is no sort of value");
         }
         all.extend(tool.names.clone().into_iter().map(|name| (name, tool.clone())));
     }

@@ -1,4 +1,4 @@
-//! Files that are replaced whole or not at all: written beside their place, then renamed there.
+//! Replaces files atomically: writes a draft in the same directory, then renames it.
 //!
 //! A [`Draft`] is made with mode 0600 and a name nobody can guess, and goes away unless it is put in its place. Its
 //! place is a name in a directory: a symbolic link of that name is replaced, never followed. Whoever wants the file a

@@ -14,18 +14,18 @@ pub struct Signal {
     pub claim: Claim,
     /// How far the source can be trusted in this.
     pub strength: Confidence,
-    /// The moment the claim ends by itself, if it does.
+    /// When the claim expires, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_until: Option<Timestamp>,
     /// The source's own words, for `explain`: `waiting: permission prompt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
     /// The moment from which the claim counts, when that is later than its own: what is likely at
-    /// first becomes true unless something else is heard until then.
+    /// first becomes true unless another event comes before then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds_from: Option<Timestamp>,
-    /// Claims of one source with different keys stand beside each other: two requests that were
-    /// made at once. A claim takes the place of the one with the same key.
+    /// Distinguishes claims of one source that hold at the same time, such as two requests
+    /// made at once. A claim replaces the one with the same key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The dialog on the agent's screen that the claim is read from.
@@ -44,16 +44,16 @@ impl Signal {
 /// A dialog an agent shows: what it asks, and how it can be answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Dialog {
-    /// What it is about, when it asks for an approval; absent for a question.
+    /// The kind of approval it asks for; absent for a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<ApprovalKind>,
     /// The question it asks: `Do you want to proceed?`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// What it asks it about: the command, the file, the URL. Read from a screen, so it may be cut.
+    /// The subject of the question: command, file or URL. Read from a screen, so it may be cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The answers it offers, in order.
+    /// Its options, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<Choice>,
     /// Tells this dialog from every other of its run: from one with other words, and from one with the
@@ -63,10 +63,10 @@ pub struct Dialog {
     pub mark: Option<String>,
 }
 
-/// An answer a dialog offers.
+/// An option of a dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Choice {
-    /// As it stands on the screen.
+    /// Its text on the screen.
     pub label: String,
     /// The key that gives this answer at once: `1`, `y`, `esc`; absent when it can only be selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,20 +77,21 @@ pub struct Choice {
     /// What it means for the approval that is asked for; absent where the rules do not say, as for a
     /// question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<Answer>,
+    pub answer: Option<ChoiceAnswer>,
 }
 
-/// What an option of a dialog means for the approval it asks for.
+/// The answer that an option of a dialog gives to its approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// What is asked for is allowed, this time.
+#[schemars(rename = "Answer")]
+pub enum ChoiceAnswer {
+    /// Allows the request once.
     AllowOnce,
-    /// It is allowed, and so is more than what is asked for: later, elsewhere, of its kind.
+    /// Allows the request, and more: later, elsewhere, or of the same kind.
     AllowAlways,
-    /// It is refused.
+    /// Denies the request.
     Deny,
-    /// Something else, or not known.
+    /// Another answer, or not known.
     Other,
 }
 
@@ -107,7 +108,7 @@ pub enum Claim {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Reason>,
     },
-    /// The agent's main turn is over. Says nothing of sub-agents or background commands.
+    /// The agent's main turn is over. Says nothing about sub-agents or background commands.
     TurnEnded {
         /// How it ended.
         outcome: TurnOutcome,
@@ -127,10 +128,10 @@ pub enum Claim {
     ProcessGone {
         /// Process id.
         pid: u32,
-        /// Whether the agent said goodbye first (removed its registry file, wrote its end).
+        /// Whether the agent ended cleanly (removed its registry file, wrote its end).
         clean: bool,
     },
-    /// The source takes back what it last said and has nothing to say now.
+    /// The source withdraws its last claim without making another.
     Withdrawn,
 }
 

@@ -1,8 +1,8 @@
-//! Where the reading of a file stands. Written in the same transaction as the events it covers.
+//! How far a file was read. Written in the same transaction as the events it covers.
 
 use serde::{Deserialize, Serialize};
 
-/// Tells a file from another that took its name: device and inode, held against reuse by hashes
+/// Tells a file from another one at the same path, by device and inode. Reuse is detected by hashes
 /// of its content (inode numbers are given out again at once on ext4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct FileKey {
@@ -34,7 +34,7 @@ pub struct Cursor {
     /// Last change of content or inode when last looked at, nanoseconds since 1970 (ctime).
     pub changed_ns: i64,
     /// Whether this generation was read to its end once. Until then its records may be copies of
-    /// ones read before, and a restart reads it anew.
+    /// ones read before, and a restart reads it again.
     pub caught_up: bool,
     /// Lines that could not be understood.
     pub issues: u64,

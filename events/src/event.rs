@@ -92,7 +92,7 @@ pub struct NewEvent {
     pub agent_id: Option<Arc<str>>,
     /// How sure the source is.
     pub confidence: Confidence,
-    /// How bad it is.
+    /// How severe it is.
     pub severity: Option<Severity>,
     /// The text a person would read.
     pub text: Option<String>,
@@ -142,7 +142,7 @@ pub struct Event {
     pub agent_id: Option<Arc<str>>,
     /// How sure the source is.
     pub confidence: Confidence,
-    /// How bad it is.
+    /// How severe it is.
     pub severity: Option<Severity>,
     /// The text, cut to what an event carries.
     pub text: Option<String>,
@@ -161,7 +161,7 @@ pub struct Event {
 
 /// The wire form, and the one place that names its fields.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Wire<'a> {
+pub(crate) struct EventWire<'a> {
     position: u64,
     id: EventId,
     session_id: SessionId,
@@ -194,7 +194,7 @@ pub(crate) struct Wire<'a> {
 
 impl Serialize for Event {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        Wire {
+        EventWire {
             position: self.position,
             id: self.id,
             session_id: self.session_id,

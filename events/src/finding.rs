@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 use crate::{ApprovalId, EventId, FindingId, MessageId, PromptId, SessionId, Severity, Timestamp, provider::names};
 
 names! {
-    /// What sort of thing was found.
+    /// The kind of a finding.
     FindingKind {
-        /// An approval waits for somebody.
+        /// An approval is pending.
         Approval = "approval" / 1,
-        /// An approval waits whose subject could do harm that cannot be undone.
+        /// A pending approval could do irreversible harm.
         RiskyApproval = "risky_approval" / 2,
-        /// Several approvals wait, or one has waited long.
+        /// Several approvals are pending, or one for a long time.
         ApprovalBacklog = "approval_backlog" / 3,
         /// The agent asked a question.
         Question = "question" / 4,
-        /// A turn is open and nothing goes on, or the same request is tried again without end.
+        /// A turn is open without progress, or requests to the model keep failing.
         Stuck = "stuck" / 5,
-        /// The agent goes round in a circle.
+        /// The agent repeats the same steps in a loop.
         Loop = "loop" / 6,
         /// The same test or command fails again and again.
         RepeatedFailure = "repeated_failure" / 7,
         /// The agent is not signed in, or its key was refused.
         Auth = "auth" / 8,
-        /// Too many requests for now.
+        /// A rate limit was hit.
         RateLimit = "rate_limit" / 9,
         /// A quota is used up.
         Quota = "quota" / 10,
@@ -53,13 +53,13 @@ names! {
 }
 
 names! {
-    /// How a finding stands.
+    /// The state of a finding.
     FindingState {
-        /// It is so.
+        /// Open.
         Open = "open" / 1,
-        /// It is so, and somebody knows.
+        /// Open and acknowledged by a person.
         Acknowledged = "acknowledged" / 2,
-        /// It is so no more.
+        /// Resolved.
         Resolved = "resolved" / 3,
     }
 }
@@ -70,13 +70,13 @@ names! {
 pub struct Finding {
     /// Names it: made from `session_id`, `key` and `first_at`.
     pub id: FindingId,
-    /// What sort.
+    /// The kind.
     pub kind: FindingKind,
-    /// How bad it is.
+    /// How severe it is.
     pub severity: Severity,
-    /// How it stands.
+    /// Its state.
     pub state: FindingState,
-    /// Whose.
+    /// The session it belongs to.
     pub session_id: SessionId,
     /// One cause, one key: while a finding of the session with this key is not resolved, there is
     /// no other.
@@ -96,20 +96,20 @@ pub struct Finding {
     pub evidence: Vec<EventId>,
     /// When it began.
     pub first_at: Timestamp,
-    /// When it was seen last.
+    /// When it was last seen.
     pub last_at: Timestamp,
     /// How often it was seen.
     pub count: u32,
     /// When it is expected to end by itself: the reset of a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// When somebody said that they know.
+    /// When a person acknowledged it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged_at: Option<Timestamp>,
-    /// When it was over.
+    /// When it was resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved_at: Option<Timestamp>,
-    /// Why it is over.
+    /// Why it was resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<String>,
 }
@@ -125,7 +125,7 @@ impl Finding {
         format!("f{}", &hash.finalize().to_hex()[..16]).into()
     }
 
-    /// Whether it still is so.
+    /// Whether the finding is not resolved.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         match self.state {
@@ -136,53 +136,53 @@ impl Finding {
 }
 
 names! {
-    /// What became of a message.
+    /// The outcome of a message.
     SendOutcome {
-        /// The channel took it.
+        /// The channel accepted it.
         Sent = "sent" / 1,
-        /// The channel did not take it, and it is not tried any more.
+        /// All attempts failed.
         Failed = "failed" / 2,
-        /// It was not sent: too many wait, or the user was there.
+        /// Not sent: the queue was full, or the user was present.
         Dropped = "dropped" / 3,
     }
 }
 
-/// A message to a person was sent, or was not.
+/// The outcome of a notification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Notification {
     /// Names the message; one that is grouped tells of several findings.
     pub message_id: MessageId,
     /// The channel, as the configuration names it.
     pub channel: String,
-    /// The findings of this session it tells of.
+    /// The findings of this session it is about.
     pub findings: Vec<FindingId>,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: SendOutcome,
     /// Why it was not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
 }
 
 names! {
-    /// How a prompt stands that waits to be delivered.
+    /// The state of a queued prompt.
     QueuedState {
-        /// It waits until the session waits for a prompt.
+        /// Queued until the session waits for a prompt.
         Queued = "queued" / 1,
         /// It is being typed.
         Delivering = "delivering" / 2,
-        /// The agent took it.
+        /// The agent accepted it.
         Delivered = "delivered" / 3,
-        /// Nobody can tell whether the agent took it; it is not typed again.
+        /// It is not known whether the agent accepted it; it is not typed again.
         Unclear = "unclear" / 4,
-        /// Somebody took it back.
+        /// It was cancelled.
         Cancelled = "cancelled" / 5,
     }
 }
 
 names! {
-    /// Who put a prompt in the queue.
+    /// Who queued a prompt.
     QueuedBy {
         /// A person.
         Person = "person" / 1,
@@ -191,17 +191,17 @@ names! {
     }
 }
 
-/// A prompt that waits to be delivered to a session, or what became of it. Its text is the event's.
+/// A change of a queued prompt. Its text is the event's text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueuedPrompt {
-    /// Names it.
+    /// Its id.
     #[schemars(with = "String")]
     pub prompt_id: PromptId,
-    /// How it stands.
+    /// Its state.
     pub state: QueuedState,
-    /// Who put it there.
+    /// Who queued it.
     pub by: QueuedBy,
-    /// Why it stands so, where that is not plain.
+    /// The reason of its state, where it is not obvious.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }

@@ -16,7 +16,7 @@ pub mod status;
 pub mod time;
 pub mod visible;
 
-pub use claim::{Answer, Choice, Claim, Dialog, Signal};
+pub use claim::{Choice, ChoiceAnswer, Claim, Dialog, Signal};
 pub use cursor::{Cursor, FileKey};
 pub use event::{Confidence, Event, NewEvent, Origin, Repeat, Severity, TextRef, WireError};
 pub use finding::{Finding, FindingKind, FindingState, Notification, QueuedBy, QueuedPrompt, QueuedState, SendOutcome};

@@ -196,7 +196,7 @@ names! {
     ErrorClass {
         /// Not signed in, or the key was refused.
         Auth = "auth" / 1,
-        /// Too many requests for now.
+        /// A rate limit was hit.
         RateLimit = "rate_limit" / 2,
         /// A quota is used up.
         Quota = "quota" / 3,
@@ -216,7 +216,7 @@ by_default!(ErrorClass::Other);
 data! {
     /// The agent reported an error. Its message is the event's text.
     ErrorReported {
-        /// What sort.
+        /// The kind.
         class: ErrorClass,
         /// The provider's code: `529`, `usage_limit_exceeded`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -236,7 +236,7 @@ data! {
 }
 
 data! {
-    /// A record nobody here understands, or a damaged one. Nothing is dropped: `origin` says where
+    /// A record that is not understood, or damaged. Nothing is dropped: `origin` says where
     /// its bytes are, the event's text holds them as far as they are readable.
     Unrecognized {
         /// The record's own kind: `type` (`system/foo`), or `damaged`, `oversized`.

@@ -60,7 +60,7 @@ pub(crate) use names;
 names! {
     /// The agent a session belongs to.
     Provider {
-        /// Nothing told us yet.
+        /// Not known yet.
         Unknown = "unknown" / 0,
         /// Claude Code.
         Claude = "claude" / 1,

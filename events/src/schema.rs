@@ -1,7 +1,7 @@
 //! The JSON Schema of the wire form, made from the types. The committed copy is `schema.json`
 //! beside this crate's manifest; a test holds the two together.
 
-use crate::{Kind, Payload, event::Wire};
+use crate::{Kind, Payload, event::EventWire};
 
 /// Makes the schema of one event: the common fields, and for each kind the shape of its `data`.
 #[must_use]
@@ -17,7 +17,7 @@ pub fn event_schema() -> serde_json::Value {
             })
         })
         .collect();
-    let mut schema = generator.into_root_schema_for::<Wire<'static>>().to_value();
+    let mut schema = generator.into_root_schema_for::<EventWire<'static>>().to_value();
     if let Some(root) = schema.as_object_mut() {
         root.insert("title".into(), "Event".into());
         root.insert("allOf".into(), cases.into());

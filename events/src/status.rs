@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
 names! {
-    /// What a session is doing.
+    /// The status of a session.
     State {
         /// Working: model, tool, retry, compaction or sub-agents.
         Running = "running" / 1,
-        /// The user's move: nothing goes on until somebody types.
+        /// Waiting for the user's input.
         Waiting = "waiting" / 2,
         /// A dialog asks for permission.
         WaitingApproval = "waiting_approval" / 3,
-        /// Nothing open and nothing said for a while.
+        /// No open turn, and no activity for a while.
         Idle = "idle" / 4,
         /// The process is gone.
         Exited = "exited" / 5,
-        /// No evidence; better than a guess.
+        /// No evidence.
         Unknown = "unknown" / 6,
     }
 }
@@ -68,15 +68,15 @@ names! {
         Trust = "trust" / 35,
         /// idle: no open turn, and silence.
         Quiet = "quiet" / 40,
-        /// exited: ended by itself.
+        /// exited: ended normally.
         Clean = "clean" / 50,
         /// exited: with an error.
         Failed = "failed" / 51,
-        /// exited: by a signal, or without a goodbye.
+        /// exited: killed by a signal, or without a clean end.
         Killed = "killed" / 52,
-        /// unknown: nothing ever told us.
+        /// unknown: there was never any evidence.
         NoEvidence = "no_evidence" / 60,
-        /// unknown: what told us is gone.
+        /// unknown: the source of the last evidence is gone.
         Lost = "lost" / 61,
     }
 }

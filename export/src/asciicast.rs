@@ -6,8 +6,8 @@
 //! <https://docs.asciinema.org/manual/asciicast/v2/> and `/v3/`; readers are asked to pass over
 //! codes they do not know, so an `x` (exit) is written in both.
 //!
-//! [`Recorder`] writes a terminal's output to files as it comes, [`Reader`] reads one file,
-//! [`Joined`] the parts of one recording, [`Encoder`] writes either version. What somebody types is
+//! [`Recorder`] writes a terminal's output to files as it comes, [`CastReader`] reads one file,
+//! [`JoinedReader`] the parts of one recording, [`Encoder`] writes either version. What somebody types is
 //! never recorded; `i` events of others' recordings are passed on by a conversion.
 
 mod encode;
@@ -21,14 +21,14 @@ mod text;
 mod tests;
 
 pub use encode::Encoder;
-pub use header::{Header, Part, Theme};
-pub use parts::{Joined, part_path, parts};
-pub use read::{ReadError, Reader};
-pub use recorder::{RecordError, Recorder, Repaint, Settings};
+pub use header::{CastHeader, RecordingPart, Theme};
+pub use parts::{JoinedReader, part_path, parts};
+pub use read::{CastReader, ReadError};
+pub use recorder::{RecordError, RecordSettings, Recorder, Repaint};
 
 /// Which form is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
+pub enum CastVersion {
     /// Read by every player.
     V2,
     /// Read by asciinema 3 and players since 2025.
@@ -37,18 +37,18 @@ pub enum Version {
 
 /// Something that happened in a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct CastEvent {
     /// Microseconds since the start of the recording.
     pub at_us: u64,
     /// What.
-    pub code: Code,
+    pub code: EventCode,
     /// Its data: text for output, `80x24` for a resize, a label for a marker, the status for an exit.
     pub data: String,
 }
 
 /// What an event is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Code {
+pub enum EventCode {
     /// `o`: the terminal was sent text.
     Output,
     /// `i`: somebody typed. Never written by [`Recorder`].
@@ -63,7 +63,7 @@ pub enum Code {
     Other(String),
 }
 
-impl Code {
+impl EventCode {
     /// The code as the file has it.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -78,7 +78,7 @@ impl Code {
     }
 }
 
-impl From<&str> for Code {
+impl From<&str> for EventCode {
     fn from(code: &str) -> Self {
         match code {
             "o" => Self::Output,

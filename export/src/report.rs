@@ -1,4 +1,4 @@
-//! Reports for people, as Markdown: what all sessions did since a time, and a note to go on from.
+//! Markdown reports: what all sessions did since a time (standup), and a handoff note.
 //!
 //! Nothing is asked of a model: what stands there was said or done. The texts are an agent's; the
 //! caller redacts the whole report before anybody gets it.
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 /// A session and what it did within the time of a report.
 #[derive(Debug, Clone, Serialize)]
-pub struct Work {
+pub struct SessionWork {
     /// The session.
     pub session: Session,
     /// Its turns that ended, or were begun, within the time.
@@ -23,7 +23,7 @@ pub struct Work {
     pub findings: Vec<Finding>,
 }
 
-impl Work {
+impl SessionWork {
     /// The directory it belongs to: where it began.
     #[must_use]
     pub fn project(&self) -> &str {
@@ -38,17 +38,17 @@ impl Work {
     }
 }
 
-/// So many prompts of a session stand in a standup,
+/// Maximum number of prompts per session in a standup report.
 const PROMPTS: usize = 6;
-/// and each has at most so many characters.
+/// Longest prompt in a standup report, characters.
 const PROMPT_CHARS: usize = 110;
-/// The last answer of a session in a standup, characters.
+/// Longest last answer in a standup report, characters.
 const ANSWER_CHARS: usize = 240;
 
 /// What every session did since a time, grouped by project: those that need somebody first.
 #[must_use]
-pub fn standup(work: &[Work], since: Timestamp, now: Timestamp, place: &dyn Fn(&str) -> String) -> String {
-    let mut projects: BTreeMap<&str, Vec<&Work>> = BTreeMap::new();
+pub fn standup(work: &[SessionWork], since: Timestamp, now: Timestamp, place: &dyn Fn(&str) -> String) -> String {
+    let mut projects: BTreeMap<&str, Vec<&SessionWork>> = BTreeMap::new();
     for one in work {
         projects.entry(one.project()).or_default().push(one);
     }
@@ -74,7 +74,7 @@ pub fn standup(work: &[Work], since: Timestamp, now: Timestamp, place: &dyn Fn(&
     out
 }
 
-fn rank(work: &Work) -> u8 {
+fn rank(work: &SessionWork) -> u8 {
     match work.session.status.state {
         State::WaitingApproval => 0,
         _ if !work.findings.is_empty() => 1,
@@ -84,7 +84,7 @@ fn rank(work: &Work) -> u8 {
     }
 }
 
-fn standup_of(work: &Work, since: Timestamp, now: Timestamp, out: &mut String) {
+fn standup_of(work: &SessionWork, since: Timestamp, now: Timestamp, out: &mut String) {
     let session = &work.session;
     let title = session.title.as_deref().unwrap_or("(no prompt yet)");
     let calls: u32 = work.turns.iter().map(|turn| turn.tool_calls).sum();
@@ -132,7 +132,7 @@ pub struct Handoff {
     /// The files it changed, and how often.
     pub files: BTreeMap<String, u32>,
     /// The last commands it ran.
-    pub commands: Vec<Ran>,
+    pub commands: Vec<CommandRun>,
     /// The whole of its last answer.
     pub last_text: Option<String>,
     /// The command line that takes it up again.
@@ -141,7 +141,7 @@ pub struct Handoff {
 
 /// A command that was run.
 #[derive(Debug, Clone, Serialize)]
-pub struct Ran {
+pub struct CommandRun {
     /// The command, in one line.
     pub command: String,
     /// How it ended; absent while it runs.
@@ -150,13 +150,13 @@ pub struct Ran {
     pub exit_code: Option<i32>,
 }
 
-/// So many turns stand in a note,
+/// Maximum number of turns in a handoff note.
 const TURNS: usize = 12;
-/// so many files,
+/// Maximum number of files in a handoff note.
 const FILES: usize = 40;
-/// and so many commands.
+/// Maximum number of commands in a handoff note.
 const COMMANDS: usize = 12;
-/// The last answer in a note, characters.
+/// Longest last answer in a handoff note, characters.
 const LAST_TEXT_CHARS: usize = 4_000;
 
 impl Handoff {
@@ -164,7 +164,7 @@ impl Handoff {
     #[must_use]
     pub fn new(session: Session, turns: Vec<Turn>, events: &[Event], findings: Vec<Finding>) -> Self {
         let mut files = BTreeMap::new();
-        let mut commands: Vec<(&str, Ran)> = Vec::new();
+        let mut commands: Vec<(&str, CommandRun)> = Vec::new();
         let mut last_text = None;
         for event in events {
             #[expect(clippy::wildcard_enum_match_arm, reason = "a note tells of calls and answers")]
@@ -173,7 +173,7 @@ impl Handoff {
                     (ToolKind::Edit, Some(file)) => *files.entry(one_line(file, 200)).or_default() += 1,
                     (ToolKind::Execute, Some(command)) => {
                         let command = one_line(command, 160);
-                        commands.push((&call.call_id, Ran { command, outcome: None, exit_code: None }));
+                        commands.push((&call.call_id, CommandRun { command, outcome: None, exit_code: None }));
                     }
                     _ => {}
                 },
@@ -223,7 +223,7 @@ impl Handoff {
     fn open_matters(&self, out: &mut String, when: &dyn Fn(Timestamp) -> String) {
         let session = &self.session;
         // A command that was run again counts by its last run.
-        let mut failing: Vec<(&Ran, u32)> = Vec::new();
+        let mut failing: Vec<(&CommandRun, u32)> = Vec::new();
         let mut seen = BTreeSet::new();
         for ran in self.commands.iter().rev().take(COMMANDS) {
             let failed = ran.outcome == Some(ToolOutcome::Error);

@@ -6,7 +6,7 @@
 //!
 //! What the session says is untrusted. It is in the page once, as JSON in a block that is not run, with every
 //! character escaped that could end that block (`escaped`); the script puts it into the page as the text of nodes
-//! only. What must not leave is the caller's to say: every text goes through his closure first ([`Options::redact`]).
+//! only. What must not leave is the caller's to say: every text goes through his closure first ([`PageOptions::redact`]).
 //!
 //! Owns the page and its data. The script is `tree_html/page/`; it finds no parents, that is done here, since files may be
 //! damaged. Must not read a clock or write a file.
@@ -31,7 +31,7 @@ const SCRIPT: &str = concat!(
 
 /// How a tree is exported.
 #[derive(Clone, Copy)]
-pub struct Options<'a> {
+pub struct PageOptions<'a> {
     /// The entry whose path is shown first, for instance [`Tree::leaf`]; nothing before all entries.
     pub leaf: Option<&'a Entry>,
     /// A title for a session that has no name of its own.
@@ -45,7 +45,7 @@ pub struct Options<'a> {
 ///
 /// # Errors
 /// `out` fails.
-pub fn write(tree: &Tree, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(tree: &Tree, options: &PageOptions<'_>, out: &mut dyn Write) -> io::Result<()> {
     let data = data::of(tree, options)?;
     let mut rest = PAGE;
     while let Some((before, (name, after))) =

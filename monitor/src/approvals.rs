@@ -1,4 +1,4 @@
-//! Approvals that wait, and questions.
+//! Raises findings for pending approvals and questions.
 //!
 //! An approval is opened by its request. It is over when the reducer or capture itself says so, or when the
 //! session is known to be gone: nothing that stands in a transcript ends it.
@@ -12,14 +12,14 @@ use events::{
 use projections::{Session, shorten::one_line};
 
 use crate::{
-    book::{Book, Raise},
-    risk::{Asked, risk},
-    rules::Rules,
+    findings::{NewFinding, SessionFindings},
+    risk::{RiskRequest, risk},
+    rules::DetectorLimits,
 };
 
-/// At most so many approvals of a session are watched.
+/// Maximum number of pending approvals watched in a session.
 const PENDING: usize = 64;
-/// A subject is cut to so many characters.
+/// Length of a finding's subject, characters.
 const SUBJECT: usize = 160;
 
 /// The key of the finding about several.
@@ -28,7 +28,7 @@ const BACKLOG: &str = "approval_backlog";
 pub(crate) const QUESTION: &str = "question";
 
 #[derive(Debug)]
-struct Pending {
+struct WatchedApproval {
     kind: Option<ApprovalKind>,
     tool: Option<String>,
     subject: Option<String>,
@@ -41,7 +41,7 @@ struct Pending {
     long: bool,
 }
 
-impl Pending {
+impl WatchedApproval {
     fn asks_a_question(&self) -> bool {
         self.kind == Some(ApprovalKind::Question)
     }
@@ -49,20 +49,20 @@ impl Pending {
 
 /// The approvals of a session that wait.
 #[derive(Debug, Default)]
-pub(crate) struct Approvals {
-    pending: BTreeMap<ApprovalId, Pending>,
+pub(crate) struct ApprovalWatch {
+    pending: BTreeMap<ApprovalId, WatchedApproval>,
     /// When the last one was over.
     over_at: Option<Timestamp>,
 }
 
-/// So long a request may be with a hook before it is told whatever the status says, ms.
+/// How long a hook may hold a request before it is raised regardless of the status, ms.
 const WITH_A_HOOK_MS: i64 = 10_000;
 
 fn key(approval: &ApprovalId) -> String {
     format!("approval:{approval}")
 }
 
-impl Approvals {
+impl ApprovalWatch {
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
     }
@@ -87,8 +87,11 @@ impl Approvals {
             .map(|subject| one_line(subject, SUBJECT));
         // What a screen shows of it may be cut, but is all there is.
         let seen = dialog.and_then(|d| d.subject.as_deref()).filter(|_| asked.about == Some(ApprovalKind::Command));
-        let risk =
-            risk(&Asked { command: asked.command.as_deref().or(seen), paths: &asked.paths, url: asked.url.as_deref() });
+        let risk = risk(&RiskRequest {
+            command: asked.command.as_deref().or(seen),
+            paths: &asked.paths,
+            url: asked.url.as_deref(),
+        });
         let tool = asked.tool.as_deref().map(|tool| one_line(tool, SUBJECT));
         if let Some(known) = self.pending.get_mut(&asked.approval_id) {
             // The same one, told better.
@@ -100,7 +103,7 @@ impl Approvals {
         if self.pending.len() == PENDING {
             return;
         }
-        let pending = Pending {
+        let pending = WatchedApproval {
             kind: asked.about,
             tool,
             subject,
@@ -120,8 +123,8 @@ impl Approvals {
         event: &Event,
         resolved: &ApprovalResolved,
         at: Timestamp,
-        rules: &Rules,
-        book: &mut Book,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
     ) {
         let trusted = event.derived || event.source == Source::Runtime;
         if !trusted || resolved.outcome.is_some() && resolved.state.is_none() && resolved.allowed.is_none() {
@@ -131,33 +134,40 @@ impl Approvals {
             Some(ApprovalState::Pending) => return,
             Some(ApprovalState::Allowed) => "it was allowed",
             Some(ApprovalState::Denied) => "it was denied",
-            Some(ApprovalState::AnsweredElsewhere) => "it was answered where it was asked",
-            Some(ApprovalState::Expired) => "nobody knows whether the agent still asks",
-            Some(ApprovalState::Withdrawn) => "the agent does not ask any more",
+            Some(ApprovalState::AnsweredElsewhere) => "it was answered in the agent's own dialog",
+            Some(ApprovalState::Expired) => "it is unknown whether the agent still waits",
+            Some(ApprovalState::Withdrawn) => "the agent withdrew the request",
             None => match resolved.allowed {
                 Some(true) => "it was allowed",
                 Some(false) => "it was denied",
                 None => "it was closed",
             },
         };
-        self.close(&resolved.approval_id, how, at, rules, book);
+        self.close(&resolved.approval_id, how, at, rules, findings);
     }
 
-    fn close(&mut self, approval: &ApprovalId, how: &str, at: Timestamp, rules: &Rules, book: &mut Book) {
+    fn close(
+        &mut self,
+        approval: &ApprovalId,
+        how: &str,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
+    ) {
         self.over_at = Some(at);
         if let Some(pending) = self.pending.remove(approval)
             && pending.asks_a_question()
         {
-            book.resolve(QUESTION, at, how);
+            findings.resolve(QUESTION, at, how);
         }
-        book.resolve(&key(approval), at, how);
-        self.count(at, rules, book);
+        findings.resolve(&key(approval), at, how);
+        self.count(at, rules, findings);
     }
 
     /// The process is gone: nobody asks any more.
-    pub(crate) fn gone(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn gone(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.pending.clear();
-        book.resolve_kinds(
+        findings.resolve_kinds(
             &[FindingKind::Approval, FindingKind::RiskyApproval, FindingKind::ApprovalBacklog, FindingKind::Question],
             at,
             "the session ended",
@@ -165,19 +175,25 @@ impl Approvals {
     }
 
     /// Brings what is known in line with the reducer's word, after a restart above all.
-    pub(crate) fn look(&mut self, session: &Session, at: Timestamp, rules: &Rules, book: &mut Book) {
-        let open = book.open().filter_map(|finding| finding.approval_id.clone());
+    pub(crate) fn check(
+        &mut self,
+        session: &Session,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
+    ) {
+        let open = findings.open().filter_map(|finding| finding.approval_id.clone());
         let known = self.pending.iter().filter(|(_, p)| p.sequence <= session.last_sequence).map(|(id, _)| id.clone());
         let mut over: Vec<ApprovalId> = open.filter(|id| !self.pending.contains_key(id)).chain(known).collect();
         over.retain(|id| !session.pending_approvals.contains(id));
         for id in over {
-            self.close(&id, "it is not pending any more", at, rules, book);
+            self.close(&id, "it is no longer pending", at, rules, findings);
         }
         for id in &session.pending_approvals {
             if self.pending.len() < PENDING && !self.pending.contains_key(id) {
                 let subject = session.status.activity.as_deref().map(|activity| one_line(activity, SUBJECT));
-                let risk = risk(&Asked { command: subject.as_deref(), ..Asked::default() });
-                let pending = Pending {
+                let risk = risk(&RiskRequest { command: subject.as_deref(), ..RiskRequest::default() });
+                let pending = WatchedApproval {
                     kind: None,
                     tool: None,
                     subject,
@@ -194,34 +210,34 @@ impl Approvals {
     }
 
     /// `waits`: whether the session waits for somebody, as far as anybody can tell.
-    pub(crate) fn due(&self, waits: bool, rules: &Rules) -> Option<Timestamp> {
+    pub(crate) fn due(&self, waits: bool, rules: &DetectorLimits) -> Option<Timestamp> {
         let after_ms = told_after_ms(waits, rules);
         let soon = self.pending.values().filter(|p| !p.rung).map(|p| p.opened_at.plus_ms(after_ms));
         let long = self.pending.values().filter(|p| !p.long).map(|p| p.opened_at.plus_ms(rules.backlog_ms));
         soon.chain(long).min()
     }
 
-    pub(crate) fn ring(&mut self, waits: bool, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn ring(&mut self, waits: bool, at: Timestamp, rules: &DetectorLimits, findings: &mut SessionFindings) {
         let after_ms = told_after_ms(waits, rules);
         for (id, pending) in &mut self.pending {
             if !pending.rung && pending.opened_at.plus_ms(after_ms) <= at {
                 pending.rung = true;
-                book.raise(raise_of(id, pending), at);
+                findings.raise(raise_of(id, pending), at);
             }
             if !pending.long && pending.opened_at.plus_ms(rules.backlog_ms) <= at {
                 pending.long = true;
             }
         }
-        self.count(at, rules, book);
+        self.count(at, rules, findings);
     }
 
     /// Whether too many wait, or one for too long.
-    fn count(&self, at: Timestamp, rules: &Rules, book: &mut Book) {
+    fn count(&self, at: Timestamp, rules: &DetectorLimits, findings: &mut SessionFindings) {
         let waiting = || self.pending.values().filter(|p| p.rung && !p.asks_a_question());
         let count = u32::try_from(waiting().count()).unwrap_or(u32::MAX);
         let longest = waiting().map(|p| at.since_ms(p.opened_at)).max().unwrap_or(0);
         if count < rules.backlog.max(2) && !waiting().any(|p| p.long) {
-            return book.resolve(BACKLOG, at, "fewer approvals wait");
+            return findings.resolve(BACKLOG, at, "fewer approvals wait");
         }
         let what = match count {
             1 => format!("an approval has waited for {}", lasted(longest)),
@@ -230,17 +246,17 @@ impl Approvals {
         let why = format!("{count} wait, the first of them for {}", lasted(longest));
         let first_at = waiting().map(|p| p.opened_at).min().unwrap_or(at);
         let evidence = waiting().filter_map(|p| p.event).collect();
-        let raise = Raise::new(FindingKind::ApprovalBacklog, Severity::Warning, what, why, first_at);
-        book.raise(Raise { evidence, count, ..raise }, at);
+        let raise = NewFinding::new(FindingKind::ApprovalBacklog, Severity::Warning, what, why, first_at);
+        findings.raise(NewFinding { evidence, count, ..raise }, at);
     }
 }
 
 /// A request of a session that does not wait yet is still with a hook of its agent, which may answer it.
-fn told_after_ms(waits: bool, rules: &Rules) -> i64 {
+fn told_after_ms(waits: bool, rules: &DetectorLimits) -> i64 {
     if waits { rules.approval_ms } else { rules.approval_ms.max(WITH_A_HOOK_MS) }
 }
 
-fn raise_of(id: &ApprovalId, pending: &Pending) -> Raise {
+fn raise_of(id: &ApprovalId, pending: &WatchedApproval) -> NewFinding {
     let tool = pending.tool.as_deref().unwrap_or(match pending.kind {
         Some(ApprovalKind::Command) => "a command",
         Some(ApprovalKind::Edit | ApprovalKind::Write) => "an edit",
@@ -259,20 +275,30 @@ fn raise_of(id: &ApprovalId, pending: &Pending) -> Raise {
     let first_at = pending.opened_at;
     let raise = if pending.asks_a_question() {
         let why = "the agent asked its user something and waits".to_owned();
-        Raise::new(FindingKind::Question, Severity::Warning, format!("asks {subject}"), why, first_at)
+        NewFinding::new(FindingKind::Question, Severity::Warning, format!("asks {subject}"), why, first_at)
     } else if let Some(risk) = pending.risk {
         let why = format!("the agent stopped to ask, and {risk}");
-        let raise =
-            Raise::new(FindingKind::RiskyApproval, Severity::Error, format!("asks leave for {subject}"), why, first_at);
-        Raise { key: key(id), ..raise }
+        let raise = NewFinding::new(
+            FindingKind::RiskyApproval,
+            Severity::Error,
+            format!("asks permission for {subject}"),
+            why,
+            first_at,
+        );
+        NewFinding { key: key(id), ..raise }
     } else {
         let why = "the agent stopped to ask for permission".to_owned();
-        let raise =
-            Raise::new(FindingKind::Approval, Severity::Warning, format!("asks leave for {subject}"), why, first_at);
-        Raise { key: key(id), ..raise }
+        let raise = NewFinding::new(
+            FindingKind::Approval,
+            Severity::Warning,
+            format!("asks permission for {subject}"),
+            why,
+            first_at,
+        );
+        NewFinding { key: key(id), ..raise }
     };
     let evidence = pending.event.into_iter().collect();
-    Raise { approval_id: Some(id.clone()), subject: Some(subject), evidence, ..raise }
+    NewFinding { approval_id: Some(id.clone()), subject: Some(subject), evidence, ..raise }
 }
 /// How long something lasted, for people.
 fn lasted(ms: i64) -> String {

@@ -4,29 +4,29 @@ use events::{FindingKind, Severity, Timestamp, ToolKind};
 use projections::FailureKind;
 
 use crate::{
-    book::{Book, Raise},
-    step::Step,
+    findings::{NewFinding, SessionFindings},
+    step::ToolStep,
 };
 
 /// The key of these findings.
 pub(crate) const KEY: &str = "merge_conflict";
 
 /// Takes a step.
-pub(crate) fn take(step: &Step, at: Timestamp, book: &mut Book) {
+pub(crate) fn apply(step: &ToolStep, at: Timestamp, findings: &mut SessionFindings) {
     let Some(title) = step.title.as_deref().filter(|_| step.tool == ToolKind::Execute) else { return };
     if step.failed == Some(FailureKind::MergeConflict) {
         let what = format!("{} has conflicts", step.words());
         let why = "git says that it could not merge by itself".to_owned();
-        let raise = Raise::new(FindingKind::MergeConflict, Severity::Warning, what, why, at);
-        book.raise(Raise { subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
+        let raise = NewFinding::new(FindingKind::MergeConflict, Severity::Warning, what, why, at);
+        findings.raise(NewFinding { subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
         return;
     }
-    if step.failed.is_some() || step.refused || !book.is_open(KEY) || !title.contains("git") {
+    if step.failed.is_some() || step.refused || !findings.is_open(KEY) || !title.contains("git") {
         return;
     }
     let ends =
         ["commit", "--continue", "--abort", "--skip", "--quit", "reset --hard", "reset --merge", "merge ", "rebase "];
     if ends.iter().any(|verb| title.contains(verb)) {
-        book.resolve(KEY, at, "the merge was finished or given up");
+        findings.resolve(KEY, at, "the merge was finished or given up");
     }
 }

@@ -3,8 +3,8 @@
 use events::{Event, FindingKind, Severity, Timestamp, UsageReported};
 
 use crate::{
-    book::{Book, Raise},
-    rules::Rules,
+    findings::{NewFinding, SessionFindings},
+    rules::DetectorLimits,
 };
 
 /// The context of models, tokens, by the beginning of their names.
@@ -27,13 +27,13 @@ pub(crate) const KEY: &str = "context_full";
 
 /// What is known of the context.
 #[derive(Debug, Default)]
-pub(crate) struct Context {
+pub(crate) struct ContextUse {
     model: Option<String>,
     /// More than the known context was used: it is the large one.
     large: bool,
 }
 
-impl Context {
+impl ContextUse {
     pub(crate) fn model(&mut self, model: Option<&str>) {
         if let Some(model) = model.filter(|model| !model.starts_with('<'))
             && self.model.as_deref() != Some(model)
@@ -43,7 +43,14 @@ impl Context {
         }
     }
 
-    pub(crate) fn take(&mut self, event: &Event, usage: &UsageReported, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn apply(
+        &mut self,
+        event: &Event,
+        usage: &UsageReported,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
+    ) {
         // What a helper of another model used says nothing of this conversation.
         if event.agent_id.is_some() || usage.model.is_some() && self.model.is_some() && usage.model != self.model {
             return;
@@ -59,18 +66,25 @@ impl Context {
         if percent >= u64::from(rules.context_percent) {
             let what = format!("the context is {percent} % full");
             let why = format!("the last response used {used} of about {window} tokens");
-            let raise = Raise::new(FindingKind::ContextFull, Severity::Warning, what, why, at);
-            book.raise(Raise { evidence: vec![event.id], ..raise }, at);
+            let raise = NewFinding::new(FindingKind::ContextFull, Severity::Warning, what, why, at);
+            findings.raise(NewFinding { evidence: vec![event.id], ..raise }, at);
         } else if percent + 15 <= u64::from(rules.context_percent) {
-            book.resolve(KEY, at, "less of the context is used");
+            findings.resolve(KEY, at, "less of the context is used");
         }
     }
 
     /// The agent says that it is nearly full.
-    pub(crate) fn remark(&mut self, event: &Event, words: &str, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn remark(
+        &mut self,
+        event: &Event,
+        words: &str,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
+    ) {
         let words = crate::text::head(words, 400).to_ascii_lowercase();
         if words.starts_with("context compacted") {
-            return self.compacted(at, book);
+            return self.compacted(at, findings);
         }
         let left =
             ["context left until auto-compact: ", "context left: ", "context remaining: "].iter().find_map(|sign| {
@@ -80,28 +94,28 @@ impl Context {
         let low = left.is_some_and(|left| left <= 100_u32.saturating_sub(rules.context_percent))
             || words.contains("context low");
         if low {
-            self.full(event, "the agent says that its context is nearly full", at, book);
+            self.full(event, "the agent says that its context is nearly full", at, findings);
         }
     }
 
     /// A request was refused since it was too long.
-    pub(crate) fn full(&mut self, event: &Event, why: &str, at: Timestamp, book: &mut Book) {
-        let raise = Raise::new(
+    pub(crate) fn full(&mut self, event: &Event, why: &str, at: Timestamp, findings: &mut SessionFindings) {
+        let raise = NewFinding::new(
             FindingKind::ContextFull,
             Severity::Warning,
             "the context is nearly full".into(),
             why.into(),
             at,
         );
-        book.raise(Raise { evidence: vec![event.id], ..raise }, at);
+        findings.raise(NewFinding { evidence: vec![event.id], ..raise }, at);
     }
 
-    pub(crate) fn compacted(&mut self, at: Timestamp, book: &mut Book) {
-        book.resolve(KEY, at, "the context was compacted");
+    pub(crate) fn compacted(&mut self, at: Timestamp, findings: &mut SessionFindings) {
+        findings.resolve(KEY, at, "the context was compacted");
     }
 }
 
-fn window(model: &str, rules: &Rules) -> Option<u64> {
+fn window(model: &str, rules: &DetectorLimits) -> Option<u64> {
     let name = model.rsplit('/').next().unwrap_or(model);
     if let Some((_, tokens)) = rules
         .context_tokens
@@ -127,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_context_of_a_model() {
-        let mut rules = Rules::default();
+        let mut rules = DetectorLimits::default();
         assert_eq!(window("claude-opus-5-5", &rules), Some(200_000));
         assert_eq!(window("claude-sonnet-5[1m]", &rules), Some(1_000_000));
         assert_eq!(window("anthropic/claude-opus-5-5", &rules), Some(200_000));

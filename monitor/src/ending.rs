@@ -1,4 +1,4 @@
-//! What came to an end: a turn, a command that took long, a session; and silence after that.
+//! Raises findings at the end of a turn, a long command or a session, and on idleness after it.
 //!
 //! A session without its own process (a sub-agent) ends with its parent's, and its turn is its parent's
 //! business: nothing of this is said of it.
@@ -7,25 +7,25 @@ use events::{EventId, FindingKind, Reason, Severity, State, Timestamp, ToolKind,
 use projections::{failure::runs_tests, shorten::one_line};
 
 use crate::{
-    book::{Book, Raise},
     conflict,
-    rules::Rules,
-    step::{Call, Step},
+    findings::{NewFinding, SessionFindings},
+    rules::DetectorLimits,
+    step::{PendingCall, ToolStep},
 };
 
-/// A prompt is named by so many characters.
+/// Length of a prompt in a finding, characters.
 const PROMPT: usize = 100;
 
 /// What the agent was busy with, and how it ended.
 #[derive(Debug, Default)]
-pub(crate) struct Ending {
+pub(crate) struct EndingDetector {
     prompt: Option<String>,
     /// The open turn: since when.
     turn: Option<Timestamp>,
     steps: u32,
     /// The last run of tests: whether they passed, and how they were run.
     tests: Option<(bool, String)>,
-    done: Option<Done>,
+    done: Option<CompletedTurn>,
     completion_due: Option<Timestamp>,
     idle_due: Option<Timestamp>,
     cut_off: bool,
@@ -34,13 +34,13 @@ pub(crate) struct Ending {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Done {
+struct CompletedTurn {
     event: EventId,
     started_at: Timestamp,
     at: Timestamp,
 }
 
-impl Ending {
+impl EndingDetector {
     pub(crate) fn is_open(&self) -> bool {
         self.turn.is_some()
     }
@@ -50,33 +50,45 @@ impl Ending {
         self.turn.get_or_insert(since);
     }
 
-    pub(crate) fn prompted(&mut self, text: Option<&str>, by_person: bool, at: Timestamp, book: &mut Book) {
+    pub(crate) fn prompted(
+        &mut self,
+        text: Option<&str>,
+        by_person: bool,
+        at: Timestamp,
+        findings: &mut SessionFindings,
+    ) {
         if by_person {
             self.prompt = text.map(|text| one_line(text, PROMPT));
             self.tests = None;
-            book.resolve_kinds(&[FindingKind::LongJob], at, "a new prompt was given");
+            findings.resolve_kinds(&[FindingKind::LongJob], at, "a new prompt came in");
         }
-        self.begins(at, book);
+        self.begins(at, findings);
     }
 
-    pub(crate) fn turn_started(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn turn_started(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.turn = Some(at);
         self.steps = 0;
         self.cut_off = false;
-        self.begins(at, book);
+        self.begins(at, findings);
     }
 
-    fn begins(&mut self, at: Timestamp, book: &mut Book) {
+    fn begins(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.done = None;
-        book.resolve_kinds(&[FindingKind::Completion, FindingKind::Idle], at, "it is at work again");
+        findings.resolve_kinds(&[FindingKind::Completion, FindingKind::Idle], at, "it is at work again");
     }
 
-    pub(crate) fn turn_completed(&mut self, event: EventId, outcome: TurnOutcome, at: Timestamp, book: &mut Book) {
+    pub(crate) fn turn_completed(
+        &mut self,
+        event: EventId,
+        outcome: TurnOutcome,
+        at: Timestamp,
+        findings: &mut SessionFindings,
+    ) {
         let started_at = self.turn.take().unwrap_or(at);
         self.cut_off = outcome == TurnOutcome::Exited;
         self.last = Some((started_at, at));
-        self.done = (outcome == TurnOutcome::Completed).then_some(Done { event, started_at, at });
-        book.resolve_kinds(&[FindingKind::LongJob], at, "the turn is over");
+        self.done = (outcome == TurnOutcome::Completed).then_some(CompletedTurn { event, started_at, at });
+        findings.resolve_kinds(&[FindingKind::LongJob], at, "the turn is over");
     }
 
     /// Whether the moment lies in the last turn, which is over.
@@ -85,21 +97,21 @@ impl Ending {
     }
 
     /// The turn ended in an error, whatever was said of its end.
-    pub(crate) fn failed(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn failed(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.done = None;
         self.completion_due = None;
-        book.resolve_kinds(&[FindingKind::Completion], at, "the turn ended in an error");
+        findings.resolve_kinds(&[FindingKind::Completion], at, "the turn ended in an error");
     }
 
     /// A call returned.
     pub(crate) fn stepped(
         &mut self,
-        call: &Call,
-        step: &Step,
+        call: &PendingCall,
+        step: &ToolStep,
         took_ms: i64,
         at: Timestamp,
-        rules: &Rules,
-        book: &mut Book,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
     ) {
         self.steps = self.steps.saturating_add(1);
         if call.tool != ToolKind::Execute || step.refused {
@@ -118,18 +130,24 @@ impl Ending {
         };
         let what = format!("{} is done after {minutes} min", step.words());
         let why = format!("the command took {minutes} min, and {how}");
-        let raise = Raise::new(FindingKind::LongJob, severity, what, why, at);
+        let raise = NewFinding::new(FindingKind::LongJob, severity, what, why, at);
         let key = format!("long_job:{}", call.id);
-        book.raise(Raise { key, subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
+        findings.raise(NewFinding { key, subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
     }
 
     /// The status changed.
-    pub(crate) fn status(&mut self, state: State, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn status(
+        &mut self,
+        state: State,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
+    ) {
         if state == State::Idle {
             self.idle_due = Some(at.plus_ms(rules.idle_ms));
         } else {
             self.idle_due = None;
-            book.resolve_kinds(&[FindingKind::Idle], at, "it is not idle any more");
+            findings.resolve_kinds(&[FindingKind::Idle], at, "it is no longer idle");
         }
     }
 
@@ -139,7 +157,7 @@ impl Ending {
         state: Option<(State, Option<Reason>)>,
         pending: bool,
         at: Timestamp,
-        rules: &Rules,
+        rules: &DetectorLimits,
     ) {
         let rests = match state {
             Some((State::Waiting, reason)) => matches!(reason, Some(Reason::TurnComplete) | None),
@@ -157,19 +175,19 @@ impl Ending {
         self.completion_due.into_iter().chain(self.idle_due).min()
     }
 
-    pub(crate) fn ring(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, book: &mut Book) {
+    pub(crate) fn ring(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, findings: &mut SessionFindings) {
         if self.completion_due.take_if(|due| *due <= at).is_some() {
-            self.complete(at, sub, answered_at, book);
+            self.complete(at, sub, answered_at, findings);
         }
         if self.idle_due.take_if(|due| *due <= at).is_some() && !sub {
-            let why = "no turn is open, and nothing was heard since".to_owned();
-            let raise = Raise::new(FindingKind::Idle, Severity::Info, "the session is idle".into(), why, at);
-            book.raise(raise, at);
+            let why = "no turn is open, and there was no activity since".to_owned();
+            let raise = NewFinding::new(FindingKind::Idle, Severity::Info, "the session is idle".into(), why, at);
+            findings.raise(raise, at);
         }
     }
 
     /// A turn in which the model said nothing came to no end worth telling.
-    fn complete(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, book: &mut Book) {
+    fn complete(&mut self, at: Timestamp, sub: bool, answered_at: Timestamp, findings: &mut SessionFindings) {
         let Some(done) = self.done.take().filter(|done| !sub && done.started_at <= answered_at) else { return };
         let seconds = done.at.since_ms(done.started_at) / 1_000;
         let what = match &self.prompt {
@@ -181,15 +199,15 @@ impl Ending {
             Some((false, how)) => (Severity::Warning, format!("; its last tests failed (`{how}`)")),
             None => (Severity::Info, String::new()),
         };
-        let (severity, rest) = if book.is_open(conflict::KEY) {
+        let (severity, rest) = if findings.is_open(conflict::KEY) {
             (Severity::Warning, "a merge has conflicts")
         } else {
             (severity, "nothing is pending")
         };
         let calls = if self.steps == 1 { "1 tool call".to_owned() } else { format!("{} tool calls", self.steps) };
         let why = format!("the turn ended after {seconds} s and {calls}, and {rest}{tests}");
-        let raise = Raise::new(FindingKind::Completion, severity, what, why, done.at);
-        book.raise(Raise { evidence: vec![done.event], ..raise }, at);
+        let raise = NewFinding::new(FindingKind::Completion, severity, what, why, done.at);
+        findings.raise(NewFinding { evidence: vec![done.event], ..raise }, at);
     }
 
     /// The process is gone.
@@ -199,15 +217,15 @@ impl Ending {
         reason: Option<Reason>,
         (sub, answered_at): (bool, Timestamp),
         at: Timestamp,
-        book: &mut Book,
+        findings: &mut SessionFindings,
     ) {
         if self.done.is_some() && self.completion_due.take().is_some() {
-            self.complete(at, sub, answered_at, book);
+            self.complete(at, sub, answered_at, findings);
         }
         let died = matches!(reason, Some(Reason::Killed | Reason::Failed));
         let in_turn = self.cut_off || self.turn.is_some();
         let tests = self.tests.as_ref().filter(|(passed, _)| !passed).map(|(_, how)| how.clone());
-        let conflict = book.is_open(conflict::KEY);
+        let conflict = findings.is_open(conflict::KEY);
         self.turn = None;
         self.idle_due = None;
         self.done = None;
@@ -217,10 +235,10 @@ impl Ending {
         if died {
             let (severity, when) =
                 if in_turn { (Severity::Error, " in the middle of a turn") } else { (Severity::Warning, "") };
-            let how = if reason == Some(Reason::Failed) { "failed" } else { "was killed, or went without a goodbye" };
+            let how = if reason == Some(Reason::Failed) { "failed" } else { "was killed, or exited without saying so" };
             let what = format!("the agent's process died{when}");
-            let raise = Raise::new(FindingKind::Crash, severity, what, format!("its process {how}{when}"), at);
-            book.raise(Raise { evidence: vec![event], ..raise }, at);
+            let raise = NewFinding::new(FindingKind::Crash, severity, what, format!("its process {how}{when}"), at);
+            findings.raise(NewFinding { evidence: vec![event], ..raise }, at);
             return;
         }
         let mut left = Vec::new();
@@ -233,14 +251,14 @@ impl Ending {
         }
         if !left.is_empty() {
             let why = format!("when it ended, {}", left.join(" and "));
-            let raise = Raise::new(
+            let raise = NewFinding::new(
                 FindingKind::OpenWork,
                 Severity::Warning,
                 "the session ended with work open".into(),
                 why,
                 at,
             );
-            book.raise(Raise { evidence: vec![event], ..raise }, at);
+            findings.raise(NewFinding { evidence: vec![event], ..raise }, at);
         }
     }
 }

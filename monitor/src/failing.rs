@@ -6,20 +6,20 @@ use events::{EventId, FindingKind, Severity, Timestamp, ToolKind};
 use projections::FailureKind;
 
 use crate::{
-    book::{Book, Raise},
-    circle,
-    rules::Rules,
-    step::Step,
+    findings::{NewFinding, SessionFindings},
+    loops,
+    rules::DetectorLimits,
+    step::ToolStep,
     text::hash_of,
 };
 
-/// So many commands that fail are remembered.
+/// Number of failing commands remembered in a session.
 const COMMANDS: usize = 16;
-/// So many events are named.
+/// Maximum number of events a finding names.
 const EVIDENCE: usize = 8;
 
 #[derive(Debug)]
-struct Failing {
+struct RepeatedFailure {
     command: u64,
     result: u64,
     /// The tests that fail, where they are named.
@@ -34,15 +34,15 @@ struct Failing {
 
 /// Commands that fail.
 #[derive(Debug, Default)]
-pub(crate) struct Failures {
-    failing: VecDeque<Failing>,
+pub(crate) struct FailureDetector {
+    failing: VecDeque<RepeatedFailure>,
 }
 
 fn key(command: u64) -> String {
     format!("repeated_failure:{command:016x}")
 }
 
-impl Failures {
+impl FailureDetector {
     pub(crate) fn len(&self) -> usize {
         self.failing.len()
     }
@@ -51,7 +51,13 @@ impl Failures {
         self.failing.clear();
     }
 
-    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn apply(
+        &mut self,
+        step: &ToolStep,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
+    ) {
         let command = match step.tool {
             ToolKind::Execute => step.command.unwrap_or(step.same),
             ToolKind::Mcp | ToolKind::Fetch => step.same,
@@ -71,7 +77,7 @@ impl Failures {
         let before = known.and_then(|index| self.failing.remove(index));
         let Some(kind) = step.failed else {
             if before.is_some() {
-                book.resolve(&key(command), at, "it works now");
+                findings.resolve(&key(command), at, "it works now");
             }
             return;
         };
@@ -80,14 +86,14 @@ impl Failures {
             Some(failing) if failing.result == result => failing,
             // The same tests fail, with other words.
             Some(failing) if failing.tests.is_some() && failing.tests == step.tests => {
-                Failing { result, count: 0, ..failing }
+                RepeatedFailure { result, count: 0, ..failing }
             }
             Some(_) | None => {
                 if before.is_some() {
-                    book.resolve(&key(command), at, "it fails in another way now");
+                    findings.resolve(&key(command), at, "it fails in another way now");
                 }
                 let (first_at, tests) = (step.began_at, step.tests);
-                Failing { command, result, tests, count: 0, of_tests: 0, first_at, evidence: VecDeque::new() }
+                RepeatedFailure { command, result, tests, count: 0, of_tests: 0, first_at, evidence: VecDeque::new() }
             }
         };
         failing.count = failing.count.saturating_add(1);
@@ -96,22 +102,22 @@ impl Failures {
             failing.evidence.remove(EVIDENCE / 2);
         }
         failing.evidence.push_back(step.evidence());
-        if book.is_open(circle::KEY) {
-            book.resolve(&key(command), at, "it is part of a loop");
+        if findings.is_open(loops::KEY) {
+            findings.resolve(&key(command), at, "it is part of a loop");
         } else if failing.count >= rules.failures || failing.tests.is_some() && failing.of_tests > rules.failures {
             let count = failing.of_tests;
             let what = format!("{} failed {count} times", step.words());
             let how = if failing.count >= rules.failures { "in the same way" } else { "in the same tests" };
             let why = format!("the last {count} runs of it failed {how}: {}", words(kind));
-            let raise = Raise::new(FindingKind::RepeatedFailure, Severity::Warning, what, why, failing.first_at);
+            let raise = NewFinding::new(FindingKind::RepeatedFailure, Severity::Warning, what, why, failing.first_at);
             let evidence = failing.evidence.iter().copied().collect();
             let subject = Some(step.words());
-            book.raise(Raise { key: key(command), evidence, count, subject, ..raise }, at);
+            findings.raise(NewFinding { key: key(command), evidence, count, subject, ..raise }, at);
         }
         if self.failing.len() == COMMANDS
             && let Some(oldest) = self.failing.pop_front()
         {
-            book.resolve(&key(oldest.command), at, "it was not run any more");
+            findings.resolve(&key(oldest.command), at, "it was not run any more");
         }
         self.failing.push_back(failing);
     }

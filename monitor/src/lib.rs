@@ -1,8 +1,8 @@
-//! Finds what a person should know of the sessions of coding agents: one that goes round in a circle or
+//! Finds what a person should know of the sessions of coding agents: one that loops or
 //! hangs, an approval that waits, a key that was refused, work that is done.
 //!
 //! [`Monitor`] takes the committed events of all sessions, in order, and the time; out come
-//! [`events::Finding`]s, one for each change of one. [`Rules`] are its limits. What each kind means, when it
+//! [`events::Finding`]s, one for each change of one. [`DetectorLimits`] are its limits. What each kind means, when it
 //! is raised and when it is over is in `README.md`.
 //!
 //! Owns the detectors and what they remember of each session, which is bounded. No I/O, no clock (`now` is an
@@ -10,18 +10,19 @@
 //! and by whoever wrote to them: it can bring about a wrong finding at worst, and never ends one about an
 //! approval.
 //!
-//! Start at [`Monitor`]; `watch` is one session, `book` its findings, and each other module one sort of
+//! Start at [`Monitor`]; `watch` is one session, `findings` its findings, and each other module one sort of
 //! trouble.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 mod approvals;
-mod book;
-mod circle;
 mod conflict;
 mod context;
 mod ending;
+mod errors;
 mod failing;
+mod findings;
+mod loops;
 mod monitor;
 mod polling;
 mod risk;
@@ -29,10 +30,9 @@ mod rules;
 mod step;
 mod stuck;
 mod text;
-mod trouble;
 mod until;
 mod watch;
 
 pub use monitor::Monitor;
-pub use risk::{Asked, risk};
-pub use rules::Rules;
+pub use risk::{RiskRequest, risk};
+pub use rules::DetectorLimits;

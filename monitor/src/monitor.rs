@@ -1,11 +1,11 @@
-//! All sessions: who is watched, and who is due next.
+//! The monitor of all sessions: which are watched, and which is due next.
 
 use std::collections::{BTreeSet, HashMap};
 
 use events::{Event, Finding, FindingId, SessionId, Timestamp};
 use projections::Session;
 
-use crate::{rules::Rules, watch::Watch};
+use crate::{rules::DetectorLimits, watch::SessionWatch};
 
 /// Watches sessions. Every method that takes something gives the findings that changed by it, for the caller
 /// to store: opened, changed in what matters, acknowledged, resolved. The same log gives the same findings.
@@ -14,23 +14,23 @@ use crate::{rules::Rules, watch::Watch};
 /// anything else. What is remembered of a session is bounded, and so is the number of sessions.
 #[derive(Debug)]
 pub struct Monitor {
-    rules: Rules,
-    sessions: HashMap<SessionId, Watched>,
+    rules: DetectorLimits,
+    sessions: HashMap<SessionId, WatchedSession>,
     due: BTreeSet<(Timestamp, SessionId)>,
     /// Up to this position events were taken before a restart.
     taken: u64,
 }
 
 #[derive(Debug)]
-struct Watched {
-    watch: Watch,
+struct WatchedSession {
+    watch: SessionWatch,
     due: Option<Timestamp>,
 }
 
 impl Monitor {
     /// A monitor that knows of nothing yet.
     #[must_use]
-    pub fn new(rules: Rules) -> Self {
+    pub fn new(rules: DetectorLimits) -> Self {
         Self { rules, sessions: HashMap::new(), due: BTreeSet::new(), taken: 0 }
     }
 
@@ -49,23 +49,23 @@ impl Monitor {
     }
 
     /// Takes a committed event; those of a session in their order. History informs and raises nothing.
-    pub fn take(&mut self, event: &Event) -> Vec<Finding> {
+    pub fn apply(&mut self, event: &Event) -> Vec<Finding> {
         let id = event.session_id;
         let mut changed = self.make_room(id);
         let again = event.position <= self.taken;
         let (watch, rules) = self.watched(id);
-        watch.take(event, again, rules);
+        watch.apply(event, again, rules);
         changed.extend(self.settle(id, event.observed_at));
         changed
     }
 
     /// Takes the reducer's word on a session, after its events. It adds what events of before a restart said,
     /// and ends what is over by the reducer's account; of a session nothing was heard of it raises nothing.
-    pub fn look(&mut self, session: &Session, now: Timestamp) -> Vec<Finding> {
+    pub fn check(&mut self, session: &Session, now: Timestamp) -> Vec<Finding> {
         let id = session.id;
         let mut changed = self.make_room(id);
         let (watch, rules) = self.watched(id);
-        watch.look(session, now, rules);
+        watch.check(session, now, rules);
         changed.extend(self.settle(id, now));
         changed
     }
@@ -93,15 +93,15 @@ impl Monitor {
     /// Notes that somebody knows of a finding; nothing when there is no open one with this id, or somebody did.
     pub fn acknowledge(&mut self, id: &FindingId, now: Timestamp) -> Vec<Finding> {
         let found =
-            self.sessions.values_mut().find(|watched| watched.watch.book.open().any(|finding| finding.id == *id));
+            self.sessions.values_mut().find(|watched| watched.watch.findings.open().any(|finding| finding.id == *id));
         let Some(watched) = found else { return Vec::new() };
-        watched.watch.book.acknowledge(id, now);
-        watched.watch.book.drain()
+        watched.watch.findings.acknowledge(id, now);
+        watched.watch.findings.drain()
     }
 
     /// The findings that are open, of all sessions.
     pub fn open(&self) -> impl Iterator<Item = &Finding> {
-        self.sessions.values().flat_map(|watched| watched.watch.book.open())
+        self.sessions.values().flat_map(|watched| watched.watch.findings.open())
     }
 
     /// How many sessions are watched.
@@ -110,15 +110,18 @@ impl Monitor {
         self.sessions.len()
     }
 
-    /// How many things are remembered, of all sessions: steps, calls, findings.
+    /// Number of steps, calls and findings remembered for all sessions.
     #[must_use]
-    pub fn held(&self) -> usize {
-        self.sessions.values().map(|watched| watched.watch.held()).sum()
+    pub fn memory_size(&self) -> usize {
+        self.sessions.values().map(|watched| watched.watch.memory_size()).sum()
     }
 
-    fn watched(&mut self, id: SessionId) -> (&mut Watch, &Rules) {
+    fn watched(&mut self, id: SessionId) -> (&mut SessionWatch, &DetectorLimits) {
         let rules = &self.rules;
-        let watched = self.sessions.entry(id).or_insert_with(|| Watched { watch: Watch::new(id, rules), due: None });
+        let watched = self
+            .sessions
+            .entry(id)
+            .or_insert_with(|| WatchedSession { watch: SessionWatch::new(id, rules), due: None });
         (&mut watched.watch, rules)
     }
 
@@ -129,11 +132,11 @@ impl Monitor {
         }
         let oldest = self.sessions.iter().min_by_key(|(id, watched)| (watched.watch.clock(), **id)).map(|(id, _)| *id);
         let Some(mut oldest) = oldest.and_then(|oldest| self.forget(oldest)) else { return Vec::new() };
-        oldest.watch.give_up();
-        oldest.watch.book.drain()
+        oldest.watch.abandon();
+        oldest.watch.findings.drain()
     }
 
-    fn forget(&mut self, id: SessionId) -> Option<Watched> {
+    fn forget(&mut self, id: SessionId) -> Option<WatchedSession> {
         let watched = self.sessions.remove(&id)?;
         if let Some(due) = watched.due {
             self.due.remove(&(due, id));
@@ -143,7 +146,7 @@ impl Monitor {
 
     fn settle(&mut self, id: SessionId, now: Timestamp) -> Vec<Finding> {
         let Some(watched) = self.sessions.get_mut(&id) else { return Vec::new() };
-        let changed = watched.watch.book.drain();
+        let changed = watched.watch.findings.drain();
         let now = now.max(watched.watch.clock());
         if watched.watch.is_over(now) {
             self.forget(id);

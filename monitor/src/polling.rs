@@ -1,4 +1,4 @@
-//! Waiting for something and looking again. That is no circle while what is looked at changes, nor for some
+//! Recognises polling. It is not a loop while the polled output changes, nor for some
 //! time when it does not.
 
 use std::collections::VecDeque;
@@ -6,22 +6,22 @@ use std::collections::VecDeque;
 use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
-    book::{Book, Raise},
-    rules::Rules,
-    step::Step,
+    findings::{NewFinding, SessionFindings},
+    rules::DetectorLimits,
+    step::ToolStep,
 };
 
-/// So many things that are waited for are remembered.
+/// Maximum number of polled things remembered in a session.
 const WATCHED: usize = 8;
 
-/// So many other steps in between, and the waiting begins anew.
+/// Number of unrelated steps after which polling counts from the start.
 const ELSEWHERE: u32 = 3;
 
 /// The key of these findings.
 pub(crate) const KEY: &str = "loop:poll";
 
 #[derive(Debug)]
-struct Watched {
+struct PolledStep {
     same: u64,
     exact: u64,
     unchanged: u32,
@@ -32,7 +32,7 @@ struct Watched {
 /// What is waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Polling {
-    watched: VecDeque<Watched>,
+    watched: VecDeque<PolledStep>,
     /// The last step only waited, so the next one looks.
     waited: bool,
     /// Steps since that were about something else.
@@ -55,7 +55,13 @@ impl Polling {
     }
 
     /// Takes a step of one who waits; false when it is not one.
-    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut Book) -> bool {
+    pub(crate) fn apply(
+        &mut self,
+        step: &ToolStep,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
+    ) -> bool {
         let known = self.watched.iter().position(|watched| watched.same == step.same);
         let waited = std::mem::replace(&mut self.waited, false);
         let looks = step.poll || waited || known.is_some();
@@ -64,7 +70,7 @@ impl Polling {
             // Who works meanwhile does not only wait.
             if (step.edit.is_some() || self.elsewhere >= ELSEWHERE) && !self.watched.is_empty() {
                 self.watched.clear();
-                book.resolve(KEY, at, "the agent does something else");
+                findings.resolve(KEY, at, "the agent does something else");
             }
             return false;
         }
@@ -75,9 +81,9 @@ impl Polling {
             // Only the waiting, without a look.
             Some(_) | None => {
                 if known.is_some() {
-                    book.resolve(KEY, at, "what is waited for changed");
+                    findings.resolve(KEY, at, "what is waited for changed");
                 }
-                Watched {
+                PolledStep {
                     same: step.same,
                     exact: step.exact,
                     unchanged: 0,
@@ -94,17 +100,17 @@ impl Polling {
         let long = at.since_ms(watched.first_at) >= rules.poll_ms;
         let fails = step.failed.is_some();
         if watched.unchanged >= rules.poll_repeats && (fails || long) && !is_only_waiting(step) {
-            let what = format!("{} looks again and again, and nothing changes", step.words());
+            let what = format!("{} polls again and again without any change", step.words());
             let why = format!(
-                "the last {} looks {} with the same output, for {} min",
+                "the last {} polls {} with the same output, for {} min",
                 watched.unchanged,
                 if fails { "failed" } else { "came back" },
                 at.since_ms(watched.first_at) / 60_000
             );
-            let raise = Raise::new(FindingKind::Loop, Severity::Warning, what, why, watched.first_at);
+            let raise = NewFinding::new(FindingKind::Loop, Severity::Warning, what, why, watched.first_at);
             let evidence = watched.evidence.iter().copied().collect();
             let subject = Some(step.words());
-            book.raise(Raise { key: KEY.into(), evidence, count: watched.unchanged, subject, ..raise }, at);
+            findings.raise(NewFinding { key: KEY.into(), evidence, count: watched.unchanged, subject, ..raise }, at);
         }
         if self.watched.len() == WATCHED {
             self.watched.pop_front();
@@ -115,7 +121,7 @@ impl Polling {
 }
 
 /// Whether the step is nothing but a pause, which never says anything.
-fn is_only_waiting(step: &Step) -> bool {
+fn is_only_waiting(step: &ToolStep) -> bool {
     step.failed.is_none()
         && step.title.as_deref().is_some_and(|title| {
             let mut words = title.split_whitespace();

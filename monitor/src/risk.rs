@@ -1,14 +1,14 @@
-//! What could be wrong with allowing something: a heuristic over the words of a request.
+//! Names the risk of a permission request, by a heuristic over its words.
 //!
 //! It says what a person should look at, and decides nothing: what it does not know is not harmless.
 
-/// At most so much of a command is looked at, bytes.
+/// Bytes of a command that are examined.
 const LOOKED_AT: usize = 16 << 10;
 
-/// What an agent asks leave for.
+/// What an agent requests permission for.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
-    /// The command.
+pub struct RiskRequest<'a> {
+    /// The command line.
     pub command: Option<&'a str>,
     /// The files it wants to change, or to read.
     pub paths: &'a [String],
@@ -18,7 +18,7 @@ pub struct Asked<'a> {
 
 /// Why a request deserves a second look; nothing when no sign of danger is known.
 #[must_use]
-pub fn risk(asked: &Asked<'_>) -> Option<&'static str> {
+pub fn risk(asked: &RiskRequest<'_>) -> Option<&'static str> {
     if let Some(command) = asked.command
         && let Some(why) = of_command(crate::text::head(command, LOOKED_AT))
     {
@@ -34,14 +34,14 @@ fn of_command(command: &str) -> Option<&'static str> {
     let lower = command.to_ascii_lowercase();
     let squeezed: String = lower.split_whitespace().collect::<Vec<_>>().join(" ");
     if squeezed.replace(' ', "").contains(":(){:|:&};:") {
-        return Some("it starts processes without end");
+        return Some("it starts processes endlessly");
     }
     if let Some(why) = of_pipes(&squeezed) {
         return Some(why);
     }
     for sign in ["drop table", "drop database", "drop schema", "truncate table", "delete from "] {
         if squeezed.contains(sign) && !(sign == "delete from " && squeezed.contains(" where ")) {
-            return Some("it deletes data of a database");
+            return Some("it deletes data from a database");
         }
     }
     let why = squeezed.split([';', '&', '|', '\n', '(', ')', '`', '{', '}']).find_map(|part| {
@@ -78,7 +78,7 @@ fn of_pipes(command: &str) -> Option<&'static str> {
             return Some("it runs what it fetches from the network");
         }
         if interpreter && decoded {
-            return Some("it runs what nobody can read");
+            return Some("it runs code that is encoded");
         }
         let says = |word: &str| part.split_whitespace().any(|other| base(other) == word);
         fetched |= says("curl") || says("wget") || says("fetch") || says("iwr");
@@ -116,17 +116,17 @@ fn of_words(words: &[&str], depth: u8) -> Option<&'static str> {
         return of_words(&inner, depth + 1);
     }
     match program {
-        "sudo" | "doas" | "su" | "pkexec" | "runas" => Some("it asks for the rights of the administrator"),
-        "rm" if short('r') || has("--recursive") => Some("it deletes whole directories for good"),
+        "sudo" | "doas" | "su" | "pkexec" | "runas" => Some("it runs with administrator rights"),
+        "rm" if short('r') || has("--recursive") => Some("it deletes whole directories permanently"),
         "rm" if rest.iter().any(|word| matches!(*word, "/" | "~" | "*" | "." | "$home")) => {
-            Some("it deletes much for good")
+            Some("it deletes many files permanently")
         }
-        "rmdir" if has("/s") => Some("it deletes whole directories for good"),
-        "find" if has("-delete") || has("-exec") && has("rm") => Some("it deletes whatever it finds"),
+        "rmdir" if has("/s") => Some("it deletes whole directories permanently"),
+        "find" if has("-delete") || has("-exec") && has("rm") => Some("it deletes every file it finds"),
         "shred" | "wipefs" | "mkfs" | "fdisk" | "parted" | "sgdisk" | "diskutil" => {
-            Some("it overwrites files or disks for good")
+            Some("it overwrites files or disks permanently")
         }
-        _ if program.starts_with("mkfs.") => Some("it overwrites files or disks for good"),
+        _ if program.starts_with("mkfs.") => Some("it overwrites files or disks permanently"),
         "dd" if rest.iter().any(|word| word.starts_with("of=/dev/")) => Some("it overwrites a disk"),
         "chmod" if has("777") || has("-r") || has("a+rwx") || rest.iter().any(|word| word.contains("+s")) => {
             Some("it opens files to everybody, or changes the rights of many")
@@ -201,8 +201,8 @@ fn of_words(words: &[&str], depth: u8) -> Option<&'static str> {
         "security" if verb.starts_with("find-") || verb == "dump-keychain" => Some("it touches credentials"),
         "pass" | "op" | "vault" | "secret-tool" | "gpg" if verb != "--version" => Some("it touches credentials"),
         "ssh-keygen" | "ssh-add" | "ssh-copy-id" => Some("it touches credentials"),
-        "dropdb" | "mysqladmin" => Some("it deletes data of a database"),
-        "redis-cli" if has("flushall") || has("flushdb") => Some("it deletes data of a database"),
+        "dropdb" | "mysqladmin" => Some("it deletes data from a database"),
+        "redis-cli" if has("flushall") || has("flushdb") => Some("it deletes data from a database"),
         _ => None,
     }
 }
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     fn of(command: &str) -> Option<&'static str> {
-        risk(&Asked { command: Some(command), ..Asked::default() })
+        risk(&RiskRequest { command: Some(command), ..RiskRequest::default() })
     }
 
     #[test]
@@ -433,7 +433,7 @@ mod tests {
 
     #[test]
     fn files_and_addresses() {
-        let path = |path: &str| risk(&Asked { paths: &[path.to_owned()], ..Asked::default() });
+        let path = |path: &str| risk(&RiskRequest { paths: &[path.to_owned()], ..RiskRequest::default() });
         for risky in [
             "/home/a/.ssh/config",
             "/p/.env",
@@ -447,7 +447,7 @@ mod tests {
         for plain in ["/p/src/main.rs", "/p/environment.rs", "/p/.env.example", "/tmp/a"] {
             assert_eq!(path(plain), None, "{plain}");
         }
-        let url = |url: &str| risk(&Asked { url: Some(url), ..Asked::default() });
+        let url = |url: &str| risk(&RiskRequest { url: Some(url), ..RiskRequest::default() });
         assert!(url("http://169.254.169.254/latest/meta-data").is_some());
         assert!(url("https://x/?token=abc").is_some());
         assert_eq!(url("https://docs.rs/serde"), None);

@@ -8,59 +8,59 @@ use serde::{Deserialize, Serialize};
 /// The limits of the detectors. Times are milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Rules {
+pub struct DetectorLimits {
     /// Kinds that are never raised.
     pub off: Vec<FindingKind>,
-    /// A turn is open, no command runs and nothing is heard for so long: `stuck`.
+    /// Silence in an open turn without a running command that raises `stuck`.
     pub stuck_ms: i64,
-    /// The same while a tool is at work that is neither a command nor a sub-agent.
+    /// Silence that raises `stuck` while a tool other than a command or a sub-agent runs.
     pub stuck_tool_ms: i64,
-    /// So many attempts in a row to reach the model failed: `stuck`.
+    /// Failed attempts in a row to reach the model that raise `stuck`.
     pub retries: u32,
-    /// Or they go on for so long.
+    /// Time of failing attempts to reach the model that raises `stuck`.
     pub retrying_ms: i64,
-    /// A step with the same result was made so often with little else between: `loop`.
+    /// Repetitions of a step with the same result, with few new steps between, that raise `loop`.
     pub loop_repeats: u32,
-    /// What is little: of the steps in between, at most so many of 100 are new.
+    /// Maximum share of new steps within a loop, percent.
     pub loop_novelty_percent: u32,
-    /// So many attempts of one kind, each with other arguments, came to the same failure: `loop`.
+    /// Attempts of one kind with different arguments and the same failure that raise `loop`.
     pub loop_attempts: u32,
-    /// So often an edit took back an earlier one of the same place: `loop`.
+    /// Edits that revert an earlier edit of the same text that raise `loop`.
     pub loop_reverts: u32,
-    /// Somebody waits and looks again: so often without any change, `loop`,
+    /// Polls without any change before `loop` is raised.
     pub poll_repeats: u32,
-    /// when it also goes on for so long. One that fails each time needs the number only.
+    /// Minimum time those polls span before `loop` is raised; polls that all fail need the number only.
     pub poll_ms: i64,
-    /// The same command failed in the same way so often: `repeated_failure`.
+    /// Identical failures of one command that raise `repeated_failure`.
     pub failures: u32,
-    /// So many refusals by the provider within one request are `auth`, also while the agent tries on.
+    /// Authentication errors within one request that raise `auth` while the agent still retries.
     pub auth_errors: u32,
-    /// The same of `rate_limit`.
+    /// Rate-limit errors within one request that raise `rate_limit` while the agent still retries.
     pub rate_limit_errors: u32,
-    /// An approval is told of when it waits for so long: a rule answers at once.
+    /// Time a request must be pending before `approval` is raised, so that rules can answer first.
     pub approval_ms: i64,
-    /// So many approvals of a session wait: `approval_backlog`.
+    /// Pending approvals of a session that raise `approval_backlog`.
     pub backlog: u32,
-    /// Or one waits for so long.
+    /// Time one approval must be pending to raise `approval_backlog`.
     pub backlog_ms: i64,
-    /// So much of the context is used, percent: `context_full`.
+    /// Used share of the context that raises `context_full`, percent.
     pub context_percent: u32,
     /// The context of models, tokens, by the beginning of their names; the longest that fits counts, and
     /// these before those that are known.
     pub context_tokens: BTreeMap<String, u64>,
-    /// A command that took so long and is done: `long_job`.
+    /// Duration of a finished command that raises `long_job`.
     pub long_job_ms: i64,
-    /// A turn is over, and nothing else began for so long: `completion`.
+    /// Quiet time after a finished turn that raises `completion`.
     pub completion_ms: i64,
-    /// A session is idle for so long: `idle`.
+    /// Time a session must be idle to raise `idle`.
     pub idle_ms: i64,
-    /// So long after the end of a session what it left behind is over.
+    /// Time after the end of a session at which its remaining findings are resolved.
     pub keep_ms: i64,
-    /// At most so many sessions are watched; those that were quiet longest are given up first.
+    /// Maximum number of sessions watched; the one quiet for longest is dropped first.
     pub sessions: usize,
 }
 
-impl Default for Rules {
+impl Default for DetectorLimits {
     fn default() -> Self {
         const SECOND: i64 = 1_000;
         const MINUTE: i64 = 60 * SECOND;
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn what_is_not_a_rule_is_named() {
-        let rules: Rules = serde_json::from_str(r#"{"stuck_ms": 5, "off": ["idle"]}"#).unwrap();
+        let rules: DetectorLimits = serde_json::from_str(r#"{"stuck_ms": 5, "off": ["idle"]}"#).unwrap();
         assert_eq!((rules.stuck_ms, rules.off), (5, vec![FindingKind::Idle]));
-        let error = serde_json::from_str::<Rules>(r#"{"stuk_ms": 5}"#).unwrap_err().to_string();
+        let error = serde_json::from_str::<DetectorLimits>(r#"{"stuk_ms": 5}"#).unwrap_err().to_string();
         assert!(error.contains("stuk_ms"), "{error}");
     }
 }

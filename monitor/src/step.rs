@@ -8,23 +8,23 @@ use std::collections::VecDeque;
 use events::{Event, EventId, Timestamp, ToolCall, ToolKind, ToolOutcome, ToolResult};
 use projections::{
     FailureKind,
-    failure::{Returned, classify},
+    failure::{FinishedCall, classify},
     shorten::one_line,
 };
 use serde::Deserialize;
 
 use crate::text::{hash_of, head, output, settled, shape};
 
-/// At most so many calls are open; the oldest leave.
+/// Maximum number of open calls; the oldest is dropped for a new one.
 const OPEN: usize = 64;
-/// A call is named by so many characters.
+/// Length of a call's title in a finding, characters.
 const TITLE_CHARS: usize = 120;
-/// Of a call's input so much is remembered while it is open, to find its words in the result, bytes.
+/// Bytes of an open call's input that are kept, to recognise its words in the result.
 const INPUT_BYTES: usize = 1 << 10;
 
 /// A call without a result.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct PendingCall {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) tool: ToolKind,
@@ -53,7 +53,7 @@ pub(crate) struct Edit {
 
 /// A call and what came of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Step {
+pub(crate) struct ToolStep {
     pub(crate) name: String,
     pub(crate) tool: ToolKind,
     pub(crate) title: Option<String>,
@@ -80,7 +80,7 @@ pub(crate) struct Step {
     pub(crate) event: EventId,
 }
 
-impl Step {
+impl ToolStep {
     /// What it did, for a sentence: the command, or the tool and what it was about.
     pub(crate) fn words(&self) -> String {
         match (&self.title, self.tool) {
@@ -93,27 +93,27 @@ impl Step {
 
 /// The calls without a result, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
-    open: VecDeque<Call>,
+pub(crate) struct PendingCalls {
+    open: VecDeque<PendingCall>,
 }
 
-impl Calls {
+impl PendingCalls {
     pub(crate) fn called(&mut self, event: &Event, call: &ToolCall, at: Timestamp) {
         self.open.retain(|open| open.id != call.call_id);
         if self.open.len() == OPEN {
             self.open.pop_front();
         }
-        self.open.push_back(Call::of(event, call, at));
+        self.open.push_back(PendingCall::of(event, call, at));
     }
 
-    pub(crate) fn returned(&mut self, event: &Event, result: &ToolResult) -> Option<(Call, Step)> {
+    pub(crate) fn returned(&mut self, event: &Event, result: &ToolResult) -> Option<(PendingCall, ToolStep)> {
         let index = self.open.iter().position(|call| call.id == result.call_id)?;
         let call = self.open.remove(index)?;
-        let step = Step::of(&call, event, result);
+        let step = ToolStep::of(&call, event, result);
         Some((call, step))
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Call> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PendingCall> {
         self.open.iter()
     }
 
@@ -126,7 +126,7 @@ impl Calls {
     }
 }
 
-impl Call {
+impl PendingCall {
     fn of(event: &Event, call: &ToolCall, at: Timestamp) -> Self {
         let text = event.text.as_deref().unwrap_or_default();
         let command = (call.tool == ToolKind::Execute).then_some(call.title.as_deref()).flatten();
@@ -162,8 +162,8 @@ impl Call {
     }
 }
 
-impl Step {
-    fn of(call: &Call, event: &Event, result: &ToolResult) -> Self {
+impl ToolStep {
+    fn of(call: &PendingCall, event: &Event, result: &ToolResult) -> Self {
         let told = event.text.as_deref().unwrap_or_default();
         let text = output(told);
         // Of a long result its event has the ends only. How long it is says something of the rest; a little
@@ -172,7 +172,7 @@ impl Step {
         // What is around the output is in the hash of the whole, too, and is new each time.
         let whole = event.text_ref.as_ref().filter(|_| text == told.trim()).map(|text| &*text.hash);
         let outcome = (result.outcome.code(), result.exit_code);
-        let failed = classify(&Returned {
+        let failed = classify(&FinishedCall {
             tool: call.tool,
             title: call.title.as_deref(),
             exit_code: result.exit_code,
@@ -229,7 +229,7 @@ fn failed_tests(text: &str) -> Option<u64> {
 }
 
 /// Whether a search found nothing.
-fn is_barren(call: &Call, outcome: ToolOutcome, text: &str) -> bool {
+fn is_barren(call: &PendingCall, outcome: ToolOutcome, text: &str) -> bool {
     let searches = match call.tool {
         ToolKind::Read | ToolKind::Fetch => true,
         ToolKind::Execute => call.title.as_deref().is_some_and(|title| {

@@ -1,4 +1,4 @@
-//! A turn in which nothing goes on, and requests to the model that are tried again without end.
+//! Detects turns without progress, and requests to the model that are retried without success.
 //!
 //! Silence counts only while a turn is open, the session is said to run, and nothing is at work that may take
 //! its time: a command, a sub-agent, a question.
@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
-    book::{Book, Raise},
-    rules::Rules,
+    findings::{NewFinding, SessionFindings},
+    rules::DetectorLimits,
 };
 
 /// The key of a silent turn.
@@ -19,7 +19,7 @@ pub(crate) const RETRYING: &str = "stuck:retrying";
 
 /// What may be going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
+pub(crate) enum PendingWork {
     /// Nothing is expected.
     None,
     /// The model was asked.
@@ -32,7 +32,7 @@ pub(crate) enum Work {
 
 /// What is remembered to find what hangs.
 #[derive(Debug)]
-pub(crate) struct Stuck {
+pub(crate) struct StuckDetector {
     progress_at: Timestamp,
     last: Option<EventId>,
     retries: u32,
@@ -40,42 +40,42 @@ pub(crate) struct Stuck {
     attempts: VecDeque<EventId>,
 }
 
-impl Stuck {
+impl StuckDetector {
     pub(crate) fn new(at: Timestamp) -> Self {
         Self { progress_at: at, last: None, retries: 0, since: None, attempts: VecDeque::new() }
     }
 
-    /// Silence is counted from here at the earliest, when nothing was heard yet.
+    /// Sets the earliest time from which silence is counted, before the first progress.
     pub(crate) fn begin(&mut self, at: Timestamp) {
         if self.progress_at == Timestamp::MIN {
             self.progress_at = at;
         }
     }
 
-    /// Something was heard of the session's work.
-    pub(crate) fn heard(&mut self, event: EventId, at: Timestamp, book: &mut Book) {
+    /// Records progress: silence counts from here.
+    pub(crate) fn progress(&mut self, event: EventId, at: Timestamp, findings: &mut SessionFindings) {
         self.progress_at = self.progress_at.max(at);
         self.last = Some(event);
-        book.resolve(SILENT, at, "it goes on");
+        findings.resolve(SILENT, at, "it goes on");
     }
 
     /// The model answered, or a tool did: whatever was tried again worked.
-    pub(crate) fn answered(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn answered(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         if self.since.is_some() {
             self.retries = 0;
             self.since = None;
             self.attempts.clear();
-            book.resolve(RETRYING, at, "the model answered");
+            findings.resolve(RETRYING, at, "the model answered");
         }
     }
 
     /// The turn is over.
-    pub(crate) fn ended(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn ended(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.retries = 0;
         self.since = None;
         self.attempts.clear();
-        book.resolve(SILENT, at, "the turn is over");
-        book.resolve(RETRYING, at, "the turn is over");
+        findings.resolve(SILENT, at, "the turn is over");
+        findings.resolve(RETRYING, at, "the turn is over");
     }
 
     /// An attempt failed (`counts`), or somebody sees that it is tried again.
@@ -85,8 +85,8 @@ impl Stuck {
         counts: bool,
         words: &str,
         at: Timestamp,
-        rules: &Rules,
-        book: &mut Book,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
     ) {
         let since = *self.since.get_or_insert(at);
         if counts {
@@ -101,39 +101,52 @@ impl Stuck {
             return;
         }
         let seconds = at.since_ms(since) / 1_000;
-        let what = "the request to the model is tried again and again".to_owned();
+        let what = "requests to the model keep failing and are retried".to_owned();
         let why = match self.retries {
             0 => format!("the agent has been trying again for {seconds} s, and there was no answer"),
             n => format!("{n} attempts failed within {seconds} s, and there was no answer: {words}"),
         };
         let evidence = if self.attempts.is_empty() { vec![event] } else { self.attempts.iter().copied().collect() };
-        let raise = Raise::new(FindingKind::Stuck, Severity::Error, what, why, since);
-        book.raise(Raise { key: RETRYING.into(), evidence, count: self.retries.max(1), ..raise }, at);
+        let raise = NewFinding::new(FindingKind::Stuck, Severity::Error, what, why, since);
+        findings.raise(NewFinding { key: RETRYING.into(), evidence, count: self.retries.max(1), ..raise }, at);
     }
 
     /// When silence has lasted too long.
-    pub(crate) fn due(&self, work: Work, rules: &Rules, book: &Book) -> Option<Timestamp> {
+    pub(crate) fn due(
+        &self,
+        work: PendingWork,
+        rules: &DetectorLimits,
+        findings: &SessionFindings,
+    ) -> Option<Timestamp> {
         let limit = match work {
-            Work::Model => rules.stuck_ms,
-            Work::Tool => rules.stuck_tool_ms,
-            Work::None | Work::Patient => return None,
+            PendingWork::Model => rules.stuck_ms,
+            PendingWork::Tool => rules.stuck_tool_ms,
+            PendingWork::None | PendingWork::Patient => return None,
         };
-        (!book.is_open(SILENT)).then(|| self.progress_at.plus_ms(limit))
+        (!findings.is_open(SILENT)).then(|| self.progress_at.plus_ms(limit))
     }
 
     /// Silence has lasted too long.
-    pub(crate) fn ring(&mut self, work: Work, what: Option<&str>, at: Timestamp, book: &mut Book) {
+    pub(crate) fn ring(
+        &mut self,
+        work: PendingWork,
+        what: Option<&str>,
+        at: Timestamp,
+        findings: &mut SessionFindings,
+    ) {
         let minutes = at.since_ms(self.progress_at) / 60_000;
         let (what, waits) = match (work, what) {
-            (Work::Tool, Some(tool)) => (format!("{tool} has been at work for {minutes} min"), "a tool is at work"),
-            (Work::Tool | Work::Model | Work::None | Work::Patient, _) => {
-                (format!("nothing was heard for {minutes} min in an open turn"), "no command runs")
+            (PendingWork::Tool, Some(tool)) => {
+                (format!("{tool} has been at work for {minutes} min"), "a tool is at work")
+            }
+            (PendingWork::Tool | PendingWork::Model | PendingWork::None | PendingWork::Patient, _) => {
+                (format!("no activity for {minutes} min in an open turn"), "no command runs")
             }
         };
-        let why = format!("the turn is open, {waits}, and nothing was heard of it for {minutes} min");
-        let raise = Raise::new(FindingKind::Stuck, Severity::Warning, what, why, self.progress_at);
+        let why = format!("the turn is open, {waits}, and there was no activity for {minutes} min");
+        let raise = NewFinding::new(FindingKind::Stuck, Severity::Warning, what, why, self.progress_at);
         let evidence = self.last.into_iter().collect();
-        book.raise(Raise { key: SILENT.into(), evidence, ..raise }, at);
+        findings.raise(NewFinding { key: SILENT.into(), evidence, ..raise }, at);
         // Without a finding (history, switched off) it must not ring again at once.
         self.progress_at = at;
     }

@@ -4,7 +4,7 @@
 
 use std::hash::{Hash, Hasher};
 
-/// So much of a text is looked at, bytes.
+/// Bytes of a text that are examined.
 pub(crate) const LOOKED_AT: usize = 4 << 10;
 
 /// FNV-1a: the same in every version of the program, since keys of findings are made from it.

@@ -6,7 +6,7 @@ use events::Timestamp;
 
 /// A limit that is said to last longer than this is not believed, ms.
 const LONGEST_MS: i64 = 40 * 24 * 3_600_000;
-/// So much of a text is looked at, bytes.
+/// Bytes of a text that are examined.
 const LOOKED_AT: usize = 4 << 10;
 
 /// The moment a text names.

@@ -1,4 +1,4 @@
-//! One session: its events in, in order, and the time.
+//! The monitor of one session: applies its events in order, and the time.
 //!
 //! Owns what all detectors share: the clock of the session, its state, the calls that are open, and whether it
 //! is heard live. History informs and raises nothing.
@@ -10,33 +10,33 @@ use events::{
 use projections::{Session, shorten::one_line};
 
 use crate::{
-    approvals::{Approvals, QUESTION},
-    book::{Book, Raise},
-    circle::{self, Circle},
+    approvals::{ApprovalWatch, QUESTION},
     conflict,
-    context::Context,
-    ending::Ending,
-    failing::Failures,
+    context::ContextUse,
+    ending::EndingDetector,
+    errors::RequestErrors,
+    failing::FailureDetector,
+    findings::{NewFinding, SessionFindings},
+    loops::{self, LoopDetector},
     polling::{self, Polling},
-    rules::Rules,
-    step::Calls,
-    stuck::{Stuck, Work},
-    trouble::Trouble,
+    rules::DetectorLimits,
+    step::PendingCalls,
+    stuck::{PendingWork, StuckDetector},
 };
 
-/// What was concluded so long after it happened was concluded of the past, ms.
+/// Age from which a derived event counts as one about the past, ms.
 const PAST_MS: i64 = 60_000;
-/// So long after its end a session may still be told of, ms.
+/// How long after its end a session is still watched, ms.
 const LAST_WORDS_MS: i64 = 60_000;
 
 /// A session that is watched.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    pub(crate) book: Book,
+pub(crate) struct SessionWatch {
+    pub(crate) findings: SessionFindings,
     clock: Timestamp,
     /// The position of the last event that was taken as it happened.
     position: u64,
-    /// Something of it was heard as it happened.
+    /// Some event of it arrived live, not as history.
     live: bool,
     /// Another session's helper.
     sub: bool,
@@ -48,18 +48,18 @@ pub(crate) struct Watch {
     /// Its screen is read.
     seen: bool,
     state: Option<(State, Option<Reason>)>,
-    /// What it waits to be told, by its status, and was not raised yet.
+    /// A question that the status shows and that was not raised yet.
     unasked: Option<(EventId, String)>,
     answered_at: Timestamp,
-    calls: Calls,
-    circle: Circle,
+    calls: PendingCalls,
+    loops: LoopDetector,
     polling: Polling,
-    failures: Failures,
-    stuck: Stuck,
-    trouble: Trouble,
-    approvals: Approvals,
-    context: Context,
-    ending: Ending,
+    failures: FailureDetector,
+    stuck: StuckDetector,
+    errors: RequestErrors,
+    approvals: ApprovalWatch,
+    context: ContextUse,
+    ending: EndingDetector,
 }
 
 /// When an event happened, as the reducer has it: by our clock what was seen live, by its own what is history
@@ -78,10 +78,10 @@ fn is_past(event: &Event) -> bool {
     event.history || event.derived && event.observed_at.since_ms(event.created_at) > PAST_MS
 }
 
-impl Watch {
-    pub(crate) fn new(session: SessionId, rules: &Rules) -> Self {
+impl SessionWatch {
+    pub(crate) fn new(session: SessionId, rules: &DetectorLimits) -> Self {
         Self {
-            book: Book::new(session, &rules.off),
+            findings: SessionFindings::new(session, &rules.off),
             clock: Timestamp::MIN,
             position: 0,
             live: false,
@@ -93,15 +93,15 @@ impl Watch {
             state: None,
             unasked: None,
             answered_at: Timestamp::MIN,
-            calls: Calls::default(),
-            circle: Circle::default(),
+            calls: PendingCalls::default(),
+            loops: LoopDetector::default(),
             polling: Polling::default(),
-            failures: Failures::default(),
-            stuck: Stuck::new(Timestamp::MIN),
-            trouble: Trouble::default(),
-            approvals: Approvals::default(),
-            context: Context::default(),
-            ending: Ending::default(),
+            failures: FailureDetector::default(),
+            stuck: StuckDetector::new(Timestamp::MIN),
+            errors: RequestErrors::default(),
+            approvals: ApprovalWatch::default(),
+            context: ContextUse::default(),
+            ending: EndingDetector::default(),
         }
     }
 
@@ -113,10 +113,10 @@ impl Watch {
                 self.over_at = Some(finding.last_at);
             }
             if let Some(until) = finding.until {
-                self.trouble.lasts(finding.kind, until);
+                self.errors.lasts(finding.kind, until);
             }
         }
-        self.book.restore(finding);
+        self.findings.restore(finding);
     }
 
     pub(crate) fn clock(&self) -> Timestamp {
@@ -126,21 +126,21 @@ impl Watch {
     /// Whether there is nothing left to watch.
     pub(crate) fn is_over(&self, now: Timestamp) -> bool {
         let long_ago = |at: Timestamp| self.merged || now.since_ms(at) >= LAST_WORDS_MS;
-        self.over_at.is_some_and(long_ago) && self.book.open().next().is_none()
+        self.over_at.is_some_and(long_ago) && self.findings.open().next().is_none()
     }
 
-    /// How many things are remembered.
-    pub(crate) fn held(&self) -> usize {
-        self.book.len()
+    /// Number of steps, calls and findings remembered.
+    pub(crate) fn memory_size(&self) -> usize {
+        self.findings.len()
             + self.calls.len()
-            + self.circle.len()
+            + self.loops.len()
             + self.polling.len()
             + self.failures.len()
             + self.approvals.len()
     }
 
-    /// Takes an event; one that was taken before a restart (`again`) informs only.
-    pub(crate) fn take(&mut self, event: &Event, again: bool, rules: &Rules) {
+    /// Applies an event; one that was applied before a restart (`again`) raises nothing.
+    pub(crate) fn apply(&mut self, event: &Event, again: bool, rules: &DetectorLimits) {
         // One that is given again, since its session was over and something came late, says nothing new.
         if self.merged || event.position <= self.position {
             return;
@@ -153,7 +153,7 @@ impl Watch {
         let at = moment(event).max(self.clock);
         if !is_past(event) && !event.derived {
             if !self.live {
-                self.stuck = Stuck::new(at);
+                self.stuck = StuckDetector::new(at);
             }
             self.live = true;
             self.stuck.begin(at);
@@ -162,16 +162,16 @@ impl Watch {
             self.pass(at, rules);
         }
         self.clock = at;
-        self.book.audible = self.live && !past;
+        self.findings.audible = self.live && !past;
         self.before_end = self.over_at.is_some_and(|over_at| moment(event) < over_at);
         self.read(event, at, rules);
-        self.ask_at_last(at);
-        let pending = !self.approvals.is_empty() || self.book.is_open(QUESTION);
+        self.raise_deferred_question(at);
+        let pending = !self.approvals.is_empty() || self.findings.is_open(QUESTION);
         self.ending.settle(self.state, pending, at, rules);
     }
 
     /// Lets time pass.
-    pub(crate) fn pass(&mut self, now: Timestamp, rules: &Rules) {
+    pub(crate) fn pass(&mut self, now: Timestamp, rules: &DetectorLimits) {
         // Each step ends at the moment something is due; the bound holds off a clock gone mad.
         for _ in 0..1_024 {
             let Some(due) = self.due(rules).filter(|due| *due <= now) else { break };
@@ -181,40 +181,40 @@ impl Watch {
     }
 
     /// When time alone would change something.
-    pub(crate) fn due(&self, rules: &Rules) -> Option<Timestamp> {
+    pub(crate) fn due(&self, rules: &DetectorLimits) -> Option<Timestamp> {
         if !self.live || self.merged {
             return None;
         }
         if let Some(over_at) = self.over_at {
-            let keeps = self.book.open().next().is_some();
+            let keeps = self.findings.open().next().is_some();
             let left = if keeps { rules.keep_ms } else { LAST_WORDS_MS };
             return Some(over_at.plus_ms(left)).filter(|due| *due > self.clock || keeps);
         }
-        let silent = self.stuck.due(self.work(), rules, &self.book);
-        let all = [silent, self.trouble.due(), self.approvals.due(self.waits(), rules), self.ending.due()];
+        let silent = self.stuck.due(self.work(), rules, &self.findings);
+        let all = [silent, self.errors.due(), self.approvals.due(self.waits(), rules), self.ending.due()];
         all.into_iter().flatten().min()
     }
 
-    fn ring(&mut self, at: Timestamp, rules: &Rules) {
+    fn ring(&mut self, at: Timestamp, rules: &DetectorLimits) {
         self.clock = at;
-        self.book.audible = true;
+        self.findings.audible = true;
         if let Some(over_at) = self.over_at {
             if over_at.plus_ms(rules.keep_ms) <= at {
-                self.book.resolve_kinds(FindingKind::ALL, at, "it was long ago");
+                self.findings.resolve_kinds(FindingKind::ALL, at, "it was long ago");
             }
             return;
         }
         let work = self.work();
-        if self.stuck.due(work, rules, &self.book).is_some_and(|due| due <= at) {
+        if self.stuck.due(work, rules, &self.findings).is_some_and(|due| due <= at) {
             let tool = self.calls.iter().next().map(|call| call.name.clone());
-            self.stuck.ring(work, tool.as_deref(), at, &mut self.book);
+            self.stuck.ring(work, tool.as_deref(), at, &mut self.findings);
         }
-        self.trouble.ring(at, &mut self.book);
+        self.errors.ring(at, &mut self.findings);
         let waits = self.waits();
         if self.approvals.due(waits, rules).is_some_and(|due| due <= at) {
-            self.approvals.ring(waits, at, rules, &mut self.book);
+            self.approvals.ring(waits, at, rules, &mut self.findings);
         }
-        self.ending.ring(at, self.sub, self.answered_at, &mut self.book);
+        self.ending.ring(at, self.sub, self.answered_at, &mut self.findings);
     }
 
     /// Whether somebody is waited for, as far as anybody can tell. Who sees the screen sees the dialog; without
@@ -227,27 +227,27 @@ impl Watch {
             )
     }
 
-    fn work(&self) -> Work {
+    fn work(&self) -> PendingWork {
         let runs = match self.state {
-            Some((State::Running, Some(Reason::Subagents))) => return Work::Patient,
+            Some((State::Running, Some(Reason::Subagents))) => return PendingWork::Patient,
             Some((State::Running, _)) => true,
             Some((State::Waiting | State::WaitingApproval | State::Idle | State::Exited | State::Unknown, _))
             | None => false,
         };
         if !runs || !self.ending.is_open() || !self.approvals.is_empty() {
-            Work::None
+            PendingWork::None
         } else if self.calls.iter().any(|call| call.takes_its_time() && !call.background) {
-            Work::Patient
+            PendingWork::Patient
         } else if self.calls.iter().any(|call| !call.background) {
-            Work::Tool
+            PendingWork::Tool
         } else {
-            Work::Model
+            PendingWork::Model
         }
     }
 
-    fn read(&mut self, event: &Event, at: Timestamp, rules: &Rules) {
+    fn read(&mut self, event: &Event, at: Timestamp, rules: &DetectorLimits) {
         if speaks(event) {
-            self.stuck.heard(event.id, at, &mut self.book);
+            self.stuck.progress(event.id, at, &mut self.findings);
         }
         match &event.payload {
             Payload::SessionStarted(started) => {
@@ -259,19 +259,19 @@ impl Watch {
             // What the reducer concludes of an end counts, and it concludes one of each that is told.
             Payload::SessionExited(exited) if event.derived => {
                 let answered_at = self.answered_at;
-                self.ending.exited(event.id, exited.reason, (self.sub, answered_at), at, &mut self.book);
+                self.ending.exited(event.id, exited.reason, (self.sub, answered_at), at, &mut self.findings);
                 self.leave(at, "the session ended");
             }
             Payload::TurnStarted(_) => {
                 self.revive(at);
-                self.ending.turn_started(at, &mut self.book);
-                self.stuck.heard(event.id, at, &mut self.book);
+                self.ending.turn_started(at, &mut self.findings);
+                self.stuck.progress(event.id, at, &mut self.findings);
             }
             Payload::TurnCompleted(completed) => {
-                self.ending.turn_completed(event.id, completed.outcome, at, &mut self.book);
+                self.ending.turn_completed(event.id, completed.outcome, at, &mut self.findings);
                 self.turn_ended(at);
-                if self.trouble.turn_ended(at, &mut self.book) {
-                    self.ending.failed(at, &mut self.book);
+                if self.errors.turn_ended(at, &mut self.findings) {
+                    self.ending.failed(at, &mut self.findings);
                 }
             }
             Payload::UserPrompt(_) if event.confidence == events::Confidence::Low => {}
@@ -287,7 +287,9 @@ impl Watch {
             }
             Payload::ToolResult(result) if !result.detail => self.returned(event, result, at, rules),
             Payload::ApprovalRequested(asked) => self.approvals.requested(event, asked, at),
-            Payload::ApprovalResolved(resolved) => self.approvals.resolved(event, resolved, at, rules, &mut self.book),
+            Payload::ApprovalResolved(resolved) => {
+                self.approvals.resolved(event, resolved, at, rules, &mut self.findings)
+            }
             Payload::StatusChanged(change) => self.changed(event, change, at, rules),
             Payload::Error(error) => {
                 // Told late: the model answered since.
@@ -295,38 +297,38 @@ impl Watch {
                     return;
                 }
                 if error.class == ErrorClass::Context {
-                    self.context.full(event, "a request was refused since it was too long", at, &mut self.book);
+                    self.context.full(event, "a request was refused since it was too long", at, &mut self.findings);
                     return;
                 }
-                self.trouble.take(event, error, at, rules, &mut self.book);
+                self.errors.apply(event, error, at, rules, &mut self.findings);
                 // Told late, of a turn that is over by now; or of one nothing else told of.
                 let mends_itself = !matches!(error.class, ErrorClass::Auth | ErrorClass::Quota);
                 let unseen = !mends_itself && !self.ending.is_open();
                 if event.source == Source::Telemetry && (unseen || self.ending.ended_after(event.created_at)) {
-                    self.trouble.turn_ended(at, &mut self.book);
-                    self.ending.failed(at, &mut self.book);
+                    self.errors.turn_ended(at, &mut self.findings);
+                    self.ending.failed(at, &mut self.findings);
                 }
-                if error.retrying && self.trouble.due().is_none() {
+                if error.retrying && self.errors.due().is_none() {
                     let words = one_line(event.text.as_deref().unwrap_or_default(), 160);
-                    self.stuck.retries(event.id, true, &words, at, rules, &mut self.book);
+                    self.stuck.retries(event.id, true, &words, at, rules, &mut self.findings);
                 }
             }
             Payload::QuestionAsked(_) => {
                 let question = one_line(event.text.as_deref().unwrap_or("a question"), 160);
-                self.asks(event.id, question, at);
+                self.raise_question(event.id, question, at);
             }
             // While its approval is pending, the end of that counts.
             Payload::QuestionAnswered(_) => {
                 if self.approvals.is_empty() {
-                    self.book.resolve(QUESTION, at, "it was answered");
+                    self.findings.resolve(QUESTION, at, "it was answered");
                 }
             }
-            Payload::UsageReported(usage) => self.context.take(event, usage, at, rules, &mut self.book),
+            Payload::UsageReported(usage) => self.context.apply(event, usage, at, rules, &mut self.findings),
             Payload::ContextCompacted(_) => {
                 self.answered(at);
-                self.context.compacted(at, &mut self.book);
+                self.context.compacted(at, &mut self.findings);
             }
-            Payload::Annotation(note) => self.noted(event, note, at, rules),
+            Payload::Annotation(note) => self.annotate(event, note, at, rules),
             Payload::Signal(signal) => self.signalled(event, signal, at, rules),
             Payload::SessionExited(_)
             | Payload::ToolResult(_)
@@ -341,8 +343,8 @@ impl Watch {
 
     fn answered(&mut self, at: Timestamp) {
         self.answered_at = at;
-        self.stuck.answered(at, &mut self.book);
-        self.trouble.answered(at, &mut self.book);
+        self.stuck.answered(at, &mut self.findings);
+        self.errors.answered(at, &mut self.findings);
     }
 
     fn prompted(&mut self, event: &Event, origin: PromptOrigin, at: Timestamp) {
@@ -352,94 +354,94 @@ impl Watch {
             PromptOrigin::Wakeup | PromptOrigin::Command => false,
         };
         if by_person {
-            self.begin_anew(at, "a new prompt was given");
+            self.begin_anew(at, "a new prompt came in");
         } else {
             // Who is woken to do the same as the last time supervises.
-            self.circle.clear();
-            self.book.resolve(circle::KEY, at, "the agent was woken");
+            self.loops.clear();
+            self.findings.resolve(loops::KEY, at, "the agent was woken");
             self.polling.woken();
         }
-        self.ending.prompted(event.text.as_deref(), by_person, at, &mut self.book);
+        self.ending.prompted(event.text.as_deref(), by_person, at, &mut self.findings);
     }
 
     fn begin_anew(&mut self, at: Timestamp, why: &str) {
-        self.circle.clear();
+        self.loops.clear();
         self.polling.clear();
         self.failures.clear();
-        self.book.resolve_kinds(&[FindingKind::Loop, FindingKind::RepeatedFailure], at, why);
+        self.findings.resolve_kinds(&[FindingKind::Loop, FindingKind::RepeatedFailure], at, why);
     }
 
     fn turn_ended(&mut self, at: Timestamp) {
         self.calls.clear();
-        self.stuck.ended(at, &mut self.book);
+        self.stuck.ended(at, &mut self.findings);
         // What fails from turn to turn is still remembered when nothing was found yet.
-        if self.book.is_open(circle::KEY)
-            || self.book.is_open(polling::KEY)
-            || self.book.has(FindingKind::RepeatedFailure)
+        if self.findings.is_open(loops::KEY)
+            || self.findings.is_open(polling::KEY)
+            || self.findings.has(FindingKind::RepeatedFailure)
         {
             self.begin_anew(at, "the turn is over");
         }
     }
 
-    fn returned(&mut self, event: &Event, result: &ToolResult, at: Timestamp, rules: &Rules) {
+    fn returned(&mut self, event: &Event, result: &ToolResult, at: Timestamp, rules: &DetectorLimits) {
         self.answered(at);
         let Some((call, step)) = self.calls.returned(event, result) else { return };
         let ran_ms = result.duration_ms.and_then(|ms| i64::try_from(ms).ok());
         let began_at = self.approvals.over_at().map_or(call.at, |over| over.max(call.at));
         let took_ms = ran_ms.unwrap_or_else(|| at.since_ms(began_at));
-        self.ending.stepped(&call, &step, took_ms, at, rules, &mut self.book);
-        conflict::take(&step, at, &mut self.book);
+        self.ending.stepped(&call, &step, took_ms, at, rules, &mut self.findings);
+        conflict::apply(&step, at, &mut self.findings);
         if call.tool == events::ToolKind::Question || call.tool == events::ToolKind::Subagent {
             return;
         }
-        if !self.polling.take(&step, at, rules, &mut self.book) {
-            self.circle.take(&step, at, rules, &mut self.book);
-            self.failures.take(&step, at, rules, &mut self.book);
+        if !self.polling.apply(&step, at, rules, &mut self.findings) {
+            self.loops.apply(&step, at, rules, &mut self.findings);
+            self.failures.apply(&step, at, rules, &mut self.findings);
         }
     }
 
-    fn asks(&mut self, event: EventId, question: String, at: Timestamp) {
+    fn raise_question(&mut self, event: EventId, question: String, at: Timestamp) {
         let why = "the agent asked its user something and waits".to_owned();
-        let raise = Raise::new(FindingKind::Question, Severity::Warning, format!("asks: {question}"), why, at);
-        self.book.raise(Raise { subject: Some(question), evidence: vec![event], ..raise }, at);
+        let raise = NewFinding::new(FindingKind::Question, Severity::Warning, format!("asks: {question}"), why, at);
+        self.findings.raise(NewFinding { subject: Some(question), evidence: vec![event], ..raise }, at);
     }
 
-    fn changed(&mut self, event: &Event, change: &StatusChanged, at: Timestamp, rules: &Rules) {
+    fn changed(&mut self, event: &Event, change: &StatusChanged, at: Timestamp, rules: &DetectorLimits) {
         let asked = self.state == Some((State::Waiting, Some(Reason::Question)));
         self.state = Some((change.to, change.reason));
         if change.to != State::Exited {
             self.revive(at);
         }
         if change.to == State::Waiting {
-            self.trouble.waits(event.id, change.reason, at, &mut self.book);
+            self.errors.waits(event.id, change.reason, at, &mut self.findings);
         }
         if (change.to, change.reason) == (State::Waiting, Some(Reason::Question)) {
             self.unasked = Some((event.id, change.activity.clone().unwrap_or_else(|| "a question".to_owned())));
         } else if asked {
             self.unasked = None;
             if self.approvals.is_empty() {
-                self.book.resolve(QUESTION, at, "it was answered");
+                self.findings.resolve(QUESTION, at, "it was answered");
             }
         }
-        self.ending.status(change.to, at, rules, &mut self.book);
+        self.ending.status(change.to, at, rules, &mut self.findings);
     }
 
     /// The status tells of a question at once. While an approval is pending that is what it is about; once that
     /// is over and the status still says so, it is another one.
-    fn ask_at_last(&mut self, at: Timestamp) {
-        if self.book.is_open(QUESTION) {
+    fn raise_deferred_question(&mut self, at: Timestamp) {
+        if self.findings.is_open(QUESTION) {
             self.unasked = None;
         } else if self.approvals.is_empty()
             && let Some((event, question)) = self.unasked.take()
         {
-            self.asks(event, question, at);
+            self.raise_question(event, question, at);
         }
     }
 
-    fn noted(&mut self, event: &Event, note: &Annotation, at: Timestamp, rules: &Rules) {
+    fn annotate(&mut self, event: &Event, note: &Annotation, at: Timestamp, rules: &DetectorLimits) {
         match note.topic {
             Topic::Model => self.context.model(Some(&note.value)),
-            Topic::Notice => self.context.remark(event, &note.value, at, rules, &mut self.book),
+            Topic::Notice => self.context.remark(event, &note.value, at, rules, &mut self.findings),
             Topic::MergedInto => {
                 self.leave(at, "it is one with another session");
                 self.merged = true;
@@ -459,13 +461,13 @@ impl Watch {
         }
     }
 
-    fn signalled(&mut self, event: &Event, signal: &Signal, at: Timestamp, rules: &Rules) {
+    fn signalled(&mut self, event: &Event, signal: &Signal, at: Timestamp, rules: &DetectorLimits) {
         self.seen |= event.source == Source::Pty;
         let retries = Claim::State { state: State::Running, reason: Some(Reason::Retrying) };
         let late = event.source == Source::Telemetry;
-        if signal.claim == retries && !late && self.ending.is_open() && self.trouble.due().is_none() {
+        if signal.claim == retries && !late && self.ending.is_open() && self.errors.due().is_none() {
             let words = signal.words.clone().unwrap_or_default();
-            self.stuck.retries(event.id, false, &words, at, rules, &mut self.book);
+            self.stuck.retries(event.id, false, &words, at, rules, &mut self.findings);
         }
     }
 
@@ -474,30 +476,30 @@ impl Watch {
         self.over_at = Some(at);
         self.begin_anew(at, why);
         self.calls.clear();
-        self.stuck.ended(at, &mut self.book);
-        self.trouble = Trouble::default();
-        self.approvals.gone(at, &mut self.book);
+        self.stuck.ended(at, &mut self.findings);
+        self.errors = RequestErrors::default();
+        self.approvals.gone(at, &mut self.findings);
         let stays = [FindingKind::Crash, FindingKind::OpenWork];
         let rest: Vec<FindingKind> = FindingKind::ALL.iter().copied().filter(|kind| !stays.contains(kind)).collect();
-        self.book.resolve_kinds(&rest, at, why);
+        self.findings.resolve_kinds(&rest, at, why);
     }
 
     /// Whatever was over goes on; what is only told again, or late, does not say so.
     fn revive(&mut self, at: Timestamp) {
         if !self.before_end && self.over_at.take().is_some() {
-            self.book.resolve_kinds(&[FindingKind::Crash, FindingKind::OpenWork], at, "the session goes on");
+            self.findings.resolve_kinds(&[FindingKind::Crash, FindingKind::OpenWork], at, "the session goes on");
         }
     }
 
-    /// Takes the reducer's word for what events did not say, or said too long ago.
-    pub(crate) fn look(&mut self, session: &Session, now: Timestamp, rules: &Rules) {
+    /// Checks the reduced session for what its events did not show, or showed too long ago.
+    pub(crate) fn check(&mut self, session: &Session, now: Timestamp, rules: &DetectorLimits) {
         if self.merged {
             return;
         }
         let at = now.max(self.clock);
         self.stuck.begin(session.last_event_at);
         self.pass(at, rules);
-        self.book.audible = self.live;
+        self.findings.audible = self.live;
         self.sub |= session.parent_session_id.is_some();
         self.context.model(session.model.as_deref());
         if self.state.is_none() {
@@ -507,7 +509,7 @@ impl Watch {
             self.ending.is_known_open(turn.started_at);
         }
         if self.live && self.over_at.is_none() {
-            self.approvals.look(session, at, rules, &mut self.book);
+            self.approvals.check(session, at, rules, &mut self.findings);
         }
         if session.merged_into.is_some() {
             self.leave(at, "it is one with another session");
@@ -515,9 +517,9 @@ impl Watch {
         }
     }
 
-    /// It is watched no more.
-    pub(crate) fn give_up(&mut self) {
-        self.book.resolve_kinds(FindingKind::ALL, self.clock, "too many sessions are watched");
+    /// Resolves all findings because the session is dropped for a newer one.
+    pub(crate) fn abandon(&mut self) {
+        self.findings.resolve_kinds(FindingKind::ALL, self.clock, "too many sessions are watched");
     }
 }
 

@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use events::Timestamp;
 
-use crate::{Message, config::ChannelSettings, secret::SecretError};
+use crate::{OutgoingMessage, config::ChannelSettings, secret::SecretError};
 
 #[cfg(feature = "http")]
 mod chat;
@@ -23,21 +23,21 @@ mod webhook;
 pub mod wire;
 
 #[cfg(feature = "http")]
-use crate::http::{Client, Lookup};
+use crate::http::{HttpClient, Lookup};
 
 /// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct AttemptFailure {
     /// For people and logs; holds no secret and no address with one.
     pub(crate) error: String,
-    /// Whether another attempt may help.
-    pub(crate) again: Again,
+    /// Whether, and when, another attempt may succeed.
+    pub(crate) again: RetryHint,
 }
 
-/// Whether another attempt may help.
+/// Whether, and when, another attempt may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "without HTTP little is worth another attempt"))]
-pub(crate) enum Again {
+pub(crate) enum RetryHint {
     /// It will fail the same way.
     Never,
     /// It may, later.
@@ -46,14 +46,14 @@ pub(crate) enum Again {
     After(Duration),
 }
 
-impl Failure {
+impl AttemptFailure {
     pub(crate) fn never(error: impl fmt::Display) -> Self {
-        Self { error: error.to_string(), again: Again::Never }
+        Self { error: error.to_string(), again: RetryHint::Never }
     }
 
     #[cfg(any(feature = "http", feature = "desktop", test))]
     pub(crate) fn soon(error: impl fmt::Display) -> Self {
-        Self { error: error.to_string(), again: Again::Soon }
+        Self { error: error.to_string(), again: RetryHint::Soon }
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) type Stopper = Box<dyn FnOnce() + Send + Sync>;
 /// One channel.
 pub(crate) trait Channel: Send {
     /// Makes one attempt, which ends by itself within the time of an attempt.
-    fn deliver(&mut self, message: &Message, now: Timestamp) -> Result<(), Failure>;
+    fn deliver(&mut self, message: &OutgoingMessage, now: Timestamp) -> Result<(), AttemptFailure>;
 
     /// What ends an attempt that is under way.
     fn stopper(&self) -> Option<Stopper> {
@@ -71,23 +71,23 @@ pub(crate) trait Channel: Send {
     }
 }
 
-/// Why a terminal was not told.
+/// Why nothing could be written to a terminal.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum SinkError {
-    /// There is no such run, or nobody is at its terminal.
+    /// The run does not exist, or has no terminal attached.
     #[error("the run has no terminal now")]
     NoTerminal,
-    /// Its terminal takes nothing.
-    #[error("the terminal of the run takes nothing: {0}")]
+    /// The terminal does not accept output.
+    #[error("the run's terminal accepts no output: {0}")]
     Busy(String),
 }
 
 /// The terminals of runs. What is written is text without controls inside a sequence of ours.
 pub trait TerminalSink: Send + Sync {
-    /// Hands bytes to the terminal of a run, between what its program writes. Must not block.
+    /// Writes bytes to the terminal of a run, between the output of its program. Must not block.
     ///
     /// # Errors
-    /// When there is no such terminal, or it takes nothing.
+    /// When the run has no terminal, or the terminal does not accept output.
     fn write(&self, run: &str, bytes: &[u8]) -> Result<(), SinkError>;
 }
 
@@ -96,9 +96,9 @@ pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 /// Reads the clock.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// What the channels need to know of the world; the caller owns it.
+/// What the channels need to know of the context; the caller owns it.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct ChannelContext {
     /// Reads a variable of the environment.
     pub env: Env,
     /// Reads the clock.
@@ -112,7 +112,7 @@ pub struct Surroundings {
     pub attempt: Duration,
 }
 
-impl Surroundings {
+impl ChannelContext {
     /// How long an attempt may take, unless somebody says otherwise.
     pub const ATTEMPT: Duration = Duration::from_secs(10);
 
@@ -124,96 +124,98 @@ impl Surroundings {
             clock,
             terminals: None,
             #[cfg(feature = "http")]
-            lookup: Arc::new(crate::http::System),
+            lookup: Arc::new(crate::http::SystemLookup),
             attempt: Self::ATTEMPT,
         }
     }
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for ChannelContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Surroundings").field("attempt", &self.attempt).finish_non_exhaustive()
     }
 }
 
-/// What keeps a channel from working at all; each of its messages fails with that.
-struct Broken(String);
+/// A channel that cannot work; every message fails with this error.
+struct BrokenChannel(String);
 
-impl Channel for Broken {
-    fn deliver(&mut self, _: &Message, _: Timestamp) -> Result<(), Failure> {
-        Err(Failure::never(&self.0))
+impl Channel for BrokenChannel {
+    fn deliver(&mut self, _: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
+        Err(AttemptFailure::never(&self.0))
     }
 }
 
 /// Why a channel cannot work.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
-    /// Its secret cannot be had.
+pub(crate) enum ChannelError {
+    /// Its secret cannot be read.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// Something else is not as it must be.
+    /// Any other reason.
     #[error("{0}")]
     Other(String),
 }
 
 /// Builds a channel. One that cannot work tells so with each message.
-pub(crate) fn build(settings: &ChannelSettings, allow_hosts: &[String], around: &Surroundings) -> Box<dyn Channel> {
-    try_build(settings, allow_hosts, around).unwrap_or_else(|trouble| Box::new(Broken(trouble.to_string())))
+pub(crate) fn build(settings: &ChannelSettings, allow_hosts: &[String], context: &ChannelContext) -> Box<dyn Channel> {
+    try_build(settings, allow_hosts, context).unwrap_or_else(|trouble| Box::new(BrokenChannel(trouble.to_string())))
 }
 
 /// Says why a channel cannot work, as far as that shows without sending anything.
-pub(crate) fn trouble(settings: &ChannelSettings, allow_hosts: &[String], around: &Surroundings) -> Option<String> {
-    try_build(settings, allow_hosts, around).err().map(|trouble| trouble.to_string())
+pub(crate) fn trouble(settings: &ChannelSettings, allow_hosts: &[String], context: &ChannelContext) -> Option<String> {
+    try_build(settings, allow_hosts, context).err().map(|trouble| trouble.to_string())
 }
 
 #[cfg_attr(not(feature = "http"), expect(unused_variables, reason = "only what is sent by HTTP needs hosts"))]
 fn try_build(
     settings: &ChannelSettings,
     allow_hosts: &[String],
-    around: &Surroundings,
-) -> Result<Box<dyn Channel>, Trouble> {
+    context: &ChannelContext,
+) -> Result<Box<dyn Channel>, ChannelError> {
     #[cfg(feature = "http")]
     let secret = || match settings.secret() {
-        Some(source) => Ok(Some(source.read(&*around.env)?)),
-        None => Ok::<_, Trouble>(None),
+        Some(source) => Ok(Some(source.read(&*context.env)?)),
+        None => Ok::<_, ChannelError>(None),
     };
     #[cfg(feature = "http")]
-    let needed = || secret()?.ok_or_else(|| Trouble::Other("its secret is not set".to_owned()));
+    let needed = || secret()?.ok_or_else(|| ChannelError::Other("the channel's secret is not set".to_owned()));
     #[cfg(feature = "http")]
-    let client = |ca: Option<&std::path::Path>| Client::new(allow_hosts, ca, around).map_err(Trouble::Other);
+    let client = |ca: Option<&std::path::Path>| HttpClient::new(allow_hosts, ca, context).map_err(ChannelError::Other);
     match settings {
         #[cfg(feature = "desktop")]
-        ChannelSettings::Desktop { .. } => Ok(Box::new(desktop::Desktop::new(around))),
+        ChannelSettings::Desktop { .. } => Ok(Box::new(desktop::DesktopChannel::new(context))),
         #[cfg(not(feature = "desktop"))]
-        ChannelSettings::Desktop { .. } => Err(Trouble::Other("this build has no desktop notifications".to_owned())),
-        ChannelSettings::Command { argv, timeout_ms, .. } => {
-            Ok(Box::new(command::Command::new(argv, Duration::from_millis(u64::from(*timeout_ms)), around)))
+        ChannelSettings::Desktop { .. } => {
+            Err(ChannelError::Other("this build has no desktop notifications".to_owned()))
         }
-        ChannelSettings::Terminal { style, .. } => match &around.terminals {
-            Some(sink) => Ok(Box::new(terminal::Terminal::new(*style, sink.clone()))),
-            None => Err(Trouble::Other("there are no terminals to write to".to_owned())),
+        ChannelSettings::Command { argv, timeout_ms, .. } => {
+            Ok(Box::new(command::CommandChannel::new(argv, Duration::from_millis(u64::from(*timeout_ms)), context)))
+        }
+        ChannelSettings::Terminal { style, .. } => match &context.terminals {
+            Some(sink) => Ok(Box::new(terminal::TerminalChannel::new(*style, sink.clone()))),
+            None => Err(ChannelError::Other("terminals are not available here".to_owned())),
         },
         #[cfg(feature = "http")]
-        ChannelSettings::Webhook { url, ca_file, .. } => {
-            Ok(Box::new(webhook::Webhook::new(url, &needed()?, client(ca_file.as_deref())?).map_err(Trouble::Other)?))
-        }
+        ChannelSettings::Webhook { url, ca_file, .. } => Ok(Box::new(
+            webhook::WebhookChannel::new(url, &needed()?, client(ca_file.as_deref())?).map_err(ChannelError::Other)?,
+        )),
         #[cfg(feature = "http")]
         ChannelSettings::Ntfy { server, topic, ca_file, .. } => {
-            Ok(Box::new(ntfy::Ntfy::new(server, topic, secret()?, client(ca_file.as_deref())?)))
+            Ok(Box::new(ntfy::NtfyChannel::new(server, topic, secret()?, client(ca_file.as_deref())?)))
         }
         #[cfg(feature = "http")]
-        ChannelSettings::Slack { .. } => Ok(Box::new(chat::Chat::slack(needed()?, client(None)?))),
+        ChannelSettings::Slack { .. } => Ok(Box::new(chat::ChatChannel::slack(needed()?, client(None)?))),
         #[cfg(feature = "http")]
-        ChannelSettings::Discord { .. } => Ok(Box::new(chat::Chat::discord(needed()?, client(None)?))),
+        ChannelSettings::Discord { .. } => Ok(Box::new(chat::ChatChannel::discord(needed()?, client(None)?))),
         #[cfg(feature = "http")]
         ChannelSettings::Telegram { server, chat_id, .. } => {
-            Ok(Box::new(chat::Chat::telegram(server, chat_id, &needed()?, client(None)?)))
+            Ok(Box::new(chat::ChatChannel::telegram(server, chat_id, &needed()?, client(None)?)))
         }
         #[cfg(not(feature = "http"))]
         ChannelSettings::Webhook { .. }
         | ChannelSettings::Ntfy { .. }
         | ChannelSettings::Slack { .. }
         | ChannelSettings::Discord { .. }
-        | ChannelSettings::Telegram { .. } => Err(Trouble::Other("this build sends nothing by HTTP".to_owned())),
+        | ChannelSettings::Telegram { .. } => Err(ChannelError::Other("this build has no HTTP channels".to_owned())),
     }
 }

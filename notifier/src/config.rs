@@ -13,39 +13,39 @@ pub mod rule;
 
 pub use channel::{ChannelSettings, TerminalStyle};
 pub use quiet::{Hours, Quiet};
-pub use rule::{Loudness, Rule, Told, WhilePresent};
+pub use rule::{Loudness, NotifyRule, ResolvedRule, WhilePresent};
 
 /// Channels there may be.
 const CHANNELS: usize = 32;
 /// Rules there may be.
 const RULES: usize = 256;
 
-/// All settings of notifications.
+/// Settings of notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Settings {
-    /// Whether anything is told at all.
+pub struct NotifySettings {
+    /// Whether notifications are sent at all.
     pub enabled: bool,
     /// Where to. Without an entry: the desktop.
     pub channels: Vec<ChannelSettings>,
-    /// What is told how. The first that matches counts; what it does not say is as usual for the kind.
-    pub rules: Vec<Rule>,
+    /// How notices are sent. The first matching rule counts; what it leaves out has the default of the kind.
+    pub rules: Vec<NotifyRule>,
     /// When to be quiet.
     pub quiet: Quiet,
     /// `host` or `host:port` that may be reached by plain `http`, and at addresses of this machine
     /// or a private network. Without a port: the usual one of the scheme.
     pub allow_hosts: Vec<String>,
-    /// So many notices within the window become one message that lists them.
+    /// Number of notices within the window from which they are sent as one list.
     pub group_at: u32,
     /// The window, milliseconds.
     pub group_window_ms: u32,
-    /// How long notices are gathered while there are that many, milliseconds.
+    /// How long notices are gathered into a list, milliseconds.
     pub gather_ms: u32,
-    /// Messages a channel is given in a minute; what is beyond becomes one list.
+    /// Maximum number of messages per minute and channel; the rest is sent as one list.
     pub per_minute: u32,
 }
 
-impl Default for Settings {
+impl Default for NotifySettings {
     fn default() -> Self {
         Self {
             enabled: true,
@@ -61,7 +61,7 @@ impl Default for Settings {
     }
 }
 
-/// What is wrong with the settings.
+/// Why the settings are invalid.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ConfigError {
     /// A number is out of range.
@@ -108,7 +108,7 @@ pub(crate) fn range(key: &str, value: u32, low: u32, high: u32) -> Result<(), Co
     Err(ConfigError::Range { key: key.to_owned(), value: value.into(), low: low.into(), high: high.into() })
 }
 
-impl Settings {
+impl NotifySettings {
     /// Says what cannot be used as it is.
     ///
     /// # Errors
@@ -159,11 +159,11 @@ impl AllowedHost {
     /// Reads `host`, `host:port`, `[::1]:port`.
     pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
         let bad = |why: &str| ConfigError::bad("allow_hosts", text, why);
-        let url = url::Url::parse(&format!("http://{text}/")).map_err(|_| bad("is no `host` or `host:port`"))?;
+        let url = url::Url::parse(&format!("http://{text}/")).map_err(|_| bad("is not `host` or `host:port`"))?;
         let plain = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
         let (Some(host), true, true) = (url.host_str(), plain, url.username().is_empty() && url.password().is_none())
         else {
-            return Err(bad("is no `host` or `host:port`"));
+            return Err(bad("is not `host` or `host:port`"));
         };
         // The parser takes `:80` for nothing, as it is the usual one.
         let port = url.port().or_else(|| text.ends_with(":80").then_some(80));

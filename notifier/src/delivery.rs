@@ -20,8 +20,8 @@ use events::{MessageId, Timestamp};
 use serde::Serialize;
 
 use crate::{
-    ConfigError, Message, Settings, Surroundings,
-    channel::{self, Again, Channel, Clock, Stopper},
+    ChannelContext, ConfigError, NotifySettings, OutgoingMessage,
+    channel::{self, Channel, Clock, RetryHint, Stopper},
 };
 
 /// Messages that wait for one channel.
@@ -39,7 +39,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 pub struct Receipt {
     /// The message.
     pub message_id: MessageId,
-    /// What it told of.
+    /// The causes it was about.
     pub causes: Vec<String>,
     /// The channel.
     pub channel: String,
@@ -47,13 +47,13 @@ pub struct Receipt {
     pub at: Timestamp,
     /// What came of it.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: DeliveryOutcome,
 }
 
 /// What came of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum DeliveryOutcome {
     /// The other side took it.
     Sent,
     /// It was tried and did not work.
@@ -66,23 +66,23 @@ pub enum Outcome {
     /// It was not tried.
     Dropped {
         /// Why not.
-        why: Why,
+        why: DropReason,
     },
 }
 
 /// Why a message was not tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
-    /// Too many wait for the channel.
+pub enum DropReason {
+    /// The channel's queue is full.
     QueueFull,
-    /// The program ends.
+    /// The program is shutting down.
     Stopping,
     /// There is no such channel.
     NoChannel,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for DropReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::QueueFull => "queue_full",
@@ -92,66 +92,66 @@ impl fmt::Display for Why {
     }
 }
 
-/// How many messages of a channel ended how.
+/// Outcome counters of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct ChannelCounts {
     /// The channel.
     pub channel: String,
     /// Its type.
     pub kind: &'static str,
-    /// Taken by the other side.
+    /// Number of messages that were accepted.
     pub sent: u64,
-    /// Tried in vain.
+    /// Number of messages that failed.
     pub failed: u64,
-    /// Not tried.
+    /// Number of messages that were dropped.
     pub dropped: u64,
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct ChannelTally {
     sent: AtomicU64,
     failed: AtomicU64,
     dropped: AtomicU64,
 }
 
-impl Tally {
-    fn count(&self, outcome: &Outcome) {
+impl ChannelTally {
+    fn count(&self, outcome: &DeliveryOutcome) {
         let counter = match outcome {
-            Outcome::Sent => &self.sent,
-            Outcome::Failed { .. } => &self.failed,
-            Outcome::Dropped { .. } => &self.dropped,
+            DeliveryOutcome::Sent => &self.sent,
+            DeliveryOutcome::Failed { .. } => &self.failed,
+            DeliveryOutcome::Dropped { .. } => &self.dropped,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Hears what came of each message. It is called on the threads of the channels, and must not block.
-pub type Hear = Arc<dyn Fn(Receipt) + Send + Sync>;
+/// Receives the receipt of each message. Called on the threads of the channels; must not block.
+pub type ReceiptSink = Arc<dyn Fn(Receipt) + Send + Sync>;
 
 /// Sends messages. The owner of all threads of the channels.
 pub struct Delivery {
-    lanes: Vec<Lane>,
-    around: Surroundings,
-    hear: Hear,
+    threads: Vec<ChannelThread>,
+    context: ChannelContext,
+    on_receipt: ReceiptSink,
     /// Dropped to end all pauses.
-    going_on: Sender<Infallible>,
+    running: Sender<Infallible>,
     /// Nothing more is tried.
     over: Arc<AtomicBool>,
     /// Disconnected when all threads are done.
     done: Receiver<Infallible>,
 }
 
-struct Lane {
+struct ChannelThread {
     name: String,
     kind: &'static str,
-    queue: Sender<Job>,
-    tally: Arc<Tally>,
+    queue: Sender<DeliveryJob>,
+    tally: Arc<ChannelTally>,
     stopper: Option<Stopper>,
     thread: JoinHandle<()>,
 }
 
-struct Job {
-    message: Message,
+struct DeliveryJob {
+    message: OutgoingMessage,
     /// Who waits for the receipt, beside the one who hears all.
     asker: Option<Sender<Receipt>>,
 }
@@ -162,33 +162,37 @@ impl Delivery {
     ///
     /// # Errors
     /// When the settings cannot be used.
-    pub fn start(settings: &Settings, around: Surroundings, hear: Hear) -> Result<Self, StartError> {
+    pub fn start(
+        settings: &NotifySettings,
+        context: ChannelContext,
+        on_receipt: ReceiptSink,
+    ) -> Result<Self, StartError> {
         settings.check()?;
         let channels = settings.channels.iter().map(|channel| {
-            let built = channel::build(channel, &settings.allow_hosts, &around);
+            let built = channel::build(channel, &settings.allow_hosts, &context);
             (channel.name().to_owned(), channel.kind(), built)
         });
-        Self::begin(channels.collect(), around.clone(), hear)
+        Self::begin(channels.collect(), context.clone(), on_receipt)
     }
 
     fn begin(
         channels: Vec<(String, &'static str, Box<dyn Channel>)>,
-        around: Surroundings,
-        hear: Hear,
+        context: ChannelContext,
+        on_receipt: ReceiptSink,
     ) -> Result<Self, StartError> {
-        let (going_on, paused) = bounded(0);
+        let (running, paused) = bounded(0);
         let (finished, done) = bounded(0);
         let over = Arc::new(AtomicBool::new(false));
-        let mut lanes = Vec::new();
+        let mut threads = Vec::new();
         for (name, kind, channel) in channels {
             let (queue, jobs) = bounded(QUEUE_CAPACITY);
-            let tally = Arc::new(Tally::default());
+            let tally = Arc::new(ChannelTally::default());
             let stopper = channel.stopper();
-            let worker = Worker {
+            let worker = ChannelWorker {
                 name: name.clone(),
                 channel,
-                clock: around.clock.clone(),
-                hear: hear.clone(),
+                clock: context.clock.clone(),
+                on_receipt: on_receipt.clone(),
                 tally: tally.clone(),
                 paused: paused.clone(),
                 over: over.clone(),
@@ -201,39 +205,39 @@ impl Delivery {
                     drop(finished);
                 })
                 .map_err(|error| StartError::Thread { channel: name.clone(), error })?;
-            lanes.push(Lane { name, kind, queue, tally, stopper, thread });
+            threads.push(ChannelThread { name, kind, queue, tally, stopper, thread });
         }
-        Ok(Self { lanes, around, hear, going_on, over, done })
+        Ok(Self { threads, context, on_receipt, running, over, done })
     }
 
-    /// Hands a message to its channel and returns at once. What comes of it is heard.
-    pub fn send(&self, message: Message) {
+    /// Queues a message for its channel and returns at once; its receipt follows.
+    pub fn send(&self, message: OutgoingMessage) {
         self.enqueue(message, None);
     }
 
-    fn enqueue(&self, message: Message, asker: Option<Sender<Receipt>>) {
-        let job = Job { message, asker };
-        let lane = self.lanes.iter().find(|lane| lane.name == job.message.channel);
-        let (why, job) = match lane {
-            Some(lane) => match lane.queue.try_send(job) {
+    fn enqueue(&self, message: OutgoingMessage, asker: Option<Sender<Receipt>>) {
+        let job = DeliveryJob { message, asker };
+        let thread = self.threads.iter().find(|thread| thread.name == job.message.channel);
+        let (why, job) = match thread {
+            Some(thread) => match thread.queue.try_send(job) {
                 Ok(()) => return,
-                Err(TrySendError::Full(job)) => (Why::QueueFull, job),
-                Err(TrySendError::Disconnected(job)) => (Why::Stopping, job),
+                Err(TrySendError::Full(job)) => (DropReason::QueueFull, job),
+                Err(TrySendError::Disconnected(job)) => (DropReason::Stopping, job),
             },
-            None => (Why::NoChannel, job),
+            None => (DropReason::NoChannel, job),
         };
-        let outcome = Outcome::Dropped { why };
-        if let Some(lane) = lane {
-            lane.tally.count(&outcome);
+        let outcome = DeliveryOutcome::Dropped { why };
+        if let Some(thread) = thread {
+            thread.tally.count(&outcome);
         }
-        tell(&self.hear, job, (self.around.clock)(), outcome);
+        send_receipt(&self.on_receipt, job, (self.context.clock)(), outcome);
     }
 
     /// Sends a message that shows whether a channel works, and waits for what comes of it;
     /// `None` when that is not known in time.
     #[must_use]
     pub fn test(&self, channel: &str, within: Duration) -> Option<Receipt> {
-        let message = Message::test(channel, (self.around.clock)());
+        let message = OutgoingMessage::test(channel, (self.context.clock)());
         let (tell, told) = bounded(1);
         self.enqueue(message, Some(tell));
         told.recv_timeout(within).ok()
@@ -241,11 +245,11 @@ impl Delivery {
 
     /// How many messages of each channel ended how.
     #[must_use]
-    pub fn counts(&self) -> Vec<Counts> {
+    pub fn counts(&self) -> Vec<ChannelCounts> {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        self.lanes
+        self.threads
             .iter()
-            .map(|Lane { name, kind, tally, .. }| Counts {
+            .map(|ChannelThread { name, kind, tally, .. }| ChannelCounts {
                 channel: name.clone(),
                 kind,
                 sent: count(&tally.sent),
@@ -259,10 +263,10 @@ impl Delivery {
     /// under way is broken off. Says whether all threads ended.
     pub fn stop(self, deadline: Duration) -> bool {
         const AFTER: Duration = Duration::from_millis(500);
-        let Self { lanes, going_on, over, done, .. } = self;
-        drop(going_on);
+        let Self { threads, running, over, done, .. } = self;
+        drop(running);
         let mut rest = Vec::new();
-        for Lane { queue, stopper, thread, .. } in lanes {
+        for ChannelThread { queue, stopper, thread, .. } in threads {
             drop(queue);
             rest.push((stopper, thread));
         }
@@ -291,60 +295,60 @@ pub enum StartError {
     /// The settings cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// There is no thread for a channel.
-    #[error("no thread for channel `{channel}`: {error}")]
+    /// The thread of a channel could not be started.
+    #[error("cannot start the thread of channel `{channel}`: {error}")]
     Thread {
         /// The channel.
         channel: String,
-        /// What the system said.
+        /// The error of the operating system.
         error: std::io::Error,
     },
 }
 
 /// Says what keeps each channel from working, as far as that shows without sending anything.
 #[must_use]
-pub fn troubles(settings: &Settings, around: &Surroundings) -> Vec<(String, String)> {
-    let trouble = |channel| channel::trouble(channel, &settings.allow_hosts, around);
+pub fn troubles(settings: &NotifySettings, context: &ChannelContext) -> Vec<(String, String)> {
+    let trouble = |channel| channel::trouble(channel, &settings.allow_hosts, context);
     settings.channels.iter().filter_map(|c| Some((c.name().to_owned(), trouble(c)?))).collect()
 }
 
 /// The thread of one channel.
-struct Worker {
+struct ChannelWorker {
     name: String,
     channel: Box<dyn Channel>,
     clock: Clock,
-    hear: Hear,
-    tally: Arc<Tally>,
+    on_receipt: ReceiptSink,
+    tally: Arc<ChannelTally>,
     /// Disconnected when the program ends.
     paused: Receiver<Infallible>,
     over: Arc<AtomicBool>,
 }
 
-impl Worker {
-    fn run(mut self, jobs: &Receiver<Job>) {
+impl ChannelWorker {
+    fn run(mut self, jobs: &Receiver<DeliveryJob>) {
         for job in jobs {
             let outcome = if self.over.load(Ordering::Relaxed) {
-                Outcome::Dropped { why: Why::Stopping }
+                DeliveryOutcome::Dropped { why: DropReason::Stopping }
             } else {
                 self.attempts(&job.message)
             };
             self.tally.count(&outcome);
-            tell(&self.hear, job, (self.clock)(), outcome);
+            send_receipt(&self.on_receipt, job, (self.clock)(), outcome);
         }
     }
 
-    fn attempts(&mut self, message: &Message) -> Outcome {
+    fn attempts(&mut self, message: &OutgoingMessage) -> DeliveryOutcome {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let Err(failure) = self.channel.deliver(message, (self.clock)()) else { return Outcome::Sent };
+            let Err(failure) = self.channel.deliver(message, (self.clock)()) else { return DeliveryOutcome::Sent };
             let pause = match failure.again {
-                Again::Never => None,
-                Again::Soon => Some(backoff(&message.id, attempts)),
+                RetryHint::Never => None,
+                RetryHint::Soon => Some(backoff(&message.id, attempts)),
                 // Who asks for more than we wait is not asked again.
-                Again::After(pause) => Some(pause).filter(|pause| *pause <= LONGEST_PAUSE),
+                RetryHint::After(pause) => Some(pause).filter(|pause| *pause <= LONGEST_PAUSE),
             };
-            let failed = Outcome::Failed { error: failure.error, attempts };
+            let failed = DeliveryOutcome::Failed { error: failure.error, attempts };
             let Some(pause) = pause.filter(|_| attempts < ATTEMPTS) else { return failed };
             match self.paused.recv_timeout(pause) {
                 Err(RecvTimeoutError::Timeout) => {}
@@ -355,21 +359,21 @@ impl Worker {
     }
 }
 
-impl fmt::Debug for Worker {
+impl fmt::Debug for ChannelWorker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("ChannelWorker").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-fn tell(hear: &Hear, job: Job, at: Timestamp, outcome: Outcome) {
-    let Job { message, asker } = job;
+fn send_receipt(on_receipt: &ReceiptSink, job: DeliveryJob, at: Timestamp, outcome: DeliveryOutcome) {
+    let DeliveryJob { message, asker } = job;
     let causes = message.causes();
     let receipt = Receipt { message_id: message.id, causes, channel: message.channel, at, outcome };
     if let Some(asker) = asker {
         // It may have gone away.
         let _ = asker.try_send(receipt.clone());
     }
-    hear(receipt);
+    on_receipt(receipt);
 }
 
 /// How long to pause after an attempt: between half of it and all of it, differently for each

@@ -1,10 +1,10 @@
-//! The loop between the planner and delivery: for a thread of the caller.
+//! Runs the planner and hands its messages to delivery, on a thread of the caller.
 
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-use crate::{Delivery, Moment, Notice, Planner, Presence, Taken};
+use crate::{Delivery, LocalTime, Notice, NoticeOutcome, Planner, Presence};
 
 /// How many inputs may wait; what feeds them waits beyond that.
 pub const INBOX_CAPACITY: usize = 1_024;
@@ -12,34 +12,34 @@ pub const INBOX_CAPACITY: usize = 1_024;
 /// makes a deadline come early.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// What the loop is told.
+/// Inputs of the planner's loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
-    /// Something may have to be told.
+pub enum PlannerInput {
+    /// A new notice.
     Notice(Box<Notice>),
-    /// A cause is no more.
+    /// A cause that no longer holds.
     Withdraw(String),
 }
 
-/// What the loop asks the caller.
-pub trait World {
+/// What the planner's loop needs from its caller.
+pub trait PlannerContext {
     /// The time, and what the clock on the wall shows.
-    fn now(&self) -> Moment;
+    fn now(&self) -> LocalTime;
     /// Where the user is, as far as a notice is concerned.
     fn presence(&self, notice: &Notice) -> Presence;
-    /// Hears what became of a notice that was handed in.
-    fn taken(&self, _cause: &str, _taken: Taken) {}
+    /// Called with the outcome of each submitted notice.
+    fn notice_handled(&self, _cause: &str, _taken: NoticeOutcome) {}
 }
 
 /// Takes inputs, plans and sends, until all senders of the inbox are gone.
-pub fn drive(planner: &mut Planner, inbox: &Receiver<Input>, world: &dyn World, delivery: &Delivery) {
+pub fn drive(planner: &mut Planner, inbox: &Receiver<PlannerInput>, context: &dyn PlannerContext, delivery: &Delivery) {
     loop {
-        let now = world.now();
-        for message in planner.due(now, &|notice| world.presence(notice)) {
+        let now = context.now();
+        for message in planner.due(now, &|notice| context.presence(notice)) {
             delivery.send(message);
         }
         let wait = planner.next_deadline().map_or(LONGEST_WAIT, |at| {
-            let left_ms = u64::try_from(at.since_ms(world.now().at)).unwrap_or(0);
+            let left_ms = u64::try_from(at.since_ms(context.now().at)).unwrap_or(0);
             Duration::from_millis(left_ms).min(LONGEST_WAIT)
         });
         let mut input = match inbox.recv_timeout(wait) {
@@ -51,12 +51,12 @@ pub fn drive(planner: &mut Planner, inbox: &Receiver<Input>, world: &dyn World, 
         let mut budget = INBOX_CAPACITY;
         while let Some(next) = input.take() {
             match next {
-                Input::Notice(notice) => {
+                PlannerInput::Notice(notice) => {
                     let cause = notice.cause.clone();
-                    let taken = planner.take(*notice, world.now());
-                    world.taken(&cause, taken);
+                    let taken = planner.submit(*notice, context.now());
+                    context.notice_handled(&cause, taken);
                 }
-                Input::Withdraw(cause) => planner.withdraw(&cause),
+                PlannerInput::Withdraw(cause) => planner.withdraw(&cause),
             }
             budget -= 1;
             if budget > 0 {
@@ -76,15 +76,15 @@ mod tests {
     use events::Timestamp;
 
     use super::*;
-    use crate::{Settings, Surroundings, plan::tests::notice};
+    use crate::{ChannelContext, NotifySettings, plan::tests::notice};
 
     /// Time passes by one second with each look at the clock.
     struct Clock(Cell<i64>);
 
-    impl World for Clock {
-        fn now(&self) -> Moment {
+    impl PlannerContext for Clock {
+        fn now(&self) -> LocalTime {
             self.0.set(self.0.get() + 1_000);
-            Moment::utc(Timestamp::from_millisecond(self.0.get()))
+            LocalTime::utc(Timestamp::from_millisecond(self.0.get()))
         }
         fn presence(&self, _: &Notice) -> Presence {
             Presence::Away
@@ -94,17 +94,20 @@ mod tests {
     #[test]
     fn what_is_handed_in_is_sent_and_what_is_withdrawn_is_not() {
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let hear = heard.clone();
-        let around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+        let on_receipt = heard.clone();
+        let context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
         // There is no bus: the receipt says so.
-        let delivery =
-            Delivery::start(&Settings::default(), around, Arc::new(move |receipt| hear.lock().unwrap().push(receipt)))
-                .unwrap();
+        let delivery = Delivery::start(
+            &NotifySettings::default(),
+            context,
+            Arc::new(move |receipt| on_receipt.lock().unwrap().push(receipt)),
+        )
+        .unwrap();
         let (tell, inbox) = crossbeam_channel::bounded(INBOX_CAPACITY);
-        tell.send(Input::Notice(Box::new(notice("a", "approval")))).unwrap();
-        tell.send(Input::Notice(Box::new(notice("b", "approval")))).unwrap();
-        tell.send(Input::Withdraw("a".into())).unwrap();
-        let mut planner = Planner::new(Settings::default(), []);
+        tell.send(PlannerInput::Notice(Box::new(notice("a", "approval")))).unwrap();
+        tell.send(PlannerInput::Notice(Box::new(notice("b", "approval")))).unwrap();
+        tell.send(PlannerInput::Withdraw("a".into())).unwrap();
+        let mut planner = Planner::new(NotifySettings::default(), []);
         let mut tell = Some(tell);
         std::thread::scope(|scope| {
             let ends = tell.take();

@@ -1,4 +1,4 @@
-//! The one way out by HTTP: a POST to an address that was checked.
+//! Sends HTTP POST requests, only to addresses that were checked.
 //!
 //! A name is resolved once for each request, every address it has is held against the list of what
 //! may not be reached ([`guard`]), and the connection is made to the addresses that were checked:
@@ -26,7 +26,7 @@ use ureq::{
 use url::Url;
 
 use crate::{
-    channel::{Again, Failure, Stopper, Surroundings},
+    channel::{AttemptFailure, ChannelContext, RetryHint, Stopper},
     config::AllowedHost,
 };
 
@@ -36,7 +36,7 @@ pub mod guard;
 const REQUEST_BYTES: usize = 256 * 1024;
 /// Bytes of the head of an answer; its body is not read.
 const ANSWER_HEAD_BYTES: usize = 16 * 1024;
-/// Addresses a name may have; all are checked, and the connector takes so many.
+/// Maximum number of addresses of a name; all are checked.
 const ADDRESSES: usize = 16;
 /// Bytes of a file of certificates.
 const CA_BYTES: u64 = 1024 * 1024;
@@ -46,22 +46,22 @@ pub trait Lookup: fmt::Debug + Send + Sync {
     /// The addresses of a name (or of a number in any spelling) at a port.
     ///
     /// # Errors
-    /// When there are none, or nobody answers.
+    /// When the name has no address, or the resolver does not answer.
     fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
 }
 
 /// As the system does it.
 #[derive(Debug, Clone, Copy)]
-pub struct System;
+pub struct SystemLookup;
 
-impl Lookup for System {
+impl Lookup for SystemLookup {
     fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         Ok((host, port).to_socket_addrs()?.collect())
     }
 }
 
 /// Sends what a channel has to say.
-pub(crate) struct Client {
+pub(crate) struct HttpClient {
     agent: Agent,
     allowed: Arc<[AllowedHost]>,
 }
@@ -69,12 +69,16 @@ pub(crate) struct Client {
 /// An address was not allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Refused(String);
+struct RefusedAddress(String);
 
-impl Client {
+impl HttpClient {
     /// Prepares a client that reaches `allow_hosts` beside the public network, and trusts the
     /// certificates of the system and of `ca_file`.
-    pub(crate) fn new(allow_hosts: &[String], ca_file: Option<&Path>, around: &Surroundings) -> Result<Self, String> {
+    pub(crate) fn new(
+        allow_hosts: &[String],
+        ca_file: Option<&Path>,
+        context: &ChannelContext,
+    ) -> Result<Self, String> {
         let allowed: Vec<AllowedHost> =
             allow_hosts.iter().map(|h| AllowedHost::parse(h)).collect::<Result<_, _>>().map_err(|e| e.to_string())?;
         let allowed: Arc<[AllowedHost]> = allowed.into();
@@ -91,20 +95,20 @@ impl Client {
             .max_idle_connections(0)
             .max_response_header_size(ANSWER_HEAD_BYTES)
             .user_agent("capture-notifier")
-            .timeout_global(Some(around.attempt))
+            .timeout_global(Some(context.attempt))
             .build();
-        let resolver = Checked { lookup: around.lookup.clone(), allowed: allowed.clone() };
+        let resolver = CheckedResolver { lookup: context.lookup.clone(), allowed: allowed.clone() };
         // The connector of ureq without its proxies.
         let connector = ().chain(TcpConnector::default()).chain(RustlsConnector::default());
         Ok(Self { agent: Agent::with_parts(config, connector, resolver), allowed })
     }
 
     /// Sends a body of JSON. An answer of 200 to 299 is good, of the rest some are worth another attempt.
-    pub(crate) fn post(&self, url: &str, headers: &[(&str, String)], body: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn post(&self, url: &str, headers: &[(&str, String)], body: &[u8]) -> Result<(), AttemptFailure> {
         if body.len() > REQUEST_BYTES {
-            return Err(Failure::never(format!("{} bytes are too much for a request", body.len())));
+            return Err(AttemptFailure::never(format!("the request body is too large ({} bytes)", body.len())));
         }
-        let url = self.admit(url).map_err(Failure::never)?;
+        let url = self.admit(url).map_err(AttemptFailure::never)?;
         let mut request = self.agent.post(url.as_str()).header("content-type", "application/json");
         for (name, value) in headers {
             request = request.header(*name, value);
@@ -122,74 +126,74 @@ impl Client {
 
     fn admit(&self, text: &str) -> Result<Url, &'static str> {
         // The address is not repeated in what is said: it may hold a token.
-        let url = Url::parse(text).map_err(|_| "its address is no address")?;
+        let url = Url::parse(text).map_err(|_| "invalid URL")?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("its address holds a user or a password");
+            return Err("the URL contains a user name or a password");
         }
         match url.scheme() {
             "https" => Ok(url),
             "http" if self.allowed.iter().any(|host| host.covers(&url)) => Ok(url),
-            "http" => Err("its address is not https, and its host is not in notify.allow_hosts"),
-            _ => Err("its address is not https"),
+            "http" => Err("the URL is not https, and its host is not in notify.allow_hosts"),
+            _ => Err("the URL is not https"),
         }
     }
 }
 
 /// What an answer means.
-fn judge(status: http::StatusCode, retry_after: Option<&str>) -> Result<(), Failure> {
+fn judge(status: http::StatusCode, retry_after: Option<&str>) -> Result<(), AttemptFailure> {
     if status.is_success() {
         return Ok(());
     }
     if status.is_redirection() {
-        return Err(Failure::never(format!("it answered {status}; redirects are not followed")));
+        return Err(AttemptFailure::never(format!("it answered {status}; redirects are not followed")));
     }
     let error = format!("it answered {status}");
     let again = status.is_server_error() || [408, 425, 429].contains(&status.as_u16());
     match retry_after.and_then(|text| text.trim().parse().ok()) {
-        _ if !again => Err(Failure::never(error)),
-        Some(seconds) => Err(Failure { error, again: Again::After(Duration::from_secs(seconds)) }),
-        None => Err(Failure::soon(error)),
+        _ if !again => Err(AttemptFailure::never(error)),
+        Some(seconds) => Err(AttemptFailure { error, again: RetryHint::After(Duration::from_secs(seconds)) }),
+        None => Err(AttemptFailure::soon(error)),
     }
 }
 
 /// What went wrong, in words without the address.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the enum is ureq's, and grows")]
-fn failure(error: &Error) -> Failure {
+fn failure(error: &Error) -> AttemptFailure {
     match error {
-        Error::Other(other) if other.is::<Refused>() => Failure::never(other),
-        Error::Timeout(what) => Failure::soon(format!("no answer in time ({what})")),
+        Error::Other(other) if other.is::<RefusedAddress>() => AttemptFailure::never(other),
+        Error::Timeout(what) => AttemptFailure::soon(format!("no answer in time ({what})")),
         Error::Io(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-            Some(tls) => Failure::never(format!("no trusted connection: {tls}")),
-            None => Failure::soon(format!("no connection: {error}")),
+            Some(tls) => AttemptFailure::never(format!("TLS failed: {tls}")),
+            None => AttemptFailure::soon(format!("cannot connect: {error}")),
         },
-        Error::Rustls(error) => Failure::never(format!("no trusted connection: {error}")),
-        Error::Tls(what) => Failure::never(format!("no trusted connection: {what}")),
-        Error::HostNotFound => Failure::soon("its name has no address"),
-        Error::ConnectionFailed => Failure::soon("no connection"),
-        Error::Protocol(_) | Error::LargeResponseHeader(..) => Failure::soon("its answer is not HTTP we understand"),
+        Error::Rustls(error) => AttemptFailure::never(format!("TLS failed: {error}")),
+        Error::Tls(what) => AttemptFailure::never(format!("TLS failed: {what}")),
+        Error::HostNotFound => AttemptFailure::soon("the host name does not resolve"),
+        Error::ConnectionFailed => AttemptFailure::soon("no connection"),
+        Error::Protocol(_) | Error::LargeResponseHeader(..) => AttemptFailure::soon("the answer is not valid HTTP"),
         // What else there is may repeat the address.
-        _ => Failure::never("the request could not be made"),
+        _ => AttemptFailure::never("the request failed"),
     }
 }
 
 /// Resolves a name and checks all it resolves to.
 #[derive(Debug)]
-struct Checked {
+struct CheckedResolver {
     lookup: Arc<dyn Lookup>,
     allowed: Arc<[AllowedHost]>,
 }
 
-impl Resolver for Checked {
+impl Resolver for CheckedResolver {
     fn resolve(
         &self,
         uri: &http::Uri,
         _: &ureq::config::Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, Error> {
-        let refused = |text: String| Error::Other(Box::new(Refused(text)));
-        let url = Url::parse(&uri.to_string()).map_err(|_| refused("its address is no address".to_owned()))?;
+        let refused = |text: String| Error::Other(Box::new(RefusedAddress(text)));
+        let url = Url::parse(&uri.to_string()).map_err(|_| refused("invalid URL".to_owned()))?;
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
-            return Err(refused("its address has no host".to_owned()));
+            return Err(refused("the URL has no host".to_owned()));
         };
         let near = self.allowed.iter().any(|allowed| allowed.covers(&url));
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
@@ -199,7 +203,10 @@ impl Resolver for Checked {
         // One that may not be reached spoils the rest: which of them is taken is not ours to say.
         for address in &addresses {
             if let Some(why) = guard::refusal(address.ip(), near) {
-                return Err(refused(format!("{host} is at {}, which is {why}; nothing is sent there", address.ip())));
+                return Err(refused(format!(
+                    "{host} resolves to {}, which is {why}; refusing to send there",
+                    address.ip()
+                )));
             }
         }
         let mut resolved = self.empty();

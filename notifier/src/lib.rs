@@ -1,14 +1,14 @@
-//! Tells a person what needs them, once, and nothing else.
+//! Notifies a person about what needs them, once, and about nothing else.
 //!
 //! A [`Notice`] is one cause: an approval that waits, a session that is stuck, a turn that ended.
-//! The [`Planner`] decides which notices become a [`Message`], when and for which channel; it is
+//! The [`Planner`] decides which notices become a [`OutgoingMessage`], when and for which channel; it is
 //! pure, the time and where the user is are given to it. [`Delivery`] owns a thread and a bounded
 //! queue for each channel, sends, tries again, and says what came of each message in a [`Receipt`].
 //! [`drive`] is the loop between the two.
 //!
 //! What this crate must not do: decide what needs a person (the caller's findings say so), redact
-//! (notices come redacted), read a clock or the environment (both are given, see [`World`] and
-//! [`Surroundings`]), connect to anything but the channels of the [`Settings`], of which the
+//! (notices come redacted), read a clock or the environment (both are given, see [`PlannerContext`] and
+//! [`ChannelContext`]), connect to anything but the channels of the [`NotifySettings`], of which the
 //! default leaves the machine by none.
 //!
 //! Read [`plan`] next for the rules, `http::guard` for what an outgoing connection may
@@ -28,10 +28,10 @@ pub mod plan;
 pub mod secret;
 pub mod text;
 
-pub use channel::{Clock, Env, SinkError, Surroundings, TerminalSink};
-pub use config::{ConfigError, Loudness, Settings};
-pub use delivery::{Counts, Delivery, Hear, Outcome, Receipt, StartError, Why, troubles};
-pub use drive::{INBOX_CAPACITY, Input, World, drive};
-pub use message::{Form, Message};
-pub use notice::{Moment, Notice, Presence, Severity};
-pub use plan::{Planner, Taken};
+pub use channel::{ChannelContext, Clock, Env, SinkError, TerminalSink};
+pub use config::{ConfigError, Loudness, NotifySettings};
+pub use delivery::{ChannelCounts, Delivery, DeliveryOutcome, DropReason, Receipt, ReceiptSink, StartError, troubles};
+pub use drive::{INBOX_CAPACITY, PlannerContext, PlannerInput, drive};
+pub use message::{MessageForm, OutgoingMessage};
+pub use notice::{LocalTime, Notice, Presence, Severity};
+pub use plan::{NoticeOutcome, Planner};

@@ -1,4 +1,4 @@
-//! What is sent: a [`Message`] to one channel, about one notice or several.
+//! What is sent: a [`OutgoingMessage`] to one channel, about one notice or several.
 
 use events::{MessageId, Timestamp};
 use serde::Serialize;
@@ -13,14 +13,14 @@ const LISTED_CHARS: usize = 160;
 /// What a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum MessageForm {
     /// One notice.
     Single,
     /// Many notices that came at about the same time.
     Group,
     /// What quiet hours held back.
     Digest,
-    /// A notice nobody acted on, told again for the how-manyth time.
+    /// A repeated notice, with the number of the repeat.
     Repeat(u32),
     /// Asked for, to see whether the channel works.
     Test,
@@ -28,13 +28,13 @@ pub enum Form {
 
 /// One message for one channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
+pub struct OutgoingMessage {
     /// The same for every attempt, and for the same message after a restart.
     pub id: MessageId,
     /// The name of the channel it is for.
     pub channel: String,
     /// What it is.
-    pub form: Form,
+    pub form: MessageForm,
     /// How loud it is to be.
     pub loudness: Loudness,
     /// What it tells of, all of it, oldest first; safe to show.
@@ -47,10 +47,10 @@ pub struct Message {
     pub at: Timestamp,
 }
 
-impl Message {
+impl OutgoingMessage {
     /// Puts a message together. The notices must be safe to show ([`Notice::shown`]).
     #[must_use]
-    pub fn new(channel: &str, form: Form, loudness: Loudness, notices: Vec<Notice>, at: Timestamp) -> Self {
+    pub fn new(channel: &str, form: MessageForm, loudness: Loudness, notices: Vec<Notice>, at: Timestamp) -> Self {
         let (title, body) = words(form, &notices);
         let id = id(channel, form, &notices);
         Self { id, channel: channel.to_owned(), form, loudness, notices, title, body, at }
@@ -59,7 +59,7 @@ impl Message {
     /// A message that shows that a channel works.
     #[must_use]
     pub fn test(channel: &str, at: Timestamp) -> Self {
-        let mut message = Self::new(channel, Form::Test, Loudness::Normal, Vec::new(), at);
+        let mut message = Self::new(channel, MessageForm::Test, Loudness::Normal, Vec::new(), at);
         message.id = hash(&[channel, "test", &at.to_string()]);
         message
     }
@@ -80,13 +80,13 @@ impl Message {
 
 /// The same notices in the same form for the same channel are the same message: a receiver that
 /// saw it before a crash knows it again.
-fn id(channel: &str, form: Form, notices: &[Notice]) -> MessageId {
+fn id(channel: &str, form: MessageForm, notices: &[Notice]) -> MessageId {
     let (form, repeat) = match form {
-        Form::Single => ("single", 0),
-        Form::Group => ("group", 0),
-        Form::Digest => ("digest", 0),
-        Form::Repeat(n) => ("repeat", n),
-        Form::Test => ("test", 0),
+        MessageForm::Single => ("single", 0),
+        MessageForm::Group => ("group", 0),
+        MessageForm::Digest => ("digest", 0),
+        MessageForm::Repeat(n) => ("repeat", n),
+        MessageForm::Test => ("test", 0),
     };
     let repeat = repeat.to_string();
     let mut parts = vec![channel, form, repeat.as_str()];
@@ -105,19 +105,21 @@ fn hash(parts: &[&str]) -> MessageId {
     format!("msg_{}", &hasher.finalize().to_hex()[..32]).into()
 }
 
-fn words(form: Form, notices: &[Notice]) -> (String, String) {
+fn words(form: MessageForm, notices: &[Notice]) -> (String, String) {
     match (form, notices) {
-        (Form::Test, _) => {
+        (MessageForm::Test, _) => {
             ("capture: test of notifications".to_owned(), "This channel works. Nothing needs you.".to_owned())
         }
-        (Form::Repeat(_), [one]) => (text::cut(&format!("Still: {}", title(one)), text::TITLE_CHARS), one.body.clone()),
+        (MessageForm::Repeat(_), [one]) => {
+            (text::cut(&format!("Still: {}", title(one)), text::TITLE_CHARS), one.body.clone())
+        }
         (_, [one]) => (title(one), one.body.clone()),
-        (Form::Digest, all) => (format!("{} while it was quiet", counted(all)), list(all)),
-        (Form::Single | Form::Group | Form::Repeat(_), all) => (counted(all), list(all)),
+        (MessageForm::Digest, all) => (format!("{} while it was quiet", counted(all)), list(all)),
+        (MessageForm::Single | MessageForm::Group | MessageForm::Repeat(_), all) => (counted(all), list(all)),
     }
 }
 
-/// `api (shop): Bash asks for leave`.
+/// `api (shop): Bash asks for permission`.
 fn title(notice: &Notice) -> String {
     let Notice { session_label, project, title, .. } = notice;
     let whose = match (session_label.as_str(), project.as_str()) {
@@ -166,14 +168,24 @@ mod tests {
 
     #[test]
     fn a_title_names_session_and_tool_and_a_list_is_bounded() {
-        let one = Message::new("d", Form::Single, Loudness::Loud, vec![notice("a", "approval")], Timestamp::MIN);
-        assert_eq!((one.title.as_str(), one.body.as_str()), ("api (shop): Bash asks for leave", "Bash: cargo test a"));
+        let one = OutgoingMessage::new(
+            "d",
+            MessageForm::Single,
+            Loudness::Loud,
+            vec![notice("a", "approval")],
+            Timestamp::MIN,
+        );
+        assert_eq!(
+            (one.title.as_str(), one.body.as_str()),
+            ("api (shop): Bash asks for permission", "Bash: cargo test a")
+        );
         let many: Vec<Notice> = (0..40).map(|n| notice(&n.to_string(), "approval")).collect();
-        let group = Message::new("d", Form::Group, Loudness::Loud, many, Timestamp::MIN);
+        let group = OutgoingMessage::new("d", MessageForm::Group, Loudness::Loud, many, Timestamp::MIN);
         assert_eq!(group.title, "40 notices of 1 session: api");
         assert_eq!(group.body.lines().count(), 16);
         assert!(
-            group.body.ends_with("and 25 more") && group.body.starts_with("• api (shop): Bash asks for leave — Bash: ")
+            group.body.ends_with("and 25 more")
+                && group.body.starts_with("• api (shop): Bash asks for permission — Bash: ")
         );
         assert_eq!(group.causes().len(), 40);
     }
@@ -181,7 +193,14 @@ mod tests {
     #[test]
     fn the_same_message_has_the_same_id_and_another_has_not() {
         let make = |channel: &str, cause: &str| {
-            Message::new(channel, Form::Single, Loudness::Loud, vec![notice(cause, "approval")], Timestamp::MIN).id
+            OutgoingMessage::new(
+                channel,
+                MessageForm::Single,
+                Loudness::Loud,
+                vec![notice(cause, "approval")],
+                Timestamp::MIN,
+            )
+            .id
         };
         assert_eq!(make("d", "a"), make("d", "a"));
         assert_ne!(make("d", "a"), make("d", "b"));

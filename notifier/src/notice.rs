@@ -1,4 +1,4 @@
-//! What may have to be told: one [`Notice`] a cause.
+//! Notices: one [`Notice`] for each cause that may need a person.
 
 use events::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub enum Severity {
     Urgent,
 }
 
-/// Something a person may have to be told. All its text was redacted by the caller.
+/// Something that may need a person. The caller has redacted all its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     /// What made it, the same for every notice of one cause: the id of an approval, of a finding.
@@ -33,15 +33,15 @@ pub struct Notice {
     pub session_label: String,
     /// What people call the project; may be empty.
     pub project: String,
-    /// One line, which names the tool: `Bash asks for leave`.
+    /// One line, which names the tool: `Bash asks for permission`.
     pub title: String,
     /// What it is about: the tool and the command.
     pub body: String,
-    /// Where more is to be seen.
+    /// Link to the details.
     pub url: Option<String>,
     /// The run at whose terminal the session is.
     pub run: Option<String>,
-    /// When it came to be.
+    /// When the cause began.
     pub at: Timestamp,
 }
 
@@ -68,20 +68,20 @@ pub enum Presence {
     AtTerminal,
     /// Somewhere else.
     Away,
-    /// Nobody can say; taken as away.
+    /// Not known; treated as away.
     Unknown,
 }
 
 /// A moment, and what the clock on the wall shows then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
+pub struct LocalTime {
     /// The moment.
     pub at: Timestamp,
     /// Seconds the local time is ahead of UTC.
     pub utc_offset_s: i32,
 }
 
-impl Moment {
+impl LocalTime {
     /// A moment where the local time is UTC.
     #[must_use]
     pub const fn utc(at: Timestamp) -> Self {

@@ -1,169 +1,169 @@
-//! Decides what is told, when and to whom. Pure: the moment and where the user is are arguments.
+//! Decides what is sent, when and on which channel. Pure: the time and the user's presence are arguments.
 //!
-//! The way of a notice:
+//! The stages of a notice:
 //!
-//! 1. **Taken** ([`Planner::take`]). A cause that was told is known and not told again. The first
-//!    rule that matches says to which channels, how loud, and how long it must hold.
-//! 2. **Debounced.** Withdrawn before that time is over, it was never there.
-//! 3. **Looked for.** While the user is at that terminal it waits, or is dropped, as the rule says.
-//! 4. **Held** in quiet hours, and told as one digest when they end, if it still holds then.
-//! 5. **Told**, alone or in a list: when many come within a window (`plan::lane`), or a channel had as
-//!    many messages as it may. A list names all of them; none is lost.
+//! 1. **Submit** ([`Planner::submit`]). A cause that was sent before is not sent again. The first rule
+//!    that matches decides the channels, the loudness and how long the cause must hold.
+//! 2. **Debounce.** A cause that is withdrawn before that time is dropped.
+//! 3. **Presence.** While the user is at that terminal it waits or is dropped, as the rule says.
+//! 4. **Quiet hours** hold it back; when they end, causes that still hold are sent as one digest.
+//! 5. **Send**, alone or in a list: a list when many come within a window (`plan::channel_plan`), or when
+//!    the channel has reached its limit of messages. A list names all of its causes; none is lost.
 //!
-//! A cause is told once on each of its channels, until it is withdrawn and raised anew. Only a rule
-//! that says so tells it again while it holds.
+//! A cause is sent once on each of its channels, until it is withdrawn and raised again. It is repeated
+//! while it holds only if a rule says so.
 
 use std::collections::BTreeMap;
 
 use events::Timestamp;
 
 use crate::{
-    Form, Loudness, Message, Moment, Notice, Presence, Settings, Severity,
-    config::{Told, WhilePresent, rule},
+    LocalTime, Loudness, MessageForm, Notice, NotifySettings, OutgoingMessage, Presence, Severity,
+    config::{ResolvedRule, WhilePresent, rule},
 };
 
-mod lane;
-mod memory;
+mod channel_plan;
+mod recent;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use lane::{Lane, Waiting, Word};
-use memory::Memory;
+use channel_plan::{ChannelDecision, ChannelPlan, ReadyNotice};
+use recent::RecentCauses;
 
-/// Causes that may wait to be told.
+/// Maximum number of causes waiting to be sent.
 pub const OPEN_CAPACITY: usize = 10_000;
-/// Causes that were told and are remembered; beyond that the oldest are forgotten.
-pub const TOLD_CAPACITY: usize = 65_536;
-/// How often it is looked whether the user is still at the terminal, milliseconds.
-pub const LOOK_MS: i64 = 1_000;
+/// Number of sent causes remembered; beyond it the oldest are forgotten.
+pub const SENT_CAPACITY: usize = 65_536;
+/// Interval at which the user's presence at the terminal is checked, milliseconds.
+pub const PRESENCE_CHECK_MS: i64 = 1_000;
 
-/// What became of a notice that was taken.
+/// The outcome of submitting a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
-    /// It waits to be told.
+pub enum NoticeOutcome {
+    /// It is queued.
     New,
-    /// Its cause waits already, and says this now.
+    /// Its cause was queued already and is updated.
     Renewed,
-    /// Its cause was told.
+    /// Its cause was sent before.
     Known,
-    /// The rules tell nobody.
+    /// The rules send it to no channel.
     Off,
-    /// Too much waits; it was not taken, and may be taken later.
+    /// The queue is full; submit it again later.
     Full,
 }
 
-/// Decides what is told, when and to whom.
+/// Decides what is sent, when and on which channel.
 #[derive(Debug)]
 pub struct Planner {
-    settings: Settings,
+    settings: NotifySettings,
     names: Vec<String>,
-    open: BTreeMap<String, Open>,
-    told: Memory,
-    lanes: Vec<Lane>,
-    taken: u64,
+    open: BTreeMap<String, OpenNotice>,
+    sent: RecentCauses,
+    plans: Vec<ChannelPlan>,
+    submitted: u64,
 }
 
-/// A cause that is still to be told, on some channel or once more.
+/// A cause that is still to be sent or repeated on some channel.
 #[derive(Debug)]
-struct Open {
-    /// The how-manyth that was taken: what is listed is listed in that order.
+struct OpenNotice {
+    /// Number of the submission; lists are in this order.
     order: u64,
     notice: Notice,
-    told: Told,
-    /// When it may be told first.
+    rule: ResolvedRule,
+    /// The earliest time it may be sent.
     ready_at: Timestamp,
-    /// When it is to be looked at next.
+    /// When it is to be considered next.
     wake_at: Timestamp,
-    /// Since when nothing but its channels holds it up.
+    /// Since when only its channels hold it up.
     free_at: Option<Timestamp>,
     /// Quiet hours held it back.
     held: bool,
-    /// The channels it was not told on in this round.
-    left: Vec<usize>,
-    /// How often it was told on all of them.
+    /// The channels it was not yet sent on in this round.
+    remaining: Vec<usize>,
+    /// Number of completed rounds.
     round: u32,
 }
 
 impl Planner {
-    /// Begins with the causes that were told before a restart.
+    /// Starts with the causes that were sent before a restart.
     #[must_use]
-    pub fn new(settings: Settings, told: impl IntoIterator<Item = String>) -> Self {
+    pub fn new(settings: NotifySettings, told: impl IntoIterator<Item = String>) -> Self {
         let names: Vec<String> = settings.names().map(str::to_owned).collect();
-        let lanes = names.iter().map(|_| Lane::default()).collect();
-        let mut memory = Memory::new(TOLD_CAPACITY);
-        told.into_iter().for_each(|cause| memory.keep(cause));
-        Self { settings, names, open: BTreeMap::new(), told: memory, lanes, taken: 0 }
+        let plans = names.iter().map(|_| ChannelPlan::default()).collect();
+        let mut memory = RecentCauses::new(SENT_CAPACITY);
+        told.into_iter().for_each(|cause| memory.insert(cause));
+        Self { settings, names, open: BTreeMap::new(), sent: memory, plans, submitted: 0 }
     }
 
-    /// Takes a notice. What is shown of it is made safe here.
-    pub fn take(&mut self, notice: Notice, now: Moment) -> Taken {
+    /// Submits a notice. Its text is made safe to show here.
+    pub fn submit(&mut self, notice: Notice, now: LocalTime) -> NoticeOutcome {
         if !self.settings.enabled {
-            return Taken::Off;
+            return NoticeOutcome::Off;
         }
-        if self.told.has(&notice.cause) {
-            return Taken::Known;
+        if self.sent.has(&notice.cause) {
+            return NoticeOutcome::Known;
         }
-        let told = rule::told(&self.settings.rules, &self.names, &notice);
-        let off = told.loudness == Loudness::Off || told.channels.is_empty();
+        let resolved = rule::resolve(&self.settings.rules, &self.names, &notice);
+        let off = resolved.loudness == Loudness::Off || resolved.channels.is_empty();
         let notice = notice.shown();
-        let ready_at = now.at.plus_ms(told.debounce_ms);
+        let ready_at = now.at.plus_ms(resolved.debounce_ms);
         if let Some(open) = self.open.get_mut(&notice.cause) {
-            // What was told somewhere stays under the rule it was told by.
-            if open.round == 0 && open.left.len() == open.told.channels.len() {
+            // A cause that was sent on some channel keeps the rule it was sent by.
+            if open.round == 0 && open.remaining.len() == open.rule.channels.len() {
                 if off {
                     self.open.remove(&notice.cause);
-                    return Taken::Off;
+                    return NoticeOutcome::Off;
                 }
                 open.ready_at = open.ready_at.min(ready_at);
                 open.wake_at = open.wake_at.min(ready_at);
-                open.left.clone_from(&told.channels);
-                open.told = told;
+                open.remaining.clone_from(&resolved.channels);
+                open.rule = resolved;
             }
             open.notice = notice;
-            return Taken::Renewed;
+            return NoticeOutcome::Renewed;
         }
         if off {
-            return Taken::Off;
+            return NoticeOutcome::Off;
         }
         if self.open.len() >= OPEN_CAPACITY {
-            return Taken::Full;
+            return NoticeOutcome::Full;
         }
-        self.taken += 1;
-        let open = Open {
-            order: self.taken,
-            left: told.channels.clone(),
+        self.submitted += 1;
+        let open = OpenNotice {
+            order: self.submitted,
+            remaining: resolved.channels.clone(),
             ready_at,
             wake_at: ready_at,
             free_at: None,
             held: false,
             round: 0,
-            told,
+            rule: resolved,
             notice,
         };
         self.open.insert(open.notice.cause.clone(), open);
-        Taken::New
+        NoticeOutcome::New
     }
 
-    /// A cause is no more: answered, resolved, gone. What was not told is not told; when it is
-    /// raised anew, it is new.
+    /// Withdraws a cause that no longer holds: it was answered or resolved. If it is not sent yet, it never
+    /// is; raised again, it counts as new.
     pub fn withdraw(&mut self, cause: &str) {
         self.open.remove(cause);
-        self.told.drop(cause);
+        self.sent.drop(cause);
     }
 
     /// What is to be sent now.
-    pub fn due(&mut self, now: Moment, presence: &dyn Fn(&Notice) -> Presence) -> Vec<Message> {
+    pub fn due(&mut self, now: LocalTime, presence: &dyn Fn(&Notice) -> Presence) -> Vec<OutgoingMessage> {
         let quiet_until = self.settings.quiet.until(now);
-        let mut waiting: Vec<Vec<Waiting>> = self.lanes.iter().map(|_| Vec::new()).collect();
+        let mut waiting: Vec<Vec<ReadyNotice>> = self.plans.iter().map(|_| Vec::new()).collect();
         let mut seen_there = Vec::new();
         for (cause, open) in self.open.iter_mut().filter(|(_, open)| open.wake_at <= now.at || open.free_at.is_some()) {
             if open.ready_at > now.at {
                 open.wake_at = open.ready_at;
                 continue;
             }
-            match (open.told.while_present, presence(&open.notice)) {
+            match (open.rule.while_present, presence(&open.notice)) {
                 (WhilePresent::Wait, Presence::AtTerminal) => {
-                    open.wake_at = now.at.plus_ms(LOOK_MS);
+                    open.wake_at = now.at.plus_ms(PRESENCE_CHECK_MS);
                     open.free_at = None;
                     continue;
                 }
@@ -181,21 +181,28 @@ impl Planner {
                 continue;
             }
             let free_at = *open.free_at.get_or_insert(now.at);
-            for &lane in &open.left {
-                waiting[lane].push(Waiting { order: open.order, cause: cause.clone(), free_at, held: open.held });
+            for &channel_plan in &open.remaining {
+                waiting[channel_plan].push(ReadyNotice {
+                    order: open.order,
+                    cause: cause.clone(),
+                    free_at,
+                    held: open.held,
+                });
             }
         }
         for cause in seen_there {
             self.open.remove(&cause);
-            self.told.keep(cause);
+            self.sent.insert(cause);
         }
         let mut messages = Vec::new();
         let mut later: BTreeMap<String, Timestamp> = BTreeMap::new();
-        for (lane, waiting) in waiting.into_iter().enumerate().filter(|(_, waiting)| !waiting.is_empty()) {
-            for word in self.lanes[lane].words(&self.settings, waiting, now.at) {
+        for (channel_plan, waiting) in waiting.into_iter().enumerate().filter(|(_, waiting)| !waiting.is_empty()) {
+            for word in self.plans[channel_plan].words(&self.settings, waiting, now.at) {
                 match word {
-                    Word::Say { form, causes } => messages.push(self.say(lane, form, &causes, now.at)),
-                    Word::Later { causes, at } => {
+                    ChannelDecision::Send { form, causes } => {
+                        messages.push(self.compose(channel_plan, form, &causes, now.at))
+                    }
+                    ChannelDecision::Later { causes, at } => {
                         for cause in causes {
                             later.entry(cause).and_modify(|t| *t = (*t).min(at)).or_insert(at);
                         }
@@ -223,37 +230,43 @@ impl Planner {
         self.open.len()
     }
 
-    /// Makes the message and notes that these causes were told on this channel.
-    fn say(&mut self, lane: usize, form: Form, causes: &[String], now: Timestamp) -> Message {
+    /// Composes the message and records that these causes were sent on this channel.
+    fn compose(
+        &mut self,
+        channel_plan: usize,
+        form: MessageForm,
+        causes: &[String],
+        now: Timestamp,
+    ) -> OutgoingMessage {
         let mut notices = Vec::with_capacity(causes.len());
         let mut loudness = Loudness::Quiet;
         let mut form = form;
         for cause in causes {
             let Some(open) = self.open.get_mut(cause) else { continue };
-            loudness = loudness.max(open.told.loudness);
+            loudness = loudness.max(open.rule.loudness);
             notices.push(open.notice.clone());
-            if open.round > 0 && form == Form::Single {
-                form = Form::Repeat(open.round);
+            if open.round > 0 && form == MessageForm::Single {
+                form = MessageForm::Repeat(open.round);
             }
-            open.left.retain(|left| *left != lane);
-            if !open.left.is_empty() {
+            open.remaining.retain(|left| *left != channel_plan);
+            if !open.remaining.is_empty() {
                 continue;
             }
-            match open.told.repeat_ms {
-                Some(after_ms) if open.round < open.told.repeats => {
+            match open.rule.repeat_ms {
+                Some(after_ms) if open.round < open.rule.repeats => {
                     open.round += 1;
                     open.ready_at = now.plus_ms(after_ms);
                     open.wake_at = open.ready_at;
                     open.free_at = None;
                     open.held = false;
-                    open.left.clone_from(&open.told.channels);
+                    open.remaining.clone_from(&open.rule.channels);
                 }
                 _ => {
                     self.open.remove(cause);
-                    self.told.keep(cause.clone());
+                    self.sent.insert(cause.clone());
                 }
             }
         }
-        Message::new(&self.names[lane], form, loudness, notices, now)
+        OutgoingMessage::new(&self.names[channel_plan], form, loudness, notices, now)
     }
 }

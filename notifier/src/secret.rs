@@ -38,14 +38,14 @@ impl fmt::Debug for Secret {
 
 /// Where a secret is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum SecretSource {
     /// In a file that only its owner can read.
     File(PathBuf),
     /// In a variable of the environment.
     Env(String),
 }
 
-/// Why a secret could not be had.
+/// Why a secret could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file cannot be read.
@@ -53,7 +53,7 @@ pub enum SecretError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         error: std::io::Error,
     },
     /// Others can read the file too.
@@ -64,8 +64,8 @@ pub enum SecretError {
         /// Its permissions.
         mode: u32,
     },
-    /// There is nothing, too much or no text in it.
-    #[error("{place} holds no secret: it is {what}")]
+    /// The file or variable is empty, too long, or not text.
+    #[error("no usable secret in {place}: it is {what}")]
     Bad {
         /// The file or variable.
         place: String,
@@ -77,7 +77,7 @@ pub enum SecretError {
     Unset(String),
 }
 
-impl Source {
+impl SecretSource {
     /// Reads the secret. White space around it is not part of it.
     ///
     /// # Errors
@@ -127,17 +127,20 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("secret");
         std::fs::write(&path, " hunter2\n").unwrap();
-        let source = Source::File(path.clone());
+        let source = SecretSource::File(path.clone());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         assert!(matches!(source.read(&|_| None), Err(SecretError::Open { mode: 0o644, .. })));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         let secret = source.read(&|_| None).unwrap();
         assert_eq!(secret.expose(), "hunter2");
         assert_eq!(format!("{secret:?}"), "[secret]");
-        let env = Source::Env("X".into());
+        let env = SecretSource::Env("X".into());
         assert_eq!(env.read(&|n| (n == "X").then(|| "v".into())).unwrap().expose(), "v");
         assert!(matches!(env.read(&|_| None), Err(SecretError::Unset(_))));
         assert!(matches!(env.read(&|_| Some("a\nb".into())), Err(SecretError::Bad { .. })));
-        assert!(matches!(Source::File(dir.path().join("no")).read(&|_| None), Err(SecretError::Unreadable { .. })));
+        assert!(matches!(
+            SecretSource::File(dir.path().join("no")).read(&|_| None),
+            Err(SecretError::Unreadable { .. })
+        ));
     }
 }

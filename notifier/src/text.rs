@@ -1,4 +1,4 @@
-//! Text of others made fit for display: nothing in it hides, turns around, or drives a terminal.
+//! Makes foreign text safe to display: no hidden, reordered or control characters.
 
 use events::visible::shows;
 

@@ -19,7 +19,10 @@ use std::{
 
 use desktop::Desktop;
 use events::Timestamp;
-use notifier::{Delivery, Form, Loudness, Message, Notice, Outcome, Receipt, Settings, Severity, Surroundings};
+use notifier::{
+    ChannelContext, Delivery, DeliveryOutcome, Loudness, MessageForm, Notice, NotifySettings, OutgoingMessage, Receipt,
+    Severity,
+};
 use receiver::Receiver;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -33,7 +36,7 @@ fn notice(body: &str) -> Notice {
         session: "s1".into(),
         session_label: "api".into(),
         project: "shop".into(),
-        title: "Bash asks for leave".into(),
+        title: "Bash asks for permission".into(),
         body: body.into(),
         url: None,
         run: None,
@@ -41,9 +44,9 @@ fn notice(body: &str) -> Notice {
     }
 }
 
-fn message(channel: &str, body: &str) -> Message {
+fn message(channel: &str, body: &str) -> OutgoingMessage {
     let at = Timestamp::from_millisecond(1_700_000_000_123);
-    Message::new(channel, Form::Single, Loudness::Loud, vec![notice(body).shown()], at)
+    OutgoingMessage::new(channel, MessageForm::Single, Loudness::Loud, vec![notice(body).shown()], at)
 }
 
 struct Setup {
@@ -53,28 +56,28 @@ struct Setup {
 
 impl Setup {
     fn new(settings: &str, env: &[(&str, &str)]) -> Self {
-        let settings: Settings = toml::from_str(settings).unwrap();
+        let settings: NotifySettings = toml::from_str(settings).unwrap();
         let env: HashMap<String, String> = env.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
-        let mut around = Surroundings::new(
+        let mut context = ChannelContext::new(
             Arc::new(move |name| env.get(name).cloned()),
             Arc::new(|| Timestamp::from_millisecond(1_700_000_000_500)),
         );
         // The machine may be busy, but one that hangs is waited for only so long.
-        around.attempt = Duration::from_secs(5);
+        context.attempt = Duration::from_secs(5);
         let (tell, heard) = crossbeam_channel::bounded(100);
-        let delivery = Delivery::start(&settings, around, Arc::new(move |receipt| drop(tell.send(receipt)))).unwrap();
+        let delivery = Delivery::start(&settings, context, Arc::new(move |receipt| drop(tell.send(receipt)))).unwrap();
         Self { delivery, heard }
     }
 
-    fn outcome(&self, message: Message) -> Outcome {
+    fn outcome(&self, message: OutgoingMessage) -> DeliveryOutcome {
         self.delivery.send(message);
         self.heard.recv_timeout(PATIENCE).unwrap().outcome
     }
 
-    fn error(&self, message: Message) -> String {
+    fn error(&self, message: OutgoingMessage) -> String {
         match self.outcome(message) {
-            Outcome::Failed { error, .. } => error,
-            other @ (Outcome::Sent | Outcome::Dropped { .. }) => panic!("{other:?}"),
+            DeliveryOutcome::Failed { error, .. } => error,
+            other @ (DeliveryOutcome::Sent | DeliveryOutcome::Dropped { .. }) => panic!("{other:?}"),
         }
     }
 }
@@ -101,7 +104,7 @@ fn a_webhook_is_signed_and_tried_again_under_the_same_id() {
     );
     receiver.answer(503, "Retry-After: 0\r\n");
     receiver.answer(429, "Retry-After: 0\r\n");
-    assert_eq!(setup.outcome(message("hook", "Bash: cargo test")), Outcome::Sent);
+    assert_eq!(setup.outcome(message("hook", "Bash: cargo test")), DeliveryOutcome::Sent);
     let requests = receiver.wait(3, PATIENCE);
     for request in &requests {
         assert_eq!(request.line, "POST /in HTTP/1.1");
@@ -144,8 +147,8 @@ fn ntfy_and_telegram_carry_their_tokens() {
         ),
         &[("T", "12:hunter2")],
     );
-    assert_eq!(setup.outcome(message("n", "x")), Outcome::Sent);
-    assert_eq!(setup.outcome(message("t", "x")), Outcome::Sent);
+    assert_eq!(setup.outcome(message("n", "x")), DeliveryOutcome::Sent);
+    assert_eq!(setup.outcome(message("t", "x")), DeliveryOutcome::Sent);
     let requests = receiver.requests();
     assert_eq!(
         (requests[0].line.as_str(), requests[0].header("authorization")),
@@ -169,7 +172,7 @@ fn slack_and_discord_go_where_the_secret_says() {
         ),
         &[("S", &receiver.url("/services/hunter2")), ("D", "http://127.0.0.1:1/hunter2")],
     );
-    assert_eq!(setup.outcome(message("s", "<!here>")), Outcome::Sent);
+    assert_eq!(setup.outcome(message("s", "<!here>")), DeliveryOutcome::Sent);
     assert_eq!(receiver.requests()[0].line, "POST /services/hunter2 HTTP/1.1");
     let error = setup.error(message("d", "x"));
     assert!(error.contains("allow_hosts") && !error.contains("hunter2"), "{error}");
@@ -181,10 +184,10 @@ fn the_desktop_shows_it_and_mark_up_is_escaped() {
     let desktop = Desktop::start(dir.path());
     let setup =
         Setup::new("[[channels]]\nname = 'd'\ntype = 'desktop'", &[("DBUS_SESSION_BUS_ADDRESS", &desktop.address())]);
-    assert_eq!(setup.outcome(message("d", "<a href='x'>y</a> & \u{202e}")), Outcome::Sent);
-    assert_eq!(setup.outcome(message("d", "second")), Outcome::Sent);
+    assert_eq!(setup.outcome(message("d", "<a href='x'>y</a> & \u{202e}")), DeliveryOutcome::Sent);
+    assert_eq!(setup.outcome(message("d", "second")), DeliveryOutcome::Sent);
     let shown = desktop.wait(2, PATIENCE);
-    assert_eq!(shown[0].summary, "api (shop): Bash asks for leave");
+    assert_eq!(shown[0].summary, "api (shop): Bash asks for permission");
     assert_eq!(shown[0].body, "&lt;a href='x'&gt;y&lt;/a&gt; &amp; \\u{202e}");
     assert_eq!((shown[0].program.as_str(), shown[0].urgency, shown[1].body.as_str()), ("capture", Some(2), "second"));
     assert!(setup.delivery.stop(PATIENCE));
@@ -196,13 +199,13 @@ fn a_desktop_that_comes_back_is_found_again() {
     let first = Desktop::start(dir.path());
     let setup =
         Setup::new("[[channels]]\nname = 'd'\ntype = 'desktop'", &[("DBUS_SESSION_BUS_ADDRESS", &first.address())]);
-    assert_eq!(setup.outcome(message("d", "one")), Outcome::Sent);
+    assert_eq!(setup.outcome(message("d", "one")), DeliveryOutcome::Sent);
     drop(first);
     let error = setup.error(message("d", "lost"));
-    assert!(error.starts_with("no session bus"), "{error}");
+    assert!(error.starts_with("cannot connect to the session bus"), "{error}");
     std::fs::remove_file(dir.path().join("bus")).unwrap();
     let second = Desktop::start(dir.path());
-    assert_eq!(setup.outcome(message("d", "two")), Outcome::Sent);
+    assert_eq!(setup.outcome(message("d", "two")), DeliveryOutcome::Sent);
     assert_eq!(second.shown()[0].body, "two");
 }
 
@@ -211,7 +214,7 @@ fn without_a_bus_the_receipt_says_so() {
     let desktop = "[[channels]]\nname = 'd'\ntype = 'desktop'";
     let error = |env: &[(&str, &str)]| Setup::new(desktop, env).error(message("d", "x"));
     assert!(error(&[]).contains("DBUS_SESSION_BUS_ADDRESS is not set"));
-    assert!(error(&[("XDG_RUNTIME_DIR", "/nonexistent")]).starts_with("no session bus"));
+    assert!(error(&[("XDG_RUNTIME_DIR", "/nonexistent")]).starts_with("cannot connect to the session bus"));
     for elsewhere in ["tcp:host=example.test,port=1", "unixexec:path=/bin/sh", "unix:path=/x;tcp:host=y,port=1"] {
         assert_eq!(
             error(&[("DBUS_SESSION_BUS_ADDRESS", elsewhere)]),

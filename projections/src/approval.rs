@@ -1,4 +1,4 @@
-//! Approvals: what an agent asked leave for, and what came of it.
+//! Approvals: permission requests of agents, and their outcome.
 
 use events::{
     ApprovalId, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Choice, Confidence, DecidedBy,
@@ -7,37 +7,37 @@ use events::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One request for permission.
+/// A permission request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
-    /// Names it.
+    /// Its id.
     pub id: ApprovalId,
-    /// Whose session.
+    /// The session it belongs to.
     pub session_id: SessionId,
     /// The agent.
     pub provider: Provider,
-    /// The agent's helper that asks, when it is not the agent itself.
+    /// The sub-agent that made the request, if it was not the main agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// What it is about; absent when nobody said.
+    /// What it is about; absent when not known.
     pub kind: Option<ApprovalKind>,
-    /// How it stands.
+    /// Its state.
     pub state: ApprovalState,
     /// The agent's name of the tool.
     pub tool: Option<String>,
     /// The call it is about, by the agent's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
-    /// The command, every byte of it; absent when it is known from a screen only.
+    /// The whole command; absent when it is only known from a screen.
     pub command: Option<String>,
-    /// The files it wants.
+    /// The files it is for.
     pub paths: Vec<String>,
-    /// What is to be fetched.
+    /// The URL to be fetched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// What it is about in the words of whoever told, which may be cut.
+    /// What it is about, in the words of the source; may be cut.
     pub subject: Option<String>,
-    /// What is asked.
+    /// The question shown to the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
     /// The answers a dialog offers.
@@ -46,15 +46,15 @@ pub struct Approval {
     /// The tool's input, JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// Whether all of it is known, to the byte; no rule decides on less.
+    /// Whether every byte of the request is known; rules decide only then.
     pub exact: bool,
-    /// Where it would happen.
+    /// The directory it would happen in.
     pub cwd: Option<String>,
-    /// Who told of it.
+    /// The source that reported it.
     pub source: Source,
-    /// How sure it is that the agent asks.
+    /// How certain it is that the agent waits for a decision.
     pub confidence: Confidence,
-    /// The delivery of the hook that asks.
+    /// The delivery of the hook that made the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub delivery: Option<DeliveryId>,
@@ -64,45 +64,45 @@ pub struct Approval {
     /// The PATH of the agent, on which it finds its programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search_path: Option<String>,
-    /// The key of the claim that stands beside it.
+    /// The key of the claim made with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// When it was asked.
+    /// When it was requested.
     pub opened_at: Timestamp,
     /// When it was closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<Timestamp>,
-    /// How long somebody was waited for, ms; while it is pending, absent.
+    /// How long it was pending, ms; absent while it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
-    /// Whether it was allowed; absent when nobody can tell.
+    /// Whether it was allowed; absent when not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<bool>,
     /// Who decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<DecidedBy>,
-    /// How the decision reached the agent.
+    /// How the decision was delivered to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<DecidedVia>,
     /// The rule that decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Why, or what the agent was told.
+    /// Why, or the message the agent received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The command that ran in place of the one that was asked for.
+    /// The command that ran instead of the requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewrite: Option<String>,
-    /// What the agent did next: how the call ended.
+    /// How the requested call ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ToolOutcome>,
 }
 
-/// At most so much of a command stands in one line about it, characters.
+/// Longest command in a one-line summary, characters.
 const SUBJECT_CHARS: usize = 200;
 
 impl Approval {
-    /// As it was asked for.
+    /// As it was requested.
     #[must_use]
     pub fn of(
         asked: &ApprovalRequested,

@@ -1,4 +1,4 @@
-//! What sort of failure a tool result or an error is, from what it says.
+//! Classifies failures of tools and errors by their text.
 //!
 //! Owns the kinds and the words they are known by. A table of words is tried in a fixed order, the
 //! surest first; of a long text only the head and the tail are looked at. Guesses nothing: what no
@@ -15,12 +15,12 @@ use self::words::{
 
 mod words;
 
-/// Of a text longer than both, so much of the head is looked at, bytes.
+/// Bytes examined at the head of a long text.
 const HEAD_BYTES: usize = 4 << 10;
-/// And so much of the tail, where most tools say what came of it, bytes.
+/// Bytes examined at the tail of a long text, where most tools report the outcome.
 const TAIL_BYTES: usize = 12 << 10;
 
-/// The sort of a failure.
+/// The kind of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -40,7 +40,7 @@ pub enum FailureKind {
     Network,
     /// The model's provider failed.
     ProviderCrash,
-    /// The system, a sandbox or a rule does not allow it.
+    /// The system, a sandbox or a rule denied it.
     Permission,
     /// No space, or a disk that fails.
     Disk,
@@ -83,9 +83,9 @@ impl FailureKind {
     }
 }
 
-/// What is known of a call that returned.
+/// What is known about a finished tool call.
 #[derive(Debug, Clone, Copy)]
-pub struct Returned<'a> {
+pub struct FinishedCall<'a> {
     /// What the tool does.
     pub tool: ToolKind,
     /// One line about the call: the command.
@@ -102,14 +102,14 @@ pub struct Returned<'a> {
 /// call are none. A command that ended well may have failed all the same, behind a pipe: that is
 /// believed of a test, a build or a merge which says so itself.
 #[must_use]
-pub fn classify(returned: &Returned<'_>) -> Option<FailureKind> {
+pub fn classify(returned: &FinishedCall<'_>) -> Option<FailureKind> {
     let failed = match returned.outcome {
         ToolOutcome::Denied | ToolOutcome::Cancelled => return None,
         ToolOutcome::Blocked => return Some(FailureKind::Permission),
         ToolOutcome::Error => true,
         ToolOutcome::Ok => returned.exit_code.is_some_and(|code| code != 0),
     };
-    let text = Ends::of(returned.text.unwrap_or_default());
+    let text = HeadAndTail::of(returned.text.unwrap_or_default());
     if failed {
         let code = returned.exit_code.or_else(|| text.exit_code());
         // `grep` and `diff` say by 1 that there is nothing, or something.
@@ -145,7 +145,7 @@ pub fn classify_error(error: &ErrorReported, text: Option<&str>) -> FailureKind 
             Some(401 | 403) => FailureKind::Auth,
             Some(402 | 429) => FailureKind::RateLimit,
             Some(500..=599) => FailureKind::ProviderCrash,
-            Some(_) | None => Ends::of(text.unwrap_or_default()).kind().unwrap_or(FailureKind::Other),
+            Some(_) | None => HeadAndTail::of(text.unwrap_or_default()).kind().unwrap_or(FailureKind::Other),
         },
     }
 }
@@ -234,7 +234,7 @@ pub fn builds(command: &str) -> bool {
     })
 }
 
-/// So much of a command line is looked at, words.
+/// Number of words of a command line that are examined.
 const COMMAND_WORDS: usize = 40;
 
 fn words(command: &str) -> impl Iterator<Item = &str> {
@@ -258,10 +258,10 @@ fn asks_by_exit_code(command: &str) -> bool {
     }
 }
 
-/// Both ends of a text, in small letters.
-struct Ends(String);
+/// Head and tail of a text, in lower case.
+struct HeadAndTail(String);
 
-impl Ends {
+impl HeadAndTail {
     fn of(text: &str) -> Self {
         if text.len() <= HEAD_BYTES + TAIL_BYTES {
             return Self(text.to_ascii_lowercase());

@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 pub mod approval;
+pub mod conversation;
 pub mod failure;
 pub mod prompt;
 pub mod rules;
@@ -16,15 +17,14 @@ pub mod shorten;
 pub mod state;
 pub mod status;
 pub mod summary;
-pub mod talk;
 pub mod title;
 pub mod turn;
 
 pub use approval::Approval;
 pub use failure::FailureKind;
 pub use prompt::Prompt;
-pub use rules::Rules;
-pub use session::{Evidence, Health, OpenTurn, Session, Status, Summary, TranscriptView, Usage};
+pub use rules::StatusRules;
+pub use session::{Evidence, OpenTurn, Session, SessionHealth, SessionStatus, Summary, TranscriptView, Usage};
 pub use state::{Conclusion, SessionState};
-pub use status::{Account, Weighed};
+pub use status::{Account, WeighedClaim};
 pub use turn::Turn;

@@ -4,29 +4,29 @@ use events::{PromptId, QueuedBy, QueuedPrompt, QueuedState, SessionId, Timestamp
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A prompt in a session's queue.
+/// A queued prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Prompt {
-    /// Names it.
+    /// Its id.
     #[schemars(with = "String")]
     pub id: PromptId,
-    /// Whose.
+    /// The session it belongs to.
     pub session_id: SessionId,
-    /// How it stands.
+    /// Its state.
     pub state: QueuedState,
-    /// Who put it there.
+    /// Who queued it.
     pub by: QueuedBy,
     /// The prompt.
     pub text: String,
     /// Secrets were taken out of its text before it was stored: what is stored is not what is to be typed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
-    /// Why it stands so, where that is not plain.
+    /// The reason of its state, where it is not obvious.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// When it was put there.
+    /// When it was queued.
     pub queued_at: Timestamp,
-    /// When it was delivered or taken back.
+    /// When it was delivered or cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
 }
@@ -34,7 +34,7 @@ pub struct Prompt {
 impl Prompt {
     /// The event that tells how it stands; its text is the event's.
     #[must_use]
-    pub fn told(&self) -> QueuedPrompt {
+    pub fn to_event(&self) -> QueuedPrompt {
         QueuedPrompt { prompt_id: self.id, state: self.state, by: self.by, why: self.why.clone() }
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Limits of the status rules; set by the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Rules {
+pub struct StatusRules {
     /// Silence in an open turn after which it is less certain that it runs, ms.
     pub quiet_ms: i64,
     /// Silence without an open turn after which a session is idle, ms.
@@ -23,7 +23,7 @@ pub struct Rules {
     pub confirm_ms: i64,
 }
 
-impl Default for Rules {
+impl Default for StatusRules {
     fn default() -> Self {
         Self {
             quiet_ms: 30_000,

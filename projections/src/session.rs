@@ -1,4 +1,4 @@
-//! Everything that can be asked about one session, as it stands after an event.
+//! The view of one session after an event.
 
 use events::{ApprovalId, Confidence, Provider, Reason, RunId, SessionId, Source, State, Timestamp, TurnId};
 use schemars::JsonSchema;
@@ -55,7 +55,7 @@ pub struct Session {
     /// Last output of the model.
     pub last_assistant_output_at: Option<Timestamp>,
     /// What it is doing, and why we say so.
-    pub status: Status,
+    pub status: SessionStatus,
     /// Ids of the approvals it waits for.
     pub pending_approvals: Vec<ApprovalId>,
     /// How long it waited for approvals that are closed, ms, one by one.
@@ -75,14 +75,15 @@ pub struct Session {
     /// Its files.
     pub transcripts: Vec<TranscriptView>,
     /// Whether capture sees all of it.
-    pub health: Health,
+    pub health: SessionHealth,
     /// Sequence of its last event.
     pub last_sequence: u64,
 }
 
-/// What a session is doing.
+/// The status of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Status {
+#[schemars(rename = "Status")]
+pub struct SessionStatus {
     /// The state.
     pub state: State,
     /// Why.
@@ -165,7 +166,8 @@ pub struct TranscriptView {
 /// Whether capture sees all of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Health {
+#[schemars(rename = "Health")]
+pub enum SessionHealth {
     /// All is read.
     #[default]
     Ok,

@@ -1,12 +1,12 @@
-//! The reducer of one session: events in, the session as it stands and what follows out.
+//! The reducer of one session: applies events, and returns the conclusions drawn from them.
 //!
 //! [`SessionState::fold`] takes a committed event, [`SessionState::advance`] the time. Both give
 //! [`Conclusion`]s: what capture itself concludes (turns, status changes, exits) and writes into
 //! the log as derived events, which a later fold ignores because it concludes them again.
 
+mod apply;
 mod approvals;
 mod signals;
-mod take;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -20,27 +20,27 @@ use events::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Account, Approval, Health, OpenTurn, Session, Status, Summary, Turn, Usage,
-    rules::Rules,
-    status::{self, Case, Held, Process},
+    Account, Approval, OpenTurn, Session, SessionHealth, SessionStatus, Summary, Turn, Usage,
+    conversation::Conversation,
+    rules::StatusRules,
+    status::{self, Process, StandingClaim, StatusInputs},
     summary,
-    talk::Talk,
-    title::TitleFrom,
+    title::TitleSource,
 };
 
 /// What a process wrote last may be read this long after its end was noticed, ms.
 const LAST_WORDS_MS: i64 = 1_500;
 
-/// At most so much of a prompt or a title is kept, characters.
+/// Longest prompt or title kept with a session, characters.
 const PROMPT_CHARS: usize = 400;
-/// At most so much of a turn's text is kept, bytes.
+/// Longest text kept with a turn, bytes.
 const TURN_TEXT_BYTES: usize = 2_000;
-/// So many finished turns are remembered with the session; all are in the store.
+/// Number of finished turns kept with a session; the store has all of them.
 const RECENT_TURNS: usize = 10;
-/// At most so many claims are held.
-const HELD_CLAIMS: usize = 32;
+/// Maximum number of standing claims in a session; the oldest is dropped for a new one.
+const STANDING_CLAIMS: usize = 32;
 
-/// Something capture concluded, to be written as a derived event.
+/// A conclusion of capture, to be stored as a derived event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conclusion {
     /// When it became so.
@@ -55,21 +55,24 @@ pub struct Conclusion {
     pub approval: Option<Box<Approval>>,
 }
 
-/// One session as its events leave it.
+/// The reduced state of one session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionState {
-    /// What can be asked.
+    /// The view of the session.
     pub session: Session,
-    rules: Rules,
-    /// The latest moment known to this session: event time, or the time of an advance.
+    rules: StatusRules,
+    /// The latest time seen: of an event or of `advance`.
     clock: Timestamp,
-    talk: Talk,
-    talk_at: Timestamp,
-    held: Vec<Held>,
+    #[serde(rename = "talk")]
+    conversation: Conversation,
+    #[serde(rename = "talk_at")]
+    conversation_at: Timestamp,
+    #[serde(rename = "held")]
+    claims: Vec<StandingClaim>,
     process: Process,
     goodbye_at: Option<Timestamp>,
     ready_at: Option<Timestamp>,
-    /// A likely end of the turn, taken back by whatever goes on.
+    /// A likely end of the turn; dropped at the next activity.
     likely_end: Option<(Timestamp, TurnOutcome)>,
     turn: Option<Turn>,
     turn_message: Option<String>,
@@ -78,25 +81,25 @@ pub struct SessionState {
     /// The last turns, newest last.
     recent: VecDeque<Turn>,
     #[serde(default)]
-    title_from: TitleFrom,
+    title_from: TitleSource,
     started: bool,
     /// Requests for permission: the pending ones, and the last that were closed.
     #[serde(default)]
     approvals: Vec<Approval>,
-    /// Since when nobody sees the request of a pending approval any more.
+    /// Since when the request of a pending approval is no longer visible anywhere.
     #[serde(default)]
     unseen: BTreeMap<ApprovalId, Timestamp>,
 }
 
 impl SessionState {
-    /// A session nobody has told anything about yet.
+    /// Creates a session without any event.
     #[must_use]
     pub fn new(
         id: SessionId,
         provider: Provider,
         provider_session_id: Option<Arc<str>>,
         at: Timestamp,
-        rules: Rules,
+        rules: StatusRules,
     ) -> Self {
         Self {
             session: Session {
@@ -120,7 +123,7 @@ impl SessionState {
                 last_event_at: at,
                 last_user_prompt_at: None,
                 last_assistant_output_at: None,
-                status: Status {
+                status: SessionStatus {
                     state: State::Unknown,
                     reason: Some(Reason::NoEvidence),
                     since: at,
@@ -137,14 +140,14 @@ impl SessionState {
                 failures: BTreeMap::new(),
                 summary: Summary::default(),
                 transcripts: Vec::new(),
-                health: Health::Ok,
+                health: SessionHealth::Ok,
                 last_sequence: 0,
             },
             rules,
             clock: Timestamp::MIN,
-            talk: Talk::default(),
-            talk_at: at,
-            held: Vec::new(),
+            conversation: Conversation::default(),
+            conversation_at: at,
+            claims: Vec::new(),
             process: Process::Unseen,
             goodbye_at: None,
             ready_at: None,
@@ -153,7 +156,7 @@ impl SessionState {
             turn_message: None,
             last_message: None,
             recent: VecDeque::new(),
-            title_from: TitleFrom::Nothing,
+            title_from: TitleSource::Nothing,
             started: false,
             approvals: Vec::new(),
             unseen: BTreeMap::new(),
@@ -161,7 +164,7 @@ impl SessionState {
     }
 
     /// Sets the limits; they are not part of the log.
-    pub fn set_rules(&mut self, rules: Rules) {
+    pub fn set_rules(&mut self, rules: StatusRules) {
         self.rules = rules;
     }
 
@@ -183,13 +186,13 @@ impl SessionState {
     /// What the sub-agent with this provider id last claimed for this session.
     #[must_use]
     pub fn claim_of_agent(&self, agent: &str) -> Option<State> {
-        self.held.iter().find(|h| h.agent.as_deref() == Some(agent)).map(|h| h.state)
+        self.claims.iter().find(|h| h.agent.as_deref() == Some(agent)).map(|h| h.state)
     }
 
     /// Whether what this source said of the session still stands.
     #[must_use]
     pub fn is_claimed_by(&self, source: Source) -> bool {
-        self.held.iter().any(|h| h.source == source)
+        self.claims.iter().any(|h| h.source == source)
     }
 
     /// The turn that is open, as far as it went.
@@ -249,7 +252,7 @@ impl SessionState {
             self.session.started_at = at;
             self.session.last_event_at = at;
             self.session.status.since = at;
-            self.talk_at = at;
+            self.conversation_at = at;
             self.started = true;
         }
         let mut out = self.advance(at);
@@ -260,13 +263,13 @@ impl SessionState {
         }
         // History may be told after something newer (a claim of the registry): what happened then
         // keeps its time, though nothing is decided in the past.
-        let last = (self.talk_at, self.session.last_user_prompt_at, self.session.last_assistant_output_at);
-        let was_open = self.talk.is_open();
-        self.take(event, time_of(event), &mut out);
-        if was_open != self.talk.is_open() {
+        let last = (self.conversation_at, self.session.last_user_prompt_at, self.session.last_assistant_output_at);
+        let was_open = self.conversation.is_open();
+        self.apply(event, time_of(event), &mut out);
+        if was_open != self.conversation.is_open() {
             self.outdate(event.created_at.min(at));
         }
-        self.talk_at = self.talk_at.max(last.0);
+        self.conversation_at = self.conversation_at.max(last.0);
         self.session.last_user_prompt_at = self.session.last_user_prompt_at.max(last.1);
         self.session.last_assistant_output_at = self.session.last_assistant_output_at.max(last.2);
         self.settle(at, &mut out);
@@ -282,13 +285,13 @@ impl SessionState {
     pub fn advance(&mut self, now: Timestamp) -> Vec<Conclusion> {
         let mut out = Vec::new();
         // Each step ends at the moment something changes; the bound holds off a clock gone mad.
-        for _ in 0..2 * HELD_CLAIMS {
+        for _ in 0..2 * STANDING_CLAIMS {
             let Some(due) = self.next_deadline().filter(|due| *due <= now) else { break };
             let due = due.max(self.clock);
             self.clock = due;
             if self.goodbye_at.is_some_and(|at| at.plus_ms(self.rules.goodbye_grace_ms) <= due) {
                 self.goodbye_at = None;
-                self.held.retain(|h| h.source != Source::Registry);
+                self.claims.retain(|h| h.source != Source::Registry);
             }
             if self.ready_at.is_some_and(|at| at.plus_ms(self.rules.ready_grace_ms) <= due) {
                 self.ready_at = None;
@@ -300,7 +303,7 @@ impl SessionState {
                 self.end_turn(outcome, None, 0, false, due, &mut out);
                 self.outdate(due);
             }
-            self.held.retain(|h| h.valid_until.is_none_or(|until| until > due));
+            self.claims.retain(|h| h.valid_until.is_none_or(|until| until > due));
             self.settle(due, &mut out);
         }
         out
@@ -327,8 +330,8 @@ impl SessionState {
 
     /// The conversation began or ended something: what was said of the moment before is over.
     fn outdate(&mut self, by: Timestamp) {
-        let open = self.talk.is_open();
-        self.held.retain(|h| {
+        let open = self.conversation.is_open();
+        self.claims.retain(|h| {
             let contrary = match h.state {
                 State::Running | State::WaitingApproval => !open,
                 State::Waiting | State::Idle => open || h.reason == Some(Reason::Question),
@@ -338,16 +341,22 @@ impl SessionState {
         });
     }
 
-    fn case(&self) -> Case<'_> {
-        Case { talk: &self.talk, talk_at: self.talk_at, held: &self.held, process: self.process, rules: self.rules }
+    fn case(&self) -> StatusInputs<'_> {
+        StatusInputs {
+            conversation: &self.conversation,
+            conversation_at: self.conversation_at,
+            claims: &self.claims,
+            process: self.process,
+            rules: self.rules,
+        }
     }
 
-    /// Whether anything told of the session yet; until then its state is unknown.
+    /// Whether any evidence about the session exists; until then its state is unknown.
     fn is_decided(&self) -> bool {
         !self.session.status.evidence.is_empty()
     }
 
-    /// Decides anew and notes what changed. Cheap while nothing does.
+    /// Decides the status again and records a change. Cheap while nothing changes.
     fn settle(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
         let (state, reason) = status::verdict(&self.case(), at);
         let first = !self.is_decided();
@@ -380,7 +389,7 @@ impl SessionState {
         if self.is_decided() {
             let status = status::decide(&self.case(), self.clock);
             let since = self.session.status.since;
-            self.session.status = Status { since, ..status };
+            self.session.status = SessionStatus { since, ..status };
         }
         self.session.turn =
             self.turn.as_ref().map(|t| OpenTurn { id: t.id, prompt: t.prompt.clone(), started_at: t.started_at });
@@ -391,10 +400,10 @@ impl SessionState {
     /// The status at a moment, and the account of it. Time has to have passed up to then
     /// ([`advance`](Self::advance)); no moment before the last one is told of.
     #[must_use]
-    pub fn account(&self, at: Timestamp) -> (Status, Account) {
+    pub fn account(&self, at: Timestamp) -> (SessionStatus, Account) {
         let (case, now) = (self.case(), at.max(self.clock));
         let status = if self.is_decided() {
-            Status { since: self.session.status.since, ..status::decide(&case, now) }
+            SessionStatus { since: self.session.status.since, ..status::decide(&case, now) }
         } else {
             self.session.status.clone()
         };

@@ -12,18 +12,18 @@ use events::{Confidence, Dialog, EventId, Reason, Source, State, Timestamp, Tool
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    rules::Rules,
-    session::{Evidence, Status},
+    conversation::{Conversation, Phase, approval_reason},
+    rules::StatusRules,
+    session::{Evidence, SessionStatus},
     shorten::one_line,
-    talk::{Phase, Talk, approval_reason},
 };
 
-pub use account::{Account, Rule, Standing, Weighed, account};
+pub use account::{Account, ClaimStanding, DecidingRule, WeighedClaim, account};
 
 /// A claim of one source that holds until it is replaced, withdrawn or runs out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
-    /// Who claims.
+pub struct StandingClaim {
+    /// The source of the claim.
     pub source: Source,
     /// For which sub-agent, when not for the main conversation.
     pub agent: Option<String>,
@@ -35,18 +35,18 @@ pub struct Held {
     pub strength: Confidence,
     /// Since when.
     pub at: Timestamp,
-    /// Until when, if it runs out.
+    /// When it expires, if it does.
     pub valid_until: Option<Timestamp>,
-    /// From when it counts, if not at once.
+    /// When it begins to count, if not at once.
     #[serde(default)]
     pub holds_from: Option<Timestamp>,
     /// When its source made it, by the source's own clock.
     #[serde(default)]
     pub said_at: Option<Timestamp>,
-    /// Tells it from others of the same source that stand beside it.
+    /// Distinguishes it from other claims of the same source at the same time.
     #[serde(default)]
     pub key: Option<String>,
-    /// In the source's words.
+    /// The source's own words.
     pub words: String,
     /// What the dialog is about, when the claim was read from one.
     #[serde(default)]
@@ -64,7 +64,7 @@ pub enum Process {
     /// Never seen.
     #[default]
     Unseen,
-    /// Alive when last heard of.
+    /// Alive when last checked.
     Alive {
         /// Process id.
         pid: u32,
@@ -80,19 +80,19 @@ pub enum Process {
     },
 }
 
-/// All that is weighed.
+/// All inputs of the status decision.
 #[derive(Debug)]
-pub struct Case<'a> {
+pub struct StatusInputs<'a> {
     /// The conversation.
-    pub talk: &'a Talk,
-    /// When it last said something.
-    pub talk_at: Timestamp,
+    pub conversation: &'a Conversation,
+    /// When its last event happened.
+    pub conversation_at: Timestamp,
     /// Other sources' claims.
-    pub held: &'a [Held],
+    pub claims: &'a [StandingClaim],
     /// The process.
     pub process: Process,
     /// Limits.
-    pub rules: Rules,
+    pub rules: StatusRules,
 }
 
 /// Closeness to the agent: what the agent says of itself beats what is seen of it.
@@ -110,10 +110,10 @@ const fn rank(source: Source) -> u8 {
     }
 }
 
-/// Who speaks for a candidate; its words are made only when somebody wants to read them.
+/// What a candidate is based on; its text is made only when it is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Voice {
-    Held(usize),
+enum Basis {
+    Claim(usize),
     NoPrompt,
     OpenTurn,
     OpenQuestion,
@@ -142,7 +142,7 @@ struct Candidate {
     strength: Confidence,
     at: Timestamp,
     said_at: Timestamp,
-    voice: Voice,
+    basis: Basis,
 }
 
 impl Candidate {
@@ -150,95 +150,100 @@ impl Candidate {
         (self.strength, rank(self.source))
     }
 
-    fn evidence(&self, case: &Case<'_>) -> Evidence {
+    fn evidence(&self, case: &StatusInputs<'_>) -> Evidence {
         Evidence { source: self.source, claim: self.words(case), at: self.at, strength: self.strength }
     }
 
-    fn words(&self, case: &Case<'_>) -> String {
-        let asker = || case.talk.likely_asker().map(|c| one_line(c.title.as_deref().unwrap_or(&c.name), 80));
-        let outcome = match &case.talk.phase {
+    fn words(&self, case: &StatusInputs<'_>) -> String {
+        let asker = || case.conversation.likely_asker().map(|c| one_line(c.title.as_deref().unwrap_or(&c.name), 80));
+        let outcome = match &case.conversation.phase {
             Phase::Ended { outcome, .. } => outcome.as_str(),
             Phase::Silent | Phase::Open { .. } => "over",
         };
-        match self.voice {
-            Voice::Held(index) => case.held.get(index).map(|h| h.words.clone()).unwrap_or_default(),
-            Voice::NoPrompt => "no prompt yet".into(),
-            Voice::OpenTurn => match (asker(), case.talk.calls.iter().any(|c| c.escalated)) {
+        match self.basis {
+            Basis::Claim(index) => case.claims.get(index).map(|h| h.words.clone()).unwrap_or_default(),
+            Basis::NoPrompt => "no prompt yet".into(),
+            Basis::OpenTurn => match (asker(), case.conversation.calls.iter().any(|c| c.escalated)) {
                 (Some(call), true) => {
                     format!("a call asked for more rights and has no result, so a dialog may be open: {call}")
                 }
                 (Some(call), false) => format!("open call: {call}"),
                 (None, _) => "open turn".into(),
             },
-            Voice::OpenQuestion => "question without an answer".into(),
-            Voice::LostTurn => "open turn, long silence, and no process is known".into(),
-            Voice::Ended => format!("turn {outcome}"),
-            Voice::EndedLongAgo => format!("turn {outcome}, then silence"),
+            Basis::OpenQuestion => "question without an answer".into(),
+            Basis::LostTurn => "open turn, long silence, and no process is known".into(),
+            Basis::Ended => format!("turn {outcome}"),
+            Basis::EndedLongAgo => format!("turn {outcome}, then silence"),
         }
     }
 }
 
-fn held_candidates<'a>(case: &'a Case<'_>, now: Timestamp) -> impl Iterator<Item = Candidate> + 'a {
-    let holds =
-        move |h: &Held| h.valid_until.is_none_or(|until| now < until) && h.holds_from.is_none_or(|from| from <= now);
+fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iterator<Item = Candidate> + 'a {
+    let holds = move |h: &StandingClaim| {
+        h.valid_until.is_none_or(|until| now < until) && h.holds_from.is_none_or(|from| from <= now)
+    };
     // Whoever looks on all the time would have seen by now what was only likely at first.
-    let watched = case.held.iter().any(|h| {
+    let watched = case.claims.iter().any(|h| {
         h.agent.is_none() && h.strength == Confidence::High && !is_momentary(h.source) && h.source != Source::Transcript
     });
-    let strength = move |h: &Held| {
+    let strength = move |h: &StandingClaim| {
         if watched && h.holds_from.is_some() { h.strength.min(Confidence::Medium) } else { h.strength }
     };
-    case.held.iter().enumerate().filter(move |(_, h)| holds(h)).map(move |(index, h)| Candidate {
+    case.claims.iter().enumerate().filter(move |(_, h)| holds(h)).map(move |(index, h)| Candidate {
         source: h.source,
         state: h.state,
         reason: h.reason,
         strength: strength(h),
         at: h.at,
         said_at: h.said_at.unwrap_or(h.at),
-        voice: Voice::Held(index),
+        basis: Basis::Claim(index),
     })
 }
 
-/// What the weighing gives.
+/// The result of weighing all claims.
 struct Weighing {
     winner: Candidate,
     /// The conversation's own candidate.
-    talk: Candidate,
+    conversation: Candidate,
     /// Whether the winner is only the first to notice, and a closer source says otherwise.
     overtook: bool,
 }
 
-fn weigh(case: &Case<'_>, now: Timestamp) -> Weighing {
-    let others_speak = held_candidates(case, now).any(|c| c.state != State::Unknown);
-    let talk = conversation(case, others_speak, now);
-    let ranked = held_candidates(case, now).fold(talk, |best, c| if c.weight() >= best.weight() { c } else { best });
+fn weigh(case: &StatusInputs<'_>, now: Timestamp) -> Weighing {
+    let others_speak = claim_candidates(case, now).any(|c| c.state != State::Unknown);
+    let own = conversation(case, others_speak, now);
+    let ranked = claim_candidates(case, now).fold(own, |best, c| if c.weight() >= best.weight() { c } else { best });
     // Sources notice a change one after another. The one that is first is believed for as long as
     // the closest may need to notice it too.
-    let first = held_candidates(case, now)
+    let first = claim_candidates(case, now)
         .filter(|c| c.strength == ranked.strength && c.said_at > ranked.said_at)
         .filter(|c| now.since_ms(c.at) < case.rules.confirm_ms && rank(c.source) >= rank(Source::Pty))
         .max_by_key(|c| c.said_at);
-    let first = first.filter(|_| ranked.voice != Voice::OpenQuestion);
-    Weighing { winner: first.unwrap_or(ranked), talk, overtook: first.is_some_and(|c| c.state != ranked.state) }
+    let first = first.filter(|_| ranked.basis != Basis::OpenQuestion);
+    Weighing {
+        winner: first.unwrap_or(ranked),
+        conversation: own,
+        overtook: first.is_some_and(|c| c.state != ranked.state),
+    }
 }
 
-fn why(case: &Case<'_>, winner: &Candidate, now: Timestamp) -> Option<Reason> {
+fn why(case: &StatusInputs<'_>, winner: &Candidate, now: Timestamp) -> Option<Reason> {
     let state = winner.state;
     // A source that sees the agent and says what it does knows better.
-    let open = winner.reason.is_none() || !matches!(winner.voice, Voice::Held(_));
+    let open = winner.reason.is_none() || !matches!(winner.basis, Basis::Claim(_));
     if state == State::Running && open && is_retrying(case, now) {
         return Some(Reason::Retrying);
     }
-    let (talk_state, talk_reason) = case.talk.verdict();
+    let (own_state, own_reason) = case.conversation.verdict();
     if let Some(reason) = winner.reason {
-        let closer = talk_reason.filter(|told| talk_state == state && tells_more(*told, reason));
+        let closer = own_reason.filter(|told| own_state == state && tells_more(*told, reason));
         let works = || if state == State::Running { works_for_it(case, reason, now) } else { None };
         return closer.or_else(works).or(Some(reason));
     }
     Some(match state {
-        State::WaitingApproval => case.talk.likely_asker().map_or(Reason::Tool, |c| approval_reason(c.tool)),
-        State::Waiting => talk_reason.filter(|_| talk_state == State::Waiting).unwrap_or(Reason::TurnComplete),
-        State::Running => talk_reason.filter(|_| talk_state == State::Running).unwrap_or(Reason::Thinking),
+        State::WaitingApproval => case.conversation.likely_asker().map_or(Reason::Tool, |c| approval_reason(c.tool)),
+        State::Waiting => own_reason.filter(|_| own_state == State::Waiting).unwrap_or(Reason::TurnComplete),
+        State::Running => own_reason.filter(|_| own_state == State::Running).unwrap_or(Reason::Thinking),
         State::Idle => Reason::Quiet,
         State::Exited => Reason::Clean,
         State::Unknown => Reason::NoEvidence,
@@ -255,20 +260,22 @@ const fn tells_more(told: Reason, than: Reason) -> bool {
 }
 
 /// The tool that runs is a sub-agent, when one is at work and the conversation knows of no other.
-fn works_for_it(case: &Case<'_>, reason: Reason, now: Timestamp) -> Option<Reason> {
-    let holds = |h: &&Held| h.agent.is_some() && h.valid_until.is_none_or(|until| now < until);
-    let at_work = |h: &Held| h.state == State::Running && h.reason == Some(Reason::Subagents);
-    let others = case.talk.calls.iter().any(|call| call.tool != ToolKind::Subagent);
-    (reason == Reason::Tool && !others && case.held.iter().filter(holds).any(at_work)).then_some(Reason::Subagents)
+fn works_for_it(case: &StatusInputs<'_>, reason: Reason, now: Timestamp) -> Option<Reason> {
+    let holds = |h: &&StandingClaim| h.agent.is_some() && h.valid_until.is_none_or(|until| now < until);
+    let at_work = |h: &StandingClaim| h.state == State::Running && h.reason == Some(Reason::Subagents);
+    let others = case.conversation.calls.iter().any(|call| call.tool != ToolKind::Subagent);
+    (reason == Reason::Tool && !others && case.claims.iter().filter(holds).any(at_work)).then_some(Reason::Subagents)
 }
 
 /// Whether somebody knows that the model is being asked again, and the conversation has said nothing
 /// since: transcripts do not tell of failed attempts.
-fn is_retrying(case: &Case<'_>, now: Timestamp) -> bool {
-    let (_, reason) = case.talk.verdict();
-    let holds = |h: &&Held| h.agent.is_none() && h.valid_until.is_none_or(|until| now < until) && h.at >= case.talk_at;
-    let retries = |h: &Held| h.state == State::Running && h.reason == Some(Reason::Retrying);
-    reason == Some(Reason::Thinking) && case.held.iter().filter(holds).any(retries)
+fn is_retrying(case: &StatusInputs<'_>, now: Timestamp) -> bool {
+    let (_, reason) = case.conversation.verdict();
+    let holds = |h: &&StandingClaim| {
+        h.agent.is_none() && h.valid_until.is_none_or(|until| now < until) && h.at >= case.conversation_at
+    };
+    let retries = |h: &StandingClaim| h.state == State::Running && h.reason == Some(Reason::Retrying);
+    reason == Some(Reason::Thinking) && case.claims.iter().filter(holds).any(retries)
 }
 
 /// How a process ended, as evidence says it.
@@ -278,7 +285,7 @@ fn end_in_words(how: Reason) -> &'static str {
 
 /// State and reason alone: what is needed after every event.
 #[must_use]
-pub fn verdict(case: &Case<'_>, now: Timestamp) -> (State, Option<Reason>) {
+pub fn verdict(case: &StatusInputs<'_>, now: Timestamp) -> (State, Option<Reason>) {
     if let Process::Gone { how, .. } = case.process {
         return (State::Exited, Some(how));
     }
@@ -289,10 +296,10 @@ pub fn verdict(case: &Case<'_>, now: Timestamp) -> (State, Option<Reason>) {
 /// The whole decision, with evidence. `since` is that of the oldest claim that agrees and is as
 /// strong.
 #[must_use]
-pub fn decide(case: &Case<'_>, now: Timestamp) -> Status {
+pub fn decide(case: &StatusInputs<'_>, now: Timestamp) -> SessionStatus {
     if let Process::Gone { at, how } = case.process {
         let words = end_in_words(how);
-        return Status {
+        return SessionStatus {
             state: State::Exited,
             reason: Some(how),
             since: at,
@@ -302,14 +309,14 @@ pub fn decide(case: &Case<'_>, now: Timestamp) -> Status {
             disagreements: Vec::new(),
         };
     }
-    let Weighing { winner, talk, .. } = weigh(case, now);
-    let mut candidates: Vec<Candidate> = held_candidates(case, now).chain([talk]).collect();
+    let Weighing { winner, conversation, .. } = weigh(case, now);
+    let mut candidates: Vec<Candidate> = claim_candidates(case, now).chain([conversation]).collect();
     candidates.sort_by_key(|c| std::cmp::Reverse(c.weight()));
     let state = winner.state;
     let reason = why(case, &winner, now);
     let agrees = |c: &&Candidate| c.state == state;
     let objects = |c: &&Candidate| c.state != state && !matches!(c.state, State::Unknown | State::Idle);
-    Status {
+    SessionStatus {
         state,
         reason,
         since: candidates
@@ -326,53 +333,54 @@ pub fn decide(case: &Case<'_>, now: Timestamp) -> Status {
 }
 
 /// What the conversation and its silence say.
-fn conversation(case: &Case<'_>, others_speak: bool, now: Timestamp) -> Candidate {
-    let (state, reason) = case.talk.verdict();
-    let silent_ms = now.since_ms(case.talk_at);
+fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> Candidate {
+    let (state, reason) = case.conversation.verdict();
+    let silent_ms = now.since_ms(case.conversation_at);
     let lost = !others_speak && !matches!(case.process, Process::Alive { .. }) && silent_ms >= case.rules.lost_after_ms;
     let idle = !others_speak && silent_ms >= case.rules.idle_after_ms;
-    let candidate = |state, reason, strength, voice| Candidate {
+    let candidate = |state, reason, strength, basis| Candidate {
         source: Source::Transcript,
         state,
         reason,
         strength,
-        at: case.talk_at,
-        said_at: case.talk_at,
-        voice,
+        at: case.conversation_at,
+        said_at: case.conversation_at,
+        basis,
     };
     let nobody_knows = || Candidate {
-        at: case.talk_at.plus_ms(case.rules.lost_after_ms),
-        ..candidate(State::Unknown, Some(Reason::Lost), Confidence::Low, Voice::LostTurn)
+        at: case.conversation_at.plus_ms(case.rules.lost_after_ms),
+        ..candidate(State::Unknown, Some(Reason::Lost), Confidence::Low, Basis::LostTurn)
     };
-    let rest = |voice| Candidate {
-        at: case.talk_at.plus_ms(case.rules.idle_after_ms),
-        ..candidate(State::Idle, Some(Reason::Quiet), Confidence::Medium, voice)
+    let rest = |basis| Candidate {
+        at: case.conversation_at.plus_ms(case.rules.idle_after_ms),
+        ..candidate(State::Idle, Some(Reason::Quiet), Confidence::Medium, basis)
     };
-    match &case.talk.phase {
-        Phase::Silent if idle => rest(Voice::NoPrompt),
-        Phase::Silent => candidate(state, reason, Confidence::Low, Voice::NoPrompt),
+    match &case.conversation.phase {
+        Phase::Silent if idle => rest(Basis::NoPrompt),
+        Phase::Silent => candidate(state, reason, Confidence::Low, Basis::NoPrompt),
         Phase::Open { .. } if lost => nobody_knows(),
         Phase::Open { .. } if state == State::Waiting => {
-            candidate(state, reason, Confidence::High, Voice::OpenQuestion)
+            candidate(state, reason, Confidence::High, Basis::OpenQuestion)
         }
         Phase::Open { .. } => {
-            let strength = match (case.talk.calls.iter().any(|c| c.escalated), case.talk.calls.is_empty()) {
-                (true, _) => Confidence::Low,
-                (false, true) if silent_ms < case.rules.quiet_ms => Confidence::High,
-                (false, _) => Confidence::Medium,
-            };
-            candidate(state, reason, strength, Voice::OpenTurn)
+            let strength =
+                match (case.conversation.calls.iter().any(|c| c.escalated), case.conversation.calls.is_empty()) {
+                    (true, _) => Confidence::Low,
+                    (false, true) if silent_ms < case.rules.quiet_ms => Confidence::High,
+                    (false, _) => Confidence::Medium,
+                };
+            candidate(state, reason, strength, Basis::OpenTurn)
         }
         Phase::Ended { pending_subagents, .. } if *pending_subagents > 0 => {
             if lost {
                 nobody_knows()
             } else {
-                candidate(state, reason, Confidence::Medium, Voice::Ended)
+                candidate(state, reason, Confidence::Medium, Basis::Ended)
             }
         }
-        Phase::Ended { .. } if idle => rest(Voice::EndedLongAgo),
+        Phase::Ended { .. } if idle => rest(Basis::EndedLongAgo),
         Phase::Ended { certain, .. } => {
-            candidate(state, reason, if *certain { Confidence::High } else { Confidence::Medium }, Voice::Ended)
+            candidate(state, reason, if *certain { Confidence::High } else { Confidence::Medium }, Basis::Ended)
         }
     }
 }
@@ -380,31 +388,31 @@ fn conversation(case: &Case<'_>, others_speak: bool, now: Timestamp) -> Candidat
 /// The next moment at which time alone would change the decision; `clock` is the moment of the last
 /// one. A limit that has passed counts once.
 #[must_use]
-pub fn next_change(case: &Case<'_>, status: &Status, clock: Timestamp) -> Option<Timestamp> {
+pub fn next_change(case: &StatusInputs<'_>, status: &SessionStatus, clock: Timestamp) -> Option<Timestamp> {
     if matches!(case.process, Process::Gone { .. }) {
         return None;
     }
-    let claims = case.held.iter().filter_map(|h| h.valid_until);
-    let begins = case.held.iter().filter_map(|h| h.holds_from).filter(|from| *from > clock);
-    let several = case.held.len() > 1;
-    let confirmed = case.held.iter().filter(|_| several).map(|h| h.at.plus_ms(case.rules.confirm_ms));
+    let claims = case.claims.iter().filter_map(|h| h.valid_until);
+    let begins = case.claims.iter().filter_map(|h| h.holds_from).filter(|from| *from > clock);
+    let several = case.claims.len() > 1;
+    let confirmed = case.claims.iter().filter(|_| several).map(|h| h.at.plus_ms(case.rules.confirm_ms));
     let confirmed = confirmed.filter(|at| *at > clock);
-    let others_speak = case.held.iter().any(|h| h.state != State::Unknown);
+    let others_speak = case.claims.iter().any(|h| h.state != State::Unknown);
     let alive = matches!(case.process, Process::Alive { .. });
-    let silence = match &case.talk.phase {
+    let silence = match &case.conversation.phase {
         _ if others_speak => None,
         Phase::Silent | Phase::Ended { pending_subagents: 0, .. } => {
-            Some(case.talk_at.plus_ms(case.rules.idle_after_ms))
+            Some(case.conversation_at.plus_ms(case.rules.idle_after_ms))
         }
         Phase::Open { .. } | Phase::Ended { .. } if alive => None,
-        Phase::Open { .. } | Phase::Ended { .. } => Some(case.talk_at.plus_ms(case.rules.lost_after_ms)),
+        Phase::Open { .. } | Phase::Ended { .. } => Some(case.conversation_at.plus_ms(case.rules.lost_after_ms)),
     };
     let decided = matches!(status.state, State::Idle | State::Unknown | State::Exited);
     let silence = silence.filter(|at| *at > clock || !decided);
     // A quiet turn is believed less, so that another's word of middling strength may win.
-    let doubt = match &case.talk.phase {
-        Phase::Open { .. } if case.talk.calls.is_empty() && !case.held.is_empty() => {
-            Some(case.talk_at.plus_ms(case.rules.quiet_ms))
+    let doubt = match &case.conversation.phase {
+        Phase::Open { .. } if case.conversation.calls.is_empty() && !case.claims.is_empty() => {
+            Some(case.conversation_at.plus_ms(case.rules.quiet_ms))
         }
         Phase::Silent | Phase::Open { .. } | Phase::Ended { .. } => None,
     };
@@ -412,22 +420,22 @@ pub fn next_change(case: &Case<'_>, status: &Status, clock: Timestamp) -> Option
 }
 
 /// One line about what goes on.
-fn activity(case: &Case<'_>, state: State, reason: Option<Reason>) -> Option<String> {
-    let talk = case.talk;
+fn activity(case: &StatusInputs<'_>, state: State, reason: Option<Reason>) -> Option<String> {
+    let own = case.conversation;
     let asks = matches!(state, State::WaitingApproval)
         || matches!(reason, Some(Reason::Tool | Reason::Question | Reason::Subagents));
     if !asks {
         return None;
     }
     // What stands on the screen is what is asked; of several open calls the one meant is a guess.
-    let shown = case.held.iter().rev().filter(|h| h.state == state && state != State::Running);
+    let shown = case.claims.iter().rev().filter(|h| h.state == state && state != State::Running);
     if let Some(subject) = shown.filter_map(|h| h.subject.as_deref()).next() {
         return Some(one_line(subject, 120));
     }
     let call = if reason == Some(Reason::Question) {
-        talk.calls.iter().find(|c| c.tool == events::ToolKind::Question)
+        own.calls.iter().find(|c| c.tool == events::ToolKind::Question)
     } else {
-        talk.likely_asker()
+        own.likely_asker()
     }?;
     Some(one_line(call.title.as_deref().unwrap_or(&call.name), 120))
 }

@@ -6,7 +6,7 @@ use events::{Reason, State, TurnOutcome};
 
 use crate::{Session, Summary, Turn, shorten::one_line};
 
-/// A line of a tooltip has at most so many characters.
+/// Longest line of a tooltip, characters.
 const TOOLTIP_CHARS: usize = 160;
 /// Turns that make up `recent`.
 const RECENT_TURNS: usize = 5;

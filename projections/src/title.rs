@@ -1,11 +1,11 @@
-//! A session's title from what was asked, when nobody gave it one.
+//! Derives a session's title from its prompts, when it has no explicit one.
 
 use crate::shorten::one_line;
 
-/// What a title was made from, the weakest first: one from a stronger source takes the place of a weaker.
+/// Where a title comes from, weakest first; a title from a stronger source replaces one from a weaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TitleFrom {
+pub enum TitleSource {
     /// There is none.
     #[default]
     Nothing,
@@ -19,7 +19,7 @@ pub enum TitleFrom {
     Given,
 }
 
-/// At most so many characters.
+/// Longest title, characters.
 const CHARS: usize = 80;
 
 /// What a prompt begins with that says nothing about its subject.

@@ -1,6 +1,6 @@
 //! Passwords in addresses: `postgres://user:PASSWORD@host`, `https://TOKEN@host`.
 
-use crate::{Kind, scan::Span, text::until, value};
+use crate::{SecretKind, scan::Span, text::until, value};
 
 const LONGEST: usize = 2048;
 
@@ -62,7 +62,7 @@ pub(crate) fn find(bytes: &[u8], at: usize) -> Option<Span> {
                 && !password.iter().any(|b| matches!(b, b'{' | b'}' | b'(' | b'$') && password.len() < 4);
             // Of a pair of keys both are drawn.
             let start = if token(name, from).is_some() { from } else { from + colon + 1 };
-            is_secret.then(|| Span { start, end: from + user_end, kind: Kind::from("url-password") })
+            is_secret.then(|| Span { start, end: from + user_end, kind: SecretKind::from("url-password") })
         }
         None => token(user, from),
     }
@@ -72,6 +72,6 @@ fn token(user: &[u8], from: usize) -> Option<Span> {
     (user.len() >= 16 && value::looks_random(user) && !value::is_placeholder(user)).then(|| Span {
         start: from,
         end: from + user.len(),
-        kind: Kind::from("url-token"),
+        kind: SecretKind::from("url-token"),
     })
 }

@@ -7,8 +7,8 @@ mod read;
 mod weigh;
 
 use crate::{
-    Kind,
-    names::{self, Meaning, Weight},
+    SecretKind,
+    names::{self, NameMeaning, NameWeight},
     printed::behind_break,
     scan::Span,
     text::{goes_on, is_escaped_break, line_start, skip_blanks, until},
@@ -21,12 +21,12 @@ pub(crate) use weigh::is_secret;
 
 const LONGEST_NAME: usize = 80;
 const LONGEST_VALUE: usize = 8192;
-/// How much at the end of a long bare value is looked at for names all the same.
+/// Bytes at the end of a long bare value that are still searched for names.
 const NEAR_END: usize = 512;
 
-/// How a value stands there.
+/// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ValueForm {
     /// Between quotes.
     Quoted,
     /// Bare, where values are no program's words: an environment, the query of an address, a flag.
@@ -62,8 +62,8 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> 
     let Some((at, form)) = joined(bytes, start, end) else {
         let meaning = meaning(&bytes[start..end])?;
         let before =
-            before_name(bytes, start).filter(|(from, to)| is_secret(meaning, &bytes[*from..*to], Form::Quoted));
-        return before.map(|(from, to)| span(from, to, meaning)).or_else(|| said(bytes, end, meaning));
+            before_name(bytes, start).filter(|(from, to)| is_secret(meaning, &bytes[*from..*to], ValueForm::Quoted));
+        return before.map(|(from, to)| span(from, to, meaning)).or_else(|| value_after(bytes, end, meaning));
     };
     let meaning = meaning(&bytes[start..end])?;
     let (from, to, form) = read(bytes, at, form)?;
@@ -71,7 +71,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> 
     if is_secret(meaning, value, form) {
         return Some(span(from, to, meaning));
     }
-    if form == Form::Quoted {
+    if form == ValueForm::Quoted {
         return None;
     }
     if to - from >= LONGEST_VALUE / 2 {
@@ -79,13 +79,13 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> 
     }
     // `password: str = "…"`: what follows the colon is a type.
     if let Some((from, to)) = behind_type(bytes, from) {
-        return is_secret(meaning, &bytes[from..to], Form::Quoted).then(|| span(from, to, meaning));
+        return is_secret(meaning, &bytes[from..to], ValueForm::Quoted).then(|| span(from, to, meaning));
     }
     among_arguments(bytes, from, meaning)
 }
 
 /// What a name says. `key` is said more of by the word before it: `API key`, `secret key`.
-fn meaning_of(bytes: &[u8], start: usize, name: &[u8]) -> Option<Meaning> {
+fn meaning_of(bytes: &[u8], start: usize, name: &[u8]) -> Option<NameMeaning> {
     if name.eq_ignore_ascii_case(b"key") && start > 1 && bytes[start - 1] == b' ' {
         let word = bytes[..start - 1].iter().rev().take(16).take_while(|b| b.is_ascii_alphabetic()).count();
         let before = bytes[start - 1 - word..start - 1].to_ascii_lowercase();
@@ -95,8 +95,8 @@ fn meaning_of(bytes: &[u8], start: usize, name: &[u8]) -> Option<Meaning> {
 }
 
 /// A drawn value that a sentence says: `your API key is …`, `user token \`…\` expired`.
-fn said(bytes: &[u8], end: usize, meaning: Meaning) -> Option<Span> {
-    if meaning.weight == Weight::Little {
+fn value_after(bytes: &[u8], end: usize, meaning: NameMeaning) -> Option<Span> {
+    if meaning.weight == NameWeight::Little {
         return None;
     }
     let mut at = skip_blanks(bytes, end);
@@ -128,8 +128,8 @@ fn is_assignment(value: &[u8]) -> bool {
 }
 
 /// A drawn value among the arguments of the call that begins at `from`: `env('NAME', '…')`.
-fn among_arguments(bytes: &[u8], from: usize, meaning: Meaning) -> Option<Span> {
-    if meaning.weight == Weight::Little {
+fn among_arguments(bytes: &[u8], from: usize, meaning: NameMeaning) -> Option<Span> {
+    if meaning.weight == NameWeight::Little {
         return None;
     }
     let name = until(bytes, from, 40, |b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':')));
@@ -147,7 +147,7 @@ fn among_arguments(bytes: &[u8], from: usize, meaning: Meaning) -> Option<Span> 
             && value.iter().any(u8::is_ascii_digit)
             && !value::is_words(value)
             && !value::is_path(value);
-        if is_drawn && is_secret(meaning, value, Form::Quoted) {
+        if is_drawn && is_secret(meaning, value, ValueForm::Quoted) {
             return Some(span(open + 1, close, meaning));
         }
         at = close + 1;
@@ -155,12 +155,12 @@ fn among_arguments(bytes: &[u8], from: usize, meaning: Meaning) -> Option<Span> 
     None
 }
 
-fn span(start: usize, end: usize, meaning: Meaning) -> Span {
-    Span { start, end, kind: Kind::from(meaning.kind) }
+fn span(start: usize, end: usize, meaning: NameMeaning) -> Span {
+    Span { start, end, kind: SecretKind::from(meaning.kind) }
 }
 
 /// Where the value begins that is joined to a name, and how it stands there if bare.
-fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
+fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, ValueForm)> {
     let before = start.checked_sub(1).map_or(b'\n', |i| bytes[i]);
     let slashes = until(bytes, end, 8, |b| b != b'\\');
     let is_quoted = matches!(bytes.get(slashes), Some(b'"' | b'\'' | b'`')) && matches!(before, b'"' | b'\'' | b'`');
@@ -172,49 +172,49 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
     at = skip_blanks(bytes, at);
     let is_flag = bytes[start..end].starts_with(b"-");
     let in_query = matches!(before, b'?' | b'&');
-    let plain = |yes: bool| if yes { Form::Plain } else { Form::Bare };
+    let plain = |yes: bool| if yes { ValueForm::Plain } else { ValueForm::Bare };
     // In Markdown: `**Password:** …`, `**Password**: …`.
     if goes_on(bytes, at, b"**:") || goes_on(bytes, at, b":** ") {
-        return Some((at + 3, Form::Bare));
+        return Some((at + 3, ValueForm::Bare));
     }
     // One of several: `Unseal Key 1: …`.
     let number = until(bytes, at, 2, |b| !b.is_ascii_digit());
     if at > end && number > at && bytes.get(number) == Some(&b':') {
-        return Some((number + 1, Form::Bare));
+        return Some((number + 1, ValueForm::Bare));
     }
     if let Some(value) = fallback(bytes, at, is_quoted) {
-        return Some((value, Form::Bare));
+        return Some((value, ValueForm::Bare));
     }
     if let Some(value) = in_element(bytes, start, at) {
-        return Some((value, Form::Plain));
+        return Some((value, ValueForm::Plain));
     }
     if is_flag && let Some(value) = on_next_line(bytes, start, at) {
-        return Some((value, Form::Plain));
+        return Some((value, ValueForm::Plain));
     }
     let next = *bytes.get(at)?;
     let second = bytes.get(at + 1).copied().unwrap_or_default();
     let third = bytes.get(at + 2).copied().unwrap_or_default();
     match (next, second) {
         (b'(', b'"' | b'\'' | b'\\') if opens_quote(bytes, at + 1) => {
-            names::ends_telling(&bytes[start..end]).then_some((at + 1, Form::Bare))
+            names::ends_telling(&bytes[start..end]).then_some((at + 1, ValueForm::Bare))
         }
         (b':', b':') => None,
         // A part of an identifier of a resource: `arn:…:secret:…`.
         (b':', _) if before == b':' => None,
-        (b':' | b'+' | b'?', b'=') => Some((at + 2, Form::Bare)),
-        (b'?', b':') => Some((at + 2, Form::Bare)),
-        (b'=', b'=') | (b'!', b'=') => Some((if third == b'=' { at + 3 } else { at + 2 }, Form::Bare)),
-        (b'=', b'>') | (b'-', b'>') | (b'<', b'-') => Some((at + 2, Form::Bare)),
+        (b':' | b'+' | b'?', b'=') => Some((at + 2, ValueForm::Bare)),
+        (b'?', b':') => Some((at + 2, ValueForm::Bare)),
+        (b'=', b'=') | (b'!', b'=') => Some((if third == b'=' { at + 3 } else { at + 2 }, ValueForm::Bare)),
+        (b'=', b'>') | (b'-', b'>') | (b'<', b'-') => Some((at + 2, ValueForm::Bare)),
         (b'=', _) => {
             let is_tight = at == tight && !matches!(second, b' ' | b'\t');
             let in_line = is_tight && (is_flag || in_query || begins_setting(bytes, start));
             Some((at + 1, plain(in_line)))
         }
-        (b':', _) => Some((at + 1, Form::Bare)),
-        (b'%', b'3') if matches!(third, b'D' | b'd' | b'A' | b'a') => Some((at + 3, Form::Plain)),
-        (b'>', _) if is_quoted || before == b'<' => Some((in_cdata(bytes, at + 1), Form::Plain)),
+        (b':', _) => Some((at + 1, ValueForm::Bare)),
+        (b'%', b'3') if matches!(third, b'D' | b'd' | b'A' | b'a') => Some((at + 3, ValueForm::Plain)),
+        (b'>', _) if is_quoted || before == b'<' => Some((in_cdata(bytes, at + 1), ValueForm::Plain)),
         // A row of a table: `| DB_PASSWORD | … |`.
-        (b'|', b' ') if bytes[line_start(bytes, start, 64)..start].contains(&b'|') => Some((at + 1, Form::Bare)),
+        (b'|', b' ') if bytes[line_start(bytes, start, 64)..start].contains(&b'|') => Some((at + 1, ValueForm::Bare)),
         (b',' | b'\n' | b'\r' | b'/' | b'}' | b'{' | b'\\', _) | (b'a'..=b'z' | b'V', _)
             if at > end || is_quoted || matches!(next, b'\n' | b',' | b'\\') =>
         {
@@ -222,7 +222,7 @@ fn joined(bytes: &[u8], start: usize, end: usize) -> Option<(usize, Form)> {
                 .or_else(|| {
                     let value = skip_blanks(bytes, at + 1);
                     let is_pair = next == b',' && is_quoted && bytes[end..at].iter().all(|b| *b != b']');
-                    (is_pair && opens_quote(bytes, value) && !is_key(bytes, value)).then_some((value, Form::Bare))
+                    (is_pair && opens_quote(bytes, value) && !is_key(bytes, value)).then_some((value, ValueForm::Bare))
                 })
                 .or_else(|| if at == end { None } else { bare(bytes, start, end, at, is_flag) })
         }
@@ -338,7 +338,7 @@ fn fallback(bytes: &[u8], at: usize, is_quoted: bool) -> Option<usize> {
 }
 
 /// `"name": "DB_PASSWORD", "value": "…"`, also over lines and as attributes.
-fn named_apart(bytes: &[u8], at: usize, is_quoted: bool) -> Option<(usize, Form)> {
+fn named_apart(bytes: &[u8], at: usize, is_quoted: bool) -> Option<(usize, ValueForm)> {
     let gap = |b: u8| b.is_ascii_whitespace() || matches!(b, b',' | b'"' | b'\'' | b'\\' | b'}' | b'{');
     let mut at = behind_gap(bytes, at, gap);
     let words = [&b"value"[..], b"default", b"content="];
@@ -355,7 +355,8 @@ fn named_apart(bytes: &[u8], at: usize, is_quoted: bool) -> Option<(usize, Form)
     let word = word.map(|word| word.strip_suffix(b"=").unwrap_or(word))?;
     let mut at = until(bytes, at + word.len(), 8, |b| !matches!(b, b'"' | b'\'' | b'\\'));
     at = skip_blanks(bytes, at);
-    matches!(bytes.get(at), Some(b':' | b'=')).then_some((at + 1, if is_quoted { Form::Bare } else { Form::Plain }))
+    matches!(bytes.get(at), Some(b':' | b'='))
+        .then_some((at + 1, if is_quoted { ValueForm::Bare } else { ValueForm::Plain }))
 }
 
 /// Behind blanks, quotes and commas, and behind breaks of lines with what a diff or a listing puts there.
@@ -391,12 +392,12 @@ fn behind_attribute(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// A value with nothing but a blank before it: `--password …`, `ENV TOKEN …`, `password 'x'`, `login me password …`.
-fn bare(bytes: &[u8], start: usize, end: usize, at: usize, is_flag: bool) -> Option<(usize, Form)> {
+fn bare(bytes: &[u8], start: usize, end: usize, at: usize, is_flag: bool) -> Option<(usize, ValueForm)> {
     let line = line_start(bytes, start, 200);
     let before = &bytes[line..start];
     let name = &bytes[start..end];
     if is_flag {
-        return (bytes.get(at) != Some(&b'-')).then_some((at, Form::Plain));
+        return (bytes.get(at) != Some(&b'-')).then_some((at, ValueForm::Plain));
     }
     if matches!(bytes[at], b'"' | b'\'')
         && (name.eq_ignore_ascii_case(b"password")
@@ -404,21 +405,21 @@ fn bare(bytes: &[u8], start: usize, end: usize, at: usize, is_flag: bool) -> Opt
             // A keyword of Lisp: `:db-password "…"`.
             || before.ends_with(b":"))
     {
-        return Some((at, Form::Bare));
+        return Some((at, ValueForm::Bare));
     }
     // `[sudo] password for me: …`
-    if goes_on(bytes, at, b"for ") && names::meaning(name).is_some_and(|m| m.weight == Weight::All) {
+    if goes_on(bytes, at, b"for ") && names::meaning(name).is_some_and(|m| m.weight == NameWeight::All) {
         let whom = until(bytes, at + 4, 64, |b| b.is_ascii_whitespace() || b == b':');
         return (bytes.get(whom) == Some(&b':') && bytes.get(whom + 1) == Some(&b' '))
-            .then_some((whom + 2, Form::Bare));
+            .then_some((whom + 2, ValueForm::Bare));
     }
     for word in [&b"is "[..], b"was ", b"to ", b"ist "] {
-        if goes_on(bytes, at, word) && names::meaning(name).is_some_and(|m| m.weight == Weight::All) {
+        if goes_on(bytes, at, word) && names::meaning(name).is_some_and(|m| m.weight == NameWeight::All) {
             let value = skip_blanks(bytes, at + word.len());
             let to = until(bytes, value, 64, |b| b.is_ascii_whitespace());
             let said = &bytes[value..to];
             // A sentence goes on with words; a password said in one seldom is a word.
-            return said.iter().any(u8::is_ascii_digit).then_some((value, Form::Bare));
+            return said.iter().any(u8::is_ascii_digit).then_some((value, ValueForm::Bare));
         }
     }
     let commands = [&b"ENV "[..], b"ARG ", b" set ", b"setx ", b"SET ", b"put ", b"config set ", b"machine "];
@@ -428,7 +429,7 @@ fn bare(bytes: &[u8], start: usize, end: usize, at: usize, is_flag: bool) -> Opt
     let word = until(bytes, at, 64, |b| b.is_ascii_whitespace());
     let in_netrc = name == b"password" && before_login(bytes, start) && !value::is_words(&bytes[at..word]);
     let is_redis = name == b"requirepass" || name == b"masterauth";
-    (is_set || in_netrc || is_redis).then_some((at, Form::Plain))
+    (is_set || in_netrc || is_redis).then_some((at, ValueForm::Plain))
 }
 
 fn before_login(bytes: &[u8], start: usize) -> bool {

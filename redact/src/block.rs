@@ -1,13 +1,13 @@
 //! Private keys in blocks of lines: `-----BEGIN … PRIVATE KEY-----`, also cut off at either end, prefixed as in a diff
 //! or a listing, or in one line with escaped breaks.
 
-use crate::{Kind, scan::Span, text::until};
+use crate::{SecretKind, scan::Span, text::until};
 
-/// No private key is longer.
+/// Longest private key block, bytes.
 const LONGEST: usize = 64 * 1024;
 
 fn span(start: usize, end: usize) -> Span {
-    Span { start, end, kind: Kind::from("private-key") }
+    Span { start, end, kind: SecretKind::from("private-key") }
 }
 
 /// The block whose `-----BEGIN ` or `-----END ` ends at `at`, when it is of a private key.

@@ -2,22 +2,22 @@
 //! `fill("#password", "…")`. Which argument it is, is known by the call; whether it is one, `value` says.
 
 use crate::{
-    Kind, assigned,
+    SecretKind, assigned,
     scan::Span,
     text::{line_start, until},
     value,
 };
 
-/// How far the arguments of a call are read.
+/// Longest argument list of a call that is read, bytes.
 const LONGEST: usize = 480;
-/// How deep calls may be nested in the arguments.
+/// Maximum nesting of calls within the arguments.
 const DEEPEST: usize = 4;
-/// How far before a call what it is called on is looked at.
+/// Bytes before a call that are searched for what it is called on.
 const BEFORE: usize = 160;
 
-/// Which literal of a call is a credential.
+/// The literal of a call that is a credential.
 #[derive(Clone, Copy)]
-enum Argument {
+enum CallArgument {
     /// The first that looks drawn at random.
     Key,
     /// The last behind another, which says whose it is.
@@ -26,36 +26,36 @@ enum Argument {
     Typed,
 }
 
-const CALLS: &[(&str, Argument)] = &[
-    ("basicauth(", Argument::Second),
-    ("basic_auth(", Argument::Second),
-    ("auth=(", Argument::Second),
-    (".login(", Argument::Second),
-    ("getconnection(", Argument::Second),
-    ("credentials(", Argument::Second),
-    ("networkcredential(", Argument::Second),
-    ("passwordauthentication(", Argument::Second),
-    ("wifi.begin(", Argument::Second),
-    ("new pdo(", Argument::Second),
-    ("mysqli(", Argument::Second),
-    ("mysqli_connect(", Argument::Second),
-    ("jwt.sign(", Argument::Key),
-    ("jwt.encode(", Argument::Key),
-    ("jwt.decode(", Argument::Key),
-    ("jwt.verify(", Argument::Key),
-    ("createhmac(", Argument::Key),
-    ("hmac.new(", Argument::Key),
-    ("createcipheriv(", Argument::Key),
-    ("bearer_auth(", Argument::Key),
-    ("bearerauth(", Argument::Key),
-    ("client(", Argument::Key),
-    ("algoliasearch(", Argument::Key),
-    (".fill(", Argument::Typed),
-    (".type(", Argument::Typed),
-    (".sendkeys(", Argument::Typed),
-    (".send_keys(", Argument::Typed),
-    (".setvalue(", Argument::Typed),
-    (".presssequentially(", Argument::Typed),
+const CALLS: &[(&str, CallArgument)] = &[
+    ("basicauth(", CallArgument::Second),
+    ("basic_auth(", CallArgument::Second),
+    ("auth=(", CallArgument::Second),
+    (".login(", CallArgument::Second),
+    ("getconnection(", CallArgument::Second),
+    ("credentials(", CallArgument::Second),
+    ("networkcredential(", CallArgument::Second),
+    ("passwordauthentication(", CallArgument::Second),
+    ("wifi.begin(", CallArgument::Second),
+    ("new pdo(", CallArgument::Second),
+    ("mysqli(", CallArgument::Second),
+    ("mysqli_connect(", CallArgument::Second),
+    ("jwt.sign(", CallArgument::Key),
+    ("jwt.encode(", CallArgument::Key),
+    ("jwt.decode(", CallArgument::Key),
+    ("jwt.verify(", CallArgument::Key),
+    ("createhmac(", CallArgument::Key),
+    ("hmac.new(", CallArgument::Key),
+    ("createcipheriv(", CallArgument::Key),
+    ("bearer_auth(", CallArgument::Key),
+    ("bearerauth(", CallArgument::Key),
+    ("client(", CallArgument::Key),
+    ("algoliasearch(", CallArgument::Key),
+    (".fill(", CallArgument::Typed),
+    (".type(", CallArgument::Typed),
+    (".sendkeys(", CallArgument::Typed),
+    (".send_keys(", CallArgument::Typed),
+    (".setvalue(", CallArgument::Typed),
+    (".presssequentially(", CallArgument::Typed),
 ];
 
 /// Words that begin a look at a call.
@@ -69,16 +69,16 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
     let (_, argument) = CALLS.iter().find(|(word, _)| word.as_bytes().eq_ignore_ascii_case(name))?;
     let (literals, close) = literals(bytes, end);
     let secret = match argument {
-        Argument::Key => literals.into_iter().find(|&(from, to)| is_key(&bytes[from..to])),
-        Argument::Second => literals.into_iter().skip(1).rfind(|&(from, to)| is_password(&bytes[from..to])),
-        Argument::Typed => {
+        CallArgument::Key => literals.into_iter().find(|&(from, to)| is_key(&bytes[from..to])),
+        CallArgument::Second => literals.into_iter().skip(1).rfind(|&(from, to)| is_password(&bytes[from..to])),
+        CallArgument::Typed => {
             let line = bytes[line_start(bytes, start, BEFORE)..close].to_ascii_lowercase();
             let says = [&b"passw"[..], b"passphrase", b"secret", b"token"];
             let is_told = says.iter().any(|word| memchr::memmem::find(&line, word).is_some());
             literals.into_iter().next_back().filter(|&(from, to)| is_told && is_password(&bytes[from..to]))
         }
     };
-    secret.map(|(start, end)| Span { start, end, kind: Kind::from("code-literal") })
+    secret.map(|(start, end)| Span { start, end, kind: SecretKind::from("code-literal") })
 }
 
 /// The quoted arguments from `at` on, and where the call ends.

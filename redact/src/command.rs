@@ -1,7 +1,7 @@
 //! Credentials that commands and small files hold by place: `curl -u user:…`, `mysql -p…`, `.pgpass`, `chpasswd`.
 
 use crate::{
-    Kind,
+    SecretKind,
     scan::Span,
     text::{begins_word, behind_escape, line_end, line_start, skip_blanks, until},
     value,
@@ -9,9 +9,9 @@ use crate::{
 
 const LONGEST: usize = 2048;
 
-/// A flag and how the value stands behind it.
+/// How a command's flag and its secret are written.
 #[derive(Clone, Copy)]
-enum Place {
+enum FlagForm {
     /// `-u user:SECRET`
     AfterColon,
     /// `-U domain\user%SECRET`
@@ -27,69 +27,75 @@ enum Place {
 }
 
 /// A command and the flags of it that hold a secret.
-struct Command {
+struct CommandFlags {
     name: &'static [u8],
-    flags: &'static [(&'static [u8], Place)],
+    flags: &'static [(&'static [u8], FlagForm)],
 }
 
-const COMMANDS: &[Command] = &[
-    Command {
+const COMMANDS: &[CommandFlags] = &[
+    CommandFlags {
         name: b"curl",
         flags: &[
-            (b"-u", Place::AfterColon),
-            (b"--user", Place::AfterColon),
-            (b"-U", Place::AfterColon),
-            (b"--proxy-user", Place::AfterColon),
-            (b"-su", Place::AfterColon),
-            (b"-sSu", Place::AfterColon),
-            (b"--oauth2-bearer", Place::Next),
+            (b"-u", FlagForm::AfterColon),
+            (b"--user", FlagForm::AfterColon),
+            (b"-U", FlagForm::AfterColon),
+            (b"--proxy-user", FlagForm::AfterColon),
+            (b"-su", FlagForm::AfterColon),
+            (b"-sSu", FlagForm::AfterColon),
+            (b"--oauth2-bearer", FlagForm::Next),
         ],
     },
-    Command { name: b"http", flags: &[(b"-a", Place::AfterColon), (b"--auth", Place::AfterColon)] },
-    Command { name: b"docker", flags: &[(b"-p", Place::Next), (b"-p=", Place::Tight)] },
-    Command { name: b"podman", flags: &[(b"-p", Place::Next)] },
-    Command { name: b"helm", flags: &[(b"-p", Place::Next)] },
-    Command { name: b"oc", flags: &[(b"-p", Place::Next)] },
-    Command { name: b"az", flags: &[(b"-p", Place::Next)] },
-    Command { name: b"sshpass", flags: &[(b"-p", Place::Next), (b"-p", Place::Tight)] },
-    Command { name: b"mysql", flags: &[(b"-p", Place::Tight)] },
-    Command { name: b"mysqldump", flags: &[(b"-p", Place::Tight)] },
-    Command { name: b"mysqladmin", flags: &[(b"-p", Place::Tight)] },
-    Command { name: b"mariadb", flags: &[(b"-p", Place::Tight)] },
-    Command { name: b"mongo", flags: &[(b"-p", Place::Next)] },
-    Command { name: b"mongosh", flags: &[(b"-p", Place::Next)] },
-    Command { name: b"mongodump", flags: &[(b"-p", Place::Next)] },
-    Command { name: b"redis-cli", flags: &[(b"-a", Place::Next)] },
-    Command { name: b"sqlcmd", flags: &[(b"-P", Place::Next), (b"-P", Place::Tight)] },
-    Command { name: b"ldapsearch", flags: &[(b"-w", Place::Next)] },
-    Command { name: b"ldapadd", flags: &[(b"-w", Place::Next)] },
-    Command { name: b"ldapmodify", flags: &[(b"-w", Place::Next)] },
-    Command { name: b"ldapwhoami", flags: &[(b"-w", Place::Next)] },
-    Command { name: b"smbclient", flags: &[(b"-U", Place::AfterPercent)] },
-    Command { name: b"rpcclient", flags: &[(b"-U", Place::AfterPercent)] },
-    Command { name: b"zip", flags: &[(b"-P", Place::Next)] },
-    Command { name: b"unzip", flags: &[(b"-P", Place::Next)] },
-    Command { name: b"7z", flags: &[(b"-p", Place::Tight)] },
-    Command { name: b"ipmitool", flags: &[(b"-P", Place::Next)] },
-    Command { name: b"xfreerdp", flags: &[(b"/p:", Place::Tight)] },
-    Command { name: b"mosquitto_pub", flags: &[(b"-P", Place::Next)] },
-    Command { name: b"mosquitto_sub", flags: &[(b"-P", Place::Next)] },
-    Command { name: b"rabbitmqadmin", flags: &[(b"-p", Place::Next)] },
-    Command { name: b"ssh-keygen", flags: &[(b"-N", Place::Next), (b"-P", Place::Next)] },
-    Command { name: b"vault", flags: &[(b"login", Place::Next)] },
-    Command { name: b"snyk", flags: &[(b"auth", Place::Next)] },
-    Command { name: b"wandb", flags: &[(b"login", Place::Next)] },
-    Command { name: b"bw", flags: &[(b"unlock", Place::Next)] },
-    Command { name: b"nmcli", flags: &[(b"password", Place::Next)] },
-    Command { name: b"oathtool", flags: &[(b"-", Place::Last)] },
-    Command { name: b"sqlplus", flags: &[(b"", Place::AfterSlash)] },
-    Command { name: b"gh", flags: &[(b"--body", Place::Next), (b"-b", Place::Next), (b"-b", Place::Tight)] },
-    Command { name: b"aws", flags: &[(b"--value", Place::Next), (b"--secret-string", Place::Next)] },
-    Command { name: b"htpasswd", flags: &[(b"-", Place::Last)] },
-    Command { name: b"net", flags: &[(b"/user:", Place::Last)] },
-    Command { name: b"rabbitmqctl", flags: &[(b"add_user", Place::Last), (b"change_password", Place::Last)] },
-    Command { name: b"keytool", flags: &[(b"-storepass", Place::Next), (b"-keypass", Place::Next)] },
-    Command { name: b"openssl", flags: &[(b"-k", Place::Next), (b"pass:", Place::Tight)] },
+    CommandFlags { name: b"http", flags: &[(b"-a", FlagForm::AfterColon), (b"--auth", FlagForm::AfterColon)] },
+    CommandFlags { name: b"docker", flags: &[(b"-p", FlagForm::Next), (b"-p=", FlagForm::Tight)] },
+    CommandFlags { name: b"podman", flags: &[(b"-p", FlagForm::Next)] },
+    CommandFlags { name: b"helm", flags: &[(b"-p", FlagForm::Next)] },
+    CommandFlags { name: b"oc", flags: &[(b"-p", FlagForm::Next)] },
+    CommandFlags { name: b"az", flags: &[(b"-p", FlagForm::Next)] },
+    CommandFlags { name: b"sshpass", flags: &[(b"-p", FlagForm::Next), (b"-p", FlagForm::Tight)] },
+    CommandFlags { name: b"mysql", flags: &[(b"-p", FlagForm::Tight)] },
+    CommandFlags { name: b"mysqldump", flags: &[(b"-p", FlagForm::Tight)] },
+    CommandFlags { name: b"mysqladmin", flags: &[(b"-p", FlagForm::Tight)] },
+    CommandFlags { name: b"mariadb", flags: &[(b"-p", FlagForm::Tight)] },
+    CommandFlags { name: b"mongo", flags: &[(b"-p", FlagForm::Next)] },
+    CommandFlags { name: b"mongosh", flags: &[(b"-p", FlagForm::Next)] },
+    CommandFlags { name: b"mongodump", flags: &[(b"-p", FlagForm::Next)] },
+    CommandFlags { name: b"redis-cli", flags: &[(b"-a", FlagForm::Next)] },
+    CommandFlags { name: b"sqlcmd", flags: &[(b"-P", FlagForm::Next), (b"-P", FlagForm::Tight)] },
+    CommandFlags { name: b"ldapsearch", flags: &[(b"-w", FlagForm::Next)] },
+    CommandFlags { name: b"ldapadd", flags: &[(b"-w", FlagForm::Next)] },
+    CommandFlags { name: b"ldapmodify", flags: &[(b"-w", FlagForm::Next)] },
+    CommandFlags { name: b"ldapwhoami", flags: &[(b"-w", FlagForm::Next)] },
+    CommandFlags { name: b"smbclient", flags: &[(b"-U", FlagForm::AfterPercent)] },
+    CommandFlags { name: b"rpcclient", flags: &[(b"-U", FlagForm::AfterPercent)] },
+    CommandFlags { name: b"zip", flags: &[(b"-P", FlagForm::Next)] },
+    CommandFlags { name: b"unzip", flags: &[(b"-P", FlagForm::Next)] },
+    CommandFlags { name: b"7z", flags: &[(b"-p", FlagForm::Tight)] },
+    CommandFlags { name: b"ipmitool", flags: &[(b"-P", FlagForm::Next)] },
+    CommandFlags { name: b"xfreerdp", flags: &[(b"/p:", FlagForm::Tight)] },
+    CommandFlags { name: b"mosquitto_pub", flags: &[(b"-P", FlagForm::Next)] },
+    CommandFlags { name: b"mosquitto_sub", flags: &[(b"-P", FlagForm::Next)] },
+    CommandFlags { name: b"rabbitmqadmin", flags: &[(b"-p", FlagForm::Next)] },
+    CommandFlags { name: b"ssh-keygen", flags: &[(b"-N", FlagForm::Next), (b"-P", FlagForm::Next)] },
+    CommandFlags { name: b"vault", flags: &[(b"login", FlagForm::Next)] },
+    CommandFlags { name: b"snyk", flags: &[(b"auth", FlagForm::Next)] },
+    CommandFlags { name: b"wandb", flags: &[(b"login", FlagForm::Next)] },
+    CommandFlags { name: b"bw", flags: &[(b"unlock", FlagForm::Next)] },
+    CommandFlags { name: b"nmcli", flags: &[(b"password", FlagForm::Next)] },
+    CommandFlags { name: b"oathtool", flags: &[(b"-", FlagForm::Last)] },
+    CommandFlags { name: b"sqlplus", flags: &[(b"", FlagForm::AfterSlash)] },
+    CommandFlags {
+        name: b"gh",
+        flags: &[(b"--body", FlagForm::Next), (b"-b", FlagForm::Next), (b"-b", FlagForm::Tight)],
+    },
+    CommandFlags { name: b"aws", flags: &[(b"--value", FlagForm::Next), (b"--secret-string", FlagForm::Next)] },
+    CommandFlags { name: b"htpasswd", flags: &[(b"-", FlagForm::Last)] },
+    CommandFlags { name: b"net", flags: &[(b"/user:", FlagForm::Last)] },
+    CommandFlags {
+        name: b"rabbitmqctl",
+        flags: &[(b"add_user", FlagForm::Last), (b"change_password", FlagForm::Last)],
+    },
+    CommandFlags { name: b"keytool", flags: &[(b"-storepass", FlagForm::Next), (b"-keypass", FlagForm::Next)] },
+    CommandFlags { name: b"openssl", flags: &[(b"-k", FlagForm::Next), (b"pass:", FlagForm::Tight)] },
 ];
 
 /// Words that begin a look at a line as a command.
@@ -145,7 +151,7 @@ pub(crate) const WORDS: &[&str] = &[
 ];
 
 fn span(start: usize, end: usize) -> Span {
-    Span { start, end, kind: Kind::from("command-password") }
+    Span { start, end, kind: SecretKind::from("command-password") }
 }
 
 /// What the flags of the command that begins at `at` hold; the answer is how far it was read.
@@ -198,13 +204,13 @@ fn argument_end(bytes: &[u8], at: usize) -> usize {
     end
 }
 
-fn behind_flag(bytes: &[u8], at: usize, arg_end: usize, flag: &[u8], place: Place) -> Option<Span> {
+fn behind_flag(bytes: &[u8], at: usize, arg_end: usize, flag: &[u8], place: FlagForm) -> Option<Span> {
     let arg = &bytes[at..arg_end];
     if !arg.starts_with(flag) {
         return None;
     }
     let (from, to) = match place {
-        Place::AfterSlash => {
+        FlagForm::AfterSlash => {
             let slash = memchr::memchr(b'/', arg)?;
             let user = &arg[..slash];
             if user.is_empty() || !user.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_') {
@@ -213,9 +219,9 @@ fn behind_flag(bytes: &[u8], at: usize, arg_end: usize, flag: &[u8], place: Plac
             let end = memchr::memchr(b'@', &arg[slash..])?;
             (at + slash + 1, at + slash + end)
         }
-        Place::Tight if arg.len() > flag.len() => (at + flag.len(), arg_end),
-        Place::Tight => return None,
-        Place::Last => {
+        FlagForm::Tight if arg.len() > flag.len() => (at + flag.len(), arg_end),
+        FlagForm::Tight => return None,
+        FlagForm::Last => {
             let end = until(bytes, arg_end, LONGEST, |b| matches!(b, b'|' | b';' | b'&' | b'>' | b'\n')).max(arg_end);
             let args = bytes[arg_end..end].trim_ascii_end();
             let from = args.iter().rposition(u8::is_ascii_whitespace)? + 1;
@@ -226,21 +232,21 @@ fn behind_flag(bytes: &[u8], at: usize, arg_end: usize, flag: &[u8], place: Plac
             }
             (arg_end + from, arg_end + args.len())
         }
-        Place::Next | Place::AfterColon | Place::AfterPercent if arg.len() == flag.len() => {
+        FlagForm::Next | FlagForm::AfterColon | FlagForm::AfterPercent if arg.len() == flag.len() => {
             let from = until(bytes, arg_end, 64, |b| !b.is_ascii_whitespace() && b != b'\\');
             (from, argument_end(bytes, from))
         }
-        Place::Next | Place::AfterColon | Place::AfterPercent if arg.get(flag.len()) == Some(&b'=') => {
+        FlagForm::Next | FlagForm::AfterColon | FlagForm::AfterPercent if arg.get(flag.len()) == Some(&b'=') => {
             (at + flag.len() + 1, arg_end)
         }
-        Place::AfterColon if flag.len() == 2 && !flag.ends_with(b"-") => (at + flag.len(), arg_end),
-        Place::Next | Place::AfterColon | Place::AfterPercent => return None,
+        FlagForm::AfterColon if flag.len() == 2 && !flag.ends_with(b"-") => (at + flag.len(), arg_end),
+        FlagForm::Next | FlagForm::AfterColon | FlagForm::AfterPercent => return None,
     };
     let (from, to) = bare(bytes, from, to);
     let from = match place {
-        Place::AfterColon => from + memchr::memchr(b':', &bytes[from..to])? + 1,
-        Place::AfterPercent => from + memchr::memchr(b'%', &bytes[from..to])? + 1,
-        Place::Next | Place::Tight | Place::Last | Place::AfterSlash => from,
+        FlagForm::AfterColon => from + memchr::memchr(b':', &bytes[from..to])? + 1,
+        FlagForm::AfterPercent => from + memchr::memchr(b'%', &bytes[from..to])? + 1,
+        FlagForm::Next | FlagForm::Tight | FlagForm::Last | FlagForm::AfterSlash => from,
     };
     let secret = &bytes[from..to];
     let is_secret = secret.len() >= 3

@@ -9,21 +9,21 @@ use base64::{
 };
 
 use crate::{
-    Kind,
-    assigned::{self, Form},
-    names::{Meaning, Weight},
+    SecretKind,
+    assigned::{self, ValueForm},
+    names::{NameMeaning, NameWeight},
     scan::Span,
     text::{is_escaped_break, until},
     value,
 };
 
-/// A run of this length may hold a name and a value.
+/// Shortest base64 run that can hold a name and a value, bytes.
 const LEAST: usize = 31;
-/// So many bytes are looked at in one step. One such block at least lies in a run wholly.
+/// Step in which a text is searched for base64 runs, bytes; a run contains at least one whole block.
 const BLOCK: usize = 16;
-/// No run is decoded beyond this.
+/// Longest base64 run that is decoded, bytes.
 const MOST: usize = 1 << 20;
-/// How much of a run is decoded to tell whether it is text.
+/// Bytes of a run that are decoded to decide whether it is text.
 const PROBE: usize = 16;
 /// Lines of a run that was wrapped are at least this long, but the last.
 const LINE: usize = 48;
@@ -109,7 +109,7 @@ pub(crate) fn find(bytes: &[u8], mut holds_secret: impl FnMut(&[u8]) -> bool, ou
         if end >= start + LEAST && end - start <= MOST && is_text_run(&bytes[start..end]) {
             let end = whole_run(bytes, start, end);
             if decoded(&digits_of(&bytes[start..end])).is_some_and(|text| is_text(&text) && holds_secret(&text)) {
-                out.push(Span { start, end, kind: Kind::from("base64") });
+                out.push(Span { start, end, kind: SecretKind::from("base64") });
             }
             seen = end;
         }
@@ -217,7 +217,7 @@ fn values(bytes: &[u8], at: usize, is_encoded: bool, out: &mut Vec<Span>) -> usi
         }
         let value = &bytes[from..to];
         if is_encoded && is_secret_value(value) || !is_encoded && tells(value) {
-            out.push(Span { start: from, end: to, kind: Kind::from("kubernetes-secret") });
+            out.push(Span { start: from, end: to, kind: SecretKind::from("kubernetes-secret") });
         }
         at = to;
     }
@@ -243,14 +243,14 @@ fn is_secret_value(value: &[u8]) -> bool {
 fn tells(value: &[u8]) -> bool {
     /// A word of letters alone is the name of a user or a host, until it is as long as a phrase.
     const LONGEST_WORD: usize = 16;
-    let meaning = Meaning { weight: Weight::All, kind: "kubernetes-secret" };
+    let meaning = NameMeaning { weight: NameWeight::All, kind: "kubernetes-secret" };
     let value = value.trim_ascii_end();
     let is_word = value::is_words(value) && !value.iter().any(u8::is_ascii_digit) && value.len() < LONGEST_WORD;
     value.len() >= 6
         && !is_word
         && !value::is_sentence(value)
         && !value::is_number(value)
-        && assigned::is_secret(meaning, value, Form::Plain)
+        && assigned::is_secret(meaning, value, ValueForm::Plain)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! wherever it stands. Web tokens (JWT), which have a form of their own, are found here too.
 
 use crate::{
-    Kind, encoded,
+    SecretKind, encoded,
     scan::Span,
     text::{begins_word, goes_on, skip_blanks, until},
     value,
@@ -15,7 +15,7 @@ fn in_token(b: u8) -> bool {
 }
 
 fn span(start: usize, end: usize, kind: &str) -> Span {
-    Span { start, end, kind: Kind::from(kind) }
+    Span { start, end, kind: SecretKind::from(kind) }
 }
 
 /// The end of a token at `at`: it does not swallow an escaped line break, and drops a dot that ends a sentence.

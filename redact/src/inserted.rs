@@ -1,9 +1,9 @@
 //! Values under telling columns: `INSERT INTO users (name, password) VALUES ('me', '…')`.
 
 use crate::{
-    Kind,
-    assigned::{self, Form},
-    names::{self, Weight},
+    SecretKind,
+    assigned::{self, ValueForm},
+    names::{self, NameWeight},
     scan::Span,
     text::until,
 };
@@ -32,7 +32,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) 
 }
 
 /// What the columns of the list that ends before `start` say.
-fn columns(bytes: &[u8], start: usize) -> Option<Vec<Option<names::Meaning>>> {
+fn columns(bytes: &[u8], start: usize) -> Option<Vec<Option<names::NameMeaning>>> {
     let before = &bytes[start.saturating_sub(LONGEST)..start];
     let gap = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'\\' | b'n' | b'+');
     let close = before.len() - before.iter().rev().take_while(|b| gap(b)).count();
@@ -42,13 +42,13 @@ fn columns(bytes: &[u8], start: usize) -> Option<Vec<Option<names::Meaning>>> {
     let column = |name: &[u8]| {
         let from = until(name, 0, name.len(), |b| !edge(b));
         let to = until(name, from, name.len(), edge);
-        names::meaning(&name[from..to]).filter(|meaning| meaning.weight > Weight::Little)
+        names::meaning(&name[from..to]).filter(|meaning| meaning.weight > NameWeight::Little)
     };
     Some(list[open..].split(|b| *b == b',').map(column).collect())
 }
 
 /// Reads a row from behind its parenthesis on; the answer is where it ends.
-fn row(bytes: &[u8], mut at: usize, columns: &[Option<names::Meaning>], out: &mut Vec<Span>) -> usize {
+fn row(bytes: &[u8], mut at: usize, columns: &[Option<names::NameMeaning>], out: &mut Vec<Span>) -> usize {
     let end = bytes.len().min(at + LONGEST);
     let mut column = 0;
     while at < end {
@@ -58,9 +58,9 @@ fn row(bytes: &[u8], mut at: usize, columns: &[Option<names::Meaning>], out: &mu
                 let from = at + slashes + 1;
                 let Some(to) = assigned::closing(bytes, from, quote, slashes) else { return end };
                 if let Some(Some(meaning)) = columns.get(column)
-                    && assigned::is_secret(*meaning, &bytes[from..to], Form::Quoted)
+                    && assigned::is_secret(*meaning, &bytes[from..to], ValueForm::Quoted)
                 {
-                    out.push(Span { start: from, end: to, kind: Kind::from(meaning.kind) });
+                    out.push(Span { start: from, end: to, kind: SecretKind::from(meaning.kind) });
                 }
                 at = to + slashes + 1;
             }

@@ -4,17 +4,17 @@ use serde_json::Value;
 
 use crate::{
     Redactor,
-    assigned::{self, Form},
-    names::{self, Meaning, Weight},
+    assigned::{self, ValueForm},
+    names::{self, NameMeaning, NameWeight},
     text,
 };
 
 /// Redacts a value that stands under a name of this meaning.
-pub(crate) fn redact(redactor: &Redactor, meaning: Option<Meaning>, value: &mut Value) -> usize {
+pub(crate) fn redact(redactor: &Redactor, meaning: Option<NameMeaning>, value: &mut Value) -> usize {
     match value {
         Value::String(string) => {
             if let Some(meaning) = meaning
-                && assigned::is_secret(meaning, string.as_bytes(), Form::Quoted)
+                && assigned::is_secret(meaning, string.as_bytes(), ValueForm::Quoted)
             {
                 string.clear();
                 text::push_mark(string, meaning.kind);
@@ -96,13 +96,13 @@ fn authorization(value: &mut Value) -> usize {
 }
 
 /// What an element of a list says of the next one, when it is a flag: `--password`, `-Dtoken`.
-fn names_next(element: &str) -> Option<Meaning> {
+fn names_next(element: &str) -> Option<NameMeaning> {
     /// No flag is longer.
     const LONGEST: usize = 64;
     let name = element.strip_prefix('-')?;
     let is_name =
         name.len() <= LONGEST && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
-    names::meaning(name.as_bytes()).filter(|meaning| is_name && meaning.weight > Weight::Little)
+    names::meaning(name.as_bytes()).filter(|meaning| is_name && meaning.weight > NameWeight::Little)
 }
 
 /// What is secret over several elements of a list: a text that is kept as its lines, a command that is kept as its words.

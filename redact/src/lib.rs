@@ -1,4 +1,4 @@
-//! Secrets out of text, before it is shown, summarised, sent or written anywhere but the store.
+//! Redacts secrets from text before it is shown, summarised, sent or written anywhere but the store.
 //!
 //! [`Redactor`] finds secrets and puts `[redacted:KIND]` in their places. Two sources know what a secret looks like:
 //! `rules` are Betterleaks' (data, `rules/PROVENANCE.md`), for keys that a vendor gave a form of their own; the
@@ -38,17 +38,17 @@ use std::{
 };
 
 pub use rules::RulesError;
-pub use stream::Stream;
+pub use stream::RedactingStream;
 
 /// What a secret is: `github-pat`, `password`, `private-key`.
-pub type Kind = Arc<str>;
+pub type SecretKind = Arc<str>;
 
-/// A secret that was found: what it is and where it was, in bytes of the text that was handed in.
+/// A secret that was found: its kind and its byte range in the original text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// What it is.
-    pub kind: Kind,
-    /// Where it was.
+pub struct FoundSecret {
+    /// Its kind.
+    pub kind: SecretKind,
+    /// Its byte range.
     pub range: Range<usize>,
 }
 
@@ -58,7 +58,7 @@ pub struct Redacted<'a> {
     /// The text: borrowed when nothing was found.
     pub text: Cow<'a, str>,
     /// What was found, in the order of the text; no two overlap.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundSecret>,
 }
 
 /// Bytes without their secrets.
@@ -67,7 +67,7 @@ pub struct RedactedBytes<'a> {
     /// The bytes: borrowed when nothing was found.
     pub bytes: Cow<'a, [u8]>,
     /// What was found, in the order of the bytes; no two overlap.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundSecret>,
 }
 
 /// The rules, ready to be used. A clone is a handle on the same ones.
@@ -137,8 +137,8 @@ impl Redactor {
 
     /// Begins to redact a text that comes in pieces.
     #[must_use]
-    pub fn stream(&self) -> Stream {
-        Stream::new(self.clone())
+    pub fn stream(&self) -> RedactingStream {
+        RedactingStream::new(self.clone())
     }
 }
 

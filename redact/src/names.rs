@@ -1,20 +1,20 @@
 //! What the name of a setting says of its value: `DB_PASSWORD`, `apiKey`, `token_type`, `max_tokens`.
 
-/// How much a name says.
+/// How strongly a name suggests a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Weight {
+pub(crate) enum NameWeight {
     /// The value is a secret when it looks drawn at random: `auth`, `signature`, a bare `key`.
     Little,
-    /// The value is a secret when it is no word and no number: `token`, `api_key`, `client_secret`.
+    /// The value is a secret unless it is a word or a number: `token`, `api_key`, `client_secret`.
     Much,
-    /// The value is a secret unless it is plainly none: `password`.
+    /// The value is a secret unless it is plainly a placeholder: `password`.
     All,
 }
 
-/// What a name says: how much, and of which kind its secret is.
+/// What a name suggests: how strongly, and which kind of secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Meaning {
-    pub(crate) weight: Weight,
+pub(crate) struct NameMeaning {
+    pub(crate) weight: NameWeight,
     pub(crate) kind: &'static str,
 }
 
@@ -343,7 +343,7 @@ const ABOUT: &[&str] = &[
 ];
 
 /// What a name says, if it says anything: `name` is a whole name, with its dots and dashes.
-pub(crate) fn meaning(name: &[u8]) -> Option<Meaning> {
+pub(crate) fn meaning(name: &[u8]) -> Option<NameMeaning> {
     let mut words = words(name);
     // `User-Key-File-3` ends with a number, which says nothing.
     while words.last().is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit())) {
@@ -362,32 +362,32 @@ pub(crate) fn meaning(name: &[u8]) -> Option<Meaning> {
         return None;
     }
     // From its end: `token_password_prod` is a password, `password_reset_token` a token.
-    let mut best: Option<Meaning> = None;
+    let mut best: Option<NameMeaning> = None;
     for (i, word) in words.iter().enumerate().rev() {
         let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
         if let Some(found) = of_word(word, i.checked_sub(1).map(|i| words[i].as_str())) {
             if best.is_none_or(|best| found.weight > best.weight) {
                 best = Some(found);
             }
-            if best.is_some_and(|best| best.weight >= Weight::Much) {
+            if best.is_some_and(|best| best.weight >= NameWeight::Much) {
                 break;
             }
         }
     }
     // Run together, as `MYSQLPASSWORD` and `authtoken` are.
     let ends = |list: &[&str]| list.iter().any(|word| word.len() >= 5 && flat.ends_with(word));
-    if best.is_none_or(|best| best.weight < Weight::Much) {
+    if best.is_none_or(|best| best.weight < NameWeight::Much) {
         if ends(PASSWORDS) {
-            return Some(Meaning { weight: Weight::All, kind: "password" });
+            return Some(NameMeaning { weight: NameWeight::All, kind: "password" });
         }
         if ends(KEYS) {
-            return Some(Meaning { weight: Weight::Much, kind: "api-key" });
+            return Some(NameMeaning { weight: NameWeight::Much, kind: "api-key" });
         }
         if ends(TOKENS) {
-            return Some(Meaning { weight: Weight::Much, kind: "token" });
+            return Some(NameMeaning { weight: NameWeight::Much, kind: "token" });
         }
         if ends(SECRETS) {
-            return Some(Meaning { weight: Weight::Much, kind: "secret" });
+            return Some(NameMeaning { weight: NameWeight::Much, kind: "secret" });
         }
     }
     best
@@ -397,18 +397,18 @@ pub(crate) fn meaning(name: &[u8]) -> Option<Meaning> {
 pub(crate) fn ends_telling(name: &[u8]) -> bool {
     let words = words(name);
     words.last().is_some_and(|last| {
-        of_word(last, None).is_some_and(|m| m.weight > Weight::Little)
+        of_word(last, None).is_some_and(|m| m.weight > NameWeight::Little)
             || PASSWORDS.iter().any(|p| p.len() > 4 && last.ends_with(p))
     })
 }
 
-fn of_word(word: &str, before: Option<&str>) -> Option<Meaning> {
-    let much = |kind| Some(Meaning { weight: Weight::Much, kind });
+fn of_word(word: &str, before: Option<&str>) -> Option<NameMeaning> {
+    let much = |kind| Some(NameMeaning { weight: NameWeight::Much, kind });
     if word == "pin" {
-        return Some(Meaning { weight: Weight::Little, kind: "password" });
+        return Some(NameMeaning { weight: NameWeight::Little, kind: "password" });
     }
     if PASSWORDS.contains(&word) {
-        return Some(Meaning { weight: Weight::All, kind: "password" });
+        return Some(NameMeaning { weight: NameWeight::All, kind: "password" });
     }
     if SECRETS.contains(&word) {
         return much("secret");
@@ -420,9 +420,9 @@ fn of_word(word: &str, before: Option<&str>) -> Option<Meaning> {
         return much("api-key");
     }
     if word == "signature" {
-        return Some(Meaning { weight: Weight::Little, kind: "signature" });
+        return Some(NameMeaning { weight: NameWeight::Little, kind: "signature" });
     }
-    WEAK.contains(&word).then_some(Meaning { weight: Weight::Little, kind: "secret" })
+    WEAK.contains(&word).then_some(NameMeaning { weight: NameWeight::Little, kind: "secret" })
 }
 
 /// The words of a name, small: at dashes, dots, underlines, and where a capital begins a word.
@@ -465,7 +465,7 @@ mod tests {
             "pwd",
             "MYSQL_PWD",
         ] {
-            assert_eq!(weight(name), Some(Weight::All), "{name}");
+            assert_eq!(weight(name), Some(NameWeight::All), "{name}");
         }
         for name in [
             "token",
@@ -479,7 +479,7 @@ mod tests {
             "authtoken",
             "_authToken",
         ] {
-            assert_eq!(weight(name), Some(Weight::Much), "{name}");
+            assert_eq!(weight(name), Some(NameWeight::Much), "{name}");
         }
         for name in [
             "token_type",
@@ -494,7 +494,7 @@ mod tests {
             "compass",
             "api_key_id",
         ] {
-            assert!(weight(name).is_none_or(|w| w == Weight::Little), "{name}");
+            assert!(weight(name).is_none_or(|w| w == NameWeight::Little), "{name}");
         }
     }
 }

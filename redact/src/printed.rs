@@ -1,7 +1,7 @@
 //! Secrets that a command printed: the line below `pass show …`, `openssl rand -hex 32`, `echo $API_TOKEN`.
 
 use crate::{
-    Kind, names,
+    SecretKind, names,
     scan::Span,
     text::{is_escaped_break, until},
     value,
@@ -48,7 +48,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> 
     let is_told = is_telling
         || bytes[start..line_end]
             .split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')))
-            .any(|name| names::meaning(name).is_some_and(|m| m.weight > names::Weight::Little));
+            .any(|name| names::meaning(name).is_some_and(|m| m.weight > names::NameWeight::Little));
     if !is_told || line_end >= bytes.len() {
         return None;
     }
@@ -69,7 +69,7 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> 
         && !value::is_placeholder(value)
         && !value::is_public(value)
         && !value::is_path(value);
-    is_secret.then(|| Span { start: from, end: to, kind: Kind::from("printed-secret") })
+    is_secret.then(|| Span { start: from, end: to, kind: SecretKind::from("printed-secret") })
 }
 
 /// Where the line ends, also when its break is written as an escape.

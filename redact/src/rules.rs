@@ -14,7 +14,7 @@ use regex_automata::{
 };
 use serde::Deserialize;
 
-use crate::{Kind, scan::Span, value};
+use crate::{SecretKind, scan::Span, value};
 
 /// Of two that find the same, the later names it.
 const FILES: [&str; 2] = [include_str!("../rules/own.toml"), include_str!("../rules/betterleaks.toml")];
@@ -33,7 +33,7 @@ const ANY_END: &str = r"(?:[^\w-]|$)";
 /// The built-in rules cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// The file of the rules is no TOML of the expected form.
+    /// The rules file is not TOML of the expected form.
     #[error("the built-in rules cannot be read: {0}")]
     Form(#[from] toml::de::Error),
     /// The keywords do not fit into one automaton.
@@ -42,13 +42,13 @@ pub enum RulesError {
 }
 
 #[derive(Deserialize)]
-struct File {
-    rules: Vec<Row>,
+struct RuleFile {
+    rules: Vec<RuleRow>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct RuleRow {
     id: String,
     regex: String,
     keywords: Vec<String>,
@@ -65,8 +65,8 @@ struct Row {
 
 /// A rule: what a vendor's key looks like.
 #[derive(Debug)]
-pub(crate) struct Rule {
-    pub(crate) kind: Kind,
+pub(crate) struct KeyRule {
+    pub(crate) kind: SecretKind,
     pub(crate) keywords: Vec<String>,
     source: String,
     entropy: f32,
@@ -74,28 +74,28 @@ pub(crate) struct Rule {
     requires: Vec<String>,
     group: Option<usize>,
     random: bool,
-    compiled: OnceLock<Option<Compiled>>,
+    compiled: OnceLock<Option<CompiledRule>>,
 }
 
 #[derive(Debug)]
-struct Compiled {
+struct CompiledRule {
     regex: Regex,
     allows: Vec<Regex>,
     requires: Vec<Regex>,
 }
 
 /// Reads the built-in rules.
-pub(crate) fn built_in() -> Result<Vec<Rule>, RulesError> {
+pub(crate) fn built_in() -> Result<Vec<KeyRule>, RulesError> {
     let mut rules = Vec::new();
     for text in FILES {
-        let file: File = toml::from_str(text)?;
-        rules.extend(file.rules.into_iter().map(Rule::of));
+        let file: RuleFile = toml::from_str(text)?;
+        rules.extend(file.rules.into_iter().map(KeyRule::of));
     }
     Ok(rules)
 }
 
-impl Rule {
-    fn of(row: Row) -> Self {
+impl KeyRule {
+    fn of(row: RuleRow) -> Self {
         Self {
             kind: Arc::from(row.id),
             keywords: row.keywords,
@@ -118,11 +118,11 @@ impl Rule {
     }
 
     /// A rule that does not compile finds nothing; a test holds that there is none.
-    fn compiled(&self) -> Option<&Compiled> {
+    fn compiled(&self) -> Option<&CompiledRule> {
         self.compiled
             .get_or_init(|| {
                 let all = |sources: &[String]| sources.iter().map(|s| compile(s)).collect::<Option<Vec<_>>>();
-                Some(Compiled {
+                Some(CompiledRule {
                     regex: compile(&self.expression())?,
                     allows: all(&self.allows)?,
                     requires: all(&self.requires)?,
@@ -152,7 +152,7 @@ impl Rule {
     /// Looks for the rule in a stretch; the answer is the end of the last thing found.
     fn find_in(
         &self,
-        compiled: &Compiled,
+        compiled: &CompiledRule,
         bytes: &[u8],
         start: usize,
         end: usize,
@@ -181,7 +181,7 @@ impl Rule {
         at.min(end)
     }
 
-    fn is_secret(&self, compiled: &Compiled, secret: &[u8]) -> bool {
+    fn is_secret(&self, compiled: &CompiledRule, secret: &[u8]) -> bool {
         !secret.is_empty()
             && value::entropy(secret) >= self.entropy
             && (!self.random || value::looks_random(secret))

@@ -1,12 +1,12 @@
-//! The one pass over a text: words that begin a look, the looks, and what they found as ranges that do not overlap.
+//! Scans a text in one pass: trigger words, the detectors they start, and the secrets found as disjoint ranges.
 
 use std::ops::Range;
 
 use crate::{
-    Found, Kind, address, assigned, block, call, command, encoded, header, inserted, printed,
-    rules::{self, Rule, RulesError},
+    FoundSecret, SecretKind, address, assigned, block, call, command, encoded, header, inserted, printed,
+    rules::{self, KeyRule, RulesError},
     table, text,
-    triggers::{Look, Triggers},
+    triggers::{Detector, Triggers},
     unescaped::Unescaped,
 };
 
@@ -21,13 +21,13 @@ const DEEPEST: usize = 3;
 pub(crate) struct Span {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SecretKind,
 }
 
 /// The rules and the words that call them.
 #[derive(Debug)]
 pub(crate) struct Scanner {
-    rules: Vec<Rule>,
+    rules: Vec<KeyRule>,
     triggers: Triggers,
 }
 
@@ -42,13 +42,13 @@ impl Scanner {
     ///
     /// Taking one secret out may show another, since the mark ends words that were joined before. So what is left is
     /// looked at again, until there is nothing more.
-    pub(crate) fn find(&self, bytes: &[u8]) -> Vec<Found> {
-        let mut found = self.look(bytes, 0);
+    pub(crate) fn find(&self, bytes: &[u8]) -> Vec<FoundSecret> {
+        let mut found = self.scan(bytes, 0);
         for _ in 0..MOST_ROUNDS {
             if found.is_empty() {
                 break;
             }
-            let more = self.look(&text::replaced(bytes, &found), 0);
+            let more = self.scan(&text::replaced(bytes, &found), 0);
             if more.is_empty() {
                 break;
             }
@@ -58,17 +58,17 @@ impl Scanner {
     }
 
     /// One look at the bytes. What lies in a mark of ours is not looked for.
-    fn look(&self, bytes: &[u8], depth: usize) -> Vec<Found> {
+    fn scan(&self, bytes: &[u8], depth: usize) -> Vec<FoundSecret> {
         let mut spans = Vec::new();
         let mut escapes = Vec::new();
         let mut calls: Vec<(usize, usize)> = Vec::new();
         let mut last_name = usize::MAX;
         // How far each kind of look has seen: a text that begins one at every place is still read once.
-        let mut seen = Seen::default();
+        let mut seen = ScanProgress::default();
         self.triggers.each(bytes, |look, start, end| match look {
-            Look::Rules(from, to) => calls.extend(self.triggers.rules[from..to].iter().map(|&rule| (rule, start))),
-            Look::Name if start < seen.value => {}
-            Look::Name => {
+            Detector::Rules(from, to) => calls.extend(self.triggers.rules[from..to].iter().map(|&rule| (rule, start))),
+            Detector::Name if start < seen.value => {}
+            Detector::Name => {
                 let (from, to) = assigned::name_around(bytes, start);
                 if last_name != to {
                     last_name = to;
@@ -80,36 +80,39 @@ impl Scanner {
                     }
                 }
             }
-            Look::Address => spans.extend(address::find(bytes, start)),
-            Look::Block | Look::Body if start < seen.block => {}
-            Look::Block | Look::Body => {
-                let found =
-                    if look == Look::Block { block::find(bytes, start, end) } else { block::headless(bytes, start) };
+            Detector::Address => spans.extend(address::find(bytes, start)),
+            Detector::Block | Detector::Body if start < seen.block => {}
+            Detector::Block | Detector::Body => {
+                let found = if look == Detector::Block {
+                    block::find(bytes, start, end)
+                } else {
+                    block::headless(bytes, start)
+                };
                 seen.block = found.as_ref().map_or(seen.block, |span| span.end);
                 spans.extend(found);
             }
-            Look::WebToken => spans.extend(header::web_token(bytes, start)),
-            Look::Scheme => spans.extend(header::scheme(bytes, start, end - 1)),
-            Look::Authorization => header::authorization(bytes, start, end, &mut spans),
-            Look::Cookie if start < seen.cookie => {}
-            Look::Cookie if bytes[start..end].contains(&b'-') => {
+            Detector::WebToken => spans.extend(header::web_token(bytes, start)),
+            Detector::Scheme => spans.extend(header::scheme(bytes, start, end - 1)),
+            Detector::Authorization => header::authorization(bytes, start, end, &mut spans),
+            Detector::Cookie if start < seen.cookie => {}
+            Detector::Cookie if bytes[start..end].contains(&b'-') => {
                 let from = text::until(bytes, end, 8, |b| !matches!(b, b' ' | b'"' | b'\'' | b'=' | b'\\'));
                 seen.cookie = header::pairs(bytes, from, &mut spans);
             }
-            Look::Cookie => seen.cookie = header::cookies(bytes, end, &mut spans),
-            Look::Command if start < seen.command => {}
-            Look::Command => seen.command = command::find(bytes, start, &mut spans),
-            Look::Pgpass => spans.extend(command::pgpass(bytes, start)),
-            Look::Piped => spans.extend(command::piped(bytes, start)),
-            Look::Quoted => spans.extend(command::quoted(bytes, end)),
-            Look::Pair => spans.extend(command::pair(bytes, end)),
-            Look::Call => spans.extend(call::find(bytes, start, end)),
-            Look::Printed => spans.extend(printed::find(bytes, start, end, &mut seen.printed)),
-            Look::Rows if start < seen.rows => {}
-            Look::Rows => seen.rows = inserted::find(bytes, start, end, &mut spans),
-            Look::Manifest if start < seen.manifest => {}
-            Look::Manifest => seen.manifest = encoded::manifest(bytes, start, end, &mut spans),
-            Look::Escape => escapes.push(start),
+            Detector::Cookie => seen.cookie = header::cookies(bytes, end, &mut spans),
+            Detector::Command if start < seen.command => {}
+            Detector::Command => seen.command = command::find(bytes, start, &mut spans),
+            Detector::Pgpass => spans.extend(command::pgpass(bytes, start)),
+            Detector::Piped => spans.extend(command::piped(bytes, start)),
+            Detector::Quoted => spans.extend(command::quoted(bytes, end)),
+            Detector::Pair => spans.extend(command::pair(bytes, end)),
+            Detector::Call => spans.extend(call::find(bytes, start, end)),
+            Detector::Printed => spans.extend(printed::find(bytes, start, end, &mut seen.printed)),
+            Detector::Rows if start < seen.rows => {}
+            Detector::Rows => seen.rows = inserted::find(bytes, start, end, &mut spans),
+            Detector::Manifest if start < seen.manifest => {}
+            Detector::Manifest => seen.manifest = encoded::manifest(bytes, start, end, &mut spans),
+            Detector::Escape => escapes.push(start),
         });
         calls.sort_unstable();
         for of_rule in calls.chunk_by(|a, b| a.0 == b.0) {
@@ -117,13 +120,13 @@ impl Scanner {
             self.rules[of_rule[0].0].find(bytes, &places, &mut spans);
         }
         if depth < DEEPEST {
-            encoded::find(bytes, |text| !self.look(text, depth + 1).is_empty(), &mut spans);
+            encoded::find(bytes, |text| !self.scan(text, depth + 1).is_empty(), &mut spans);
         }
         if depth == 0 && !escapes.is_empty() {
             // Words are told of in the order of their ends.
             escapes.sort_unstable();
             let unescaped = Unescaped::around(bytes, &escapes);
-            spans.extend(self.look(&unescaped.text, DEEPEST - 1).into_iter().map(|one| {
+            spans.extend(self.scan(&unescaped.text, DEEPEST - 1).into_iter().map(|one| {
                 let range = unescaped.in_text(&one.range);
                 Span { start: range.start, end: range.end, kind: one.kind }
             }));
@@ -135,15 +138,15 @@ impl Scanner {
         let ranges = spans.into_iter().flat_map(|span| outside(&marks, span));
         merged(
             ranges
-                .map(|span| Found { range: text::whole_characters(bytes, span.start..span.end), kind: span.kind })
+                .map(|span| FoundSecret { range: text::whole_characters(bytes, span.start..span.end), kind: span.kind })
                 .collect(),
         )
     }
 }
 
-/// How far a text was read by the looks that read on.
+/// For each detector that reads ahead, the offset it has read up to.
 #[derive(Default)]
-struct Seen {
+struct ScanProgress {
     value: usize,
     block: usize,
     cookie: usize,
@@ -174,10 +177,10 @@ fn outside(marks: &[Range<usize>], span: Span) -> Vec<Span> {
 }
 
 /// Ranges in order, those that overlap as one. Of two kinds the one of the longer range is kept.
-fn merged(mut found: Vec<Found>) -> Vec<Found> {
+fn merged(mut found: Vec<FoundSecret>) -> Vec<FoundSecret> {
     found.retain(|one| one.range.start < one.range.end);
     found.sort_by(|a, b| a.range.start.cmp(&b.range.start).then(b.range.end.cmp(&a.range.end)));
-    let mut out: Vec<Found> = Vec::with_capacity(found.len());
+    let mut out: Vec<FoundSecret> = Vec::with_capacity(found.len());
     let mut longest = 0;
     for one in found {
         match out.last_mut() {
@@ -199,7 +202,7 @@ fn merged(mut found: Vec<Found>) -> Vec<Found> {
 }
 
 /// What was found first, and then in the text without it, as ranges of the text as it was.
-fn joined(found: &[Found], more: &[Found]) -> Vec<Found> {
+fn joined(found: &[FoundSecret], more: &[FoundSecret]) -> Vec<FoundSecret> {
     let mut all = found.to_vec();
     let mut marks = Vec::with_capacity(found.len());
     let mut grown: isize = 0;
@@ -212,14 +215,14 @@ fn joined(found: &[Found], more: &[Found]) -> Vec<Found> {
     for one in more {
         let start = before(found, &marks, one.range.start, false);
         let end = before(found, &marks, one.range.end, true);
-        all.push(Found { kind: one.kind.clone(), range: start..end });
+        all.push(FoundSecret { kind: one.kind.clone(), range: start..end });
     }
     merged(all)
 }
 
 /// The place in the text as it was, of a place in the text with marks. Inside a mark it is an end of the secret. With
 /// each mark is how much the text has grown behind it.
-fn before(found: &[Found], marks: &[(Range<usize>, isize)], place: usize, to_end: bool) -> usize {
+fn before(found: &[FoundSecret], marks: &[(Range<usize>, isize)], place: usize, to_end: bool) -> usize {
     let index = marks.partition_point(|(mark, _)| mark.start < place);
     let Some(last) = index.checked_sub(1) else { return place };
     let (mark, grown) = &marks[last];

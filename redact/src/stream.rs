@@ -3,16 +3,16 @@
 //! A piece is let out only when enough of what follows is known, and is looked at with enough of what went before: what
 //! is found does not depend on where the pieces were cut, for secrets and contexts up to [`CONTEXT`] bytes.
 
-use crate::{Found, Redactor, text};
+use crate::{FoundSecret, Redactor, text};
 
-/// How much before and behind a place is known when it is decided on.
+/// Context before and after a position when it is redacted, bytes.
 const CONTEXT: usize = 96 * 1024;
-/// How much is read before the next part is let out.
+/// Bytes read before the next redacted part is returned.
 const PART: usize = 1024 * 1024;
 
 /// A text that is being redacted as it comes.
 #[derive(Debug)]
-pub struct Stream {
+pub struct RedactingStream {
     redactor: Redactor,
     /// What was let out last, kept as context, and what is still to be let out.
     held: Vec<u8>,
@@ -22,7 +22,7 @@ pub struct Stream {
     part: usize,
 }
 
-impl Stream {
+impl RedactingStream {
     pub(crate) fn new(redactor: Redactor) -> Self {
         Self { redactor, held: Vec::new(), done: 0, context: CONTEXT, part: PART }
     }
@@ -58,10 +58,10 @@ impl Stream {
                 cut = inside.range.start.max(self.done);
             }
         }
-        let now: Vec<Found> = found
+        let now: Vec<FoundSecret> = found
             .into_iter()
             .filter(|one| one.range.end > self.done && one.range.start < cut)
-            .map(|one| Found {
+            .map(|one| FoundSecret {
                 range: one.range.start.max(self.done) - self.done..one.range.end.min(cut) - self.done,
                 kind: one.kind,
             })

@@ -2,22 +2,22 @@
 //! databases.
 
 use crate::{
-    Kind,
-    assigned::{self, Form},
-    names::{self, Meaning, Weight},
+    SecretKind,
+    assigned::{self, ValueForm},
+    names::{self, NameMeaning, NameWeight},
     scan::Span,
     text::{is_escaped_break, until},
 };
 
-/// How long a line of a table may be.
+/// Longest line of a table, bytes.
 const LONGEST: usize = 4096;
-/// How many rows are read.
+/// Maximum number of rows read from a table.
 const MOST_ROWS: usize = 4096;
-/// How long the line of names may be.
+/// Longest header line of a table, bytes.
 const LONGEST_HEAD: usize = 1024;
-/// No table has more columns.
+/// Maximum number of columns of a table.
 const MOST_COLUMNS: usize = 256;
-/// The name of a column is no longer.
+/// Longest name of a column, bytes.
 const LONGEST_NAME: usize = 48;
 
 /// What the rows hold below the line in which the name from `start` to `end` is one of several. The answer is how far was
@@ -55,9 +55,9 @@ pub(crate) fn find(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) 
             let Some(meaning) = meaning else { continue };
             let value = &bytes[field.from..field.to];
             // Between blanks it is as often a word of prose or of code.
-            let form = if field.is_quoted || field.is_tight { Form::Plain } else { Form::Bare };
+            let form = if field.is_quoted || field.is_tight { ValueForm::Plain } else { ValueForm::Bare };
             if assigned::is_secret(*meaning, value, form) {
-                out.push(Span { start: field.from, end: field.to, kind: Kind::from(meaning.kind) });
+                out.push(Span { start: field.from, end: field.to, kind: SecretKind::from(meaning.kind) });
             }
         }
     }
@@ -137,7 +137,7 @@ fn is_rule(line: &[u8]) -> bool {
 }
 
 /// What each column says, when every field of the line is a name and one of them tells.
-fn columns(bytes: &[u8], from: usize, to: usize, sign: u8) -> Option<Vec<Option<Meaning>>> {
+fn columns(bytes: &[u8], from: usize, to: usize, sign: u8) -> Option<Vec<Option<NameMeaning>>> {
     // Of most lines the first field shows that it is no name.
     let first = until(&bytes[..to], from, LONGEST_NAME * 2, |b| b == sign || matches!(b, b'{' | b'(' | b':' | b'='));
     if bytes[..to].get(first) != Some(&sign) {
@@ -156,16 +156,16 @@ fn columns(bytes: &[u8], from: usize, to: usize, sign: u8) -> Option<Vec<Option<
     if names.len() < 2 || fields.len() > MOST_COLUMNS || !names.iter().all(|name| is_name(&bytes[name.from..name.to])) {
         return None;
     }
-    let meaning = |field: &Field| {
+    let meaning = |field: &TableField| {
         let name: Vec<u8> = bytes[field.from..field.to].iter().map(|b| if *b == b' ' { b'_' } else { *b }).collect();
-        names::meaning(&name).filter(|meaning| meaning.weight > Weight::Little)
+        names::meaning(&name).filter(|meaning| meaning.weight > NameWeight::Little)
     };
-    let columns: Vec<Option<Meaning>> = fields.iter().map(meaning).collect();
+    let columns: Vec<Option<NameMeaning>> = fields.iter().map(meaning).collect();
     columns.iter().any(Option::is_some).then_some(columns)
 }
 
 /// A field of a line, without blanks and quotes around.
-struct Field {
+struct TableField {
     from: usize,
     to: usize,
     is_quoted: bool,
@@ -173,13 +173,13 @@ struct Field {
     is_tight: bool,
 }
 
-impl Field {
+impl TableField {
     fn is_empty(&self) -> bool {
         self.from == self.to
     }
 }
 
-fn fields(bytes: &[u8], from: usize, to: usize, sign: u8) -> Vec<Field> {
+fn fields(bytes: &[u8], from: usize, to: usize, sign: u8) -> Vec<TableField> {
     let mut fields = Vec::new();
     let mut at = from;
     loop {
@@ -200,7 +200,12 @@ fn fields(bytes: &[u8], from: usize, to: usize, sign: u8) -> Vec<Field> {
             }
         };
         let is_tight = start == at && (close.is_some() || field_to == end || end >= to);
-        fields.push(Field { from: field_from, to: field_to.max(field_from), is_quoted: close.is_some(), is_tight });
+        fields.push(TableField {
+            from: field_from,
+            to: field_to.max(field_from),
+            is_quoted: close.is_some(),
+            is_tight,
+        });
         if end >= to || fields.len() > MOST_COLUMNS {
             return fields;
         }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::{Redactor, Stream};
+use crate::{RedactingStream, Redactor};
 
 fn redactor() -> Redactor {
     static ONE: std::sync::OnceLock<Redactor> = std::sync::OnceLock::new();
@@ -215,7 +215,7 @@ fn noise() -> impl Strategy<Value = String> {
 }
 
 fn streamed(bytes: &[u8], piece: usize, context: usize, part: usize) -> Vec<u8> {
-    let mut stream = Stream::with_sizes(redactor(), context, part);
+    let mut stream = RedactingStream::with_sizes(redactor(), context, part);
     let mut out = Vec::new();
     for piece in bytes.chunks(piece) {
         stream.push(piece, &mut out);

@@ -1,8 +1,8 @@
-//! Small readings of bytes, and how the mark of a secret is written. Knows no kind of secret.
+//! Byte-level helpers, and the form of the redaction mark. Knows no kind of secret.
 
 use std::ops::Range;
 
-use crate::Found;
+use crate::FoundSecret;
 
 const MARK: &str = "[redacted:";
 
@@ -14,7 +14,7 @@ pub(crate) fn push_mark(out: &mut String, kind: &str) {
 }
 
 /// The bytes with a mark in the place of each of what was found.
-pub(crate) fn replaced(bytes: &[u8], found: &[Found]) -> Vec<u8> {
+pub(crate) fn replaced(bytes: &[u8], found: &[FoundSecret]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     for one in found {

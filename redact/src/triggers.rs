@@ -1,16 +1,16 @@
-//! Words in a text that begin a closer look, and which look it is. One pass finds them all.
+//! Trigger words, and the detector each one starts. One pass finds them all.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use crate::{
     call, command, printed,
-    rules::{Rule, RulesError},
+    rules::{KeyRule, RulesError},
     unescaped,
 };
 
-/// Which closer look a word begins.
+/// The detector that a trigger word starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum Detector {
     /// Of the rules that have the word as a keyword: a range of `Triggers::rules`.
     Rules(usize, usize),
     /// Of a name of a setting around the word.
@@ -96,13 +96,13 @@ const NAMES: &[&str] = &[
 pub(crate) struct Triggers {
     automaton: AhoCorasick,
     /// The look of each word, and the word itself when its case matters.
-    looks: Vec<(Look, Option<Box<[u8]>>)>,
+    looks: Vec<(Detector, Option<Box<[u8]>>)>,
     /// Indices of rules, by word.
     pub(crate) rules: Vec<usize>,
 }
 
 impl Triggers {
-    pub(crate) fn new(rules: &[Rule]) -> Result<Self, RulesError> {
+    pub(crate) fn new(rules: &[KeyRule]) -> Result<Self, RulesError> {
         let mut by_word: std::collections::BTreeMap<&str, Vec<usize>> = std::collections::BTreeMap::new();
         for (i, rule) in rules.iter().enumerate() {
             for word in &rule.keywords {
@@ -114,38 +114,38 @@ impl Triggers {
         let mut flat = Vec::new();
         for (word, of_word) in by_word {
             words.push(word);
-            looks.push((Look::Rules(flat.len(), flat.len() + of_word.len()), None));
+            looks.push((Detector::Rules(flat.len(), flat.len() + of_word.len()), None));
             flat.extend(of_word);
         }
         // The second says whether the case of the word matters.
         let calls: Vec<&str> = call::words().collect();
         let printing: Vec<&str> = printed::words().collect();
-        let own: &[(Look, bool, &[&str])] = &[
-            (Look::Call, false, &calls),
-            (Look::Printed, false, &printing),
-            (Look::Rows, false, &["values"]),
+        let own: &[(Detector, bool, &[&str])] = &[
+            (Detector::Call, false, &calls),
+            (Detector::Printed, false, &printing),
+            (Detector::Rows, false, &["values"]),
             (
-                Look::Manifest,
+                Detector::Manifest,
                 true,
                 &["kind: Secret", "\"kind\":\"Secret\"", "\"kind\": \"Secret\"", "\\\"kind\\\":\\\"Secret\\\""],
             ),
-            (Look::Escape, false, unescaped::WORDS),
-            (Look::Name, false, NAMES),
-            (Look::Address, false, &["://"]),
-            (Look::Block, true, &["-----BEGIN ", "-----END "]),
+            (Detector::Escape, false, unescaped::WORDS),
+            (Detector::Name, false, NAMES),
+            (Detector::Address, false, &["://"]),
+            (Detector::Block, true, &["-----BEGIN ", "-----END "]),
             (
-                Look::Body,
+                Detector::Body,
                 true,
                 &["b3BlbnNzaC1rZXktdjEA", "MIIEvQIBADAN", "MIIEpAIBAA", "MIIEowIBAA", "MIIJKQIBAA", "MIIJQwIBADAN"],
             ),
-            (Look::WebToken, true, &["eyJ"]),
-            (Look::Scheme, false, &["bearer ", "basic ", "token "]),
-            (Look::Authorization, false, &["authorization"]),
-            (Look::Cookie, false, &["cookie", "cookies", "curl -b", "--cookie"]),
-            (Look::Command, false, command::WORDS),
-            (Look::Pgpass, false, &[":5432:", ":*:", ":5433:", ":6432:", ":6543:", ":26257:", ":5439:"]),
+            (Detector::WebToken, true, &["eyJ"]),
+            (Detector::Scheme, false, &["bearer ", "basic ", "token "]),
+            (Detector::Authorization, false, &["authorization"]),
+            (Detector::Cookie, false, &["cookie", "cookies", "curl -b", "--cookie"]),
+            (Detector::Command, false, command::WORDS),
+            (Detector::Pgpass, false, &[":5432:", ":*:", ":5433:", ":6432:", ":6543:", ":26257:", ":5439:"]),
             (
-                Look::Piped,
+                Detector::Piped,
                 true,
                 &[
                     "sudo -S",
@@ -161,7 +161,7 @@ impl Triggers {
                 ],
             ),
             (
-                Look::Pair,
+                Detector::Pair,
                 false,
                 &[
                     "login: ",
@@ -175,7 +175,7 @@ impl Triggers {
                 ],
             ),
             (
-                Look::Quoted,
+                Detector::Quoted,
                 false,
                 &[
                     "identified by ",
@@ -201,7 +201,7 @@ impl Triggers {
     }
 
     /// Every word in the bytes: the look it begins, where it begins and where it ends. In order of the ends.
-    pub(crate) fn each(&self, bytes: &[u8], mut found: impl FnMut(Look, usize, usize)) {
+    pub(crate) fn each(&self, bytes: &[u8], mut found: impl FnMut(Detector, usize, usize)) {
         for hit in self.automaton.find_overlapping_iter(bytes) {
             let (look, exact) = &self.looks[hit.pattern().as_usize()];
             if exact.as_deref().is_none_or(|word| *word == bytes[hit.range()]) {

@@ -18,7 +18,7 @@ pub(crate) const WORDS: &[&str] = &[
 /// How much before and behind an escape is read.
 const BEFORE: usize = 400;
 const BEHIND: usize = 640;
-/// An escape sequence of a terminal is no longer.
+/// Longest terminal escape sequence, bytes.
 const LONGEST_SEQUENCE: usize = 256;
 
 /// A stretch of the unescaped text and where it comes from.

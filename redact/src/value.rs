@@ -23,16 +23,16 @@ pub(crate) fn entropy(value: &[u8]) -> f32 {
         .sum()
 }
 
-/// Which kinds of characters a value has.
+/// Number of characters of each class in a value.
 #[derive(Debug, Default, Clone, Copy)]
-struct Classes {
+struct CharCounts {
     lower: usize,
     upper: usize,
     digits: usize,
     others: usize,
 }
 
-impl Classes {
+impl CharCounts {
     fn of(value: &[u8]) -> Self {
         let mut all = Self::default();
         for byte in value {
@@ -49,7 +49,7 @@ impl Classes {
 
 /// Whether a value looks drawn at random: as no word, path, version or name does.
 pub(crate) fn looks_random(value: &[u8]) -> bool {
-    let classes = Classes::of(value);
+    let classes = CharCounts::of(value);
     let letters = classes.lower + classes.upper;
     if value.len() < 8 || value.contains(&b' ') {
         return false;
@@ -90,7 +90,7 @@ fn longest_mixed(value: &[u8]) -> usize {
     value
         .split(|b| matches!(b, b'-' | b'_' | b'.' | b'/' | b':' | b' '))
         .filter(|part| {
-            let classes = Classes::of(part);
+            let classes = CharCounts::of(part);
             classes.digits > 0 && classes.lower + classes.upper > 0 && bumps(part) >= 2
         })
         .map(<[u8]>::len)
@@ -190,7 +190,7 @@ pub(crate) fn is_type(value: &[u8]) -> bool {
 
 /// The name of a constant: `WIN32_ERROR`, `DOT11_AUTH_ALGORITHM`.
 fn is_constant(value: &[u8]) -> bool {
-    let classes = Classes::of(value);
+    let classes = CharCounts::of(value);
     classes.lower == 0
         && value.contains(&b'_')
         && classes.digits <= 4
@@ -225,7 +225,7 @@ fn worded(part: &[u8]) -> bool {
 
 /// Letters as no word has them: capitals all over, or consonants without end.
 fn scrambled(value: &[u8]) -> bool {
-    let classes = Classes::of(value);
+    let classes = CharCounts::of(value);
     let capitals = classes.upper > 3 && classes.lower > 3 && value.len() >= 16 && bumps(value) * 5 >= value.len() * 2;
     let mut run = 0;
     let mut longest = 0;

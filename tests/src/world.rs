@@ -22,7 +22,7 @@ use agents::{Agent, Homes, agent::ALL};
 use daemon::ingest::{Gauges, Ingest, Input, Parts, Prepared, Processes};
 use events::{Event, Provider, RunId, State, Timestamp};
 use processes::{AgentProcess, EndedProcess};
-use projections::{Rules, SessionState};
+use projections::{SessionState, StatusRules};
 use server::Board;
 use store::{Known, Reader, SessionFilter, Writer};
 use tailer::{
@@ -148,7 +148,7 @@ impl World {
                 Arc::new(move || Timestamp::from_millisecond(wall.load(Ordering::Relaxed)))
             },
             onlooker: Box::new(daemon::ingest::Nobody),
-            rules: Rules::default(),
+            rules: StatusRules::default(),
             ignore: Vec::new(),
             redacted_only: false,
         })

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Content, Facts};
+use crate::{Facts, FileContent};
 
-/// Longer files are not read, bytes.
+/// Longest configuration file that is read, bytes.
 const MAX: usize = 256 * 1024;
 
 /// Keys that are harmless, or outweighed by what the safe form sets. Of a key with a name in its
@@ -147,9 +147,9 @@ const HARMLESS: &[&str] = &[
 /// # Errors
 /// A sentence that names what may run something, or says that it cannot be told.
 pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts) -> Result<PathBuf, String> {
-    let Some(top) = cwd.ancestors().find(|dir| facts.read(&dir.join(".git"), MAX) != Content::Missing) else {
+    let Some(top) = cwd.ancestors().find(|dir| facts.read(&dir.join(".git"), MAX) != FileContent::Missing) else {
         // `diff` and `grep` would look at files outside of one, and read through links.
-        return Err("There is no repository here, so git may look at anything.".into());
+        return Err("Not inside a git repository: git could read any path.".into());
     };
     if cwd.components().any(|part| part.as_os_str() == ".git") {
         return Err("It would run inside the directory of git.".into());
@@ -163,16 +163,16 @@ pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts
     }
     let mut files = Vec::new();
     let (own, common) = match facts.read(&dot_git, MAX) {
-        Content::Unreadable | Content::Missing => {
+        FileContent::Unreadable | FileContent::Missing => {
             // It would name another repository, whose configuration counts.
-            if facts.read(&dot_git.join("commondir"), MAX) != Content::Missing {
+            if facts.read(&dot_git.join("commondir"), MAX) != FileContent::Missing {
                 return Err("`.git/commondir` leads to another repository.".into());
             }
             (dot_git.clone(), dot_git)
         }
-        Content::Bytes(bytes) => {
+        FileContent::Bytes(bytes) => {
             let own = pointed(&bytes, "gitdir: ", top).and_then(|path| facts.canonical(&path));
-            let own = own.ok_or("It cannot be told where the repository is.")?;
+            let own = own.ok_or("Cannot tell where the repository is.")?;
             files.push(own.join("config.worktree"));
             no_links(&own, facts)?;
             let common = worktree(&own, &dot_git, facts)?;
@@ -180,15 +180,15 @@ pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts
         }
     };
     no_links(&common, facts)?;
-    if facts.read(&common.join("objects/info/alternates"), MAX) != Content::Missing {
+    if facts.read(&common.join("objects/info/alternates"), MAX) != FileContent::Missing {
         return Err("The repository takes objects from another one.".into());
     }
     files.extend([common.join("config"), common.join("config.worktree")]);
     for file in files {
         match facts.read(&file, MAX) {
-            Content::Missing => {}
-            Content::Unreadable => return Err(format!("`{}` cannot be read.", file.display())),
-            Content::Bytes(bytes) => keys(&bytes, &file, tells)?,
+            FileContent::Missing => {}
+            FileContent::Unreadable => return Err(format!("`{}` cannot be read.", file.display())),
+            FileContent::Bytes(bytes) => keys(&bytes, &file, tells)?,
         }
     }
     Ok(own)
@@ -198,9 +198,9 @@ pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts
 /// directory could pose as one.
 fn worktree(own: &Path, dot_git: &Path, facts: &dyn Facts) -> Result<PathBuf, String> {
     let odd = || "`.git` is a file that names no worktree of a repository.".to_owned();
-    let Content::Bytes(common) = facts.read(&own.join("commondir"), MAX) else { return Err(odd()) };
+    let FileContent::Bytes(common) = facts.read(&own.join("commondir"), MAX) else { return Err(odd()) };
     let common = pointed(&common, "", own).and_then(|path| facts.canonical(&path)).ok_or_else(odd)?;
-    let Content::Bytes(back) = facts.read(&own.join("gitdir"), MAX) else { return Err(odd()) };
+    let FileContent::Bytes(back) = facts.read(&own.join("gitdir"), MAX) else { return Err(odd()) };
     let back = pointed(&back, "", own).and_then(|path| facts.canonical(&path));
     let belongs = own.parent() == Some(&common.join("worktrees")) && back.as_deref() == Some(dot_git);
     if belongs { Ok(common) } else { Err(odd()) }
@@ -339,7 +339,7 @@ fn heading(head: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Stated;
+    use crate::StubFacts;
 
     fn check_keys(text: &str) -> Result<(), String> {
         keys(text.as_bytes(), Path::new("config"), true)
@@ -402,27 +402,27 @@ mod tests {
 
     #[test]
     fn only_the_sessions_own_repository() {
-        let facts = Stated::default().with_file("/w/.git/config", "").with_file("/w/sub/.git/config", "");
+        let facts = StubFacts::default().with_file("/w/.git/config", "").with_file("/w/sub/.git/config", "");
         assert_eq!(check(Path::new("/w/src"), Path::new("/w"), false, &facts).map(drop), Ok(()));
         assert!(check(Path::new("/w/sub"), Path::new("/w"), false, &facts).is_err());
-        let linked = Stated::default()
+        let linked = StubFacts::default()
             .with_file("/w/.git", "gitdir: /main/.git/worktrees/w\n")
             .with_file("/main/.git/worktrees/w/commondir", "../..\n")
             .with_file("/main/.git/worktrees/w/gitdir", "/w/.git\n")
             .with_file("/main/.git/config", "[core]\n\tfilemode = true\n");
         assert_eq!(check(Path::new("/w"), Path::new("/w"), false, &linked).map(drop), Ok(()));
-        let posing = Stated::default()
+        let posing = StubFacts::default()
             .with_file("/w/.git", "gitdir: /w/x\n")
             .with_file("/w/x/commondir", "../y\n")
             .with_file("/w/x/gitdir", "/w/.git\n");
         assert!(check(Path::new("/w"), Path::new("/w"), false, &posing).is_err());
-        assert!(check(Path::new("/w"), Path::new("/w"), false, &Stated::default()).is_err(), "no repository");
+        assert!(check(Path::new("/w"), Path::new("/w"), false, &StubFacts::default()).is_err(), "no repository");
     }
 
     #[test]
     fn a_directory_that_points_elsewhere() {
-        let here = |facts: &Stated| check(Path::new("/w"), Path::new("/w"), false, facts);
-        let plain = Stated::default().with_file("/w/.git/config", "");
+        let here = |facts: &StubFacts| check(Path::new("/w"), Path::new("/w"), false, facts);
+        let plain = StubFacts::default().with_file("/w/.git/config", "");
         assert_eq!(here(&plain).map(drop), Ok(()));
         assert!(here(&plain.clone().with_file("/w/.git/commondir", "../evil\n")).is_err());
         for part in ["objects", "objects/info", "refs", "packed-refs", "HEAD", "index", "logs", "modules", "config"] {
@@ -435,7 +435,7 @@ mod tests {
     fn a_pointer_is_one_plain_line() {
         // git takes the `\r` off, and would go to another directory than the one looked at.
         let linked = |dot_git: &str, common: &str| {
-            Stated::default()
+            StubFacts::default()
                 .with_file("/w/.git", dot_git)
                 .with_file("/main/.git/worktrees/w\r/commondir", "../..\n")
                 .with_file("/main/.git/worktrees/w\r/gitdir", "/w/.git\n")
@@ -444,7 +444,7 @@ mod tests {
                 .with_file("/main/.git/config", "")
                 .with_file("/main/.git\r/config", "")
         };
-        let here = |facts: &Stated| check(Path::new("/w"), Path::new("/w"), false, facts).is_ok();
+        let here = |facts: &StubFacts| check(Path::new("/w"), Path::new("/w"), false, facts).is_ok();
         assert!(here(&linked("gitdir: /main/.git/worktrees/w\n", "../..\n")));
         assert!(!here(&linked("gitdir: /main/.git/worktrees/w\r\n", "../..\n")));
         assert!(!here(&linked("gitdir: /main/.git/worktrees/w\n", "../..\r\n")));

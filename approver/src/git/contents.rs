@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use super::{index, revision};
 use crate::{
-    Content, Facts, Filter, Look, Reader, Search,
+    Facts, FileContent, FileInspection, GrepFilter, SearchReader, SearchScope,
     names::{is_left_out_of_history, is_secret, left_out_of_history, may_hold_secret},
-    paths::Place,
-    tools::OfGit,
+    paths::WorkingDir,
+    tools::GitSubcommand,
 };
 
-/// Of the tracked files whose names only make one look, at most so many are looked into.
+/// Maximum number of tracked files with suspicious names whose content is examined.
 const MAX_SUSPECTS: usize = 400;
 
 /// The operands of a command, each known to be one or the other.
@@ -36,24 +36,24 @@ impl Operands {
     ///
     /// # Errors
     /// A sentence that names what is not known to be one or the other.
-    pub(super) fn new(asked: &OfGit, place: &Place, facts: &dyn Facts) -> Result<Self, String> {
+    pub(super) fn new(asked: &GitSubcommand, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Self, String> {
         let mut found = Self::default();
         let (free, behind) = asked.operands.split_at(asked.operands.len() - asked.behind);
         for word in free {
-            let there = |base: &PathBuf| facts.read(&base.join(word), 0) != Content::Missing;
-            let here = place.bases.iter().filter(|base| there(base)).count();
+            let there = |base: &PathBuf| facts.read(&base.join(word), 0) != FileContent::Missing;
+            let here = working_dir.bases.iter().filter(|base| there(base)).count();
             let is_path = !asked.dashes && (word.contains('*') || here > 0 || !found.paths.is_empty());
             if is_path {
-                if here > 0 && here < place.bases.len() {
+                if here > 0 && here < working_dir.bases.len() {
                     return Err(format!("It is not known whether `{word}` is a file where git would run."));
                 }
                 found.paths.push(word.clone());
                 continue;
             }
-            let revision = revision::parse(word).ok_or_else(|| format!("`{word}` is no plain name of a commit."))?;
+            let revision = revision::parse(word).ok_or_else(|| format!("`{word}` is not a plain commit name."))?;
             match revision.path {
-                Some(path) if path.starts_with("./") => found.in_commits.extend(place.readable(path, facts)?),
-                Some(path) => found.in_commits.push(place.workspace.join(path)),
+                Some(path) if path.starts_with("./") => found.in_commits.extend(working_dir.readable(path, facts)?),
+                Some(path) => found.in_commits.push(working_dir.workspace.join(path)),
                 None => {}
             }
             found.commits.push(revision.peeled);
@@ -70,45 +70,48 @@ impl Operands {
 /// A sentence that names a secret, or says that it cannot be told.
 pub(super) fn check(
     name: &str,
-    asked: &OfGit,
+    asked: &GitSubcommand,
     operands: &Operands,
     dir: &Path,
-    place: &Place,
+    working_dir: &WorkingDir,
     facts: &dyn Facts,
 ) -> Result<Vec<String>, String> {
-    let bound = bound(asked, operands, place, facts)?;
+    let bound = bound(asked, operands, working_dir, facts)?;
     for path in &bound {
-        if let Bound::Below(path) = path {
-            plain(path, &operands.in_commits, place, facts)?;
+        if let PathBound::Below(path) = path {
+            plain(path, &operands.in_commits, working_dir, facts)?;
         }
     }
     let tracked = match facts.read(&dir.join("index"), 64 * 1024 * 1024) {
-        Content::Missing => Some(Vec::new()),
-        Content::Unreadable => None,
-        Content::Bytes(bytes) => index::names(&bytes),
+        FileContent::Missing => Some(Vec::new()),
+        FileContent::Unreadable => None,
+        FileContent::Bytes(bytes) => index::names(&bytes),
     };
     let history = looks_into_commits(name, asked, operands);
-    let search = Search {
-        dir: place.workspace.clone(),
-        cwd: place.workspace.clone(),
-        reader: Reader::Everything(Filter::default()),
+    let search = SearchScope {
+        dir: working_dir.workspace.clone(),
+        cwd: working_dir.workspace.clone(),
+        reader: SearchReader::Everything(GrepFilter::default()),
     };
     match &tracked {
-        None => place.reaches_no_secret(&search, facts)?,
+        None => working_dir.reaches_no_secret(&search, facts)?,
         Some(tracked) => {
             let reached = |path: &&PathBuf| {
-                let whole = place.workspace.join(path);
+                let whole = working_dir.workspace.join(path);
                 is_secret(path) && (bound.is_empty() || bound.iter().any(|bound| bound.reaches(&whole)))
             };
             if let Some(secret) = tracked.iter().find(reached) {
                 return Err(format!("`{}` may hold secrets, is tracked and would be printed.", secret.display()));
             }
             let within = |path: &&PathBuf| bound.is_empty() || bound.iter().any(|bound| bound.reaches(path));
-            let suspects = tracked.iter().filter(|path| may_hold_secret(path)).map(|path| place.workspace.join(path));
-            if let Some(secret) =
-                suspects.filter(|path| within(&path)).take(MAX_SUSPECTS).find(|path| facts.look(path) == Look::Secret)
+            let suspects =
+                tracked.iter().filter(|path| may_hold_secret(path)).map(|path| working_dir.workspace.join(path));
+            if let Some(secret) = suspects
+                .filter(|path| within(&path))
+                .take(MAX_SUSPECTS)
+                .find(|path| facts.inspect(path) == FileInspection::Secret)
             {
-                return Err(format!("`{}` holds what looks like a secret and is tracked.", secret.display()));
+                return Err(format!("`{}` contains what looks like a secret and is tracked.", secret.display()));
             }
         }
     }
@@ -116,9 +119,9 @@ pub(super) fn check(
         return Ok(Vec::new());
     }
     // What lies there and is not tracked may have been once.
-    if let crate::Below::Secrets(found) = facts.reached(&search) {
+    if let crate::SecretsBelow::Secrets(found) = facts.reached(&search) {
         let lies = |secret: &&PathBuf| {
-            let inside = secret.strip_prefix(&place.workspace).unwrap_or(secret);
+            let inside = secret.strip_prefix(&working_dir.workspace).unwrap_or(secret);
             let covered = is_left_out_of_history(inside) || inside.iter().any(|part| part == ".git");
             !covered && (bound.is_empty() || bound.iter().any(|bound| bound.reaches(secret)))
         };
@@ -142,14 +145,14 @@ pub(super) fn check(
 
 /// What a command is bound to.
 #[derive(Debug, PartialEq, Eq)]
-enum Bound {
+enum PathBound {
     /// A file, or all below a directory.
     Below(PathBuf),
     /// What is below a directory and ends like this: a pattern.
     Ending(PathBuf, String),
 }
 
-impl Bound {
+impl PathBound {
     fn reaches(&self, path: &Path) -> bool {
         match self {
             Self::Below(dir) => path.starts_with(dir),
@@ -161,20 +164,26 @@ impl Bound {
 }
 
 /// The paths to which a command is bound. None: all of them.
-fn bound(asked: &OfGit, operands: &Operands, place: &Place, facts: &dyn Facts) -> Result<Vec<Bound>, String> {
-    let mut bound: Vec<Bound> = operands.in_commits.iter().cloned().map(Bound::Below).collect();
+fn bound(
+    asked: &GitSubcommand,
+    operands: &Operands,
+    working_dir: &WorkingDir,
+    facts: &dyn Facts,
+) -> Result<Vec<PathBound>, String> {
+    let mut bound: Vec<PathBound> = operands.in_commits.iter().cloned().map(PathBound::Below).collect();
     for word in &operands.paths {
         let Some(star) = word.find('*') else {
-            bound.extend(place.readable(word, facts)?.into_iter().map(Bound::Below));
+            bound.extend(working_dir.readable(word, facts)?.into_iter().map(PathBound::Below));
             continue;
         };
         let dir = word[..star].rsplit_once('/').map_or(".", |(dir, _)| dir);
         let ending = word.rsplit('*').next().unwrap_or_default();
         let known = ending.strip_prefix('.').is_some_and(|ending| SOURCES.contains(&ending) || TEXTS.contains(&ending));
         if !known {
-            return Err(format!("`{word}` is a pattern, which may mean a secret."));
+            return Err(format!("The pattern `{word}` may match a secret."));
         }
-        bound.extend(place.readable(dir, facts)?.into_iter().map(|dir| Bound::Ending(dir, ending.to_owned())));
+        bound
+            .extend(working_dir.readable(dir, facts)?.into_iter().map(|dir| PathBound::Ending(dir, ending.to_owned())));
     }
     // A commit by itself is not bound by the files that are named beside it.
     let whole = operands.paths.is_empty() && operands.commits.len() > operands.in_commits.len();
@@ -184,13 +193,14 @@ fn bound(asked: &OfGit, operands: &Operands, place: &Place, facts: &dyn Facts) -
 
 /// Whether the files that are named hold nothing that looks like a secret now. Of one that is only in commits nothing
 /// is known; sources are what is looked at so all day.
-fn plain(path: &Path, in_commits: &[PathBuf], place: &Place, facts: &dyn Facts) -> Result<(), String> {
-    place.printable(path, facts)?;
-    let gone =
-        in_commits.iter().any(|named| named == path) && facts.look(path) == Look::NoFile && !facts.is_directory(path);
+fn plain(path: &Path, in_commits: &[PathBuf], working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+    working_dir.printable(path, facts)?;
+    let gone = in_commits.iter().any(|named| named == path)
+        && facts.inspect(path) == FileInspection::NoFile
+        && !facts.is_directory(path);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
     if gone && !SOURCES.contains(&ending.as_str()) {
-        return Err(format!("`{}` is not there any more, so that nothing is known of what it held.", path.display()));
+        return Err(format!("`{}` no longer exists, so its content cannot be checked.", path.display()));
     }
     Ok(())
 }
@@ -205,7 +215,7 @@ const SOURCES: &[&str] = &[
 /// Endings of other files of which a pattern may be printed.
 const TEXTS: &[&str] = &["toml", "sh", "sql", "json", "yml", "yaml", "lock", "xml", "csv", "gradle", "cmake"];
 
-fn looks_into_commits(name: &str, asked: &OfGit, operands: &Operands) -> bool {
+fn looks_into_commits(name: &str, asked: &GitSubcommand, operands: &Operands) -> bool {
     let staged = asked.options.iter().any(|given| matches!(given.as_str(), "--cached" | "--staged" | "--merge-base"));
     match name {
         "diff" => !operands.commits.is_empty() || staged,
@@ -219,20 +229,22 @@ fn looks_into_commits(name: &str, asked: &OfGit, operands: &Operands) -> bool {
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(super) fn reflog(name: &str, asked: &OfGit, dir: &Path, facts: &dyn Facts) -> Result<(), String> {
+pub(super) fn reflog(name: &str, asked: &GitSubcommand, dir: &Path, facts: &dyn Facts) -> Result<(), String> {
     let walks = asked.options.iter().any(|given| matches!(given.as_str(), "-g" | "--walk-reflogs"));
     if !walks && name != "reflog" {
         return Ok(());
     }
     let all = |given: &String| matches!(given.as_str(), "--all" | "--branches" | "--tags" | "--remotes");
     if !asked.operands.is_empty() || asked.options.iter().any(all) {
-        return Err("Of a reflog other than that of `HEAD` it is not known what stands in it.".into());
+        return Err("Only the reflog of `HEAD` can be checked for credentials.".into());
     }
     let file = dir.join("logs/HEAD");
     let clean = match facts.read(&file, 1024 * 1024) {
-        Content::Missing => facts.read(&dir.join("reftable"), 0) == Content::Missing,
-        Content::Unreadable => false,
-        Content::Bytes(bytes) => !String::from_utf8_lossy(&bytes).contains("://") && facts.look(&file) == Look::Plain,
+        FileContent::Missing => facts.read(&dir.join("reftable"), 0) == FileContent::Missing,
+        FileContent::Unreadable => false,
+        FileContent::Bytes(bytes) => {
+            !String::from_utf8_lossy(&bytes).contains("://") && facts.inspect(&file) == FileInspection::Plain
+        }
     };
     if clean { Ok(()) } else { Err("The reflog may hold an address with a credential.".into()) }
 }

@@ -1,7 +1,7 @@
 //! The safe form of a command of git.
 
 use super::contents::Operands;
-use crate::shell::Word;
+use crate::shell::ShellWord;
 
 /// Variables that name programs, directories, files to write, or another configuration.
 const UNSET: &[&str] = &[
@@ -88,7 +88,7 @@ const SETTINGS: &[&str] = &[
 
 /// The safe form of a command.
 #[derive(Debug)]
-pub(super) struct Safe<'a> {
+pub(super) struct SafeCommand<'a> {
     /// The directory of a `-C`.
     dir: Option<&'a str>,
     /// Whether the user's own configuration is left out, whose `insteadOf` would put tokens into addresses.
@@ -99,19 +99,19 @@ pub(super) struct Safe<'a> {
     behind: Vec<String>,
 }
 
-impl<'a> Safe<'a> {
+impl<'a> SafeCommand<'a> {
     /// The safe form of a command that runs in `dir`, with these words besides its operands.
     pub(super) const fn new(dir: Option<&'a str>, words: Vec<String>) -> Self {
         Self { dir, own_configuration_only: false, words, behind: Vec::new() }
     }
 
     /// Takes the operands over as they were written.
-    pub(super) fn keep(&mut self, rest: &[Word]) {
+    pub(super) fn add_words(&mut self, rest: &[ShellWord]) {
         self.words = rest.iter().map(|word| word.text.clone()).collect();
     }
 
     /// Takes over operands, so that none is taken for another: commits, then a `--`, then paths.
-    pub(super) fn take(&mut self, name: &str, operands: Operands) {
+    pub(super) fn add_operands(&mut self, name: &str, operands: Operands) {
         self.behind = operands.commits;
         // What is left out would leave commits out, too.
         if name == "log" && operands.paths.is_empty() && !operands.left_out.is_empty() {

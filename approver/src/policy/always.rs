@@ -1,23 +1,23 @@
-//! "Always": the narrowest rule that would allow just this again.
+//! Suggests a rule for "always allow": the narrowest that would allow the same request again.
 
-use crate::{Kind, Request, shell};
+use crate::{PermissionRequest, RequestKind, shell};
 
 /// The TOML of the rules that would allow just this again, in this directory, of this agent. `None`
 /// when the request is not fully understood, when it is not known where it would happen, or it is of a kind that is no thing to be allowed for good.
 #[must_use]
-pub fn rule_for(request: &Request) -> Option<String> {
+pub fn rule_for(request: &PermissionRequest) -> Option<String> {
     if !request.cwd_is_certain {
         return None;
     }
     let cwd = globset::escape(request.cwd.to_str()?);
     let bodies = match request.kind {
-        Kind::Command => commands(request.command.as_deref()?)?,
-        Kind::Read | Kind::Edit | Kind::Write => vec![files(request)?],
-        Kind::Fetch => vec![address(request.url.as_deref()?)?],
-        Kind::Mcp => {
+        RequestKind::Command => commands(request.command.as_deref()?)?,
+        RequestKind::Read | RequestKind::Edit | RequestKind::Write => vec![files(request)?],
+        RequestKind::Fetch => vec![address(request.url.as_deref()?)?],
+        RequestKind::Mcp => {
             vec![format!("kind = \"mcp\"\ntool = {}", quoted(&globset::escape(request.tool.as_deref()?)))]
         }
-        Kind::Plan | Kind::Question | Kind::Trust => return None,
+        RequestKind::Plan | RequestKind::Question | RequestKind::Trust => return None,
     };
     let mut text = String::new();
     for (title, body) in bodies.iter().map(|body| (name(body), body)) {
@@ -62,16 +62,21 @@ fn commands(text: &str) -> Option<Vec<String>> {
     Some(all)
 }
 
-fn files(request: &Request) -> Option<String> {
+fn files(request: &PermissionRequest) -> Option<String> {
     let mut paths = Vec::new();
     for path in &request.paths {
         paths.push(quoted(&globset::escape(request.cwd.join(path).to_str()?)));
     }
     let kind = match request.kind {
-        Kind::Read => "read",
-        Kind::Edit => "edit",
-        Kind::Write => "write",
-        Kind::Command | Kind::Mcp | Kind::Fetch | Kind::Plan | Kind::Question | Kind::Trust => return None,
+        RequestKind::Read => "read",
+        RequestKind::Edit => "edit",
+        RequestKind::Write => "write",
+        RequestKind::Command
+        | RequestKind::Mcp
+        | RequestKind::Fetch
+        | RequestKind::Plan
+        | RequestKind::Question
+        | RequestKind::Trust => return None,
     };
     (!paths.is_empty()).then(|| format!("kind = \"{kind}\"\npaths = [{}]", paths.join(", ")))
 }

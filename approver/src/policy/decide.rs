@@ -1,51 +1,51 @@
-//! What all rules say of all parts of a request: the strictest counts.
+//! Combines the rules' decisions on all parts of a request: the strictest counts.
 
 use std::path::Path;
 
 use super::{
-    Explained, Explanation, Policy, Tried,
-    rule::{Part, Rule},
+    ExplainedPart, Explanation, Policy, TriedRule,
+    rule::{PolicyRule, RequestPart},
 };
 use crate::{
-    Decision, Facts, Kind, Request, Verdict,
-    paths::Place,
-    shell::{self, Line, Simple, Then},
+    Decision, Facts, PermissionRequest, RequestKind, Verdict,
+    paths::WorkingDir,
+    shell::{self, CommandLine, Separator, SimpleCommand},
     tools,
 };
 
 /// The name of what decides when no rule matches.
 const DEFAULT: &str = "default";
 
-pub(super) fn explain(policy: &Policy, request: &Request, facts: &dyn Facts) -> Explanation {
-    if request.kind == Kind::Command {
+pub(super) fn explain(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> Explanation {
+    if request.kind == RequestKind::Command {
         command(policy, request, facts)
     } else {
-        let place = Place::new(request, facts);
-        let part = Part::Other { place: place.as_ref().map_err(String::as_str) };
+        let working_dir = WorkingDir::new(request, facts);
+        let part = RequestPart::Other { working_dir: working_dir.as_ref().map_err(String::as_str) };
         let judged = judge(policy, request, &part, facts, "No rule allows this.");
         conclude(vec![judged.explained(Vec::new())], None, Vec::new(), None)
     }
 }
 
-fn command(policy: &Policy, request: &Request, facts: &dyn Facts) -> Explanation {
+fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> Explanation {
     let text = request.command.as_deref().unwrap_or_default();
-    let place = Place::new(request, facts);
-    let understood = shell::understand(text).and_then(|line| wrapped(&line, &place, facts).map(|()| line));
+    let working_dir = WorkingDir::new(request, facts);
+    let understood = shell::understand(text).and_then(|line| wrapped(&line, &working_dir, facts).map(|()| line));
     let line = match understood {
         Ok(line) => line,
         Err(why) => {
-            let judged = judge(policy, request, &Part::Text { text, why: &why }, facts, &why);
+            let judged = judge(policy, request, &RequestPart::Text { text, why: &why }, facts, &why);
             return conclude(vec![judged.explained(vec![text.to_owned()])], Some(why), Vec::new(), None);
         }
     };
     let wrapper: Vec<String> = line.wrapper.iter().flatten().map(|word| word.text.clone()).collect();
-    let places = places(&line, &place, facts);
+    let places = places(&line, &working_dir, facts);
     let (mut parts, mut rewrites) = (Vec::new(), Vec::new());
-    for (command, place) in line.commands.iter().zip(&places) {
-        let known = place.clone().and_then(|place| tools::judge(command, &place, facts));
-        let part = Part::Command {
+    for (command, working_dir) in line.commands.iter().zip(&places) {
+        let known = working_dir.clone().and_then(|working_dir| tools::judge(command, &working_dir, facts));
+        let part = RequestPart::Command {
             command,
-            place: place.as_ref().map_err(String::as_str),
+            working_dir: working_dir.as_ref().map_err(String::as_str),
             known: known.as_ref().map_err(String::as_str),
             wrapper: &wrapper,
         };
@@ -61,31 +61,35 @@ fn command(policy: &Policy, request: &Request, facts: &dyn Facts) -> Explanation
 }
 
 /// Whether the shell around a line is a program outside the workspace.
-fn wrapped(line: &Line, place: &Result<Place, String>, facts: &dyn Facts) -> Result<(), String> {
+fn wrapped(line: &CommandLine, working_dir: &Result<WorkingDir, String>, facts: &dyn Facts) -> Result<(), String> {
     let Some(shell) = line.wrapper.iter().flatten().next() else { return Ok(()) };
-    let Ok(place) = place else { return Ok(()) };
+    let Ok(working_dir) = working_dir else { return Ok(()) };
     let name = shell.text.as_str();
     let files =
         if name.contains('/') { facts.canonical(Path::new(name)).into_iter().collect() } else { facts.program(name) };
-    tools::outside(name, &files, place)
+    tools::outside(name, &files, working_dir)
 }
 
 /// Where each command of a line runs. Only a `cd` that begins the line and must succeed is followed.
-fn places(line: &Line, place: &Result<Place, String>, facts: &dyn Facts) -> Vec<Result<Place, String>> {
+fn places(
+    line: &CommandLine,
+    working_dir: &Result<WorkingDir, String>,
+    facts: &dyn Facts,
+) -> Vec<Result<WorkingDir, String>> {
     let moves = |word: &str| matches!(word, "cd" | "pushd" | "popd" | "chdir");
-    let changes = |command: &Simple| match command.texts().as_slice() {
+    let changes = |command: &SimpleCommand| match command.texts().as_slice() {
         ["builtin" | "command", word, ..] | [word, ..] => moves(word),
         [] => false,
     };
     let Some((first, rest)) = line.commands.split_first() else { return Vec::new() };
-    let mut all = vec![place.clone()];
-    let mut behind = place.clone();
+    let mut all = vec![working_dir.clone()];
+    let mut behind = working_dir.clone();
     if changes(first) && !rest.is_empty() {
         behind = match (first.then, first.texts().as_slice()) {
-            (Then::And, ["cd", dir]) => behind.and_then(|place| place.moved(dir, facts)),
+            (Separator::And, ["cd", dir]) => behind.and_then(|working_dir| working_dir.moved(dir, facts)),
             _ => Err("A `cd` is only followed at the beginning, with `&&` behind it.".into()),
         };
-        all = vec![behind.clone().and(place.clone())];
+        all = vec![behind.clone().and(working_dir.clone())];
     }
     if rest.iter().any(changes) {
         let lost = Err("A `cd` is only followed at the beginning, with `&&` behind it.".to_owned());
@@ -95,30 +99,36 @@ fn places(line: &Line, place: &Result<Place, String>, facts: &dyn Facts) -> Vec<
     all
 }
 
-/// What the rules say of one part.
-struct Judged {
+/// The decision of the rules on one part.
+struct PartVerdict {
     verdict: Verdict,
     rule: String,
     reason: String,
-    tried: Vec<Tried>,
-    /// Allowed since the tables know it.
+    tried: Vec<TriedRule>,
+    /// Whether the tables of tools, and not a spelled-out rule, allowed it.
     by_tables: bool,
 }
 
-impl Judged {
-    fn explained(self, words: Vec<String>) -> Explained {
-        Explained { words, verdict: self.verdict, rule: self.rule, reason: self.reason, tried: self.tried }
+impl PartVerdict {
+    fn explained(self, words: Vec<String>) -> ExplainedPart {
+        ExplainedPart { words, verdict: self.verdict, rule: self.rule, reason: self.reason, tried: self.tried }
     }
 }
 
-fn judge(policy: &Policy, request: &Request, part: &Part<'_>, facts: &dyn Facts, otherwise: &str) -> Judged {
+fn judge(
+    policy: &Policy,
+    request: &PermissionRequest,
+    part: &RequestPart<'_>,
+    facts: &dyn Facts,
+    otherwise: &str,
+) -> PartVerdict {
     let mut tried = Vec::new();
-    let stricter: Vec<&Rule> =
+    let stricter: Vec<&PolicyRule> =
         policy.repositories.iter().filter_map(|rules| first(rules, request, part, facts, &mut tried)).collect();
     let own = first(&policy.own, request, part, facts, &mut tried);
     let mut judged = match own {
-        Some(rule) => Judged { by_tables: rule.known.is_some(), ..Judged::by(rule) },
-        None => Judged {
+        Some(rule) => PartVerdict { by_tables: rule.known.is_some(), ..PartVerdict::by(rule) },
+        None => PartVerdict {
             verdict: Verdict::Ask,
             rule: DEFAULT.into(),
             reason: otherwise.to_owned(),
@@ -128,14 +138,14 @@ fn judge(policy: &Policy, request: &Request, part: &Part<'_>, facts: &dyn Facts,
     };
     for rule in stricter {
         if rule.decision > judged.verdict || rule.decision == Verdict::Ask && judged.rule == DEFAULT {
-            judged = Judged::by(rule);
+            judged = PartVerdict::by(rule);
         }
     }
-    Judged { tried, ..judged }
+    PartVerdict { tried, ..judged }
 }
 
-impl Judged {
-    fn by(rule: &Rule) -> Self {
+impl PartVerdict {
+    fn by(rule: &PolicyRule) -> Self {
         let reason = rule.reason.clone().unwrap_or_else(|| {
             match rule.decision {
                 Verdict::Allow => "A rule allows it.",
@@ -150,17 +160,17 @@ impl Judged {
 
 /// The first rule that matches; what was tried goes into the account.
 fn first<'a>(
-    rules: &'a [Rule],
-    request: &Request,
-    part: &Part<'_>,
+    rules: &'a [PolicyRule],
+    request: &PermissionRequest,
+    part: &RequestPart<'_>,
     facts: &dyn Facts,
-    tried: &mut Vec<Tried>,
-) -> Option<&'a Rule> {
+    tried: &mut Vec<TriedRule>,
+) -> Option<&'a PolicyRule> {
     for rule in rules {
         let result = rule.matches(request, part, facts);
         let matched = result.is_ok();
         let why = result.unwrap_or_else(|why| why);
-        tried.push(Tried { rule: rule.name.clone(), decision: rule.decision, matched, why });
+        tried.push(TriedRule { rule: rule.name.clone(), decision: rule.decision, matched, why });
         if matched {
             return Some(rule);
         }
@@ -171,7 +181,7 @@ fn first<'a>(
 /// Deny beats ask beats allow; of equals the first is named. `rewrite` is `Some(None)` when one is
 /// needed and cannot be written.
 fn conclude(
-    parts: Vec<Explained>,
+    parts: Vec<ExplainedPart>,
     not_understood: Option<String>,
     wrapper: Vec<String>,
     rewrite: Option<Option<String>>,

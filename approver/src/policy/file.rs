@@ -1,4 +1,4 @@
-//! The file of a policy: TOML, strictly read.
+//! Reads a policy file: TOML; unknown keys are errors.
 
 use std::{
     collections::BTreeMap,
@@ -12,9 +12,9 @@ use toml::Spanned;
 
 use super::{
     Policy, Preset,
-    rule::{Known, Pattern, Rule},
+    rule::{CommandPattern, KnownSafe, PolicyRule},
 };
-use crate::{Kind, Verdict};
+use crate::{RequestKind, Verdict};
 
 /// A policy file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +32,7 @@ pub struct PolicyError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PolicyFile {
     version: Spanned<i64>,
     preset: Option<Spanned<String>>,
     #[serde(default)]
@@ -46,7 +46,7 @@ struct RawRule {
     decision: Verdict,
     reason: Option<String>,
     agent: Option<Provider>,
-    kind: Option<Kinds>,
+    kind: Option<KindList>,
     tool: Option<String>,
     command: Option<Vec<String>>,
     paths: Option<Vec<String>>,
@@ -54,19 +54,19 @@ struct RawRule {
     domain: Option<String>,
     #[serde(default)]
     labels: BTreeMap<String, String>,
-    known: Option<Known>,
+    known: Option<KnownSafe>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Kinds {
-    One(Kind),
-    Many(Vec<Kind>),
+enum KindList {
+    One(RequestKind),
+    Many(Vec<RequestKind>),
 }
 
-/// Whose file it is.
+/// Who wrote a policy.
 #[derive(Clone, Copy)]
-enum Whose {
+enum PolicyOwner {
     Preset(Preset),
     User,
     Repository,
@@ -74,42 +74,42 @@ enum Whose {
 
 pub(super) fn preset(preset: Preset) -> Result<Policy, PolicyError> {
     let path = PathBuf::from(format!("{preset}.toml"));
-    Ok(Policy { own: rules(preset.text(), &path, Whose::Preset(preset))?, repositories: Vec::new() })
+    Ok(Policy { own: rules(preset.text(), &path, PolicyOwner::Preset(preset))?, repositories: Vec::new() })
 }
 
 pub(super) fn user(text: &str, path: &Path) -> Result<Policy, PolicyError> {
-    Ok(Policy { own: rules(text, path, Whose::User)?, repositories: Vec::new() })
+    Ok(Policy { own: rules(text, path, PolicyOwner::User)?, repositories: Vec::new() })
 }
 
-pub(super) fn repository(text: &str, path: &Path) -> Result<Vec<Rule>, PolicyError> {
-    rules(text, path, Whose::Repository)
+pub(super) fn repository(text: &str, path: &Path) -> Result<Vec<PolicyRule>, PolicyError> {
+    rules(text, path, PolicyOwner::Repository)
 }
 
-fn rules(text: &str, path: &Path, whose: Whose) -> Result<Vec<Rule>, PolicyError> {
+fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<Vec<PolicyRule>, PolicyError> {
     let fail = |at: usize, message: String| {
         let before = text.get(..at).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         PolicyError { path: path.to_owned(), line, column, message }
     };
-    let file: File = toml::from_str(text)
+    let file: PolicyFile = toml::from_str(text)
         .map_err(|error| fail(error.span().map_or(0, |span| span.start), error.message().replace('\n', " ")))?;
     if *file.version.get_ref() != 1 {
-        return Err(fail(file.version.span().start, "only version 1 is known".into()));
+        return Err(fail(file.version.span().start, "unsupported version: expected 1".into()));
     }
-    let mut all = Vec::<Rule>::new();
+    let mut all = Vec::<PolicyRule>::new();
     for raw in file.rule {
         let at = raw.span().start;
         let rule = compile(raw.into_inner(), whose).map_err(|message| fail(at, message))?;
         if all.iter().any(|other| other.name == rule.name) {
-            return Err(fail(at, format!("there is another rule `{}`", rule.name)));
+            return Err(fail(at, format!("two rules are named `{}`", rule.name)));
         }
         all.push(rule);
     }
     if let Some(name) = file.preset {
         let at = name.span().start;
-        if matches!(whose, Whose::Repository) {
-            return Err(fail(at, "a repository chooses no preset".into()));
+        if matches!(whose, PolicyOwner::Repository) {
+            return Err(fail(at, "a repository's policy cannot choose a preset".into()));
         }
         let below: Preset = name.get_ref().parse().map_err(|error| fail(at, error))?;
         all.extend(preset(below)?.own);
@@ -117,13 +117,13 @@ fn rules(text: &str, path: &Path, whose: Whose) -> Result<Vec<Rule>, PolicyError
     Ok(all)
 }
 
-fn compile(raw: RawRule, whose: Whose) -> Result<Rule, String> {
+fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
     let mut kinds = match raw.kind {
         None => None,
-        Some(Kinds::One(kind)) => Some(vec![kind]),
-        Some(Kinds::Many(kinds)) => Some(kinds),
+        Some(KindList::One(kind)) => Some(vec![kind]),
+        Some(KindList::Many(kinds)) => Some(kinds),
     };
-    let mut only = |implied: &[Kind], key: &str| match &kinds {
+    let mut only = |implied: &[RequestKind], key: &str| match &kinds {
         None => {
             kinds = Some(implied.to_vec());
             Ok(())
@@ -132,30 +132,32 @@ fn compile(raw: RawRule, whose: Whose) -> Result<Rule, String> {
         Some(_) => Err(format!("rule `{}`: `{key}` does not fit this `kind`", raw.name)),
     };
     if raw.command.is_some() {
-        only(&[Kind::Command], "command")?;
+        only(&[RequestKind::Command], "command")?;
     }
     match raw.known {
         None => {}
-        Some(Known::Command) => only(&[Kind::Command], "known")?,
-        Some(Known::Read) => only(&[Kind::Read], "known")?,
-        Some(Known::Edit) => only(&[Kind::Edit, Kind::Write], "known")?,
+        Some(KnownSafe::Command) => only(&[RequestKind::Command], "known")?,
+        Some(KnownSafe::Read) => only(&[RequestKind::Read], "known")?,
+        Some(KnownSafe::Edit) => only(&[RequestKind::Edit, RequestKind::Write], "known")?,
     }
     let allows = raw.decision == Verdict::Allow;
     if raw.domain.is_some() && allows {
-        only(&[Kind::Fetch], "domain")?;
+        only(&[RequestKind::Fetch], "domain")?;
     }
     if allows {
-        if matches!(whose, Whose::Repository) {
+        if matches!(whose, PolicyOwner::Repository) {
             return Err(format!("rule `{}`: a repository can only deny or ask", raw.name));
         }
         for kind in kinds.as_deref().unwrap_or_default() {
             let enough = match kind {
-                Kind::Command => raw.command.is_some() || raw.known.is_some(),
-                Kind::Read | Kind::Edit | Kind::Write => raw.paths.is_some() || raw.known.is_some(),
-                Kind::Fetch => raw.domain.is_some(),
-                Kind::Mcp => raw.tool.is_some(),
-                Kind::Plan | Kind::Question => true,
-                Kind::Trust => raw.cwd.is_some(),
+                RequestKind::Command => raw.command.is_some() || raw.known.is_some(),
+                RequestKind::Read | RequestKind::Edit | RequestKind::Write => {
+                    raw.paths.is_some() || raw.known.is_some()
+                }
+                RequestKind::Fetch => raw.domain.is_some(),
+                RequestKind::Mcp => raw.tool.is_some(),
+                RequestKind::Plan | RequestKind::Question => true,
+                RequestKind::Trust => raw.cwd.is_some(),
             };
             if !enough {
                 return Err(format!("rule `{}` would allow too much: it needs a condition that says what", raw.name));
@@ -165,18 +167,18 @@ fn compile(raw: RawRule, whose: Whose) -> Result<Rule, String> {
             return Err(format!("rule `{}` would allow too much: it needs a `kind`", raw.name));
         }
     } else if raw.known.is_some() {
-        return Err(format!("rule `{}`: `known` is only for rules that allow", raw.name));
+        return Err(format!("rule `{}`: `known` is only allowed in rules that allow", raw.name));
     }
     let name = match whose {
-        Whose::Preset(preset) => format!("{preset}/{}", raw.name),
-        Whose::Repository => format!("repository/{}", raw.name),
-        Whose::User => raw.name,
+        PolicyOwner::Preset(preset) => format!("{preset}/{}", raw.name),
+        PolicyOwner::Repository => format!("repository/{}", raw.name),
+        PolicyOwner::User => raw.name,
     };
     let globs = |globs: Vec<String>| globs.iter().map(|text| glob(text, allows)).collect::<Result<Vec<_>, _>>();
-    Ok(Rule {
+    Ok(PolicyRule {
         command: raw
             .command
-            .map(|words| Pattern::new(&words))
+            .map(|words| CommandPattern::new(&words))
             .transpose()
             .map_err(|e| format!("rule `{name}`: {e}"))?,
         paths: raw.paths.map(globs).transpose()?,
@@ -196,7 +198,7 @@ fn compile(raw: RawRule, whose: Whose) -> Result<Rule, String> {
 /// A glob; what denies or asks is matched without regard to case.
 fn glob(text: &str, exact: bool) -> Result<GlobMatcher, String> {
     let glob: Result<Glob, _> = GlobBuilder::new(text).literal_separator(true).case_insensitive(!exact).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| format!("`{text}` is no glob: {error}"))
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| format!("`{text}` is not a glob: {error}"))
 }
 
 fn domain(text: String) -> Result<String, String> {
@@ -207,6 +209,6 @@ fn domain(text: String) -> Result<String, String> {
     if is && !number {
         Ok(text)
     } else {
-        Err(format!("`{text}` is no host such as `docs.rs` or `*.docs.rs`, in small letters"))
+        Err(format!("expected a lower-case host such as `docs.rs` or `*.docs.rs`, got `{text}`"))
     }
 }

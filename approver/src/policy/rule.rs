@@ -1,4 +1,4 @@
-//! One rule against one thing that is asked for.
+//! Matches one policy rule against one part of a request.
 //!
 //! A rule that allows matches only what is fully understood; one that denies or asks matches
 //! wherever there is a sign of what it names.
@@ -13,34 +13,34 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 use crate::{
-    Content, Facts, Filter, Kind, Reader, Request, Search, Verdict,
+    Facts, FileContent, GrepFilter, PermissionRequest, RequestKind, SearchReader, SearchScope, Verdict,
     names::{is_protected, is_secret},
-    paths::Place,
-    shell::Simple,
+    paths::WorkingDir,
+    shell::SimpleCommand,
     tools,
 };
 
-/// A rule, ready to be held against requests.
+/// A policy rule, ready to be matched against requests.
 #[derive(Debug, Clone)]
-pub(super) struct Rule {
+pub(super) struct PolicyRule {
     pub(super) name: String,
     pub(super) decision: Verdict,
     pub(super) reason: Option<String>,
     pub(super) agent: Option<Provider>,
-    pub(super) kinds: Option<Vec<Kind>>,
+    pub(super) kinds: Option<Vec<RequestKind>>,
     pub(super) tool: Option<GlobMatcher>,
-    pub(super) command: Option<Pattern>,
+    pub(super) command: Option<CommandPattern>,
     pub(super) paths: Option<Vec<GlobMatcher>>,
     pub(super) cwd: Option<GlobMatcher>,
     pub(super) domain: Option<String>,
     pub(super) labels: BTreeMap<String, String>,
-    pub(super) known: Option<Known>,
+    pub(super) known: Option<KnownSafe>,
 }
 
-/// What is known without being spelled out in a rule.
+/// Groups of safe actions a rule can allow by name (`known = …`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Known {
+pub(super) enum KnownSafe {
     /// A command that the tables of tools know to read only.
     Command,
     /// Reading files of the workspace that are no secret.
@@ -49,27 +49,27 @@ pub(super) enum Known {
     Edit,
 }
 
-/// What is judged at once.
-pub(super) enum Part<'a> {
+/// A part of a request that is judged on its own.
+pub(super) enum RequestPart<'a> {
     /// One command of a line that is understood.
     Command {
-        command: &'a Simple,
+        command: &'a SimpleCommand,
         /// Where it runs; or why that cannot be told, or why the line as a whole is not followed.
-        place: Result<&'a Place, &'a str>,
+        working_dir: Result<&'a WorkingDir, &'a str>,
         /// What the tables know of it.
-        known: Result<&'a tools::Known, &'a str>,
+        known: Result<&'a tools::ReadOnlyCommand, &'a str>,
         /// The shell around the line.
         wrapper: &'a [String],
     },
     /// A line that is not understood: its text, and why.
     Text { text: &'a str, why: &'a str },
     /// Something else than a command.
-    Other { place: Result<&'a Place, &'a str> },
+    Other { working_dir: Result<&'a WorkingDir, &'a str> },
 }
 
 /// The words of a command in a rule.
 #[derive(Debug, Clone)]
-pub(super) struct Pattern {
+pub(super) struct CommandPattern {
     words: Vec<PatternWord>,
     /// Any number of plain words may follow.
     open: bool,
@@ -82,7 +82,7 @@ enum PatternWord {
     Any,
 }
 
-impl Pattern {
+impl CommandPattern {
     /// # Errors
     /// When it has no first word, or `...` elsewhere than at the end.
     pub(super) fn new(words: &[String]) -> Result<Self, String> {
@@ -91,11 +91,11 @@ impl Pattern {
             Some(_) | None => (false, words),
         };
         match words.first().map(String::as_str) {
-            None | Some("*" | "...") => return Err("`command` begins with the name of a program".into()),
+            None | Some("*" | "...") => return Err("`command` must begin with the name of a program".into()),
             Some(_) => {}
         }
         if words.iter().any(|word| word == "...") {
-            return Err("`...` is the last word of `command`".into());
+            return Err("`...` is only allowed as the last word of `command`".into());
         }
         let word = |word: &String| if word == "*" { PatternWord::Any } else { PatternWord::Exactly(word.clone()) };
         Ok(Self { words: words.iter().map(word).collect(), open })
@@ -140,20 +140,25 @@ fn is_plain(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_./:,=+@%-".contains(c))
 }
 
-impl Rule {
+impl PolicyRule {
     /// Whether it matches; why, or why not.
-    pub(super) fn matches(&self, request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Result<String, String> {
+    pub(super) fn matches(
+        &self,
+        request: &PermissionRequest,
+        part: &RequestPart<'_>,
+        facts: &dyn Facts,
+    ) -> Result<String, String> {
         if self.agent.is_some_and(|agent| agent != request.agent) {
-            return Err("It is for another agent.".into());
+            return Err("The rule is for another agent.".into());
         }
         if self.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&request.kind)) {
-            return Err("It is for another kind of request.".into());
+            return Err("The rule is for another kind of request.".into());
         }
         if let Some((key, _)) = self.labels.iter().find(|(key, value)| request.labels.get(*key) != Some(value)) {
-            return Err(format!("The label `{key}` is another."));
+            return Err(format!("Label `{key}` has a different value."));
         }
         if self.tool.as_ref().is_some_and(|tool| !request.tool.as_ref().is_some_and(|name| tool.is_match(name))) {
-            return Err("It is for another tool.".into());
+            return Err("The rule is for another tool.".into());
         }
         if let Some(cwd) = &self.cwd {
             self.here(cwd, request, part, facts)?;
@@ -162,49 +167,58 @@ impl Rule {
             Verdict::Allow => self.allows(request, part, facts)?,
             Verdict::Ask | Verdict::Deny => self.shows(request, part, facts)?,
         }
-        Ok("All its conditions hold.".into())
+        Ok("All conditions of the rule hold.".into())
     }
 
     /// Whether it is for the directory in which this would happen: for a command that in which the line
     /// would really run it, behind a `cd` too. To deny or ask it is enough that it may be.
-    fn here(&self, cwd: &GlobMatcher, request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
+    fn here(
+        &self,
+        cwd: &GlobMatcher,
+        request: &PermissionRequest,
+        part: &RequestPart<'_>,
+        facts: &dyn Facts,
+    ) -> Result<(), String> {
         let began = || [Some(request.cwd.clone()), facts.canonical(&request.cwd)].into_iter().flatten();
-        let place = match part {
-            Part::Command { place, .. } | Part::Other { place } => Some(*place),
-            Part::Text { .. } => None,
+        let working_dir = match part {
+            RequestPart::Command { working_dir, .. } | RequestPart::Other { working_dir } => Some(*working_dir),
+            RequestPart::Text { .. } => None,
         };
-        let other = || Err("It is for another directory.".to_owned());
+        let other = || Err("The rule is for another directory.".to_owned());
         if self.decision == Verdict::Allow {
             if !request.cwd_is_certain {
-                return Err("It is not known in which directory it would run.".into());
+                return Err("The working directory is not known for certain.".into());
             }
-            let real = match place {
-                Some(Ok(place)) => place.runs_in().is_some_and(|dir| {
+            let real = match working_dir {
+                Some(Ok(working_dir)) => working_dir.runs_in().is_some_and(|dir| {
                     // As it is written it may be a link; behind a `cd` only the real one is known.
-                    cwd.is_match(dir) || place.bases.len() == 1 && began().any(|dir| cwd.is_match(dir))
+                    cwd.is_match(dir) || working_dir.bases.len() == 1 && began().any(|dir| cwd.is_match(dir))
                 }),
                 // Without a place nothing more is known than where it began.
-                Some(Err(_)) | None => !matches!(part, Part::Command { .. }) && began().any(|dir| cwd.is_match(dir)),
+                Some(Err(_)) | None => {
+                    !matches!(part, RequestPart::Command { .. }) && began().any(|dir| cwd.is_match(dir))
+                }
             };
             return if real { Ok(()) } else { other() };
         }
-        let bases = place.and_then(Result::ok).into_iter().flat_map(|place| place.bases.iter().cloned());
+        let bases =
+            working_dir.and_then(Result::ok).into_iter().flat_map(|working_dir| working_dir.bases.iter().cloned());
         if !request.cwd_is_certain || began().chain(bases).any(|dir| cwd.is_match(dir)) {
             return Ok(());
         }
         // Whatever changes directories may go to any that it names.
         let text = request.command.as_deref().unwrap_or_default();
-        let seen = Seen::new(request, &Part::Text { text, why: "" }, facts);
+        let seen = MentionedItems::new(request, &RequestPart::Text { text, why: "" }, facts);
         let goes = |word: &String| matches!(word.as_str(), "cd" | "pushd" | "-C" | "--directory" | "chdir");
         let moves = seen.commands.iter().any(|(words, _)| words.iter().any(goes));
         if moves && seen.paths.iter().any(|path| cwd.is_match(path)) { Ok(()) } else { other() }
     }
 
-    fn allows(&self, request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
+    fn allows(&self, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Result<(), String> {
         match part {
-            Part::Text { why, .. } => return Err((*why).to_owned()),
-            Part::Command { command, place, known, .. } => {
-                let place = place.map_err(str::to_owned)?;
+            RequestPart::Text { why, .. } => return Err((*why).to_owned()),
+            RequestPart::Command { command, working_dir, known, .. } => {
+                let working_dir = working_dir.map_err(str::to_owned)?;
                 if let Some(pattern) = &self.command {
                     if command.words.iter().any(|word| word.glob) {
                         return Err("It has a pattern of file names.".into());
@@ -213,32 +227,32 @@ impl Rule {
                         return Err("It has input from a file, or the status of another command.".into());
                     }
                     if !pattern.allows(&command.texts()) {
-                        return Err("Its words are others.".into());
+                        return Err("The command does not match this rule.".into());
                     }
-                    runs(command, place, facts)?;
+                    runs(command, working_dir, facts)?;
                 }
                 if self.known.is_some() {
                     let known = known.map_err(str::to_owned)?;
                     if known.rewrite.is_some() && !request.takes_rewrite {
-                        return Err("It is only safe rewritten, and this agent does not take that.".into());
+                        return Err("The command is safe only when rewritten, and this agent does not accept a rewritten command.".into());
                     }
                 }
                 if let Some(globs) = &self.paths {
                     let known = known.map_err(str::to_owned)?;
                     if known.paths.is_empty() {
-                        return Err("It names no path.".into());
+                        return Err("The command names no path.".into());
                     }
-                    every(globs, &known.paths, &place.workspace)?;
+                    every(globs, &known.paths, &working_dir.workspace)?;
                 }
             }
-            Part::Other { place } => {
+            RequestPart::Other { working_dir } => {
                 if self.known.is_some() || self.paths.is_some() {
-                    self.files(request, place.map_err(str::to_owned)?, facts)?;
+                    self.files(request, working_dir.map_err(str::to_owned)?, facts)?;
                 }
                 if let Some(domain) = &self.domain {
-                    let url = request.url.as_deref().ok_or("It names no address.")?;
+                    let url = request.url.as_deref().ok_or("The request names no URL.")?;
                     if !is_at(url, domain) {
-                        return Err("Its address is another, or no plain https.".into());
+                        return Err("The URL is for another host, or not plain https.".into());
                     }
                 }
             }
@@ -246,73 +260,77 @@ impl Rule {
         Ok(())
     }
 
-    fn files(&self, request: &Request, place: &Place, facts: &dyn Facts) -> Result<(), String> {
+    fn files(&self, request: &PermissionRequest, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
         if request.paths.is_empty() {
-            return Err("It names no file.".into());
+            return Err("The request names no file.".into());
         }
-        let edits = matches!(request.kind, Kind::Edit | Kind::Write);
+        let edits = matches!(request.kind, RequestKind::Edit | RequestKind::Write);
         for path in &request.paths {
-            let written = path.to_str().ok_or("The name of a file is no text.")?;
-            place.counts(written)?;
+            let written = path.to_str().ok_or("A file name is not valid UTF-8.")?;
+            working_dir.counts(written)?;
             if self.known.is_some() {
-                if edits { place.editable(written, facts)? } else { place.readable(written, facts).map(|_| ())? }
+                if edits {
+                    working_dir.editable(written, facts)?
+                } else {
+                    working_dir.readable(written, facts).map(|_| ())?
+                }
             }
             if let Some(globs) = &self.paths {
-                let from = place.bases.first().ok_or("There is no directory.")?;
-                let real = facts.canonical(&from.join(path)).ok_or("It cannot be told what file it is.")?;
+                let from = working_dir.bases.first().ok_or("The working directory is unknown.")?;
+                let real = facts.canonical(&from.join(path)).ok_or("Cannot resolve the path of a file.")?;
                 let kept = |path: &Path| if edits { is_protected(path) } else { is_secret(path) };
                 if kept(path) || kept(&real) || facts.is_private(&real) {
-                    return Err(format!("No pattern allows `{written}`."));
+                    return Err(format!("`{written}` is protected: no path pattern can allow it."));
                 }
-                every(globs, &[real], &place.workspace)?;
+                every(globs, &[real], &working_dir.workspace)?;
             }
             if !edits {
-                reads(written, place, facts)?;
+                reads(written, working_dir, facts)?;
             }
         }
         Ok(())
     }
 
     /// Whether there is a sign of everything the rule names.
-    fn shows(&self, request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Result<(), String> {
-        let seen = Seen::new(request, part, facts);
+    fn shows(&self, request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Result<(), String> {
+        let seen = MentionedItems::new(request, part, facts);
         if self.command.as_ref().is_some_and(|pattern| {
             !seen.commands.iter().any(|(words, anchored)| {
                 pattern.shows(&words.iter().map(String::as_str).collect::<Vec<_>>(), *anchored)
             })
         }) {
-            return Err("Its words are others.".into());
+            return Err("The command does not match this rule.".into());
         }
         if let Some(globs) = &self.paths {
             let hit = |path: &PathBuf| globs.iter().any(|glob| glob.is_match(path));
             if !seen.paths.iter().any(hit) {
-                return Err("It names none of these paths.".into());
+                return Err("The request names none of the rule's paths.".into());
             }
         }
         if let Some(domain) = &self.domain {
             let host = domain.strip_prefix("*.").unwrap_or(domain);
             let named = |text: &String| text.to_ascii_lowercase().contains(host);
             if !request.url.iter().chain(seen.commands.iter().flat_map(|(words, _)| words)).any(named) {
-                return Err("It names another address.".into());
+                return Err("The request names no URL of this domain.".into());
             }
         }
         Ok(())
     }
 }
 
-/// What a rule that denies or asks looks at.
-struct Seen {
+/// Everything a request mentions that a deny or ask rule can match.
+struct MentionedItems {
     /// Words, and whether the first is surely the program.
     commands: Vec<(Vec<String>, bool)>,
     /// Everything that may be a path: as written, from the workspace, resolved.
     paths: Vec<PathBuf>,
 }
 
-impl Seen {
-    fn new(request: &Request, part: &Part<'_>, facts: &dyn Facts) -> Self {
+impl MentionedItems {
+    fn new(request: &PermissionRequest, part: &RequestPart<'_>, facts: &dyn Facts) -> Self {
         let mut seen = Self { commands: Vec::new(), paths: Vec::new() };
         match part {
-            Part::Command { command, known, wrapper, .. } => {
+            RequestPart::Command { command, known, wrapper, .. } => {
                 let input = command.input.iter().map(|word| word.text.clone());
                 let words: Vec<_> = command.texts().into_iter().map(str::to_owned).chain(input).collect();
                 // What is not known may run what it is given.
@@ -321,11 +339,11 @@ impl Seen {
                     seen.commands.push((wrapper.to_vec(), true));
                 }
             }
-            Part::Text { text, .. } => {
+            RequestPart::Text { text, .. } => {
                 let joined = text.replace(['\'', '"', '\\'], "");
                 seen.commands = [*text, &joined].map(|text| (split(text), false)).into();
             }
-            Part::Other { .. } => {}
+            RequestPart::Other { .. } => {}
         }
         let written = request.paths.iter().cloned();
         let words = seen.commands.iter().flat_map(|(words, _)| words).map(PathBuf::from);
@@ -334,8 +352,8 @@ impl Seen {
             seen.commands.iter().flat_map(|(words, _)| words).filter_map(|w| Some(w.split_once('=')?.1.into()));
         // What the tables took for a path, patterns expanded.
         let taken = match part {
-            Part::Command { known: Ok(known), .. } => known.paths.clone(),
-            Part::Command { .. } | Part::Text { .. } | Part::Other { .. } => Vec::new(),
+            RequestPart::Command { known: Ok(known), .. } => known.paths.clone(),
+            RequestPart::Command { .. } | RequestPart::Text { .. } | RequestPart::Other { .. } => Vec::new(),
         };
         for path in written.chain(taken).chain(words).chain(values).collect::<Vec<PathBuf>>() {
             let real = facts.canonical(&request.cwd.join(&path));
@@ -357,36 +375,36 @@ fn split(text: &str) -> Vec<String> {
 }
 
 /// Whether the program is a bare name of one outside the workspace, or the shell's own.
-fn runs(command: &Simple, place: &Place, facts: &dyn Facts) -> Result<(), String> {
-    let Some(first) = command.words.first() else { return Err("It has no words.".into()) };
+fn runs(command: &SimpleCommand, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+    let Some(first) = command.words.first() else { return Err("The command is empty.".into()) };
     if first.bare && tools::tool(&first.text).is_some_and(|tool| tool.builtin) {
         return Ok(());
     }
     if command.words.iter().any(|word| word.zsh) {
-        return Err("zsh may take a word of it for a pattern.".into());
+        return Err("zsh may read one of its words as a pattern.".into());
     }
-    tools::resolved(first, place, facts)
+    tools::resolved(first, working_dir, facts)
 }
 
 /// What a tool that reads a path may see of it: of a directory all that is below.
-fn reads(written: &str, place: &Place, facts: &dyn Facts) -> Result<(), String> {
-    let from = place.bases.first().ok_or("There is no directory.")?;
-    let real = facts.canonical(&from.join(written)).ok_or("It cannot be told what file it is.")?;
+fn reads(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+    let from = working_dir.bases.first().ok_or("The working directory is unknown.")?;
+    let real = facts.canonical(&from.join(written)).ok_or("Cannot resolve the path of a file.")?;
     if facts.is_directory(&real) {
-        let reader = Reader::Everything(Filter::default());
-        return place.reaches_no_secret(&Search { dir: real.clone(), cwd: real, reader }, facts);
+        let reader = SearchReader::Everything(GrepFilter::default());
+        return working_dir.reaches_no_secret(&SearchScope { dir: real.clone(), cwd: real, reader }, facts);
     }
-    place.printable(&real, facts)?;
+    working_dir.printable(&real, facts)?;
     // A name with brackets may be just that.
-    let pattern = written.contains(['*', '?', '[', '{']) && facts.read(&real, 0) == Content::Missing;
-    if pattern { Err(format!("`{written}` is a pattern, which may mean a secret.")) } else { Ok(()) }
+    let pattern = written.contains(['*', '?', '[', '{']) && facts.read(&real, 0) == FileContent::Missing;
+    if pattern { Err(format!("The pattern `{written}` may match a secret.")) } else { Ok(()) }
 }
 
 fn every(globs: &[GlobMatcher], paths: &[PathBuf], workspace: &Path) -> Result<(), String> {
     for path in paths {
         let inside = path.strip_prefix(workspace).unwrap_or(path);
         if !globs.iter().any(|glob| glob.is_match(inside) || glob.is_match(path)) {
-            return Err(format!("`{}` is none of its paths.", path.display()));
+            return Err(format!("`{}` matches none of the rule's paths.", path.display()));
         }
     }
     Ok(())

@@ -6,14 +6,14 @@ use std::{
 use events::Provider;
 
 use super::*;
-use crate::{Kind, Shell, Stated};
+use crate::{RequestKind, Shell, StubFacts};
 
 mod paths;
 
-fn request(command: &str) -> Request {
-    Request {
+fn request(command: &str) -> PermissionRequest {
+    PermissionRequest {
         agent: Provider::Claude,
-        kind: Kind::Command,
+        kind: RequestKind::Command,
         tool: Some("Bash".into()),
         command: Some(command.into()),
         cwd: "/home/dev/w".into(),
@@ -27,18 +27,18 @@ fn request(command: &str) -> Request {
     }
 }
 
-fn facts() -> Stated {
-    Stated::usual(&["ls", "cat", "grep", "rg", "git", "env", "cargo", "make", "rm", "timeout", "bash", "wc", "find"])
+fn facts() -> StubFacts {
+    StubFacts::usual(&["ls", "cat", "grep", "rg", "git", "env", "cargo", "make", "rm", "timeout", "bash", "wc", "find"])
         .with_file("/home/dev/w/.git/config", "[core]\n\tbare = true\n")
         .with_link("/home/dev/w/out", "/etc")
 }
 
-fn file(kind: Kind, path: &str) -> Request {
-    Request { kind, command: None, paths: vec![path.into()], ..request("") }
+fn file(kind: RequestKind, path: &str) -> PermissionRequest {
+    PermissionRequest { kind, command: None, paths: vec![path.into()], ..request("") }
 }
 
-fn fetch(url: &str) -> Request {
-    Request { kind: Kind::Fetch, command: None, url: Some(url.into()), ..request("") }
+fn fetch(url: &str) -> PermissionRequest {
+    PermissionRequest { kind: RequestKind::Fetch, command: None, url: Some(url.into()), ..request("") }
 }
 
 fn policy(rules: &str) -> Policy {
@@ -46,7 +46,7 @@ fn policy(rules: &str) -> Policy {
 }
 
 #[track_caller]
-fn check(policy: &Policy, request: &Request, verdict: Verdict, rule: &str) {
+fn check(policy: &Policy, request: &PermissionRequest, verdict: Verdict, rule: &str) {
     let decision = policy.decide(request, &facts());
     assert_eq!((decision.verdict, decision.rule.as_str()), (verdict, rule), "{request:?}: {}", decision.reason);
 }
@@ -61,12 +61,12 @@ fn presets() {
     check(&none, &request("ls"), Verdict::Ask, "default");
     check(&reads, &request("ls | wc -l"), Verdict::Allow, "read-only/tools");
     check(&reads, &request("ls | make"), Verdict::Ask, "default");
-    check(&reads, &file(Kind::Read, "src/main.rs"), Verdict::Allow, "read-only/files");
-    check(&reads, &file(Kind::Read, ".env"), Verdict::Ask, "default");
-    check(&reads, &file(Kind::Read, "out/passwd"), Verdict::Ask, "default");
-    check(&reads, &file(Kind::Edit, "src/main.rs"), Verdict::Ask, "default");
-    check(&edits, &file(Kind::Edit, "src/main.rs"), Verdict::Allow, "workspace-edits/edits");
-    check(&edits, &file(Kind::Write, "/home/dev/w/new.txt"), Verdict::Allow, "workspace-edits/edits");
+    check(&reads, &file(RequestKind::Read, "src/main.rs"), Verdict::Allow, "read-only/files");
+    check(&reads, &file(RequestKind::Read, ".env"), Verdict::Ask, "default");
+    check(&reads, &file(RequestKind::Read, "out/passwd"), Verdict::Ask, "default");
+    check(&reads, &file(RequestKind::Edit, "src/main.rs"), Verdict::Ask, "default");
+    check(&edits, &file(RequestKind::Edit, "src/main.rs"), Verdict::Allow, "workspace-edits/edits");
+    check(&edits, &file(RequestKind::Write, "/home/dev/w/new.txt"), Verdict::Allow, "workspace-edits/edits");
     check(&edits, &request("ls"), Verdict::Allow, "read-only/tools");
     for path in [
         "/etc/hosts",
@@ -79,9 +79,9 @@ fn presets() {
         "a/../.git/config",
         ".",
     ] {
-        check(&edits, &file(Kind::Write, path), Verdict::Ask, "default");
+        check(&edits, &file(RequestKind::Write, path), Verdict::Ask, "default");
     }
-    check(&edits, &Request { paths: vec![], ..file(Kind::Write, "") }, Verdict::Ask, "default");
+    check(&edits, &PermissionRequest { paths: vec![], ..file(RequestKind::Write, "") }, Verdict::Ask, "default");
     check(&edits, &fetch("https://docs.rs/"), Verdict::Ask, "default");
 }
 
@@ -169,14 +169,14 @@ fn conditions() {
         "[[rule]]\nname = \"codex\"\ndecision = \"allow\"\ncommand = [\"make\", \"*\"]\nagent = \"codex\"\n[[rule]]\nname = \"lab\"\ndecision = \"allow\"\nkind = \"mcp\"\ntool = \"mcp__github__get_*\"\nlabels = { team = \"a\" }\n[[rule]]\nname = \"docs\"\ndecision = \"allow\"\nkind = [\"edit\", \"write\"]\npaths = [\"docs/**\"]\n",
     );
     check(&policy, &request("make x"), Verdict::Ask, "default");
-    check(&policy, &Request { agent: Provider::Codex, ..request("make x") }, Verdict::Allow, "codex");
-    check(&policy, &Request { agent: Provider::Codex, ..request("make -f") }, Verdict::Ask, "default");
-    let mcp = Request { kind: Kind::Mcp, tool: Some("mcp__github__get_issue".into()), ..request("") };
+    check(&policy, &PermissionRequest { agent: Provider::Codex, ..request("make x") }, Verdict::Allow, "codex");
+    check(&policy, &PermissionRequest { agent: Provider::Codex, ..request("make -f") }, Verdict::Ask, "default");
+    let mcp = PermissionRequest { kind: RequestKind::Mcp, tool: Some("mcp__github__get_issue".into()), ..request("") };
     check(&policy, &mcp, Verdict::Ask, "default");
-    check(&policy, &Request { labels: [("team".into(), "a".into())].into(), ..mcp }, Verdict::Allow, "lab");
-    check(&policy, &file(Kind::Edit, "docs/a/b.md"), Verdict::Allow, "docs");
-    check(&policy, &file(Kind::Edit, "docs/../src/x"), Verdict::Ask, "default");
-    check(&policy, &file(Kind::Edit, "docs/AGENTS.md"), Verdict::Ask, "default");
+    check(&policy, &PermissionRequest { labels: [("team".into(), "a".into())].into(), ..mcp }, Verdict::Allow, "lab");
+    check(&policy, &file(RequestKind::Edit, "docs/a/b.md"), Verdict::Allow, "docs");
+    check(&policy, &file(RequestKind::Edit, "docs/../src/x"), Verdict::Ask, "default");
+    check(&policy, &file(RequestKind::Edit, "docs/AGENTS.md"), Verdict::Ask, "default");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_repository_can_only_be_stricter() {
 fn errors_name_the_place() {
     for (text, line, column, says) in [
         ("version = 1\nwhatever = 2\n", 2, 1, "whatever"),
-        ("version = 2\n", 1, 11, "version 1"),
+        ("version = 2\n", 1, 11, "expected 1"),
         ("version = 1\n[[rule]]\nname = \"a\"\ndecision = \"maybe\"\n", 4, 12, "maybe"),
         ("version = 1\n\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\n", 3, 1, "too much"),
         ("version = 1\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\ncommand = [\"*\"]\n", 2, 1, "program"),
@@ -219,10 +219,10 @@ fn errors_name_the_place() {
             "version = 1\n[[rule]]\nname = \"a\"\ndecision = \"deny\"\nknown = \"read\"\n",
             2,
             1,
-            "only for rules that allow",
+            "only allowed in rules that allow",
         ),
         ("version = 1\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\ndomain = \"https://x.y\"\n", 2, 1, "host"),
-        ("version = 1\npreset = \"no\"\n", 2, 10, "no preset"),
+        ("version = 1\npreset = \"no\"\n", 2, 10, "expected a preset"),
     ] {
         let error = Policy::parse(text, Path::new("p.toml")).expect_err(text);
         assert!(error.message.contains(says), "{error}");
@@ -236,18 +236,18 @@ fn always_means_just_this() {
         request("make 'a b' '--x=[1]'"),
         request("cargo test && make x"),
         request("bash -lc 'make x'"),
-        file(Kind::Edit, "src/[a].rs"),
-        file(Kind::Read, "a b"),
+        file(RequestKind::Edit, "src/[a].rs"),
+        file(RequestKind::Read, "a b"),
         fetch("https://docs.rs/x"),
-        Request { kind: Kind::Mcp, tool: Some("mcp__a__[b]".into()), ..request("") },
+        PermissionRequest { kind: RequestKind::Mcp, tool: Some("mcp__a__[b]".into()), ..request("") },
     ] {
         let text = rule_for(&request).unwrap_or_else(|| panic!("{request:?}"));
         let policy = policy(&text);
         assert_eq!(policy.decide(&request, &facts()).verdict, Verdict::Allow, "{text}");
-        let other = Request { cwd: "/home/dev/w/src".into(), ..request.clone() };
+        let other = PermissionRequest { cwd: "/home/dev/w/src".into(), ..request.clone() };
         assert_eq!(policy.decide(&other, &facts()).verdict, Verdict::Ask, "{text}");
         assert_eq!(
-            policy.decide(&Request { agent: Provider::Gemini, ..request }, &facts()).verdict,
+            policy.decide(&PermissionRequest { agent: Provider::Gemini, ..request }, &facts()).verdict,
             Verdict::Ask,
             "{text}"
         );
@@ -266,7 +266,7 @@ fn always_means_just_this() {
 fn git_needs_its_safe_form() {
     let policy = Policy::preset(Preset::ReadOnly);
     let facts = facts();
-    let facts = Stated {
+    let facts = StubFacts {
         files: [(PathBuf::from("/home/dev/w/.git/config"), b"[core]\n\tfilemode = true\n".to_vec())].into(),
         ..facts
     }
@@ -280,7 +280,7 @@ fn git_needs_its_safe_form() {
             && rewrite.contains(" diff --no-ext-diff "),
         "{rewrite}"
     );
-    let without = Request { takes_rewrite: false, ..request("git diff") };
+    let without = PermissionRequest { takes_rewrite: false, ..request("git diff") };
     assert_eq!(policy.decide(&without, &facts).verdict, Verdict::Ask);
     assert_eq!(policy.decide(&request("git diff"), &self::facts()).verdict, Verdict::Ask, "core.bare is not harmless");
     let wrapped = policy.decide(&request("bash -lc 'git log -5'"), &facts).rewrite.unwrap();
@@ -290,7 +290,7 @@ fn git_needs_its_safe_form() {
 #[test]
 fn git_goes_only_where_its_repository_is() {
     let reads = Policy::preset(Preset::ReadOnly);
-    let facts = Stated { files: BTreeMap::new(), ..facts() }
+    let facts = StubFacts { files: BTreeMap::new(), ..facts() }
         .with_file("/home/dev/w/.git/config", "")
         .with_file("/home/dev/w/src/a.rs", "")
         .with_file("/home/dev/w/other/.git/config", "");
@@ -355,7 +355,7 @@ fn a_program_that_the_workspace_chooses_is_asked_about() {
         ("ruby --version", ".ruby-version"),
         ("go version", "go.mod"),
     ] {
-        let below = Request { cwd: "/home/dev/w/a/b".into(), ..request(command) };
+        let below = PermissionRequest { cwd: "/home/dev/w/a/b".into(), ..request(command) };
         assert_eq!(reads.decide(&below, &facts).verdict, Verdict::Allow, "{command}");
         for dir in ["", "a/", "a/b/"] {
             let facts = facts.clone().with_file(&format!("/home/dev/w/{dir}{file}"), "");

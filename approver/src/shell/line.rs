@@ -1,26 +1,26 @@
-//! The syntax tree of a line, held against the few forms that are understood.
+//! Reduces the syntax tree of a line to the few forms that are supported.
 
 use brush_parser::{Parser, ParserOptions, ast};
 
-use super::{Line, MAX_COMMANDS, Simple, Then, Word, raw, words::unquote};
+use super::{CommandLine, MAX_COMMANDS, Separator, ShellWord, SimpleCommand, raw, words::unquote};
 
 /// Understands a line; one `bash -c` around it is taken off.
 ///
 /// # Errors
 /// A sentence that names what is not understood.
-pub(crate) fn understand(text: &str) -> Result<Line, String> {
+pub(crate) fn understand(text: &str) -> Result<CommandLine, String> {
     let line = parse(text)?;
     let Some((wrapper, inner)) = unwrap(&line) else { return Ok(line) };
     let inner = parse(&inner)?;
     if unwrap(&inner).is_some() {
-        return Err("It is a shell within a shell.".into());
+        return Err("The command line runs a shell within a shell.".into());
     }
-    Ok(Line { wrapper: Some(wrapper), ..inner })
+    Ok(CommandLine { wrapper: Some(wrapper), ..inner })
 }
 
 /// The words of `bash -c WORD` before the last, and the last, when that is all there is.
-fn unwrap(line: &Line) -> Option<(Vec<Word>, String)> {
-    let [Simple { words, redirects, input: None, .. }] = line.commands.as_slice() else { return None };
+fn unwrap(line: &CommandLine) -> Option<(Vec<ShellWord>, String)> {
+    let [SimpleCommand { words, redirects, input: None, .. }] = line.commands.as_slice() else { return None };
     let [shell, option, inner] = words.as_slice() else { return None };
     let name = shell.text.strip_prefix("/usr/bin/").or(shell.text.strip_prefix("/bin/")).unwrap_or(&shell.text);
     let wraps = shell.bare
@@ -31,11 +31,11 @@ fn unwrap(line: &Line) -> Option<(Vec<Word>, String)> {
     wraps.then(|| (vec![shell.clone(), option.clone()], inner.text.clone()))
 }
 
-fn parse(text: &str) -> Result<Line, String> {
+fn parse(text: &str) -> Result<CommandLine, String> {
     raw::check(text)?;
     let options = ParserOptions::default();
     let mut parser = Parser::new(std::io::Cursor::new(text), &options);
-    let program = parser.parse_program().map_err(|_| "It is no command line that can be parsed.".to_owned())?;
+    let program = parser.parse_program().map_err(|_| "The command line cannot be parsed.".to_owned())?;
     let [list] = program.complete_commands.as_slice() else {
         return Err(match program.complete_commands.len() {
             0 => "It is empty.",
@@ -48,34 +48,38 @@ fn parse(text: &str) -> Result<Line, String> {
     for (index, ast::CompoundListItem(and_or, separator)) in list.0.iter().enumerate() {
         match separator {
             ast::SeparatorOperator::Sequence => {}
-            ast::SeparatorOperator::Async => return Err("It has a command in the background.".into()),
+            ast::SeparatorOperator::Async => return Err("The command line runs a command in the background.".into()),
         }
         pipeline(&and_or.first, &options, &mut commands)?;
         for more in &and_or.additional {
             let (then, next) = match more {
-                ast::AndOr::And(next) => (Then::And, next),
-                ast::AndOr::Or(next) => (Then::Or, next),
+                ast::AndOr::And(next) => (Separator::And, next),
+                ast::AndOr::Or(next) => (Separator::Or, next),
             };
             join(&mut commands, then);
             pipeline(next, &options, &mut commands)?;
         }
         if index < last {
-            join(&mut commands, Then::Next);
+            join(&mut commands, Separator::Next);
         }
     }
     if commands.is_empty() {
         return Err("It is empty.".into());
     }
-    Ok(Line { commands, wrapper: None })
+    Ok(CommandLine { commands, wrapper: None })
 }
 
-fn join(commands: &mut [Simple], then: Then) {
+fn join(commands: &mut [SimpleCommand], then: Separator) {
     if let Some(last) = commands.last_mut() {
         last.then = then;
     }
 }
 
-fn pipeline(pipeline: &ast::Pipeline, options: &ParserOptions, commands: &mut Vec<Simple>) -> Result<(), String> {
+fn pipeline(
+    pipeline: &ast::Pipeline,
+    options: &ParserOptions,
+    commands: &mut Vec<SimpleCommand>,
+) -> Result<(), String> {
     if pipeline.bang {
         return Err("It has a `!`.".into());
     }
@@ -84,24 +88,24 @@ fn pipeline(pipeline: &ast::Pipeline, options: &ParserOptions, commands: &mut Ve
     }
     for (index, command) in pipeline.seq.iter().enumerate() {
         if index > 0 {
-            join(commands, Then::Pipe);
+            join(commands, Separator::Pipe);
         }
         if commands.len() == MAX_COMMANDS {
-            return Err(format!("It has more than {MAX_COMMANDS} commands."));
+            return Err(format!("The command line has more than {MAX_COMMANDS} commands."));
         }
         commands.push(simple(command, options)?);
     }
     Ok(())
 }
 
-fn simple(command: &ast::Command, options: &ParserOptions) -> Result<Simple, String> {
+fn simple(command: &ast::Command, options: &ParserOptions) -> Result<SimpleCommand, String> {
     let command = match command {
         ast::Command::Simple(command) => command,
-        ast::Command::Compound(..) => return Err("It has control flow, a group or a subshell.".into()),
-        ast::Command::Function(_) => return Err("It defines a function.".into()),
+        ast::Command::Compound(..) => return Err("The command line has control flow, a group or a subshell.".into()),
+        ast::Command::Function(_) => return Err("The command line defines a function.".into()),
         ast::Command::ExtendedTest(..) => return Err("It has `[[`.".into()),
     };
-    let mut simple = Simple { words: Vec::new(), redirects: Vec::new(), input: None, then: Then::End };
+    let mut simple = SimpleCommand { words: Vec::new(), redirects: Vec::new(), input: None, then: Separator::End };
     // `export a=b` is no assignment to the parser's mind but one of its words.
     let mut item = |item: &ast::CommandPrefixOrSuffixItem, prefix: bool| {
         match item {
@@ -148,9 +152,9 @@ fn simple(command: &ast::Command, options: &ParserOptions) -> Result<Simple, Str
 }
 
 fn redirect(redirect: &ast::IoRedirect, options: &ParserOptions) -> Result<&'static str, String> {
-    use ast::{IoFileRedirectKind as Kind, IoFileRedirectTarget as Target, IoRedirect as Io};
+    use ast::{IoFileRedirectKind as RequestKind, IoFileRedirectTarget as Target, IoRedirect as Io};
     match redirect {
-        Io::File(fd, Kind::Write, Target::Filename(word)) => {
+        Io::File(fd, RequestKind::Write, Target::Filename(word)) => {
             let word = unquote(&word.value, options)?;
             match (fd, word.text.as_str(), word.bare) {
                 (None, "/dev/null", true) => Ok(">/dev/null"),
@@ -158,8 +162,8 @@ fn redirect(redirect: &ast::IoRedirect, options: &ParserOptions) -> Result<&'sta
                 (_, target, _) => Err(format!("It writes to `{target}`.")),
             }
         }
-        Io::File(Some(2), Kind::DuplicateOutput, Target::Fd(1)) => Ok("2>&1"),
-        Io::File(Some(2), Kind::DuplicateOutput, Target::Duplicate(word)) if word.value == "1" => Ok("2>&1"),
+        Io::File(Some(2), RequestKind::DuplicateOutput, Target::Fd(1)) => Ok("2>&1"),
+        Io::File(Some(2), RequestKind::DuplicateOutput, Target::Duplicate(word)) if word.value == "1" => Ok("2>&1"),
         Io::File(..) | Io::OutputAndError(..) => Err("It has a redirection.".into()),
         Io::HereDocument(..) => Err("It has a here-document.".into()),
         Io::HereString(..) => Err("It has a here-string.".into()),

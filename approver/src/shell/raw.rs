@@ -1,4 +1,4 @@
-//! The first look at a command line: its characters, before anything is parsed.
+//! Checks the characters of a command line before it is parsed.
 //!
 //! Outside quotes only those are let through that no shell gives a meaning of its own, besides the
 //! few operators that are understood. Each refusal names what it saw.
@@ -23,20 +23,20 @@ pub(super) fn check(text: &str) -> Result<(), String> {
             _ => format!("It has a control character (U+{:04X}).", u32::from(c)),
         });
     }
-    let mut scan = Scan { rest: text.as_bytes(), before: b' ' };
+    let mut scan = CharScan { rest: text.as_bytes(), before: b' ' };
     while let Some(byte) = scan.next() {
         scan.step(byte)?;
     }
     Ok(())
 }
 
-struct Scan<'a> {
+struct CharScan<'a> {
     rest: &'a [u8],
     /// What stood before the present character.
     before: u8,
 }
 
-impl Scan<'_> {
+impl CharScan<'_> {
     fn next(&mut self) -> Option<u8> {
         let (byte, rest) = self.rest.split_first()?;
         self.rest = rest;

@@ -37,7 +37,7 @@ fn lists_and_pipes_are_taken_apart() {
     let joined: Vec<_> = line.commands.iter().map(|c| (c.redirects.clone(), c.then)).collect();
     assert_eq!(
         joined,
-        [(vec!["2>/dev/null"], Then::Pipe), (vec![">/dev/null", "2>&1"], Then::Or), (vec![], Then::End)]
+        [(vec!["2>/dev/null"], Separator::Pipe), (vec![">/dev/null", "2>&1"], Separator::Or), (vec![], Separator::End)]
     );
 }
 
@@ -135,8 +135,8 @@ fn a_line_is_written_anew_with_the_same_meaning() {
     let line = understand(text).unwrap();
     let again = line.render(&[]).unwrap();
     assert_eq!(
-        understand(&again).unwrap().commands.iter().map(Simple::texts).collect::<Vec<_>>(),
-        line.commands.iter().map(Simple::texts).collect::<Vec<_>>()
+        understand(&again).unwrap().commands.iter().map(SimpleCommand::texts).collect::<Vec<_>>(),
+        line.commands.iter().map(SimpleCommand::texts).collect::<Vec<_>>()
     );
     assert_eq!(
         line.render(&[None, Some(vec!["a'b".into()])]).unwrap(),

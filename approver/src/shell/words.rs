@@ -1,19 +1,19 @@
-//! Words without their quotes, by the parser's own account of their pieces.
+//! Removes the quotes of words, by the pieces the parser reports.
 
 use brush_parser::{
     ParserOptions,
     word::{Parameter, ParameterExpr, SpecialParameter, WordPiece, WordPieceWithSource, parse},
 };
 
-use super::Word;
+use super::ShellWord;
 
 /// Unquotes a word.
 ///
 /// # Errors
 /// A sentence that names the piece that is not understood.
-pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<Word, String> {
+pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<ShellWord, String> {
     let pieces = parse(raw, options).map_err(|_| format!("The word `{raw}` is not understood."))?;
-    let mut word = Word { text: String::new(), bare: true, zsh: false, glob: false, status: None };
+    let mut word = ShellWord { text: String::new(), bare: true, zsh: false, glob: false, status: None };
     let mut end = 0;
     for WordPieceWithSource { piece, start_index, end_index } in pieces {
         if start_index != end {
@@ -35,7 +35,7 @@ pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<Word, String
     Ok(word)
 }
 
-fn take(piece: &WordPiece, word: &mut Word) -> Result<(), String> {
+fn take(piece: &WordPiece, word: &mut ShellWord) -> Result<(), String> {
     match piece {
         WordPiece::ParameterExpansion(parameter) if is_status(parameter) => {
             word.bare = false;

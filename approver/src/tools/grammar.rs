@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::scripts::Sort;
+use super::scripts::ValueKind;
 
 /// Whose arguments they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -115,10 +115,12 @@ fn find(words: &[&str], read: &mut dyn FnMut(&str) -> Result<(), String>) -> Res
         if !of(WITH_TEXT) && !of(WITH_WORD) && !of(WITH_NUMBER) && !of(WITH_PATH) {
             return Err(format!("`{word}` of `find` is not known to be safe."));
         }
-        let value = words.next().ok_or_else(|| format!("`{word}` of `find` is without its value."))?;
+        let value = words.next().ok_or_else(|| format!("`{word}` of `find` has no value."))?;
         if of(WITH_PATH) {
             read(value)?;
-        } else if of(WITH_WORD) && !Sort::Word.holds(value) || of(WITH_NUMBER) && !Sort::Number.holds(value) {
+        } else if of(WITH_WORD) && !ValueKind::Word.accepts(value)
+            || of(WITH_NUMBER) && !ValueKind::Number.accepts(value)
+        {
             return Err(format!("`{word} {value}` of `find` is not known to be safe."));
         }
     }
@@ -144,7 +146,7 @@ fn test(words: &[&str], read: &mut dyn FnMut(&str) -> Result<(), String>) -> Res
 
 /// Only `%s`: zsh evaluates what other conversions are given.
 fn printf(words: &[&str]) -> Result<(), String> {
-    let Some(format) = words.first() else { return Err("`printf` is without its format.".into()) };
+    let Some(format) = words.first() else { return Err("`printf` has no format.".into()) };
     let mut rest = *format;
     let mut safe = !format.starts_with('-');
     while let Some(at) = rest.find('%') {

@@ -1,20 +1,20 @@
-//! One simple command against the tables.
+//! Judges one simple command by the tables of tools.
 
 use std::path::PathBuf;
 
-use super::{Below, Tool, git, grammar, scripts::Sort, search, tool};
+use super::{ReadsBelow, Tool, git, grammar, scripts::ValueKind, search, tool};
 use crate::{
-    Content, Facts, Search,
-    paths::Place,
-    shell::{Simple, Word},
+    Facts, FileContent, SearchScope,
+    paths::WorkingDir,
+    shell::{ShellWord, SimpleCommand},
 };
 
-/// In directories with more names no pattern is expanded.
+/// Maximum number of names in a directory in which a pattern is expanded.
 const MAX_NAMES: usize = 2000;
 
-/// A command that is known to read only.
+/// A command the tables know to be read-only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct ReadOnlyCommand {
     /// The paths it reads, links resolved.
     pub(crate) paths: Vec<PathBuf>,
     /// The words that must run instead.
@@ -25,29 +25,33 @@ pub(crate) struct Known {
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn judge(command: &Simple, place: &Place, facts: &dyn Facts) -> Result<Known, String> {
-    let Some((first, words)) = command.words.split_first() else { return Err("It has no words.".into()) };
+pub(crate) fn judge(
+    command: &SimpleCommand,
+    working_dir: &WorkingDir,
+    facts: &dyn Facts,
+) -> Result<ReadOnlyCommand, String> {
+    let Some((first, words)) = command.words.split_first() else { return Err("The command is empty.".into()) };
     let name = first.text.as_str();
     if name == "git" {
-        resolved(first, place, facts)?;
+        resolved(first, working_dir, facts)?;
         if command.input.is_some() || words.iter().any(|word| !word.is_exact()) {
             return Err("Git is only known without input, and with plain words.".into());
         }
-        return crate::git::judge(words, place, facts);
+        return crate::git::judge(words, working_dir, facts);
     }
     let Some(tool) = tool(name) else { return Err(format!("`{name}` is not known to read only.")) };
     if !first.bare {
         return Err(format!("`{name}` is not written plainly."));
     }
     if !tool.builtin {
-        resolved(first, place, facts)?;
+        resolved(first, working_dir, facts)?;
     }
     if let Some(word) = words.iter().find(|word| word.zsh) {
-        return Err(format!("zsh may take `{}` for a pattern.", word.text));
+        return Err(format!("zsh may read `{}` as a pattern.", word.text));
     }
-    let mut reading = Reading { name, place, facts, paths: Vec::new(), prints: !tool.names_only };
+    let mut reading = ArgumentReader { name, working_dir, facts, paths: Vec::new(), prints: !tool.names_only };
     if let Some(word) = words.iter().find(|word| word.status.is_some() && !tool.words && name != "printf") {
-        return Err(format!("What `{}` is to `{name}` is not known.", word.text));
+        return Err(format!("The meaning of `{}` for `{name}` is not known.", word.text));
     }
     let words = reading.expanded(tool, words)?;
     if let Some(input) = &command.input {
@@ -58,23 +62,23 @@ pub(crate) fn judge(command: &Simple, place: &Place, facts: &dyn Facts) -> Resul
         }
     }
     reading.judge(tool, &words)?;
-    Ok(Known { paths: reading.paths, rewrite: None })
+    Ok(ReadOnlyCommand { paths: reading.paths, rewrite: None })
 }
 
 /// Whether a command word is a bare name of a program outside the workspace.
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn resolved(word: &Word, place: &Place, facts: &dyn Facts) -> Result<(), String> {
+pub(crate) fn resolved(word: &ShellWord, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
     let name = word.text.as_str();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+' | '-');
     if !word.bare || name.is_empty() || name.starts_with(['-', '.']) || !name.chars().all(plain) {
-        return Err(format!("`{name}` is no plain name of a program."));
+        return Err(format!("`{name}` is not a bare command name."));
     }
     let files = facts.program(name);
-    outside(name, &files, place)?;
+    outside(name, &files, working_dir)?;
     // What stands there for all versions of a program looks into the workspace for the one to run.
-    if is_shim(&files) { chosen(MANAGERS, name, place, facts) } else { Ok(()) }
+    if is_shim(&files) { chosen(MANAGERS, name, working_dir, facts) } else { Ok(()) }
 }
 
 fn is_shim(files: &[PathBuf]) -> bool {
@@ -109,10 +113,11 @@ const MANAGERS: &[&str] = &[
 
 /// # Errors
 /// When one of these files is at or above where it runs.
-fn chosen(by: &[&str], name: &str, place: &Place, facts: &dyn Facts) -> Result<(), String> {
-    for base in &place.bases {
-        for dir in base.ancestors().take_while(|dir| dir.starts_with(&place.workspace)) {
-            if let Some(file) = by.iter().map(|file| dir.join(file)).find(|f| facts.read(f, 0) != Content::Missing) {
+fn chosen(by: &[&str], name: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<(), String> {
+    for base in &working_dir.bases {
+        for dir in base.ancestors().take_while(|dir| dir.starts_with(&working_dir.workspace)) {
+            if let Some(file) = by.iter().map(|file| dir.join(file)).find(|f| facts.read(f, 0) != FileContent::Missing)
+            {
                 return Err(format!("`{}` may choose what `{name}` runs.", file.display()));
             }
         }
@@ -124,11 +129,11 @@ fn chosen(by: &[&str], name: &str, place: &Place, facts: &dyn Facts) -> Result<(
 ///
 /// # Errors
 /// A sentence that says why not.
-pub(crate) fn outside(name: &str, files: &[PathBuf], place: &Place) -> Result<(), String> {
+pub(crate) fn outside(name: &str, files: &[PathBuf], working_dir: &WorkingDir) -> Result<(), String> {
     if files.is_empty() {
         return Err(format!("There is no program `{name}`."));
     }
-    if files.iter().any(|file| file.starts_with(&place.workspace)) {
+    if files.iter().any(|file| file.starts_with(&working_dir.workspace)) {
         return Err(format!("`{name}` is a file of the workspace."));
     }
     Ok(())
@@ -138,10 +143,15 @@ pub(crate) fn outside(name: &str, files: &[PathBuf], place: &Place) -> Result<()
 ///
 /// # Errors
 /// A sentence that says why it is not known.
-pub(crate) fn judge_git(name: &str, words: &[Word], place: &Place, facts: &dyn Facts) -> Result<OfGit, String> {
+pub(crate) fn judge_git(
+    name: &str,
+    words: &[ShellWord],
+    working_dir: &WorkingDir,
+    facts: &dyn Facts,
+) -> Result<GitSubcommand, String> {
     let Some(tool) = git(name) else { return Err(format!("`git {name}` is not known to read only.")) };
     let name = format!("git {name}");
-    let mut reading = Reading { name: &name, place, facts, paths: Vec::new(), prints: false };
+    let mut reading = ArgumentReader { name: &name, working_dir, facts, paths: Vec::new(), prints: false };
     let parts = reading.judge(tool, words)?;
     let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let values = parts.values.iter().map(|(option, _)| *option);
@@ -153,11 +163,11 @@ pub(crate) fn judge_git(name: &str, words: &[Word], place: &Place, facts: &dyn F
     let moved = parts.operands_at.get(text..).unwrap_or_default();
     let stays = |at: &usize| !moved.contains(at) && parts.dashes_at != Some(*at);
     let kept = (0..words.len()).filter(stays).map(|at| words[at].text.clone()).collect();
-    Ok(OfGit { tool, paths: reading.paths, options, operands, behind, dashes: parts.before.is_some(), kept })
+    Ok(GitSubcommand { tool, paths: reading.paths, options, operands, behind, dashes: parts.before.is_some(), kept })
 }
 
-/// What was made of a subcommand of git.
-pub(crate) struct OfGit {
+/// A parsed subcommand of git.
+pub(crate) struct GitSubcommand {
     pub(crate) tool: &'static Tool,
     /// The paths it names, links resolved.
     pub(crate) paths: Vec<PathBuf>,
@@ -173,18 +183,18 @@ pub(crate) struct OfGit {
     pub(crate) kept: Vec<String>,
 }
 
-struct Reading<'a> {
+struct ArgumentReader<'a> {
     name: &'a str,
-    place: &'a Place,
+    working_dir: &'a WorkingDir,
     facts: &'a dyn Facts,
     paths: Vec<PathBuf>,
     /// Whether it prints what the files it names hold, or tells something of it.
     prints: bool,
 }
 
-/// What the words of a command are.
+/// The arguments of a command, parsed by its table.
 #[derive(Default)]
-pub(super) struct Parts<'a> {
+pub(super) struct ParsedArguments<'a> {
     pub(super) options: Vec<&'a str>,
     pub(super) values: Vec<(&'a str, &'a str)>,
     operands: Vec<&'a str>,
@@ -196,8 +206,8 @@ pub(super) struct Parts<'a> {
     dashes_at: Option<usize>,
 }
 
-impl Reading<'_> {
-    fn judge<'w>(&mut self, tool: &'w Tool, words: &'w [Word]) -> Result<Parts<'w>, String> {
+impl ArgumentReader<'_> {
+    fn judge<'w>(&mut self, tool: &'w Tool, words: &'w [ShellWord]) -> Result<ParsedArguments<'w>, String> {
         if let Some(word) = words.iter().find(|word| word.glob) {
             return Err(format!("`{}` is a pattern of file names.", word.text));
         }
@@ -210,7 +220,7 @@ impl Reading<'_> {
             let typed = words.join(" ");
             let known = exact.contains(&typed) && words.iter().all(|w| !w.contains(' '));
             if known {
-                return Ok(Parts::default());
+                return Ok(ParsedArguments::default());
             }
             if tool.operands.is_empty() && tool.flags.is_empty() {
                 let shown = format!("{} {typed}", self.name);
@@ -218,10 +228,11 @@ impl Reading<'_> {
             }
         }
         if let Some(grammar) = tool.grammar {
-            return grammar::judge(grammar, &words, &mut |path| self.read(path).map(|_| ())).map(|()| Parts::default());
+            return grammar::judge(grammar, &words, &mut |path| self.read(path).map(|_| ()))
+                .map(|()| ParsedArguments::default());
         }
         let parts = if tool.words {
-            Parts { operands: words, ..Parts::default() }
+            ParsedArguments { operands: words, ..ParsedArguments::default() }
         } else {
             parts(tool, &words).map_err(|what| format!("{what} of `{}` is not known to be safe.", self.name))?
         };
@@ -234,7 +245,7 @@ impl Reading<'_> {
     /// The words with patterns replaced by all names that any shell, however it is set, may put in
     /// their place now. What may be missing among them may be so for the program, too, so each must be
     /// readable by itself, and there must be some.
-    fn expanded(&mut self, tool: &Tool, words: &[Word]) -> Result<Vec<Word>, String> {
+    fn expanded(&mut self, tool: &Tool, words: &[ShellWord]) -> Result<Vec<ShellWord>, String> {
         let mut all = Vec::new();
         for word in words {
             if !word.glob {
@@ -248,13 +259,13 @@ impl Reading<'_> {
             }
             let pattern = globset::GlobBuilder::new(pattern).case_insensitive(true).build().map_err(|_| odd())?;
             let pattern = pattern.compile_matcher();
-            for base in self.place.readable(dir, self.facts)? {
+            for base in self.working_dir.readable(dir, self.facts)? {
                 let names = self.facts.names(&base, MAX_NAMES).ok_or_else(odd)?;
                 let names = names.into_iter().filter(|name| pattern.is_match(std::path::Path::new(name)));
                 let names: Vec<_> =
                     names.map(|name| name.into_string().map_err(|_| odd())).collect::<Result<_, _>>()?;
                 if names.is_empty() {
-                    return Err(format!("Nothing is called `{}`.", word.text));
+                    return Err(format!("The pattern `{}` matches no file.", word.text));
                 }
                 for name in names {
                     let text = if dir == "." { name } else { format!("{dir}/{name}") };
@@ -263,7 +274,7 @@ impl Reading<'_> {
                         return Err(odd());
                     }
                     self.read(&text)?;
-                    all.push(Word { text, glob: false, ..word.clone() });
+                    all.push(ShellWord { text, glob: false, ..word.clone() });
                 }
             }
         }
@@ -272,22 +283,24 @@ impl Reading<'_> {
 
     /// Versions of tools are chosen by files of the workspace.
     fn runs_itself(&self, tool: &Tool) -> Result<(), String> {
-        let shim = !tool.builtin && !self.place.certain && is_shim(&self.facts.program(self.name));
-        if (shim || !tool.unless.is_empty()) && !self.place.certain {
-            return Err(format!("It is not known in which directory `{}` would run.", self.name));
+        let shim = !tool.builtin && !self.working_dir.certain && is_shim(&self.facts.program(self.name));
+        if (shim || !tool.unless.is_empty()) && !self.working_dir.certain {
+            return Err(format!("The directory `{}` would run in is not known.", self.name));
         }
         if tool.unless.is_empty() {
             return Ok(());
         }
         let own: Vec<&str> = tool.unless.iter().map(String::as_str).collect();
-        chosen(&own, self.name, self.place, self.facts)?;
-        chosen(MANAGERS, self.name, self.place, self.facts)
+        chosen(&own, self.name, self.working_dir, self.facts)?;
+        chosen(MANAGERS, self.name, self.working_dir, self.facts)
     }
 
-    fn values(&mut self, tool: &Tool, parts: &Parts<'_>) -> Result<(), String> {
+    fn values(&mut self, tool: &Tool, parts: &ParsedArguments<'_>) -> Result<(), String> {
         for (option, value) in &parts.values {
             let sort = tool.values.get(*option).or_else(|| tool.optional.get(*option));
-            let sort = sort.and_then(|sort| Sort::parse(sort)).ok_or("The tables are wrong.")?;
+            let sort = sort
+                .and_then(|sort| ValueKind::parse(sort))
+                .ok_or("Internal error: unknown value type in the table of tools.")?;
             self.value(&sort, value).map_err(|why| {
                 why.unwrap_or_else(|| {
                     format!("The value `{value}` of `{option}` of `{}` is not known to be safe.", self.name)
@@ -298,35 +311,35 @@ impl Reading<'_> {
     }
 
     /// `Err(None)` when the value is none of its sort.
-    fn value(&mut self, sort: &Sort, value: &str) -> Result<Vec<PathBuf>, Option<String>> {
+    fn value(&mut self, sort: &ValueKind, value: &str) -> Result<Vec<PathBuf>, Option<String>> {
         if sort.is_path() {
             if value == "-" {
                 return Ok(Vec::new());
             }
             return self.read(value).map_err(Some);
         }
-        if matches!(sort, Sort::Rev) {
-            return crate::git::revision(value, self.place, self.facts).map_err(Some);
+        if matches!(sort, ValueKind::Rev) {
+            return crate::git::revision(value, self.working_dir, self.facts).map_err(Some);
         }
-        if matches!(sort, Sort::Lines) {
-            return crate::git::lines(value, self.place, self.facts).map_err(Some);
+        if matches!(sort, ValueKind::Lines) {
+            return crate::git::lines(value, self.working_dir, self.facts).map_err(Some);
         }
-        if sort.holds(value) { Ok(Vec::new()) } else { Err(None) }
+        if sort.accepts(value) { Ok(Vec::new()) } else { Err(None) }
     }
 
     fn read(&mut self, written: &str) -> Result<Vec<PathBuf>, String> {
         if !self.prints {
-            let paths = self.place.nameable(written, self.facts)?;
+            let paths = self.working_dir.nameable(written, self.facts)?;
             self.paths.extend(paths.iter().cloned());
             return Ok(paths);
         }
-        let paths = self.place.readable(written, self.facts)?;
-        paths.iter().try_for_each(|path| self.place.printable(path, self.facts))?;
+        let paths = self.working_dir.readable(written, self.facts)?;
+        paths.iter().try_for_each(|path| self.working_dir.printable(path, self.facts))?;
         self.paths.extend(paths.iter().cloned());
         Ok(paths)
     }
 
-    fn operands(&mut self, tool: &Tool, parts: &Parts<'_>) -> Result<Vec<PathBuf>, String> {
+    fn operands(&mut self, tool: &Tool, parts: &ParsedArguments<'_>) -> Result<Vec<PathBuf>, String> {
         let given = |options: &[String]| parts.any(options);
         if !parts.operands.is_empty() && !tool.operands_with.is_empty() && !given(&tool.operands_with) {
             return Err(format!("`{}` with operands is not known to read only.", self.name));
@@ -344,7 +357,7 @@ impl Reading<'_> {
                 Some(sort) => sort,
                 None => sorts.next().unwrap_or(sort),
             };
-            let sort = Sort::parse(sort).ok_or("The tables are wrong.")?;
+            let sort = ValueKind::parse(sort).ok_or("Internal error: unknown value type in the table of tools.")?;
             read.extend(self.value(&sort, operand).map_err(|why| {
                 why.unwrap_or_else(|| format!("The operand `{operand}` of `{}` is not known to be safe.", self.name))
             })?);
@@ -352,34 +365,35 @@ impl Reading<'_> {
         Ok(read)
     }
 
-    fn below(&mut self, tool: &Tool, parts: &Parts<'_>, mut read: Vec<PathBuf>) -> Result<(), String> {
+    fn below(&mut self, tool: &Tool, parts: &ParsedArguments<'_>, mut read: Vec<PathBuf>) -> Result<(), String> {
         let given = |options: &[String]| parts.any(options);
         if let Some(dir) = read.iter().find(|path| tool.no_directories && self.facts.is_directory(path)) {
             return Err(format!("`{}` is a directory, whose files `{}` would read.", dir.display(), self.name));
         }
         let below = match tool.below {
-            Below::Never => false,
-            Below::Always => !given(&tool.below_unless),
-            Below::Asked => given(&tool.below_with),
+            ReadsBelow::Never => false,
+            ReadsBelow::Always => !given(&tool.below_unless),
+            ReadsBelow::Asked => given(&tool.below_with),
         };
         if read.is_empty() && (tool.here || below) {
-            read = self.place.readable(".", self.facts)?;
+            read = self.working_dir.readable(".", self.facts)?;
             self.paths.extend(read.iter().cloned());
         }
         if !below {
             return Ok(());
         }
         for dir in read {
-            for cwd in &self.place.bases {
-                let search = Search { dir: dir.clone(), cwd: cwd.clone(), reader: search::reader(self.name, parts) };
-                self.place.reaches_no_secret(&search, self.facts)?;
+            for cwd in &self.working_dir.bases {
+                let search =
+                    SearchScope { dir: dir.clone(), cwd: cwd.clone(), reader: search::reader(self.name, parts) };
+                self.working_dir.reaches_no_secret(&search, self.facts)?;
             }
         }
         Ok(())
     }
 }
 
-impl Parts<'_> {
+impl ParsedArguments<'_> {
     fn any(&self, options: &[String]) -> bool {
         options.iter().any(|option| self.has(option))
     }
@@ -390,8 +404,8 @@ impl Parts<'_> {
 }
 
 /// Takes words apart as getopt does; the option that is not known is the error.
-fn parts<'a>(tool: &'a Tool, words: &[&'a str]) -> Result<Parts<'a>, String> {
-    let mut parts = Parts::default();
+fn parts<'a>(tool: &'a Tool, words: &[&'a str]) -> Result<ParsedArguments<'a>, String> {
+    let mut parts = ParsedArguments::default();
     let all = words.len();
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
@@ -434,7 +448,7 @@ fn bundle<'a>(
     tool: &'a Tool,
     word: &'a str,
     words: &mut impl Iterator<Item = &'a str>,
-    parts: &mut Parts<'a>,
+    parts: &mut ParsedArguments<'a>,
 ) -> Result<(), String> {
     for (at, letter) in word.char_indices().skip(1) {
         let is = |option: &&String| option.strip_prefix('-') == Some(letter.encode_utf8(&mut [0; 4]) as &str);

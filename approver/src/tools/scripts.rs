@@ -1,8 +1,8 @@
 //! The sorts of values and operands, and the small languages among them (sed, awk, jq, formats).
 
-/// What a value or an operand must be.
+/// The syntax a value or an operand must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum ValueKind {
     /// Anything.
     Text,
     /// Letters, digits and `_ . , : + - / % @ =`.
@@ -37,7 +37,7 @@ pub(super) enum Sort {
     Key,
 }
 
-impl Sort {
+impl ValueKind {
     /// As the tables name it.
     pub(super) fn parse(name: &str) -> Option<Self> {
         Some(match name {
@@ -65,7 +65,7 @@ impl Sort {
     }
 
     /// Whether a value that is no path is of this sort.
-    pub(super) fn holds(&self, value: &str) -> bool {
+    pub(super) fn accepts(&self, value: &str) -> bool {
         match self {
             Self::Text => true,
             Self::Word => !value.is_empty() && value.chars().all(is_word),
@@ -125,9 +125,9 @@ fn is_number(value: &str) -> bool {
 }
 
 /// A cursor over a script.
-struct Script<'a>(&'a str);
+struct ScriptCursor<'a>(&'a str);
 
-impl Script<'_> {
+impl ScriptCursor<'_> {
     fn eat(&mut self, text: &str) -> bool {
         match self.0.strip_prefix(text) {
             Some(rest) => {
@@ -204,7 +204,7 @@ fn without_braces(script: &str) -> String {
 
 /// `10,40p`, `$=`, `/x/,/y/d`, `5q`, `s/a/b/g`.
 fn is_sed(command: &str) -> bool {
-    let mut script = Script(command);
+    let mut script = ScriptCursor(command);
     script.blanks();
     if address(&mut script) && script.eat(",") && !address(&mut script) {
         // `2,+3p`, `2,~4p`
@@ -233,7 +233,7 @@ fn is_sed(command: &str) -> bool {
     known && script.0.is_empty()
 }
 
-impl Script<'_> {
+impl ScriptCursor<'_> {
     fn run_one(&mut self, of: &[char]) -> bool {
         match self.0.strip_prefix(of) {
             Some(rest) => {
@@ -245,7 +245,7 @@ impl Script<'_> {
     }
 }
 
-fn address(script: &mut Script<'_>) -> bool {
+fn address(script: &mut ScriptCursor<'_>) -> bool {
     if script.eat("$") {
         return true;
     }
@@ -260,7 +260,7 @@ fn address(script: &mut Script<'_>) -> bool {
 
 /// `{print $1, $NF}`, with `/regex/` or `NR==5` before it.
 fn is_awk(program: &str) -> bool {
-    let mut script = Script(program);
+    let mut script = ScriptCursor(program);
     script.blanks();
     if script.0.starts_with('/') {
         if !script.regex() {
@@ -305,7 +305,7 @@ fn is_awk(program: &str) -> bool {
     script.0.is_empty()
 }
 
-fn condition(script: &mut Script<'_>) -> bool {
+fn condition(script: &mut ScriptCursor<'_>) -> bool {
     if !field(script) {
         return false;
     }
@@ -315,14 +315,14 @@ fn condition(script: &mut Script<'_>) -> bool {
     !compared || script.run(|c| c.is_ascii_digit()) || string(script)
 }
 
-fn field(script: &mut Script<'_>) -> bool {
+fn field(script: &mut ScriptCursor<'_>) -> bool {
     if script.eat("$") {
         return script.eat("NF") || script.run(|c| c.is_ascii_digit());
     }
     ["NR", "NF", "FNR"].iter().any(|name| script.eat(name))
 }
 
-fn string(script: &mut Script<'_>) -> bool {
+fn string(script: &mut ScriptCursor<'_>) -> bool {
     script.eat("\"") && {
         script.run(|c| c != '"' && c != '\\');
         while script.eat("\\") {
@@ -394,7 +394,7 @@ fn is_jq(filter: &str) -> bool {
     if steps > JQ_STEPS {
         return false;
     }
-    let mut script = Script(filter);
+    let mut script = ScriptCursor(filter);
     while let Some(c) = script.0.chars().next() {
         if c == '"' {
             // An interpolation is a filter again.
@@ -448,19 +448,19 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(sort: &Sort, good: &[&str], bad: &[&str]) {
+    fn check(sort: &ValueKind, good: &[&str], bad: &[&str]) {
         for script in good {
-            assert!(sort.holds(script), "{script:?} is a {sort:?}");
+            assert!(sort.accepts(script), "{script:?} is a {sort:?}");
         }
         for script in bad {
-            assert!(!sort.holds(script), "{script:?} is no {sort:?}");
+            assert!(!sort.accepts(script), "{script:?} is no {sort:?}");
         }
     }
 
     #[test]
     fn sed_prints_and_changes_what_passes() {
         check(
-            &Sort::Sed,
+            &ValueKind::Sed,
             &[
                 "10,40p",
                 "1,5p",
@@ -511,7 +511,7 @@ mod tests {
     #[test]
     fn awk_prints_fields() {
         check(
-            &Sort::Awk,
+            &ValueKind::Awk,
             &[
                 "{print $1}",
                 "{print $1, $NF}",
@@ -542,7 +542,7 @@ mod tests {
     #[test]
     fn jq_picks() {
         check(
-            &Sort::Jq,
+            &ValueKind::Jq,
             &[
                 ".",
                 ".a.b[0]",
@@ -577,14 +577,14 @@ mod tests {
 
     #[test]
     fn numbers_have_bounds() {
-        check(&Sort::Seconds, &["5", "0.5", "600", "30s"], &["601", "1h", "10m", "inf", "-1", "", "1e9", "nan"]);
-        check(&Sort::Count, &["1", "1000000"], &["1000001", "0.000001", "1e9", "-1", "", "99999999999999"]);
+        check(&ValueKind::Seconds, &["5", "0.5", "600", "30s"], &["601", "1h", "10m", "inf", "-1", "", "1e9", "nan"]);
+        check(&ValueKind::Count, &["1", "1000000"], &["1000001", "0.000001", "1e9", "-1", "", "99999999999999"]);
     }
 
     #[test]
     fn formats_verify_no_signature() {
         check(
-            &Sort::Pretty,
+            &ValueKind::Pretty,
             &["oneline", "%h %s", "format:%H%n%an", "%C(red)%h%C(reset) 100%%G", "%h%x09%ad"],
             &["%G?", "format:%h %G?", "%-G?", "%+GS", "mine", "% GK"],
         );

@@ -1,37 +1,37 @@
 //! What grep and ripgrep leave out below a directory, from their options.
 
-use super::judge::Parts;
-use crate::{Filter, Reader, Ripgrep};
+use super::judge::ParsedArguments;
+use crate::{GrepFilter, RipgrepOptions, SearchReader};
 
 /// What a program passes over that reads below directories.
-pub(super) fn reader(name: &str, parts: &Parts<'_>) -> Reader {
-    if name == "rg" { Reader::Ripgrep(ripgrep(parts)) } else { Reader::Everything(grep(parts)) }
+pub(super) fn reader(name: &str, parts: &ParsedArguments<'_>) -> SearchReader {
+    if name == "rg" { SearchReader::Ripgrep(ripgrep(parts)) } else { SearchReader::Everything(grep(parts)) }
 }
 
-fn values<'a>(parts: &'a Parts<'_>, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
+fn values<'a>(parts: &'a ParsedArguments<'_>, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
     parts.values.iter().filter(|(option, _)| names.contains(option)).map(|(_, value)| *value)
 }
 
 /// Which option counts where `--include` and `--exclude` contradict each other depends on their order, so both
 /// together leave nothing out.
-fn grep(parts: &Parts<'_>) -> Filter {
+fn grep(parts: &ParsedArguments<'_>) -> GrepFilter {
     let all = |name: &str| values(parts, &[name]).map(str::to_owned).collect::<Vec<_>>();
     let (include, exclude) = (all("--include"), all("--exclude"));
     let exclude_dir = all("--exclude-dir");
     if include.is_empty() || exclude.is_empty() {
-        Filter { include, exclude, exclude_dir }
+        GrepFilter { include, exclude, exclude_dir }
     } else {
-        Filter { exclude_dir, ..Filter::default() }
+        GrepFilter { exclude_dir, ..GrepFilter::default() }
     }
 }
 
-fn ripgrep(parts: &Parts<'_>) -> Ripgrep {
+fn ripgrep(parts: &ParsedArguments<'_>) -> RipgrepOptions {
     let unrestricted = parts.options.iter().filter(|option| matches!(**option, "-u" | "--unrestricted")).count();
     let ignored = unrestricted > 0 || parts.has("--no-ignore");
     let any_case = parts.has("--glob-case-insensitive");
     let globs = values(parts, &["-g", "--glob"]).map(|glob| (glob.to_owned(), any_case));
     let of_any_case = values(parts, &["--iglob"]).map(|glob| (glob.to_owned(), true));
-    Ripgrep {
+    RipgrepOptions {
         hidden: unrestricted > 1 || parts.has("-.") || parts.has("--hidden"),
         ignored,
         ignored_by_git: ignored || parts.has("--no-ignore-vcs"),

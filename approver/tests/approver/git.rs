@@ -5,14 +5,14 @@ use std::{
     process::Command,
 };
 
-use approver::{Policy, Preset, Request, Stated, Verdict};
+use approver::{PermissionRequest, Policy, Preset, StubFacts, Verdict};
 
 use super::request;
 
 struct Trap {
     dir: tempfile::TempDir,
     /// Facts in which the configuration is harmless, so that only the safe form stands between.
-    facts: Stated,
+    facts: StubFacts,
 }
 
 fn git(dir: &Path, words: &[&str]) {
@@ -99,7 +99,7 @@ impl Trap {
         ] {
             git(&sub, &["config", key, &value]);
         }
-        let mut facts = Stated::usual(&["git", "env", "head"]);
+        let mut facts = StubFacts::usual(&["git", "env", "head"]);
         facts.files.insert(work.join(".git/config"), b"[core]\n\tfilemode = true\n".to_vec());
         facts.files.insert(work.join("a.txt"), b"two\n".to_vec());
         Self { dir, facts }
@@ -109,9 +109,9 @@ impl Trap {
         self.dir.path().canonicalize().unwrap()
     }
 
-    fn asked(&self, command: &str) -> Request {
+    fn asked(&self, command: &str) -> PermissionRequest {
         let work = self.root().join("w");
-        Request { cwd: work.clone(), workspace: work, ..request(command) }
+        PermissionRequest { cwd: work.clone(), workspace: work, ..request(command) }
     }
 
     /// Runs a line in a terminal's likeness and an environment full of programs.
@@ -235,11 +235,11 @@ fn a_repository_as_git_makes_it_is_no_reason_to_ask() {
     let root = dir.path().canonicalize().unwrap();
     for (name, words) in [("new", vec!["init", "-q", "new"]), ("cloned", vec!["clone", "-q", "new", "cloned"])] {
         git(&root, &words);
-        let mut facts = Stated::usual(&["git", "env"]);
+        let mut facts = StubFacts::usual(&["git", "env"]);
         let config = root.join(name).join(".git/config");
         facts.files.insert(config.clone(), std::fs::read(&config).unwrap());
         let work = root.join(name);
-        let asked = Request { cwd: work.clone(), workspace: work, ..request("git status") };
+        let asked = PermissionRequest { cwd: work.clone(), workspace: work, ..request("git status") };
         let decision = Policy::preset(Preset::ReadOnly).decide(&asked, &facts);
         assert_eq!(decision.verdict, Verdict::Allow, "{}", decision.reason);
     }
@@ -277,7 +277,7 @@ fn a_directory_that_poses_as_a_bare_repository_is_none() {
     git(&posing, &["config", "core.fsmonitor", &format!("touch {}/pwned-bare; cat", trap.root().display())]);
     git(&posing, &["config", "core.bare", "false"]);
     git(&posing, &["config", "core.worktree", "."]);
-    let asked = Request { cwd: posing.clone(), ..trap.asked("git status") };
+    let asked = PermissionRequest { cwd: posing.clone(), ..trap.asked("git status") };
     let decision = Policy::preset(Preset::ReadOnly).decide(&asked, &trap.facts);
     let safe = decision.rewrite.unwrap();
     trap.run("cd posing && env -u GIT_CONFIG_COUNT -u GIT_CONFIG_PARAMETERS git status");
@@ -288,7 +288,7 @@ fn a_directory_that_poses_as_a_bare_repository_is_none() {
 }
 
 /// A repository in which one file is tracked that is secret, and facts that hold its real index.
-fn with_tracked(names: &[&str], version: &str) -> (tempfile::TempDir, Stated) {
+fn with_tracked(names: &[&str], version: &str) -> (tempfile::TempDir, StubFacts) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     git(&root, &["-c", "init.defaultBranch=main", "init", "-q"]);
@@ -299,7 +299,7 @@ fn with_tracked(names: &[&str], version: &str) -> (tempfile::TempDir, Stated) {
     git(&root, &["add", "-f", "."]);
     git(&root, &["update-index", "--index-version", version]);
     git(&root, &["commit", "-qm", "first"]);
-    let mut facts = Stated::usual(&["git", "env"]);
+    let mut facts = StubFacts::usual(&["git", "env"]);
     for name in [".git/config", ".git/index"].iter().chain(names) {
         facts.files.insert(root.join(name), std::fs::read(root.join(name)).unwrap());
     }
@@ -308,9 +308,9 @@ fn with_tracked(names: &[&str], version: &str) -> (tempfile::TempDir, Stated) {
 
 #[test]
 fn a_secret_that_is_tracked_is_not_printed() {
-    let verdict = |command: &str, dir: &tempfile::TempDir, facts: &Stated| {
+    let verdict = |command: &str, dir: &tempfile::TempDir, facts: &StubFacts| {
         let root = dir.path().canonicalize().unwrap();
-        let asked = Request { cwd: root.clone(), workspace: root, ..request(command) };
+        let asked = PermissionRequest { cwd: root.clone(), workspace: root, ..request(command) };
         Policy::preset(Preset::ReadOnly).decide(&asked, facts)
     };
     let prints = [
@@ -373,7 +373,7 @@ fn a_secret_that_is_tracked_is_not_printed() {
     // A name that is not left out of what is printed.
     let wire = dir.path().canonicalize().unwrap().join("wg0.conf");
     let there =
-        Stated { files: [(wire, b"x".to_vec())].into_iter().chain(facts.files.clone()).collect(), ..facts.clone() };
+        StubFacts { files: [(wire, b"x".to_vec())].into_iter().chain(facts.files.clone()).collect(), ..facts.clone() };
     for command in history {
         assert_eq!(verdict(command, &dir, &there).verdict, Verdict::Ask, "{command}");
     }
@@ -405,7 +405,7 @@ fn a_path_of_git_is_no_pattern() {
         ("git grep KEY -- '*.rs'", Verdict::Allow),
         ("git log --oneline -- '*.lock'", Verdict::Allow),
     ] {
-        let asked = Request { cwd: root.clone(), workspace: root.clone(), ..request(command) };
+        let asked = PermissionRequest { cwd: root.clone(), workspace: root.clone(), ..request(command) };
         let decision = Policy::preset(Preset::ReadOnly).decide(&asked, &facts);
         assert_eq!(decision.verdict, verdict, "{command}: {}", decision.reason);
     }
@@ -420,7 +420,7 @@ fn the_safe_form_leaves_the_index_alone() {
     std::fs::File::options().write(true).open(root.join("README.md")).unwrap().set_modified(old).unwrap();
     let before = std::fs::read(root.join(".git/index")).unwrap();
     for command in ["git diff", "git diff HEAD", "git status", "git diff -- README.md"] {
-        let asked = Request { cwd: root.clone(), workspace: root.clone(), ..request(command) };
+        let asked = PermissionRequest { cwd: root.clone(), workspace: root.clone(), ..request(command) };
         let safe = Policy::preset(Preset::ReadOnly).decide(&asked, &facts).rewrite.unwrap();
         let done = Command::new("bash").args(["-c", &safe]).current_dir(&root).envs(clean()).status().unwrap();
         assert!(done.success(), "{command}");

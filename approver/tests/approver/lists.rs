@@ -1,6 +1,6 @@
 //! What was collected: nothing of the one list is allowed, little of the other is asked about.
 
-use approver::{Facts, Policy, Preset, Stated, Verdict};
+use approver::{Facts, Policy, Preset, StubFacts, Verdict};
 use serde::Deserialize;
 
 use super::{facts, request};
@@ -34,7 +34,7 @@ pub(crate) fn wrapped(command: &str) -> String {
 }
 
 /// Facts that know of what the dangerous ones reach for: secrets, and files that choose programs.
-pub(crate) fn with_secrets() -> Stated {
+pub(crate) fn with_secrets() -> StubFacts {
     let files = [
         ".env",
         "config/server.pem",

@@ -9,16 +9,16 @@ mod properties;
 
 use std::collections::BTreeMap;
 
-use approver::{Kind, Request, Shell, Stated};
+use approver::{PermissionRequest, RequestKind, Shell, StubFacts};
 use events::Provider;
 
 pub(crate) const WORKSPACE: &str = "/home/dev/w";
 
 /// A request for a command line in the workspace.
-pub(crate) fn request(command: &str) -> Request {
-    Request {
+pub(crate) fn request(command: &str) -> PermissionRequest {
+    PermissionRequest {
         agent: Provider::Codex,
-        kind: Kind::Command,
+        kind: RequestKind::Command,
         tool: Some("Bash".into()),
         command: Some(command.into()),
         cwd: WORKSPACE.into(),
@@ -33,7 +33,7 @@ pub(crate) fn request(command: &str) -> Request {
 }
 
 /// A machine on which every program of the lists is there, so that nothing is refused for want of it.
-pub(crate) fn facts() -> Stated {
+pub(crate) fn facts() -> StubFacts {
     let mut names: Vec<&str> = include_str!("../../../fixtures/approver/bypass.jsonl")
         .split(|c: char| !(c.is_ascii_alphanumeric() || "_.+-".contains(c)))
         .chain(
@@ -43,7 +43,7 @@ pub(crate) fn facts() -> Stated {
         .filter(|word| !word.is_empty())
         .collect();
     names.extend(["env", "bash", "sh", "zsh"]);
-    Stated::usual(&names)
+    StubFacts::usual(&names)
         .with_file(
             "/home/dev/w/.git/config",
             "[core]\n\tfilemode = true\n[remote \"origin\"]\n\turl = https://x.test/a.git\n",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use approver::{Decision, Policy, Preset, Request, Verdict, display, rule_for};
+use approver::{Decision, PermissionRequest, Policy, Preset, Verdict, display, rule_for};
 use proptest::prelude::*;
 
 use super::{
@@ -151,7 +151,7 @@ proptest! {
 
     #[test]
     fn what_a_command_does_not_hold_decides_nothing(line in prop_oneof![any_benign(), any_bypass()], tool in any::<Option<String>>(), url in any::<Option<String>>(), label in any::<(String, String)>()) {
-        let more = Request { tool, url, labels: [label].into(), ..request(&line) };
+        let more = PermissionRequest { tool, url, labels: [label].into(), ..request(&line) };
         prop_assert_eq!(read_only().decide(&more, &facts()), decide(&read_only(), &line));
     }
 }

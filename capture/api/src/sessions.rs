@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use events::{Provider, Reason, SessionId, State, Timestamp};
-use projections::{Account, Session, Status, Usage};
+use projections::{Account, Session, SessionStatus, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +105,7 @@ pub struct StatusAt {
     /// The time asked for; `null` for the present.
     pub at: Option<Timestamp>,
     /// The status then.
-    pub status: Status,
+    pub status: SessionStatus,
     /// Every claim that stood then, and the rule that decided.
     pub account: Account,
 }

@@ -30,11 +30,11 @@ pub struct Config {
     /// What is stored.
     pub store: Storing,
     /// The limits of the detectors.
-    pub monitor: monitor::Rules,
+    pub monitor: monitor::DetectorLimits,
     /// What is done about findings.
     pub actions: Vec<crate::actions::Action>,
     /// Who is told of findings, and how.
-    pub notify: notifier::Settings,
+    pub notify: notifier::NotifySettings,
 }
 
 /// Further homes of agents, by the agent's name.
@@ -103,9 +103,9 @@ impl Default for Config {
             status: StatusRules::default(),
             read: Read::default(),
             store: Storing::default(),
-            monitor: monitor::Rules::default(),
+            monitor: monitor::DetectorLimits::default(),
             actions: Vec::new(),
-            notify: notifier::Settings::default(),
+            notify: notifier::NotifySettings::default(),
         }
     }
 }
@@ -153,11 +153,11 @@ impl Config {
 
     /// The limits as the projections take them.
     #[must_use]
-    pub fn rules(&self) -> projections::Rules {
-        projections::Rules {
+    pub fn rules(&self) -> projections::StatusRules {
+        projections::StatusRules {
             idle_after_ms: i64::from(self.status.idle_after_s) * 1000,
             lost_after_ms: i64::from(self.status.lost_after_s) * 1000,
-            ..projections::Rules::default()
+            ..projections::StatusRules::default()
         }
     }
 }

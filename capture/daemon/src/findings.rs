@@ -68,7 +68,7 @@ pub struct Parts {
     /// What is stored.
     pub reader: Reader,
     /// The limits of the detectors.
-    pub rules: monitor::Rules,
+    pub rules: monitor::DetectorLimits,
     /// What the user wants done about findings.
     pub actions: Actions,
 }
@@ -200,7 +200,7 @@ impl Follower {
                 self.meet(event.session_id, event.sequence)?;
                 touched.insert(event.session_id);
                 let mut found = self.monitor.advance(event.observed_at);
-                found.extend(self.monitor.take(event));
+                found.extend(self.monitor.apply(event));
                 self.give(found);
             }
             self.position = match events.last() {
@@ -227,14 +227,14 @@ impl Follower {
         let events = self.parts.reader.last_events(session, LOOK_BACK, &[])?;
         for event in events.into_iter().filter(|event| event.sequence < before && !is_ours(event)) {
             // What is over raises nothing.
-            let found = self.monitor.take(&Event { history: true, ..event });
+            let found = self.monitor.apply(&Event { history: true, ..event });
             self.give(found);
         }
         Ok(())
     }
 
     fn look(&mut self, session: &Session) {
-        let found = self.monitor.look(session, clock::now());
+        let found = self.monitor.check(session, clock::now());
         self.give(found);
     }
 

@@ -132,7 +132,7 @@ pub struct Parts {
     /// Looks on.
     pub onlooker: Box<dyn Onlooker>,
     /// Limits of the status rules.
-    pub rules: projections::Rules,
+    pub rules: projections::StatusRules,
     /// Sessions that begin in or below these directories are not captured.
     pub ignore: Vec<PathBuf>,
     /// Nothing is stored before its secrets are taken out.

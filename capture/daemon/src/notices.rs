@@ -14,8 +14,8 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use events::{Finding, FindingId, FindingState, Notification, RunId, SendOutcome, Severity, Timestamp};
 use jiff::tz::TimeZone;
 use notifier::{
-    Delivery, INBOX_CAPACITY, Moment, Notice, Outcome, Planner, Presence, Receipt, Settings, SinkError, Surroundings,
-    TerminalSink, World,
+    ChannelContext, Delivery, DeliveryOutcome, INBOX_CAPACITY, LocalTime, Notice, NotifySettings, Planner,
+    PlannerContext, Presence, Receipt, SinkError, TerminalSink,
 };
 use projections::Session;
 use prometheus_client::{
@@ -81,7 +81,7 @@ pub struct Parts {
     /// Runs what takes time.
     pub runtime: tokio::runtime::Handle,
     /// The user's settings.
-    pub settings: Settings,
+    pub settings: NotifySettings,
 }
 
 /// What waits for the threads to begin.
@@ -170,13 +170,13 @@ impl Waiting {
     /// When a channel's settings cannot be used, or a thread cannot be made.
     pub fn start(self, parts: Parts, supervisor: &Supervisor) -> anyhow::Result<()> {
         let Self { told, back, delivery: shared } = self;
-        let mut around = Surroundings::new(
+        let mut around = ChannelContext::new(
             Arc::new(|name| places::variable(name).and_then(|value| value.into_os_string().into_string().ok())),
             Arc::new(clock::now),
         );
         around.terminals = Some(Arc::new(Terminals { runs: parts.runs.clone(), runtime: parts.runtime.clone() }));
         let mut settings = parts.settings.clone();
-        if settings == Settings::default() && !has_desktop() {
+        if settings == NotifySettings::default() && !has_desktop() {
             // Nobody asked for it, and there is none: that is no failure to tell of each time.
             tracing::info!(
                 "there is no desktop here, and no other channel: nobody is told of findings but by `capture findings`"
@@ -231,7 +231,7 @@ fn has_desktop() -> bool {
 /// Makes notices of findings.
 struct Teller {
     parts: Parts,
-    plan: Sender<notifier::Input>,
+    plan: Sender<notifier::PlannerInput>,
 }
 
 impl Teller {
@@ -267,10 +267,12 @@ impl Teller {
     fn tell(&mut self, finding: &Finding) {
         let input = match finding.state {
             FindingState::Open => match self.parts.reader.session(finding.session_id) {
-                Ok(session) => notifier::Input::Notice(Box::new(notice(finding, session.as_ref()))),
+                Ok(session) => notifier::PlannerInput::Notice(Box::new(notice(finding, session.as_ref()))),
                 Err(error) => return tracing::warn!(%error, "nobody is told of a finding: its session cannot be read"),
             },
-            FindingState::Acknowledged | FindingState::Resolved => notifier::Input::Withdraw(finding.id.to_string()),
+            FindingState::Acknowledged | FindingState::Resolved => {
+                notifier::PlannerInput::Withdraw(finding.id.to_string())
+            }
         };
         self.plan.send(input).ok();
     }
@@ -278,9 +280,9 @@ impl Teller {
     /// What came of a message is an event of each session it told of.
     fn note(&self, receipt: &Receipt) {
         let (outcome, error, attempts) = match &receipt.outcome {
-            Outcome::Sent => (SendOutcome::Sent, None, 1),
-            Outcome::Failed { error, attempts } => (SendOutcome::Failed, Some(error.clone()), *attempts),
-            Outcome::Dropped { why } => {
+            DeliveryOutcome::Sent => (SendOutcome::Sent, None, 1),
+            DeliveryOutcome::Failed { error, attempts } => (SendOutcome::Failed, Some(error.clone()), *attempts),
+            DeliveryOutcome::Dropped { why } => {
                 let why = serde_json::to_value(why).ok().and_then(|why| why.as_str().map(str::to_owned));
                 (SendOutcome::Dropped, why, 0)
             }
@@ -343,10 +345,10 @@ struct Place {
     runtime: tokio::runtime::Handle,
 }
 
-impl World for Place {
-    fn now(&self) -> Moment {
+impl PlannerContext for Place {
+    fn now(&self) -> LocalTime {
         let at = clock::now();
-        Moment { at, utc_offset_s: utc_offset_s(at) }
+        LocalTime { at, utc_offset_s: utc_offset_s(at) }
     }
 
     fn presence(&self, notice: &Notice) -> Presence {
@@ -391,9 +393,9 @@ impl TerminalSink for Terminals {
 fn shown(receipt: Receipt) -> api::prompts::Receipt {
     let Receipt { message_id, causes, channel, at, outcome } = receipt;
     let (outcome, error, attempts, why) = match outcome {
-        Outcome::Sent => ("sent", None, None, None),
-        Outcome::Failed { error, attempts } => ("failed", Some(error), Some(attempts), None),
-        Outcome::Dropped { why } => ("dropped", None, None, Some(why.to_string())),
+        DeliveryOutcome::Sent => ("sent", None, None, None),
+        DeliveryOutcome::Failed { error, attempts } => ("failed", Some(error), Some(attempts), None),
+        DeliveryOutcome::Dropped { why } => ("dropped", None, None, Some(why.to_string())),
     };
     api::prompts::Receipt { message_id, causes, channel, at, outcome: outcome.into(), error, attempts, why }
 }

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::Context;
 use events::Timestamp;
-use export::asciicast::{Header, RecordError, Recorder, Settings, Version};
+use export::asciicast::{CastHeader, CastVersion, RecordError, RecordSettings, Recorder};
 use redacting::Redacting;
 use terminal::{
     host::{
@@ -56,9 +56,9 @@ fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recordi
             dir.join(format!("{}.cast", spec.run))
         }
     };
-    let version = if record.format == "v2" { Version::V2 } else { Version::V3 };
+    let version = if record.format == "v2" { CastVersion::V2 } else { CastVersion::V3 };
     let max_bytes = (u64::from(record.max_mib) << 20) / u64::from(PARTS);
-    let settings = Settings { path: path.clone(), version, max_bytes: max_bytes.max(64 << 10), keep: PARTS };
+    let settings = RecordSettings { path: path.clone(), version, max_bytes: max_bytes.max(64 << 10), keep: PARTS };
     let env: BTreeMap<String, String> = ["TERM", "SHELL"]
         .into_iter()
         .filter_map(|name| Some((name.to_owned(), places::variable(name)?.to_str()?.to_owned())))
@@ -66,13 +66,13 @@ fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recordi
     let words: Vec<String> = spec.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_redacted = redacted_only::is_on(&spec.data);
     let shown = |text: &str| if is_redacted { redaction::text(text).into_owned() } else { text.to_owned() };
-    let header = Header {
+    let header = CastHeader {
         columns: size.columns,
         rows: size.rows,
         command: Some(shown(&words.join(" "))),
         title: spec.name.as_deref().map(shown),
         env,
-        ..Header::default()
+        ..CastHeader::default()
     };
     let recorder = Recorder::create(settings, header, clock::now())?;
     let cast = Cast { recorder: Some(recorder) };

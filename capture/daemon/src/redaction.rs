@@ -6,7 +6,7 @@ use std::{borrow::Cow, ops::Range};
 
 use events::{Finding, Payload};
 use projections::{Prompt, Session, Turn};
-use redact::{Found, Redactor};
+use redact::{FoundSecret, Redactor};
 use serde_json::Value;
 use terminal::host::runs::Description;
 
@@ -109,7 +109,7 @@ pub fn of_pieces(pieces: &mut [String]) {
 }
 
 /// What is left of a piece of a whole, up to `cut`, when what was found is taken out of it.
-fn kept_of(whole: &[u8], found: &[Found], piece: Range<usize>, cut: usize) -> Vec<u8> {
+fn kept_of(whole: &[u8], found: &[FoundSecret], piece: Range<usize>, cut: usize) -> Vec<u8> {
     let end = piece.end.min(cut);
     let mut kept = Vec::with_capacity(piece.len());
     let mut at = piece.start;

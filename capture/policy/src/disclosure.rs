@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use approver::{Decision, Kind, Policy, Preset, Request, Shell, Verdict};
+use approver::{Decision, PermissionRequest, Policy, Preset, RequestKind, Shell, Verdict};
 use events::Provider;
 use serde::Deserialize;
 
@@ -48,9 +48,9 @@ impl Repositories {
 
     fn decide(&self, repo: &str, command: &str) -> Decision {
         let cwd = self.root.join(repo);
-        let request = Request {
+        let request = PermissionRequest {
             agent: Provider::Unknown,
-            kind: Kind::Command,
+            kind: RequestKind::Command,
             tool: None,
             command: Some(command.to_owned()),
             workspace: workspace_of(&cwd),
@@ -164,14 +164,14 @@ fn a_large_workspace_is_searched_like_a_small_one() {
         }
     }
     let facts = OnDisk::new(Vec::new(), [], None);
-    let search = |dir: &Path| approver::Search {
+    let search = |dir: &Path| approver::SearchScope {
         dir: dir.to_owned(),
         cwd: dir.to_owned(),
-        reader: approver::Reader::Everything(approver::Filter::default()),
+        reader: approver::SearchReader::Everything(approver::GrepFilter::default()),
     };
-    assert_eq!(approver::Facts::reached(&facts, &search(&root)), approver::Below::Nothing);
+    assert_eq!(approver::Facts::reached(&facts, &search(&root)), approver::SecretsBelow::Nothing);
     std::fs::write(root.join("d39/.env"), "KEY=x").unwrap();
-    let found = approver::Below::Secrets(vec![root.join("d39/.env")]);
+    let found = approver::SecretsBelow::Secrets(vec![root.join("d39/.env")]);
     assert_eq!(approver::Facts::reached(&facts, &search(&root)), found);
 }
 
@@ -187,9 +187,9 @@ fn a_program_a_second_name_and_a_link_are_not_edited() {
     symlink("a.rs", work.join("src/link.rs")).unwrap();
     symlink("src", work.join("through")).unwrap();
     let edit = |path: &str| {
-        let request = Request {
+        let request = PermissionRequest {
             agent: Provider::Unknown,
-            kind: Kind::Edit,
+            kind: RequestKind::Edit,
             tool: None,
             command: None,
             workspace: work.clone(),

@@ -8,7 +8,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use approver::{Below, Content, Entry, Facts, Look, Search};
+use approver::{Facts, FileContent, FileEntry, FileInspection, SearchScope, SecretsBelow};
 use rustix::fs::OFlags;
 
 mod reach;
@@ -45,13 +45,13 @@ impl OnDisk {
 
 impl OnDisk {
     /// A look into a file of at most `cap` bytes.
-    fn look_at(&self, path: &Path, cap: usize) -> Look {
+    fn look_at(&self, path: &Path, cap: usize) -> FileInspection {
         match self.read(path, cap) {
-            Content::Missing => Look::NoFile,
-            Content::Unreadable if path.is_dir() => Look::NoFile,
-            Content::Unreadable => Look::Unknown,
-            Content::Bytes(bytes) if redact::holds_secret(&bytes) => Look::Secret,
-            Content::Bytes(_) => Look::Plain,
+            FileContent::Missing => FileInspection::NoFile,
+            FileContent::Unreadable if path.is_dir() => FileInspection::NoFile,
+            FileContent::Unreadable => FileInspection::Unknown,
+            FileContent::Bytes(bytes) if redact::holds_secret(&bytes) => FileInspection::Secret,
+            FileContent::Bytes(_) => FileInspection::Plain,
         }
     }
 }
@@ -106,44 +106,44 @@ impl Facts for OnDisk {
         }
     }
 
-    fn read(&self, path: &Path, cap: usize) -> Content {
+    fn read(&self, path: &Path, cap: usize) -> FileContent {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         let file = match std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path) {
             Ok(file) => file,
             Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
-                return Content::Missing;
+                return FileContent::Missing;
             }
-            Err(_) => return Content::Unreadable,
+            Err(_) => return FileContent::Unreadable,
         };
         let cap = u64::try_from(cap).unwrap_or(u64::MAX);
         if !file.metadata().is_ok_and(|told| told.is_file() && told.len() <= cap) {
-            return Content::Unreadable;
+            return FileContent::Unreadable;
         }
         let mut bytes = Vec::new();
         match file.take(cap.saturating_add(1)).read_to_end(&mut bytes) {
-            Ok(read) if u64::try_from(read).is_ok_and(|read| read <= cap) => Content::Bytes(bytes),
-            Ok(_) | Err(_) => Content::Unreadable,
+            Ok(read) if u64::try_from(read).is_ok_and(|read| read <= cap) => FileContent::Bytes(bytes),
+            Ok(_) | Err(_) => FileContent::Unreadable,
         }
     }
 
-    fn reached(&self, search: &Search) -> Below {
+    fn reached(&self, search: &SearchScope) -> SecretsBelow {
         reach::reached(self, search)
     }
 
-    fn look(&self, path: &Path) -> Look {
+    fn inspect(&self, path: &Path) -> FileInspection {
         match reach::in_git(self, path) {
-            Some(true) => Look::Secret,
+            Some(true) => FileInspection::Secret,
             Some(false) | None => self.look_at(path, MAX_LOOK),
         }
     }
 
-    fn entry(&self, path: &Path) -> Entry {
+    fn entry(&self, path: &Path) -> FileEntry {
         match path.symlink_metadata() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Entry::Missing,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => FileEntry::Missing,
             Ok(about) if about.is_file() => {
-                Entry::File { links: about.nlink(), executable: about.permissions().mode() & 0o111 != 0 }
+                FileEntry::File { links: about.nlink(), executable: about.permissions().mode() & 0o111 != 0 }
             }
-            Ok(_) | Err(_) => Entry::Other,
+            Ok(_) | Err(_) => FileEntry::Other,
         }
     }
 

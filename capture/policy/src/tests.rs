@@ -4,7 +4,7 @@ use std::{
     path::Path,
 };
 
-use approver::{Below, Content, Facts, Filter, Reader, Search};
+use approver::{Facts, FileContent, GrepFilter, SearchReader, SearchScope, SecretsBelow};
 
 use super::*;
 
@@ -117,18 +117,18 @@ fn what_is_on_the_disk() {
     assert_eq!(facts.canonical(&work.join("missing/../x")), None);
     assert_eq!(facts.canonical(Path::new("x")), None);
 
-    assert_eq!(facts.read(&work.join("b/c.txt"), 4), Content::Bytes(b"text".to_vec()));
-    assert_eq!(facts.read(&work.join("b/c.txt"), 3), Content::Unreadable);
-    assert_eq!(facts.read(&work.join("none"), 3), Content::Missing);
-    assert_eq!(facts.read(&work, 3), Content::Unreadable);
-    assert_eq!(facts.read(&work.join("tool"), 99), Content::Unreadable, "a link");
+    assert_eq!(facts.read(&work.join("b/c.txt"), 4), FileContent::Bytes(b"text".to_vec()));
+    assert_eq!(facts.read(&work.join("b/c.txt"), 3), FileContent::Unreadable);
+    assert_eq!(facts.read(&work.join("none"), 3), FileContent::Missing);
+    assert_eq!(facts.read(&work, 3), FileContent::Unreadable);
+    assert_eq!(facts.read(&work.join("tool"), 99), FileContent::Unreadable, "a link");
 
     let below = |dir: &Path| {
-        let reader = Reader::Everything(Filter::default());
-        facts.reached(&Search { dir: dir.to_owned(), cwd: dir.to_owned(), reader })
+        let reader = SearchReader::Everything(GrepFilter::default());
+        facts.reached(&SearchScope { dir: dir.to_owned(), cwd: dir.to_owned(), reader })
     };
-    assert_eq!(below(&work), Below::Secrets(vec![work.join("a/.env")]));
-    assert_eq!(below(&work.join("b")), Below::Nothing);
+    assert_eq!(below(&work), SecretsBelow::Secrets(vec![work.join("a/.env")]));
+    assert_eq!(below(&work.join("b")), SecretsBelow::Nothing);
     assert!(facts.is_private(&root.join("config/x")) && !facts.is_private(&work));
     assert_eq!(facts.names(&work.join("a"), 1), Some(vec![".env".into()]));
     assert_eq!((facts.names(&work, 1), facts.names(&work.join("none"), 1)), (None, None));

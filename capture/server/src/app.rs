@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use projections::Rules;
+use projections::StatusRules;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
 use store::{ReadError, Reader};
@@ -32,7 +32,7 @@ pub(crate) struct Parts {
     /// What hosts of runs speak after their upgrade.
     pub(crate) host_protocol: &'static str,
     /// The limits of the status rules.
-    pub(crate) rules: Rules,
+    pub(crate) rules: StatusRules,
     /// Takes secrets out of answers.
     redact: Option<Redact>,
     pub(crate) tally: Tally,

@@ -3,7 +3,7 @@
 use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use api::health::SourceHealth;
-use projections::Rules;
+use projections::StatusRules;
 use prometheus_client::registry::Registry;
 
 use crate::{
@@ -51,7 +51,7 @@ pub struct Config {
     /// The protocol hosts of runs speak, as their `Upgrade` header names it.
     pub host_protocol: &'static str,
     /// The limits of the status rules, for folding a log anew.
-    pub rules: Rules,
+    pub rules: StatusRules,
     /// Redacts answers that are made from what is stored as it was, and are neither events nor
     /// approvals nor screens. `None` shows them as they are.
     pub redact: Option<Redact>,
@@ -73,7 +73,7 @@ impl Config {
             tcp_user: None,
             control: Arc::new(NoControl),
             host_protocol: "capture-host/1",
-            rules: Rules::default(),
+            rules: StatusRules::default(),
             redact: None,
             limits: Limits::default(),
         }

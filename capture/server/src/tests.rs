@@ -24,7 +24,7 @@ use events::{
 };
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
-use projections::{Health as SessionHealth, Session, Status, Summary, Usage};
+use projections::{Session, SessionHealth, SessionStatus, Summary, Usage};
 use serde_json::Value;
 use store::{SessionRow, Writer};
 use tempfile::TempDir;
@@ -88,7 +88,7 @@ fn session(n: u128, state: State) -> Session {
         last_event_at: at(n as i64),
         last_user_prompt_at: None,
         last_assistant_output_at: None,
-        status: Status {
+        status: SessionStatus {
             state,
             reason: (state == State::WaitingApproval).then_some(Reason::Tool),
             since: at(0),

@@ -23,17 +23,17 @@ names! {
         Fetch = "fetch" / 5,
         /// Trust in a folder, a hook or a key.
         Trust = "trust" / 6,
-        /// A file that is written anew.
+        /// Writing a whole file.
         Write = "write" / 7,
-        /// A question to the user: the answer is what is asked for.
+        /// A question to the user.
         Question = "question" / 8,
-        /// A file that is read.
+        /// Reading a file.
         Read = "read" / 9,
     }
 }
 
 impl ApprovalKind {
-    /// Why a session waits that asks for this.
+    /// The reason of a session that waits for this approval.
     #[must_use]
     pub const fn reason(self) -> Reason {
         match self {
@@ -49,19 +49,19 @@ impl ApprovalKind {
 }
 
 names! {
-    /// How an approval stands.
+    /// The state of an approval.
     ApprovalState {
-        /// Somebody has to decide.
+        /// Waiting for a decision.
         Pending = "pending" / 1,
         /// Allowed through capture.
         Allowed = "allowed" / 2,
         /// Denied through capture.
         Denied = "denied" / 3,
-        /// The agent went on: it was answered where it was asked, or by somebody else.
+        /// Answered in the agent's own dialog, or by another program.
         AnsweredElsewhere = "answered_elsewhere" / 4,
-        /// Nobody knows any more whether the agent still asks.
+        /// It is no longer known whether the agent still waits.
         Expired = "expired" / 5,
-        /// There is nothing to decide any more: the turn was broken off, the agent is gone.
+        /// Nothing to decide any more: the turn was interrupted, or the agent is gone.
         Withdrawn = "withdrawn" / 6,
     }
 }
@@ -87,7 +87,7 @@ names! {
         Hook = "hook" / 1,
         /// Keys typed into the terminal of a run.
         Keys = "keys" / 2,
-        /// Whoever speaks the agent's protocol waits for it.
+        /// The process that drives the agent by its protocol waits for it.
         Protocol = "protocol" / 3,
     }
 }
@@ -110,19 +110,19 @@ data! {
         /// The command, every byte of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         command: Option<String>,
-        /// The files it wants, as the agent names them.
+        /// The files it is for, as the agent names them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         paths: Vec<String>,
-        /// What is to be fetched.
+        /// The URL to be fetched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         url: Option<String>,
         /// The tool's input, JSON.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<String>,
-        /// Something of it was too long and is not here.
+        /// Part of the request was too long and is left out.
         #[serde(default, skip_serializing_if = "is_false")]
         cut: bool,
-        /// Where it would happen.
+        /// The directory it would happen in.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
         /// The dialog it was read from.
@@ -145,14 +145,14 @@ data! {
 }
 
 data! {
-    /// An approval was closed, by whomever; or, with an `outcome`, what the agent did after it.
+    /// An approval was closed; or, with an `outcome`, its call ended.
     ApprovalResolved {
         /// Names the approval.
         approval_id: ApprovalId,
-        /// Whether it was allowed; absent when nobody can tell.
+        /// Whether it was allowed; absent when not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         allowed: Option<bool>,
-        /// How it stands now.
+        /// The new state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<ApprovalState>,
         /// Who decided, when it was decided through capture.
@@ -164,13 +164,13 @@ data! {
         /// The rule of the policy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
-        /// Why, or what the agent is told.
+        /// The reason, or the message to the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// The command that runs in place of the one that was asked for.
+        /// The command that runs instead of the requested one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rewrite: Option<String>,
-        /// How the call ended that it was about.
+        /// How the requested call ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<ToolOutcome>,
     }

@@ -1,36 +1,36 @@
 //! Events to lines, in either version.
 
-use super::{Event, Header, Version};
+use super::{CastEvent, CastHeader, CastVersion};
 
 /// Makes the lines of one file. Times are microseconds since its start; one that lies before that
 /// of the event before is taken for the same moment.
 #[derive(Debug, Clone)]
 pub struct Encoder {
-    version: Version,
+    version: CastVersion,
     last_us: u64,
 }
 
 impl Encoder {
     /// An encoder for a new file.
     #[must_use]
-    pub const fn new(version: Version) -> Self {
+    pub const fn new(version: CastVersion) -> Self {
         Self { version, last_us: 0 }
     }
 
     /// The first line, newline included.
     #[must_use]
-    pub fn header(&self, header: &Header) -> String {
+    pub fn header(&self, header: &CastHeader) -> String {
         let mut line = header.line(self.version);
         line.push('\n');
         line
     }
 
     /// The line of the next event, newline included.
-    pub fn event(&mut self, event: &Event) -> String {
+    pub fn event(&mut self, event: &CastEvent) -> String {
         let at_us = event.at_us.max(self.last_us);
         let shown = match self.version {
-            Version::V2 => at_us,
-            Version::V3 => at_us - self.last_us,
+            CastVersion::V2 => at_us,
+            CastVersion::V3 => at_us - self.last_us,
         };
         self.last_us = at_us;
         // Strings only: there is nothing in it that could fail.

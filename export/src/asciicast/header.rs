@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Version;
+use super::CastVersion;
 
 /// The first line of a file.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Header {
+pub struct CastHeader {
     /// Columns of the terminal.
     pub columns: u16,
     /// Rows of the terminal.
     pub rows: u16,
     /// When the recording started, in seconds since 1970.
     pub timestamp: Option<u64>,
-    /// Players shorten pauses to so many seconds.
+    /// Longest pause in playback, seconds.
     pub idle_time_limit: Option<f64>,
     /// What was recorded.
     pub command: Option<String>,
@@ -30,13 +30,13 @@ pub struct Header {
     /// Version 3 only.
     pub tags: Vec<String>,
     /// In our own recordings: which part of a recording a file is.
-    pub part: Option<Part>,
+    pub part: Option<RecordingPart>,
 }
 
 /// Which part of a recording a file is. Written as `capture`, a key of our own; readers pass over
 /// keys they do not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct RecordingPart {
     /// Counts from 1.
     pub part: u32,
     /// The moment this file counts its time from, in milliseconds since 1970.
@@ -58,9 +58,9 @@ pub struct Theme {
 }
 
 /// The line as it is in a file; what differs between the versions is told apart in
-/// [`Header::parse`] and [`Header::line`].
+/// [`CastHeader::parse`] and [`CastHeader::line`].
 #[derive(Serialize, Deserialize)]
-struct Wire {
+struct HeaderWire {
     version: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     width: Option<u16>,
@@ -83,7 +83,7 @@ struct Wire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tags: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    capture: Option<Part>,
+    capture: Option<RecordingPart>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -106,27 +106,27 @@ enum Seconds {
     Fraction(f64),
 }
 
-impl Header {
+impl CastHeader {
     /// Reads the first line of a file.
-    pub(super) fn parse(line: &str) -> Result<(Version, Self), String> {
-        let wire: Wire =
-            serde_json::from_str(line).map_err(|error| format!("this is no header of an asciicast: {error}"))?;
+    pub(super) fn parse(line: &str) -> Result<(CastVersion, Self), String> {
+        let wire: HeaderWire =
+            serde_json::from_str(line).map_err(|error| format!("expected an asciicast header: {error}"))?;
         let version = match wire.version {
-            2 => Version::V2,
-            3 => Version::V3,
+            2 => CastVersion::V2,
+            3 => CastVersion::V3,
             other => return Err(format!("asciicast version {other} is not known here, only 2 and 3")),
         };
         let mut env: BTreeMap<String, String> =
             wire.env.into_iter().flatten().filter_map(|(name, value)| Some((name, value?))).collect();
         let (columns, rows, theme, terminal) = match (version, wire.term) {
-            (Version::V3, Some(term)) => {
+            (CastVersion::V3, Some(term)) => {
                 if let Some(kind) = term.kind {
                     env.insert("TERM".into(), kind);
                 }
                 (term.cols, term.rows, term.theme, term.version)
             }
-            (Version::V3, None) => return Err("the header has no `term`".into()),
-            (Version::V2, _) => match (wire.width, wire.height) {
+            (CastVersion::V3, None) => return Err("the header has no `term`".into()),
+            (CastVersion::V2, _) => match (wire.width, wire.height) {
                 (Some(width), Some(height)) => (width, height, wire.theme, None),
                 _ => return Err("the header has no `width` and `height`".into()),
             },
@@ -155,19 +155,19 @@ impl Header {
     }
 
     /// The line as a file of this version has it, without the newline.
-    pub(super) fn line(&self, version: Version) -> String {
+    pub(super) fn line(&self, version: CastVersion) -> String {
         let mut env = self.env.clone();
         // A player may refuse a terminal without room.
         let (columns, rows) = (self.columns.max(1), self.rows.max(1));
         let (number, size, term) = match version {
-            Version::V2 => (2, Some((columns, rows)), None),
-            Version::V3 => {
+            CastVersion::V2 => (2, Some((columns, rows)), None),
+            CastVersion::V3 => {
                 let kind = env.remove("TERM");
                 let (version, theme) = (self.terminal.clone(), self.theme.clone());
                 (3, None, Some(Term { cols: columns, rows, kind, version, theme }))
             }
         };
-        let wire = Wire {
+        let wire = HeaderWire {
             version: number,
             width: size.map(|s| s.0),
             height: size.map(|s| s.1),

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Code, Event, Header, ReadError, Reader};
+use super::{CastEvent, CastHeader, CastReader, EventCode, ReadError};
 
 /// The file of a part: `name.cast`, `name.2.cast`, `name.3.cast`.
 #[must_use]
@@ -58,9 +58,9 @@ pub fn parts(first: &Path) -> std::io::Result<Vec<PathBuf>> {
 /// screen that was drawn anew at the beginning of a part is left out, because the part before, which
 /// is there, had drawn it.
 #[derive(Debug)]
-pub struct Joined {
-    header: Header,
-    open: Reader,
+pub struct JoinedReader {
+    header: CastHeader,
+    open: CastReader,
     open_path: PathBuf,
     waiting: std::vec::IntoIter<PathBuf>,
     /// What the times of the open part are counted from, since the start of the whole.
@@ -74,17 +74,17 @@ pub struct Joined {
     cut: Vec<PathBuf>,
 }
 
-impl Joined {
+impl JoinedReader {
     /// Opens the first of these files.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read or is no asciicast.
+    /// When there is none, or it cannot be read or is not an asciicast.
     pub fn open(paths: Vec<PathBuf>) -> Result<Self, ReadError> {
         let mut waiting = paths.into_iter();
         let Some(first) = waiting.next() else {
             return Err(ReadError::Io { path: PathBuf::new(), source: std::io::ErrorKind::NotFound.into() });
         };
-        let open = Reader::open(&first)?;
+        let open = CastReader::open(&first)?;
         let header = open.header().clone();
         Ok(Self {
             part: header.part.map(|part| part.part),
@@ -102,7 +102,7 @@ impl Joined {
 
     /// The header of the first part.
     #[must_use]
-    pub const fn header(&self) -> &Header {
+    pub const fn header(&self) -> &CastHeader {
         &self.header
     }
 
@@ -115,16 +115,16 @@ impl Joined {
     /// The next event; `None` at the end of the last part.
     ///
     /// # Errors
-    /// When a part cannot be read, or a line is no event.
-    pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
+    /// When a part cannot be read, or a line is not an event.
+    pub fn next_event(&mut self) -> Result<Option<CastEvent>, ReadError> {
         loop {
             while let Some(mut event) = self.open.next_event()? {
-                if std::mem::take(&mut self.repainted) && event.code == Code::Output {
+                if std::mem::take(&mut self.repainted) && event.code == EventCode::Output {
                     continue;
                 }
                 event.at_us = event.at_us.saturating_add(self.offset_us).max(self.last_us);
                 self.last_us = event.at_us;
-                if event.code == Code::Resize
+                if event.code == EventCode::Resize
                     && let Some(size) =
                         event.data.split_once('x').and_then(|(c, r)| Some((c.parse().ok()?, r.parse().ok()?)))
                 {
@@ -138,15 +138,15 @@ impl Joined {
             let Some(next) = self.waiting.next() else {
                 return Ok(None);
             };
-            if let Some(resized) = self.go_on(next)? {
+            if let Some(resized) = self.open_next(next)? {
                 return Ok(Some(resized));
             }
         }
     }
 
     /// Opens the next part; a size that changed in between is an event.
-    fn go_on(&mut self, path: PathBuf) -> Result<Option<Event>, ReadError> {
-        let next = Reader::open(&path)?;
+    fn open_next(&mut self, path: PathBuf) -> Result<Option<CastEvent>, ReadError> {
+        let next = CastReader::open(&path)?;
         let header = next.header();
         // A file that only has such a name is none of ours.
         let Some(part) = header.part.filter(|part| Some(part.part) == self.part.and_then(|n| n.checked_add(1))) else {
@@ -165,6 +165,6 @@ impl Joined {
             return Ok(None);
         }
         self.last_us = self.last_us.max(self.offset_us);
-        Ok(Some(Event { at_us: self.last_us, code: Code::Resize, data: format!("{}x{}", size.0, size.1) }))
+        Ok(Some(CastEvent { at_us: self.last_us, code: EventCode::Resize, data: format!("{}x{}", size.0, size.1) }))
     }
 }

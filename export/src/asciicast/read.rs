@@ -6,11 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Code, Event, Header, Version};
+use super::{CastEvent, CastHeader, CastVersion, EventCode};
 
-/// A line longer than this is an error: nobody records so much at once.
+/// Longest line of a recording, bytes; a longer one is an error.
 const LINE_BYTES: u64 = 64 << 20;
-/// More seconds than any recording has; a number beyond is a damaged line.
+/// Largest valid time of an event, seconds; a larger one is a damaged line.
 const MOST_SECONDS: f64 = 1e9;
 
 /// Why a recording cannot be read.
@@ -41,59 +41,59 @@ pub enum ReadError {
 /// A last line without a newline that is no event was being written when its writer ended; it is
 /// left out and [`cut`](Self::cut) says so.
 #[derive(Debug)]
-pub struct Reader<R = BufReader<File>> {
+pub struct CastReader<R = BufReader<File>> {
     input: R,
     path: PathBuf,
     line: u64,
     buffer: Vec<u8>,
-    version: Version,
-    header: Header,
+    version: CastVersion,
+    header: CastHeader,
     at_us: u64,
     cut: bool,
 }
 
-impl Reader {
+impl CastReader {
     /// Opens a file and reads its header.
     ///
     /// # Errors
-    /// When it cannot be read, or is no asciicast of version 2 or 3.
+    /// When it cannot be read, or is not an asciicast of version 2 or 3.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let file = File::open(path).map_err(|source| ReadError::Io { path: path.to_path_buf(), source })?;
         Self::new(BufReader::new(file), path)
     }
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> CastReader<R> {
     /// Reads the header; `path` is what errors name.
     ///
     /// # Errors
-    /// As [`Reader::open`].
+    /// As [`CastReader::open`].
     pub fn new(input: R, path: &Path) -> Result<Self, ReadError> {
         let mut reader = Self {
             input,
             path: path.to_path_buf(),
             line: 0,
             buffer: Vec::new(),
-            version: Version::V2,
-            header: Header::default(),
+            version: CastVersion::V2,
+            header: CastHeader::default(),
             at_us: 0,
             cut: false,
         };
         if !reader.next_line()? {
             return Err(reader.wrong("the file is empty".into()));
         }
-        let parsed = reader.text().and_then(Header::parse);
+        let parsed = reader.text().and_then(CastHeader::parse);
         (reader.version, reader.header) = parsed.map_err(|what| reader.wrong(what))?;
         Ok(reader)
     }
 
     /// The version of the file.
-    pub const fn version(&self) -> Version {
+    pub const fn version(&self) -> CastVersion {
         self.version
     }
 
     /// Its first line.
-    pub const fn header(&self) -> &Header {
+    pub const fn header(&self) -> &CastHeader {
         &self.header
     }
 
@@ -105,8 +105,8 @@ impl<R: BufRead> Reader<R> {
     /// The next event; `None` at the end.
     ///
     /// # Errors
-    /// When the file cannot be read, or a line is no event; the error names the line.
-    pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
+    /// When the file cannot be read, or a line is not an event; the error names the line.
+    pub fn next_event(&mut self) -> Result<Option<CastEvent>, ReadError> {
         while self.next_line()? {
             let whole = self.buffer.last() == Some(&b'\n');
             match self.event() {
@@ -123,24 +123,24 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// The event in the line that was read; `None` for an empty line or a comment.
-    fn event(&mut self) -> Result<Option<Event>, String> {
+    fn event(&mut self) -> Result<Option<CastEvent>, String> {
         let line = self.text()?;
         if line.is_empty() || line.starts_with('#') {
             return Ok(None);
         }
         let (seconds, code, data): (f64, String, String) =
-            serde_json::from_str(line).map_err(|error| format!("this is no event `[time, code, data]`: {error}"))?;
+            serde_json::from_str(line).map_err(|error| format!("expected an event `[time, code, data]`: {error}"))?;
         if !(0.0..MOST_SECONDS).contains(&seconds) {
-            return Err(format!("{seconds} is no time"));
+            return Err(format!("{seconds} is not a valid time"));
         }
-        let code = Code::from(code.as_str());
+        let code = EventCode::from(code.as_str());
         // Within 0 and 1e15: exact.
         let us = (seconds * 1e6).round() as u64;
         self.at_us = match self.version {
-            Version::V2 => us.max(self.at_us),
-            Version::V3 => self.at_us.saturating_add(us),
+            CastVersion::V2 => us.max(self.at_us),
+            CastVersion::V3 => self.at_us.saturating_add(us),
         };
-        Ok(Some(Event { at_us: self.at_us, code, data }))
+        Ok(Some(CastEvent { at_us: self.at_us, code, data }))
     }
 
     fn text(&self) -> Result<&str, String> {

@@ -14,26 +14,26 @@ use std::{
 use events::Timestamp;
 use rustix::fs::{Mode, OFlags};
 
-use super::{Code, Encoder, Event, Header, Part, Version, part_path, text::Text};
+use super::{CastEvent, CastHeader, CastVersion, Encoder, EventCode, RecordingPart, part_path, text::Utf8Decoder};
 
-/// What is written stays in memory for at most so long, and so much.
+/// Longest time written events stay in memory before they are flushed, ms.
 const FLUSH_MS: i64 = 1000;
 const FLUSH_BYTES: usize = 64 << 10;
 
-/// Of the environment nothing but this is recorded.
+/// The only environment variables that are recorded.
 const ENV: [&str; 2] = ["TERM", "SHELL"];
 
 /// How a recording is written.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct RecordSettings {
     /// The first file; the next parts are named after it ([`part_path`]).
     pub path: PathBuf,
     /// The form.
-    pub version: Version,
-    /// A file ends before it would have more bytes than this, and the next part begins. One event
-    /// that is larger has a file of its own.
+    pub version: CastVersion,
+    /// Maximum size of a part, bytes; the next part begins before it is exceeded. One event
+    /// that is larger gets a file of its own.
     pub max_bytes: u64,
-    /// So many parts are kept, at least one; the oldest is removed.
+    /// Number of parts that are kept, at least one; the oldest is removed.
     pub keep: u32,
 }
 
@@ -53,19 +53,19 @@ pub type Repaint = Box<dyn FnMut() -> Option<Vec<u8>> + Send>;
 /// A recording that is being written. Dropping it writes out what it holds; errors of that are
 /// only known to whoever calls [`finish`](Self::finish).
 pub struct Recorder {
-    settings: Settings,
-    header: Header,
+    settings: RecordSettings,
+    header: CastHeader,
     repaint: Option<Repaint>,
-    text: Text,
+    text: Utf8Decoder,
     part: u32,
     /// `None` once an error ended the recording.
-    open: Option<Open>,
+    open: Option<OpenPart>,
     /// The latest time that was passed in: a clock that goes back stands still here.
     now: Timestamp,
 }
 
 /// The part that is being written.
-struct Open {
+struct OpenPart {
     file: File,
     path: PathBuf,
     encoder: Encoder,
@@ -86,13 +86,13 @@ impl Recorder {
     ///
     /// # Errors
     /// When the file cannot be made, also when there is one of that name.
-    pub fn create(settings: Settings, header: Header, now: Timestamp) -> Result<Self, RecordError> {
+    pub fn create(settings: RecordSettings, header: CastHeader, now: Timestamp) -> Result<Self, RecordError> {
         let env: BTreeMap<_, _> = header.env.into_iter().filter(|(name, _)| ENV.contains(&name.as_str())).collect();
         let mut recorder = Self {
             settings,
-            header: Header { env, ..header },
+            header: CastHeader { env, ..header },
             repaint: None,
-            text: Text::default(),
+            text: Utf8Decoder::default(),
             part: 1,
             open: None,
             now,
@@ -128,8 +128,8 @@ impl Recorder {
         if self.open.is_none() {
             return Ok(());
         }
-        let text = self.text.take(bytes);
-        if text.is_empty() { self.advance(at) } else { self.event(at, Code::Output, text) }
+        let text = self.text.decode(bytes);
+        if text.is_empty() { self.advance(at) } else { self.event(at, EventCode::Output, text) }
     }
 
     /// The terminal has another size.
@@ -138,7 +138,7 @@ impl Recorder {
     /// As [`output`](Self::output).
     pub fn resize(&mut self, at: Timestamp, columns: u16, rows: u16) -> Result<(), RecordError> {
         (self.header.columns, self.header.rows) = (columns, rows);
-        self.event(at, Code::Resize, format!("{}x{}", columns.max(1), rows.max(1)))
+        self.event(at, EventCode::Resize, format!("{}x{}", columns.max(1), rows.max(1)))
     }
 
     /// Something that a person may want to find again.
@@ -146,7 +146,7 @@ impl Recorder {
     /// # Errors
     /// As [`output`](Self::output).
     pub fn mark(&mut self, at: Timestamp, label: &str) -> Result<(), RecordError> {
-        self.event(at, Code::Marker, label.to_owned())
+        self.event(at, EventCode::Marker, label.to_owned())
     }
 
     /// The program ended with this status, when it is known: writes everything out.
@@ -156,7 +156,7 @@ impl Recorder {
     pub fn finish(mut self, at: Timestamp, status: Option<i32>) -> Result<(), RecordError> {
         self.end_text(at)?;
         if let Some(status) = status {
-            self.event(at, Code::Exit, status.to_string())?;
+            self.event(at, EventCode::Exit, status.to_string())?;
         }
         self.flush()
     }
@@ -164,7 +164,7 @@ impl Recorder {
     /// What is held back of a character has no rest any more.
     fn end_text(&mut self, at: Timestamp) -> Result<(), RecordError> {
         let rest = self.text.end();
-        if rest.is_empty() { Ok(()) } else { self.event(at, Code::Output, rest) }
+        if rest.is_empty() { Ok(()) } else { self.event(at, EventCode::Output, rest) }
     }
 
     /// Lets time pass: what waited long enough is written.
@@ -182,12 +182,12 @@ impl Recorder {
         Some(self.open.as_ref()?.waits_since?.plus_ms(FLUSH_MS))
     }
 
-    fn event(&mut self, at: Timestamp, code: Code, data: String) -> Result<(), RecordError> {
+    fn event(&mut self, at: Timestamp, code: EventCode, data: String) -> Result<(), RecordError> {
         self.now = self.now.max(at);
         let Some(open) = &mut self.open else {
             return Ok(());
         };
-        let event = Event { at_us: open.elapsed_us(self.now), code, data };
+        let event = CastEvent { at_us: open.elapsed_us(self.now), code, data };
         // Encoded with a copy: in the next part the same event has another time.
         let mut encoder = open.encoder.clone();
         let line = encoder.event(&event);
@@ -198,7 +198,7 @@ impl Recorder {
             let Some(open) = &mut self.open else {
                 return Ok(());
             };
-            let line = open.encoder.event(&Event { at_us: open.elapsed_us(self.now), ..event });
+            let line = open.encoder.event(&CastEvent { at_us: open.elapsed_us(self.now), ..event });
             open.push(&line, self.now);
             open.has_events = true;
         } else {
@@ -220,9 +220,9 @@ impl Recorder {
         let started_at_ms = self.now.as_millisecond();
         self.part = part;
         self.header.timestamp = u64::try_from(started_at_ms / 1000).ok();
-        self.header.part = Some(Part { part, started_at_ms, repainted: repaint.is_some() });
+        self.header.part = Some(RecordingPart { part, started_at_ms, repainted: repaint.is_some() });
         let encoder = Encoder::new(self.settings.version);
-        let mut open = Open {
+        let mut open = OpenPart {
             file,
             path,
             started_at: self.now,
@@ -237,7 +237,7 @@ impl Recorder {
         open.push(&header, self.now);
         if let Some(bytes) = repaint {
             let data = String::from_utf8_lossy(&bytes).into_owned();
-            let line = open.encoder.event(&Event { at_us: 0, code: Code::Output, data });
+            let line = open.encoder.event(&CastEvent { at_us: 0, code: EventCode::Output, data });
             open.push(&line, self.now);
         }
         self.open = Some(open);
@@ -267,7 +267,7 @@ impl Recorder {
     }
 }
 
-impl Open {
+impl OpenPart {
     fn elapsed_us(&self, now: Timestamp) -> u64 {
         u64::try_from(now.since_ms(self.started_at)).unwrap_or(0).saturating_mul(1000)
     }

@@ -8,7 +8,7 @@ use std::{
 use events::Timestamp;
 use proptest::prelude::*;
 
-use super::{text::Text, *};
+use super::{text::Utf8Decoder, *};
 
 const START: i64 = 1_764_000_000_250;
 
@@ -16,35 +16,35 @@ fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(START + ms)
 }
 
-fn settings(dir: &Path, version: Version, max_bytes: u64) -> Settings {
-    Settings { path: dir.join("run.cast"), version, max_bytes, keep: 3 }
+fn settings(dir: &Path, version: CastVersion, max_bytes: u64) -> RecordSettings {
+    RecordSettings { path: dir.join("run.cast"), version, max_bytes, keep: 3 }
 }
 
-fn header() -> Header {
+fn header() -> CastHeader {
     let env = [("TERM", "xterm-256color"), ("SHELL", "/bin/bash"), ("TOKEN", "secret")];
-    Header {
+    CastHeader {
         columns: 80,
         rows: 24,
         command: Some("claude --resume".into()),
         title: Some("a run".into()),
         env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-        ..Header::default()
+        ..CastHeader::default()
     }
 }
 
-fn event(at_us: u64, code: Code, data: &str) -> Event {
-    Event { at_us, code, data: data.into() }
+fn event(at_us: u64, code: EventCode, data: &str) -> CastEvent {
+    CastEvent { at_us, code, data: data.into() }
 }
 
-fn written(version: Version, header: &Header, events: &[Event]) -> String {
+fn written(version: CastVersion, header: &CastHeader, events: &[CastEvent]) -> String {
     let mut encoder = Encoder::new(version);
     let mut text = encoder.header(header);
     text.extend(events.iter().map(|event| encoder.event(event)));
     text
 }
 
-fn read(text: &str) -> Result<(Header, Vec<Event>, bool), ReadError> {
-    let mut reader = Reader::new(BufReader::new(text.as_bytes()), Path::new("a.cast"))?;
+fn read(text: &str) -> Result<(CastHeader, Vec<CastEvent>, bool), ReadError> {
+    let mut reader = CastReader::new(BufReader::new(text.as_bytes()), Path::new("a.cast"))?;
     let mut events = Vec::new();
     while let Some(event) = reader.next_event()? {
         events.push(event);
@@ -52,8 +52,8 @@ fn read(text: &str) -> Result<(Header, Vec<Event>, bool), ReadError> {
     Ok((reader.header().clone(), events, reader.cut()))
 }
 
-fn joined(paths: Vec<PathBuf>) -> (Header, Vec<Event>) {
-    let mut joined = Joined::open(paths).unwrap();
+fn joined(paths: Vec<PathBuf>) -> (CastHeader, Vec<CastEvent>) {
+    let mut joined = JoinedReader::open(paths).unwrap();
     let mut events = Vec::new();
     while let Some(event) = joined.next_event().unwrap() {
         events.push(event);
@@ -61,8 +61,8 @@ fn joined(paths: Vec<PathBuf>) -> (Header, Vec<Event>) {
     (joined.header().clone(), events)
 }
 
-fn output(events: &[Event]) -> String {
-    events.iter().filter(|e| e.code == Code::Output).map(|e| e.data.as_str()).collect()
+fn output(events: &[CastEvent]) -> String {
+    events.iter().filter(|e| e.code == EventCode::Output).map(|e| e.data.as_str()).collect()
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_recording_reads_like_the_manual() {
     let dir = tempfile::tempdir().unwrap();
     for (version, expected) in [
         (
-            Version::V2,
+            CastVersion::V2,
             concat!(
                 r#"{"version":2,"width":80,"height":24,"timestamp":1764000000,"command":"claude --resume","title":"a run","#,
                 r#""env":{"SHELL":"/bin/bash","TERM":"xterm-256color"},"#,
@@ -80,7 +80,7 @@ fn a_recording_reads_like_the_manual() {
             ),
         ),
         (
-            Version::V3,
+            CastVersion::V3,
             concat!(
                 r#"{"version":3,"term":{"cols":80,"rows":24,"type":"xterm-256color"},"timestamp":1764000000,"#,
                 r#""command":"claude --resume","title":"a run","env":{"SHELL":"/bin/bash"},"#,
@@ -90,8 +90,10 @@ fn a_recording_reads_like_the_manual() {
             ),
         ),
     ] {
-        let settings =
-            Settings { path: dir.path().join(format!("{version:?}.cast")), ..settings(dir.path(), version, 1 << 20) };
+        let settings = RecordSettings {
+            path: dir.path().join(format!("{version:?}.cast")),
+            ..settings(dir.path(), version, 1 << 20)
+        };
         let path = settings.path.clone();
         let mut recorder = Recorder::create(settings, header(), at(0)).unwrap();
         recorder.output(at(10), b"\x1b[1mHi\r\n").unwrap();
@@ -118,14 +120,14 @@ fn the_manual_reads_like_a_recording() {
     assert_eq!((header.columns, header.rows, header.timestamp), (80, 24, Some(1_504_467_315)));
     assert_eq!(header.env["TERM"], "xterm-256color");
     let expected = [
-        event(248_000, Code::Output, "Hello \x1b[32mWorld!\n"),
-        event(3_748_000, Code::Marker, ""),
-        event(5_798_000, Code::Resize, "90x30"),
-        event(5_798_000, Code::Other("z".into()), "new"),
-        event(6_685_000, Code::Exit, "0"),
+        event(248_000, EventCode::Output, "Hello \x1b[32mWorld!\n"),
+        event(3_748_000, EventCode::Marker, ""),
+        event(5_798_000, EventCode::Resize, "90x30"),
+        event(5_798_000, EventCode::Other("z".into()), "new"),
+        event(6_685_000, EventCode::Exit, "0"),
     ];
     assert_eq!((events.as_slice(), cut), (expected.as_slice(), false));
-    let back = written(Version::V3, &header, &events);
+    let back = written(CastVersion::V3, &header, &events);
     assert!(
         back.starts_with(
             r##"{"version":3,"term":{"cols":80,"rows":24,"type":"xterm-256color","version":"VTE(7802)","##
@@ -139,30 +141,31 @@ fn a_bad_file_is_named_with_its_line() {
     let fine = "{\"version\":2,\"width\":80,\"height\":24}\n";
     for (text, expected) in [
         (String::new(), "a.cast:1: the file is empty"),
-        ("hello\n".into(), "a.cast:1: this is no header of an asciicast"),
+        ("hello\n".into(), "a.cast:1: expected an asciicast header"),
         (
             "{\"version\":1,\"width\":80,\"height\":24,\"stdout\":[]}\n".into(),
             "a.cast:1: asciicast version 1 is not known",
         ),
         ("{\"version\":2,\"width\":80}\n".into(), "a.cast:1: the header has no `width` and `height`"),
         ("{\"version\":3,\"width\":80,\"height\":24}\n".into(), "a.cast:1: the header has no `term`"),
-        (format!("{fine}[1.0, \"o\", \"a\"]\n[1.0, \"o\"]\n"), "a.cast:3: this is no event"),
-        (format!("{fine}[-1, \"o\", \"a\"]\n"), "a.cast:2: -1 is no time"),
+        (format!("{fine}[1.0, \"o\", \"a\"]\n[1.0, \"o\"]\n"), "a.cast:3: expected an event"),
+        (format!("{fine}[-1, \"o\", \"a\"]\n"), "a.cast:2: -1 is not a valid time"),
         (format!("{fine}[1e300, \"o\", \"a\"]\n"), "a.cast:2: 1000000"),
-        (format!("{fine}[\"1\", \"o\", \"a\"]\n"), "a.cast:2: this is no event"),
+        (format!("{fine}[\"1\", \"o\", \"a\"]\n"), "a.cast:2: expected an event"),
     ] {
         let error = read(&text).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
     }
     let mut reader =
-        Reader::new(BufReader::new(&b"{\"version\":2,\"width\":1,\"height\":1}\n\xff\n"[..]), Path::new("a.cast"))
+        CastReader::new(BufReader::new(&b"{\"version\":2,\"width\":1,\"height\":1}\n\xff\n"[..]), Path::new("a.cast"))
             .unwrap();
     assert!(reader.next_event().unwrap_err().to_string().starts_with("a.cast:2: the line is not UTF-8"));
 }
 
 #[test]
 fn half_a_line_at_the_end_is_left_out_and_told() {
-    let whole = written(Version::V2, &header(), &[event(0, Code::Output, "a"), event(5, Code::Output, "bcd")]);
+    let whole =
+        written(CastVersion::V2, &header(), &[event(0, EventCode::Output, "a"), event(5, EventCode::Output, "bcd")]);
     for cut in 1..10 {
         let (_, events, told) = read(&whole[..whole.len() - 1 - cut]).unwrap();
         assert_eq!((output(&events).as_str(), told), ("a", true));
@@ -175,7 +178,7 @@ fn half_a_line_at_the_end_is_left_out_and_told() {
 fn a_full_file_is_followed_by_the_next() {
     let dir = tempfile::tempdir().unwrap();
     let mut expected = String::new();
-    let mut recorder = Recorder::create(settings(dir.path(), Version::V3, 700), header(), at(0)).unwrap();
+    let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V3, 700), header(), at(0)).unwrap();
     for n in 0..60_i64 {
         let line = format!("line {n} ü\r\n");
         // A character is split over each write, so over the ends of files as well.
@@ -211,7 +214,7 @@ fn a_full_file_is_followed_by_the_next() {
 #[test]
 fn a_later_part_begins_with_the_screen() {
     let dir = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(settings(dir.path(), Version::V2, 400), header(), at(0))
+    let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V2, 400), header(), at(0))
         .unwrap()
         .repainting(Box::new(|| Some(b"\x1b[2Jscreen".to_vec())));
     for n in 0..20 {
@@ -222,7 +225,7 @@ fn a_later_part_begins_with_the_screen() {
     let last = found.last().unwrap();
     let (header, events, _) = read(&fs::read_to_string(last).unwrap()).unwrap();
     assert!(header.part.unwrap().repainted);
-    assert_eq!(events[0], event(0, Code::Output, "\x1b[2Jscreen"));
+    assert_eq!(events[0], event(0, EventCode::Output, "\x1b[2Jscreen"));
     // Joined, only the first part that is there keeps it.
     let (_, events) = joined(found);
     assert_eq!(events.iter().filter(|e| e.data.contains("screen")).count(), 1);
@@ -233,29 +236,32 @@ fn a_later_part_begins_with_the_screen() {
 fn a_size_that_changed_between_parts_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let part = |part: u32, columns: u16, ms: i64| {
-        let part = Some(Part { part, started_at_ms: START + ms, repainted: false });
+        let part = Some(RecordingPart { part, started_at_ms: START + ms, repainted: false });
         written(
-            Version::V2,
-            &Header { columns, rows: 24, part, ..Header::default() },
-            &[event(1000, Code::Output, "a")],
+            CastVersion::V2,
+            &CastHeader { columns, rows: 24, part, ..CastHeader::default() },
+            &[event(1000, EventCode::Output, "a")],
         )
     };
     let first = dir.path().join("run.cast");
     fs::write(&first, part(1, 80, 0)).unwrap();
     fs::write(part_path(&first, 2), part(2, 90, 500)).unwrap();
     let (_, events) = joined(parts(&first).unwrap());
-    let expected =
-        [event(1000, Code::Output, "a"), event(500_000, Code::Resize, "90x24"), event(501_000, Code::Output, "a")];
+    let expected = [
+        event(1000, EventCode::Output, "a"),
+        event(500_000, EventCode::Resize, "90x24"),
+        event(501_000, EventCode::Output, "a"),
+    ];
     assert_eq!(events, expected);
     // Somebody else's file that only has such a name is not joined.
-    fs::write(part_path(&first, 2), written(Version::V2, &header(), &[event(1, Code::Output, "b")])).unwrap();
+    fs::write(part_path(&first, 2), written(CastVersion::V2, &header(), &[event(1, EventCode::Output, "b")])).unwrap();
     assert_eq!(output(&joined(parts(&first).unwrap()).1), "a");
 }
 
 #[test]
 fn an_event_larger_than_a_file_has_one_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(settings(dir.path(), Version::V2, 300), header(), at(0)).unwrap();
+    let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V2, 300), header(), at(0)).unwrap();
     for _ in 0..3 {
         recorder.output(at(1), &[b'x'; 1000]).unwrap();
     }
@@ -281,7 +287,7 @@ fn names_of_parts() {
 #[test]
 fn what_waits_is_written_within_a_second() {
     let dir = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(settings(dir.path(), Version::V2, 1 << 20), header(), at(0)).unwrap();
+    let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V2, 1 << 20), header(), at(0)).unwrap();
     let there = || output(&read(&fs::read_to_string(dir.path().join("run.cast")).unwrap()).unwrap().1);
     assert_eq!((there().as_str(), recorder.next_deadline()), ("", None));
     recorder.output(at(100), b"a").unwrap();
@@ -303,7 +309,7 @@ fn what_waits_is_written_within_a_second() {
 #[test]
 fn a_clock_that_goes_back_stands_still() {
     let dir = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(settings(dir.path(), Version::V3, 1 << 20), header(), at(0)).unwrap();
+    let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V3, 1 << 20), header(), at(0)).unwrap();
     for (ms, text) in [(1000, "a"), (-5000, "b"), (999, "c"), (1500, "d")] {
         recorder.output(at(ms), text.as_bytes()).unwrap();
     }
@@ -317,20 +323,21 @@ fn no_file_is_overwritten_nor_written_through_a_link() {
     let dir = tempfile::tempdir().unwrap();
     let there = dir.path().join("run.cast");
     fs::write(&there, "mine").unwrap();
-    let error = Recorder::create(settings(dir.path(), Version::V2, 1000), header(), at(0)).unwrap_err();
+    let error = Recorder::create(settings(dir.path(), CastVersion::V2, 1000), header(), at(0)).unwrap_err();
     assert!(error.to_string().starts_with(there.to_str().unwrap()), "{error}");
     fs::remove_file(&there).unwrap();
     std::os::unix::fs::symlink(dir.path().join("elsewhere"), &there).unwrap();
-    Recorder::create(settings(dir.path(), Version::V2, 1000), header(), at(0)).unwrap_err();
+    Recorder::create(settings(dir.path(), CastVersion::V2, 1000), header(), at(0)).unwrap_err();
     assert!(!dir.path().join("elsewhere").exists());
-    let nowhere = Settings { path: dir.path().join("no/run.cast"), ..settings(dir.path(), Version::V2, 1000) };
+    let nowhere =
+        RecordSettings { path: dir.path().join("no/run.cast"), ..settings(dir.path(), CastVersion::V2, 1000) };
     assert!(Recorder::create(nowhere, header(), at(0)).unwrap_err().to_string().contains("no/run.cast"));
 }
 
 #[test]
 fn an_error_is_told_once_and_ends_the_recording() {
     let dir = tempfile::tempdir().unwrap();
-    let mut recorder = Recorder::create(settings(dir.path(), Version::V2, 400), header(), at(0)).unwrap();
+    let mut recorder = Recorder::create(settings(dir.path(), CastVersion::V2, 400), header(), at(0)).unwrap();
     // The next part cannot be made: its name is taken.
     fs::write(dir.path().join("run.2.cast"), "").unwrap();
     let mut errors = Vec::new();
@@ -361,9 +368,9 @@ proptest! {
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         cuts.extend([0, bytes.len()]);
         cuts.sort_unstable();
-        let (mut text, mut got) = (Text::default(), String::new());
+        let (mut text, mut got) = (Utf8Decoder::default(), String::new());
         for cut in cuts.windows(2) {
-            got.push_str(&text.take(&bytes[cut[0]..cut[1]]));
+            got.push_str(&text.decode(&bytes[cut[0]..cut[1]]));
         }
         got.push_str(&text.end());
         prop_assert_eq!(got, String::from_utf8_lossy(&bytes));
@@ -376,18 +383,18 @@ proptest! {
         (columns, rows) in (1_u16.., 1_u16..),
     ) {
         let mut now = 0;
-        let events: Vec<Event> = events.into_iter().map(|(later, code, data)| {
+        let events: Vec<CastEvent> = events.into_iter().map(|(later, code, data)| {
             now += later;
-            Event { at_us: now, code: Code::from(code.as_str()), data }
+            CastEvent { at_us: now, code: EventCode::from(code.as_str()), data }
         }).collect();
-        let header = Header { columns, rows, title, ..header() };
-        let second = written(Version::V2, &header, &events);
+        let header = CastHeader { columns, rows, title, ..header() };
+        let second = written(CastVersion::V2, &header, &events);
         let (third_header, third_events, _) = read(&second).unwrap();
-        let third = written(Version::V3, &third_header, &third_events);
+        let third = written(CastVersion::V3, &third_header, &third_events);
         let (last_header, last_events, _) = read(&third).unwrap();
         prop_assert_eq!(&last_events, &events);
         prop_assert_eq!(&last_header, &header);
-        prop_assert_eq!(written(Version::V2, &last_header, &last_events), second);
+        prop_assert_eq!(written(CastVersion::V2, &last_header, &last_events), second);
     }
 
     #[test]
@@ -397,7 +404,7 @@ proptest! {
     ) {
         let record = |max_bytes| {
             let dir = tempfile::tempdir().unwrap();
-            let settings = Settings { keep: u32::MAX, ..settings(dir.path(), Version::V3, max_bytes) };
+            let settings = RecordSettings { keep: u32::MAX, ..settings(dir.path(), CastVersion::V3, max_bytes) };
             let mut recorder = Recorder::create(settings, header(), at(0)).unwrap();
             let mut ms = 0;
             for (later, bytes) in &chunks {

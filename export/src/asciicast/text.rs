@@ -3,14 +3,14 @@
 /// Turns bytes into text piece by piece. What is no UTF-8 becomes U+FFFD, as
 /// [`String::from_utf8_lossy`] does it with the whole; how the bytes were split makes no difference.
 #[derive(Debug, Default)]
-pub(super) struct Text {
+pub(super) struct Utf8Decoder {
     /// The beginning of a character, at most three bytes.
     held: Vec<u8>,
 }
 
-impl Text {
+impl Utf8Decoder {
     /// Takes bytes in and gives the text that is certain.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> String {
+    pub(super) fn decode(&mut self, bytes: &[u8]) -> String {
         let joined;
         let mut rest = if self.held.is_empty() {
             bytes

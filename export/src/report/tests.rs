@@ -1,10 +1,10 @@
 use events::{AssistantMessage, Confidence, EventId, Origin, Provider, SessionId, Source, ToolCall, ToolResult};
-use projections::{Rules, SessionState};
+use projections::{SessionState, StatusRules};
 
 use super::*;
 
 fn session(id: u128, title: &str, cwd: &str) -> Session {
-    let state = SessionState::new(SessionId::from_bits(id), Provider::Claude, None, at(0), Rules::default());
+    let state = SessionState::new(SessionId::from_bits(id), Provider::Claude, None, at(0), StatusRules::default());
     Session { title: Some(title.into()), began_in: Some(cwd.into()), cwd: Some(cwd.into()), ..state.session }
 }
 
@@ -60,7 +60,7 @@ fn event(sequence: u64, payload: Payload, text: Option<&str>) -> Event {
 #[test]
 fn a_standup_groups_by_project_and_counts() {
     let work = [
-        Work {
+        SessionWork {
             session: session(1, "Fix the login bug", "/home/dev/app"),
             turns: vec![
                 turn(1, "fix the login", "Done: see *auth.rs*", 0, 60),
@@ -68,7 +68,7 @@ fn a_standup_groups_by_project_and_counts() {
             ],
             findings: Vec::new(),
         },
-        Work { session: session(2, "Write docs", "/home/dev/site"), turns: vec![], findings: Vec::new() },
+        SessionWork { session: session(2, "Write docs", "/home/dev/site"), turns: vec![], findings: Vec::new() },
     ];
     let text = standup(&work, at(30), at(200), &|path| path.replace("/home/dev", "~"));
     assert!(text.starts_with("2 projects, 2 sessions, 2 turns\n"), "{text}");

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashMap};
 use serde::Serialize;
 use session_tree::{Entry, Json, Object, Tree, entry::LEAF_TYPE};
 
-use super::{Options, escaped};
+use super::{PageOptions, escaped};
 
 /// Fields of an entry by which the tree is made. They are names, and stay as they are.
 const NAMES: [&str; 7] = ["type", "id", "parentId", "timestamp", "targetId", "fromId", "firstKeptEntryId"];
@@ -15,7 +15,7 @@ const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Data {
+struct PageData {
     title: Option<String>,
     header: Object,
     entries: Vec<Object>,
@@ -32,7 +32,7 @@ struct Data {
 }
 
 /// The data of a tree, as JSON that can stand in a page.
-pub(super) fn of(tree: &Tree, options: &Options<'_>) -> std::io::Result<String> {
+pub(super) fn of(tree: &Tree, options: &PageOptions<'_>) -> std::io::Result<String> {
     let places: HashMap<*const Entry, usize> =
         tree.entries().iter().enumerate().map(|(place, entry)| (std::ptr::from_ref(entry), place)).collect();
     let place = |entry: &Entry| places.get(&std::ptr::from_ref(entry)).copied();
@@ -55,7 +55,7 @@ pub(super) fn of(tree: &Tree, options: &Options<'_>) -> std::io::Result<String> 
     }
     let is_leaf = |at: usize| !has_children[at] && tree.entries()[at].leaf_move().is_none();
     let number = |at: Option<usize>| at.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1);
-    let data = Data {
+    let data = PageData {
         title: tree.name().or(options.title).map(|title| (options.redact)(title).into_owned()),
         header: object(tree.header().fields(), options, &["type", "version", "id", "timestamp"]),
         entries: tree.entries().iter().map(|entry| object(entry.fields(), options, &NAMES)).collect(),
@@ -70,7 +70,7 @@ pub(super) fn of(tree: &Tree, options: &Options<'_>) -> std::io::Result<String> 
 }
 
 /// An object without what must not leave. `names` are fields that are not asked about.
-fn object(given: &Object, options: &Options<'_>, names: &[&str]) -> Object {
+fn object(given: &Object, options: &PageOptions<'_>, names: &[&str]) -> Object {
     let is_picture = is_picture(given);
     let kept = given.iter().map(|(key, value)| {
         let is_kept = names.contains(&key) || is_picture && key == "data";
@@ -80,7 +80,7 @@ fn object(given: &Object, options: &Options<'_>, names: &[&str]) -> Object {
     kept.collect()
 }
 
-fn json(given: &Json, options: &Options<'_>) -> Json {
+fn json(given: &Json, options: &PageOptions<'_>) -> Json {
     match given {
         Json::String(text) => match (options.redact)(text) {
             Cow::Borrowed(text) => Json::String(text.to_owned()),

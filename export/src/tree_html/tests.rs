@@ -1,7 +1,7 @@
 use std::{borrow::Cow, fmt::Write as _};
 
 use serde_json::Value;
-use session_tree::Document;
+use session_tree::SessionDocument;
 
 use super::*;
 
@@ -83,13 +83,13 @@ fn hostile(canary: &str) -> String {
 }
 
 fn tree(file: &str) -> Tree {
-    Tree::from(Document::read(file.as_bytes()).unwrap())
+    Tree::from(SessionDocument::read(file.as_bytes()).unwrap())
 }
 
 fn page_with(tree: &Tree, leaf: Option<&str>, redact: &dyn Fn(&str) -> Cow<'_, str>) -> String {
     let mut page = Vec::new();
     let leaf = leaf.map_or(tree.leaf(), |id| tree.entry(id));
-    write(tree, &Options { leaf, title: None, redact }, &mut page).unwrap();
+    write(tree, &PageOptions { leaf, title: None, redact }, &mut page).unwrap();
     String::from_utf8(page).unwrap()
 }
 

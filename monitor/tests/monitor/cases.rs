@@ -5,7 +5,7 @@ use events::{
     PromptOrigin, QuestionAnswered, QuestionAsked, Reason, SessionStarted, Severity, Signal, Source, StartKind, State,
     ToolKind, Topic, UsageReported,
 };
-use monitor::{Monitor, Rules};
+use monitor::{DetectorLimits, Monitor};
 
 use crate::{
     script::{End, Script, signal},
@@ -159,7 +159,7 @@ fn an_approval_is_told_once_it_waits_and_is_over_when_it_is_decided() {
     check(&s, 0, &[]);
     let stage = check(&s, 2, &[Approval]);
     let finding = stage.last(Approval).unwrap();
-    assert_eq!(finding.what, "asks leave for Bash: npm test");
+    assert_eq!(finding.what, "asks permission for Bash: npm test");
     assert_eq!((finding.key.as_str(), &finding.approval_id), ("approval:a1", &Some("a1".into())));
     s.wait(5);
     let decided = ApprovalResolved {
@@ -213,7 +213,7 @@ fn no_word_of_a_transcript_ends_an_approval() {
         event.sequence += 1;
         (event.derived, event.source, event.payload) = (false, Source::Transcript, payload);
         event.text = Some(texts[n % texts.len()].into());
-        stage.monitor.take(&event);
+        stage.monitor.apply(&event);
     }
     assert!(stage.monitor.open().any(|finding| finding.kind == RiskyApproval));
 }
@@ -381,7 +381,7 @@ fn a_loop_is_over_when_something_else_is_done_or_asked() {
     }
     assert_eq!(resolution(&check(&s, 1, &[Loop]), Loop), "the agent does something else");
     looping.asks(PromptOrigin::Steering, "stop that");
-    assert_eq!(resolution(&check(&looping, 1, &[Loop]), Loop), "a new prompt was given");
+    assert_eq!(resolution(&check(&looping, 1, &[Loop]), Loop), "a new prompt came in");
 }
 
 #[test]
@@ -429,10 +429,10 @@ fn who_knows_is_noted() {
 fn what_is_off_is_not_raised_and_there_is_room_for_so_many_sessions() {
     let mut s = at_work();
     s.fails(ErrorClass::Auth, "401", "401");
-    let mut stage = Stage::with(Rules { off: vec![Auth], ..Rules::default() });
+    let mut stage = Stage::with(DetectorLimits { off: vec![Auth], ..DetectorLimits::default() });
     stage.play(&s.lines);
     assert!(stage.opened().is_empty());
-    let mut monitor = Monitor::new(Rules { sessions: 3, ..Rules::default() });
+    let mut monitor = Monitor::new(DetectorLimits { sessions: 3, ..DetectorLimits::default() });
     let mut given_up = 0;
     for n in 0..10 {
         let mut stage = Stage::of(monitor, &format!("session {n}"));
@@ -452,10 +452,10 @@ fn a_restart_with_nothing_but_the_findings_goes_on_where_it_was() {
     s.request("npm test");
     let before = check(&s, 20, &[Approval]);
     let last = before.log.last().unwrap();
-    let mut monitor = Monitor::new(Rules::default());
+    let mut monitor = Monitor::new(DetectorLimits::default());
     monitor.restore(before.monitor.open().cloned(), last.position);
     let fresh = || {
-        let rules = projections::Rules::default();
+        let rules = projections::StatusRules::default();
         projections::SessionState::new(last.session_id, last.provider, None, last.observed_at, rules)
     };
     let mut state = fresh();
@@ -463,24 +463,24 @@ fn a_restart_with_nothing_but_the_findings_goes_on_where_it_was() {
         state.fold(event);
     }
     let now = last.observed_at.plus_ms(30_000);
-    assert!(monitor.look(state.view(), now).is_empty(), "it still waits");
+    assert!(monitor.check(state.view(), now).is_empty(), "it still waits");
     assert!(monitor.advance(now.plus_ms(60_000)).is_empty());
     state.session.pending_approvals.clear();
-    let told = monitor.look(&state.session, now.plus_ms(61_000));
+    let told = monitor.check(&state.session, now.plus_ms(61_000));
     assert_eq!((told.len(), told[0].kind, told[0].state), (1, Approval, FindingState::Resolved));
     // An open turn of before the restart is as silent as it is.
     let mut quiet = at_work();
     quiet.say("let me see");
     let quiet = check(&quiet, 1, &[]);
     let mut state = fresh();
-    let mut monitor = Monitor::new(Rules::default());
+    let mut monitor = Monitor::new(DetectorLimits::default());
     let mut told = Vec::new();
     for event in &quiet.log {
-        told.extend(monitor.take(event));
+        told.extend(monitor.apply(event));
         state.fold(event);
     }
     let end = quiet.log.last().unwrap().observed_at;
-    told.extend(monitor.look(state.view(), end.plus_ms(1_000)));
+    told.extend(monitor.check(state.view(), end.plus_ms(1_000)));
     assert!(told.is_empty(), "{told:?}");
     assert_eq!(monitor.advance(end.plus_ms(700_000)).first().map(|f| f.kind), Some(Stuck));
 }
@@ -495,21 +495,21 @@ fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
     let log = stage.log.clone();
     let end = log.last().unwrap().observed_at;
     // All of it once more, as history: to a monitor that took it, and to one that knows the finding only.
-    let mut after = Monitor::new(Rules::default());
+    let mut after = Monitor::new(DetectorLimits::default());
     after.restore(stage.monitor.open().cloned(), 0);
     for monitor in [&mut stage.monitor, &mut after] {
         for event in &log {
-            let told = monitor.take(&events::Event { history: true, ..event.clone() });
+            let told = monitor.apply(&events::Event { history: true, ..event.clone() });
             assert!(told.is_empty(), "{told:?}");
         }
         assert_eq!(monitor.open().map(|finding| finding.kind).collect::<Vec<_>>(), [Crash]);
     }
     // What was given as history when the monitor began is heard when it is told as it happens.
-    let mut early = Monitor::new(Rules::default());
+    let mut early = Monitor::new(DetectorLimits::default());
     let mut told = Vec::new();
     for history in [true, false] {
         for event in &log {
-            told.extend(early.take(&events::Event { history, ..event.clone() }));
+            told.extend(early.apply(&events::Event { history, ..event.clone() }));
         }
         assert_eq!(told.iter().any(|finding| finding.kind == Crash), !history);
     }
@@ -517,7 +517,7 @@ fn what_is_told_again_of_a_session_that_died_does_not_bring_it_back() {
     let last = log.iter().rfind(|event| matches!(event.payload, Payload::UserPrompt(_))).unwrap();
     let observed_at = end.plus_ms(60_000);
     let prompt = events::Event { position: stage.log.len() as u64 + 99, observed_at, ..last.clone() };
-    assert!(after.take(&prompt).iter().any(|f| f.kind == Crash && f.state == FindingState::Resolved));
+    assert!(after.apply(&prompt).iter().any(|f| f.kind == Crash && f.state == FindingState::Resolved));
 }
 
 #[test]

@@ -17,10 +17,10 @@ const WITHIN: usize = 10;
 pub(crate) const FINDS: &[FindingKind] = &[FindingKind::Loop, FindingKind::RepeatedFailure, FindingKind::Stuck];
 
 /// One round of a livelock.
-type Round = fn(&mut Script, i64);
+type LoopFound = fn(&mut Script, i64);
 
 /// The shapes, by name.
-pub(crate) const SHAPES: &[(&str, Round)] = &[
+pub(crate) const SHAPES: &[(&str, LoopFound)] = &[
     ("the same read", |s, _| s.read("src/main.rs", End::Ok, "fn main() {}")),
     ("the same command, which works", |s, _| s.run("git status --short", 1, End::Ok, " M src/main.rs")),
     ("the same command, which fails", |s, n| {
@@ -159,7 +159,7 @@ pub(crate) const SHAPES: &[(&str, Round)] = &[
 ];
 
 /// A session that works for a while, then goes round.
-pub(crate) fn made(seed: u64, round: Round) -> (Vec<crate::stage::Line>, Vec<i64>) {
+pub(crate) fn made(seed: u64, round: LoopFound) -> (Vec<crate::stage::Line>, Vec<i64>) {
     let mut s = Script::new(seed);
     s.prompt("make it work");
     for n in 0..s.between(0, 6) {
@@ -174,7 +174,7 @@ pub(crate) fn made(seed: u64, round: Round) -> (Vec<crate::stage::Line>, Vec<i64
 }
 
 /// In which round it was found, from 1.
-fn found(seed: u64, round: Round, around: Around) -> Option<usize> {
+fn found(seed: u64, round: LoopFound, around: Around) -> Option<usize> {
     let (mut lines, ends) = made(seed, round);
     around.put(&mut lines);
     let stage = Stage::played(&lines);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use events::{Event, Finding, FindingId, Timestamp};
-use monitor::{Monitor, Rules};
+use monitor::{DetectorLimits, Monitor};
 use proptest::prelude::*;
 
 use crate::{healthy, livelocks, script::Script, stage::Stage};
@@ -46,7 +46,7 @@ fn fed(monitor: &mut Monitor, log: &[Event], step: Option<i64>, end: Timestamp) 
                 told.extend(monitor.advance(now));
             }
         }
-        told.extend(monitor.take(event));
+        told.extend(monitor.apply(event));
         now = now.max(event.observed_at);
     }
     told.extend(monitor.advance(end));
@@ -71,8 +71,8 @@ proptest! {
     fn time_may_pass_in_any_steps(seed in 0_u64..1_000_000, step in 200_i64..4_000_000) {
         let stage = troubled(seed);
         let end = end_of(&stage);
-        let at_once = fed(&mut Monitor::new(Rules::default()), &stage.log, None, end);
-        let in_steps = fed(&mut Monitor::new(Rules::default()), &stage.log, Some(step), end);
+        let at_once = fed(&mut Monitor::new(DetectorLimits::default()), &stage.log, None, end);
+        let in_steps = fed(&mut Monitor::new(DetectorLimits::default()), &stage.log, Some(step), end);
         prop_assert_eq!(&at_once, &in_steps);
         prop_assert!(!at_once.is_empty());
     }
@@ -96,13 +96,13 @@ proptest! {
     fn a_restart_anywhere_raises_nothing_twice(seed in 0_u64..1_000_000, cut in 0.1_f64..1.0, again in 1_usize..300) {
         let stage = troubled(seed);
         let end = end_of(&stage);
-        let whole = fed(&mut Monitor::new(Rules::default()), &stage.log, None, end);
+        let whole = fed(&mut Monitor::new(DetectorLimits::default()), &stage.log, None, end);
         let cut = ((stage.log.len() as f64 * cut) as usize).clamp(1, stage.log.len() - 1);
-        let mut before = Monitor::new(Rules::default());
+        let mut before = Monitor::new(DetectorLimits::default());
         let at = stage.log[cut].observed_at;
         let before_restart = stage.log[cut - 1].observed_at;
         let told = fed(&mut before, &stage.log[..cut], None, before_restart);
-        let mut after = Monitor::new(Rules::default());
+        let mut after = Monitor::new(DetectorLimits::default());
         let mut newest: BTreeMap<&FindingId, &Finding> = BTreeMap::new();
         for finding in &told {
             newest.insert(&finding.id, finding);
@@ -125,7 +125,7 @@ proptest! {
 #[test]
 fn memory_is_bounded() {
     let mut worst = 0;
-    let mut monitor = Monitor::new(Rules { sessions: 8, ..Rules::default() });
+    let mut monitor = Monitor::new(DetectorLimits { sessions: 8, ..DetectorLimits::default() });
     for n in 0..40 {
         let mut stage = Stage::of(monitor, &format!("session {n}"));
         stage.looks = false;
@@ -143,7 +143,7 @@ fn memory_is_bounded() {
             s.call("Bash", events::ToolKind::Execute, &format!("echo {n}"), "{}");
         }
         stage.play(&s.lines);
-        worst = worst.max(stage.monitor.held());
+        worst = worst.max(stage.monitor.memory_size());
         assert!(stage.monitor.sessions() <= 8);
         monitor = stage.monitor;
     }

@@ -7,7 +7,7 @@ use events::{
     Confidence, Event, Finding, FindingKind, FindingState, Identity, Kind, Origin, Payload, Provider, SessionId,
     Source, Timestamp,
 };
-use monitor::{Monitor, Rules};
+use monitor::{DetectorLimits, Monitor};
 use projections::{Conclusion, SessionState};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
@@ -108,16 +108,16 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self::with(Rules::default())
+        Self::with(DetectorLimits::default())
     }
 
-    pub(crate) fn with(rules: Rules) -> Self {
+    pub(crate) fn with(rules: DetectorLimits) -> Self {
         Self::of(Monitor::new(rules), "session")
     }
 
     pub(crate) fn of(monitor: Monitor, name: &str) -> Self {
         let id = SessionId::mint(START, Provider::Claude, name);
-        let rules = projections::Rules::default();
+        let rules = projections::StatusRules::default();
         Self {
             monitor,
             state: SessionState::new(id, Provider::Claude, Some(Arc::from(name)), START, rules),
@@ -182,7 +182,7 @@ impl Stage {
         let observed_at = event.observed_at;
         self.give(event);
         self.conclude(conclusions, observed_at);
-        self.look();
+        self.check();
     }
 
     /// Lets time pass up to `at` (ms).
@@ -246,15 +246,15 @@ impl Stage {
 
     fn give(&mut self, event: Event) {
         let now = event.observed_at;
-        let changed = self.monitor.take(&event);
+        let changed = self.monitor.apply(&event);
         self.note(now, changed);
         self.log.push(event);
     }
 
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn check(&mut self) {
         if self.looks {
             let now = self.now;
-            let changed = self.monitor.look(self.state.view(), now);
+            let changed = self.monitor.check(self.state.view(), now);
             self.note(now, changed);
         }
     }

@@ -4,8 +4,8 @@
 use events::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Channel, Client, Failure, Stopper};
-use crate::{Loudness, Message, secret::Secret, text};
+use super::{AttemptFailure, Channel, HttpClient, Stopper};
+use crate::{Loudness, OutgoingMessage, secret::Secret, text};
 
 /// Characters of a text that Discord takes, with room for what is escaped.
 const DISCORD_CHARS: usize = 900;
@@ -13,40 +13,40 @@ const DISCORD_CHARS: usize = 900;
 const CHAT_CHARS: usize = 3_000;
 
 /// Posts each message to one room.
-pub(super) struct Chat {
+pub(super) struct ChatChannel {
     url: Secret,
-    payload: Payload,
-    client: Client,
+    payload: ChatPayload,
+    client: HttpClient,
 }
 
 /// Whose words the payload is in.
-enum Payload {
+enum ChatPayload {
     Slack,
     Discord,
     Telegram { chat_id: String },
 }
 
-impl Chat {
-    pub(super) const fn slack(url: Secret, client: Client) -> Self {
-        Self { url, payload: Payload::Slack, client }
+impl ChatChannel {
+    pub(super) const fn slack(url: Secret, client: HttpClient) -> Self {
+        Self { url, payload: ChatPayload::Slack, client }
     }
 
-    pub(super) const fn discord(url: Secret, client: Client) -> Self {
-        Self { url, payload: Payload::Discord, client }
+    pub(super) const fn discord(url: Secret, client: HttpClient) -> Self {
+        Self { url, payload: ChatPayload::Discord, client }
     }
 
-    pub(super) fn telegram(server: &str, chat_id: &str, token: &Secret, client: Client) -> Self {
+    pub(super) fn telegram(server: &str, chat_id: &str, token: &Secret, client: HttpClient) -> Self {
         let url = Secret::new(format!("{}/bot{}/sendMessage", server.trim_end_matches('/'), token.expose()));
-        Self { url, payload: Payload::Telegram { chat_id: chat_id.to_owned() }, client }
+        Self { url, payload: ChatPayload::Telegram { chat_id: chat_id.to_owned() }, client }
     }
 }
 
-impl Channel for Chat {
-    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+impl Channel for ChatChannel {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
         let payload = match &self.payload {
-            Payload::Slack => slack(message),
-            Payload::Discord => discord(message),
-            Payload::Telegram { chat_id } => telegram(chat_id, message),
+            ChatPayload::Slack => slack(message),
+            ChatPayload::Discord => discord(message),
+            ChatPayload::Telegram { chat_id } => telegram(chat_id, message),
         };
         self.client.post(self.url.expose(), &[], payload.to_string().as_bytes())
     }
@@ -56,13 +56,13 @@ impl Channel for Chat {
     }
 }
 
-fn plain(message: &Message, cap: usize) -> String {
+fn plain(message: &OutgoingMessage, cap: usize) -> String {
     text::cut(&format!("{}\n{}", message.title, message.body), cap)
 }
 
 /// Plain text blocks, in which Slack reads no mark-up and no mention; the text for notifications is
 /// escaped as its manual says (`&`, `<`, `>`).
-fn slack(message: &Message) -> Value {
+fn slack(message: &OutgoingMessage) -> Value {
     let text = plain(message, CHAT_CHARS);
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     json!({
@@ -78,7 +78,7 @@ fn slack(message: &Message) -> Value {
 
 /// Mentions are switched off for the message, mark-up and the colon of links are escaped, nothing is previewed, and what is
 /// quiet rings nowhere.
-fn discord(message: &Message) -> Value {
+fn discord(message: &OutgoingMessage) -> Value {
     const SUPPRESS_EMBEDS: u64 = 1 << 2;
     const SUPPRESS_NOTIFICATIONS: u64 = 1 << 12;
     let mut content = String::new();
@@ -94,7 +94,7 @@ fn discord(message: &Message) -> Value {
 }
 
 /// All of the text is one block of code: there Telegram finds no mention, link or command.
-fn telegram(chat_id: &str, message: &Message) -> Value {
+fn telegram(chat_id: &str, message: &OutgoingMessage) -> Value {
     let text = plain(message, CHAT_CHARS);
     // Lengths are in UTF-16.
     let length = text.encode_utf16().count();
@@ -110,13 +110,13 @@ fn telegram(chat_id: &str, message: &Message) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Form, plan::tests::notice};
+    use crate::{MessageForm, plan::tests::notice};
 
-    fn nasty() -> Message {
+    fn nasty() -> OutgoingMessage {
         let mut one = notice("a", "approval");
         one.title = "<!channel> @everyone [x](https://evil.test) *b* `c` & <@U1>".into();
         one.body = "$ echo @here 😀".into();
-        Message::new("c", Form::Single, Loudness::Quiet, vec![one], Timestamp::MIN)
+        OutgoingMessage::new("c", MessageForm::Single, Loudness::Quiet, vec![one], Timestamp::MIN)
     }
 
     #[test]

@@ -17,8 +17,8 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
 };
 
-use super::{Channel, Env, Failure, Surroundings, wire};
-use crate::{Message, text};
+use super::{AttemptFailure, Channel, ChannelContext, Env, wire};
+use crate::{OutgoingMessage, text};
 
 /// Bytes of what it writes to its standard error that are kept.
 const STDERR_BYTES: usize = 4_096;
@@ -41,19 +41,20 @@ const PASSED_ON: [&str; 12] = [
 ];
 
 /// Runs a program for each message.
-pub(super) struct Command {
+pub(super) struct CommandChannel {
     argv: Vec<String>,
     timeout: Duration,
     env: Env,
 }
 
-impl Command {
-    pub(super) fn new(argv: &[String], timeout: Duration, around: &Surroundings) -> Self {
-        Self { argv: argv.to_vec(), timeout, env: around.env.clone() }
+impl CommandChannel {
+    pub(super) fn new(argv: &[String], timeout: Duration, context: &ChannelContext) -> Self {
+        Self { argv: argv.to_vec(), timeout, env: context.env.clone() }
     }
 
-    fn start(&self, message: &Message) -> Result<Child, Failure> {
-        let (program, arguments) = self.argv.split_first().ok_or_else(|| Failure::never("it names no program"))?;
+    fn start(&self, message: &OutgoingMessage) -> Result<Child, AttemptFailure> {
+        let (program, arguments) =
+            self.argv.split_first().ok_or_else(|| AttemptFailure::never("it names no program"))?;
         let mut command = std::process::Command::new(program);
         command.args(arguments).env_clear().current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -72,12 +73,14 @@ impl Command {
         ];
         // A session's id is not display text, so nobody looked for a NUL in it.
         command.envs(about.map(|(name, value)| (name, text::line(value, text::BODY_CHARS))));
-        command.spawn().map_err(|error| Failure::never(format!("cannot start {}: {error}", text::line(program, 200))))
+        command
+            .spawn()
+            .map_err(|error| AttemptFailure::never(format!("cannot start {}: {error}", text::line(program, 200))))
     }
 }
 
-impl Channel for Command {
-    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+impl Channel for CommandChannel {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
         let mut child = self.start(message)?;
         let ran = mind(&mut child, &wire::json(message), self.timeout);
         // Whoever is left of its group ends with it. It was not waited for yet, so the number is
@@ -86,16 +89,19 @@ impl Channel for Command {
         if let Some(group) = group {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        let status = child.wait().map_err(Failure::never)?;
-        let (ended, stderr) = ran.map_err(Failure::never)?;
+        let status = child.wait().map_err(AttemptFailure::never)?;
+        let (ended, stderr) = ran.map_err(AttemptFailure::never)?;
         if !ended {
-            return Err(Failure::never(format!("it took longer than {} ms and was ended", self.timeout.as_millis())));
+            return Err(AttemptFailure::never(format!(
+                "it took longer than {} ms and was ended",
+                self.timeout.as_millis()
+            )));
         }
         if status.success() {
             return Ok(());
         }
         let said = text::line(&String::from_utf8_lossy(&stderr), STDERR_CHARS);
-        Err(Failure::never(if said.is_empty() { status.to_string() } else { format!("{status}: {said}") }))
+        Err(AttemptFailure::never(if said.is_empty() { status.to_string() } else { format!("{status}: {said}") }))
     }
 }
 
@@ -165,16 +171,22 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Form, Loudness, plan::tests::notice};
+    use crate::{Loudness, MessageForm, plan::tests::notice};
 
     fn run(script: &str, timeout_ms: u64) -> Result<(), String> {
-        let around = Surroundings::new(
+        let context = ChannelContext::new(
             Arc::new(|name| (name == "PATH").then(|| "/usr/bin:/bin".to_owned())),
             Arc::new(|| Timestamp::MIN),
         );
         let argv = ["/bin/sh", "-c", script].map(str::to_owned);
-        let message = Message::new("c", Form::Single, Loudness::Loud, vec![notice("a", "approval")], Timestamp::MIN);
-        let mut command = Command::new(&argv, Duration::from_millis(timeout_ms), &around);
+        let message = OutgoingMessage::new(
+            "c",
+            MessageForm::Single,
+            Loudness::Loud,
+            vec![notice("a", "approval")],
+            Timestamp::MIN,
+        );
+        let mut command = CommandChannel::new(&argv, Duration::from_millis(timeout_ms), &context);
         command.deliver(&message, Timestamp::MIN).map_err(|f| f.error)
     }
 
@@ -187,7 +199,7 @@ mod tests {
         assert_eq!(body["notices"][0]["cause"], "a");
         let env = std::fs::read_to_string(dir.path().join("env")).unwrap();
         assert!(env.contains("CAPTURE_NOTICE_KIND=approval\n"), "{env}");
-        assert!(env.contains("CAPTURE_NOTICE_TITLE=api (shop): Bash asks for leave\n"), "{env}");
+        assert!(env.contains("CAPTURE_NOTICE_TITLE=api (shop): Bash asks for permission\n"), "{env}");
         assert!(!env.contains("CARGO"), "{env}");
     }
 
@@ -222,9 +234,9 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_a_failure() {
-        let around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
-        let mut command = Command::new(&["/nonexistent/x".to_owned()], Duration::from_secs(1), &around);
-        let error = command.deliver(&Message::test("c", Timestamp::MIN), Timestamp::MIN).unwrap_err().error;
+        let context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+        let mut command = CommandChannel::new(&["/nonexistent/x".to_owned()], Duration::from_secs(1), &context);
+        let error = command.deliver(&OutgoingMessage::test("c", Timestamp::MIN), Timestamp::MIN).unwrap_err().error;
         assert!(error.starts_with("cannot start /nonexistent/x"), "{error}");
     }
 }

@@ -9,8 +9,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use events::Timestamp;
 use zbus::{Connection, Variant, connection::Builder};
 
-use super::{Channel, Env, Failure, Surroundings};
-use crate::{Loudness, Message};
+use super::{AttemptFailure, Channel, ChannelContext, Env};
+use crate::{Loudness, OutgoingMessage};
 
 const SERVICE: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";
@@ -18,30 +18,30 @@ const PATH: &str = "/org/freedesktop/Notifications";
 const SERVERS_CHOICE: i32 = -1;
 
 /// Shows each message on the desktop.
-pub(super) struct Desktop {
+pub(super) struct DesktopChannel {
     env: Env,
     attempt: Duration,
-    speaker: Option<Speaker>,
+    thread: Option<BusThread>,
 }
 
 /// The thread that speaks with the bus.
-struct Speaker {
-    orders: Sender<Order>,
+struct BusThread {
+    orders: Sender<BusRequest>,
     answers: Receiver<Result<u32, String>>,
     /// An order was given up; its answer is still to come.
     owes: bool,
 }
 
-struct Order {
+struct BusRequest {
     address: String,
     title: String,
     body: String,
     urgency: u8,
 }
 
-impl Desktop {
-    pub(super) fn new(around: &Surroundings) -> Self {
-        Self { env: around.env.clone(), attempt: around.attempt, speaker: None }
+impl DesktopChannel {
+    pub(super) fn new(context: &ChannelContext) -> Self {
+        Self { env: context.env.clone(), attempt: context.attempt, thread: None }
     }
 
     /// The bus: the one the environment names, else the usual one of the user. Only one on this
@@ -57,43 +57,43 @@ impl Desktop {
     }
 }
 
-impl Channel for Desktop {
-    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
-        let address = self.address().map_err(Failure::never)?;
+impl Channel for DesktopChannel {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
+        let address = self.address().map_err(AttemptFailure::never)?;
         let urgency = match message.loudness {
             Loudness::Off | Loudness::Quiet => 0,
             Loudness::Normal => 1,
             Loudness::Loud => 2,
         };
-        let order = Order { address, title: message.title.clone(), body: message.body.clone(), urgency };
+        let order = BusRequest { address, title: message.title.clone(), body: message.body.clone(), urgency };
         let attempt = self.attempt;
-        let speaker = match &mut self.speaker {
-            Some(speaker) => speaker,
-            none => none.insert(Speaker::start(attempt).map_err(Failure::never)?),
+        let thread = match &mut self.thread {
+            Some(thread) => thread,
+            none => none.insert(BusThread::start(attempt).map_err(AttemptFailure::never)?),
         };
-        let told = speaker.tell(order, attempt);
-        if matches!(told, Err(Hung::Ended)) {
-            self.speaker = None;
+        let told = thread.request(order, attempt);
+        if matches!(told, Err(BusFailure::Ended)) {
+            self.thread = None;
         }
         match told {
-            Ok(answer) => answer.map(drop).map_err(Failure::never),
-            Err(Hung::Silent) => Err(Failure::never("the session bus does not answer")),
-            Err(Hung::Ended) => Err(Failure::soon("what speaks with the session bus ended")),
+            Ok(answer) => answer.map(drop).map_err(AttemptFailure::never),
+            Err(BusFailure::Silent) => Err(AttemptFailure::never("the session bus does not answer")),
+            Err(BusFailure::Ended) => Err(AttemptFailure::soon("the session bus thread ended")),
         }
     }
 }
 
 /// There was no answer.
-enum Hung {
+enum BusFailure {
     /// Not in time.
     Silent,
     /// The thread is gone.
     Ended,
 }
 
-impl Speaker {
+impl BusThread {
     fn start(attempt: Duration) -> std::io::Result<Self> {
-        let (orders, taken) = bounded::<Order>(1);
+        let (orders, taken) = bounded::<BusRequest>(1);
         let (answer, answers) = bounded(1);
         // It ends when the channel, and with it the sender of orders, is gone.
         std::thread::Builder::new().name("notify-bus".to_owned()).spawn(move || {
@@ -107,23 +107,23 @@ impl Speaker {
         Ok(Self { orders, answers, owes: false })
     }
 
-    fn tell(&mut self, order: Order, attempt: Duration) -> Result<Result<u32, String>, Hung> {
+    fn request(&mut self, order: BusRequest, attempt: Duration) -> Result<Result<u32, String>, BusFailure> {
         if self.owes {
             // As long as the last one hangs, the next would wait behind it.
             match self.answers.try_recv() {
                 Ok(_) => self.owes = false,
-                Err(crossbeam_channel::TryRecvError::Empty) => return Err(Hung::Silent),
-                Err(crossbeam_channel::TryRecvError::Disconnected) => return Err(Hung::Ended),
+                Err(crossbeam_channel::TryRecvError::Empty) => return Err(BusFailure::Silent),
+                Err(crossbeam_channel::TryRecvError::Disconnected) => return Err(BusFailure::Ended),
             }
         }
-        self.orders.send(order).map_err(|_| Hung::Ended)?;
+        self.orders.send(order).map_err(|_| BusFailure::Ended)?;
         match self.answers.recv_timeout(attempt) {
             Ok(answer) => Ok(answer),
             Err(RecvTimeoutError::Timeout) => {
                 self.owes = true;
-                Err(Hung::Silent)
+                Err(BusFailure::Silent)
             }
-            Err(RecvTimeoutError::Disconnected) => Err(Hung::Ended),
+            Err(RecvTimeoutError::Disconnected) => Err(BusFailure::Ended),
         }
     }
 }
@@ -136,15 +136,18 @@ struct Bus {
 }
 
 /// Shows one, over the connection there is; if that broke, over a new one.
-async fn show(bus: &mut Option<Bus>, order: &Order, attempt: Duration) -> Result<u32, String> {
+async fn show(bus: &mut Option<Bus>, order: &BusRequest, attempt: Duration) -> Result<u32, String> {
     if let Some(open) = bus.take().filter(|open| open.address == order.address)
         && let Ok(id) = notify(&open, order).await
     {
         *bus = Some(open);
         return Ok(id);
     }
-    let open = connect(&order.address, attempt).await.map_err(|error| format!("no session bus: {error}"))?;
-    let id = notify(&open, order).await.map_err(|error| format!("the desktop shows no notifications: {error}"))?;
+    let open = connect(&order.address, attempt)
+        .await
+        .map_err(|error| format!("cannot connect to the session bus: {error}"))?;
+    let id =
+        notify(&open, order).await.map_err(|error| format!("the desktop did not show the notification: {error}"))?;
     *bus = Some(open);
     Ok(id)
 }
@@ -157,7 +160,7 @@ async fn connect(address: &str, attempt: Duration) -> zbus::Result<Bus> {
     Ok(Bus { address: address.to_owned(), connection, reads_markup })
 }
 
-async fn notify(bus: &Bus, order: &Order) -> zbus::Result<u32> {
+async fn notify(bus: &Bus, order: &BusRequest) -> zbus::Result<u32> {
     let body = if bus.reads_markup { escape(&order.body) } else { order.body.clone() };
     let hints: HashMap<&str, Variant<'_>> = HashMap::from([("urgency", Variant::from(order.urgency))]);
     let actions: [&str; 0] = [];

@@ -3,20 +3,20 @@
 use events::Timestamp;
 use serde::Serialize;
 
-use super::{Channel, Client, Failure, Stopper};
-use crate::{Loudness, Message, Severity, secret::Secret};
+use super::{AttemptFailure, Channel, HttpClient, Stopper};
+use crate::{Loudness, OutgoingMessage, Severity, secret::Secret};
 
 /// Publishes each message to one topic.
-pub(super) struct Ntfy {
+pub(super) struct NtfyChannel {
     server: String,
     topic: String,
     token: Option<Secret>,
-    client: Client,
+    client: HttpClient,
 }
 
 /// What ntfy takes.
 #[derive(Debug, Serialize)]
-struct Publish<'a> {
+struct NtfyPayload<'a> {
     topic: &'a str,
     title: &'a str,
     message: &'a str,
@@ -26,17 +26,17 @@ struct Publish<'a> {
     click: Option<&'a str>,
 }
 
-impl Ntfy {
-    pub(super) fn new(server: &str, topic: &str, token: Option<Secret>, client: Client) -> Self {
+impl NtfyChannel {
+    pub(super) fn new(server: &str, topic: &str, token: Option<Secret>, client: HttpClient) -> Self {
         Self { server: server.to_owned(), topic: topic.to_owned(), token, client }
     }
 }
 
-impl Channel for Ntfy {
-    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+impl Channel for NtfyChannel {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
         let headers: Vec<(&str, String)> =
             self.token.iter().map(|token| ("authorization", format!("Bearer {}", token.expose()))).collect();
-        let body = serde_json::to_vec(&publish(&self.topic, message)).map_err(Failure::never)?;
+        let body = serde_json::to_vec(&publish(&self.topic, message)).map_err(AttemptFailure::never)?;
         self.client.post(&self.server, &headers, &body)
     }
 
@@ -45,7 +45,7 @@ impl Channel for Ntfy {
     }
 }
 
-fn publish<'a>(topic: &'a str, message: &'a Message) -> Publish<'a> {
+fn publish<'a>(topic: &'a str, message: &'a OutgoingMessage) -> NtfyPayload<'a> {
     let severity = message.notices.iter().map(|n| n.severity).max().unwrap_or_default();
     let priority = match (message.loudness, severity) {
         (Loudness::Loud, Severity::Urgent) => 5,
@@ -59,22 +59,22 @@ fn publish<'a>(topic: &'a str, message: &'a Message) -> Publish<'a> {
         Severity::Urgent => "rotating_light",
     }];
     tags.push("capture");
-    Publish { topic, title: &message.title, message: &message.body, priority, tags, click: message.url() }
+    NtfyPayload { topic, title: &message.title, message: &message.body, priority, tags, click: message.url() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Form, plan::tests::notice};
+    use crate::{MessageForm, plan::tests::notice};
 
     #[test]
     fn what_is_published() {
         let mut one = notice("a", "approval");
         one.url = Some("http://127.0.0.1:1/".into());
-        let message = Message::new("n", Form::Single, Loudness::Loud, vec![one], Timestamp::MIN);
+        let message = OutgoingMessage::new("n", MessageForm::Single, Loudness::Loud, vec![one], Timestamp::MIN);
         let value = serde_json::to_value(publish("t", &message)).unwrap();
         let expected = serde_json::json!({
-            "topic": "t", "title": "api (shop): Bash asks for leave", "message": "Bash: cargo test a",
+            "topic": "t", "title": "api (shop): Bash asks for permission", "message": "Bash: cargo test a",
             "priority": 4, "tags": ["warning", "capture"], "click": "http://127.0.0.1:1/",
         });
         assert_eq!(value, expected);

@@ -5,41 +5,41 @@ use std::sync::Arc;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use events::Timestamp;
 
-use super::{Channel, Failure, TerminalSink};
-use crate::{Loudness, Message, config::TerminalStyle, text};
+use super::{AttemptFailure, Channel, TerminalSink};
+use crate::{Loudness, OutgoingMessage, config::TerminalStyle, text};
 
-/// Characters of what a terminal is told: more than that no notification shows.
+/// Longest text of a terminal notification, characters.
 const TERMINAL_CHARS: usize = 200;
 
 /// Tells the terminal of the run a notice is about.
-pub(super) struct Terminal {
+pub(super) struct TerminalChannel {
     style: TerminalStyle,
     sink: Arc<dyn TerminalSink>,
 }
 
-impl Terminal {
+impl TerminalChannel {
     pub(super) fn new(style: TerminalStyle, sink: Arc<dyn TerminalSink>) -> Self {
         Self { style, sink }
     }
 }
 
-impl Channel for Terminal {
-    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+impl Channel for TerminalChannel {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
         let mut runs: Vec<&str> = message.notices.iter().filter_map(|n| n.run.as_deref()).collect();
         runs.sort_unstable();
         runs.dedup();
         if runs.is_empty() {
-            return Err(Failure::never("what it is about has no run, so there is no terminal"));
+            return Err(AttemptFailure::never("the session has no `capture run` terminal"));
         }
         let bytes = sequence(self.style, message);
         // Every run is told, whichever fails.
         let failed: Vec<_> = runs.iter().filter_map(|run| self.sink.write(run, &bytes).err()).collect();
-        failed.first().map_or(Ok(()), |error| Err(Failure::never(error)))
+        failed.first().map_or(Ok(()), |error| Err(AttemptFailure::never(error)))
     }
 }
 
 /// What is written. The text in it can neither end the sequence nor begin another field of it.
-fn sequence(style: TerminalStyle, message: &Message) -> Vec<u8> {
+fn sequence(style: TerminalStyle, message: &OutgoingMessage) -> Vec<u8> {
     let title = plain(&message.title);
     let body = plain(message.body.lines().next().unwrap_or_default());
     let bell = if message.loudness == Loudness::Quiet { "" } else { "\x07" };
@@ -68,7 +68,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::{Form, SinkError, plan::tests::notice};
+    use crate::{MessageForm, SinkError, plan::tests::notice};
 
     #[derive(Default)]
     struct Sink(Mutex<Vec<(String, String)>>);
@@ -87,10 +87,10 @@ mod tests {
         let mut one = notice("a", "approval");
         one.run = Some("r".into());
         one.title = title.to_owned();
-        let mut message = Message::new("t", Form::Single, Loudness::Loud, vec![one], Timestamp::MIN);
+        let mut message = OutgoingMessage::new("t", MessageForm::Single, Loudness::Loud, vec![one], Timestamp::MIN);
         message.id = "m1".into();
         let sink = Arc::new(Sink::default());
-        Terminal::new(style, sink.clone()).deliver(&message, Timestamp::MIN).unwrap();
+        TerminalChannel::new(style, sink.clone()).deliver(&message, Timestamp::MIN).unwrap();
         assert_eq!(*sink.0.lock().unwrap(), [("r".to_owned(), written.to_owned())]);
     }
 
@@ -112,13 +112,14 @@ mod tests {
         let mut one = notice("a", "approval");
         let mut deliver = |run: Option<&str>| {
             one.run = run.map(str::to_owned);
-            let message = Message::new("t", Form::Single, Loudness::Loud, vec![one.clone()], Timestamp::MIN);
-            Terminal::new(TerminalStyle::Bell, Arc::new(Sink::default()))
+            let message =
+                OutgoingMessage::new("t", MessageForm::Single, Loudness::Loud, vec![one.clone()], Timestamp::MIN);
+            TerminalChannel::new(TerminalStyle::Bell, Arc::new(Sink::default()))
                 .deliver(&message, Timestamp::MIN)
                 .unwrap_err()
                 .error
         };
-        assert!(deliver(None).contains("no run"));
+        assert!(deliver(None).contains("no `capture run` terminal"));
         assert_eq!(deliver(Some("gone")), "the run has no terminal now");
     }
 }

@@ -6,8 +6,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use events::{MessageId, Timestamp};
 use ring::hmac;
 
-use super::{Channel, Client, Failure, Stopper, wire};
-use crate::{Message, secret::Secret};
+use super::{AttemptFailure, Channel, HttpClient, Stopper, wire};
+use crate::{OutgoingMessage, secret::Secret};
 
 /// What a secret of this form begins with.
 const PREFIX: &str = "whsec_";
@@ -15,14 +15,14 @@ const PREFIX: &str = "whsec_";
 const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// Posts each message to one address.
-pub(super) struct Webhook {
+pub(super) struct WebhookChannel {
     url: String,
     key: hmac::Key,
-    client: Client,
+    client: HttpClient,
 }
 
-impl Webhook {
-    pub(super) fn new(url: &str, secret: &Secret, client: Client) -> Result<Self, String> {
+impl WebhookChannel {
+    pub(super) fn new(url: &str, secret: &Secret, client: HttpClient) -> Result<Self, String> {
         let text = secret.expose();
         let bytes = STANDARD
             .decode(text.strip_prefix(PREFIX).unwrap_or(text))
@@ -33,8 +33,8 @@ impl Webhook {
     }
 }
 
-impl Channel for Webhook {
-    fn deliver(&mut self, message: &Message, now: Timestamp) -> Result<(), Failure> {
+impl Channel for WebhookChannel {
+    fn deliver(&mut self, message: &OutgoingMessage, now: Timestamp) -> Result<(), AttemptFailure> {
         let body = wire::json(message);
         let seconds = now.as_millisecond().div_euclid(1000);
         let headers = [

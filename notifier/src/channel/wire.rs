@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::{Form, Loudness, Message, Notice};
+use crate::{Loudness, MessageForm, Notice, OutgoingMessage};
 
 /// The version of the form.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -12,7 +12,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub const BODY_BYTES: usize = 64 * 1024;
 
 #[derive(Serialize)]
-struct Wire<'a> {
+struct MessageWire<'a> {
     schema_version: u32,
     id: &'a str,
     #[serde(rename = "type")]
@@ -31,11 +31,11 @@ struct Wire<'a> {
 
 /// The message as JSON.
 #[must_use]
-pub fn json(message: &Message) -> Vec<u8> {
+pub fn json(message: &OutgoingMessage) -> Vec<u8> {
     let (form, repeat) = form(message.form);
     let mut take = message.notices.len();
     loop {
-        let wire = Wire {
+        let wire = MessageWire {
             schema_version: SCHEMA_VERSION,
             id: message.id.as_str(),
             kind: "capture.notice",
@@ -58,13 +58,13 @@ pub fn json(message: &Message) -> Vec<u8> {
 }
 
 /// The word for a form, and the how-manyth repeat it is.
-pub(super) const fn form(form: Form) -> (&'static str, Option<u32>) {
+pub(super) const fn form(form: MessageForm) -> (&'static str, Option<u32>) {
     match form {
-        Form::Single => ("single", None),
-        Form::Group => ("group", None),
-        Form::Digest => ("digest", None),
-        Form::Repeat(n) => ("repeat", Some(n)),
-        Form::Test => ("test", None),
+        MessageForm::Single => ("single", None),
+        MessageForm::Group => ("group", None),
+        MessageForm::Digest => ("digest", None),
+        MessageForm::Repeat(n) => ("repeat", Some(n)),
+        MessageForm::Test => ("test", None),
     }
 }
 
@@ -77,15 +77,21 @@ mod tests {
 
     #[test]
     fn the_form_of_a_body() {
-        let message = Message::new("hook", Form::Single, Loudness::Loud, vec![notice("a", "approval")], Timestamp::MIN);
+        let message = OutgoingMessage::new(
+            "hook",
+            MessageForm::Single,
+            Loudness::Loud,
+            vec![notice("a", "approval")],
+            Timestamp::MIN,
+        );
         let value: serde_json::Value = serde_json::from_slice(&json(&message)).unwrap();
         let expected = serde_json::json!({
             "schema_version": 1, "id": message.id, "type": "capture.notice", "form": "single",
             "at": "1970-01-01T00:00:00.000Z", "loudness": "loud",
-            "title": "api (shop): Bash asks for leave", "text": "Bash: cargo test a", "url": null,
+            "title": "api (shop): Bash asks for permission", "text": "Bash: cargo test a", "url": null,
             "notices": [{
                 "cause": "a", "kind": "approval", "severity": "warning", "session": "s1",
-                "session_label": "api", "project": "shop", "title": "Bash asks for leave",
+                "session_label": "api", "project": "shop", "title": "Bash asks for permission",
                 "body": "Bash: cargo test a", "url": null, "run": null, "at": "1970-01-01T00:00:00.000Z",
             }],
             "notices_left_out": 0,
@@ -97,7 +103,7 @@ mod tests {
     fn a_body_is_bounded_and_says_what_is_left_out() {
         let mut one = notice("a", "approval");
         one.body = "x".repeat(1_000);
-        let message = Message::new("hook", Form::Group, Loudness::Loud, vec![one; 500], Timestamp::MIN);
+        let message = OutgoingMessage::new("hook", MessageForm::Group, Loudness::Loud, vec![one; 500], Timestamp::MIN);
         let body = json(&message);
         assert!(body.len() <= BODY_BYTES);
         let value: serde_json::Value = serde_json::from_slice(&body).unwrap();

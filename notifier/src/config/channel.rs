@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{AllowedHost, ConfigError, range};
-use crate::secret::Source;
+use crate::secret::SecretSource;
 
 /// Telegram's own server.
 fn telegram() -> String {
@@ -19,7 +19,7 @@ const fn command_timeout_ms() -> u32 {
     10_000
 }
 
-/// How a terminal is told.
+/// The escape sequence that shows a notification in a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TerminalStyle {
@@ -171,14 +171,14 @@ impl ChannelSettings {
     }
 
     /// Where its secret is kept, if it has one.
-    pub(crate) fn secret(&self) -> Option<Source> {
+    pub(crate) fn secret(&self) -> Option<SecretSource> {
         match self {
             Self::Webhook { secret_file: file, secret_env: env, .. }
             | Self::Ntfy { token_file: file, token_env: env, .. }
             | Self::Slack { url_file: file, url_env: env, .. }
             | Self::Discord { url_file: file, url_env: env, .. }
             | Self::Telegram { token_file: file, token_env: env, .. } => {
-                file.clone().map(Source::File).or_else(|| env.clone().map(Source::Env))
+                file.clone().map(SecretSource::File).or_else(|| env.clone().map(SecretSource::Env))
             }
             Self::Desktop { .. } | Self::Command { .. } | Self::Terminal { .. } => None,
         }
@@ -194,7 +194,7 @@ impl ChannelSettings {
             return Err(ConfigError::bad("channels.name", name, "must be 1 to 40 letters, digits, `-` or `_`"));
         }
         let needs = |what: &str| match self.secret() {
-            Some(Source::File(path)) if !path.is_absolute() => Err(ConfigError::bad(
+            Some(SecretSource::File(path)) if !path.is_absolute() => Err(ConfigError::bad(
                 key(&format!("{what}_file")),
                 path.display().to_string(),
                 "is not an absolute path",
@@ -203,7 +203,7 @@ impl ChannelSettings {
             None => Err(ConfigError::bad(
                 format!("channels.{what}_file"),
                 name,
-                format!("needs it, or {what}_env: a channel's secrets are not kept here"),
+                format!("is required, unless {what}_env is set; secrets cannot be written in the configuration"),
             )),
         };
         match self {
@@ -217,7 +217,7 @@ impl ChannelSettings {
                     && topic.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
                 if !good {
                     // Who knows a topic can read it, so it is not repeated.
-                    return Err(ConfigError::bad(key("topic"), "…", "is no topic"));
+                    return Err(ConfigError::bad(key("topic"), "…", "is not a topic"));
                 }
                 address(&key("server"), server, allow_hosts)
             }
@@ -247,7 +247,7 @@ impl ChannelSettings {
 fn address(key: &str, text: &str, allow_hosts: &[String]) -> Result<(), ConfigError> {
     // The address itself is not repeated: it may hold a token.
     let bad = |why: &str| Err(ConfigError::bad(key, "…", why));
-    let Ok(url) = url::Url::parse(text) else { return bad("is no address") };
+    let Ok(url) = url::Url::parse(text) else { return bad("is not a URL") };
     if !url.username().is_empty() || url.password().is_some() {
         return bad("must not hold a user or a password");
     }
@@ -261,9 +261,9 @@ fn address(key: &str, text: &str, allow_hosts: &[String]) -> Result<(), ConfigEr
 }
 
 /// An address by its host: the rest may hold a token.
-struct Host<'a>(&'a str);
+struct AddressHost<'a>(&'a str);
 
-impl fmt::Debug for Host<'_> {
+impl fmt::Debug for AddressHost<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match url::Url::parse(self.0) {
             Ok(url) => write!(f, "{}://{}/…", url.scheme(), url.host_str().unwrap_or_default()),
@@ -278,10 +278,10 @@ impl fmt::Debug for ChannelSettings {
         out.field("name", &self.name());
         match self {
             Self::Desktop { .. } | Self::Slack { .. } | Self::Discord { .. } => {}
-            Self::Webhook { url, .. } => drop(out.field("url", &Host(url))),
+            Self::Webhook { url, .. } => drop(out.field("url", &AddressHost(url))),
             // Who knows a topic can read it.
-            Self::Ntfy { server, .. } => drop(out.field("server", &Host(server))),
-            Self::Telegram { server, .. } => drop(out.field("server", &Host(server))),
+            Self::Ntfy { server, .. } => drop(out.field("server", &AddressHost(server))),
+            Self::Telegram { server, .. } => drop(out.field("server", &AddressHost(server))),
             Self::Command { argv, .. } => drop(out.field("program", &argv.first())),
             Self::Terminal { style, .. } => drop(out.field("style", style)),
         }

@@ -5,15 +5,15 @@ use std::fmt;
 use events::Timestamp;
 use serde::{Deserialize, Deserializer};
 
-use crate::notice::{DAY_MS, Moment};
+use crate::notice::{DAY_MS, LocalTime};
 
-/// When to be quiet. What is held back is told as one digest afterwards.
+/// Quiet hours. What they hold back is sent as one digest afterwards.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Quiet {
     /// Ranges of the local day, `22:00-07:00`. One that ends before it begins goes over midnight.
     pub hours: Vec<Hours>,
-    /// What is urgent is told all the same.
+    /// Whether urgent notices are sent during quiet hours.
     pub urgent_breaks_through: bool,
 }
 
@@ -56,7 +56,7 @@ fn minute(text: &str) -> Option<u16> {
 impl Quiet {
     /// When the quiet that reigns at a moment is over; `None` when none does.
     #[must_use]
-    pub fn until(&self, now: Moment) -> Option<Timestamp> {
+    pub fn until(&self, now: LocalTime) -> Option<Timestamp> {
         let mut end: Option<i64> = None;
         // Ranges that touch or overlap are one.
         for _ in 0..=self.hours.len() {
@@ -78,8 +78,9 @@ impl fmt::Debug for Hours {
 impl<'de> Deserialize<'de> for Hours {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let text = String::deserialize(d)?;
-        Self::parse(&text)
-            .ok_or_else(|| serde::de::Error::custom(format!("`{text}` is no range of the day, such as `22:00-07:00`")))
+        Self::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom(format!("expected a range of the day such as `22:00-07:00`, got `{text}`"))
+        })
     }
 }
 
@@ -91,7 +92,7 @@ mod tests {
     fn check(hours: &[&str], now_min: i64, left_min: Option<i64>) {
         let quiet = Quiet { hours: hours.iter().map(|h| Hours::parse(h).unwrap()).collect(), ..Quiet::default() };
         let at = Timestamp::from_millisecond(20_000 * DAY_MS + (now_min - 120) * 60_000);
-        let until = quiet.until(Moment { at, utc_offset_s: 7200 });
+        let until = quiet.until(LocalTime { at, utc_offset_s: 7200 });
         assert_eq!(until.map(|u| u.since_ms(at) / 60_000), left_min, "{hours:?} at {now_min}");
     }
 

@@ -1,15 +1,15 @@
-//! Rules: what is told how. A rule of the user goes before what is usual for the kind.
+//! Rules: how notices are sent. A rule of the user overrides the defaults of the kind.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, range};
 use crate::{Notice, Severity};
 
-/// How loud a message is.
+/// How prominently a message is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loudness {
-    /// Not told.
+    /// Not sent.
     Off,
     /// Shown, without sound where the channel knows that.
     Quiet,
@@ -23,54 +23,54 @@ pub enum Loudness {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhilePresent {
-    /// It waits, and is told when the user goes away while it still holds.
+    /// Wait; send it if the cause still holds when the user leaves the terminal.
     Wait,
-    /// It is not told: they saw it.
+    /// Drop it: the user saw it.
     Drop,
-    /// It is told all the same.
+    /// Send it anyway.
     Tell,
 }
 
 /// A rule of the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Rule {
+pub struct NotifyRule {
     /// Of which kind of finding; without it, of every kind.
     pub kind: Option<String>,
     /// Of which severity at least.
     pub severity: Option<Severity>,
     /// To which channels; without it, to all.
     pub channels: Option<Vec<String>>,
-    /// How long it must hold before it is told, milliseconds.
+    /// How long the cause must hold before it is sent, milliseconds.
     pub debounce_ms: Option<u32>,
     /// How loud.
     pub loudness: Option<Loudness>,
-    /// Tell it again after so long while it still holds, seconds; 0 means once.
+    /// Interval at which it is sent again while the cause holds, seconds; 0 means once.
     pub repeat_s: Option<u32>,
-    /// How often it is told again at most.
+    /// Maximum number of repeats.
     pub repeats: Option<u32>,
     /// What becomes of it while the user is at that terminal.
     pub while_present: Option<WhilePresent>,
 }
 
-/// How a notice is told: what the rules make of it.
+/// How a notice is sent, after all rules are resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct ResolvedRule {
     /// How loud.
     pub loudness: Loudness,
     /// To which channels, by their places in the settings.
     pub channels: Vec<usize>,
-    /// How long it must hold before, milliseconds.
+    /// How long the cause must hold before it is sent, milliseconds.
     pub debounce_ms: i64,
-    /// After how long it is told again, milliseconds.
+    /// Interval at which it is sent again, milliseconds.
     pub repeat_ms: Option<i64>,
-    /// How often it is told again at most.
+    /// Maximum number of repeats.
     pub repeats: u32,
     /// What becomes of it while the user is at that terminal.
     pub while_present: WhilePresent,
 }
 
-impl Rule {
+impl NotifyRule {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         range("rules.debounce_ms", self.debounce_ms.unwrap_or(0), 0, 3_600_000)?;
         let repeat_s = self.repeat_s.unwrap_or(0);
@@ -100,12 +100,12 @@ fn usual(kind: &str) -> (Loudness, u32, WhilePresent) {
 }
 
 /// What the rules make of a notice.
-pub(crate) fn told(rules: &[Rule], names: &[String], notice: &Notice) -> Told {
-    let none = Rule::default();
+pub(crate) fn resolve(rules: &[NotifyRule], names: &[String], notice: &Notice) -> ResolvedRule {
+    let none = NotifyRule::default();
     let rule = rules.iter().find(|rule| rule.matches(notice)).unwrap_or(&none);
     let (loudness, debounce_ms, while_present) = usual(&notice.kind);
     let named = |name: &String| rule.channels.as_ref().is_none_or(|only| only.contains(name));
-    Told {
+    ResolvedRule {
         loudness: rule.loudness.unwrap_or(loudness),
         channels: (0..names.len()).filter(|&at| named(&names[at])).collect(),
         debounce_ms: rule.debounce_ms.unwrap_or(debounce_ms).into(),

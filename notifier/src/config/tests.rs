@@ -5,10 +5,10 @@ use crate::plan::tests::notice;
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    notify: Settings,
+    notify: NotifySettings,
 }
 
-fn check(text: &str) -> Result<Settings, String> {
+fn check(text: &str) -> Result<NotifySettings, String> {
     let file: File = toml::from_str(text).map_err(|e| e.to_string())?;
     file.notify.check().map_err(|e| e.to_string())?;
     Ok(file.notify)
@@ -17,7 +17,7 @@ fn check(text: &str) -> Result<Settings, String> {
 #[test]
 fn by_default_nothing_leaves_the_machine() {
     let settings = check("").unwrap();
-    assert_eq!(settings, Settings::default());
+    assert_eq!(settings, NotifySettings::default());
     assert!(settings.channels.iter().all(|c| !c.leaves_machine()));
     assert_eq!(settings.names().collect::<Vec<_>>(), ["desktop"]);
 }
@@ -105,18 +105,22 @@ fn what_cannot_be_used_is_named() {
 #[test]
 fn a_rule_of_the_user_goes_before_what_is_usual() {
     let names = ["a".to_owned(), "b".to_owned()];
-    let usual = rule::told(&[], &names, &notice("1", "approval"));
+    let usual = rule::resolve(&[], &names, &notice("1", "approval"));
     assert_eq!((usual.loudness, usual.debounce_ms, usual.channels.len()), (Loudness::Loud, 300, 2));
     assert_eq!((usual.repeat_ms, usual.while_present), (None, WhilePresent::Wait));
-    assert_eq!(rule::told(&[], &names, &notice("1", "idle")).loudness, Loudness::Off);
-    assert_eq!(rule::told(&[], &names, &notice("1", "done")).while_present, WhilePresent::Drop);
-    let urgent = Rule { severity: Some(crate::Severity::Urgent), channels: Some(vec!["b".into()]), ..Rule::default() };
-    let quiet = Rule { kind: Some("approval".into()), loudness: Some(Loudness::Quiet), ..Rule::default() };
+    assert_eq!(rule::resolve(&[], &names, &notice("1", "idle")).loudness, Loudness::Off);
+    assert_eq!(rule::resolve(&[], &names, &notice("1", "done")).while_present, WhilePresent::Drop);
+    let urgent = NotifyRule {
+        severity: Some(crate::Severity::Urgent),
+        channels: Some(vec!["b".into()]),
+        ..NotifyRule::default()
+    };
+    let quiet = NotifyRule { kind: Some("approval".into()), loudness: Some(Loudness::Quiet), ..NotifyRule::default() };
     let rules = [urgent, quiet];
     let mut one = notice("1", "approval");
-    assert_eq!(rule::told(&rules, &names, &one).loudness, Loudness::Quiet);
+    assert_eq!(rule::resolve(&rules, &names, &one).loudness, Loudness::Quiet);
     one.severity = crate::Severity::Urgent;
-    let told = rule::told(&rules, &names, &one);
+    let told = rule::resolve(&rules, &names, &one);
     assert_eq!((told.loudness, told.channels), (Loudness::Loud, vec![1]));
 }
 

@@ -1,18 +1,18 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{Form, Loudness, channel::Failure, plan::tests::notice};
+use crate::{Loudness, MessageForm, channel::AttemptFailure, plan::tests::notice};
 
 /// Says what it is told to say, one answer an attempt, and notes what it was given.
 struct Scripted {
-    answers: Vec<Result<(), Failure>>,
+    answers: Vec<Result<(), AttemptFailure>>,
     given: Arc<Mutex<Vec<MessageId>>>,
     /// Waited for before each answer.
     gate: Option<Receiver<()>>,
 }
 
 impl Channel for Scripted {
-    fn deliver(&mut self, message: &Message, _: Timestamp) -> Result<(), Failure> {
+    fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
         if let Some(gate) = &self.gate {
             let _ = gate.recv();
         }
@@ -29,27 +29,33 @@ struct Setup {
 }
 
 /// A channel `a` that answers so, and a channel `slow` that answers when the gate opens.
-fn setup(answers: Vec<Result<(), Failure>>) -> Setup {
+fn setup(answers: Vec<Result<(), AttemptFailure>>) -> Setup {
     let given = Arc::new(Mutex::new(Vec::new()));
     let (gate, opened) = bounded(0);
     let a = Scripted { answers, given: given.clone(), gate: None };
     let slow = Scripted { answers: vec![], given: Arc::default(), gate: Some(opened) };
-    let (hear, heard) = bounded(1_000);
-    let around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    let (on_receipt, heard) = bounded(1_000);
+    let context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
     let channels: Vec<(String, &'static str, Box<dyn Channel>)> =
         vec![("a".into(), "test", Box::new(a)), ("slow".into(), "test", Box::new(slow))];
-    let delivery = Delivery::begin(channels, around, Arc::new(move |receipt| drop(hear.send(receipt)))).unwrap();
+    let delivery = Delivery::begin(channels, context, Arc::new(move |receipt| drop(on_receipt.send(receipt)))).unwrap();
     Setup { delivery, heard, given, gate }
 }
 
-fn message(channel: &str, cause: &str) -> Message {
-    Message::new(channel, Form::Single, Loudness::Normal, vec![notice(cause, "approval")], Timestamp::MIN)
+fn message(channel: &str, cause: &str) -> OutgoingMessage {
+    OutgoingMessage::new(
+        channel,
+        MessageForm::Single,
+        Loudness::Normal,
+        vec![notice(cause, "approval")],
+        Timestamp::MIN,
+    )
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn again() -> Result<(), Failure> {
-    Err(Failure { error: "busy".into(), again: Again::After(Duration::ZERO) })
+fn again() -> Result<(), AttemptFailure> {
+    Err(AttemptFailure { error: "busy".into(), again: RetryHint::After(Duration::ZERO) })
 }
 
 #[test]
@@ -57,7 +63,7 @@ fn what_may_help_is_tried_again_with_the_same_id() {
     let Setup { delivery, heard, given, .. } = setup(vec![again(), again(), Ok(())]);
     delivery.send(message("a", "x"));
     let receipt = heard.recv_timeout(PATIENCE).unwrap();
-    assert_eq!((receipt.outcome, receipt.causes.as_slice()), (Outcome::Sent, ["x".to_owned()].as_slice()));
+    assert_eq!((receipt.outcome, receipt.causes.as_slice()), (DeliveryOutcome::Sent, ["x".to_owned()].as_slice()));
     assert_eq!(*given.lock().unwrap(), vec![receipt.message_id; 3]);
     assert_eq!(delivery.counts()[0].sent, 1);
 }
@@ -65,22 +71,22 @@ fn what_may_help_is_tried_again_with_the_same_id() {
 #[test]
 fn what_will_not_help_is_not_tried_again_and_there_is_an_end() {
     let Setup { delivery, heard, .. } =
-        setup([vec![Err(Failure::never("no"))], (0..9).map(|_| again()).collect()].concat());
+        setup([vec![Err(AttemptFailure::never("no"))], (0..9).map(|_| again()).collect()].concat());
     delivery.send(message("a", "x"));
     delivery.send(message("a", "y"));
-    let ends: Vec<Outcome> = (0..2).map(|_| heard.recv_timeout(PATIENCE).unwrap().outcome).collect();
-    let failed = |error: &str, attempts| Outcome::Failed { error: error.into(), attempts };
+    let ends: Vec<DeliveryOutcome> = (0..2).map(|_| heard.recv_timeout(PATIENCE).unwrap().outcome).collect();
+    let failed = |error: &str, attempts| DeliveryOutcome::Failed { error: error.into(), attempts };
     assert_eq!(ends, [failed("no", 1), failed("busy", ATTEMPTS)]);
     assert_eq!(delivery.counts()[0].failed, 2);
 }
 
 #[test]
 fn who_asks_for_too_long_a_pause_is_not_asked_again() {
-    let long = Again::After(LONGEST_PAUSE + Duration::from_secs(1));
-    let Setup { delivery, heard, .. } = setup(vec![Err(Failure { error: "busy".into(), again: long })]);
+    let long = RetryHint::After(LONGEST_PAUSE + Duration::from_secs(1));
+    let Setup { delivery, heard, .. } = setup(vec![Err(AttemptFailure { error: "busy".into(), again: long })]);
     delivery.send(message("a", "x"));
     let receipt = heard.recv_timeout(PATIENCE).unwrap();
-    assert_eq!(receipt.outcome, Outcome::Failed { error: "busy".into(), attempts: 1 });
+    assert_eq!(receipt.outcome, DeliveryOutcome::Failed { error: "busy".into(), attempts: 1 });
 }
 
 #[test]
@@ -95,8 +101,8 @@ fn a_slow_channel_delays_no_other_and_what_is_too_much_is_dropped_with_a_receipt
     loop {
         let receipt = heard.recv_timeout(PATIENCE).unwrap();
         match receipt.outcome {
-            Outcome::Dropped { why: Why::QueueFull } => dropped += 1,
-            Outcome::Sent => {
+            DeliveryOutcome::Dropped { why: DropReason::QueueFull } => dropped += 1,
+            DeliveryOutcome::Sent => {
                 assert_eq!(receipt.causes, ["fast"]);
                 break;
             }
@@ -106,14 +112,14 @@ fn a_slow_channel_delays_no_other_and_what_is_too_much_is_dropped_with_a_receipt
     assert!((9..=10).contains(&dropped), "{dropped}");
     for _ in 0..QUEUE_CAPACITY + 10 - dropped {
         gate.send(()).unwrap();
-        assert_eq!(heard.recv_timeout(PATIENCE).unwrap().outcome, Outcome::Sent);
+        assert_eq!(heard.recv_timeout(PATIENCE).unwrap().outcome, DeliveryOutcome::Sent);
     }
     assert!(delivery.stop(PATIENCE));
 }
 
 #[test]
 fn the_end_is_clean_and_every_message_has_its_receipt() {
-    let Setup { delivery, heard, gate, .. } = setup(vec![Err(Failure::soon("later"))]);
+    let Setup { delivery, heard, gate, .. } = setup(vec![Err(AttemptFailure::soon("later"))]);
     delivery.send(message("a", "x"));
     delivery.send(message("slow", "1"));
     delivery.send(message("slow", "2"));
@@ -121,22 +127,22 @@ fn the_end_is_clean_and_every_message_has_its_receipt() {
     let opener = std::thread::spawn(move || {
         let over = |receipt: &Receipt| receipt.channel == "a";
         let first = heard.recv_timeout(PATIENCE).unwrap();
-        assert!(over(&first) && matches!(first.outcome, Outcome::Failed { .. }), "{first:?}");
+        assert!(over(&first) && matches!(first.outcome, DeliveryOutcome::Failed { .. }), "{first:?}");
         (heard, gate)
     });
     let ended = delivery.stop(Duration::from_millis(10));
     let (heard, gate) = opener.join().unwrap();
     assert!(!ended);
     drop(gate);
-    let rest: Vec<Outcome> = heard.iter().map(|r| r.outcome).collect();
-    assert_eq!(rest, [Outcome::Sent, Outcome::Dropped { why: Why::Stopping }]);
+    let rest: Vec<DeliveryOutcome> = heard.iter().map(|r| r.outcome).collect();
+    assert_eq!(rest, [DeliveryOutcome::Sent, DeliveryOutcome::Dropped { why: DropReason::Stopping }]);
 }
 
 #[test]
 fn a_test_tells_its_receipt() {
     let Setup { delivery, gate: _shut, .. } = setup(vec![]);
-    assert_eq!(delivery.test("a", PATIENCE).unwrap().outcome, Outcome::Sent);
-    assert_eq!(delivery.test("b", PATIENCE).unwrap().outcome, Outcome::Dropped { why: Why::NoChannel });
+    assert_eq!(delivery.test("a", PATIENCE).unwrap().outcome, DeliveryOutcome::Sent);
+    assert_eq!(delivery.test("b", PATIENCE).unwrap().outcome, DeliveryOutcome::Dropped { why: DropReason::NoChannel });
     assert_eq!(delivery.test("slow", Duration::ZERO), None);
 }
 

@@ -1,4 +1,4 @@
-//! Which addresses may not be reached: this machine, its networks, and what is no place at all.
+//! The addresses that must not be contacted: this machine, its networks, and reserved ranges.
 //!
 //! Sources: the special-purpose registries of the IANA for IPv4 and IPv6.
 

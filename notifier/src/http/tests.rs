@@ -20,20 +20,20 @@ impl Lookup for Names {
             Some(answers) if answers.len() > 1 => Ok(answers.remove(0)),
             Some(answers) => Ok(answers[0].clone()),
             // Numbers need nobody to ask.
-            None => System.addresses(host, port),
+            None => SystemLookup.addresses(host, port),
         }
     }
 }
 
-fn client(allow: &[&str], names: &[(&str, &[&[&str]])]) -> Client {
+fn client(allow: &[&str], names: &[(&str, &[&[&str]])]) -> HttpClient {
     let parse = |answers: &[&[&str]]| -> Vec<Vec<SocketAddr>> {
         answers.iter().map(|list| list.iter().map(|a| a.parse().unwrap()).collect()).collect()
     };
     let names = names.iter().map(|(name, answers)| ((*name).to_owned(), parse(answers))).collect();
-    let mut around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
-    around.lookup = Arc::new(Names(Mutex::new(names)));
+    let mut context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    context.lookup = Arc::new(Names(Mutex::new(names)));
     let allow: Vec<String> = allow.iter().map(|h| (*h).to_owned()).collect();
-    Client::new(&allow, None, &around).unwrap()
+    HttpClient::new(&allow, None, &context).unwrap()
 }
 
 /// A server that answers every request so, and gives the heads of the requests.
@@ -61,9 +61,9 @@ fn server(answer: &'static str) -> (u16, crossbeam_channel::Receiver<String>) {
 
 const OK: &str = "HTTP/1.1 204 No Content\r\n\r\n";
 
-fn refused(client: &Client, url: &str, part: &str) {
+fn refused(client: &HttpClient, url: &str, part: &str) {
     let failure = client.post(url, &[], b"{}").unwrap_err();
-    assert_eq!(failure.again, Again::Never, "{url}: {}", failure.error);
+    assert_eq!(failure.again, RetryHint::Never, "{url}: {}", failure.error);
     assert!(failure.error.contains(part), "{url}: {}", failure.error);
 }
 
@@ -91,7 +91,7 @@ fn numbers_in_any_spelling_are_checked() {
         "192.168.0.1",
         "①②⑦.0.0.1",
     ] {
-        refused(&client, &format!("https://{host}:{port}/"), "nothing is sent there");
+        refused(&client, &format!("https://{host}:{port}/"), "refusing to send there");
     }
     assert!(requests.try_recv().is_err());
 }
@@ -108,7 +108,7 @@ fn a_name_is_refused_when_one_of_its_addresses_is() {
         ],
     );
     for host in ["inside.test", "both.test", "mapped.test", "meta.test"] {
-        refused(&client, &format!("https://{host}/hook"), "nothing is sent there");
+        refused(&client, &format!("https://{host}/hook"), "refusing to send there");
     }
 }
 
@@ -121,7 +121,7 @@ fn other_schemes_plain_http_and_passwords_are_refused() {
     refused(&client, "file:///etc/passwd", "not https");
     refused(&client, "http://user:hunter2@127.0.0.1:1/", "password");
     refused(&client, "https://127.0.0.1:1@evil.test/", "password");
-    refused(&client, "nonsense", "no address");
+    refused(&client, "nonsense", "invalid URL");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn what_the_user_allows_is_reached_there_and_nowhere_else() {
     let head = requests.recv().unwrap();
     assert!(head.starts_with("POST /in HTTP/1.1\r\n") && head.contains("x-a: b\r\n"), "{head}");
     assert!(head.contains("content-type: application/json\r\n"), "{head}");
-    refused(&client, &format!("https://127.0.0.1:{other}/"), "nothing is sent there");
+    refused(&client, &format!("https://127.0.0.1:{other}/"), "refusing to send there");
     assert!(others.try_recv().is_err());
 }
 
@@ -175,13 +175,13 @@ fn what_an_answer_means() {
     assert_eq!(check(200, None), Ok(()));
     assert_eq!(check(204, None), Ok(()));
     for status in [301, 400, 401, 403, 404, 410, 413] {
-        assert_eq!(check(status, Some("1")), Err(Again::Never), "{status}");
+        assert_eq!(check(status, Some("1")), Err(RetryHint::Never), "{status}");
     }
     for status in [408, 425, 429, 500, 502, 503] {
-        assert_eq!(check(status, None), Err(Again::Soon), "{status}");
-        assert_eq!(check(status, Some("7")), Err(Again::After(Duration::from_secs(7))), "{status}");
+        assert_eq!(check(status, None), Err(RetryHint::Soon), "{status}");
+        assert_eq!(check(status, Some("7")), Err(RetryHint::After(Duration::from_secs(7))), "{status}");
     }
-    assert_eq!(check(503, Some("Fri, 31 Dec 1999 23:59:59 GMT")), Err(Again::Soon));
+    assert_eq!(check(503, Some("Fri, 31 Dec 1999 23:59:59 GMT")), Err(RetryHint::Soon));
 }
 
 #[test]
@@ -189,15 +189,15 @@ fn who_does_not_answer_costs_an_attempt_and_no_more() {
     // It listens and never accepts; the kernel takes the connection.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
-    let mut around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
-    around.attempt = Duration::from_millis(100);
-    let client = Client::new(std::slice::from_ref(&host), None, &around).unwrap();
+    let mut context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    context.attempt = Duration::from_millis(100);
+    let client = HttpClient::new(std::slice::from_ref(&host), None, &context).unwrap();
     let failure = client.post(&format!("http://{host}/?token=hunter2"), &[], b"{}").unwrap_err();
-    assert_eq!(failure.again, Again::Soon);
+    assert_eq!(failure.again, RetryHint::Soon);
     assert!(failure.error.contains("in time") && !failure.error.contains("hunter2"), "{}", failure.error);
     drop(listener);
     let failure = client.post(&format!("http://{host}/?token=hunter2"), &[], b"{}").unwrap_err();
-    assert_eq!(failure.again, Again::Soon);
+    assert_eq!(failure.again, RetryHint::Soon);
     assert!(!failure.error.contains("hunter2"), "{}", failure.error);
 }
 
@@ -205,10 +205,10 @@ fn who_does_not_answer_costs_an_attempt_and_no_more() {
 fn a_request_under_way_can_be_broken_off() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
-    let client = Client::new(
+    let client = HttpClient::new(
         std::slice::from_ref(&host),
         None,
-        &Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN)),
+        &ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN)),
     )
     .unwrap();
     let stop = client.stopper();
@@ -226,7 +226,7 @@ fn a_request_under_way_can_be_broken_off() {
 fn a_request_is_bounded() {
     let client = client(&[], &[]);
     let failure = client.post("https://example.test/", &[], &vec![b' '; REQUEST_BYTES + 1]).unwrap_err();
-    assert!(failure.error.contains("too much"), "{}", failure.error);
+    assert!(failure.error.contains("too large"), "{}", failure.error);
 }
 
 /// A server of https that answers every request with 204, under the certificate of the fixtures.
@@ -270,15 +270,15 @@ fn https_wants_a_trusted_certificate_for_that_name() {
     let port = secure_server();
     let near = format!("127.0.0.1:{port}");
     let names = ["hooks", "other"].map(|name| (format!("{name}.test"), vec![vec![near.parse().unwrap()]]));
-    let mut around = Surroundings::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
-    around.lookup = Arc::new(Names(Mutex::new(names.into_iter().collect())));
+    let mut context = ChannelContext::new(Arc::new(|_| None), Arc::new(|| Timestamp::MIN));
+    context.lookup = Arc::new(Names(Mutex::new(names.into_iter().collect())));
     let allow = [format!("hooks.test:{port}"), format!("other.test:{port}")];
     let authority = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/notifier/authority.pem");
-    let trusting = Client::new(&allow, Some(&authority), &around).unwrap();
+    let trusting = HttpClient::new(&allow, Some(&authority), &context).unwrap();
     trusting.post(&format!("https://{}/in", allow[0]), &[], b"{}").unwrap();
-    refused(&trusting, &format!("https://{}/in", allow[1]), "no trusted connection");
-    let client = Client::new(&allow, None, &around).unwrap();
-    refused(&client, &format!("https://{}/in", allow[0]), "no trusted connection");
+    refused(&trusting, &format!("https://{}/in", allow[1]), "TLS failed");
+    let client = HttpClient::new(&allow, None, &context).unwrap();
+    refused(&client, &format!("https://{}/in", allow[0]), "TLS failed");
     let empty = tempfile::NamedTempFile::new().unwrap();
-    assert!(Client::new(&allow, Some(empty.path()), &around).is_err());
+    assert!(HttpClient::new(&allow, Some(empty.path()), &context).is_err());
 }

@@ -6,7 +6,7 @@ use std::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{ChannelSettings, Hours, Quiet, Rule};
+use crate::config::{ChannelSettings, Hours, NotifyRule, Quiet};
 
 /// A notice of one session; its text follows from cause and kind.
 pub(crate) fn notice(cause: &str, kind: &str) -> Notice {
@@ -17,7 +17,7 @@ pub(crate) fn notice(cause: &str, kind: &str) -> Notice {
         session: "s1".to_owned(),
         session_label: "api".to_owned(),
         project: "shop".to_owned(),
-        title: "Bash asks for leave".to_owned(),
+        title: "Bash asks for permission".to_owned(),
         body: format!("Bash: cargo test {cause}"),
         url: None,
         run: None,
@@ -25,15 +25,15 @@ pub(crate) fn notice(cause: &str, kind: &str) -> Notice {
     }
 }
 
-fn settings(channels: &[&str]) -> Settings {
-    Settings {
+fn settings(channels: &[&str]) -> NotifySettings {
+    NotifySettings {
         channels: channels.iter().map(|n| ChannelSettings::Desktop { name: (*n).to_owned() }).collect(),
-        ..Settings::default()
+        ..NotifySettings::default()
     }
 }
 
-fn at(ms: i64) -> Moment {
-    Moment::utc(Timestamp::from_millisecond(ms))
+fn at(ms: i64) -> LocalTime {
+    LocalTime::utc(Timestamp::from_millisecond(ms))
 }
 
 /// A planner with a user who is away until somebody says otherwise.
@@ -43,13 +43,13 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: NotifySettings) -> Self {
         settings.check().unwrap();
         Self { planner: Planner::new(settings, []), there: Cell::new(false) }
     }
 
-    fn take(&mut self, ms: i64, cause: &str, kind: &str) -> Taken {
-        self.planner.take(notice(cause, kind), at(ms))
+    fn submit(&mut self, ms: i64, cause: &str, kind: &str) -> NoticeOutcome {
+        self.planner.submit(notice(cause, kind), at(ms))
     }
 
     /// What is sent at a time, as `form:cause,cause`.
@@ -70,22 +70,22 @@ const NOTHING: [&str; 0] = [];
 #[test]
 fn an_approval_is_told_once_after_its_debounce() {
     let mut desk = Desk::new(settings(&["d"]));
-    assert_eq!(desk.take(1000, "a", "approval"), Taken::New);
-    assert_eq!(desk.take(1100, "a", "approval"), Taken::Renewed);
+    assert_eq!(desk.submit(1000, "a", "approval"), NoticeOutcome::New);
+    assert_eq!(desk.submit(1100, "a", "approval"), NoticeOutcome::Renewed);
     assert_eq!(desk.deadline(), Some(1300));
     assert_eq!(desk.due(1299), NOTHING);
     assert_eq!(desk.due(1300), ["Single:a"]);
-    assert_eq!(desk.take(1400, "a", "approval"), Taken::Known);
+    assert_eq!(desk.submit(1400, "a", "approval"), NoticeOutcome::Known);
     assert_eq!((desk.due(99_000), desk.deadline()), (vec![], None));
     desk.planner.withdraw("a");
-    assert_eq!(desk.take(100_000, "a", "approval"), Taken::New);
+    assert_eq!(desk.submit(100_000, "a", "approval"), NoticeOutcome::New);
     assert_eq!(desk.due(100_300), ["Single:a"]);
 }
 
 #[test]
 fn what_is_answered_within_the_debounce_is_not_told() {
     let mut desk = Desk::new(settings(&["d"]));
-    desk.take(0, "a", "approval");
+    desk.submit(0, "a", "approval");
     desk.planner.withdraw("a");
     assert_eq!((desk.due(10_000), desk.deadline()), (vec![], None));
 }
@@ -93,42 +93,45 @@ fn what_is_answered_within_the_debounce_is_not_told() {
 #[test]
 fn nothing_is_told_twice_after_a_restart() {
     let mut planner = Planner::new(settings(&["d"]), ["a".to_owned()]);
-    assert_eq!(planner.take(notice("a", "approval"), at(0)), Taken::Known);
-    assert_eq!(planner.take(notice("b", "approval"), at(0)), Taken::New);
+    assert_eq!(planner.submit(notice("a", "approval"), at(0)), NoticeOutcome::Known);
+    assert_eq!(planner.submit(notice("b", "approval"), at(0)), NoticeOutcome::New);
 }
 
 #[test]
 fn what_is_off_or_has_no_channel_is_not_taken() {
     let mut desk = Desk::new(settings(&["d"]));
-    assert_eq!(desk.take(0, "a", "idle"), Taken::Off);
-    let rules = vec![Rule { channels: Some(vec![]), ..Rule::default() }];
-    assert_eq!(Desk::new(Settings { rules, ..settings(&["d"]) }).take(0, "a", "approval"), Taken::Off);
-    assert_eq!(Desk::new(Settings { enabled: false, ..settings(&["d"]) }).take(0, "a", "approval"), Taken::Off);
+    assert_eq!(desk.submit(0, "a", "idle"), NoticeOutcome::Off);
+    let rules = vec![NotifyRule { channels: Some(vec![]), ..NotifyRule::default() }];
+    assert_eq!(Desk::new(NotifySettings { rules, ..settings(&["d"]) }).submit(0, "a", "approval"), NoticeOutcome::Off);
+    assert_eq!(
+        Desk::new(NotifySettings { enabled: false, ..settings(&["d"]) }).submit(0, "a", "approval"),
+        NoticeOutcome::Off
+    );
 }
 
 #[test]
 fn while_the_user_is_at_the_terminal_it_waits_or_is_dropped() {
     let mut desk = Desk::new(settings(&["d"]));
     desk.there.set(true);
-    desk.take(0, "a", "approval");
-    desk.take(0, "b", "done");
+    desk.submit(0, "a", "approval");
+    desk.submit(0, "b", "done");
     assert_eq!(desk.due(2_000), NOTHING);
     assert_eq!(desk.deadline(), Some(3_000));
     desk.there.set(false);
     assert_eq!(desk.due(3_000), ["Single:a"]);
-    assert_eq!(desk.take(4_000, "b", "done"), Taken::Known);
+    assert_eq!(desk.submit(4_000, "b", "done"), NoticeOutcome::Known);
 }
 
 #[test]
 fn many_at_once_are_one_list_and_many_in_a_window_are_gathered() {
     let mut desk = Desk::new(settings(&["d"]));
     for cause in ["a", "b", "c", "d"] {
-        desk.take(0, cause, "approval");
+        desk.submit(0, cause, "approval");
     }
     assert_eq!(desk.due(300), ["Group:a,b,c,d"]);
     let mut desk = Desk::new(settings(&["d"]));
     for (ms, cause) in [(0, "a"), (100, "b"), (200, "c"), (350, "d"), (20_000, "e")] {
-        desk.take(ms, cause, "approval");
+        desk.submit(ms, cause, "approval");
     }
     assert_eq!(desk.due(300), ["Single:a"]);
     assert_eq!(desk.due(400), ["Single:b"]);
@@ -142,32 +145,32 @@ fn many_at_once_are_one_list_and_many_in_a_window_are_gathered() {
 
 #[test]
 fn what_a_channel_may_not_be_sent_now_is_one_list_later() {
-    let mut desk = Desk::new(Settings { per_minute: 1, group_at: 100, ..settings(&["d"]) });
-    desk.take(0, "a", "approval");
+    let mut desk = Desk::new(NotifySettings { per_minute: 1, group_at: 100, ..settings(&["d"]) });
+    desk.submit(0, "a", "approval");
     assert_eq!(desk.due(300), ["Single:a"]);
-    desk.take(1_000, "b", "approval");
-    desk.take(30_000, "c", "approval");
+    desk.submit(1_000, "b", "approval");
+    desk.submit(30_000, "c", "approval");
     assert_eq!(desk.due(1_300), NOTHING);
     assert_eq!(desk.due(31_000), NOTHING);
     assert_eq!(desk.deadline(), Some(60_300));
     assert_eq!(desk.due(60_300), ["Group:b,c"]);
 }
 
-fn at_night() -> Settings {
+fn at_night() -> NotifySettings {
     let quiet = Quiet { hours: vec![Hours::parse("22:00-07:00").unwrap()], urgent_breaks_through: true };
-    Settings { quiet, ..settings(&["d"]) }
+    NotifySettings { quiet, ..settings(&["d"]) }
 }
 
 #[test]
 fn quiet_hours_hold_and_end_with_one_digest() {
     let hour = 3_600_000;
     let mut desk = Desk::new(at_night());
-    desk.take(23 * hour, "a", "approval");
-    desk.take(24 * hour, "b", "error");
-    desk.take(25 * hour, "c", "approval");
+    desk.submit(23 * hour, "a", "approval");
+    desk.submit(24 * hour, "b", "error");
+    desk.submit(25 * hour, "c", "approval");
     let mut urgent = notice("u", "approval");
     urgent.severity = Severity::Urgent;
-    desk.planner.take(urgent, at(25 * hour));
+    desk.planner.submit(urgent, at(25 * hour));
     assert_eq!(desk.due(26 * hour), ["Single:u"]);
     assert_eq!(desk.deadline(), Some(31 * hour));
     desk.planner.withdraw("b");
@@ -178,9 +181,9 @@ fn quiet_hours_hold_and_end_with_one_digest() {
 
 #[test]
 fn a_rule_may_tell_it_again_while_it_holds() {
-    let rules = vec![Rule { repeat_s: Some(60), repeats: Some(2), ..Rule::default() }];
-    let mut desk = Desk::new(Settings { rules, ..settings(&["d"]) });
-    desk.take(0, "a", "approval");
+    let rules = vec![NotifyRule { repeat_s: Some(60), repeats: Some(2), ..NotifyRule::default() }];
+    let mut desk = Desk::new(NotifySettings { rules, ..settings(&["d"]) });
+    desk.submit(0, "a", "approval");
     assert_eq!(desk.due(300), ["Single:a"]);
     assert_eq!(desk.due(60_299), NOTHING);
     assert_eq!(desk.due(60_300), ["Repeat(1):a"]);
@@ -195,7 +198,7 @@ fn what_is_told_is_safe_to_show() {
     bad.title = "\u{202e}x\ny".into();
     bad.body = "\u{1b}]52;c;\u{7}".into();
     bad.url = Some("javascript:x".into());
-    planner.take(bad, at(0));
+    planner.submit(bad, at(0));
     let message = &planner.due(at(300), &|_| Presence::Unknown)[0];
     assert_eq!(message.title, "api (shop): \\u{202e}x y");
     assert_eq!((message.body.as_str(), message.url()), ("\\u{1b}]52;c;\\u{7}", None));
@@ -231,7 +234,7 @@ proptest! {
     #[test]
     fn whatever_happens(steps in steps(), per_minute in 1..6_u32, night in any::<bool>()) {
         let quiet = if night { at_night().quiet } else { Quiet::default() };
-        let mut planner = Planner::new(Settings { per_minute, quiet: quiet.clone(), ..settings(&["d", "e"]) }, []);
+        let mut planner = Planner::new(NotifySettings { per_minute, quiet: quiet.clone(), ..settings(&["d", "e"]) }, []);
         let (mut now, mut there) = (20 * 3_600_000_i64, false);
         // When each cause that holds was raised, and on which channels it was told since.
         let mut raised: BTreeMap<String, (i64, BTreeSet<String>)> = BTreeMap::new();
@@ -244,10 +247,10 @@ proptest! {
             match step {
                 Step::Take(cause, kind) => {
                     let cause = cause.to_string();
-                    let taken = planner.take(notice(&cause, KINDS[kind]), at(now));
-                    if taken == Taken::New {
+                    let taken = planner.submit(notice(&cause, KINDS[kind]), at(now));
+                    if taken == NoticeOutcome::New {
                         prop_assert!(raised.insert(cause, (now, BTreeSet::new())).is_none());
-                    } else if taken == Taken::Off {
+                    } else if taken == NoticeOutcome::Off {
                         raised.remove(&cause);
                     }
                 }
@@ -267,7 +270,7 @@ proptest! {
                 times.push(now);
                 let minute = times.iter().filter(|t| now - **t < 60_000).count();
                 prop_assert!(minute <= per_minute as usize, "{} in a minute", minute);
-                prop_assert!(message.notices.len() == 1 || message.form != Form::Single);
+                prop_assert!(message.notices.len() == 1 || message.form != MessageForm::Single);
                 for cause in message.causes() {
                     let told = raised.get_mut(&cause);
                     prop_assert!(told.is_some(), "{} was withdrawn", cause);

@@ -3,10 +3,10 @@
 use super::*;
 
 /// Tool, command, exit code, what came out, and what it is.
-type Case = (&'static str, Option<i32>, &'static str, Option<FailureKind>);
+type StatusInputs = (&'static str, Option<i32>, &'static str, Option<FailureKind>);
 
-fn run((command, exit_code, text, _): &Case, outcome: ToolOutcome) -> Option<FailureKind> {
-    classify(&Returned {
+fn run((command, exit_code, text, _): &StatusInputs, outcome: ToolOutcome) -> Option<FailureKind> {
+    classify(&FinishedCall {
         tool: ToolKind::Execute,
         title: Some(command),
         exit_code: *exit_code,
@@ -17,7 +17,7 @@ fn run((command, exit_code, text, _): &Case, outcome: ToolOutcome) -> Option<Fai
 
 use FailureKind::*;
 
-const FAILED: &[Case] = &[
+const FAILED: &[StatusInputs] = &[
     // cargo
     (
         "cargo test",
@@ -450,7 +450,7 @@ fn what_failed() {
 }
 
 /// The command ended well, as far as the agent knows.
-const WORKED: &[Case] = &[
+const WORKED: &[StatusInputs] = &[
     ("cargo test 2>&1 | tail -5", Some(0), "test result: FAILED. 2 passed; 1 failed; 0 ignored", Some(TestFailure)),
     ("cargo test", Some(0), "test result: ok. 3 passed; 0 failed; 0 ignored; finished in 0.01s", None),
     ("pytest -q | tail -1", None, "1 failed, 2 passed in 0.05s", Some(TestFailure)),
@@ -489,7 +489,7 @@ fn an_exit_code_that_only_the_text_says() {
 fn of_a_long_text_both_ends_are_looked_at() {
     let noise = "lorem ipsum\n".repeat(100_000);
     for text in [format!("error: No space left on device\n{noise}"), format!("{noise}No space left on device\n")] {
-        let returned = Returned {
+        let returned = FinishedCall {
             tool: ToolKind::Execute,
             title: Some("make"),
             exit_code: Some(2),
@@ -498,7 +498,7 @@ fn of_a_long_text_both_ends_are_looked_at() {
         };
         assert_eq!(classify(&returned), Some(Disk));
     }
-    assert!(Ends::of(&"é".repeat(100_000)).0.len() <= HEAD_BYTES + TAIL_BYTES + 4);
+    assert!(HeadAndTail::of(&"é".repeat(100_000)).0.len() <= HEAD_BYTES + TAIL_BYTES + 4);
 }
 
 #[test]

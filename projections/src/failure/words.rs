@@ -1,5 +1,5 @@
 //! The words failures are known by, in small letters. A word stands in the table whose tool says it and
-//! nobody else, as far as there is one; the order of the tables is [`super::Ends::kind`]'s.
+//! nobody else, as far as there is one; the order of the tables is [`super::HeadAndTail::kind`]'s.
 
 pub(super) const MERGE_CONFLICT: &[&str] = &[
     "conflict (content)",

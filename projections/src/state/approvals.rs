@@ -9,35 +9,35 @@ use events::{
 use super::{Conclusion, SessionState};
 use crate::{
     Approval,
+    conversation::{OpenCall, Phase},
     shorten::one_line,
-    status::{Held, is_momentary},
-    talk::{OpenCall, Phase},
+    status::{StandingClaim, is_momentary},
 };
 
 /// A request that nobody sees any more is closed after so long: between two dialogs there is none
 /// for a moment, ms.
 const GONE_MS: i64 = 1_000;
-/// A dialog that a hook's answer closed may be seen so long after, ms.
+/// How long a dialog may stay visible after a hook's answer closed it, ms.
 const AFTERGLOW_MS: i64 = 800;
-/// What belongs to a request is told within so long after it, ms.
+/// Time after a request within which its other signals arrive, ms.
 const FIRST_MS: i64 = 250;
-/// A dialog that was answered may be seen so long after, ms.
+/// How long an answered dialog may stay visible, ms.
 const STILL_MS: i64 = 3_000;
-/// At most so many approvals are remembered with the session, the closed ones included.
+/// Maximum number of approvals kept with a session, closed ones included.
 const APPROVALS: usize = 48;
-/// So many closed ones of them, to learn what the agent did next.
+/// Maximum number of closed approvals kept with a session, to learn the outcome of their calls.
 const CLOSED: usize = 16;
 
-impl Held {
-    /// Whether the claim says that somebody is asked something.
-    fn asks(&self) -> bool {
+impl StandingClaim {
+    /// Whether the claim says that the agent waits for an answer.
+    fn is_request(&self) -> bool {
         self.state == State::WaitingApproval || self.state == State::Waiting && self.reason == Some(Reason::Question)
     }
 }
 
-/// Whether the claim says that a hook waits for the decision on this approval.
-fn is_waited_for(held: &Held, approval: &ApprovalId) -> bool {
-    held.source == Source::Runtime && held.key.as_deref() == Some(approval.as_str())
+/// Whether the claim says that a hook waits for a decision on this approval.
+fn is_waited_for(claim: &StandingClaim, approval: &ApprovalId) -> bool {
+    claim.source == Source::Runtime && claim.key.as_deref() == Some(approval.as_str())
 }
 
 /// Whether the agent was told the decision by whoever it asked, and not at its dialog: who looks on may
@@ -60,8 +60,8 @@ impl Approval {
     }
 
     /// Whether the claim was made with this request.
-    fn is_claimed_by(&self, held: &Held) -> bool {
-        !self.is_only_seen() && held.source == self.source && held.key == self.key && held.asks()
+    fn is_claimed_by(&self, claim: &StandingClaim) -> bool {
+        !self.is_only_seen() && claim.source == self.source && claim.key == self.key && claim.is_request()
     }
 
     /// Whether this is the call it is about.
@@ -92,7 +92,7 @@ impl SessionState {
         self.approvals.iter().find(|a| a.id == *id)
     }
 
-    pub(super) fn take_request(
+    pub(super) fn apply_request(
         &mut self,
         event: &Event,
         asked: &ApprovalRequested,
@@ -137,8 +137,8 @@ impl SessionState {
         }
     }
 
-    /// A decision, or the end of a request that was told.
-    pub(super) fn take_resolution(&mut self, resolved: &ApprovalResolved, at: Timestamp) {
+    /// Applies a decision, or the end of a reported request.
+    pub(super) fn apply_resolution(&mut self, resolved: &ApprovalResolved, at: Timestamp) {
         let Some(approval) = self.approvals.iter_mut().find(|a| a.id == resolved.approval_id) else { return };
         if let Some(outcome) = resolved.outcome {
             approval.outcome = Some(outcome);
@@ -156,11 +156,11 @@ impl SessionState {
         }
         self.session.approval_wait_ms += approval.close(resolved, at);
         let approval = approval.clone();
-        self.held.retain(|h| !approval.is_claimed_by(h) && !is_waited_for(h, &approval.id));
+        self.claims.retain(|h| !approval.is_claimed_by(h) && !is_waited_for(h, &approval.id));
         // Who looks on still sees what was just answered, for a moment.
         if is_answered_unseen(approval.via) && !self.approvals.iter().any(Approval::is_pending) {
-            for held in self.held.iter_mut().filter(|h| h.state == State::WaitingApproval && h.agent.is_none()) {
-                held.holds_from = Some(at.plus_ms(AFTERGLOW_MS));
+            for claim in self.claims.iter_mut().filter(|h| h.state == State::WaitingApproval && h.agent.is_none()) {
+                claim.holds_from = Some(at.plus_ms(AFTERGLOW_MS));
             }
         }
     }
@@ -192,7 +192,7 @@ impl SessionState {
         (by, at): (Timestamp, Timestamp),
         out: &mut Vec<Conclusion>,
     ) {
-        let last = self.talk.calls.is_empty();
+        let last = self.conversation.calls.is_empty();
         let turn_id = self.turn.as_ref().map(|t| t.id);
         for approval in self.approvals.iter_mut().filter(|a| a.opened_at <= by) {
             let its_own = call.is_some_and(|c| approval.is_about(c));
@@ -225,7 +225,7 @@ impl SessionState {
         }
     }
 
-    /// When a request that nobody sees any more is closed.
+    /// When requests that are no longer visible are closed.
     pub(super) fn approvals_due(&self) -> Option<Timestamp> {
         self.unseen.values().filter(|at| **at > Timestamp::MIN).map(|at| at.plus_ms(GONE_MS)).min()
     }
@@ -240,14 +240,14 @@ impl SessionState {
             return;
         }
         let question = self.session.status.reason == Some(Reason::Question);
-        let over = self.is_gone() || !self.talk.is_open();
-        let denied = matches!(self.talk.phase, Phase::Ended { outcome: TurnOutcome::Denied, .. });
+        let over = self.is_gone() || !self.conversation.is_open();
+        let denied = matches!(self.conversation.phase, Phase::Ended { outcome: TurnOutcome::Denied, .. });
         let lost = self.session.status.state == State::Unknown;
         let turn_id = self.turn.as_ref().map(|t| t.id);
         for approval in self.approvals.iter_mut().filter(|a| a.is_pending()) {
             let seen = waits
                 || question && approval.kind == Some(ApprovalKind::Question)
-                || self.held.iter().any(|h| approval.is_claimed_by(h));
+                || self.claims.iter().any(|h| approval.is_claimed_by(h));
             if seen {
                 self.unseen.remove(&approval.id);
                 continue;
@@ -280,25 +280,26 @@ impl SessionState {
         }
         let pending = || self.approvals.iter().filter(|a| a.is_pending()).map(|a| &a.id);
         self.unseen.retain(|id, _| pending().any(|p| p == id));
-        let over = |h: &Held| {
+        let over = |h: &StandingClaim| {
             h.source == Source::Runtime && h.key.as_ref().is_some_and(|key| !pending().any(|p| p == key.as_str()))
         };
-        if self.held.iter().any(over) {
-            self.held.retain(|h| !over(h));
+        if self.claims.iter().any(over) {
+            self.claims.retain(|h| !over(h));
         }
         if !pending().eq(&self.session.pending_approvals) {
             self.session.pending_approvals = pending().cloned().collect();
         }
     }
 
-    /// Somebody sees a dialog: there is an approval, also when no hook told of it.
+    /// Opens an approval for a dialog on a screen, even if no hook reported it.
     fn see_dialog(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
         if self.approvals.iter().any(|a| a.is_pending() && !a.is_only_seen()) {
             return;
         }
-        let counts =
-            |h: &&Held| h.state == State::WaitingApproval && h.agent.is_none() && h.holds_from.is_none_or(|t| t <= at);
-        let claims = || self.held.iter().filter(counts);
+        let counts = |h: &&StandingClaim| {
+            h.state == State::WaitingApproval && h.agent.is_none() && h.holds_from.is_none_or(|t| t <= at)
+        };
+        let claims = || self.claims.iter().filter(counts);
         // The one that shows what it is about says more than one that knows of a dialog.
         let Some(claim) = claims().find(|h| h.dialog.is_some()).or_else(|| claims().next()) else { return };
         let dialog = claim.dialog.clone();
@@ -344,12 +345,12 @@ impl SessionState {
         if self.approvals.iter().any(|a| a.id == id) {
             return;
         }
-        let asker = self.talk.likely_asker();
+        let asker = self.conversation.likely_asker();
         let about = dialog.as_ref().and_then(|d| d.about).or_else(|| kind_of(self.session.status.reason));
         let asked = ApprovalRequested {
             approval_id: id,
             about,
-            call_id: asker.filter(|_| self.talk.calls.len() == 1).map(|c| c.call_id.clone()),
+            call_id: asker.filter(|_| self.conversation.calls.len() == 1).map(|c| c.call_id.clone()),
             tool: asker.map(|c| c.name.clone()),
             cwd: self.session.cwd.clone(),
             dialog: Some(Box::new(Dialog {

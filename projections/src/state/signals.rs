@@ -1,40 +1,42 @@
-//! What a claim does to a session: it moves the conversation, or is held until it is replaced or withdrawn.
+//! Applies claims: one moves the conversation, or stands until it is replaced or withdrawn.
 
 use events::{Claim, Event, Reason, Signal, Source, State, Timestamp, TurnOutcome};
 
-use super::{Conclusion, HELD_CLAIMS, SessionState};
+use super::{Conclusion, STANDING_CLAIMS, SessionState};
 use crate::{
+    conversation::{OpenCall, Phase},
     shorten::one_line,
-    status::{Held, Process, is_momentary},
-    talk::{OpenCall, Phase},
+    status::{Process, StandingClaim, is_momentary},
 };
 
-/// A hook of a call may be told so long before the message that makes the call, ms.
+/// How long before a message the hook of one of its calls may arrive, ms.
 const BEFORE_MESSAGE_MS: i64 = 1_000;
 
 impl SessionState {
-    pub(super) fn take_signal(&mut self, event: &Event, signal: &Signal, at: Timestamp, out: &mut Vec<Conclusion>) {
+    pub(super) fn apply_signal(&mut self, event: &Event, signal: &Signal, at: Timestamp, out: &mut Vec<Conclusion>) {
         let words = signal.words.clone().unwrap_or_default();
         match &signal.claim {
             Claim::TurnEnded { outcome, pending_subagents } => {
-                self.talk_at = at;
+                self.conversation_at = at;
                 let certain = signal.strength == events::Confidence::High;
                 if self.turn.is_some() && signal.strength == events::Confidence::Low {
                     self.likely_end = (!self.goes_on(at)).then_some((at, *outcome));
                 } else if self.turn.is_some() {
                     self.end_turn(*outcome, None, *pending_subagents, certain, at, out);
-                } else if let Phase::Ended { pending_subagents: pending, certain: sure, .. } = &mut self.talk.phase {
+                } else if let Phase::Ended { pending_subagents: pending, certain: sure, .. } =
+                    &mut self.conversation.phase
+                {
                     *pending = *pending_subagents;
                     *sure |= certain;
-                } else if self.talk.is_open() {
-                    self.talk.phase =
+                } else if self.conversation.is_open() {
+                    self.conversation.phase =
                         Phase::Ended { outcome: *outcome, class: None, pending_subagents: *pending_subagents, certain };
                 }
             }
             Claim::State { state, reason } if event.source == Source::Transcript && event.agent_id.is_none() => {
                 // The transcript's own word moves the conversation; it is no second voice.
-                self.talk_at = at;
-                match (state, &mut self.talk.phase) {
+                self.conversation_at = at;
+                match (state, &mut self.conversation.phase) {
                     (State::Running, Phase::Open { doing }) => *doing = reason.unwrap_or(Reason::Thinking),
                     (State::Running, phase) => *phase = Phase::Open { doing: reason.unwrap_or(Reason::Thinking) },
                     (State::Waiting, Phase::Open { .. }) => {
@@ -48,7 +50,7 @@ impl SessionState {
                                 out,
                             );
                         } else {
-                            self.talk.phase = Phase::Ended {
+                            self.conversation.phase = Phase::Ended {
                                 outcome: TurnOutcome::Completed,
                                 class: None,
                                 pending_subagents: 0,
@@ -64,7 +66,7 @@ impl SessionState {
                 self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref());
                 let said_at = event.created_at.min(at);
                 if !is_momentary(event.source) && event.agent_id.is_none() {
-                    self.held.retain(|h| {
+                    self.claims.retain(|h| {
                         let older = h.said_at.unwrap_or(h.at) < said_at;
                         !(is_momentary(h.source) && h.agent.is_none() && h.state != *state && older)
                     });
@@ -72,10 +74,10 @@ impl SessionState {
                 if signal.valid_until.is_some_and(|until| until <= self.clock) {
                     return;
                 }
-                if self.held.len() == HELD_CLAIMS {
-                    self.held.remove(0);
+                if self.claims.len() == STANDING_CLAIMS {
+                    self.claims.remove(0);
                 }
-                self.held.push(Held {
+                self.claims.push(StandingClaim {
                     source: event.source,
                     agent: event.agent_id.as_deref().map(str::to_owned),
                     state: *state,
@@ -123,7 +125,7 @@ impl SessionState {
                 {
                     // An agent that has a way to say goodbye and did not was killed; of one that has
                     // none, it is told by whether it went in the middle of its work.
-                    let registered = self.held.iter().any(|h| h.source == Source::Registry);
+                    let registered = self.claims.iter().any(|h| h.source == Source::Registry);
                     let clean = *clean || self.goodbye_at.is_some() || !registered && self.turn.is_none();
                     self.leave(if clean { Reason::Clean } else { Reason::Killed }, at, out);
                 }
@@ -144,19 +146,19 @@ impl SessionState {
     /// Whether a hook told of a tool or a request when the turn was likely to end: a message may be
     /// written before the calls it makes.
     fn goes_on(&self, end: Timestamp) -> bool {
-        let calls = |h: &&Held| h.state == State::WaitingApproval || h.reason == Some(Reason::Tool);
-        let hooks = self.held.iter().filter(|h| h.source == Source::Hook && h.agent.is_none());
+        let calls = |h: &&StandingClaim| h.state == State::WaitingApproval || h.reason == Some(Reason::Tool);
+        let hooks = self.claims.iter().filter(|h| h.source == Source::Hook && h.agent.is_none());
         hooks.filter(calls).any(|h| h.said_at.unwrap_or(h.at) >= end.plus_ms(-BEFORE_MESSAGE_MS))
     }
 
     pub(super) fn withdraw(&mut self, source: Source, agent: Option<&str>, key: Option<&str>) {
-        self.held.retain(|h| h.source != source || h.agent.as_deref() != agent || h.key.as_deref() != key);
+        self.claims.retain(|h| h.source != source || h.agent.as_deref() != agent || h.key.as_deref() != key);
     }
 
     /// A call returned: a request for permission that was made for it is answered, whoever did.
     pub(super) fn answered(&mut self, call: Option<&OpenCall>, by: Timestamp) {
-        let last = self.talk.calls.is_empty();
-        self.held.retain(|h| {
+        let last = self.conversation.calls.is_empty();
+        self.claims.retain(|h| {
             let asks = is_momentary(h.source) && h.state == State::WaitingApproval;
             let its_own = h.subject.is_some() && call.is_some_and(|c| c.title == h.subject);
             !(asks && (last || its_own) && h.said_at.unwrap_or(h.at) <= by)
@@ -165,7 +167,7 @@ impl SessionState {
 
     /// Whether this source said something about a later moment already.
     fn has_newer_claim(&self, event: &Event, at: Timestamp) -> bool {
-        let same = |h: &&Held| h.source == event.source && h.agent.as_deref() == event.agent_id.as_deref();
-        self.held.iter().filter(same).any(|h| h.at > at)
+        let same = |h: &&StandingClaim| h.source == event.source && h.agent.as_deref() == event.agent_id.as_deref();
+        self.claims.iter().filter(same).any(|h| h.at > at)
     }
 }

@@ -221,7 +221,7 @@ impl Tape {
     fn new() -> Self {
         let id = SessionId::mint(START, Provider::Claude, "s");
         Self {
-            state: SessionState::new(id, Provider::Claude, Some(Arc::from("s")), START, Rules::default()),
+            state: SessionState::new(id, Provider::Claude, Some(Arc::from("s")), START, StatusRules::default()),
             conclusions: Vec::new(),
         }
     }

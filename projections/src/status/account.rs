@@ -1,4 +1,4 @@
-//! Accounting for a decision: every claim there is, how it stands, and the rule that decided.
+//! Explains a status decision: every claim, how it was weighed, and the rule that decided.
 //!
 //! It only tells of what [`decide`](super::decide) does and decides nothing itself.
 
@@ -6,24 +6,25 @@ use events::{Confidence, EventId, Reason, Source, State, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Candidate, Case, Held, Process, Voice, held_candidates, weigh};
+use super::{Basis, Candidate, Process, StandingClaim, StatusInputs, claim_candidates, weigh};
 
 /// What was weighed, and which rule decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Account {
     /// The rule that decided.
-    pub rule: Rule,
+    pub rule: DecidingRule,
     /// Every claim there is, the one that decides first, then the stronger before the weaker.
-    pub claims: Vec<Weighed>,
+    pub claims: Vec<WeighedClaim>,
 }
 
 /// Which rule decided between the claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Rule {
+#[schemars(rename = "Rule")]
+pub enum DecidingRule {
     /// The process is gone, and with it every claim.
     ProcessGone,
-    /// Nothing was said for so long that silence itself tells.
+    /// There was no activity for so long that silence decides.
     Silence,
     /// There is only one claim.
     Alone,
@@ -40,13 +41,13 @@ pub enum Rule {
     First,
 }
 
-impl Rule {
+impl DecidingRule {
     /// The rule in words.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::ProcessGone => "the process is gone, which ends every claim",
-            Self::Silence => "nothing was said for so long that the silence itself tells",
+            Self::Silence => "there was no activity for so long that silence decides",
             Self::Alone => "it is the only claim",
             Self::Unanimous => "all that counts says the same",
             Self::Strongest => "the strongest claim wins",
@@ -59,8 +60,9 @@ impl Rule {
 
 /// One claim, as it was weighed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Weighed {
-    /// Who claims.
+#[schemars(rename = "Weighed")]
+pub struct WeighedClaim {
+    /// The source of the claim.
     pub source: Source,
     /// For which sub-agent, when not for the main conversation.
     pub agent: Option<String>,
@@ -68,26 +70,27 @@ pub struct Weighed {
     pub state: State,
     /// Why.
     pub reason: Option<Reason>,
-    /// In the source's words.
+    /// The source's own words.
     pub claim: String,
     /// How strong it counts.
     pub strength: Confidence,
     /// Since when it is held.
     pub at: Timestamp,
-    /// From when it counts, if not at once.
+    /// When it begins to count, if not at once.
     pub from: Option<Timestamp>,
     /// Until when it is held, if it runs out; otherwise until it is replaced or withdrawn.
     pub until: Option<Timestamp>,
     /// The event that made it; absent for what the conversation as a whole says.
     pub event: Option<EventId>,
-    /// What became of it.
-    pub standing: Standing,
+    /// Its outcome.
+    pub standing: ClaimStanding,
 }
 
 /// What became of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+#[schemars(rename = "Standing")]
+pub enum ClaimStanding {
     /// It decides.
     Decides,
     /// It says the same as the one that decides.
@@ -102,7 +105,7 @@ pub enum Standing {
     Over,
 }
 
-impl Standing {
+impl ClaimStanding {
     /// What became of it, in words.
     #[must_use]
     pub const fn words(self) -> &'static str {
@@ -119,14 +122,14 @@ impl Standing {
 
 /// Accounts for the decision of [`decide`](super::decide) at the same moment.
 #[must_use]
-pub fn account(case: &Case<'_>, now: Timestamp) -> Account {
+pub fn account(case: &StatusInputs<'_>, now: Timestamp) -> Account {
     let gone = matches!(case.process, Process::Gone { .. });
     let weighing = weigh(case, now);
-    let mut counted: Vec<Candidate> = held_candidates(case, now).chain([weighing.talk]).collect();
-    counted.sort_by_key(|c| std::cmp::Reverse((c.voice == weighing.winner.voice, c.weight())));
-    let mut claims: Vec<Weighed> = Vec::with_capacity(case.held.len() + 2);
+    let mut counted: Vec<Candidate> = claim_candidates(case, now).chain([weighing.conversation]).collect();
+    counted.sort_by_key(|c| std::cmp::Reverse((c.basis == weighing.winner.basis, c.weight())));
+    let mut claims: Vec<WeighedClaim> = Vec::with_capacity(case.claims.len() + 2);
     if let Process::Gone { at, how } = case.process {
-        claims.push(Weighed {
+        claims.push(WeighedClaim {
             source: Source::Process,
             agent: None,
             state: State::Exited,
@@ -137,65 +140,65 @@ pub fn account(case: &Case<'_>, now: Timestamp) -> Account {
             from: None,
             until: None,
             event: None,
-            standing: Standing::Decides,
+            standing: ClaimStanding::Decides,
         });
     }
     claims.extend(counted.iter().map(|c| {
         let standing = match c {
-            _ if gone => Standing::Overruled,
-            c if c.voice == weighing.winner.voice => Standing::Decides,
-            c if c.state == weighing.winner.state => Standing::Agrees,
-            c if c.strength < weighing.winner.strength => Standing::Weaker,
-            _ => Standing::Overruled,
+            _ if gone => ClaimStanding::Overruled,
+            c if c.basis == weighing.winner.basis => ClaimStanding::Decides,
+            c if c.state == weighing.winner.state => ClaimStanding::Agrees,
+            c if c.strength < weighing.winner.strength => ClaimStanding::Weaker,
+            _ => ClaimStanding::Overruled,
         };
         weighed(case, c, standing)
     }));
-    claims.extend(case.held.iter().enumerate().filter_map(|(index, held)| {
-        let voice = Voice::Held(index);
-        let standing = if counted.iter().any(|c| c.voice == voice) {
+    claims.extend(case.claims.iter().enumerate().filter_map(|(index, claim)| {
+        let basis = Basis::Claim(index);
+        let standing = if counted.iter().any(|c| c.basis == basis) {
             return None;
-        } else if held.valid_until.is_some_and(|until| until <= now) {
-            Standing::Over
+        } else if claim.valid_until.is_some_and(|until| until <= now) {
+            ClaimStanding::Over
         } else {
-            Standing::NotYet
+            ClaimStanding::NotYet
         };
-        Some(of_held(held, held.strength, standing))
+        Some(from_standing_claim(claim, claim.strength, standing))
     }));
-    let rule = if gone { Rule::ProcessGone } else { rule(&weighing.winner, weighing.overtook, &counted) };
+    let rule = if gone { DecidingRule::ProcessGone } else { rule(&weighing.winner, weighing.overtook, &counted) };
     Account { rule, claims }
 }
 
-fn rule(winner: &Candidate, overtook: bool, counted: &[Candidate]) -> Rule {
-    let silence = match winner.voice {
-        Voice::LostTurn | Voice::EndedLongAgo => true,
-        Voice::NoPrompt => winner.state == State::Idle,
-        Voice::Held(_) | Voice::OpenTurn | Voice::OpenQuestion | Voice::Ended => false,
+fn rule(winner: &Candidate, overtook: bool, counted: &[Candidate]) -> DecidingRule {
+    let silence = match winner.basis {
+        Basis::LostTurn | Basis::EndedLongAgo => true,
+        Basis::NoPrompt => winner.state == State::Idle,
+        Basis::Claim(_) | Basis::OpenTurn | Basis::OpenQuestion | Basis::Ended => false,
     };
     let rivals = || counted.iter().filter(|c| c.state != winner.state);
     if silence {
-        Rule::Silence
+        DecidingRule::Silence
     } else if counted.len() == 1 {
-        Rule::Alone
+        DecidingRule::Alone
     } else if overtook {
-        Rule::First
+        DecidingRule::First
     } else if rivals().next().is_none() {
-        Rule::Unanimous
+        DecidingRule::Unanimous
     } else if rivals().any(|c| c.weight() == winner.weight()) {
-        Rule::Latest
+        DecidingRule::Latest
     } else if rivals().any(|c| c.strength == winner.strength) {
-        Rule::Closest
+        DecidingRule::Closest
     } else {
-        Rule::Strongest
+        DecidingRule::Strongest
     }
 }
 
-fn weighed(case: &Case<'_>, candidate: &Candidate, standing: Standing) -> Weighed {
-    if let Voice::Held(index) = candidate.voice
-        && let Some(held) = case.held.get(index)
+fn weighed(case: &StatusInputs<'_>, candidate: &Candidate, standing: ClaimStanding) -> WeighedClaim {
+    if let Basis::Claim(index) = candidate.basis
+        && let Some(claim) = case.claims.get(index)
     {
-        return of_held(held, candidate.strength, standing);
+        return from_standing_claim(claim, candidate.strength, standing);
     }
-    Weighed {
+    WeighedClaim {
         source: candidate.source,
         agent: None,
         state: candidate.state,
@@ -210,18 +213,18 @@ fn weighed(case: &Case<'_>, candidate: &Candidate, standing: Standing) -> Weighe
     }
 }
 
-fn of_held(held: &Held, strength: Confidence, standing: Standing) -> Weighed {
-    Weighed {
-        source: held.source,
-        agent: held.agent.clone(),
-        state: held.state,
-        reason: held.reason,
-        claim: held.words.clone(),
+fn from_standing_claim(claim: &StandingClaim, strength: Confidence, standing: ClaimStanding) -> WeighedClaim {
+    WeighedClaim {
+        source: claim.source,
+        agent: claim.agent.clone(),
+        state: claim.state,
+        reason: claim.reason,
+        claim: claim.words.clone(),
         strength,
-        at: held.at,
-        from: held.holds_from,
-        until: held.valid_until,
-        event: Some(held.event),
+        at: claim.at,
+        from: claim.holds_from,
+        until: claim.valid_until,
+        event: Some(claim.event),
         standing,
     }
 }

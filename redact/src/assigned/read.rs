@@ -1,13 +1,13 @@
 //! Where a value ends: between quotes, escaped or not, or bare.
 
-use super::{Form, LONGEST_VALUE, opens_quote};
+use super::{LONGEST_VALUE, ValueForm, opens_quote};
 use crate::{
     text::{goes_on, skip_blanks, until},
     value,
 };
 
 /// Reads the value at `at`: where it begins and ends, and how it stands there.
-pub(crate) fn read(bytes: &[u8], at: usize, form: Form) -> Option<(usize, usize, Form)> {
+pub(crate) fn read(bytes: &[u8], at: usize, form: ValueForm) -> Option<(usize, usize, ValueForm)> {
     let mut at = skip_blanks(bytes, at);
     // On the next line: after a colon, or as a block of YAML.
     let block = until(bytes, at, 4, |b| !matches!(b, b'|' | b'>' | b'-' | b'+'));
@@ -27,7 +27,7 @@ pub(crate) fn read(bytes: &[u8], at: usize, form: Form) -> Option<(usize, usize,
         Some(&quote @ (b'"' | b'\'' | b'`')) => {
             let from = at + slashes + 1;
             let to = closing(bytes, from, quote, slashes)?;
-            Some((from, to, Form::Quoted))
+            Some((from, to, ValueForm::Quoted))
         }
         Some(_) => {
             let to = bare_end(bytes, at, form);
@@ -82,7 +82,7 @@ pub(crate) fn closing(bytes: &[u8], from: usize, quote: u8, slashes: usize) -> O
 }
 
 /// Where a bare value ends.
-fn bare_end(bytes: &[u8], from: usize, form: Form) -> usize {
+fn bare_end(bytes: &[u8], from: usize, form: ValueForm) -> usize {
     let most = bytes.len().min(from + LONGEST_VALUE);
     let mut to = from;
     while to < most {
@@ -91,9 +91,9 @@ fn bare_end(bytes: &[u8], from: usize, form: Form) -> usize {
         let ends = match byte {
             b'"' | b'\'' | b'`' | b'<' | b'>' => true,
             b'\\' => matches!(next, b'n' | b'r' | b't' | b'"' | b'\'' | b'\\' | b'\n'),
-            b'&' if to == from => form == Form::Plain && setting_follows(bytes, to + 1),
-            b'&' => next == b'&' || setting_follows(bytes, to + 1) || form == Form::Bare && next == b' ',
-            b'#' => form == Form::Plain && setting_follows(bytes, to + 1),
+            b'&' if to == from => form == ValueForm::Plain && setting_follows(bytes, to + 1),
+            b'&' => next == b'&' || setting_follows(bytes, to + 1) || form == ValueForm::Bare && next == b' ',
+            b'#' => form == ValueForm::Plain && setting_follows(bytes, to + 1),
             b';' | b'|' => next.is_ascii_whitespace() || setting_follows(bytes, to + 1),
             b',' => next.is_ascii_whitespace() || setting_follows(bytes, to + 1),
             // What closes around the value, unless it was opened in it.
@@ -132,8 +132,8 @@ pub(super) fn behind_type(bytes: &[u8], from: usize) -> Option<(usize, usize)> {
     if bytes.get(equals) != Some(&b'=') || !value::is_code(&bytes[from..equals]) {
         return None;
     }
-    match read(bytes, equals + 1, Form::Bare)? {
-        (from, to, Form::Quoted) => Some((from, to)),
-        (_, _, Form::Plain | Form::Bare) => None,
+    match read(bytes, equals + 1, ValueForm::Bare)? {
+        (from, to, ValueForm::Quoted) => Some((from, to)),
+        (_, _, ValueForm::Plain | ValueForm::Bare) => None,
     }
 }

@@ -1,13 +1,13 @@
 //! Whether a value is a secret: what its name says, weighed against what it looks like.
 
-use super::Form;
+use super::ValueForm;
 use crate::{
-    names::{Meaning, Weight},
+    names::{NameMeaning, NameWeight},
     value,
 };
 
 /// Whether a value is a secret, under a name that says `meaning`.
-pub(crate) fn is_secret(meaning: Meaning, value: &[u8], form: Form) -> bool {
+pub(crate) fn is_secret(meaning: NameMeaning, value: &[u8], form: ValueForm) -> bool {
     // A colour that begins here is no value; what follows it is read without it.
     let is_sequence = value.starts_with(b"\x1b") || value.starts_with(b"\\u001b") || value.starts_with(b"\\x1b");
     if is_sequence || !value.iter().any(|b| b.is_ascii_alphanumeric() || *b >= 0x80) {
@@ -16,10 +16,10 @@ pub(crate) fn is_secret(meaning: Meaning, value: &[u8], form: Form) -> bool {
     if value::is_placeholder(value) || value::is_public(value) || value::is_path(value) || value::is_colour(value) {
         return false;
     }
-    let is_bare = form == Form::Bare;
+    let is_bare = form == ValueForm::Bare;
     match meaning.weight {
-        Weight::All => is_password(value, form),
-        Weight::Much => {
+        NameWeight::All => is_password(value, form),
+        NameWeight::Much => {
             if value.len() < 8
                 || value::is_sentence(value)
                 || value::is_number(value)
@@ -38,7 +38,7 @@ pub(crate) fn is_secret(meaning: Meaning, value: &[u8], form: Form) -> bool {
                 || value.len() >= 10 && (has_digit || has_special(value))
                 || long_word(value)
         }
-        Weight::Little => {
+        NameWeight::Little => {
             value.len() >= 16
                 && value::looks_random(value)
                 && !value::is_uuid(value)
@@ -47,7 +47,7 @@ pub(crate) fn is_secret(meaning: Meaning, value: &[u8], form: Form) -> bool {
                 && !value::is_type(value)
                 // That long a signature is of the text beside it.
                 && !(meaning.kind == "signature" && value.len() > 200)
-                && (form == Form::Plain || !value::is_hex(value))
+                && (form == ValueForm::Plain || !value::is_hex(value))
         }
     }
 }
@@ -73,14 +73,14 @@ fn has_special(value: &[u8]) -> bool {
     value.iter().any(|b| matches!(b, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'+' | b'='))
 }
 
-fn is_password(value: &[u8], form: Form) -> bool {
+fn is_password(value: &[u8], form: ValueForm) -> bool {
     if value::is_sentence(value) {
         // A mnemonic or a phrase: small words only, four of them or more.
         let words = value.split(|b| *b == b' ').filter(|w| !w.is_empty());
         let small = words.clone().all(|w| w.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()));
         let count = words.count();
         let has_both = value.iter().any(u8::is_ascii_digit) && has_special(value) && count <= 3;
-        return form == Form::Quoted
+        return form == ValueForm::Quoted
             && (has_both
                 || is_in_fours(value)
                 || small && (count >= 12 || count == 4 && !value.starts_with(b"the ") && value.len() > 20));
@@ -95,20 +95,20 @@ fn is_password(value: &[u8], form: Form) -> bool {
             && value.len() >= 16
             && value.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-');
     match form {
-        Form::Quoted => {
+        ValueForm::Quoted => {
             is_phrase
                 || !value::is_words(value)
                 || is_letters && value.len() >= 6 && value.iter().all(u8::is_ascii_lowercase)
                 || is_letters && value.len() >= 8 && value::has_stray_capitals(value)
                 || !is_letters && value.iter().any(u8::is_ascii_digit)
         }
-        Form::Plain => {
+        ValueForm::Plain => {
             is_phrase
                 || !value::is_code(value)
                 || is_letters && value.len() >= 5
                 || value.iter().any(u8::is_ascii_digit)
         }
-        Form::Bare => {
+        ValueForm::Bare => {
             let is_plain_word = value.iter().all(u8::is_ascii_alphanumeric);
             let has_digit = value.iter().any(u8::is_ascii_digit);
             !value::is_number(value)

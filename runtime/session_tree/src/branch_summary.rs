@@ -1,4 +1,4 @@
-//! What becomes of a branch that is left: a summary of it, put where the conversation goes on.
+//! Summarizes a branch that the conversation leaves; the summary is put where it continues.
 //!
 //! Follows `collectEntriesForBranchSummary` and `prepareBranchEntries` of pi 0.87.1: everything from the old leaf back
 //! to the deepest entry that both paths share, summaries inside among it, results of tools left out; the newest
@@ -9,15 +9,15 @@ use std::borrow::Cow;
 use crate::{
     Tree,
     compaction::{
-        self, Answer, FileOperations, SYSTEM, SummaryError, SummaryRequest, Told, as_text, details, flatten,
-        message_tokens,
+        self, FileOperations, SYSTEM, SummaryAnswer, SummaryError, SummaryRequest, SummaryText, as_text, details,
+        flatten, message_tokens,
     },
     context,
-    entry::{Body, Entry, Kind, NewBranchSummary},
+    entry::{Body, Entry, EntryKind, NewBranchSummary},
     json::Object,
 };
 
-/// How long a summary of a branch may be.
+/// Maximum length of a branch summary, tokens.
 const MAX_TOKENS: u64 = 4096;
 
 /// What a summary of a branch begins with.
@@ -34,16 +34,16 @@ for when the conversation goes on elsewhere. Use exactly this form:\n\n\
 ## Next Steps\n1. [What would be done next]\n\n\
 Keep each section short. Keep file paths, names of functions and error messages exactly as they are.";
 
-/// A branch that is left.
+/// A branch that the conversation leaves.
 #[derive(Debug, Clone)]
-pub struct Leaving<'a> {
+pub struct AbandonedBranch<'a> {
     /// Its entries, oldest first.
     pub entries: Vec<&'a Entry>,
     /// The deepest entry that stays on the path.
     pub common_ancestor: Option<&'a Entry>,
 }
 
-impl<'a> Leaving<'a> {
+impl<'a> AbandonedBranch<'a> {
     /// What is left when the leaf moves from one entry to another; with nothing, from or to before all entries.
     #[must_use]
     pub fn of(tree: &'a Tree, from: Option<&'a Entry>, to: Option<&'a Entry>) -> Self {
@@ -74,7 +74,7 @@ impl<'a> Leaving<'a> {
             let more = message_tokens(&message);
             let is_full = budget_tokens > 0 && tokens + more > budget_tokens;
             // A summary is worth more than what it takes too much, while a tenth is free.
-            let is_summary = matches!(entry.kind(), Kind::Compaction | Kind::BranchSummary);
+            let is_summary = matches!(entry.kind(), EntryKind::Compaction | EntryKind::BranchSummary);
             if !is_full || (is_summary && tokens.saturating_mul(10) < budget_tokens.saturating_mul(9)) {
                 messages.push(message);
                 tokens += more;
@@ -88,7 +88,7 @@ impl<'a> Leaving<'a> {
     }
 }
 
-/// What of a branch is summed up.
+/// The part of a branch that is summarized.
 #[derive(Debug, Clone)]
 pub struct BranchPlan<'a> {
     /// The messages, oldest first.
@@ -99,7 +99,7 @@ pub struct BranchPlan<'a> {
     pub tokens: u64,
 }
 
-/// What a person wants of a summary.
+/// What a person wants a summary to focus on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Focus<'a> {
     /// Nothing in particular.
@@ -132,8 +132,8 @@ impl BranchPlan<'_> {
     ///
     /// # Errors
     /// The answer is no whole summary.
-    pub fn assemble<E>(&self, answer: Answer) -> Result<NewBranchSummary, SummaryError<E>> {
-        let Told { text, usage } = compaction::told(answer)?;
+    pub fn assemble<E>(&self, answer: SummaryAnswer) -> Result<NewBranchSummary, SummaryError<E>> {
+        let SummaryText { text, usage } = compaction::summary_text(answer)?;
         let (read, modified) = self.files.lists();
         let summary = format!("{PREAMBLE}{text}{}", as_text(&read, &modified));
         Ok(NewBranchSummary { summary, details: Some(details(&read, &modified)), usage, from_hook: false })

@@ -1,6 +1,6 @@
-//! Compaction: what of a context is summed up, and what of it is kept.
+//! Compaction: which part of a context is summarized and which is kept.
 //!
-//! [`Plan::of`] chooses the cut, [`Plan::requests`] makes what a summarizer is asked, [`Plan::assemble`] makes the entry
+//! [`CompactionPlan::of`] chooses the cut, [`CompactionPlan::requests`] makes what a summarizer is asked, [`CompactionPlan::assemble`] makes the entry
 //! of its answers. The summarizer itself is [`Summarizer`]; [`compact`] asks it one after the other.
 //!
 //! Follows `prepareCompaction` and `compact` of pi 0.87.1: a second compaction begins with what the first one
@@ -14,23 +14,23 @@ mod tokens;
 
 use std::borrow::Cow;
 
-pub use assemble::{Answer, Compacted, Stopped, Summarizer, SummaryError, compact};
-pub(crate) use assemble::{Told, told};
+pub use assemble::{AnswerEnd, Compacted, Summarizer, SummaryAnswer, SummaryError, compact};
+pub(crate) use assemble::{SummaryText, summary_text};
 pub use files::FileOperations;
 pub(crate) use files::as_text;
 pub(crate) use prompt::SYSTEM;
 pub use prompt::{SummaryRequest, flatten};
-pub use tokens::{Estimate, context_tokens, estimate, message_tokens, usage_tokens};
+pub use tokens::{TokenEstimate, context_tokens, estimate, message_tokens, usage_tokens};
 
 use crate::{
-    context::{Context, Projected},
-    entry::{Body, Entry, Kind},
+    context::{Context, ContextEntry},
+    entry::{Body, Entry, EntryKind},
     json::{Json, Object},
 };
 
 /// When a context is compacted, and how much of it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct CompactionSettings {
     /// Whether it is done by itself.
     pub enabled: bool,
     /// Tokens that are kept free for the prompt and the answer.
@@ -39,15 +39,15 @@ pub struct Settings {
     pub keep_recent_tokens: u64,
 }
 
-impl Default for Settings {
+impl Default for CompactionSettings {
     /// What pi has.
     fn default() -> Self {
         Self { enabled: true, reserve_tokens: 16_384, keep_recent_tokens: 20_000 }
     }
 }
 
-impl Settings {
-    /// Whether a context of so many tokens is to be compacted.
+impl CompactionSettings {
+    /// Whether a context of `tokens` tokens is to be compacted.
     #[must_use]
     pub fn is_due(&self, context_tokens: u64, context_window: u64) -> bool {
         // Compared as a sum, so that a reserve larger than the window is no overflow.
@@ -57,7 +57,7 @@ impl Settings {
 
 /// What a compaction will do.
 #[derive(Debug, Clone)]
-pub struct Plan<'a> {
+pub struct CompactionPlan<'a> {
     /// The first entry that is kept.
     pub first_kept: &'a str,
     /// The messages that are summed up.
@@ -73,20 +73,20 @@ pub struct Plan<'a> {
     /// The files of what is summed up, and of the compaction before.
     pub files: FileOperations,
     /// The settings.
-    pub settings: Settings,
+    pub settings: CompactionSettings,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> CompactionPlan<'a> {
     /// Plans the compaction of a path, from the root on. Nothing when there is nothing to sum up.
     #[must_use]
-    pub fn of(path: &[&'a Entry], settings: Settings) -> Option<Self> {
-        if path.last()?.kind() == Kind::Compaction {
+    pub fn of(path: &[&'a Entry], settings: CompactionSettings) -> Option<Self> {
+        if path.last()?.kind() == EntryKind::Compaction {
             return None;
         }
         let context = Context::of_path(path);
         let tokens_before = context_tokens(&context, path).tokens;
         let entries = context.entries;
-        let previous = entries.iter().position(|e| e.entry.kind() == Kind::Compaction && !e.messages.is_empty());
+        let previous = entries.iter().position(|e| e.entry.kind() == EntryKind::Compaction && !e.messages.is_empty());
         let start = previous.map_or(0, |previous| previous + 1);
         let cut = cut::find(&entries, start, settings.keep_recent_tokens);
         let first_kept = entries.get(cut.first_kept)?.entry.id().filter(|id| !id.is_empty())?;
@@ -113,8 +113,8 @@ impl<'a> Plan<'a> {
 }
 
 /// The messages of some entries, as far as they are conversation.
-fn said<'a>(entries: &[Projected<'a>]) -> Vec<Cow<'a, Object>> {
-    let conversation = entries.iter().filter(|entry| entry.entry.kind() != Kind::Compaction);
+fn said<'a>(entries: &[ContextEntry<'a>]) -> Vec<Cow<'a, Object>> {
+    let conversation = entries.iter().filter(|entry| entry.entry.kind() != EntryKind::Compaction);
     let messages = conversation.flat_map(|entry| entry.messages.iter());
     messages.filter(|message| message.text("role") != Some("system")).cloned().collect()
 }

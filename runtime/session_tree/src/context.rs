@@ -1,4 +1,4 @@
-//! What a model is to know at a point of the tree.
+//! Builds the context of a model at a point of the tree.
 //!
 //! The path from there to the root; of what stands before its last compaction only the summary and what that
 //! one keeps. Each entry gives no message, one or two. Settings are those of the whole path.
@@ -14,7 +14,7 @@ pub use system::system_message;
 
 use crate::{
     Tree,
-    entry::{Body, Compaction, ContextEdit, Entry, Key, Kind, Model},
+    entry::{Body, Compaction, ContextEdit, Entry, EntryKey, EntryKind, Model},
     json::{Json, Object},
 };
 
@@ -23,7 +23,7 @@ const NO_THINKING: &str = "off";
 
 /// An entry and the messages it gives.
 #[derive(Debug, Clone)]
-pub struct Projected<'a> {
+pub struct ContextEntry<'a> {
     /// The entry.
     pub entry: &'a Entry,
     /// Its messages; none when the model sees nothing of it.
@@ -34,7 +34,7 @@ pub struct Projected<'a> {
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
     /// The entries that are chosen, with their messages. A compaction that counts is the first.
-    pub entries: Vec<Projected<'a>>,
+    pub entries: Vec<ContextEntry<'a>>,
     /// The level of thinking, as it was written.
     pub thinking_level: Option<Cow<'a, Json>>,
     /// The model; nothing when none was named.
@@ -53,7 +53,7 @@ impl<'a> Context<'a> {
     pub fn of_path(path: &[&'a Entry]) -> Self {
         let (thinking_level, model) = settings(path);
         let chosen = choose(path);
-        let mut edits: HashMap<Key, ContextEdit<'a>> = HashMap::new();
+        let mut edits: HashMap<EntryKey, ContextEdit<'a>> = HashMap::new();
         for entry in &chosen {
             if let Body::ContextEdit(edit) = entry.body() {
                 edits.insert(edit.target.clone(), edit);
@@ -61,12 +61,12 @@ impl<'a> Context<'a> {
         }
         let project = |(index, entry): (usize, &&'a Entry)| {
             // An older compaction may lie in what the last one keeps. It says nothing there.
-            let messages = if index > 0 && entry.kind() == Kind::Compaction {
+            let messages = if index > 0 && entry.kind() == EntryKind::Compaction {
                 Vec::new()
             } else {
                 edited(messages_of(entry), edits.get(entry.key()))
             };
-            Projected { entry, messages }
+            ContextEntry { entry, messages }
         };
         Self { entries: chosen.iter().enumerate().map(project).collect(), thinking_level, model }
     }
@@ -227,11 +227,11 @@ fn settings<'a>(path: &[&'a Entry]) -> (Option<Cow<'a, Json>>, Option<Model<'a>>
 
 /// The last compaction, what it keeps, and what came after it.
 fn choose<'a>(path: &[&'a Entry]) -> Vec<&'a Entry> {
-    let Some(compaction) = path.iter().rev().find(|entry| entry.kind() == Kind::Compaction) else {
+    let Some(compaction) = path.iter().rev().find(|entry| entry.kind() == EntryKind::Compaction) else {
         return path.to_vec();
     };
     let at = path.iter().position(|entry| entry.key() == compaction.key()).unwrap_or_default();
-    let first_kept = Key::of(compaction.fields().get("firstKeptEntryId"));
+    let first_kept = EntryKey::of(compaction.fields().get("firstKeptEntryId"));
     let kept = path[..at].iter().skip_while(|entry| *entry.key() != first_kept);
     // The compaction brings the system prompt along.
     let kept = kept.filter(|entry| entry.role() != Some("system"));

@@ -1,7 +1,7 @@
 //! What a session's file holds: header, entries, and what is wrong with it.
 //!
 //! A file is refused whole when its first object is no header: it is somebody else's, and is not touched. In
-//! a file that is taken, what cannot be read is an [`Issue`] and its line is kept aside, so that
+//! a file that is taken, what cannot be read is an [`DocumentIssue`] and its line is kept aside, so that
 //! writing the file anew throws nothing away.
 //!
 //! Reads as pi 0.87.1 does (`loadEntriesFromFile`), and oh-my-pi's title slot before the header too. Owns
@@ -10,7 +10,7 @@
 mod issues;
 mod migrate;
 
-pub use issues::{Issue, Reason};
+pub use issues::{DocumentIssue, IssueReason};
 
 use crate::{
     Stamp,
@@ -25,11 +25,11 @@ pub const VERSION: u64 = 3;
 
 /// The first line of a session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Header {
+pub struct SessionHeader {
     fields: Object,
 }
 
-impl Header {
+impl SessionHeader {
     /// A header for a new session.
     #[must_use]
     pub fn new(cwd: &str, parent_session: Option<&str>, stamp: Stamp) -> Self {
@@ -80,18 +80,18 @@ impl Header {
     }
 }
 
-/// Where a line stands.
+/// The position of a line in a session file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePosition {
     /// The line, from 1.
     pub line: usize,
     /// The offset of its first byte.
     pub offset: u64,
 }
 
-/// A line that is no entry and is kept all the same.
+/// A line that is not an entry; it is kept when the file is rewritten.
 #[derive(Debug, Clone, PartialEq)]
-struct Aside {
+struct KeptLine {
     /// How many entries stand before it; nothing for a line before the header.
     after: Option<usize>,
     text: Vec<u8>,
@@ -99,15 +99,15 @@ struct Aside {
 
 /// What a file holds, brought up to version 3.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Document {
+pub struct SessionDocument {
     /// The header.
-    pub header: Header,
+    pub header: SessionHeader,
     /// The entries in the order of the file.
     pub entries: Vec<Entry>,
     /// Where each entry stands.
-    pub places: Vec<Place>,
+    pub entry_positions: Vec<FilePosition>,
     /// What is wrong with the file.
-    pub issues: Vec<Issue>,
+    pub issues: Vec<DocumentIssue>,
     /// Whether it was of an older version and is not any more what stands in the file.
     pub migrated: bool,
     /// Whether the ids were made here, since the file has none (version 1).
@@ -116,19 +116,19 @@ pub struct Document {
     pub open_end: bool,
     /// The title in oh-my-pi's slot.
     pub title: Option<String>,
-    asides: Vec<Aside>,
+    asides: Vec<KeptLine>,
 }
 
-/// Why a file is no session.
+/// Why a file is not a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// There is not a byte in it.
+pub enum DocumentRefusal {
+    /// The file is empty.
     #[error("the file is empty")]
     Empty,
-    /// There is nothing in it that can be read.
+    /// The file contains nothing readable.
     #[error("no line of it can be read")]
     Unreadable,
-    /// The first thing that can be read is no header.
+    /// The first readable object is not a header.
     #[error("it does not begin with the header of a session")]
     NoHeader,
     /// The header has no id.
@@ -136,26 +136,26 @@ pub enum Refusal {
     NoId,
 }
 
-impl Document {
+impl SessionDocument {
     /// Reads the bytes of a file.
     ///
     /// # Errors
-    /// The file is no session.
-    pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
+    /// The file is not a session.
+    pub fn read(bytes: &[u8]) -> Result<Self, DocumentRefusal> {
         if bytes.is_empty() {
-            return Err(Refusal::Empty);
+            return Err(DocumentRefusal::Empty);
         }
-        let mut reading = Reading::default();
+        let mut reading = DocumentReader::default();
         let mut offset = 0;
         for (index, line) in bytes.split_inclusive(|b| *b == b'\n').enumerate() {
-            reading.take(line, Place { line: index + 1, offset })?;
+            reading.read_line(line, FilePosition { line: index + 1, offset })?;
             offset += line.len() as u64;
         }
-        let header = reading.header.ok_or(Refusal::Unreadable)?;
+        let header = reading.header.ok_or(DocumentRefusal::Unreadable)?;
         let mut document = Self {
-            header: Header { fields: header },
+            header: SessionHeader { fields: header },
             entries: Vec::new(),
-            places: reading.places,
+            entry_positions: reading.entry_positions,
             issues: reading.issues,
             migrated: false,
             minted_ids: false,
@@ -170,18 +170,18 @@ impl Document {
         document.migrated = migrated.changed;
         document.minted_ids = migrated.minted_ids;
         document.entries = objects.into_iter().map(Entry::read).collect();
-        issues::of_entries(&document.entries, &document.places, &mut document.issues);
+        issues::of_entries(&document.entries, &document.entry_positions, &mut document.issues);
         Ok(document)
     }
 
     /// The header alone, of the beginning of a file; what comes after it is not looked at.
     #[must_use]
-    pub fn header_of(bytes: &[u8]) -> Option<Header> {
-        let mut reading = Reading::default();
+    pub fn header_of(bytes: &[u8]) -> Option<SessionHeader> {
+        let mut reading = DocumentReader::default();
         for line in bytes.split_inclusive(|b| *b == b'\n') {
-            reading.take(line, Place { line: 0, offset: 0 }).ok()?;
+            reading.read_line(line, FilePosition { line: 0, offset: 0 }).ok()?;
             if let Some(fields) = reading.header {
-                return Some(Header { fields });
+                return Some(SessionHeader { fields });
             }
         }
         None
@@ -215,20 +215,20 @@ impl Document {
 
 /// A file while it is read.
 #[derive(Default)]
-struct Reading {
+struct DocumentReader {
     header: Option<Object>,
     title: Option<String>,
     objects: Vec<Object>,
     /// Where each of the objects comes among all that pi would have taken, the header being 0.
     positions: Vec<usize>,
-    places: Vec<Place>,
-    issues: Vec<Issue>,
-    asides: Vec<Aside>,
+    entry_positions: Vec<FilePosition>,
+    issues: Vec<DocumentIssue>,
+    asides: Vec<KeptLine>,
     taken: usize,
 }
 
-impl Reading {
-    fn take(&mut self, line: &[u8], place: Place) -> Result<(), Refusal> {
+impl DocumentReader {
+    fn read_line(&mut self, line: &[u8], file_position: FilePosition) -> Result<(), DocumentRefusal> {
         let whole = line.last() == Some(&b'\n');
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let text = String::from_utf8_lossy(line);
@@ -238,14 +238,14 @@ impl Reading {
         let value = match Json::parse(&text) {
             Ok(value) => value,
             Err(error) => {
-                let reason = if whole { Reason::Malformed(error.to_string()) } else { Reason::Torn };
-                self.put_aside(line, place, reason);
+                let reason = if whole { IssueReason::Malformed(error.to_string()) } else { IssueReason::Torn };
+                self.put_aside(line, file_position, reason);
                 return Ok(());
             }
         };
         // What JavaScript takes for false is skipped by pi too, also before the header.
         if !value.is_truthy() {
-            self.put_aside(line, place, Reason::NotAnObject);
+            self.put_aside(line, file_position, IssueReason::NotAnObject);
             return Ok(());
         }
         let position = self.taken;
@@ -254,49 +254,49 @@ impl Reading {
             Json::Object(object) => object,
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
                 if self.header.is_none() {
-                    return Err(Refusal::NoHeader);
+                    return Err(DocumentRefusal::NoHeader);
                 }
-                self.put_aside(line, place, Reason::NotAnObject);
+                self.put_aside(line, file_position, IssueReason::NotAnObject);
                 return Ok(());
             }
         };
         let is_header = object.text("type") == Some("session");
         if self.header.is_none() {
-            return self.take_first(object, is_header, line);
+            return self.read_header(object, is_header, line);
         }
         if is_header {
-            self.put_aside(line, place, Reason::SecondHeader);
+            self.put_aside(line, file_position, IssueReason::SecondHeader);
             return Ok(());
         }
         if matches!(text, std::borrow::Cow::Owned(_)) {
-            self.issues.push(Issue { place, reason: Reason::NotUtf8 });
+            self.issues.push(DocumentIssue { position: file_position, reason: IssueReason::NotUtf8 });
         }
         self.objects.push(object);
         self.positions.push(position);
-        self.places.push(place);
+        self.entry_positions.push(file_position);
         Ok(())
     }
 
     /// The first object: the header, or oh-my-pi's title before it.
-    fn take_first(&mut self, object: Object, is_header: bool, line: &[u8]) -> Result<(), Refusal> {
+    fn read_header(&mut self, object: Object, is_header: bool, line: &[u8]) -> Result<(), DocumentRefusal> {
         if !is_header {
             let is_slot = self.title.is_none() && object.text("type") == Some("title");
-            self.title = Some(object.text("title").filter(|_| is_slot).ok_or(Refusal::NoHeader)?.to_owned());
-            self.asides.push(Aside { after: None, text: line.to_vec() });
+            self.title = Some(object.text("title").filter(|_| is_slot).ok_or(DocumentRefusal::NoHeader)?.to_owned());
+            self.asides.push(KeptLine { after: None, text: line.to_vec() });
             self.taken = 0;
             return Ok(());
         }
         if object.text("id").is_none() {
-            return Err(Refusal::NoId);
+            return Err(DocumentRefusal::NoId);
         }
         self.header = Some(object);
         Ok(())
     }
 
-    fn put_aside(&mut self, line: &[u8], place: Place, reason: Reason) {
-        self.issues.push(Issue { place, reason });
+    fn put_aside(&mut self, line: &[u8], file_position: FilePosition, reason: IssueReason) {
+        self.issues.push(DocumentIssue { position: file_position, reason });
         let after = self.header.is_some().then_some(self.objects.len());
-        self.asides.push(Aside { after, text: line.to_vec() });
+        self.asides.push(KeptLine { after, text: line.to_vec() });
     }
 }
 

@@ -24,7 +24,7 @@ pub const LEAF_TYPE: &str = "capture.leaf";
 
 /// What an id or a parent's id is in a file. A string but for what other programs wrote wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Key {
+pub enum EntryKey {
     /// There is no such field.
     Absent,
     /// `null`
@@ -35,7 +35,7 @@ pub enum Key {
     Other(String),
 }
 
-impl Key {
+impl EntryKey {
     /// Reads the value of a field.
     #[must_use]
     pub fn of(value: Option<&Json>) -> Self {
@@ -61,7 +61,7 @@ impl Key {
     }
 }
 
-impl From<&str> for Key {
+impl From<&str> for EntryKey {
     fn from(id: &str) -> Self {
         Self::Text(id.to_owned())
     }
@@ -71,13 +71,13 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
         /// The kinds of entries.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Kind {
+        pub enum EntryKind {
             $($(#[$doc])* $kind,)*
             /// One we do not know. It is kept, and has its place in the tree.
             Unknown,
         }
 
-        impl Kind {
+        impl EntryKind {
             /// The kind of a `type`.
             #[must_use]
             pub fn of(name: Option<&str>) -> Self {
@@ -123,9 +123,9 @@ kinds! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     fields: Object,
-    kind: Kind,
-    key: Key,
-    parent: Key,
+    kind: EntryKind,
+    key: EntryKey,
+    parent: EntryKey,
     at_ms: Option<i64>,
 }
 
@@ -134,9 +134,9 @@ impl Entry {
     #[must_use]
     pub fn read(fields: Object) -> Self {
         Self {
-            kind: Kind::of(fields.text("type")),
-            key: Key::of(fields.get("id")),
-            parent: Key::of(fields.get("parentId")),
+            kind: EntryKind::of(fields.text("type")),
+            key: EntryKey::of(fields.get("id")),
+            parent: EntryKey::of(fields.get("parentId")),
             at_ms: time::of_json(fields.get("timestamp")),
             fields,
         }
@@ -150,7 +150,7 @@ impl Entry {
 
     /// The kind.
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> EntryKind {
         self.kind
     }
 
@@ -168,7 +168,7 @@ impl Entry {
 
     /// The id as it was written.
     #[must_use]
-    pub fn key(&self) -> &Key {
+    pub fn key(&self) -> &EntryKey {
         &self.key
     }
 
@@ -180,7 +180,7 @@ impl Entry {
 
     /// The parent's id as it was written.
     #[must_use]
-    pub fn parent(&self) -> &Key {
+    pub fn parent(&self) -> &EntryKey {
         &self.parent
     }
 
@@ -207,27 +207,29 @@ impl Entry {
     pub fn body(&self) -> Body<'_> {
         let fields = &self.fields;
         match self.kind {
-            Kind::Message => Body::Message(fields.get("message").and_then(Json::as_object)),
-            Kind::ThinkingLevelChange => Body::ThinkingLevelChange(fields.get("thinkingLevel")),
-            Kind::ModelChange => Body::ModelChange(Model {
+            EntryKind::Message => Body::Message(fields.get("message").and_then(Json::as_object)),
+            EntryKind::ThinkingLevelChange => Body::ThinkingLevelChange(fields.get("thinkingLevel")),
+            EntryKind::ModelChange => Body::ModelChange(Model {
                 provider: fields.get("provider"),
                 id: fields.get("modelId"),
                 both: fields.text("model"),
             }),
-            Kind::Compaction => Body::Compaction(Compaction { fields }),
-            Kind::BranchSummary => Body::BranchSummary(BranchSummary { fields }),
-            Kind::Custom => Body::Custom(Custom { fields }),
-            Kind::CustomMessage => Body::CustomMessage(CustomMessage { fields }),
-            Kind::Label => Body::Label(Label { target: Key::of(fields.get("targetId")), text: label_of(fields) }),
-            Kind::SessionInfo => Body::SessionInfo(fields.text("name")),
-            Kind::SessionInit => Body::SessionInit(fields),
-            Kind::TtsrInjection => Body::TtsrInjection(fields),
-            Kind::ContextEdit => Body::ContextEdit(ContextEdit {
-                target: Key::of(fields.get("targetId")),
+            EntryKind::Compaction => Body::Compaction(Compaction { fields }),
+            EntryKind::BranchSummary => Body::BranchSummary(BranchSummary { fields }),
+            EntryKind::Custom => Body::Custom(Custom { fields }),
+            EntryKind::CustomMessage => Body::CustomMessage(CustomMessage { fields }),
+            EntryKind::Label => {
+                Body::Label(Label { target: EntryKey::of(fields.get("targetId")), text: label_of(fields) })
+            }
+            EntryKind::SessionInfo => Body::SessionInfo(fields.text("name")),
+            EntryKind::SessionInit => Body::SessionInit(fields),
+            EntryKind::TtsrInjection => Body::TtsrInjection(fields),
+            EntryKind::ContextEdit => Body::ContextEdit(ContextEdit {
+                target: EntryKey::of(fields.get("targetId")),
                 replacement: fields.get("replacement"),
             }),
-            Kind::Usage => Body::Usage(fields),
-            Kind::Unknown => Body::Unknown(fields),
+            EntryKind::Usage => Body::Usage(fields),
+            EntryKind::Unknown => Body::Unknown(fields),
         }
     }
 
@@ -246,14 +248,14 @@ impl Entry {
     /// Where the leaf was moved to, when the entry keeps such a move of ours: an id, or before all
     /// entries (`Key::Null`).
     #[must_use]
-    pub fn leaf_move(&self) -> Option<Key> {
+    pub fn leaf_move(&self) -> Option<EntryKey> {
         let Body::Custom(custom) = self.body() else { return None };
         if custom.custom_type() != Some(LEAF_TYPE) {
             return None;
         }
-        match Key::of(custom.data()?.as_object()?.get("leafId")) {
-            Key::Absent | Key::Other(_) => None,
-            key @ (Key::Null | Key::Text(_)) => Some(key),
+        match EntryKey::of(custom.data()?.as_object()?.get("leafId")) {
+            EntryKey::Absent | EntryKey::Other(_) => None,
+            key @ (EntryKey::Null | EntryKey::Text(_)) => Some(key),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Sessions of an agent as append-only trees on the disk.
+//! Stores the sessions of an agent as append-only trees on disk.
 //!
 //! The format is pi's, version 3: a header line, then a line for each entry, each with the id of the entry it
 //! follows. Where the conversation is, its *leaf*, is an entry; what the model gets is the path from there
@@ -28,9 +28,9 @@ pub mod time;
 pub mod tree;
 
 pub use context::Context;
-pub use document::{Document, Header, Issue, Reason, Refusal};
-pub use entry::{Body, Entry, Key, Kind, NewBranchSummary, NewCompaction, NewEntry};
+pub use document::{DocumentIssue, DocumentRefusal, IssueReason, SessionDocument, SessionHeader};
+pub use entry::{Body, Entry, EntryKey, EntryKind, NewBranchSummary, NewCompaction, NewEntry};
 pub use json::{Json, Object};
 pub use session::{ForkedSession, Session, SessionError};
 pub use stamp::Stamp;
-pub use tree::{Mark, Node, Outline, Tree, TreeError};
+pub use tree::{EntryLabel, Node, Outline, Tree, TreeError};

@@ -1,4 +1,4 @@
-//! What a model gets of a context: `convertToLlm` of pi 0.87.1.
+//! Converts a context to the messages sent to a model: `convertToLlm` of pi 0.87.1.
 //!
 //! Summaries, messages of extensions and commands that a person ran become messages of the user; roles that no model
 //! knows are left out. Messages of the user that follow each other are not joined: that is the

@@ -1,4 +1,4 @@
-//! A session that is written: a [`Tree`] and its file.
+//! A session open for writing: a [`Tree`] and its file.
 //!
 //! The file appears with the first message of the user, whole or not at all. After that every entry is one write
 //! of one line, at the end: a program that is killed in the middle of it leaves a line that is cut, which is skipped
@@ -21,8 +21,8 @@ pub use error::SessionError;
 
 use crate::{
     Stamp,
-    document::{Document, Header, Issue, Refusal},
-    entry::{Entry, Kind, NewBranchSummary, NewEntry},
+    document::{DocumentIssue, DocumentRefusal, SessionDocument, SessionHeader},
+    entry::{Entry, EntryKind, NewBranchSummary, NewEntry},
     sessions,
     time::to_iso,
     tree::Tree,
@@ -33,19 +33,19 @@ use crate::{
 pub struct Session {
     tree: Tree,
     path: PathBuf,
-    issues: Vec<Issue>,
-    disk: Disk,
+    issues: Vec<DocumentIssue>,
+    disk: FileState,
 }
 
-/// How the file stands.
+/// The state of the file on disk.
 #[derive(Debug)]
-enum Disk {
-    /// There is none yet.
+enum FileState {
+    /// The file does not exist yet.
     Absent,
     /// It holds what we know, up to `len`.
     Held { file: File, len: u64, open_end: bool },
-    /// It holds an older form of what we know, of this length, and is to be written anew first.
-    Old { file: File, len: u64, document: Box<Document> },
+    /// The file has an older format, of this length, and must be rewritten before it is appended to.
+    Old { file: File, len: u64, document: Box<SessionDocument> },
 }
 
 /// A session with the text that stood at the point where it was forked.
@@ -61,7 +61,7 @@ impl Session {
     /// A new session in a directory. Its file appears with the first message of the user.
     #[must_use]
     pub fn create(directory: &Path, cwd: &str, parent_session: Option<&str>, stamp: Stamp) -> Self {
-        Self::of(directory, Tree::new(Header::new(cwd, parent_session, stamp), Vec::new()), stamp)
+        Self::of(directory, Tree::new(SessionHeader::new(cwd, parent_session, stamp), Vec::new()), stamp)
     }
 
     /// Opens the session of a file. An empty file becomes a new session.
@@ -71,11 +71,11 @@ impl Session {
     pub fn open(path: &Path, cwd: &str, stamp: Stamp) -> Result<Self, SessionError> {
         let (file, bytes) = disk::open(path)?;
         let len = bytes.len() as u64;
-        let document = match Document::read(&bytes) {
+        let document = match SessionDocument::read(&bytes) {
             Ok(document) => document,
-            Err(Refusal::Empty) => {
-                let tree = Tree::new(Header::new(cwd, None, stamp), Vec::new());
-                let disk = Disk::held(disk::replace(path, &text_of(&tree))?, text_of(&tree).len());
+            Err(DocumentRefusal::Empty) => {
+                let tree = Tree::new(SessionHeader::new(cwd, None, stamp), Vec::new());
+                let disk = FileState::held(disk::replace(path, &text_of(&tree))?, text_of(&tree).len());
                 return Ok(Self { tree, path: path.to_owned(), issues: Vec::new(), disk });
             }
             Err(refusal) => return Err(SessionError::Refused { path: path.to_owned(), refusal }),
@@ -83,9 +83,9 @@ impl Session {
         let issues = document.issues.clone();
         let tree = Tree::new(document.header.clone(), document.entries.clone());
         let disk = if document.migrated {
-            Disk::Old { file, len, document: Box::new(document) }
+            FileState::Old { file, len, document: Box::new(document) }
         } else {
-            Disk::Held { file, len, open_end: document.open_end }
+            FileState::Held { file, len, open_end: document.open_end }
         };
         Ok(Self { tree, path: path.to_owned(), issues, disk })
     }
@@ -105,9 +105,9 @@ impl Session {
     ///
     /// # Errors
     /// The file cannot be read, or is no session.
-    pub fn read(path: &Path) -> Result<Document, SessionError> {
+    pub fn read(path: &Path) -> Result<SessionDocument, SessionError> {
         let bytes = std::fs::read(path).map_err(SessionError::io("read", path))?;
-        Document::read(&bytes).map_err(|refusal| SessionError::Refused { path: path.to_owned(), refusal })
+        SessionDocument::read(&bytes).map_err(|refusal| SessionError::Refused { path: path.to_owned(), refusal })
     }
 
     /// The entries.
@@ -124,14 +124,14 @@ impl Session {
 
     /// What was wrong with the file when it was read.
     #[must_use]
-    pub fn issues(&self) -> &[Issue] {
+    pub fn issues(&self) -> &[DocumentIssue] {
         &self.issues
     }
 
     /// Whether the file is there.
     #[must_use]
     pub fn is_saved(&self) -> bool {
-        !matches!(self.disk, Disk::Absent)
+        !matches!(self.disk, FileState::Absent)
     }
 
     /// Appends an entry after the leaf, which it becomes.
@@ -149,7 +149,7 @@ impl Session {
     pub fn branch(&mut self, id: &str, stamp: Stamp) -> Result<(), SessionError> {
         let before = self.tree.leaf_index();
         self.tree.branch(id)?;
-        self.keep_leaf(before, stamp)
+        self.record_leaf(before, stamp)
     }
 
     /// Moves the leaf before all entries, and keeps that in the file.
@@ -159,7 +159,7 @@ impl Session {
     pub fn reset_leaf(&mut self, stamp: Stamp) -> Result<(), SessionError> {
         let before = self.tree.leaf_index();
         self.tree.reset_leaf();
-        self.keep_leaf(before, stamp)
+        self.record_leaf(before, stamp)
     }
 
     /// Moves the leaf and appends there a summary of the branch that was left.
@@ -181,16 +181,16 @@ impl Session {
     /// It could not be written.
     pub fn save(&mut self) -> Result<(), SessionError> {
         match &self.disk {
-            Disk::Absent => {
+            FileState::Absent => {
                 let text = text_of(&self.tree);
-                self.disk = Disk::held(disk::create(&self.path, &text)?, text.len());
+                self.disk = FileState::held(disk::create(&self.path, &text)?, text.len());
             }
-            Disk::Old { file, len, document } => {
+            FileState::Old { file, len, document } => {
                 disk::check_unchanged(file, &self.path, *len)?;
                 let text = document.to_bytes();
-                self.disk = Disk::held(disk::replace(&self.path, &text)?, text.len());
+                self.disk = FileState::held(disk::replace(&self.path, &text)?, text.len());
             }
-            Disk::Held { .. } => {}
+            FileState::Held { .. } => {}
         }
         Ok(())
     }
@@ -219,7 +219,7 @@ impl Session {
     /// # Errors
     /// It could not be written.
     pub fn copied(&self, directory: &Path, cwd: &str, stamp: Stamp) -> Result<Self, SessionError> {
-        let header = Header::new(cwd, Some(&self.path.to_string_lossy()), stamp);
+        let header = SessionHeader::new(cwd, Some(&self.path.to_string_lossy()), stamp);
         let mut session = Self::of(directory, self.tree.copied(header), stamp);
         session.save()?;
         Ok(session)
@@ -227,7 +227,7 @@ impl Session {
 
     fn of(directory: &Path, tree: Tree, stamp: Stamp) -> Self {
         let name = format!("{}_{}.jsonl", to_iso(stamp.now_ms).replace([':', '.'], "-"), tree.header().id());
-        Self { tree, path: directory.join(name), issues: Vec::new(), disk: Disk::Absent }
+        Self { tree, path: directory.join(name), issues: Vec::new(), disk: FileState::Absent }
     }
 
     fn beside(path: &Path, tree: Tree, stamp: Stamp) -> Result<Self, SessionError> {
@@ -239,19 +239,19 @@ impl Session {
         Ok(session)
     }
 
-    fn header_of_child(&self, stamp: Stamp) -> Header {
+    fn header_of_child(&self, stamp: Stamp) -> SessionHeader {
         let cwd = self.tree.header().cwd().unwrap_or_default();
-        Header::new(cwd, self.is_saved().then(|| self.path.to_string_lossy()).as_deref(), stamp)
+        SessionHeader::new(cwd, self.is_saved().then(|| self.path.to_string_lossy()).as_deref(), stamp)
     }
 
     /// Writes where the leaf is, unless the file says so already.
-    fn keep_leaf(&mut self, before: Option<usize>, stamp: Stamp) -> Result<(), SessionError> {
+    fn record_leaf(&mut self, before: Option<usize>, stamp: Stamp) -> Result<(), SessionError> {
         if !self.is_saved() || self.tree.is_leaf_kept() {
             return Ok(());
         }
         let len = self.tree.entries().len();
-        self.tree.keep_leaf(stamp);
-        self.write_last().inspect_err(|_| self.tree.take_back(len, before))
+        self.tree.record_leaf(stamp);
+        self.write_last().inspect_err(|_| self.tree.roll_back(len, before))
     }
 
     /// Changes the tree by one entry and writes it.
@@ -261,21 +261,21 @@ impl Session {
     ) -> Result<&Entry, SessionError> {
         let (len, leaf) = (self.tree.entries().len(), self.tree.leaf_index());
         let index = change(&mut self.tree)?;
-        self.write_last().inspect_err(|_| self.tree.take_back(len, leaf))?;
+        self.write_last().inspect_err(|_| self.tree.roll_back(len, leaf))?;
         Ok(&self.tree.entries()[index])
     }
 
     /// Writes the last entry: into the file that is there, or a new one when the entry is worth it.
     fn write_last(&mut self) -> Result<(), SessionError> {
         let Some(entry) = self.tree.entries().last() else { return Ok(()) };
-        if matches!(self.disk, Disk::Absent) {
+        if matches!(self.disk, FileState::Absent) {
             return if is_from_user(entry) { self.save() } else { Ok(()) };
         }
         let line = entry.to_line();
-        if matches!(self.disk, Disk::Old { .. }) {
+        if matches!(self.disk, FileState::Old { .. }) {
             self.save()?;
         }
-        let Disk::Held { file, len, open_end } = &mut self.disk else { return Ok(()) };
+        let FileState::Held { file, len, open_end } = &mut self.disk else { return Ok(()) };
         let text = if *open_end { format!("\n{line}\n") } else { format!("{line}\n") };
         disk::append(file, &self.path, *len, text.as_bytes())?;
         *len += text.len() as u64;
@@ -284,14 +284,14 @@ impl Session {
     }
 }
 
-impl Disk {
+impl FileState {
     fn held(file: File, len: usize) -> Self {
         Self::Held { file, len: len as u64, open_end: false }
     }
 }
 
 fn is_from_user(entry: &Entry) -> bool {
-    entry.kind() == Kind::Message && entry.role() == Some("user")
+    entry.kind() == EntryKind::Message && entry.role() == Some("user")
 }
 
 /// The whole file of a tree.

@@ -13,14 +13,14 @@ use std::{
 use crate::{
     SessionError,
     context::text_of,
-    document::{Document, Header},
+    document::{SessionDocument, SessionHeader},
     entry::{Body, Entry},
     json::Json,
     time::parse_iso,
     tree::Tree,
 };
 
-/// How much of a file is looked at for its header.
+/// Bytes of a file that are searched for its header.
 const HEADER_BYTES: u64 = 1024 * 1024;
 
 /// A session, as a list shows it.
@@ -61,7 +61,7 @@ pub fn list(directory: &Path, cwd: Option<&str>) -> Result<Vec<SessionInfo>, Ses
     let mut all = Vec::new();
     for (path, changed) in files(directory)? {
         let Ok(bytes) = fs::read(&path) else { continue };
-        let Ok(document) = Document::read(&bytes) else { continue };
+        let Ok(document) = SessionDocument::read(&bytes) else { continue };
         if cwd.is_none_or(|cwd| document.header.cwd() == Some(cwd)) {
             all.push(info(path, changed, document));
         }
@@ -97,13 +97,13 @@ fn files(directory: &Path) -> Result<Vec<(PathBuf, SystemTime)>, SessionError> {
 }
 
 /// The header alone: the beginning of the file says it.
-fn header(path: &Path) -> Option<Header> {
+fn header(path: &Path) -> Option<SessionHeader> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(HEADER_BYTES).read_to_end(&mut bytes).ok()?;
-    Document::header_of(&bytes)
+    SessionDocument::header_of(&bytes)
 }
 
-fn info(path: PathBuf, changed: SystemTime, document: Document) -> SessionInfo {
+fn info(path: PathBuf, changed: SystemTime, document: SessionDocument) -> SessionInfo {
     let created_ms = document.header.timestamp().and_then(parse_iso);
     let title = document.title.clone().filter(|title| !title.is_empty());
     let tree = Tree::from(document);

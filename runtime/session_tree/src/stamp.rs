@@ -11,7 +11,7 @@ pub struct Stamp {
     pub random: u128,
 }
 
-/// How often another short id is tried before a long one is taken.
+/// Number of short ids tried before a long one is used.
 const TRIES: usize = 100;
 
 /// Makes ids for entries: 8 hexadecimal digits, as pi has them.

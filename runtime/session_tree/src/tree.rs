@@ -16,19 +16,19 @@ pub use append::TreeError;
 pub use outline::{Node, Outline};
 
 use crate::{
-    document::{Document, Header},
-    entry::{Body, Entry, Key},
+    document::{SessionDocument, SessionHeader},
+    entry::{Body, Entry, EntryKey},
     json::Json,
 };
 
 /// A session's entries.
 #[derive(Debug, Clone)]
 pub struct Tree {
-    header: Header,
+    header: SessionHeader,
     entries: Vec<Entry>,
-    by_id: HashMap<Key, usize>,
-    children: HashMap<Key, Vec<usize>>,
-    labels: HashMap<Key, Mark>,
+    by_id: HashMap<EntryKey, usize>,
+    children: HashMap<EntryKey, Vec<usize>>,
+    labels: HashMap<EntryKey, EntryLabel>,
     /// How many labels were ever put: it orders them.
     marked: u64,
     leaf: Option<usize>,
@@ -36,7 +36,7 @@ pub struct Tree {
 
 /// A label that is on an entry.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mark {
+pub struct EntryLabel {
     /// The text.
     pub text: String,
     /// When it was put, as it was written.
@@ -46,7 +46,7 @@ pub struct Mark {
     order: u64,
 }
 
-impl Mark {
+impl EntryLabel {
     /// The label as it was written, also where that is no string.
     #[must_use]
     pub fn label(&self) -> &Json {
@@ -60,8 +60,8 @@ impl Mark {
     }
 }
 
-impl From<Document> for Tree {
-    fn from(document: Document) -> Self {
+impl From<SessionDocument> for Tree {
+    fn from(document: SessionDocument) -> Self {
         Self::new(document.header, document.entries)
     }
 }
@@ -69,7 +69,7 @@ impl From<Document> for Tree {
 impl Tree {
     /// A tree of entries in the order of their file. The leaf is the last, or where it was moved to after that.
     #[must_use]
-    pub fn new(header: Header, entries: Vec<Entry>) -> Self {
+    pub fn new(header: SessionHeader, entries: Vec<Entry>) -> Self {
         let mut tree = Self {
             header,
             entries: Vec::with_capacity(entries.len()),
@@ -88,7 +88,7 @@ impl Tree {
 
     /// The header.
     #[must_use]
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &SessionHeader {
         &self.header
     }
 
@@ -101,12 +101,12 @@ impl Tree {
     /// The entry with an id.
     #[must_use]
     pub fn entry(&self, id: &str) -> Option<&Entry> {
-        self.by_key(&Key::from(id))
+        self.by_key(&EntryKey::from(id))
     }
 
     /// The entry with an id as it was written.
     #[must_use]
-    pub fn by_key(&self, key: &Key) -> Option<&Entry> {
+    pub fn by_key(&self, key: &EntryKey) -> Option<&Entry> {
         self.by_id.get(key).map(|index| &self.entries[*index])
     }
 
@@ -126,17 +126,17 @@ impl Tree {
     #[must_use]
     pub fn parent(&self, entry: &Entry) -> Option<&Entry> {
         match entry.parent() {
-            Key::Absent | Key::Null => None,
-            Key::Text(id) if id.is_empty() => None,
+            EntryKey::Absent | EntryKey::Null => None,
+            EntryKey::Text(id) if id.is_empty() => None,
             // What JavaScript takes for false.
-            Key::Other(text) if text == "0" || text == "false" => None,
-            key @ (Key::Text(_) | Key::Other(_)) => self.by_key(key).filter(|_| key.finds()),
+            EntryKey::Other(text) if text == "0" || text == "false" => None,
+            key @ (EntryKey::Text(_) | EntryKey::Other(_)) => self.by_key(key).filter(|_| key.finds()),
         }
     }
 
     /// The entries whose parent has this id, in the order of the file; with nothing, those whose parent is `null`.
     pub fn children(&self, id: Option<&str>) -> impl Iterator<Item = &Entry> {
-        let key = id.map_or(Key::Null, Key::from);
+        let key = id.map_or(EntryKey::Null, EntryKey::from);
         let found = self.children.get(&key).map_or(&[][..], Vec::as_slice);
         // Of a repeated id only the last counts.
         found
@@ -165,17 +165,17 @@ impl Tree {
 
     /// The label on an entry.
     #[must_use]
-    pub fn label(&self, id: &str) -> Option<&Mark> {
-        self.labels.get(&Key::from(id))
+    pub fn label(&self, id: &str) -> Option<&EntryLabel> {
+        self.labels.get(&EntryKey::from(id))
     }
 
-    pub(crate) fn mark(&self, key: &Key) -> Option<&Mark> {
+    pub(crate) fn mark(&self, key: &EntryKey) -> Option<&EntryLabel> {
         self.labels.get(key)
     }
 
     /// All labels with the ids they are on, in the order in which they were put; also those on entries that are not there.
     #[must_use]
-    pub fn labels(&self) -> Vec<(&str, &Mark)> {
+    pub fn labels(&self) -> Vec<(&str, &EntryLabel)> {
         let mut all: Vec<_> = self.labels.iter().filter_map(|(key, mark)| Some((key.as_str()?, mark))).collect();
         all.sort_by_key(|(_, mark)| mark.order);
         all
@@ -212,7 +212,7 @@ impl Tree {
     /// The deepest entry that lies on the paths of both.
     #[must_use]
     pub fn common_ancestor<'a>(&'a self, a: Option<&'a Entry>, b: Option<&'a Entry>) -> Option<&'a Entry> {
-        let of_a: HashSet<&Key> = self.path(a).into_iter().map(Entry::key).collect();
+        let of_a: HashSet<&EntryKey> = self.path(a).into_iter().map(Entry::key).collect();
         self.path(b).into_iter().rev().find(|entry| of_a.contains(entry.key()))
     }
 
@@ -228,8 +228,10 @@ impl Tree {
                     let order = self.labels.get(&label.target).map_or(self.marked, |mark| mark.order);
                     let timestamp = entry.timestamp().map(str::to_owned);
                     let written_at = entry.fields().get("timestamp").cloned();
-                    self.labels
-                        .insert(label.target, Mark { text, timestamp, label: label_text.clone(), written_at, order });
+                    self.labels.insert(
+                        label.target,
+                        EntryLabel { text, timestamp, label: label_text.clone(), written_at, order },
+                    );
                 }
             }
         }
@@ -242,12 +244,12 @@ impl Tree {
     fn leaf_of_last(&self) -> Option<usize> {
         let last = self.entries.len().checked_sub(1)?;
         // The leaf's id is `null`: that is before all entries.
-        if *self.entries[last].key() == Key::Null {
+        if *self.entries[last].key() == EntryKey::Null {
             return None;
         }
         match self.entries[last].leaf_move() {
             None => Some(last),
-            Some(Key::Null) => None,
+            Some(EntryKey::Null) => None,
             // A move to what is not there has not been ours.
             Some(key) => Some(self.by_id.get(&key).copied().unwrap_or(last)),
         }

@@ -1,7 +1,7 @@
 //! Any sequence of operations, and the file says the same as the memory.
 
 use proptest::prelude::*;
-use session_tree::{Context, Document, Json, NewBranchSummary, NewEntry, Object, Session, Stamp, Tree};
+use session_tree::{Context, Json, NewBranchSummary, NewEntry, Object, Session, SessionDocument, Stamp, Tree};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -96,13 +96,13 @@ proptest! {
             lines.push(entry.with("message", Object::new().with("role", "hookMessage")).with("own", value).to_text());
         }
         let text = lines.join("\n") + "\n";
-        let document = Document::read(text.as_bytes()).unwrap();
+        let document = SessionDocument::read(text.as_bytes()).unwrap();
         prop_assert_eq!(document.migrated, version < 3);
         if version >= 3 {
             prop_assert_eq!(String::from_utf8(document.to_bytes()).unwrap(), text);
         }
         // Bringing it up to date twice is bringing it up to date once.
-        let again = Document::read(&document.to_bytes()).unwrap();
+        let again = SessionDocument::read(&document.to_bytes()).unwrap();
         prop_assert!(!again.migrated);
         prop_assert_eq!(again.entries, document.entries);
     }
@@ -113,7 +113,7 @@ proptest! {
         let mut text = header.to_vec();
         text.extend(&bytes);
         text.truncate(cut % (text.len() + 1));
-        if let Ok(document) = Document::read(&text) {
+        if let Ok(document) = SessionDocument::read(&text) {
             let tree = Tree::from(document);
             told(&tree);
         }

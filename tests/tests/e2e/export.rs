@@ -93,7 +93,7 @@ fn what_is_wrong_is_said() {
         ("01KAH1", 4, "fits several runs, for instance 01KAH1DZ7TT9X2Q0RN8VZ6M4YA and 01KAH1DZ7ZZZZ"),
         ("99", 4, "there is no recording of a run `99`"),
         ("no/such.cast", 4, "no/such.cast: there is no such file"),
-        ("01KAH1DZ7Z", 1, ".cast:3: this is no event `[time, code, data]`"),
+        ("01KAH1DZ7Z", 1, ".cast:3: expected an event `[time, code, data]`"),
         ("home", 1, "home"),
     ] {
         let (code, _, err) = here.export(&[what]);

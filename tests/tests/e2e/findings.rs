@@ -9,7 +9,7 @@ use std::{
 };
 
 use events::{Event, Finding, FindingKind, Payload, Timestamp};
-use monitor::{Monitor, Rules};
+use monitor::{DetectorLimits, Monitor};
 use projections::SessionState;
 use tests::{
     recording::{fixtures, folder::Folder},
@@ -35,18 +35,24 @@ fn found(kept: &[Kept], until: Timestamp) -> Vec<Finding> {
     let mut events: Vec<&Event> = kept.iter().flat_map(|kept| &kept.events).collect();
     events.sort_by_key(|event| event.position);
     let mut states = HashMap::new();
-    let mut monitor = Monitor::new(Rules::default());
+    let mut monitor = Monitor::new(DetectorLimits::default());
     let mut found = Vec::new();
     for (index, event) in events.iter().enumerate() {
         found.extend(monitor.advance(event.observed_at));
-        found.extend(monitor.take(event));
+        found.extend(monitor.apply(event));
         let state = states.entry(event.session_id).or_insert_with(|| {
             let id = Some(event.provider_session_id.clone());
-            SessionState::new(event.session_id, event.provider, id, event.created_at, projections::Rules::default())
+            SessionState::new(
+                event.session_id,
+                event.provider,
+                id,
+                event.created_at,
+                projections::StatusRules::default(),
+            )
         });
         state.fold(event);
         if events.get(index + 1).is_none_or(|next| !next.derived) {
-            found.extend(monitor.look(state.view(), event.observed_at));
+            found.extend(monitor.check(state.view(), event.observed_at));
         }
     }
     found.extend(monitor.advance(until));

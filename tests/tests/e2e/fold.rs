@@ -1,7 +1,7 @@
 //! The fold of the log is the live state: the same session, and the same derived events.
 
 use events::{Payload, Timestamp, TurnId};
-use projections::{Rules, SessionState};
+use projections::{SessionState, StatusRules};
 use tests::{
     recording::Recording,
     transcript::{answer, prompt, session, uuid},
@@ -61,7 +61,7 @@ fn fresh(kept: &Kept, at: Timestamp) -> SessionState {
         kept.known.provider,
         Some(kept.known.provider_session_id.clone()),
         at,
-        Rules::default(),
+        StatusRules::default(),
     )
 }
 

@@ -16,7 +16,7 @@
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
-use events::{Answer, Timestamp};
+use events::{ChoiceAnswer, Timestamp};
 
 use super::{
     frame::{Answered, DialogAnswer},
@@ -292,8 +292,8 @@ fn wait(now: Timestamp, until: Timestamp) -> AnswerStep {
 /// The key for an answer, as the dialog stands now.
 fn next_key(standing: &StandingDialog, answer: DialogAnswer) -> Result<NextKey, &'static str> {
     let meant = match answer {
-        DialogAnswer::AllowOnce => Answer::AllowOnce,
-        DialogAnswer::Deny => Answer::Deny,
+        DialogAnswer::AllowOnce => ChoiceAnswer::AllowOnce,
+        DialogAnswer::Deny => ChoiceAnswer::Deny,
     };
     let mut meaning = standing.options.iter().enumerate().filter(|(_, option)| option.answer == Some(meant));
     let (Some((goal, option)), None) = (meaning.next(), meaning.next()) else {

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use events::{Answer, Choice, Dialog};
+use events::{Choice, ChoiceAnswer, Dialog};
 use regex::Regex;
 
 use super::{
@@ -98,14 +98,14 @@ fn read_options(reading: &mut DialogReading, form: &DialogRule, view: &View<'_>)
 }
 
 /// What an option means. What two expressions understand in two ways is understood by none.
-fn answer(form: &DialogRule, label: &str) -> Option<Answer> {
+fn answer(form: &DialogRule, label: &str) -> Option<ChoiceAnswer> {
     if form.answers.is_empty() {
         return None;
     }
     let fits = form.answers.iter().filter(|(_, e)| e.regex().is_some_and(|regex| regex.is_match(label)));
     let mut fits = fits.map(|(answer, _)| *answer);
-    let first = fits.next().unwrap_or(Answer::Other);
-    Some(if fits.all(|other| other == first) { first } else { Answer::Other })
+    let first = fits.next().unwrap_or(ChoiceAnswer::Other);
+    Some(if fits.all(|other| other == first) { first } else { ChoiceAnswer::Other })
 }
 
 /// The text with each option on one line. What stands between two options belongs to the first; what

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use events::{Answer, ApprovalKind, Confidence, Provider, Reason, State};
+use events::{ApprovalKind, ChoiceAnswer, Confidence, Provider, Reason, State};
 use regex::Regex;
 use semver::VersionReq;
 use serde::Deserialize;
@@ -129,7 +129,7 @@ pub(crate) struct DialogRule {
     /// Whether the lines below an option may belong to it.
     pub(crate) wraps: bool,
     /// What an option means whose label matches.
-    pub(crate) answers: Vec<(Answer, Arc<Expression>)>,
+    pub(crate) answers: Vec<(ChoiceAnswer, Arc<Expression>)>,
     /// The versions it may be answered of by keys; none when it may not.
     pub(crate) tested: Arc<[VersionReq]>,
     /// The key that denies, wherever the cursor is.
@@ -451,13 +451,13 @@ impl RuleParser<'_> {
         })
     }
 
-    fn answers(&self, form: &AnswersForm) -> Result<Vec<(Answer, Arc<Expression>)>, RuleError> {
+    fn answers(&self, form: &AnswersForm) -> Result<Vec<(ChoiceAnswer, Arc<Expression>)>, RuleError> {
         let of = |answer, texts: &[Spanned<String>]| {
             texts.iter().map(|text| Ok((answer, self.regex(text)?))).collect::<Result<Vec<_>, RuleError>>()
         };
-        let mut answers = of(Answer::AllowOnce, &form.allow_once)?;
-        answers.extend(of(Answer::AllowAlways, &form.allow_always)?);
-        answers.extend(of(Answer::Deny, &form.deny)?);
+        let mut answers = of(ChoiceAnswer::AllowOnce, &form.allow_once)?;
+        answers.extend(of(ChoiceAnswer::AllowAlways, &form.allow_always)?);
+        answers.extend(of(ChoiceAnswer::Deny, &form.deny)?);
         Ok(answers)
     }
 

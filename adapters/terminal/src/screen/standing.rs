@@ -5,7 +5,7 @@
 //! dialog stands, each step of what the program writes is looked at too ([`Observer::feed`]): one
 //! that goes and comes again between two looks is another.
 
-use events::{Answer, Timestamp};
+use events::{ChoiceAnswer, Timestamp};
 
 use super::{
     Observer, dialog, rules,
@@ -32,7 +32,7 @@ pub struct StandingDialog {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandingOption {
     /// What it means.
-    pub answer: Option<Answer>,
+    pub answer: Option<ChoiceAnswer>,
     /// The keys that give it at once.
     pub keys: Vec<String>,
     /// Whether the cursor is on it.

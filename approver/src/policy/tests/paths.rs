@@ -66,8 +66,8 @@ fn what_runs_later_is_not_edited() {
         "WORKSPACE",
         "defs.bzl",
     ] {
-        check(&edits, &file(Kind::Edit, path), Verdict::Ask, "default");
-        check(&edits, &file(Kind::Write, path), Verdict::Ask, "default");
+        check(&edits, &file(RequestKind::Edit, path), Verdict::Ask, "default");
+        check(&edits, &file(RequestKind::Write, path), Verdict::Ask, "default");
     }
     for path in [
         "src/main.rs",
@@ -81,11 +81,11 @@ fn what_runs_later_is_not_edited() {
         "notes.txt",
         "config/labels.json",
     ] {
-        check(&edits, &file(Kind::Edit, path), Verdict::Allow, "workspace-edits/edits");
+        check(&edits, &file(RequestKind::Edit, path), Verdict::Allow, "workspace-edits/edits");
     }
     let own =
         policy("[[rule]]\nname = \"manifest\"\ndecision = \"allow\"\nkind = \"edit\"\npaths = [\"Cargo.toml\"]\n");
-    check(&own, &file(Kind::Edit, "Cargo.toml"), Verdict::Allow, "manifest");
+    check(&own, &file(RequestKind::Edit, "Cargo.toml"), Verdict::Allow, "manifest");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn secrets_are_known_by_many_names() {
         "prod.secret.exs",
         ".streamlit/secrets.toml",
     ] {
-        let asked = file(Kind::Read, path);
+        let asked = file(RequestKind::Read, path);
         assert_eq!(reads.decide(&asked, &facts()).verdict, Verdict::Ask, "{path}");
     }
     for path in [
@@ -154,7 +154,7 @@ fn secrets_are_known_by_many_names() {
         "src/env.rs",
         "packages/secret-store/src/index.ts",
     ] {
-        let asked = file(Kind::Read, path);
+        let asked = file(RequestKind::Read, path);
         assert_eq!(reads.decide(&asked, &facts()).verdict, Verdict::Allow, "{path}");
     }
 }
@@ -206,14 +206,14 @@ fn a_cd_is_followed_where_it_is_sure() {
 #[test]
 fn a_workspace_that_means_nothing_allows_nothing() {
     for workspace in ["/", "/home", "/home/dev"] {
-        let request = Request { workspace: workspace.into(), ..request("ls") };
+        let request = PermissionRequest { workspace: workspace.into(), ..request("ls") };
         assert_eq!(Policy::preset(Preset::ReadOnly).decide(&request, &facts()).verdict, Verdict::Ask, "{workspace}");
     }
 }
 
 #[test]
 fn a_directory_that_nobody_told_is_not_relied_on() {
-    let told = |command: &str| Request { cwd_is_certain: false, ..request(command) };
+    let told = |command: &str| PermissionRequest { cwd_is_certain: false, ..request(command) };
     let mut facts = facts().with_file("/home/dev/w/.git/config", "").with_file("/home/dev/w/a/x", "");
     for name in ["echo", "tree", "du", "date", "node"] {
         facts.programs.insert(name.into(), format!("/usr/bin/{name}").into());
@@ -255,7 +255,7 @@ fn a_directory_that_nobody_told_is_not_relied_on() {
             reads.decide(&told(text), &facts).reason
         );
     }
-    let file = |path: &str| Request { cwd_is_certain: false, ..file(Kind::Read, path) };
+    let file = |path: &str| PermissionRequest { cwd_is_certain: false, ..file(RequestKind::Read, path) };
     assert_eq!(reads.decide(&file("a/x"), &facts).verdict, Verdict::Ask);
     assert_eq!(reads.decide(&file("/home/dev/w/a/x"), &facts).verdict, Verdict::Allow);
     let own = policy(
@@ -303,7 +303,7 @@ fn what_a_directory_holds_is_read_with_it() {
         (".git/credentials", Verdict::Ask),
         (".git/HEAD", Verdict::Allow),
     ] {
-        let decision = reads.decide(&file(Kind::Read, path), &facts);
+        let decision = reads.decide(&file(RequestKind::Read, path), &facts);
         assert_eq!(decision.verdict, verdict, "{path}: {}", decision.reason);
     }
     for text in [

@@ -11,7 +11,7 @@ use api::{
 };
 use events::Timestamp;
 use jiff::tz::TimeZone;
-use projections::{Session, Status, Weighed, status::Standing};
+use projections::{Session, SessionStatus, WeighedClaim, status::ClaimStanding};
 use serde::Serialize;
 
 use super::{Context, Failed, find, style, when};
@@ -92,7 +92,7 @@ fn changes(client: &Client, session: &Session, at: Option<Timestamp>) -> anyhow:
 }
 
 fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std::io::Result<()> {
-    let Status { since, confidence, activity, .. } = &moment.status;
+    let SessionStatus { since, confidence, activity, .. } = &moment.status;
     writeln!(
         out,
         "{}  since {} ({} ago), confidence {confidence}",
@@ -105,9 +105,9 @@ fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std
     }
     writeln!(out, "decided: {}", moment.account.rule.words())?;
     for (title, standings) in [
-        ("because", &[Standing::Decides, Standing::Agrees][..]),
-        ("against it", &[Standing::Weaker, Standing::Overruled]),
-        ("does not count", &[Standing::NotYet, Standing::Over]),
+        ("because", &[ClaimStanding::Decides, ClaimStanding::Agrees][..]),
+        ("against it", &[ClaimStanding::Weaker, ClaimStanding::Overruled]),
+        ("does not count", &[ClaimStanding::NotYet, ClaimStanding::Over]),
     ] {
         let claims: Vec<_> = moment.account.claims.iter().filter(|c| standings.contains(&c.standing)).collect();
         if !claims.is_empty() {
@@ -121,13 +121,13 @@ fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std
 }
 
 /// A claim: who, how strong, what became of it, since and until when, what.
-fn line(claim: &Weighed, now: Timestamp) -> String {
-    let Weighed { source, strength, standing, state, at, .. } = claim;
+fn line(claim: &WeighedClaim, now: Timestamp) -> String {
+    let WeighedClaim { source, strength, standing, state, at, .. } = claim;
     let age = style::age(*at, now);
     let seconds = |of: Timestamp| format!("{:.1}s", of.since_ms(now).max(0) as f64 / 1000.0);
     let limit = match (claim.standing, claim.from, claim.until) {
-        (Standing::NotYet, Some(from), _) => format!(", counts in {}", seconds(from)),
-        (Standing::Over, _, _) => ", has run out".to_owned(),
+        (ClaimStanding::NotYet, Some(from), _) => format!(", counts in {}", seconds(from)),
+        (ClaimStanding::Over, _, _) => ", has run out".to_owned(),
         (_, _, Some(until)) => format!(", for {} more", seconds(until)),
         (_, _, None) => String::new(),
     };

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context as _;
 use atomic_file::Draft;
-use export::asciicast::{Code, Encoder, Event, Header, Joined, Version, parts};
+use export::asciicast::{CastEvent, CastHeader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 
 use super::{Context, Failed};
 use crate::terminal::{self, safe, safe_json};
@@ -44,13 +44,13 @@ const EXTENSION: &str = "cast";
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let Format::Asciicast = arguments.format;
-    let version = if arguments.cast_version == "3" { Version::V3 } else { Version::V2 };
+    let version = if arguments.cast_version == "3" { CastVersion::V3 } else { CastVersion::V2 };
     let first = recording(&context.data, &arguments.what)?;
     let files = parts(&first).with_context(|| format!("{}", first.display()))?;
     if files.is_empty() {
         return Err(Failed::NotFound(format!("{}: there is no such file", first.display())).into());
     }
-    let mut joined = Joined::open(files)?;
+    let mut joined = JoinedReader::open(files)?;
     match &arguments.output {
         None => convert(&mut joined, version, &mut BufWriter::new(terminal::stdout().without_colours()))?,
         Some(path) => to_file(path, arguments.force, |out| convert(&mut joined, version, out))?,
@@ -64,10 +64,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     Ok(())
 }
 
-fn convert(joined: &mut Joined, version: Version, out: &mut impl Write) -> anyhow::Result<()> {
+fn convert(joined: &mut JoinedReader, version: CastVersion, out: &mut impl Write) -> anyhow::Result<()> {
     let mut encoder = Encoder::new(version);
     // The parts are one file now.
-    let header = Header { part: None, ..joined.header().clone() };
+    let header = CastHeader { part: None, ..joined.header().clone() };
     out.write_all(safe_json(&encoder.header(&header)).as_bytes())?;
     let mut batch = Vec::new();
     let mut bytes = 0;
@@ -89,9 +89,9 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// Writes events without secrets. What the terminal was sent, and what was typed, is a text each, of which
 /// an event is a piece.
-fn write_redacted(mut batch: Vec<Event>, encoder: &mut Encoder, out: &mut impl Write) -> anyhow::Result<()> {
-    for code in [Code::Output, Code::Input] {
-        let mut pieces: Vec<&mut Event> = batch.iter_mut().filter(|event| event.code == code).collect();
+fn write_redacted(mut batch: Vec<CastEvent>, encoder: &mut Encoder, out: &mut impl Write) -> anyhow::Result<()> {
+    for code in [EventCode::Output, EventCode::Input] {
+        let mut pieces: Vec<&mut CastEvent> = batch.iter_mut().filter(|event| event.code == code).collect();
         let mut texts: Vec<String> = pieces.iter_mut().map(|event| std::mem::take(&mut event.data)).collect();
         redaction::of_pieces(&mut texts);
         pieces.into_iter().zip(texts).for_each(|(event, text)| event.data = text);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use approver::{Decision, Explanation, Kind, Policy, Preset, Request, Shell, Verdict, display::show};
+use approver::{Decision, Explanation, PermissionRequest, Policy, Preset, RequestKind, Shell, Verdict, display::show};
 use events::Provider;
 use serde::{Deserialize, Serialize};
 
@@ -137,9 +137,9 @@ impl Judge {
 
     fn explain(&self, command: &str, cwd: &Path, agent: Provider) -> Explanation {
         let workspace = policy::workspace_of(cwd);
-        let request = Request {
+        let request = PermissionRequest {
             agent,
-            kind: Kind::Command,
+            kind: RequestKind::Command,
             tool: None,
             command: Some(command.to_owned()),
             cwd: cwd.to_owned(),

@@ -11,7 +11,7 @@ use api::{
     sessions::{ActiveFilter, SessionsQuery},
 };
 use events::{Event, Kind, Timestamp};
-use export::report::{Handoff, Work, standup};
+use export::report::{Handoff, SessionWork, standup};
 use jiff::tz::TimeZone;
 use projections::{Session, Turn};
 use serde_json::Value;
@@ -60,14 +60,14 @@ pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::
         let findings = findings_of(&client, &session)?;
         // A session nothing was done in only counts when it needs somebody.
         if !turns.is_empty() || !findings.is_empty() {
-            work.push(Work { session, turns, findings });
+            work.push(SessionWork { session, turns, findings });
         }
     }
     if context.json {
         #[derive(serde::Serialize)]
         struct Report {
             since: Timestamp,
-            sessions: Vec<Work>,
+            sessions: Vec<SessionWork>,
         }
         return print_redacted(context, serde_json::to_value(Report { since, sessions: work })?);
     }

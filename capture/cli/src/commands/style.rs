@@ -4,7 +4,7 @@ use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 use events::{Reason, State, Timestamp};
-use projections::Status;
+use projections::SessionStatus;
 
 /// What somebody has to look at now.
 pub(super) const ALARM: Style = AnsiColor::Red.on_default().bold();
@@ -22,7 +22,7 @@ pub(super) const CYAN: Style = AnsiColor::Cyan.on_default();
 pub(super) const DIM: Style = Style::new().dimmed();
 
 /// A state with its mark and colour; colours only where the terminal shows them.
-pub(super) fn state(status: &Status, colour: bool) -> String {
+pub(super) fn state(status: &SessionStatus, colour: bool) -> String {
     let (mark, style) = match status.state {
         State::Running => ("●", GREEN),
         State::Waiting => ("◆", YELLOW),

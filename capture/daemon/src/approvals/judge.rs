@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use approver::{Kind, Request, Shell, Verdict, rule_for};
+use approver::{PermissionRequest, RequestKind, Shell, Verdict, rule_for};
 use events::{ApprovalKind, Source};
 use projections::{Approval, Session};
 use serde_json::{Map, Value};
@@ -96,7 +96,7 @@ impl Judge for OnPolicy {
 }
 
 /// What is asked for, as the policy understands it; `None` when nobody told.
-fn request(approval: &Approval, session: Option<&Session>) -> Option<Request> {
+fn request(approval: &Approval, session: Option<&Session>) -> Option<PermissionRequest> {
     // What is too long to be kept may still be denied; nothing is allowed that is not exact.
     let cwd = PathBuf::from(approval.cwd.as_deref().filter(|_| approval.delivery.is_some())?);
     // The workspace is where the session began; nothing that came later moves it.
@@ -104,7 +104,7 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<Request> {
     if !cwd.is_absolute() || !began.is_absolute() {
         return None;
     }
-    Some(Request {
+    Some(PermissionRequest {
         agent: approval.provider,
         kind: kind_of(approval.kind?),
         tool: approval.tool.clone(),
@@ -132,16 +132,16 @@ fn is_plain(approval: &Approval) -> bool {
     input.is_some_and(|input| input.keys().all(|key| KNOWN.contains(&key.as_str())))
 }
 
-const fn kind_of(kind: ApprovalKind) -> Kind {
+const fn kind_of(kind: ApprovalKind) -> RequestKind {
     match kind {
-        ApprovalKind::Command => Kind::Command,
-        ApprovalKind::Edit => Kind::Edit,
-        ApprovalKind::Plan => Kind::Plan,
-        ApprovalKind::Mcp => Kind::Mcp,
-        ApprovalKind::Fetch => Kind::Fetch,
-        ApprovalKind::Trust => Kind::Trust,
-        ApprovalKind::Write => Kind::Write,
-        ApprovalKind::Question => Kind::Question,
-        ApprovalKind::Read => Kind::Read,
+        ApprovalKind::Command => RequestKind::Command,
+        ApprovalKind::Edit => RequestKind::Edit,
+        ApprovalKind::Plan => RequestKind::Plan,
+        ApprovalKind::Mcp => RequestKind::Mcp,
+        ApprovalKind::Fetch => RequestKind::Fetch,
+        ApprovalKind::Trust => RequestKind::Trust,
+        ApprovalKind::Write => RequestKind::Write,
+        ApprovalKind::Question => RequestKind::Question,
+        ApprovalKind::Read => RequestKind::Read,
     }
 }

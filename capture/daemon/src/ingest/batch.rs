@@ -3,7 +3,7 @@
 use std::{collections::HashSet, path::Path, sync::Arc};
 
 use events::{Identity, NewEvent, Payload, Repeat, Timestamp};
-use projections::{Health, TranscriptView};
+use projections::{SessionHealth, TranscriptView};
 
 use super::{
     Failure, Ingest, Prepared,
@@ -177,11 +177,11 @@ impl Ingest {
             None => transcripts.push(view),
         }
         state.session.health = if transcripts.iter().any(|t| t.issues > 0) {
-            Health::Issues
+            SessionHealth::Issues
         } else if transcripts.iter().any(|t| t.offset < t.size) && batch.backfill {
-            Health::Behind
+            SessionHealth::Behind
         } else {
-            Health::Ok
+            SessionHealth::Ok
         };
         self.sessions.mark(slot);
     }

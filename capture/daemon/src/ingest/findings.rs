@@ -61,7 +61,7 @@ impl Ingest {
             Noted::Prompt(prompt) => {
                 let prompt = if self.redacted_only { redaction::of_prompt(prompt) } else { prompt.as_ref().clone() };
                 self.transaction.writer.keep(row, &prompt)?;
-                (Payload::QueuedPrompt(prompt.told()), Some(prompt.text))
+                (Payload::QueuedPrompt(prompt.to_event()), Some(prompt.text))
             }
             Noted::Note(value) => (Annotation { topic: Topic::Note, value: value.clone() }.into(), None),
         };

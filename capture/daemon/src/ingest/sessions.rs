@@ -6,7 +6,7 @@ use std::{
 };
 
 use events::{Cursor, Event, Provider, SessionId, Timestamp};
-use projections::{Rules, SessionState};
+use projections::{SessionState, StatusRules};
 use server::{Json, SessionEntry};
 use store::{CommitError, Known, ReadError, SessionRow, Writer};
 
@@ -45,11 +45,11 @@ pub(super) struct Sessions {
     resting: HashMap<String, BTreeSet<usize>>,
     loaded: usize,
     uses: u64,
-    rules: Rules,
+    rules: StatusRules,
 }
 
 impl Sessions {
-    pub(super) fn load(writer: &Writer, rules: Rules) -> Result<Self, ReadError> {
+    pub(super) fn load(writer: &Writer, rules: StatusRules) -> Result<Self, ReadError> {
         let mut sessions = Self {
             slots: Vec::new(),
             by_provider: HashMap::new(),
@@ -311,7 +311,7 @@ fn fold_log(
     id: SessionId,
     provider: Provider,
     provider_session_id: Arc<str>,
-    rules: Rules,
+    rules: StatusRules,
 ) -> Result<SessionState, ReadError> {
     let reader = writer.reader();
     let mut state: Option<SessionState> = None;

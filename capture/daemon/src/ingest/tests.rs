@@ -15,7 +15,7 @@ use events::{
     PromptOrigin, Provider, Reason, Repeat, SessionId, SessionStarted, Signal, Source, StartKind, State, Stop,
     ToolCall, ToolKind, ToolResult, TurnOutcome, UsageReported, UserPrompt,
 };
-use projections::{Rules, Session, SessionState};
+use projections::{Session, SessionState, StatusRules};
 use tailer::collect::Batch;
 
 use super::*;
@@ -95,7 +95,7 @@ impl World {
             processes: Box::new(self.asked.clone()),
             clock: Arc::new(move || Timestamp::from_millisecond(now.load(Ordering::Relaxed))),
             onlooker: Box::new(Nobody),
-            rules: Rules::default(),
+            rules: StatusRules::default(),
             ignore: vec![PathBuf::from("/secret"), self.dir.path().join("link/secret")],
             redacted_only: false,
         };
@@ -202,13 +202,13 @@ impl World {
             let mut live = ingest.sessions.state(&ingest.transaction.writer, slot).unwrap().clone();
             // Where its files stand is not of the log.
             live.session.transcripts.clear();
-            live.session.health = projections::Health::Ok;
+            live.session.health = projections::SessionHealth::Ok;
             let mut again = SessionState::new(
                 id,
                 events[0].provider,
                 live.session.provider_session_id.as_deref().map(Arc::from),
                 events[0].created_at,
-                Rules::default(),
+                StatusRules::default(),
             );
             let mut concluded = Vec::new();
             for event in &events {

@@ -5,7 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use approver::{Below, Content, Facts, Filter, GitFile, Look, Reader, Ripgrep, Search, is_secret, may_hold_secret};
+use approver::{
+    Facts, FileContent, FileInspection, GitFile, GrepFilter, RipgrepOptions, SearchReader, SearchScope, SecretsBelow,
+    is_secret, may_hold_secret,
+};
 use ignore::{
     DirEntry, Walk, WalkBuilder,
     overrides::OverrideBuilder,
@@ -31,31 +34,31 @@ const MAX_GIT_FILE: usize = 1024 * 1024;
 const HEAD: usize = 8 * 1024;
 
 /// The secrets that are reached; not all, when there are many.
-pub(super) fn reached(disk: &OnDisk, search: &Search) -> Below {
-    let Some(walk) = walk(search) else { return Below::TooMuch };
+pub(super) fn reached(disk: &OnDisk, search: &SearchScope) -> SecretsBelow {
+    let Some(walk) = walk(search) else { return SecretsBelow::TooMuch };
     let mut found = Walked { disk, search, git: Vec::new(), secrets: Vec::new(), git_files: 0, suspects: 0, bytes: 0 };
     for (count, entry) in walk.enumerate() {
         if count > MAX_ENTRIES {
-            return Below::TooMuch;
+            return SecretsBelow::TooMuch;
         }
         // What this walk cannot read, the program cannot read either.
         let Ok(entry) = entry else { continue };
         if found.visit(&entry).is_none() {
-            return Below::TooMuch;
+            return SecretsBelow::TooMuch;
         }
         if found.secrets.len() >= MAX_SECRETS {
             break;
         }
     }
-    if found.secrets.is_empty() { Below::Nothing } else { Below::Secrets(found.secrets) }
+    if found.secrets.is_empty() { SecretsBelow::Nothing } else { SecretsBelow::Secrets(found.secrets) }
 }
 
 /// The walk of the program. `None` when its options are not understood.
-fn walk(search: &Search) -> Option<Walk> {
+fn walk(search: &SearchScope) -> Option<Walk> {
     let mut builder = WalkBuilder::new(&search.dir);
     builder.standard_filters(false).follow_links(false);
     match &search.reader {
-        Reader::Everything(filter) => {
+        SearchReader::Everything(filter) => {
             let passed_over: Vec<String> = filter.exclude_dir.iter().filter(|glob| is_plain(glob)).cloned().collect();
             let root = search.dir.clone();
             builder.filter_entry(move |entry| {
@@ -66,7 +69,7 @@ fn walk(search: &Search) -> Option<Walk> {
                     || !is_store(entry.path()) && !passed_over.iter().any(|glob| matches(glob, &name))
             });
         }
-        Reader::Ripgrep(options) => {
+        SearchReader::Ripgrep(options) => {
             ripgrep(&mut builder, options, &search.cwd)?;
             builder.filter_entry(|entry| !is_store(entry.path()));
         }
@@ -74,7 +77,7 @@ fn walk(search: &Search) -> Option<Walk> {
     Some(builder.build())
 }
 
-fn ripgrep(builder: &mut WalkBuilder, options: &Ripgrep, cwd: &Path) -> Option<()> {
+fn ripgrep(builder: &mut WalkBuilder, options: &RipgrepOptions, cwd: &Path) -> Option<()> {
     builder
         .hidden(!options.hidden)
         .parents(!options.ignored_above)
@@ -93,7 +96,7 @@ fn ripgrep(builder: &mut WalkBuilder, options: &Ripgrep, cwd: &Path) -> Option<(
     Some(())
 }
 
-fn types(options: &Ripgrep) -> Option<Types> {
+fn types(options: &RipgrepOptions) -> Option<Types> {
     let mut types = TypesBuilder::new();
     types.add_defaults();
     for name in &options.types {
@@ -111,9 +114,9 @@ pub(super) fn in_git(disk: &OnDisk, path: &Path) -> Option<bool> {
     let file = GitFile::new(path.strip_prefix(git).ok()?);
     match disk.read(path, MAX_GIT_FILE) {
         _ if file == GitFile::Names => Some(false),
-        Content::Missing => Some(false),
-        Content::Unreadable => Some(true),
-        Content::Bytes(bytes) => Some(file.holds_credential(&bytes)),
+        FileContent::Missing => Some(false),
+        FileContent::Unreadable => Some(true),
+        FileContent::Bytes(bytes) => Some(file.holds_credential(&bytes)),
     }
 }
 
@@ -132,7 +135,7 @@ fn is_git(dir: &Path) -> bool {
 
 struct Walked<'a> {
     disk: &'a OnDisk,
-    search: &'a Search,
+    search: &'a SearchScope,
     /// The directories of git around what is walked now.
     git: Vec<PathBuf>,
     secrets: Vec<PathBuf>,
@@ -173,7 +176,7 @@ impl Walked<'_> {
 
     /// Whether the options of grep leave a file out.
     fn is_left_out(&self, entry: &DirEntry) -> bool {
-        let Reader::Everything(Filter { include, exclude, .. }) = &self.search.reader else { return false };
+        let SearchReader::Everything(GrepFilter { include, exclude, .. }) = &self.search.reader else { return false };
         // What is not understood leaves nothing out.
         let name = entry.file_name().to_string_lossy();
         let lower = name.to_lowercase();
@@ -191,9 +194,9 @@ impl Walked<'_> {
             return None;
         }
         Some(match self.disk.read(path, MAX_GIT_FILE) {
-            Content::Missing => false,
-            Content::Unreadable => true,
-            Content::Bytes(bytes) => file.holds_credential(&bytes) || redact::holds_secret(&bytes),
+            FileContent::Missing => false,
+            FileContent::Unreadable => true,
+            FileContent::Bytes(bytes) => file.holds_credential(&bytes) || redact::holds_secret(&bytes),
         })
     }
 
@@ -204,13 +207,13 @@ impl Walked<'_> {
         }
         self.suspects += 1;
         self.bytes += size;
-        self.disk.look_at(path, MAX_SUSPECT) == Look::Secret
+        self.disk.look_at(path, MAX_SUSPECT) == FileInspection::Secret
     }
 
     /// Whether ripgrep passes over a file since it is binary.
     fn is_binary(&self, path: &Path) -> bool {
         use std::io::Read;
-        let Reader::Ripgrep(Ripgrep { binary: false, .. }) = &self.search.reader else { return false };
+        let SearchReader::Ripgrep(RipgrepOptions { binary: false, .. }) = &self.search.reader else { return false };
         let mut head = Vec::new();
         let read = std::fs::File::open(path).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
         // A text of two bytes a character is decoded first.

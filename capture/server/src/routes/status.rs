@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use api::{routes::GetStatus, sessions::StatusAt};
 use events::{SessionId, Timestamp};
-use projections::{Account, SessionState, Status};
+use projections::{Account, SessionState, SessionStatus};
 use serde::Deserialize;
 
 use crate::{answer::Answer, app::App, call::Call, error::ApiError, lookup::target};
@@ -35,7 +35,7 @@ pub(crate) async fn at(call: Call<GetStatus>) -> Answer {
 
 /// As it stands. The board may be ahead of the store by what is committed next: that is waited for,
 /// so that nobody is told two things.
-async fn present(app: &App, id: SessionId) -> Result<(Status, Account), ApiError> {
+async fn present(app: &App, id: SessionId) -> Result<(SessionStatus, Account), ApiError> {
     let told = app.board.get(id).and_then(|entry| {
         let json = entry.json.as_ref()?;
         serde_json::from_str::<JsonHead>(json.as_str()).ok()

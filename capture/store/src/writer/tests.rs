@@ -219,7 +219,7 @@ fn sessions_settings_and_snapshots() {
         Provider::Claude,
         Some(Arc::from("s")),
         Timestamp::from_millisecond(5),
-        projections::Rules::default(),
+        projections::StatusRules::default(),
     );
     state.fold(&event(1, UserPrompt::default()));
     assert_eq!(store.writer.snapshot(store.session.row).unwrap(), None);
@@ -251,8 +251,13 @@ fn sessions_settings_and_snapshots() {
 #[test]
 fn turns_and_tokens() {
     let mut store = Fresh::new();
-    let mut state =
-        SessionState::new(store.session.id, Provider::Claude, None, Timestamp::MIN, projections::Rules::default());
+    let mut state = SessionState::new(
+        store.session.id,
+        Provider::Claude,
+        None,
+        Timestamp::MIN,
+        projections::StatusRules::default(),
+    );
     state.fold(&event(1, UserPrompt::default()));
     let open = state.open_turn().unwrap().clone();
     let ended = Turn { outcome: Some(TurnOutcome::Completed), ..open.clone() };

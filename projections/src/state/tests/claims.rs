@@ -343,7 +343,7 @@ fn a_claim_holds_until_it_runs_out() {
 #[test]
 fn many_claims_that_run_out_all_at_once() {
     let mut steps = vec![on(0.0, prompt("go"))];
-    for n in 0..HELD_CLAIMS {
+    for n in 0..STANDING_CLAIMS {
         let claim = Claim::State { state: if n % 2 == 0 { WaitingApproval } else { Running }, reason: None };
         let brief = said(Signal {
             dialog: None,

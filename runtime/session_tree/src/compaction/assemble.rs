@@ -1,43 +1,44 @@
-//! What becomes of a summarizer's answers.
+//! Turns a summarizer's answers into a compaction entry.
 
 use std::future::Future;
 
-use super::{Plan, SummaryRequest, details, files};
+use super::{CompactionPlan, SummaryRequest, details, files};
 use crate::{
     entry::NewCompaction,
     json::{Json, Object},
 };
 
-/// Who writes summaries: a model, or a double of it.
+/// Writes summaries: a model, or a test double.
 pub trait Summarizer {
     /// What goes wrong before there is an answer.
     type Error;
 
     /// Asks for one summary.
-    fn summarize(&mut self, request: SummaryRequest) -> impl Future<Output = Result<Answer, Self::Error>> + Send;
+    fn summarize(&mut self, request: SummaryRequest)
+    -> impl Future<Output = Result<SummaryAnswer, Self::Error>> + Send;
 }
 
 /// A summarizer's answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct SummaryAnswer {
     /// Its text.
     pub text: String,
     /// Why it ended.
-    pub stopped: Stopped,
+    pub stopped: AnswerEnd,
     /// What it cost, in pi's form of a usage.
     pub usage: Option<Json>,
 }
 
 /// Why an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stopped {
+pub enum AnswerEnd {
     /// It is whole.
     Done,
-    /// It reached its longest.
+    /// It reached the maximum length.
     Length,
     /// It wanted to call a tool.
     ToolCall,
-    /// It was given up, for instance by a person.
+    /// It was cancelled, for instance by a person.
     Aborted,
     /// The provider failed.
     Failed(String),
@@ -52,22 +53,22 @@ pub enum SummaryError<E> {
     /// The provider failed.
     #[error("the summary failed: {0}")]
     Failed(String),
-    /// Half a summary is none.
+    /// The summary was cut off.
     #[error("the summary is longer than it may be, and incomplete")]
     Length,
     /// It called a tool.
     #[error("the summarizer wanted to call a tool")]
     ToolCall,
-    /// It was given up.
+    /// It was cancelled.
     #[error("the summary was given up")]
     Aborted,
-    /// A summary that the plan asked for was not handed in.
+    /// A summary that the plan requires is missing.
     #[error("a summary is missing")]
     Missing,
 }
 
-/// A summary that is there, and what it cost.
-pub(crate) struct Told {
+/// A finished summary and its usage.
+pub(crate) struct SummaryText {
     pub(crate) text: String,
     pub(crate) usage: Option<Json>,
 }
@@ -80,43 +81,47 @@ pub type Compacted = NewCompaction;
 /// # Errors
 /// There is no summary, or only half of one.
 pub async fn compact<S: Summarizer>(
-    plan: &Plan<'_>,
+    plan: &CompactionPlan<'_>,
     focus: Option<&str>,
     summarizer: &mut S,
 ) -> Result<Compacted, SummaryError<S::Error>> {
     let (history, prefix) = plan.requests(focus);
-    let history = ask(history, summarizer).await?;
-    let prefix = ask(prefix, summarizer).await?;
+    let history = request_summary(history, summarizer).await?;
+    let prefix = request_summary(prefix, summarizer).await?;
     plan.assemble(history, prefix)
 }
 
-async fn ask<S: Summarizer>(
+async fn request_summary<S: Summarizer>(
     request: Option<SummaryRequest>,
     summarizer: &mut S,
-) -> Result<Option<Answer>, SummaryError<S::Error>> {
+) -> Result<Option<SummaryAnswer>, SummaryError<S::Error>> {
     let Some(request) = request else { return Ok(None) };
     summarizer.summarize(request).await.map(Some).map_err(SummaryError::Summarizer)
 }
 
 /// The text of an answer that is whole.
-pub(crate) fn told<E>(answer: Answer) -> Result<Told, SummaryError<E>> {
+pub(crate) fn summary_text<E>(answer: SummaryAnswer) -> Result<SummaryText, SummaryError<E>> {
     match answer.stopped {
-        Stopped::Done => Ok(Told { text: answer.text, usage: answer.usage }),
-        Stopped::Length => Err(SummaryError::Length),
-        Stopped::ToolCall => Err(SummaryError::ToolCall),
-        Stopped::Aborted => Err(SummaryError::Aborted),
-        Stopped::Failed(error) => Err(SummaryError::Failed(error)),
+        AnswerEnd::Done => Ok(SummaryText { text: answer.text, usage: answer.usage }),
+        AnswerEnd::Length => Err(SummaryError::Length),
+        AnswerEnd::ToolCall => Err(SummaryError::ToolCall),
+        AnswerEnd::Aborted => Err(SummaryError::Aborted),
+        AnswerEnd::Failed(error) => Err(SummaryError::Failed(error)),
     }
 }
 
-impl Plan<'_> {
-    /// Puts the answers to [`Plan::requests`] together.
+impl CompactionPlan<'_> {
+    /// Puts the answers to [`CompactionPlan::requests`] together.
     ///
     /// # Errors
     /// One of them is missing, or is no whole summary.
-    pub fn assemble<E>(&self, history: Option<Answer>, prefix: Option<Answer>) -> Result<Compacted, SummaryError<E>> {
-        let history = history.map(told).transpose()?;
-        let prefix = prefix.map(told).transpose()?;
+    pub fn assemble<E>(
+        &self,
+        history: Option<SummaryAnswer>,
+        prefix: Option<SummaryAnswer>,
+    ) -> Result<Compacted, SummaryError<E>> {
+        let history = history.map(summary_text).transpose()?;
+        let prefix = prefix.map(summary_text).transpose()?;
         if history.is_some() == self.history.is_empty() || prefix.is_some() == self.turn_prefix.is_empty() {
             return Err(SummaryError::Missing);
         }

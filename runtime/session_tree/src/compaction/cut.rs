@@ -7,14 +7,14 @@ use std::collections::HashSet;
 
 use super::tokens::message_tokens;
 use crate::{
-    context::{Projected, messages_of},
-    entry::{Body, Key, Kind},
+    context::{ContextEntry, messages_of},
+    entry::{Body, EntryKey, EntryKind},
     json::{Json, Object},
 };
 
 /// A cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(super) struct ContextCut {
     /// The first entry that is kept.
     pub(super) first_kept: usize,
     /// Where the turn begins that is cut; nothing when the cut is between turns.
@@ -22,10 +22,10 @@ pub(super) struct Cut {
 }
 
 /// Finds the cut among the entries from `start` on.
-pub(super) fn find(entries: &[Projected<'_>], start: usize, keep_tokens: u64) -> Cut {
+pub(super) fn find(entries: &[ContextEntry<'_>], start: usize, keep_tokens: u64) -> ContextCut {
     let candidates: Vec<usize> = (start..entries.len()).filter(|index| may_cut(&entries[*index])).collect();
     let (Some(first), Some(last)) = (candidates.first(), candidates.last()) else {
-        return Cut { first_kept: start, turn_start: None };
+        return ContextCut { first_kept: start, turn_start: None };
     };
     let mut cut = *first;
     if let Some(reached) = budget_end(entries, start, keep_tokens) {
@@ -37,18 +37,18 @@ pub(super) fn find(entries: &[Projected<'_>], start: usize, keep_tokens: u64) ->
     }
     while cut > start {
         let before = &entries[cut - 1];
-        if before.entry.kind() == Kind::Compaction || !before.messages.is_empty() {
+        if before.entry.kind() == EntryKind::Compaction || !before.messages.is_empty() {
             break;
         }
         cut -= 1;
     }
     let starts_turn = |index: &usize| begins_turn(&entries[*index]);
     let turn_start = if starts_turn(&cut) { None } else { (start..cut).rev().find(starts_turn) };
-    Cut { first_kept: cut, turn_start }
+    ContextCut { first_kept: cut, turn_start }
 }
 
 /// The entry at which the newest ones have enough tokens.
-fn budget_end(entries: &[Projected<'_>], start: usize, keep_tokens: u64) -> Option<usize> {
+fn budget_end(entries: &[ContextEntry<'_>], start: usize, keep_tokens: u64) -> Option<usize> {
     let mut sum = 0;
     (start..entries.len()).rev().find(|index| {
         let tokens: u64 = entries[*index].messages.iter().map(|message| message_tokens(message)).sum();
@@ -57,13 +57,13 @@ fn budget_end(entries: &[Projected<'_>], start: usize, keep_tokens: u64) -> Opti
     })
 }
 
-fn may_cut(entry: &Projected<'_>) -> bool {
-    entry.entry.kind() != Kind::Compaction
+fn may_cut(entry: &ContextEntry<'_>) -> bool {
+    entry.entry.kind() != EntryKind::Compaction
         && entry.messages.iter().any(|message| is_user(message) || is_answer(message))
 }
 
-fn begins_turn(entry: &Projected<'_>) -> bool {
-    entry.entry.kind() != Kind::Compaction && entry.messages.iter().any(|message| is_user(message))
+fn begins_turn(entry: &ContextEntry<'_>) -> bool {
+    entry.entry.kind() != EntryKind::Compaction && entry.messages.iter().any(|message| is_user(message))
 }
 
 fn is_answer(message: &Object) -> bool {
@@ -77,11 +77,11 @@ fn is_user(message: &Object) -> bool {
 
 /// Whether what comes after the cut is an attempt that failed and was left out by edits, and nothing else that is
 /// seen: then the cut goes behind the message before it, which would be summed up otherwise and never answered.
-fn is_omitted_attempt(after: &[Projected<'_>]) -> bool {
+fn is_omitted_attempt(after: &[ContextEntry<'_>]) -> bool {
     let seen_by_itself =
-        |entry: &Projected<'_>| entry.entry.kind() != Kind::ContextEdit && !messages_of(entry.entry).is_empty();
-    let is_omitted = |entry: &Projected<'_>| seen_by_itself(entry) && entry.messages.is_empty();
-    let omitted: HashSet<&Key> = after.iter().filter(|e| is_omitted(e)).map(|e| e.entry.key()).collect();
+        |entry: &ContextEntry<'_>| entry.entry.kind() != EntryKind::ContextEdit && !messages_of(entry.entry).is_empty();
+    let is_omitted = |entry: &ContextEntry<'_>| seen_by_itself(entry) && entry.messages.is_empty();
+    let omitted: HashSet<&EntryKey> = after.iter().filter(|e| is_omitted(e)).map(|e| e.entry.key()).collect();
     let replaces_other = after.iter().any(|entry| match entry.entry.body() {
         Body::ContextEdit(edit) => edit.replacement != Some(&Json::Null) && !omitted.contains(&edit.target),
         Body::Message(_)
@@ -100,5 +100,5 @@ fn is_omitted_attempt(after: &[Projected<'_>]) -> bool {
     });
     !replaces_other
         && after.iter().any(|entry| entry.entry.role() == Some("assistant") && is_omitted(entry))
-        && after.iter().all(|e| e.entry.kind() != Kind::Compaction && (!seen_by_itself(e) || is_omitted(e)))
+        && after.iter().all(|e| e.entry.kind() != EntryKind::Compaction && (!seen_by_itself(e) || is_omitted(e)))
 }

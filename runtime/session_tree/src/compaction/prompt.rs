@@ -3,14 +3,14 @@
 //!
 //! The form of the text and the sections of the summary are pi's (`serializeConversation` of 0.87.1).
 
-use super::Plan;
+use super::CompactionPlan;
 use crate::{
     context::text_of,
     json::{Json, Object, utf16_len, utf16_prefix},
     llm::to_model,
 };
 
-/// How much of a tool's result a summarizer sees, in UTF-16 units.
+/// Longest tool result shown to a summarizer, UTF-16 units.
 const RESULT_CHARS: usize = 2000;
 
 /// The system prompt of every summary.
@@ -54,7 +54,7 @@ pub struct SummaryRequest {
     pub max_tokens: u64,
 }
 
-impl Plan<'_> {
+impl CompactionPlan<'_> {
     /// What the summarizer is asked: for the history, when there is one, and for the beginning of a turn that is cut.
     /// `focus` is what a person asked to be minded.
     #[must_use]

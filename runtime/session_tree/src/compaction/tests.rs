@@ -6,8 +6,8 @@ use std::{
 
 use super::*;
 use crate::{
-    Document, Tree,
-    branch_summary::{Focus, Leaving},
+    SessionDocument, Tree,
+    branch_summary::{AbandonedBranch, Focus},
 };
 
 /// Answers with the beginning of what it is asked, and counts.
@@ -16,10 +16,10 @@ struct Echo(Vec<SummaryRequest>);
 impl Summarizer for Echo {
     type Error = Infallible;
 
-    async fn summarize(&mut self, request: SummaryRequest) -> Result<Answer, Infallible> {
+    async fn summarize(&mut self, request: SummaryRequest) -> Result<SummaryAnswer, Infallible> {
         self.0.push(request);
         let usage = Object::new().with("input", 2_u64).with("cost", Object::new().with("total", 1_u64));
-        Ok(Answer { text: format!("S{}", self.0.len()), stopped: Stopped::Done, usage: Some(usage.into()) })
+        Ok(SummaryAnswer { text: format!("S{}", self.0.len()), stopped: AnswerEnd::Done, usage: Some(usage.into()) })
     }
 }
 
@@ -37,7 +37,7 @@ fn tree(entries: &[&str]) -> Tree {
         let parent = if index == 0 { "null".to_owned() } else { format!("\"e{}\"", index - 1) };
         text += &format!("{{\"id\":\"e{index}\",\"parentId\":{parent},{entry}}}\n");
     }
-    Document::read(text.as_bytes()).unwrap().into()
+    SessionDocument::read(text.as_bytes()).unwrap().into()
 }
 
 const USER: &str = r#""type":"message","message":{"role":"user","content":"do it now, all of it"}"#;
@@ -47,14 +47,14 @@ const RESULT: &str =
     r#""type":"message","message":{"role":"toolResult","content":[{"type":"text","text":"ok, that is done"}]}"#;
 const LABEL: &str = r#""type":"label","targetId":"e0","label":"L""#;
 
-fn settings(keep_recent_tokens: u64) -> Settings {
-    Settings { keep_recent_tokens, ..Settings::default() }
+fn settings(keep_recent_tokens: u64) -> CompactionSettings {
+    CompactionSettings { keep_recent_tokens, ..CompactionSettings::default() }
 }
 
 #[track_caller]
 fn check(entries: &[&str], keep: u64, expected: Option<(&str, usize, usize)>) {
     let tree = tree(entries);
-    let plan = Plan::of(&tree.leaf_path(), settings(keep));
+    let plan = CompactionPlan::of(&tree.leaf_path(), settings(keep));
     assert_eq!(
         plan.map(|p| (p.first_kept.to_owned(), p.history.len(), p.turn_prefix.len())),
         expected.map(|(id, h, p)| (id.to_owned(), h, p))
@@ -77,7 +77,7 @@ fn the_cut_is_never_at_a_result() {
 fn a_second_compaction_begins_with_what_the_first_kept() {
     let compaction = r#""type":"compaction","summary":"S1","firstKeptEntryId":"e2","details":{"readFiles":["old"],"modifiedFiles":[]}"#;
     let tree = tree(&[USER, CALL, USER, READ, compaction, USER, CALL]);
-    let plan = Plan::of(&tree.leaf_path(), settings(1)).unwrap();
+    let plan = CompactionPlan::of(&tree.leaf_path(), settings(1)).unwrap();
     assert_eq!(plan.previous_summary, Some("S1"));
     assert_eq!((plan.first_kept, plan.history.len(), plan.turn_prefix.len()), ("e6", 2, 1));
     assert_eq!(plan.files.read, ["old", "b.rs"]);
@@ -90,7 +90,7 @@ fn a_second_compaction_begins_with_what_the_first_kept() {
 #[test]
 fn a_turn_that_is_cut_has_a_summary_of_its_own() {
     let tree = tree(&[USER, CALL, RESULT, USER, READ, RESULT, CALL]);
-    let plan = Plan::of(&tree.leaf_path(), settings(1)).unwrap();
+    let plan = CompactionPlan::of(&tree.leaf_path(), settings(1)).unwrap();
     let mut echo = Echo(Vec::new());
     let made = done(compact(&plan, None, &mut echo)).unwrap();
     assert_eq!(echo.0.len(), 2);
@@ -110,16 +110,16 @@ fn a_turn_that_is_cut_has_a_summary_of_its_own() {
 #[test]
 fn half_a_summary_is_none() {
     let tree = tree(&[USER, CALL, USER, CALL]);
-    let plan = Plan::of(&tree.leaf_path(), settings(1)).unwrap();
-    let answer = |stopped| Some(Answer { text: "half".into(), stopped, usage: None });
+    let plan = CompactionPlan::of(&tree.leaf_path(), settings(1)).unwrap();
+    let answer = |stopped| Some(SummaryAnswer { text: "half".into(), stopped, usage: None });
     let check = |stopped, error: SummaryError<Infallible>| {
-        assert_eq!(plan.assemble(answer(stopped), answer(Stopped::Done)), Err(error));
+        assert_eq!(plan.assemble(answer(stopped), answer(AnswerEnd::Done)), Err(error));
     };
-    check(Stopped::Length, SummaryError::Length);
-    check(Stopped::ToolCall, SummaryError::ToolCall);
-    check(Stopped::Aborted, SummaryError::Aborted);
-    check(Stopped::Failed("500".into()), SummaryError::Failed("500".into()));
-    assert_eq!(plan.assemble::<Infallible>(None, answer(Stopped::Done)), Err(SummaryError::Missing));
+    check(AnswerEnd::Length, SummaryError::Length);
+    check(AnswerEnd::ToolCall, SummaryError::ToolCall);
+    check(AnswerEnd::Aborted, SummaryError::Aborted);
+    check(AnswerEnd::Failed("500".into()), SummaryError::Failed("500".into()));
+    assert_eq!(plan.assemble::<Infallible>(None, answer(AnswerEnd::Done)), Err(SummaryError::Missing));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn tokens_are_what_was_told_and_an_estimate_of_the_rest() {
     check(&[USER, told, r#""type":"context_edit","targetId":"e0","replacement":{"content":"1234"}"#], 1);
     assert!(settings(1).is_due(90_000, 100_000));
     assert!(!settings(1).is_due(83_616, 100_000));
-    assert!(!Settings { enabled: false, ..settings(1) }.is_due(u64::MAX, 1));
+    assert!(!CompactionSettings { enabled: false, ..settings(1) }.is_due(u64::MAX, 1));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_long_result_is_cut_for_the_summarizer() {
 #[test]
 fn a_branch_that_is_left_is_summed_up_from_the_newest() {
     let tree = tree(&[USER, CALL, RESULT, USER, CALL]);
-    let leaving = Leaving::of(&tree, tree.leaf(), tree.entry("e0"));
+    let leaving = AbandonedBranch::of(&tree, tree.leaf(), tree.entry("e0"));
     assert_eq!(leaving.entries.len(), 4);
     assert_eq!(leaving.common_ancestor.and_then(Entry::id), Some("e0"));
     let plan = leaving.plan(0);
@@ -160,10 +160,10 @@ fn a_branch_that_is_left_is_summed_up_from_the_newest() {
     assert!(leaving.plan(1).request(Focus::Usual).is_none());
     let request = plan.request(Focus::Also("names")).unwrap();
     assert!(request.prompt.ends_with("Additional focus: names"));
-    let answer = Answer { text: "it failed".into(), stopped: Stopped::Done, usage: None };
+    let answer = SummaryAnswer { text: "it failed".into(), stopped: AnswerEnd::Done, usage: None };
     let made = plan.assemble::<Infallible>(answer).unwrap();
     assert!(made.summary.starts_with("The user explored a different conversation branch before returning here."));
     assert!(made.summary.ends_with("it failed\n\n<modified-files>\na.rs\n</modified-files>"));
-    assert!(Leaving::of(&tree, None, tree.leaf()).entries.is_empty());
-    assert_eq!(Leaving::of(&tree, tree.leaf(), None).entries.len(), 5);
+    assert!(AbandonedBranch::of(&tree, None, tree.leaf()).entries.is_empty());
+    assert_eq!(AbandonedBranch::of(&tree, tree.leaf(), None).entries.len(), 5);
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     context::{Context, system_message},
-    entry::{Entry, Kind, whole},
+    entry::{Entry, EntryKind, whole},
     json::{Json, Object, utf16_len},
 };
 
@@ -11,10 +11,10 @@ const IMAGE_CHARS: usize = 4800;
 
 /// How many tokens a context has, about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Estimate {
+pub struct TokenEstimate {
     /// All.
     pub tokens: u64,
-    /// Of them those the provider told with its last answer.
+    /// Tokens reported by the provider with its last answer.
     pub told: u64,
 }
 
@@ -37,7 +37,7 @@ pub fn message_tokens(message: &Object) -> u64 {
     chars.div_ceil(4) as u64
 }
 
-/// What a provider told of an answer: the tokens of the whole context. Nothing when the answer failed or tells nothing.
+/// Tokens of the whole context as reported with an answer. `None` when the answer failed or has no usage.
 #[must_use]
 pub fn usage_tokens(message: &Object) -> Option<u64> {
     if message.text("role") != Some("assistant") || matches!(message.text("stopReason"), Some("aborted" | "error")) {
@@ -54,12 +54,12 @@ pub fn usage_tokens(message: &Object) -> Option<u64> {
 
 /// How many tokens some messages have: what the last valid answer told, and an estimate of what came after it.
 #[must_use]
-pub fn estimate<'a>(messages: impl IntoIterator<Item = &'a Object>) -> Estimate {
+pub fn estimate<'a>(messages: impl IntoIterator<Item = &'a Object>) -> TokenEstimate {
     estimate_at(messages).0
 }
 
 /// The estimate, and which message told.
-fn estimate_at<'a>(messages: impl IntoIterator<Item = &'a Object>) -> (Estimate, Option<usize>) {
+fn estimate_at<'a>(messages: impl IntoIterator<Item = &'a Object>) -> (TokenEstimate, Option<usize>) {
     let (mut told, mut trailing, mut at) = (0, 0, None);
     for (index, message) in messages.into_iter().enumerate() {
         match usage_tokens(message) {
@@ -67,24 +67,24 @@ fn estimate_at<'a>(messages: impl IntoIterator<Item = &'a Object>) -> (Estimate,
             None => trailing += message_tokens(message),
         }
     }
-    (Estimate { tokens: told + trailing, told }, at)
+    (TokenEstimate { tokens: told + trailing, told }, at)
 }
 
 /// How many tokens a context has. What was told before a later edit or compaction of the path does not count.
 #[must_use]
-pub fn context_tokens(context: &Context<'_>, path: &[&Entry]) -> Estimate {
+pub fn context_tokens(context: &Context<'_>, path: &[&Entry]) -> TokenEstimate {
     let (estimate, told_at) = estimate_at(context.messages());
     if let Some(told_at) = told_at {
         let mut entries = context.entries.iter().flat_map(|e| e.messages.iter().map(|_| e.entry));
         let told_by = entries.nth(told_at).and_then(|told| path.iter().position(|entry| entry.key() == told.key()));
-        let changed = path.iter().rposition(|e| matches!(e.kind(), Kind::ContextEdit | Kind::Compaction));
+        let changed = path.iter().rposition(|e| matches!(e.kind(), EntryKind::ContextEdit | EntryKind::Compaction));
         if told_by > changed {
             return estimate;
         }
     }
     let system = system_message(context).map_or(0, |message| message_tokens(&message));
     let others = context.messages().filter(|message| message.text("role") != Some("system"));
-    Estimate { tokens: system + others.map(message_tokens).sum::<u64>(), told: 0 }
+    TokenEstimate { tokens: system + others.map(message_tokens).sum::<u64>(), told: 0 }
 }
 
 fn content_chars(content: &Json) -> usize {

@@ -1,52 +1,52 @@
-//! What is wrong with a file that was taken all the same.
+//! Problems of a session file that could still be read.
 
 use std::{collections::HashMap, fmt};
 
-use super::Place;
-use crate::entry::{Entry, Key, Kind};
+use super::FilePosition;
+use crate::entry::{Entry, EntryKey, EntryKind};
 
 /// Something wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Issue {
+pub struct DocumentIssue {
     /// The line it is about.
-    pub place: Place,
+    pub position: FilePosition,
     /// What is wrong.
-    pub reason: Reason,
+    pub reason: IssueReason,
 }
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
-    /// It is no JSON; what the parser said.
+pub enum IssueReason {
+    /// The line is not JSON; the error of the parser.
     Malformed(String),
     /// The last line ends in its middle.
     Torn,
-    /// It is JSON and no object.
+    /// The line is JSON but not an object.
     NotAnObject,
     /// Another header; the first counts.
     SecondHeader,
-    /// Bytes that are no UTF-8 were replaced.
+    /// Invalid UTF-8 was replaced.
     NotUtf8,
     /// The entry has no id.
     NoId,
     /// An earlier entry has the same id; the later one is found by it.
     RepeatedId,
-    /// No entry has the id of its parent; a context that comes by begins here.
+    /// No entry has the id of its parent; a context on this path begins here.
     UnknownParent,
-    /// It is among its own ancestors; a context that comes by ends here.
+    /// The entry is its own ancestor; a context on this path ends here.
     Cycle,
     /// A message entry without a message.
     NoMessage,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for IssueReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Malformed(error) => write!(f, "no JSON: {error}"),
             Self::Torn => f.write_str("the line ends in its middle"),
             Self::NotAnObject => f.write_str("no object"),
             Self::SecondHeader => f.write_str("another header"),
-            Self::NotUtf8 => f.write_str("bytes that are no UTF-8"),
+            Self::NotUtf8 => f.write_str("invalid UTF-8"),
             Self::NoId => f.write_str("an entry without an id"),
             Self::RepeatedId => f.write_str("an id that an earlier entry has"),
             Self::UnknownParent => f.write_str("a parent that is not there"),
@@ -57,30 +57,30 @@ impl fmt::Display for Reason {
 }
 
 /// Adds what is wrong with the entries, and puts all issues in the order of the file.
-pub(super) fn of_entries(entries: &[Entry], places: &[Place], issues: &mut Vec<Issue>) {
-    let mut by_id: HashMap<&Key, usize> = HashMap::new();
+pub(super) fn of_entries(entries: &[Entry], entry_positions: &[FilePosition], issues: &mut Vec<DocumentIssue>) {
+    let mut by_id: HashMap<&EntryKey, usize> = HashMap::new();
     let mut found = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
-        let has_id = !matches!(entry.key(), Key::Absent | Key::Null);
+        let has_id = !matches!(entry.key(), EntryKey::Absent | EntryKey::Null);
         if by_id.insert(entry.key(), index).is_some() && has_id {
-            found.push((index, Reason::RepeatedId));
+            found.push((index, IssueReason::RepeatedId));
         }
         if !has_id {
-            found.push((index, Reason::NoId));
+            found.push((index, IssueReason::NoId));
         }
-        if entry.kind() == Kind::Message && entry.message().is_none() {
-            found.push((index, Reason::NoMessage));
+        if entry.kind() == EntryKind::Message && entry.message().is_none() {
+            found.push((index, IssueReason::NoMessage));
         }
     }
     let parents: Vec<Option<usize>> = entries.iter().map(|e| by_id.get(e.parent()).copied()).collect();
     for (index, entry) in entries.iter().enumerate() {
-        if entry.parent() != &Key::Null && entry.parent() != &Key::Absent && parents[index].is_none() {
-            found.push((index, Reason::UnknownParent));
+        if entry.parent() != &EntryKey::Null && entry.parent() != &EntryKey::Absent && parents[index].is_none() {
+            found.push((index, IssueReason::UnknownParent));
         }
     }
-    found.extend(cycles(&parents).into_iter().map(|index| (index, Reason::Cycle)));
-    issues.extend(found.into_iter().map(|(index, reason)| Issue { place: places[index], reason }));
-    issues.sort_by_key(|issue| issue.place.line);
+    found.extend(cycles(&parents).into_iter().map(|index| (index, IssueReason::Cycle)));
+    issues.extend(found.into_iter().map(|(index, reason)| DocumentIssue { position: entry_positions[index], reason }));
+    issues.sort_by_key(|issue| issue.position.line);
 }
 
 /// The entries that lie on a cycle, each walk beginning where no other has been.

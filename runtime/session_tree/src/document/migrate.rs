@@ -8,7 +8,7 @@ use crate::json::{Json, Object};
 
 /// What was done.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Migrated {
+pub(super) struct MigrationResult {
     pub(super) changed: bool,
     pub(super) minted_ids: bool,
 }
@@ -20,14 +20,14 @@ pub(super) fn migrate(
     header: &mut Object,
     entries: &mut [Object],
     positions: &[usize],
-) -> Migrated {
+) -> MigrationResult {
     let version = match version {
         None | Some(Json::Null) => 1.0,
         Some(version) => version.to_number(),
     };
     // A version that is no number is below nothing.
     if version >= 3.0 || version.is_nan() {
-        return Migrated::default();
+        return MigrationResult::default();
     }
     let minted_ids = version < 2.0;
     if minted_ids {
@@ -36,7 +36,7 @@ pub(super) fn migrate(
     }
     header.set("version", 3_u64);
     rename_hook_messages(entries);
-    Migrated { changed: true, minted_ids }
+    MigrationResult { changed: true, minted_ids }
 }
 
 /// Version 1 has no ids: the order of the lines is the chain.

@@ -6,27 +6,28 @@ fn message(id: &str, parent: &str) -> String {
     format!(r#"{{"type":"message","id":"{id}","parentId":{parent},"message":{{"role":"user","content":"{id}"}}}}"#)
 }
 
-fn read(lines: &[&str]) -> Document {
-    Document::read(format!("{}\n", lines.join("\n")).as_bytes()).unwrap()
+fn read(lines: &[&str]) -> SessionDocument {
+    SessionDocument::read(format!("{}\n", lines.join("\n")).as_bytes()).unwrap()
 }
 
-fn reasons(document: &Document) -> Vec<(usize, Reason)> {
-    document.issues.iter().map(|issue| (issue.place.line, issue.reason.clone())).collect()
+fn reasons(document: &SessionDocument) -> Vec<(usize, IssueReason)> {
+    document.issues.iter().map(|issue| (issue.position.line, issue.reason.clone())).collect()
 }
 
 #[test]
 fn what_is_no_session_is_refused() {
-    let check = |text: &str, refusal| assert_eq!(Document::read(text.as_bytes()).unwrap_err(), refusal, "{text}");
-    check("", Refusal::Empty);
-    check("  \n\n", Refusal::Unreadable);
-    check("nothing\n", Refusal::Unreadable);
-    check("[]\n", Refusal::NoHeader);
-    check("42\n", Refusal::NoHeader);
-    check(&message("a", "null"), Refusal::NoHeader);
-    check(r#"{"type":"session","version":3}"#, Refusal::NoId);
-    check(r#"{"type":"session","version":3,"id":7}"#, Refusal::NoId);
-    check(&format!("\u{feff}{HEADER}\n{}", message("a", "null")), Refusal::NoHeader);
-    check("{\"type\":\"title\",\"title\":\"t\"}\n", Refusal::Unreadable);
+    let check =
+        |text: &str, refusal| assert_eq!(SessionDocument::read(text.as_bytes()).unwrap_err(), refusal, "{text}");
+    check("", DocumentRefusal::Empty);
+    check("  \n\n", DocumentRefusal::Unreadable);
+    check("nothing\n", DocumentRefusal::Unreadable);
+    check("[]\n", DocumentRefusal::NoHeader);
+    check("42\n", DocumentRefusal::NoHeader);
+    check(&message("a", "null"), DocumentRefusal::NoHeader);
+    check(r#"{"type":"session","version":3}"#, DocumentRefusal::NoId);
+    check(r#"{"type":"session","version":3,"id":7}"#, DocumentRefusal::NoId);
+    check(&format!("\u{feff}{HEADER}\n{}", message("a", "null")), DocumentRefusal::NoHeader);
+    check("{\"type\":\"title\",\"title\":\"t\"}\n", DocumentRefusal::Unreadable);
 }
 
 #[test]
@@ -63,22 +64,22 @@ fn damage_is_told_with_its_place() {
         &torn[..30],
     ]
     .join("\n");
-    let document = Document::read(text.as_bytes()).unwrap();
+    let document = SessionDocument::read(text.as_bytes()).unwrap();
     let found = reasons(&document);
-    assert!(matches!(&found[0], (3, Reason::Malformed(_))), "{found:?}");
+    assert!(matches!(&found[0], (3, IssueReason::Malformed(_))), "{found:?}");
     assert_eq!(
         found[1..],
         [
-            (4, Reason::NotAnObject),
-            (5, Reason::RepeatedId),
-            (6, Reason::NoId),
-            (7, Reason::NoMessage),
-            (8, Reason::UnknownParent),
-            (9, Reason::SecondHeader),
-            (10, Reason::Torn),
+            (4, IssueReason::NotAnObject),
+            (5, IssueReason::RepeatedId),
+            (6, IssueReason::NoId),
+            (7, IssueReason::NoMessage),
+            (8, IssueReason::UnknownParent),
+            (9, IssueReason::SecondHeader),
+            (10, IssueReason::Torn),
         ]
     );
-    let offset = document.issues[0].place.offset;
+    let offset = document.issues[0].position.offset;
     assert!(text[usize::try_from(offset).unwrap()..].starts_with("{\"type\":\n42"));
     assert!(document.open_end);
 }
@@ -94,7 +95,7 @@ fn cycles_are_told_once_for_each_entry() {
     ];
     let lines: Vec<&str> = [HEADER].into_iter().chain(lines.iter().map(String::as_str)).collect();
     let found = reasons(&read(&lines));
-    assert_eq!(found, [2, 3, 4, 6].map(|line| (line, Reason::Cycle)));
+    assert_eq!(found, [2, 3, 4, 6].map(|line| (line, IssueReason::Cycle)));
 }
 
 #[test]
@@ -102,8 +103,8 @@ fn bytes_that_are_no_text_are_replaced_and_told() {
     let mut bytes = format!("{HEADER}\n").into_bytes();
     bytes.extend(br#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":""#);
     bytes.extend(b"\xff\"}}\n");
-    let document = Document::read(&bytes).unwrap();
-    assert_eq!(reasons(&document), [(2, Reason::NotUtf8)]);
+    let document = SessionDocument::read(&bytes).unwrap();
+    assert_eq!(reasons(&document), [(2, IssueReason::NotUtf8)]);
     assert_eq!(document.entries[0].message().unwrap().text("content"), Some("\u{fffd}"));
 }
 
@@ -121,7 +122,7 @@ fn version_1_gets_ids_that_are_the_same_each_time() {
         r#"{"type":"compaction","summary":"S","firstKeptEntryIndex":9}"#,
         "\n",
     );
-    let document = Document::read(text.as_bytes()).unwrap();
+    let document = SessionDocument::read(text.as_bytes()).unwrap();
     assert!(document.migrated && document.minted_ids);
     let ids: Vec<_> = document.entries.iter().map(|e| (e.id().unwrap(), e.parent_id())).collect();
     assert_eq!(ids[0], ("00000001", None));
@@ -129,8 +130,8 @@ fn version_1_gets_ids_that_are_the_same_each_time() {
     assert_eq!(document.entries[1].role(), Some("custom"));
     assert_eq!(document.entries[2].fields().text("firstKeptEntryId"), Some("00000002"));
     assert_eq!(document.entries[3].fields().get("firstKeptEntryId"), None);
-    assert_eq!(document, Document::read(text.as_bytes()).unwrap());
-    let again = Document::read(&document.to_bytes()).unwrap();
+    assert_eq!(document, SessionDocument::read(text.as_bytes()).unwrap());
+    let again = SessionDocument::read(&document.to_bytes()).unwrap();
     assert!(!again.migrated);
     assert_eq!(again.entries, document.entries);
     assert_eq!(again.to_bytes(), document.to_bytes());
@@ -140,7 +141,7 @@ fn version_1_gets_ids_that_are_the_same_each_time() {
 fn the_version_alone_decides() {
     let check = |version: &str, migrated: bool, minted: bool| {
         let text = format!("{{\"type\":\"session\",\"version\":{version},\"id\":\"s\"}}\n{}\n", message("a", "null"));
-        let document = Document::read(text.as_bytes()).unwrap();
+        let document = SessionDocument::read(text.as_bytes()).unwrap();
         assert_eq!((document.migrated, document.minted_ids), (migrated, minted), "{version}");
     };
     check("0", true, true);

@@ -1,6 +1,6 @@
 //! What entries say, typed. Each view borrows the fields of its entry and reads them when it is asked.
 
-use super::{Key, whole};
+use super::{EntryKey, whole};
 use crate::json::{Json, Object};
 
 /// What an entry says. Borrows from the entry.
@@ -62,8 +62,8 @@ impl<'a> Compaction<'a> {
 
     /// The first entry that is kept as it stands.
     #[must_use]
-    pub fn first_kept(&self) -> Key {
-        Key::of(self.fields.get("firstKeptEntryId"))
+    pub fn first_kept(&self) -> EntryKey {
+        EntryKey::of(self.fields.get("firstKeptEntryId"))
     }
 
     /// How many tokens the context had before.
@@ -185,7 +185,7 @@ impl<'a> CustomMessage<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Label<'a> {
     /// The entry it is on.
-    pub target: Key,
+    pub target: EntryKey,
     /// The text; nothing when the label is taken off. A string but for what other programs wrote wrong.
     pub text: Option<&'a Json>,
 }
@@ -194,7 +194,7 @@ pub struct Label<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContextEdit<'a> {
     /// The entry.
-    pub target: Key,
+    pub target: EntryKey,
     /// `{content}`; `null` leaves the entry out.
     pub replacement: Option<&'a Json>,
 }

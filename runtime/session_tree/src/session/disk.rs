@@ -9,9 +9,9 @@ use std::{
 
 use super::SessionError;
 
-/// How often a file that is replaced while it is opened is opened anew.
+/// Maximum number of attempts to open a file that is replaced meanwhile.
 const TRIES: usize = 16;
-/// A session is nobody else's business.
+/// Mode of session files: only their owner may read them.
 const MODE: u32 = 0o600;
 
 /// Opens a file for appending, locks it, and reads it.

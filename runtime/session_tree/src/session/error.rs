@@ -5,28 +5,28 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{document::Refusal, tree::TreeError};
+use crate::{document::DocumentRefusal, tree::TreeError};
 
 /// Why a session cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The disk says no.
+    /// Reading or writing failed.
     #[error("cannot {doing} {path}: {source}", path = path.display())]
     Io {
-        /// What was to be done.
+        /// The operation that failed.
         doing: &'static str,
         /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
     },
-    /// The file is no session. It was not touched.
+    /// The file is not a session. It was not changed.
     #[error("{path} is not a session: {refusal}", path = path.display())]
     Refused {
         /// The file.
         path: PathBuf,
         /// Why.
-        refusal: Refusal,
+        refusal: DocumentRefusal,
     },
     /// Another program has the session open.
     #[error("{path} is open in another program", path = path.display())]
@@ -34,13 +34,13 @@ pub enum SessionError {
         /// The file.
         path: PathBuf,
     },
-    /// Somebody else has written the file; what we know of it is not true any more.
+    /// Another program has changed the file since it was read.
     #[error("{path} was changed by another program; open it again", path = path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
-    /// The tree has no such entry, or does not allow it.
+    /// The tree does not contain the entry, or does not allow the operation.
     #[error(transparent)]
     Tree(#[from] TreeError),
 }

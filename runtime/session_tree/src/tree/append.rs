@@ -6,7 +6,7 @@ use super::Tree;
 use crate::{
     Stamp,
     context::{self, Context},
-    entry::{Entry, Key, Kind, LEAF_TYPE, NewBranchSummary, NewCompaction, NewEntry},
+    entry::{Entry, EntryKey, EntryKind, LEAF_TYPE, NewBranchSummary, NewCompaction, NewEntry},
     json::{Json, Object},
     stamp::entry_id,
     time::to_iso,
@@ -24,11 +24,11 @@ pub enum TreeError {
     /// The entry shows the model nothing that could be replaced.
     #[error("Entry {0} does not contribute editable model content")]
     NotEditable(String),
-    /// What should stand for a content is none.
+    /// The replacement is not valid content.
     #[error("a content is a string or an array of blocks")]
     NoContent,
-    /// The entry is none at which one goes on with another text.
-    #[error("Entry {0} is no message of the user")]
+    /// The entry is not a message of the user, so it cannot be edited.
+    #[error("Entry {0} is not a user message")]
     NotAUserMessage(String),
 }
 
@@ -82,7 +82,7 @@ impl Tree {
 
     /// Appends the entry that keeps where the leaf is, as the last line of the file: a `custom` entry after the leaf,
     /// which stays where it is. pi, for which the leaf is the last line, is then where we are.
-    pub fn keep_leaf(&mut self, stamp: Stamp) -> usize {
+    pub fn record_leaf(&mut self, stamp: Stamp) -> usize {
         let (leaf, key) = (self.leaf, self.leaf_key());
         let data = Object::new().with("leafId", json_of(&key));
         let own = Object::new().with("customType", LEAF_TYPE).with("data", data);
@@ -100,7 +100,7 @@ impl Tree {
 
     /// Takes the last entries back, so that the tree has `len`, and puts the leaf where it was: what could not
     /// be written has not happened.
-    pub(crate) fn take_back(&mut self, len: usize, leaf: Option<usize>) {
+    pub(crate) fn roll_back(&mut self, len: usize, leaf: Option<usize>) {
         let header = self.header.clone();
         let mut entries = std::mem::take(&mut self.entries);
         entries.truncate(len);
@@ -113,11 +113,11 @@ impl Tree {
     }
 
     fn index(&self, id: &str) -> Result<usize, TreeError> {
-        self.by_id.get(&Key::from(id)).copied().ok_or_else(|| TreeError::NotFound(id.to_owned()))
+        self.by_id.get(&EntryKey::from(id)).copied().ok_or_else(|| TreeError::NotFound(id.to_owned()))
     }
 
-    fn leaf_key(&self) -> Key {
-        self.leaf().map_or(Key::Null, |leaf| leaf.key().clone())
+    fn leaf_key(&self) -> EntryKey {
+        self.leaf().map_or(EntryKey::Null, |leaf| leaf.key().clone())
     }
 
     fn append_entry(&mut self, entry: Entry) -> usize {
@@ -127,7 +127,7 @@ impl Tree {
         index
     }
 
-    fn make(&self, new: NewEntry, parent: &Key, stamp: Stamp) -> Result<Entry, TreeError> {
+    fn make(&self, new: NewEntry, parent: &EntryKey, stamp: Stamp) -> Result<Entry, TreeError> {
         let (name, own) = match new {
             NewEntry::Message(message) => ("message", Object::new().with("message", message)),
             NewEntry::ThinkingLevelChange(level) => {
@@ -169,11 +169,11 @@ impl Tree {
     }
 
     fn new_id(&self, stamp: Stamp) -> String {
-        entry_id(stamp, |id| self.by_id.contains_key(&Key::from(id)))
+        entry_id(stamp, |id| self.by_id.contains_key(&EntryKey::from(id)))
     }
 
     /// `type`, `id`, `parentId`, `timestamp`, then its own.
-    fn stamped(&self, name: &str, own: Object, parent: &Key, stamp: Stamp) -> Entry {
+    fn stamped(&self, name: &str, own: Object, parent: &EntryKey, stamp: Stamp) -> Entry {
         let mut fields = Object::new()
             .with("type", name)
             .with("id", self.new_id(stamp))
@@ -186,7 +186,7 @@ impl Tree {
     }
 
     /// `type`, its own, then `id`, `parentId`, `timestamp`.
-    fn custom(&self, name: &str, own: Object, parent: &Key, stamp: Stamp) -> Entry {
+    fn custom(&self, name: &str, own: Object, parent: &EntryKey, stamp: Stamp) -> Entry {
         let mut fields = Object::new().with("type", name);
         for (key, value) in own.iter() {
             fields.set(key, value.clone());
@@ -195,7 +195,7 @@ impl Tree {
         Entry::read(fields.with("timestamp", to_iso(stamp.now_ms)))
     }
 
-    fn compaction(&self, new: NewCompaction, parent: &Key, stamp: Stamp) -> Entry {
+    fn compaction(&self, new: NewCompaction, parent: &EntryKey, stamp: Stamp) -> Entry {
         let system = context::system_message(&Context::of(self, self.leaf()));
         let own = Object::new().with("summary", new.summary);
         let entry = self.stamped("compaction", own, parent, stamp);
@@ -223,7 +223,7 @@ impl Tree {
             return Err(TreeError::NotOnPath(target));
         }
         let role = entry.role();
-        if entry.kind() != Kind::CustomMessage && !matches!(role, Some("user" | "assistant" | "toolResult")) {
+        if entry.kind() != EntryKind::CustomMessage && !matches!(role, Some("user" | "assistant" | "toolResult")) {
             return Err(TreeError::NotEditable(target));
         }
         let replacement = content.map_or(Json::Null, |content| {
@@ -235,11 +235,11 @@ impl Tree {
     }
 }
 
-fn json_of(key: &Key) -> Json {
+fn json_of(key: &EntryKey) -> Json {
     match key {
-        Key::Text(id) => Json::String(id.clone()),
+        EntryKey::Text(id) => Json::String(id.clone()),
         // A parent that is no string is never written anew: the entry would be cut off all the same.
-        Key::Absent | Key::Null | Key::Other(_) => Json::Null,
+        EntryKey::Absent | EntryKey::Null | EntryKey::Other(_) => Json::Null,
     }
 }
 

@@ -10,8 +10,8 @@ use super::{Tree, TreeError};
 use crate::{
     Stamp,
     context::text_of,
-    document::Header,
-    entry::{Entry, Key, Kind},
+    document::SessionHeader,
+    entry::{Entry, EntryKey, EntryKind},
     json::{Json, Object},
     stamp::entry_id,
 };
@@ -30,16 +30,16 @@ impl Tree {
     ///
     /// # Errors
     /// There is no such entry.
-    pub fn branched(&self, id: &str, header: Header, stamp: Stamp) -> Result<Self, TreeError> {
+    pub fn branched(&self, id: &str, header: SessionHeader, stamp: Stamp) -> Result<Self, TreeError> {
         let leaf = self.entry(id).ok_or_else(|| TreeError::NotFound(id.to_owned()))?;
         let mut entries = without_labels(&self.path(Some(leaf)));
-        let mut taken: HashSet<Key> = entries.iter().map(|entry| entry.key().clone()).collect();
-        let mut parent = entries.last().map_or(Key::Null, |entry| entry.key().clone());
+        let mut taken: HashSet<EntryKey> = entries.iter().map(|entry| entry.key().clone()).collect();
+        let mut parent = entries.last().map_or(EntryKey::Null, |entry| entry.key().clone());
         for (target, mark) in self.labels() {
-            if !taken.contains(&Key::from(target)) {
+            if !taken.contains(&EntryKey::from(target)) {
                 continue;
             }
-            let id = entry_id(stamp, |id| taken.contains(&Key::from(id)));
+            let id = entry_id(stamp, |id| taken.contains(&EntryKey::from(id)));
             let fields = Object::new()
                 .with("type", "label")
                 .with("id", id.as_str())
@@ -48,7 +48,7 @@ impl Tree {
                 .with("targetId", target)
                 .with("label", mark.label().clone());
             entries.push(Entry::read(fields));
-            parent = Key::from(id.as_str());
+            parent = EntryKey::from(id.as_str());
             taken.insert(parent.clone());
         }
         Ok(Self::new(header, entries))
@@ -58,11 +58,11 @@ impl Tree {
     ///
     /// # Errors
     /// There is no such entry, or it is no such message.
-    pub fn forked(&self, id: &str, header: Header, stamp: Stamp) -> Result<Forked, TreeError> {
+    pub fn forked(&self, id: &str, header: SessionHeader, stamp: Stamp) -> Result<Forked, TreeError> {
         let entry = self.entry(id).ok_or_else(|| TreeError::NotFound(id.to_owned()))?;
         let content = match (entry.kind(), entry.role()) {
-            (Kind::CustomMessage, _) => entry.fields().get("content"),
-            (Kind::Message, Some("user")) => entry.message().and_then(|message| message.get("content")),
+            (EntryKind::CustomMessage, _) => entry.fields().get("content"),
+            (EntryKind::Message, Some("user")) => entry.message().and_then(|message| message.get("content")),
             _ => return Err(TreeError::NotAUserMessage(id.to_owned())),
         };
         let text = content.map(|content| text_of(content, "")).unwrap_or_default();
@@ -75,7 +75,7 @@ impl Tree {
 
     /// A session with all entries, for instance for another directory.
     #[must_use]
-    pub fn copied(&self, header: Header) -> Self {
+    pub fn copied(&self, header: SessionHeader) -> Self {
         Self::new(header, self.entries.clone())
     }
 }
@@ -85,16 +85,16 @@ fn without_labels(path: &[&Entry]) -> Vec<Entry> {
     let mut kept: Vec<Entry> = Vec::with_capacity(path.len());
     let (mut waiting, mut instead) = (Vec::new(), HashMap::new());
     for entry in path {
-        if entry.kind() == Kind::Label {
+        if entry.kind() == EntryKind::Label {
             waiting.push(entry.key().clone());
             continue;
         }
         instead.extend(waiting.drain(..).map(|label| (label, entry.key().clone())));
         let parent = kept.last().map_or(Json::Null, |last| last.fields().get("id").cloned().unwrap_or(Json::Null));
         let mut entry = (*entry).clone().with("parentId", parent);
-        if entry.kind() == Kind::Compaction {
-            let first_kept = Key::of(entry.fields().get("firstKeptEntryId"));
-            if let Some(Key::Text(id)) = instead.get(&first_kept).filter(|_| first_kept != *entry.key()) {
+        if entry.kind() == EntryKind::Compaction {
+            let first_kept = EntryKey::of(entry.fields().get("firstKeptEntryId"));
+            if let Some(EntryKey::Text(id)) = instead.get(&first_kept).filter(|_| first_kept != *entry.key()) {
                 entry = entry.with("firstKeptEntryId", id.as_str());
             }
         }

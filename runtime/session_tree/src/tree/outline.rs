@@ -9,8 +9,8 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::{Mark, Tree};
-use crate::entry::{Entry, Key};
+use super::{EntryLabel, Tree};
+use crate::entry::{Entry, EntryKey};
 
 /// The tree, flattened.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ pub struct Node<'a> {
     /// Those below it.
     pub children: Vec<&'a Entry>,
     /// The label on it.
-    pub label: Option<&'a Mark>,
+    pub label: Option<&'a EntryLabel>,
     /// Whether it stands further up already, with its children: a line that is there twice.
     pub is_repeated: bool,
 }
@@ -44,7 +44,9 @@ pub(super) fn outline(tree: &Tree) -> Outline<'_> {
     for entry in tree.entries() {
         let Some(node) = index_of(tree, entry.key()) else { continue };
         match index_of(tree, entry.parent()) {
-            Some(parent) if entry.parent().finds() && entry.parent() != &Key::Null && entry.parent() != entry.key() => {
+            Some(parent)
+                if entry.parent().finds() && entry.parent() != &EntryKey::Null && entry.parent() != entry.key() =>
+            {
                 children.entry(parent).or_default().push(node);
             }
             Some(_) | None => roots.push(node),
@@ -57,7 +59,7 @@ pub(super) fn outline(tree: &Tree) -> Outline<'_> {
     Outline { roots: roots.into_iter().map(|index| &tree.entries[index]).collect(), nodes }
 }
 
-fn index_of(tree: &Tree, key: &Key) -> Option<usize> {
+fn index_of(tree: &Tree, key: &EntryKey) -> Option<usize> {
     tree.by_id.get(key).copied()
 }
 

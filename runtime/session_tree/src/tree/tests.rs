@@ -15,7 +15,7 @@ fn user(text: &str) -> NewEntry {
 }
 
 fn tree() -> Tree {
-    Tree::new(Header::new("/proj", None, stamp(0)), Vec::new())
+    Tree::new(SessionHeader::new("/proj", None, stamp(0)), Vec::new())
 }
 
 /// Appends messages and gives their ids.
@@ -59,13 +59,13 @@ fn a_move_of_the_leaf_is_kept_and_seen_by_pi() {
     let ids = say(&mut tree, &["1", "2"]);
     tree.branch(&ids[0]).unwrap();
     assert!(!tree.is_leaf_kept());
-    let kept = tree.keep_leaf(stamp(9));
+    let kept = tree.record_leaf(stamp(9));
     assert_eq!(tree.leaf_id(), Some(ids[0].as_str()));
     assert_eq!(reopened(&tree).leaf_id(), Some(ids[0].as_str()));
     // For pi the last line is the leaf: its path is the same.
     assert_eq!(tree.entries()[kept].parent_id(), Some(ids[0].as_str()));
     tree.reset_leaf();
-    tree.keep_leaf(stamp(10));
+    tree.record_leaf(stamp(10));
     assert_eq!(reopened(&tree).leaf_id(), None);
     assert!(reopened(&tree).is_leaf_kept());
     // The next entry is no child of the mark.
@@ -111,7 +111,7 @@ fn a_path_becomes_a_session_without_its_labels() {
     let compaction = NewCompaction { summary: "S".into(), first_kept: Some(label.clone()), ..NewCompaction::default() };
     tree.append(NewEntry::Compaction(compaction), stamp(8)).unwrap();
     let leaf = tree.leaf_id().unwrap().to_owned();
-    let new = tree.branched(&leaf, Header::new("/proj", Some("/old"), stamp(9)), stamp(9)).unwrap();
+    let new = tree.branched(&leaf, SessionHeader::new("/proj", Some("/old"), stamp(9)), stamp(9)).unwrap();
     assert_eq!(new.entry(&later[0]).unwrap().parent_id(), Some(ids[1].as_str()));
     assert_eq!(new.label(&ids[0]).unwrap().text, "start");
     assert!(new.entry(&label).is_none());
@@ -124,7 +124,7 @@ fn a_path_becomes_a_session_without_its_labels() {
 fn a_fork_ends_before_the_message() {
     let mut tree = tree();
     let ids = say(&mut tree, &["1", "2"]);
-    let header = || Header::new("/proj", None, stamp(9));
+    let header = || SessionHeader::new("/proj", None, stamp(9));
     let forked = tree.forked(&ids[1], header(), stamp(9)).unwrap();
     assert_eq!((texts(&forked.tree), forked.text.as_str()), (vec!["1".to_owned()], "2"));
     let first = tree.forked(&ids[0], header(), stamp(9)).unwrap();
@@ -163,7 +163,8 @@ fn a_path_ends_where_it_would_go_round() {
             Object::new().with("type", "message").with("id", id).with("parentId", parent).with("message", message),
         )
     };
-    let tree = Tree::new(Header::new("/", None, stamp(0)), vec![entry("a", "c"), entry("b", "a"), entry("c", "b")]);
+    let tree =
+        Tree::new(SessionHeader::new("/", None, stamp(0)), vec![entry("a", "c"), entry("b", "a"), entry("c", "b")]);
     assert_eq!(texts(&tree), ["a", "b", "c"]);
     assert!(tree.outline().nodes.is_empty());
 }

@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf};
 
-use events::{Answer, Provider};
+use events::{ChoiceAnswer, Provider};
 
 use super::*;
 
@@ -102,10 +102,10 @@ fn each_screen_is_read_as_it_should() {
                 let mark = if o.selected { '>' } else { ' ' };
                 let means = match o.answer {
                     None => "",
-                    Some(Answer::AllowOnce) => " = allow_once",
-                    Some(Answer::AllowAlways) => " = allow_always",
-                    Some(Answer::Deny) => " = deny",
-                    Some(Answer::Other) => " = other",
+                    Some(ChoiceAnswer::AllowOnce) => " = allow_once",
+                    Some(ChoiceAnswer::AllowAlways) => " = allow_always",
+                    Some(ChoiceAnswer::Deny) => " = deny",
+                    Some(ChoiceAnswer::Other) => " = other",
                 };
                 format!("{mark}{} {}{means}", o.key.as_deref().unwrap_or("-"), o.label)
             });

@@ -79,7 +79,7 @@ struct CompactPlan {
     #[command(flatten)]
     at: At,
     /// How many tokens are to be kept as they stand, about.
-    #[arg(long, value_name = "TOKENS", default_value_t = compaction::Settings::default().keep_recent_tokens)]
+    #[arg(long, value_name = "TOKENS", default_value_t = compaction::CompactionSettings::default().keep_recent_tokens)]
     keep: u64,
 }
 
@@ -133,9 +133,11 @@ fn answer(verb: &Verb) -> anyhow::Result<Answer> {
         Verb::CompactPlan(arguments) => {
             let loaded = Loaded::read(&arguments.at.file)?.at(arguments.at.leaf.as_ref())?;
             let path = loaded.tree.path(loaded.leaf());
-            let settings =
-                compaction::Settings { keep_recent_tokens: arguments.keep, ..compaction::Settings::default() };
-            let plan = compaction::Plan::of(&path, settings);
+            let settings = compaction::CompactionSettings {
+                keep_recent_tokens: arguments.keep,
+                ..compaction::CompactionSettings::default()
+            };
+            let plan = compaction::CompactionPlan::of(&path, settings);
             Ok(Answer { json: shape::plan(&loaded, plan.as_ref()), text: show::plan(&loaded, plan.as_ref()) })
         }
         Verb::Branch(arguments) => change::branch(arguments),

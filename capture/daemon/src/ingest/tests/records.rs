@@ -345,7 +345,7 @@ fn where_a_file_stands_is_kept_with_what_it_said() {
     world.commit();
     let session = world.session("s");
     assert_eq!((session.transcripts.len(), session.transcripts[0].offset, session.transcripts[0].size), (1, 100, 200));
-    assert_eq!(session.health, projections::Health::Behind);
+    assert_eq!(session.health, projections::SessionHealth::Behind);
     world.past("s", vec![answer("s", "ok", 2.0)]);
     // What is not committed has no cursor either.
     world.start();
@@ -368,7 +368,7 @@ fn where_a_file_stands_is_kept_with_what_it_said() {
     world.past("s", vec![answer("s", "ok", 2.0)]);
     world.commit();
     assert_eq!(offset(&world), [200]);
-    assert_eq!(world.session("s").health, projections::Health::Ok);
+    assert_eq!(world.session("s").health, projections::SessionHealth::Ok);
     world.assert_sound();
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use export::tree_html::{self, Options};
+use export::tree_html::{self, PageOptions};
 use session_tree::Object;
 
 use super::{Answer, At, file::Loaded};
@@ -32,7 +32,7 @@ pub(super) fn export(arguments: &Export) -> anyhow::Result<Answer> {
         Some(out) => out.clone(),
         None => beside_us(file)?,
     };
-    let options = Options { leaf: loaded.leaf(), title: loaded.title.as_deref(), redact: &redaction::text };
+    let options = PageOptions { leaf: loaded.leaf(), title: loaded.title.as_deref(), redact: &redaction::text };
     to_file(&out, arguments.force, |page| {
         tree_html::write(&loaded.tree, &options, page)?;
         Ok(page.flush()?)

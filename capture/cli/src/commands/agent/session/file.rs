@@ -2,7 +2,10 @@
 
 use std::{fs, io::ErrorKind, path::Path, str::FromStr};
 
-use session_tree::{Document, Entry, Header, Issue, Key, Refusal, SessionError, Stamp, Tree, TreeError};
+use session_tree::{
+    DocumentIssue, DocumentRefusal, Entry, EntryKey, SessionDocument, SessionError, SessionHeader, Stamp, Tree,
+    TreeError,
+};
 
 use super::Failed;
 use crate::terminal::{self, safe};
@@ -40,14 +43,14 @@ enum Point {
     /// Where the session is.
     Leaf,
     Before,
-    Entry(Key),
+    Entry(EntryKey),
 }
 
 /// A file that was read.
 pub(super) struct Loaded {
     pub(super) tree: Tree,
     pub(super) title: Option<String>,
-    pub(super) issues: Vec<Issue>,
+    pub(super) issues: Vec<DocumentIssue>,
     /// Whether there is not a byte in the file: whoever opens it to write begins a session.
     pub(super) is_empty: bool,
     /// Whether opening it to write changes it, and how large it is before and after that.
@@ -71,9 +74,9 @@ impl Loaded {
             anyhow::Error::new(error).context(path.display().to_string())
         })?;
         let size_before = bytes.len() as u64;
-        let document = match Document::read(&bytes) {
+        let document = match SessionDocument::read(&bytes) {
             Ok(document) => document,
-            Err(Refusal::Empty) => return Self::empty(),
+            Err(DocumentRefusal::Empty) => return Self::empty(),
             Err(refusal) => {
                 return Err(failed(SessionError::Refused { path: path.to_owned(), refusal }));
             }
@@ -99,7 +102,7 @@ impl Loaded {
     }
 
     fn empty() -> anyhow::Result<Self> {
-        let header = Header::new(&working_directory()?, None, stamp()?);
+        let header = SessionHeader::new(&working_directory()?, None, stamp()?);
         let size_after = header.to_line().len() as u64 + 1;
         Ok(Self {
             tree: Tree::new(header, Vec::new()),
@@ -121,7 +124,7 @@ impl Loaded {
             None => Point::Leaf,
             Some(Leaf::Before) => Point::Before,
             Some(Leaf::Entry(id) | Leaf::EntryOrLast(id)) => {
-                let key = Key::Text(self.meant(id));
+                let key = EntryKey::Text(self.meant(id));
                 match (self.tree.by_key(&key).is_some(), leaf) {
                     (true, _) => Point::Entry(key),
                     (false, Some(Leaf::EntryOrLast(_))) => Point::Leaf,
@@ -157,10 +160,10 @@ impl Loaded {
 }
 
 /// Says what is wrong with a file.
-fn complain(path: &Path, issues: &[Issue]) {
+fn complain(path: &Path, issues: &[DocumentIssue]) {
     for issue in issues.iter().take(ISSUES) {
-        let place = issue.place;
-        let text = format!("{}: line {}, byte {}: {}", path.display(), place.line, place.offset, issue.reason);
+        let position = issue.position;
+        let text = format!("{}: line {}, byte {}: {}", path.display(), position.line, position.offset, issue.reason);
         terminal::note(&format!("capture: {}", safe(&text)));
     }
     if let Some(more) = issues.len().checked_sub(ISSUES).filter(|more| *more > 0) {

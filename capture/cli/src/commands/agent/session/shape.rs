@@ -1,6 +1,6 @@
 //! What `--json` prints: the shapes in which pi's answers were recorded.
 
-use session_tree::{Context, Entry, Json, Node, Object, compaction::Plan};
+use session_tree::{Context, Entry, Json, Node, Object, compaction::CompactionPlan};
 
 use super::file::Loaded;
 
@@ -37,7 +37,7 @@ pub(super) fn load(loaded: &Loaded, with_issues: bool) -> Object {
         return object;
     }
     let issues = loaded.issues.iter().map(|issue| {
-        let object = Object::new().with("line", issue.place.line as u64).with("offset", issue.place.offset);
+        let object = Object::new().with("line", issue.position.line as u64).with("offset", issue.position.offset);
         object.with("reason", issue.reason.to_string()).into()
     });
     object.with("issues", Json::Array(issues.collect()))
@@ -96,7 +96,7 @@ pub(super) fn labels(loaded: &Loaded) -> Object {
     ok().with("labels", Json::Array(labels.collect()))
 }
 
-pub(super) fn plan(loaded: &Loaded, plan: Option<&Plan<'_>>) -> Object {
+pub(super) fn plan(loaded: &Loaded, plan: Option<&CompactionPlan<'_>>) -> Object {
     let Some(plan) = plan else { return ok().with("nothing", true) };
     let list = |files: &[String]| Json::Array(files.iter().map(|file| file.as_str().into()).collect());
     let files = Object::new()

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fmt::Write as _, path::Path};
 
-use session_tree::{Body, Entry, Json, Object, compaction::Plan, context::text_of};
+use session_tree::{Body, Entry, Json, Object, compaction::CompactionPlan, context::text_of};
 
 use super::file::Loaded;
 use crate::terminal::safe;
@@ -88,7 +88,7 @@ pub(super) fn labels(loaded: &Loaded) -> String {
     labels.into_iter().map(|(id, mark)| line(id, &mark.text)).collect::<Vec<_>>().join("\n")
 }
 
-pub(super) fn plan(loaded: &Loaded, plan: Option<&Plan<'_>>) -> String {
+pub(super) fn plan(loaded: &Loaded, plan: Option<&CompactionPlan<'_>>) -> String {
     let Some(plan) = plan else { return "There is nothing to compact.".to_owned() };
     let (read, modified) = plan.files.lists();
     let mut out = format!(

@@ -42,7 +42,7 @@ fn value(text: &str) -> serde_json::Value {
 /// Whether pi would write the file anew without lines that we keep, or with a directory that is not ours.
 fn size_is_ours(session: &Path) -> bool {
     let bytes = fs::read(session).unwrap();
-    session_tree::Document::read(&bytes).is_ok_and(|document| document.issues.is_empty())
+    session_tree::SessionDocument::read(&bytes).is_ok_and(|document| document.issues.is_empty())
 }
 
 fn check(case: &Path) {

@@ -9,12 +9,12 @@ use events::{ErrorClass, ErrorReported, Event, EventId, FindingKind, Reason, Sev
 use projections::shorten::one_line;
 
 use crate::{
-    book::{Book, Raise},
-    rules::Rules,
+    findings::{NewFinding, SessionFindings},
+    rules::DetectorLimits,
     until::until,
 };
 
-/// Of an error so much is shown, characters.
+/// Length of an error text in a finding, characters.
 const WORDS: usize = 160;
 
 /// What the detector may raise.
@@ -22,7 +22,7 @@ pub(crate) const KINDS: &[FindingKind] =
     &[FindingKind::Auth, FindingKind::RateLimit, FindingKind::Quota, FindingKind::Network, FindingKind::Provider];
 
 #[derive(Debug, Default)]
-struct Tally {
+struct ErrorTally {
     count: u32,
     first_at: Option<Timestamp>,
     evidence: Vec<EventId>,
@@ -30,16 +30,23 @@ struct Tally {
 
 /// Errors since the model answered last.
 #[derive(Debug, Default)]
-pub(crate) struct Trouble {
-    tallies: BTreeMap<FindingKind, Tally>,
+pub(crate) struct RequestErrors {
+    tallies: BTreeMap<FindingKind, ErrorTally>,
     /// An error after which the agent did not try again and the model did not answer yet.
-    unanswered: Option<Raise>,
+    unanswered: Option<NewFinding>,
     /// When a limit is said to be over.
     until: BTreeMap<FindingKind, Timestamp>,
 }
 
-impl Trouble {
-    pub(crate) fn take(&mut self, event: &Event, error: &ErrorReported, at: Timestamp, rules: &Rules, book: &mut Book) {
+impl RequestErrors {
+    pub(crate) fn apply(
+        &mut self,
+        event: &Event,
+        error: &ErrorReported,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
+    ) {
         let text = event.text.as_deref().unwrap_or_default();
         let Some((kind, severity)) = kind_of(error) else { return };
         let tally = self.tallies.entry(kind).or_default();
@@ -58,16 +65,16 @@ impl Trouble {
         let why = if error.ends_turn {
             format!("an error ended the turn: {words}")
         } else if error.retrying || often {
-            format!("{} attempts in a row failed so: {words}", tally.count)
+            format!("{} attempts in a row failed: {words}", tally.count)
         } else {
-            format!("an error was the last that was heard of the turn: {words}")
+            format!("the last event of the turn was an error: {words}")
         };
-        let raise = Raise {
+        let raise = NewFinding {
             evidence: tally.evidence.clone(),
             count: tally.count,
             until: over,
             subject: error.code.clone(),
-            ..Raise::new(kind, severity, what(kind).to_owned(), why, first_at)
+            ..NewFinding::new(kind, severity, what(kind).to_owned(), why, first_at)
         };
         if !error.ends_turn && !often {
             self.unanswered = (!error.retrying).then_some(raise);
@@ -77,40 +84,47 @@ impl Trouble {
         if let Some(over) = over {
             self.until.insert(kind, over);
         }
-        book.raise(raise, at);
+        findings.raise(raise, at);
     }
 
     /// The session waits for this reason, whoever says so.
-    pub(crate) fn waits(&mut self, event: EventId, reason: Option<Reason>, at: Timestamp, book: &mut Book) {
+    pub(crate) fn waits(
+        &mut self,
+        event: EventId,
+        reason: Option<Reason>,
+        at: Timestamp,
+        findings: &mut SessionFindings,
+    ) {
         let kind = if reason == Some(Reason::Auth) { FindingKind::Auth } else { FindingKind::Quota };
-        let told = book.has(kind) || kind == FindingKind::Quota && book.has(FindingKind::RateLimit);
+        let told = findings.has(kind) || kind == FindingKind::Quota && findings.has(FindingKind::RateLimit);
         if told || !matches!(reason, Some(Reason::Auth | Reason::Quota)) {
             return;
         }
         let severity = Severity::Error;
-        let why = "the session waits, and its agent says that this is why".to_owned();
-        let raise = Raise::new(kind, severity, what(kind).to_owned(), why, at);
-        book.raise(Raise { evidence: vec![event], ..raise }, at);
+        let why = "the session waits, and the agent gives this as the reason".to_owned();
+        let raise = NewFinding::new(kind, severity, what(kind).to_owned(), why, at);
+        findings.raise(NewFinding { evidence: vec![event], ..raise }, at);
     }
 
     /// The model answered.
-    pub(crate) fn answered(&mut self, at: Timestamp, book: &mut Book) {
-        if self.tallies.is_empty() && self.until.is_empty() && !KINDS.iter().any(|kind| book.is_open(kind.as_str())) {
+    pub(crate) fn answered(&mut self, at: Timestamp, findings: &mut SessionFindings) {
+        if self.tallies.is_empty() && self.until.is_empty() && !KINDS.iter().any(|kind| findings.is_open(kind.as_str()))
+        {
             return;
         }
         self.tallies.clear();
         self.unanswered = None;
         self.until.clear();
-        book.resolve_kinds(KINDS, at, "the model answered");
+        findings.resolve_kinds(KINDS, at, "the model answered");
     }
 
     /// A turn is over: an error nothing came after ended it. Whether there is one.
-    pub(crate) fn turn_ended(&mut self, at: Timestamp, book: &mut Book) -> bool {
+    pub(crate) fn turn_ended(&mut self, at: Timestamp, findings: &mut SessionFindings) -> bool {
         self.tallies.clear();
         let raise = self.unanswered.take();
         let failed = raise.is_some();
         if let Some(raise) = raise {
-            book.raise(raise, at);
+            findings.raise(raise, at);
         }
         failed
     }
@@ -124,12 +138,12 @@ impl Trouble {
         self.until.values().min().copied()
     }
 
-    pub(crate) fn ring(&mut self, at: Timestamp, book: &mut Book) {
+    pub(crate) fn ring(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         let over: Vec<FindingKind> =
             self.until.iter().filter(|(_, until)| **until <= at).map(|(kind, _)| *kind).collect();
         for kind in over {
             self.until.remove(&kind);
-            book.resolve(kind.as_str(), at, "the limit is over, as far as the agent said");
+            findings.resolve(kind.as_str(), at, "the limit is over, as far as the agent said");
         }
     }
 }

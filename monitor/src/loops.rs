@@ -1,4 +1,4 @@
-//! Going round in a circle: the same steps with the same results, attempts of one kind that all fail alike,
+//! Detects loops: the same steps with the same results, attempts of one kind that all fail alike,
 //! edits that take each other back.
 //!
 //! Looks at a window of the last steps. What a person asks anew begins anew. Waiting for something is
@@ -9,25 +9,25 @@ use std::collections::{BTreeSet, VecDeque};
 use events::{EventId, FindingKind, Severity, Timestamp};
 
 use crate::{
-    book::{Book, Raise},
-    rules::Rules,
-    step::{Edit, Step},
+    findings::{NewFinding, SessionFindings},
+    rules::DetectorLimits,
+    step::{Edit, ToolStep},
 };
 
-/// So many steps are looked at.
+/// Number of last steps in which loops are searched.
 const WINDOW: usize = 40;
-/// So many edits are looked at.
+/// Number of last edits in which reverts are searched.
 const EDITS: usize = 24;
-/// Rounds of so many steps together are a wide circle.
+/// Number of steps from which a loop's round counts as wide.
 const WIDE: usize = 10;
-/// A circle that is left for so many new steps is over.
+/// Number of new steps after which a loop is over.
 const ELSEWHERE: u32 = 3;
 
 /// The key of these findings.
 pub(crate) const KEY: &str = "loop";
 
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct WindowStep {
     same: (u64, u64),
     alike: Option<(u64, u64)>,
     /// An edit or something else that worked and may be a new idea.
@@ -38,8 +38,8 @@ struct Seen {
 
 /// What is remembered to find circles.
 #[derive(Debug, Default)]
-pub(crate) struct Circle {
-    window: VecDeque<Seen>,
+pub(crate) struct LoopDetector {
+    window: VecDeque<WindowStep>,
     edits: VecDeque<(Edit, bool, EventId, Timestamp)>,
     /// What belongs to the circle that was found, and how often it went round.
     found: BTreeSet<(u64, u64)>,
@@ -47,7 +47,7 @@ pub(crate) struct Circle {
     elsewhere: u32,
 }
 
-impl Circle {
+impl LoopDetector {
     pub(crate) fn len(&self) -> usize {
         self.window.len() + self.edits.len() + self.found.len()
     }
@@ -56,12 +56,18 @@ impl Circle {
         *self = Self::default();
     }
 
-    pub(crate) fn take(&mut self, step: &Step, at: Timestamp, rules: &Rules, book: &mut Book) {
+    pub(crate) fn apply(
+        &mut self,
+        step: &ToolStep,
+        at: Timestamp,
+        rules: &DetectorLimits,
+        findings: &mut SessionFindings,
+    ) {
         if step.refused {
             return;
         }
         let fails = step.failed.is_some() || step.barren;
-        let seen = Seen {
+        let seen = WindowStep {
             same: (step.same, step.result),
             alike: fails.then_some((step.kin, step.shape)),
             works: !fails && step.edit.is_some(),
@@ -74,11 +80,11 @@ impl Circle {
         self.window.push_back(seen);
         let reverted = step.edit.is_some_and(|edit| self.edited(edit, seen, rules));
         if !self.found.is_empty() {
-            self.go_on(seen, reverted, step, at, book);
+            self.extend(seen, reverted, step, at, findings);
             return;
         }
         if reverted {
-            return self.raise_reverts(step, at, book);
+            return self.raise_reverts(step, at, findings);
         }
         if let Some(round) = self.same_again(seen, rules) {
             let what = format!("{} again and again with the same result", step.words());
@@ -89,7 +95,7 @@ impl Circle {
                 round.different,
                 round.steps
             );
-            self.raise(round, what, why, step, at, book);
+            self.raise(round, what, why, step, at, findings);
         } else if let Some(round) = self.alike_again(seen, step.barren, rules) {
             let (what, why) = if self.is_one_call(seen, &round) {
                 (
@@ -105,22 +111,31 @@ impl Circle {
                     ),
                 )
             };
-            self.raise(round, what, why, step, at, book);
+            self.raise(round, what, why, step, at, findings);
         }
     }
 
-    fn raise(&mut self, round: Round, what: String, why: String, step: &Step, at: Timestamp, book: &mut Book) {
+    fn raise(
+        &mut self,
+        round: LoopFound,
+        what: String,
+        why: String,
+        step: &ToolStep,
+        at: Timestamp,
+        findings: &mut SessionFindings,
+    ) {
         self.found = round.found;
         self.rounds = round.count;
         self.elsewhere = 0;
-        let raise = Raise::new(FindingKind::Loop, Severity::Warning, what, why, round.first_at);
+        let raise = NewFinding::new(FindingKind::Loop, Severity::Warning, what, why, round.first_at);
         let subject = Some(step.words());
-        book.raise(Raise { key: KEY.into(), evidence: round.evidence, count: round.count, subject, ..raise }, at);
+        findings
+            .raise(NewFinding { key: KEY.into(), evidence: round.evidence, count: round.count, subject, ..raise }, at);
     }
 
     /// The same step with the same result, and little else since it was made so often.
-    fn same_again(&self, seen: Seen, rules: &Rules) -> Option<Round> {
-        let alike = |other: &Seen| other.same == seen.same;
+    fn same_again(&self, seen: WindowStep, rules: &DetectorLimits) -> Option<LoopFound> {
+        let alike = |other: &WindowStep| other.same == seen.same;
         let round = |wanted| self.round(alike, |other| other.same, wanted, rules.loop_novelty_percent);
         // A wide circle needs fewer rounds to be one.
         let wide = || round(rules.loop_repeats.saturating_sub(1)).filter(|round| round.steps >= WIDE);
@@ -128,36 +143,36 @@ impl Circle {
     }
 
     /// Attempts of one kind that fail alike, and nothing that worked in between.
-    fn alike_again(&self, seen: Seen, barren: bool, rules: &Rules) -> Option<Round> {
+    fn alike_again(&self, seen: WindowStep, barren: bool, rules: &DetectorLimits) -> Option<LoopFound> {
         seen.alike?;
         // A search that finds nothing is no mistake yet.
         let wanted = if barren { rules.loop_attempts + 3 } else { rules.loop_attempts };
-        let alike = |other: &Seen| other.alike == seen.alike;
+        let alike = |other: &WindowStep| other.alike == seen.alike;
         let round = self.round(alike, |other| other.alike.unwrap_or(other.same), wanted, rules.loop_novelty_percent)?;
         let worked = self.window.iter().rev().take(round.steps).any(|seen| seen.works);
         (!worked).then_some(round)
     }
 
     /// Whether what failed alike was the same call each time.
-    fn is_one_call(&self, seen: Seen, round: &Round) -> bool {
+    fn is_one_call(&self, seen: WindowStep, round: &LoopFound) -> bool {
         let mut alike = self.window.iter().rev().take(round.steps).filter(|other| other.alike == seen.alike);
         alike.all(|other| other.same.0 == seen.same.0)
     }
 
     fn round(
         &self,
-        alike: impl Fn(&Seen) -> bool,
-        name: impl Fn(&Seen) -> (u64, u64),
+        alike: impl Fn(&WindowStep) -> bool,
+        name: impl Fn(&WindowStep) -> (u64, u64),
         wanted: u32,
         percent: u32,
-    ) -> Option<Round> {
+    ) -> Option<LoopFound> {
         let wanted = wanted.max(2) as usize;
         let first = self.window.iter().enumerate().rev().filter(|(_, other)| alike(other)).nth(wanted - 1)?.0;
         let span = self.window.range(first..);
         let different: BTreeSet<(u64, u64)> = span.clone().map(&name).collect();
         let steps = self.window.len() - first;
         // The last step closes the last round.
-        (different.len() * 100 <= percent as usize * steps).then(|| Round {
+        (different.len() * 100 <= percent as usize * steps).then(|| LoopFound {
             count: u32::try_from(wanted).unwrap_or(u32::MAX),
             different: different.len(),
             steps,
@@ -168,7 +183,7 @@ impl Circle {
     }
 
     /// Notes an edit; whether enough of them took back earlier ones by now.
-    fn edited(&mut self, edit: Edit, seen: Seen, rules: &Rules) -> bool {
+    fn edited(&mut self, edit: Edit, seen: WindowStep, rules: &DetectorLimits) -> bool {
         let back = match edit.old {
             Some(old) => self.edits.iter().any(|(other, ..)| {
                 other.file == edit.file && other.old == Some(edit.new) && other.new == old && edit.new != old
@@ -192,12 +207,12 @@ impl Circle {
         back && backs.count() >= rules.loop_reverts.max(1) as usize
     }
 
-    fn raise_reverts(&mut self, step: &Step, at: Timestamp, book: &mut Book) {
+    fn raise_reverts(&mut self, step: &ToolStep, at: Timestamp, findings: &mut SessionFindings) {
         let Some((last, ..)) = self.edits.back().copied() else { return };
         let of_it: Vec<_> =
             self.edits.iter().filter(|(other, ..)| other.file == last.file && is_same_place(other, &last)).collect();
         let count = u32::try_from(of_it.iter().filter(|(_, back, ..)| *back).count()).unwrap_or(u32::MAX);
-        let round = Round {
+        let round = LoopFound {
             count,
             different: 2,
             steps: of_it.len(),
@@ -207,11 +222,18 @@ impl Circle {
         };
         let what = format!("{} changes a place back and forth", step.words());
         let why = format!("{count} of the last {} edits of it took back an earlier one", round.steps);
-        self.raise(round, what, why, step, at, book);
+        self.raise(round, what, why, step, at, findings);
     }
 
     /// A circle is known: does it go on?
-    fn go_on(&mut self, seen: Seen, reverted: bool, step: &Step, at: Timestamp, book: &mut Book) {
+    fn extend(
+        &mut self,
+        seen: WindowStep,
+        reverted: bool,
+        step: &ToolStep,
+        at: Timestamp,
+        findings: &mut SessionFindings,
+    ) {
         let alike =
             seen.alike.is_some() && self.window.iter().rev().skip(1).take(8).any(|other| other.alike == seen.alike);
         if self.found.contains(&seen.same) || reverted || alike {
@@ -223,14 +245,14 @@ impl Circle {
             self.rounds = self.rounds.saturating_add(1);
             let what = format!("{} again and again with the same result", step.words());
             let why = format!("it went on for {} more steps since it was found", self.rounds);
-            let raise = Raise::new(FindingKind::Loop, Severity::Warning, what, why, seen.began_at);
-            book.raise(Raise { key: KEY.into(), evidence: vec![seen.event], count: self.rounds, ..raise }, at);
+            let raise = NewFinding::new(FindingKind::Loop, Severity::Warning, what, why, seen.began_at);
+            findings.raise(NewFinding { key: KEY.into(), evidence: vec![seen.event], count: self.rounds, ..raise }, at);
             return;
         }
         self.elsewhere += 1;
         if self.elsewhere >= ELSEWHERE {
             self.clear();
-            book.resolve(KEY, at, "the agent does something else");
+            findings.resolve(KEY, at, "the agent does something else");
         }
     }
 }
@@ -244,7 +266,7 @@ fn is_same_place(one: &Edit, other: &Edit) -> bool {
     }
 }
 
-struct Round {
+struct LoopFound {
     count: u32,
     different: usize,
     steps: usize,

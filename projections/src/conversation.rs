@@ -4,12 +4,12 @@
 use events::{ErrorClass, Reason, State, Timestamp, ToolKind, TurnOutcome};
 use serde::{Deserialize, Serialize};
 
-/// At most so many open calls are remembered; the oldest leave.
+/// Maximum number of open calls remembered; the oldest is dropped for a new one.
 const OPEN_CALLS: usize = 64;
 
-/// Where the conversation stands.
+/// The state of the conversation itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Talk {
+pub struct Conversation {
     /// The phase.
     pub phase: Phase,
     /// Calls without a result, oldest first.
@@ -19,7 +19,7 @@ pub struct Talk {
 /// The phase of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Phase {
-    /// Nothing was asked yet.
+    /// There was no prompt yet.
     #[default]
     Silent,
     /// A turn is open.
@@ -57,8 +57,8 @@ pub struct OpenCall {
     pub at: Timestamp,
 }
 
-impl Talk {
-    /// Notes a call.
+impl Conversation {
+    /// Records a call.
     pub fn called(&mut self, call: OpenCall) {
         self.calls.retain(|c| c.call_id != call.call_id);
         if self.calls.len() == OPEN_CALLS {
@@ -67,7 +67,7 @@ impl Talk {
         self.calls.push(call);
     }
 
-    /// Notes a result; gives the call it answers.
+    /// Removes and returns the call that a result answers.
     pub fn returned(&mut self, call_id: &str) -> Option<OpenCall> {
         let at = self.calls.iter().position(|c| c.call_id == call_id)?;
         Some(self.calls.remove(at))

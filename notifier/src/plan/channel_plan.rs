@@ -1,4 +1,4 @@
-//! One channel's share of the plan: what goes alone, what goes in a list, what waits.
+//! The plan of one channel: which notices are sent alone, which in a list, which wait.
 //!
 //! Notices go alone as long as they are few. When with those of the last window there are as many
 //! as `group_at`, they are gathered for `gather_ms` and go in one list. As many as that at once, or
@@ -8,19 +8,19 @@ use std::collections::VecDeque;
 
 use events::Timestamp;
 
-use crate::{Form, Settings};
+use crate::{MessageForm, NotifySettings};
 
 const MINUTE_MS: i64 = 60_000;
 
-/// What one channel was sent lately.
+/// What was recently sent on one channel.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
+pub(super) struct ChannelPlan {
     sent: VecDeque<Timestamp>,
 }
 
 /// A cause that nothing but this channel holds up.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct ReadyNotice {
     pub(super) order: u64,
     pub(super) cause: String,
     /// Since when.
@@ -29,17 +29,17 @@ pub(super) struct Waiting {
     pub(super) held: bool,
 }
 
-/// What becomes of some causes.
+/// The decision of a channel on some causes.
 #[derive(Debug)]
-pub(super) enum Word {
-    /// They are told, now.
-    Say {
+pub(super) enum ChannelDecision {
+    /// Send them now.
+    Send {
         /// Alone, in a list, or as what was held back.
-        form: Form,
+        form: MessageForm,
         /// Oldest first.
         causes: Vec<String>,
     },
-    /// They are looked at again.
+    /// Consider them again later.
     Later {
         /// Which.
         causes: Vec<String>,
@@ -48,18 +48,23 @@ pub(super) enum Word {
     },
 }
 
-impl Lane {
+impl ChannelPlan {
     /// Decides for all that waits.
-    pub(super) fn words(&mut self, settings: &Settings, mut waiting: Vec<Waiting>, now: Timestamp) -> Vec<Word> {
+    pub(super) fn words(
+        &mut self,
+        settings: &NotifySettings,
+        mut waiting: Vec<ReadyNotice>,
+        now: Timestamp,
+    ) -> Vec<ChannelDecision> {
         waiting.sort_by_key(|w| w.order);
         while self.sent.front().is_some_and(|at| now.since_ms(*at) >= MINUTE_MS) {
             self.sent.pop_front();
         }
-        let (held, fresh): (Vec<Waiting>, Vec<Waiting>) = waiting.into_iter().partition(|w| w.held);
+        let (held, fresh): (Vec<ReadyNotice>, Vec<ReadyNotice>) = waiting.into_iter().partition(|w| w.held);
         let mut words = Vec::new();
         if !held.is_empty() {
-            let form = if held.len() == 1 { Form::Single } else { Form::Digest };
-            words.push(self.say(settings, form, causes(held), now));
+            let form = if held.len() == 1 { MessageForm::Single } else { MessageForm::Digest };
+            words.push(self.send(settings, form, causes(held), now));
         }
         if !fresh.is_empty() {
             self.fresh(settings, fresh, now, &mut words);
@@ -67,7 +72,13 @@ impl Lane {
         words
     }
 
-    fn fresh(&mut self, settings: &Settings, fresh: Vec<Waiting>, now: Timestamp, words: &mut Vec<Word>) {
+    fn fresh(
+        &mut self,
+        settings: &NotifySettings,
+        fresh: Vec<ReadyNotice>,
+        now: Timestamp,
+        words: &mut Vec<ChannelDecision>,
+    ) {
         let count = fresh.len();
         let group_at = settings.group_at as usize;
         let window_ms = i64::from(settings.group_window_ms);
@@ -75,33 +86,39 @@ impl Lane {
         let room = (settings.per_minute as usize).saturating_sub(self.sent.len());
         if count < group_at && count <= room && recent + count < group_at {
             for one in fresh {
-                words.push(self.say(settings, Form::Single, vec![one.cause], now));
+                words.push(self.send(settings, MessageForm::Single, vec![one.cause], now));
             }
             return;
         }
         let since = fresh.iter().map(|w| w.free_at).min().unwrap_or(now);
         let gathered_at = since.plus_ms(settings.gather_ms.into());
         if count < group_at && gathered_at > now {
-            words.push(Word::Later { causes: causes(fresh), at: gathered_at });
+            words.push(ChannelDecision::Later { causes: causes(fresh), at: gathered_at });
             return;
         }
-        let form = if count == 1 { Form::Single } else { Form::Group };
-        words.push(self.say(settings, form, causes(fresh), now));
+        let form = if count == 1 { MessageForm::Single } else { MessageForm::Group };
+        words.push(self.send(settings, form, causes(fresh), now));
     }
 
     /// Says it when the channel may be sent one more; else when it may.
-    fn say(&mut self, settings: &Settings, form: Form, causes: Vec<String>, now: Timestamp) -> Word {
+    fn send(
+        &mut self,
+        settings: &NotifySettings,
+        form: MessageForm,
+        causes: Vec<String>,
+        now: Timestamp,
+    ) -> ChannelDecision {
         let most = settings.per_minute as usize;
         if self.sent.len() >= most
             && let Some(oldest) = self.sent.get(self.sent.len() - most)
         {
-            return Word::Later { causes, at: oldest.plus_ms(MINUTE_MS) };
+            return ChannelDecision::Later { causes, at: oldest.plus_ms(MINUTE_MS) };
         }
         self.sent.push_back(now);
-        Word::Say { form, causes }
+        ChannelDecision::Send { form, causes }
     }
 }
 
-fn causes(waiting: Vec<Waiting>) -> Vec<String> {
+fn causes(waiting: Vec<ReadyNotice>) -> Vec<String> {
     waiting.into_iter().map(|w| w.cause).collect()
 }

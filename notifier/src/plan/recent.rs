@@ -1,17 +1,17 @@
-//! The causes that were told, of which the oldest are forgotten.
+//! The causes that were sent; the oldest are forgotten.
 
 use std::collections::{BTreeMap, HashMap};
 
 /// A set that remembers a number of causes, the newest.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct RecentCauses {
     capacity: usize,
     count: u64,
     places: HashMap<String, u64>,
     order: BTreeMap<u64, String>,
 }
 
-impl Memory {
+impl RecentCauses {
     pub(super) fn new(capacity: usize) -> Self {
         Self { capacity, count: 0, places: HashMap::new(), order: BTreeMap::new() }
     }
@@ -20,7 +20,7 @@ impl Memory {
         self.places.contains_key(cause)
     }
 
-    pub(super) fn keep(&mut self, cause: String) {
+    pub(super) fn insert(&mut self, cause: String) {
         self.drop(&cause);
         self.count += 1;
         self.order.insert(self.count, cause.clone());
@@ -45,8 +45,8 @@ mod tests {
 
     #[test]
     fn the_oldest_is_forgotten_first() {
-        let mut memory = Memory::new(2);
-        ["a", "b", "a", "c"].into_iter().for_each(|c| memory.keep(c.to_owned()));
+        let mut memory = RecentCauses::new(2);
+        ["a", "b", "a", "c"].into_iter().for_each(|c| memory.insert(c.to_owned()));
         assert_eq!((memory.has("a"), memory.has("b"), memory.has("c")), (true, false, true));
         memory.drop("a");
         assert!(!memory.has("a"));

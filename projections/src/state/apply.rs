@@ -1,4 +1,4 @@
-//! What each kind of event does to a session.
+//! Applies each kind of event to a session.
 
 use events::{
     AssistantMessage, Block, ErrorClass, Event, EventId, Payload, PromptOrigin, Reason, SessionExited, SessionStarted,
@@ -8,32 +8,32 @@ use events::{
 use super::{Conclusion, PROMPT_CHARS, RECENT_TURNS, SessionState, TURN_TEXT_BYTES, is_restated, speaks};
 use crate::{
     FailureKind, Turn, Usage,
-    failure::{self, Returned},
+    conversation::{OpenCall, Phase},
+    failure::{self, FinishedCall},
     shorten::{ending, one_line},
     status::Process,
-    talk::{OpenCall, Phase},
-    title::{self, TitleFrom},
+    title::{self, TitleSource},
 };
 
-/// A session has at most so many labels.
+/// Maximum number of labels of a session.
 const LABELS: usize = 32;
 
 impl SessionState {
-    pub(super) fn take(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
+    pub(super) fn apply(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
         if speaks(&event.payload) && event.source == Source::Transcript && event.agent_id.is_none() {
             self.likely_end = None;
         }
         match &event.payload {
-            Payload::SessionStarted(started) => self.take_start(started),
+            Payload::SessionStarted(started) => self.apply_start(started),
             Payload::SessionExited(exited) => {
                 self.leave(exited.reason.unwrap_or(Reason::Clean), at, out);
             }
             Payload::UserPrompt(_) if is_restated(event) => {}
-            Payload::UserPrompt(prompt) => self.take_prompt(event, prompt.origin, at, out),
-            Payload::AssistantMessage(message) => self.take_message(event, message, at, out),
+            Payload::UserPrompt(prompt) => self.apply_prompt(event, prompt.origin, at, out),
+            Payload::AssistantMessage(message) => self.apply_message(event, message, at, out),
             Payload::AssistantDelta(delta) => {
                 self.session.last_assistant_output_at = Some(at);
-                self.talk_at = at;
+                self.conversation_at = at;
                 if delta.block == Block::Text {
                     self.add_text(delta.message_id.as_deref(), event.text.as_deref());
                 }
@@ -43,17 +43,17 @@ impl SessionState {
             }
             Payload::ToolCall(call) => {
                 self.wake_if_needed(event, at, out);
-                self.talk_at = at;
+                self.conversation_at = at;
                 self.session.last_assistant_output_at = Some(at);
                 if let Some(turn) = &mut self.turn {
                     turn.tool_calls += 1;
                 }
                 if let (ToolKind::Execute | ToolKind::Edit, Some(what)) = (call.tool, &call.title) {
                     let verb = if call.tool == ToolKind::Edit { "Edit" } else { "Run" };
-                    self.entitle(TitleFrom::Activity, one_line(&format!("{verb} {what}"), 80));
+                    self.entitle(TitleSource::Activity, one_line(&format!("{verb} {what}"), 80));
                 }
                 if !call.background {
-                    self.talk.called(OpenCall {
+                    self.conversation.called(OpenCall {
                         call_id: call.call_id.clone(),
                         name: call.name.clone(),
                         tool: call.tool,
@@ -64,10 +64,10 @@ impl SessionState {
                 }
             }
             Payload::ToolResult(result) => {
-                self.talk_at = at;
+                self.conversation_at = at;
                 if !result.detail {
-                    let call = self.talk.returned(&result.call_id);
-                    self.count_failure(failure::classify(&Returned {
+                    let call = self.conversation.returned(&result.call_id);
+                    self.count_failure(failure::classify(&FinishedCall {
                         tool: call.as_ref().map_or(ToolKind::Other, |call| call.tool),
                         title: call.as_ref().and_then(|call| call.title.as_deref()),
                         exit_code: result.exit_code,
@@ -79,27 +79,27 @@ impl SessionState {
                     if let Some(turn) = &mut self.turn {
                         turn.tool_errors += u32::from(result.outcome != events::ToolOutcome::Ok);
                     }
-                    if let Phase::Open { doing } = &mut self.talk.phase {
+                    if let Phase::Open { doing } = &mut self.conversation.phase {
                         *doing = Reason::Thinking;
                     }
                 }
             }
             Payload::QuestionAsked(asked) => {
-                self.talk_at = at;
+                self.conversation_at = at;
                 let Some(call_id) = &asked.call_id else { return };
-                if let Some(call) = self.talk.calls.iter_mut().find(|c| c.call_id == *call_id) {
+                if let Some(call) = self.conversation.calls.iter_mut().find(|c| c.call_id == *call_id) {
                     call.tool = ToolKind::Question;
                     call.title = event.text.as_deref().map(|t| one_line(t, 200)).or_else(|| call.title.take());
                 }
             }
             Payload::QuestionAnswered(answered) => {
-                self.talk_at = at;
+                self.conversation_at = at;
                 if let Some(call_id) = &answered.call_id {
-                    self.talk.returned(call_id);
+                    self.conversation.returned(call_id);
                 }
             }
             Payload::Error(error) => {
-                self.talk_at = at;
+                self.conversation_at = at;
                 // What ends a turn is told by the transcript, and by telemetry once more.
                 if event.source != Source::Telemetry || error.retrying {
                     self.count_failure(Some(failure::classify_error(error, event.text.as_deref())));
@@ -107,21 +107,23 @@ impl SessionState {
                 if error.ends_turn {
                     if self.is_at_work() {
                         self.end_turn(TurnOutcome::Failed, Some(error.class), 0, true, at, out);
-                    } else if let Phase::Ended { outcome: TurnOutcome::Failed, class, .. } = &mut self.talk.phase {
+                    } else if let Phase::Ended { outcome: TurnOutcome::Failed, class, .. } =
+                        &mut self.conversation.phase
+                    {
                         class.get_or_insert(error.class);
                     }
                 } else if error.retrying
                     // Told late, it is no news of the turn; the claim beside it ends by itself.
                     && event.source != Source::Telemetry
-                    && let Phase::Open { doing } = &mut self.talk.phase
+                    && let Phase::Open { doing } = &mut self.conversation.phase
                 {
                     *doing = Reason::Retrying;
                 }
             }
-            Payload::UsageReported(usage) => self.take_usage(usage),
+            Payload::UsageReported(usage) => self.apply_usage(usage),
             Payload::ContextCompacted(_) => {
-                self.talk_at = at;
-                if let Phase::Open { doing } = &mut self.talk.phase {
+                self.conversation_at = at;
+                if let Phase::Open { doing } = &mut self.conversation.phase {
                     *doing = Reason::Thinking;
                 }
             }
@@ -143,10 +145,10 @@ impl SessionState {
                 }
                 self.annotate(note.topic, &note.value);
             }
-            Payload::Signal(signal) => self.take_signal(event, signal, at, out),
-            Payload::ApprovalRequested(asked) => self.take_request(event, asked, at, out),
-            Payload::ApprovalResolved(resolved) => self.take_resolution(resolved, at),
-            Payload::Heartbeat(_) => self.talk_at = at,
+            Payload::Signal(signal) => self.apply_signal(event, signal, at, out),
+            Payload::ApprovalRequested(asked) => self.apply_request(event, asked, at, out),
+            Payload::ApprovalResolved(resolved) => self.apply_resolution(resolved, at),
+            Payload::Heartbeat(_) => self.conversation_at = at,
             Payload::TurnStarted(_)
             | Payload::TurnCompleted(_)
             | Payload::StatusChanged(_)
@@ -157,7 +159,7 @@ impl SessionState {
         }
     }
 
-    fn take_start(&mut self, started: &SessionStarted) {
+    fn apply_start(&mut self, started: &SessionStarted) {
         let session = &mut self.session;
         let fill = |slot: &mut Option<String>, value: &Option<String>| {
             if let Some(value) = value {
@@ -180,7 +182,7 @@ impl SessionState {
         let value_owned = || Some(value.to_owned());
         match topic {
             Topic::Title => {
-                self.title_from = TitleFrom::Given;
+                self.title_from = TitleSource::Given;
                 self.session.title = Some(one_line(value, 200));
             }
             Topic::Model => self.session.model = value_owned(),
@@ -213,7 +215,7 @@ impl SessionState {
         }
     }
 
-    fn take_usage(&mut self, usage: &UsageReported) {
+    fn apply_usage(&mut self, usage: &UsageReported) {
         self.session.usage.add(usage);
         if let Some(turn) = self.turn.as_mut().or(self.recent.back_mut()) {
             turn.usage.add(usage);
@@ -275,9 +277,9 @@ impl SessionState {
         }
     }
 
-    fn take_prompt(&mut self, event: &Event, origin: PromptOrigin, at: Timestamp, out: &mut Vec<Conclusion>) {
+    fn apply_prompt(&mut self, event: &Event, origin: PromptOrigin, at: Timestamp, out: &mut Vec<Conclusion>) {
         let text = event.text.as_deref().map(|t| one_line(t, PROMPT_CHARS));
-        self.talk_at = at;
+        self.conversation_at = at;
         if matches!(origin, PromptOrigin::Human | PromptOrigin::Steering) {
             self.session.last_user_prompt_at = Some(at);
             self.session.summary.last_prompt = text.clone();
@@ -286,8 +288,8 @@ impl SessionState {
             && let Some(prompt) = event.text.as_deref()
         {
             match title::intent(prompt) {
-                Some(intent) => self.entitle(TitleFrom::Intent, intent),
-                None => self.entitle(TitleFrom::Filler, one_line(prompt, 80)),
+                Some(intent) => self.entitle(TitleSource::Intent, intent),
+                None => self.entitle(TitleSource::Filler, one_line(prompt, 80)),
             }
         }
         if self.steers(origin) {
@@ -304,7 +306,7 @@ impl SessionState {
     }
 
     /// Gives the session a title, unless it has one from as good a source.
-    fn entitle(&mut self, from: TitleFrom, title: String) {
+    fn entitle(&mut self, from: TitleSource, title: String) {
         if from > self.title_from && !title.is_empty() {
             self.title_from = from;
             self.session.title = Some(title);
@@ -321,8 +323,8 @@ impl SessionState {
     ) {
         self.session.turns += 1;
         let number = self.session.turns;
-        self.talk.calls.clear();
-        self.talk.phase = Phase::Open { doing: Reason::Thinking };
+        self.conversation.calls.clear();
+        self.conversation.phase = Phase::Open { doing: Reason::Thinking };
         self.ready_at = None;
         self.turn_message = None;
         self.turn = Some(Turn {
@@ -353,7 +355,7 @@ impl SessionState {
 
     /// Whether there is something an end would end: a turn, or work no prompt announced.
     fn is_at_work(&self) -> bool {
-        self.turn.is_some() || self.talk.is_open()
+        self.turn.is_some() || self.conversation.is_open()
     }
 
     fn wake_if_needed(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
@@ -365,9 +367,9 @@ impl SessionState {
         }
     }
 
-    fn take_message(&mut self, event: &Event, message: &AssistantMessage, at: Timestamp, out: &mut Vec<Conclusion>) {
+    fn apply_message(&mut self, event: &Event, message: &AssistantMessage, at: Timestamp, out: &mut Vec<Conclusion>) {
         self.wake_if_needed(event, at, out);
-        self.talk_at = at;
+        self.conversation_at = at;
         self.session.last_assistant_output_at = Some(at);
         if let Some(model) = &message.model {
             self.session.model = Some(model.clone());
@@ -378,7 +380,7 @@ impl SessionState {
         self.turn_message = None;
         self.last_message.clone_from(&message.message_id);
         self.add_text(message.message_id.as_deref(), event.text.as_deref());
-        if let Phase::Open { doing } = &mut self.talk.phase {
+        if let Phase::Open { doing } = &mut self.conversation.phase {
             *doing = Reason::Thinking;
         }
         if message.stop == Some(Stop::EndTurn) && self.is_at_work() {
@@ -407,8 +409,8 @@ impl SessionState {
         at: Timestamp,
         out: &mut Vec<Conclusion>,
     ) {
-        self.talk.phase = Phase::Ended { outcome, class, pending_subagents, certain };
-        self.talk.calls.clear();
+        self.conversation.phase = Phase::Ended { outcome, class, pending_subagents, certain };
+        self.conversation.calls.clear();
         self.ready_at = None;
         self.likely_end = None;
         let Some(mut turn) = self.turn.take() else { return };
@@ -431,7 +433,7 @@ impl SessionState {
     pub(super) fn leave(&mut self, how: Reason, at: Timestamp, out: &mut Vec<Conclusion>) {
         self.process = Process::Gone { at, how };
         self.session.pid = None;
-        self.held.clear();
+        self.claims.clear();
         self.goodbye_at = None;
         if self.turn.is_some() {
             self.end_turn(TurnOutcome::Exited, None, 0, true, at, out);

@@ -8,16 +8,16 @@ use std::collections::{BTreeMap, VecDeque};
 
 use events::{ApprovalId, EventId, Finding, FindingId, FindingKind, FindingState, SessionId, Severity, Timestamp};
 
-/// At most so many findings of a session are open; a further one waits until there is room.
+/// Maximum number of open findings in a session; further ones wait for room.
 const OPEN: usize = 64;
-/// Of so many causes it is remembered when they were over.
+/// Number of resolved causes whose end is remembered.
 const OVER: usize = 128;
-/// A finding names at most so many events: the first half of the oldest, the rest of the newest.
+/// Maximum number of events a finding names: half of them the oldest, half the newest.
 const EVIDENCE: usize = 16;
 
-/// What is to be raised.
+/// A finding to be raised.
 #[derive(Debug, Clone)]
-pub(crate) struct Raise {
+pub(crate) struct NewFinding {
     pub(crate) kind: FindingKind,
     pub(crate) severity: Severity,
     pub(crate) key: String,
@@ -31,7 +31,7 @@ pub(crate) struct Raise {
     pub(crate) until: Option<Timestamp>,
 }
 
-impl Raise {
+impl NewFinding {
     /// Something seen once, whose key is its kind.
     pub(crate) fn new(kind: FindingKind, severity: Severity, what: String, why: String, at: Timestamp) -> Self {
         Self {
@@ -51,25 +51,25 @@ impl Raise {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct OpenFinding {
     finding: Finding,
-    /// The count that was told last.
+    /// The count when the finding was last reported.
     told: u32,
 }
 
 /// The findings of a session.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct SessionFindings {
     session: SessionId,
-    /// Whether anything is raised now: not while history is told.
+    /// Whether findings may be raised now; false while history is replayed.
     pub(crate) audible: bool,
-    open: BTreeMap<String, Entry>,
+    open: BTreeMap<String, OpenFinding>,
     over: VecDeque<(String, Timestamp)>,
     off: Vec<FindingKind>,
     changed: Vec<Finding>,
 }
 
-impl Book {
+impl SessionFindings {
     pub(crate) fn new(session: SessionId, off: &[FindingKind]) -> Self {
         Self {
             session,
@@ -85,10 +85,10 @@ impl Book {
     pub(crate) fn restore(&mut self, finding: Finding) {
         if finding.is_open() {
             let told = finding.count;
-            self.open.insert(finding.key.clone(), Entry { finding, told });
+            self.open.insert(finding.key.clone(), OpenFinding { finding, told });
         } else {
             let over = finding.resolved_at.unwrap_or(finding.last_at);
-            self.note_over(finding.key, over);
+            self.record_resolved(finding.key, over);
         }
     }
 
@@ -117,7 +117,7 @@ impl Book {
         self.over.iter().find(|(over, _)| over == key).map(|(_, at)| *at)
     }
 
-    fn note_over(&mut self, key: String, at: Timestamp) {
+    fn record_resolved(&mut self, key: String, at: Timestamp) {
         let before = self.over_at(&key);
         self.over.retain(|(over, _)| *over != key);
         if self.over.len() == OVER {
@@ -127,7 +127,7 @@ impl Book {
     }
 
     /// Opens a finding, or brings the open one of the same key up to date.
-    pub(crate) fn raise(&mut self, raise: Raise, at: Timestamp) {
+    pub(crate) fn raise(&mut self, raise: NewFinding, at: Timestamp) {
         if !self.audible || self.off.contains(&raise.kind) {
             return;
         }
@@ -165,7 +165,7 @@ impl Book {
         };
         self.changed.push(finding.clone());
         let told = finding.count;
-        self.open.insert(raise.key, Entry { finding, told });
+        self.open.insert(raise.key, OpenFinding { finding, told });
     }
 
     /// Ends the finding of this key, if there is one.
@@ -177,7 +177,7 @@ impl Book {
         finding.state = FindingState::Resolved;
         finding.resolved_at = Some(at);
         finding.resolution = Some(resolution.to_owned());
-        self.note_over(key.to_owned(), at);
+        self.record_resolved(key.to_owned(), at);
         self.changed.push(finding);
     }
 
@@ -204,9 +204,9 @@ impl Book {
     }
 }
 
-impl Entry {
+impl OpenFinding {
     /// Gives the finding when what changed is worth telling.
-    fn update(&mut self, raise: Raise, at: Timestamp) -> Option<Finding> {
+    fn update(&mut self, raise: NewFinding, at: Timestamp) -> Option<Finding> {
         let finding = &mut self.finding;
         let grave = (raise.kind, raise.severity) != (finding.kind, finding.severity);
         let later = raise.until.is_some() && raise.until != finding.until;
@@ -251,61 +251,61 @@ mod tests {
         Timestamp::from_millisecond(seconds * 1_000)
     }
 
-    fn seen(count: u32, seconds: i64) -> Raise {
+    fn seen(count: u32, seconds: i64) -> NewFinding {
         let raise =
-            Raise::new(FindingKind::Loop, Severity::Warning, format!("{count} times"), "why".into(), at(seconds));
-        Raise { count, ..raise }
+            NewFinding::new(FindingKind::Loop, Severity::Warning, format!("{count} times"), "why".into(), at(seconds));
+        NewFinding { count, ..raise }
     }
 
-    fn book() -> Book {
-        Book { audible: true, ..Book::new(SessionId::from_bits(7), &[]) }
+    fn findings() -> SessionFindings {
+        SessionFindings { audible: true, ..SessionFindings::new(SessionId::from_bits(7), &[]) }
     }
 
     #[test]
     fn one_cause_has_one_finding_and_only_what_matters_is_told() {
-        let mut book = book();
-        book.raise(seen(5, 1), at(1));
-        book.raise(seen(6, 1), at(2));
-        assert_eq!(book.drain().len(), 1);
-        book.raise(seen(10, 1), at(3));
-        let told = book.drain();
+        let mut findings = findings();
+        findings.raise(seen(5, 1), at(1));
+        findings.raise(seen(6, 1), at(2));
+        assert_eq!(findings.drain().len(), 1);
+        findings.raise(seen(10, 1), at(3));
+        let told = findings.drain();
         assert_eq!((told.len(), told[0].count, told[0].first_at, told[0].last_at), (1, 10, at(1), at(3)));
-        book.raise(Raise { severity: Severity::Error, ..seen(11, 1) }, at(4));
-        assert_eq!(book.drain().len(), 1);
-        book.resolve("loop", at(5), "over");
-        assert_eq!(book.drain()[0].state, FindingState::Resolved);
-        book.resolve("loop", at(6), "over");
-        assert!(book.drain().is_empty());
+        findings.raise(NewFinding { severity: Severity::Error, ..seen(11, 1) }, at(4));
+        assert_eq!(findings.drain().len(), 1);
+        findings.resolve("loop", at(5), "over");
+        assert_eq!(findings.drain()[0].state, FindingState::Resolved);
+        findings.resolve("loop", at(6), "over");
+        assert!(findings.drain().is_empty());
     }
 
     #[test]
     fn what_was_over_is_not_raised_again_for_the_same_time() {
-        let mut book = book();
-        book.raise(seen(5, 1), at(3));
-        book.resolve("loop", at(5), "over");
-        let old = book.drain().remove(0);
-        book.raise(seen(5, 1), at(3));
-        book.raise(seen(5, 1), at(5));
-        assert!(book.drain().is_empty());
-        book.raise(seen(5, 1), at(9));
-        let new = book.drain().remove(0);
+        let mut findings = findings();
+        findings.raise(seen(5, 1), at(3));
+        findings.resolve("loop", at(5), "over");
+        let old = findings.drain().remove(0);
+        findings.raise(seen(5, 1), at(3));
+        findings.raise(seen(5, 1), at(5));
+        assert!(findings.drain().is_empty());
+        findings.raise(seen(5, 1), at(9));
+        let new = findings.drain().remove(0);
         assert_eq!(new.first_at, at(9), "it did not begin before the other ended");
         assert_ne!(new.id, old.id);
     }
 
     #[test]
     fn a_restart_raises_nothing_twice_and_ends_nothing_too_early() {
-        let mut before = book();
+        let mut before = findings();
         before.raise(seen(5, 1), at(3));
         let finding = before.drain().remove(0);
-        let mut after = book();
+        let mut after = findings();
         after.restore(finding);
         after.resolve("loop", at(2), "said before");
         after.raise(seen(5, 1), at(3));
         assert!(after.drain().is_empty());
         after.resolve("loop", at(4), "over");
         let over = after.drain().remove(0);
-        let mut again = book();
+        let mut again = findings();
         again.restore(over);
         again.raise(seen(5, 1), at(3));
         assert!(again.drain().is_empty());
@@ -313,13 +313,13 @@ mod tests {
 
     #[test]
     fn what_is_acknowledged_stays_so() {
-        let mut book = book();
-        book.raise(seen(5, 1), at(1));
-        let id = book.drain().remove(0).id;
-        assert!(!book.acknowledge(&"f0".into(), at(2)));
-        assert!(book.acknowledge(&id, at(2)));
-        book.raise(seen(20, 1), at(3));
-        let told = book.drain();
+        let mut findings = findings();
+        findings.raise(seen(5, 1), at(1));
+        let id = findings.drain().remove(0).id;
+        assert!(!findings.acknowledge(&"f0".into(), at(2)));
+        assert!(findings.acknowledge(&id, at(2)));
+        findings.raise(seen(20, 1), at(3));
+        let told = findings.drain();
         assert_eq!(told.len(), 2);
         assert!(told.iter().all(|f| f.state == FindingState::Acknowledged && f.acknowledged_at == Some(at(2))));
     }
