@@ -38,7 +38,7 @@ use std::{
 };
 
 use api::routes::GetSession;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     client::{self, Client, ClientError, Connection},
@@ -56,92 +56,204 @@ use daemon::{
 #[command(name = "capture", version, max_term_width = 100, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
-    command: Verb,
+    command: Command,
     /// Data directory [default: $XDG_DATA_HOME/capture]
     #[arg(long, global = true, env = "CAPTURE_DATA_DIR", value_name = "DIR", hide_env_values = true)]
     data_dir: Option<PathBuf>,
-    /// Print JSON, with a `schema_version`.
+    /// Print JSON with a `schema_version`.
     #[arg(long, global = true)]
     json: bool,
-    /// Talk to the server over TCP, where its Unix socket cannot be used.
+    /// Connect to the server over TCP instead of its Unix socket.
     #[arg(long, global = true)]
     tcp: bool,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
-    /// Run a program, an agent for instance, in a terminal that is watched.
+enum Command {
+    /// List sessions and what each is doing.
+    #[command(
+        visible_alias = "status",
+        after_help = "Examples:
+  capture ps
+  capture ps --watch
+  capture ps --all --provider codex --json"
+    )]
+    Ps(ps::Arguments),
+    /// Show one session: what it is doing, its turns, its files.
+    #[command(after_help = "Example:
+  capture show 7K3M9QXT")]
+    Show(show::Arguments),
+    /// Explain why a session has its status, now or at a past time.
+    #[command(after_help = "Examples:
+  capture explain 7K3M9QXT
+  capture explain 7K3M9QXT --at -5m")]
+    Explain(explain::Arguments),
+    /// Wait until a session reaches a state.
+    #[command(after_help = "Example:
+  capture wait 7K3M9QXT --until waiting,waiting_approval --timeout 600")]
+    Wait(wait::Arguments),
+    /// Print a session's events.
+    #[command(after_help = "Examples:
+  capture events 7K3M9QXT --follow
+  capture events 7K3M9QXT --kind tool.call,tool.result --json")]
+    Events(events::Arguments),
+    /// Add labels to a session or remove them; policies and actions can refer to labels.
+    #[command(after_help = "Examples:
+  capture label 7K3M9QXT team=web
+  capture label 7K3M9QXT team-")]
+    Label(label::Arguments),
+    /// Summarize recent work by project.
+    #[command(after_help = "Example:
+  capture standup --since 24h --cwd ~/src")]
+    Standup(report::Standup),
+    /// Write a handoff note: what a session did and how to continue it.
+    #[command(after_help = "Example:
+  capture handoff 7K3M9QXT > NOTE.md")]
+    Handoff(report::HandoffOf),
+
+    /// Run a program, such as an agent, in a terminal that capture observes.
+    #[command(after_help = "Examples:
+  capture run -- claude
+  capture run --name fix-login --detach -- codex")]
     Run(Box<run::Arguments>),
-    /// Attach this terminal to a run that goes on.
+    /// Attach this terminal to a run.
+    #[command(after_help = "Example:
+  capture attach fix-login")]
     Attach(attach::Arguments),
-    /// Put a terminal right that a program left in disorder.
+    /// Show the screen of a run.
+    #[command(after_help = "Example:
+  capture screen fix-login")]
+    Screen(screen::Arguments),
+    /// Type into a run: text, keys or an interrupt.
+    #[command(after_help = "Examples:
+  capture send fix-login \"run the tests again\"
+  capture send fix-login --keys esc")]
+    Send(send::Arguments),
+    /// Queue a prompt: it is typed when the session waits for one.
+    #[command(after_help = "Examples:
+  capture queue fix-login \"then update the changelog\"
+  capture queue fix-login
+  capture queue --cancel 9QXT7K3M")]
+    Queue(queue::Arguments),
+    /// Export the recording of a run's terminal.
+    #[command(after_help = "Example:
+  capture export fix-login --output session.cast")]
+    Export(export::Arguments),
+    /// Restore a terminal that a program left in a bad state.
     ///
-    /// Sets line editing, echo and signals as `stty sane` does, and leaves the alternate screen, mouse
-    /// reports, bracketed paste and keyboard protocols. When what you type is not shown, type it all
-    /// the same and press Ctrl-J.
+    /// Sets line editing, echo and signals as `stty sane` does, and turns off the alternate screen, mouse
+    /// reports, bracketed paste and keyboard protocols. If the terminal does not show what you type, type
+    /// the command anyway and press Ctrl-J.
     FixTty,
+
+    /// List permission requests.
+    #[command(after_help = "Examples:
+  capture approvals --watch
+  capture approvals 3M9QXT7K")]
+    Approvals(approvals::Arguments),
+    /// Allow a permission request.
+    #[command(after_help = "Examples:
+  capture approve 3M9QXT7K
+  capture approve 3M9QXT7K --scope rule")]
+    Approve(approvals::Approve),
+    /// Deny a permission request.
+    #[command(after_help = "Example:
+  capture deny 3M9QXT7K --message \"use the staging database\"")]
+    Deny(approvals::Deny),
+    /// Edit, check and try the rules for what agents may do without asking.
+    #[command(after_help = "Examples:
+  capture policy edit
+  capture policy explain \"git push --force\"")]
+    Policy(policy::Arguments),
+    /// Verify, show or export the record of decisions.
+    #[command(after_help = "Examples:
+  capture audit verify
+  capture audit show --approval 3M9QXT7K")]
+    Audit(audit::Arguments),
+
+    /// List findings: sessions that are stuck, looping, failing or waiting.
+    #[command(after_help = "Examples:
+  capture findings --watch
+  capture findings 9QXT7K3M --ack")]
+    Findings(findings::Arguments),
+    /// List notification channels and try them out.
+    #[command(after_help = "Example:
+  capture notify test")]
+    Notify(notify::Arguments),
+
+    /// Install, remove or check agent hooks.
+    #[command(after_help = "Examples:
+  capture hooks install --dry-run
+  capture hooks status")]
+    Hooks(hooks::Arguments),
+    /// Print the settings with which an agent sends its telemetry to capture.
+    #[command(after_help = "Example:
+  capture telemetry env claude")]
+    Telemetry(telemetry::Arguments),
+    /// Drive an agent without a screen, and work with the session files of our own agent.
+    #[command(after_help = "Examples:
+  capture agent drive --agent codex \"fix the failing test\"
+  capture agent session tree session.jsonl")]
+    Agent(agent::Arguments),
+    /// Remove the secrets from a text.
+    #[command(after_help = "Example:
+  capture redact < build.log")]
+    Redact(redact::Arguments),
+
+    /// Run the server: observe all sessions and answer over HTTP.
+    #[command(after_help = "Examples:
+  capture serve
+  capture serve --stop")]
+    Serve(serve::Arguments),
+    /// Check that everything works.
+    Doctor,
+    /// Print completions for a shell.
+    #[command(after_help = "Example:
+  capture completions bash > ~/.local/share/bash-completion/completions/capture")]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+
     #[command(hide = true, name = agents::HOST)]
     RunHost,
     #[command(hide = true, name = agents::RUN_CHILD)]
     RunChild(host::Child),
     #[command(hide = true, name = agents::DRIVE_CHILD)]
     DriveChild(drive::Child),
-    /// Serve: observe all sessions and answer over HTTP.
-    Serve(serve::Arguments),
-    /// List sessions and what each is doing.
-    #[command(visible_alias = "status")]
-    Ps(ps::Arguments),
-    /// Show one session: what it is doing, its turns, its files.
-    Show(show::Arguments),
-    /// Print a session's events.
-    Events(events::Arguments),
-    /// Put labels on a session, which your policy may name, and take them off.
-    Label(label::Arguments),
-    /// Wait until a session is in one of some states.
-    Wait(wait::Arguments),
-    /// Explain why a session's status is what it is, or was at a past time.
-    Explain(explain::Arguments),
-    /// List what agents ask leave for.
-    Approvals(approvals::Arguments),
-    /// Allow what an agent asks leave for.
-    Approve(approvals::Approve),
-    /// Deny what an agent asks leave for.
-    Deny(approvals::Deny),
-    /// The record of decisions: verify, show or export it.
-    Audit(audit::Arguments),
-    /// List what a person should know: who is stuck, who fails, who waits.
-    Findings(findings::Arguments),
-    /// Queue a prompt: it is typed when the session waits for one.
-    Queue(queue::Arguments),
-    /// Tell what every session did since a time, by project.
-    Standup(report::Standup),
-    /// Write a note of a session to go on from.
-    Handoff(report::HandoffOf),
-    /// The channels people are told by: list and try them.
-    Notify(notify::Arguments),
-    /// Show what the terminal of a run shows now.
-    Screen(screen::Arguments),
-    /// Type into a run: text, keys or an interrupt.
-    Send(send::Arguments),
-    /// Export what a run showed on its terminal.
-    Export(export::Arguments),
-    /// Print a text without the secrets in it.
-    Redact(redact::Arguments),
-    /// Let the agents tell what they do: entries in their own settings.
-    Hooks(hooks::Arguments),
-    /// Have agents send their telemetry here.
-    Telemetry(telemetry::Arguments),
-    /// The rules for what agents may do unasked: edit, check, try, explain.
-    Policy(policy::Arguments),
-    /// Agents without a screen, and the sessions of our own.
-    Agent(agent::Arguments),
-    /// Check that everything works, and say what does not.
-    Doctor,
-    /// Print completions for a shell.
-    Completions {
-        /// The shell.
-        shell: clap_complete::Shell,
-    },
+}
+
+/// The commands as `--help` groups them.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Sessions", &["ps", "show", "explain", "wait", "events", "label", "standup", "handoff"]),
+    ("Terminals", &["run", "attach", "screen", "send", "queue", "export", "fix-tty"]),
+    ("Approvals", &["approvals", "approve", "deny", "policy", "audit"]),
+    ("Findings", &["findings", "notify"]),
+    ("Agents", &["hooks", "telemetry", "agent", "redact"]),
+    ("Server", &["serve", "doctor", "completions"]),
+];
+
+/// The command line, with its commands in groups: clap lists them in one block only.
+fn command_line() -> clap::Command {
+    let command = Arguments::command();
+    let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or_default();
+    let heading = command.get_styles().get_header();
+    let literal = command.get_styles().get_literal();
+    let mut groups = String::new();
+    for (title, names) in GROUPS {
+        groups += &format!("{heading}{title}:{heading:#}\n");
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            groups += &format!("  {literal}{name:width$}{literal:#}  {}\n", about.trim_end_matches('.'));
+        }
+        groups.push('\n');
+    }
+    let template = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{{all-args}}{{after-help}}");
+    let help = "Run `capture COMMAND --help` for options and examples.";
+    // `{all-args}` would list the commands once more.
+    let template = template.replace("{all-args}", &format!("{heading}Options:{heading:#}\n{{options}}\n\n{help}\n"));
+    command.help_template(template)
 }
 
 /// Version of the shapes `--json` prints.
@@ -216,7 +328,8 @@ fn is_agreed(question: &str) -> anyhow::Result<bool> {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let parsed = command_line().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return explain_usage(&error),
     };
@@ -268,38 +381,38 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     let json = arguments.json;
     match arguments.command {
-        Verb::Run(run) => return run::run(data, arguments.json, *run),
-        Verb::Attach(arguments) => return attach::run(data, &arguments),
-        Verb::FixTty => return fix_tty::run(),
-        Verb::Agent(agent) => return agent::run(arguments.json, agent, context),
-        Verb::RunHost => return host::host(),
-        Verb::RunChild(arguments) => return Ok(host::child(&arguments)),
-        Verb::DriveChild(arguments) => return Ok(drive::child(&arguments)),
-        Verb::Serve(arguments) => serve::run(&context()?, &arguments),
-        Verb::Ps(arguments) => ps::run(&context()?, &arguments),
-        Verb::Show(arguments) => show::run(&context()?, &arguments),
-        Verb::Events(arguments) => events::run(&context()?, &arguments),
-        Verb::Label(arguments) => label::run(&context()?, &arguments),
-        Verb::Wait(arguments) => wait::run(&context()?, &arguments),
-        Verb::Explain(arguments) => explain::run(&context()?, &arguments),
-        Verb::Approvals(arguments) => approvals::list(&context()?, &arguments),
-        Verb::Approve(arguments) => approvals::approve(&context()?, &arguments),
-        Verb::Deny(arguments) => approvals::deny(&context()?, &arguments),
-        Verb::Audit(arguments) => audit::run(&context()?, &arguments),
-        Verb::Findings(arguments) => findings::run(&context()?, &arguments),
-        Verb::Queue(arguments) => queue::run(&context()?, &arguments),
-        Verb::Standup(arguments) => report::standup_of_all(&context()?, &arguments),
-        Verb::Handoff(arguments) => report::handoff(&context()?, &arguments),
-        Verb::Notify(arguments) => notify::run(&context()?, &arguments),
-        Verb::Screen(arguments) => screen::run(&context()?, &arguments),
-        Verb::Send(arguments) => send::run(&context()?, &arguments),
-        Verb::Export(arguments) => export::run(&context()?, &arguments),
-        Verb::Redact(arguments) => redact::run(json, &arguments),
-        Verb::Hooks(arguments) => hooks::run(&context()?, &arguments),
-        Verb::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
-        Verb::Policy(arguments) => policy::run(&context()?, &arguments),
-        Verb::Doctor => doctor::run(&context()?),
-        Verb::Completions { shell } => {
+        Command::Run(run) => return run::run(data, arguments.json, *run),
+        Command::Attach(arguments) => return attach::run(data, &arguments),
+        Command::FixTty => return fix_tty::run(),
+        Command::Agent(agent) => return agent::run(arguments.json, agent, context),
+        Command::RunHost => return host::host(),
+        Command::RunChild(arguments) => return Ok(host::child(&arguments)),
+        Command::DriveChild(arguments) => return Ok(drive::child(&arguments)),
+        Command::Serve(arguments) => serve::run(&context()?, &arguments),
+        Command::Ps(arguments) => ps::run(&context()?, &arguments),
+        Command::Show(arguments) => show::run(&context()?, &arguments),
+        Command::Events(arguments) => events::run(&context()?, &arguments),
+        Command::Label(arguments) => label::run(&context()?, &arguments),
+        Command::Wait(arguments) => wait::run(&context()?, &arguments),
+        Command::Explain(arguments) => explain::run(&context()?, &arguments),
+        Command::Approvals(arguments) => approvals::list(&context()?, &arguments),
+        Command::Approve(arguments) => approvals::approve(&context()?, &arguments),
+        Command::Deny(arguments) => approvals::deny(&context()?, &arguments),
+        Command::Audit(arguments) => audit::run(&context()?, &arguments),
+        Command::Findings(arguments) => findings::run(&context()?, &arguments),
+        Command::Queue(arguments) => queue::run(&context()?, &arguments),
+        Command::Standup(arguments) => report::standup_of_all(&context()?, &arguments),
+        Command::Handoff(arguments) => report::handoff(&context()?, &arguments),
+        Command::Notify(arguments) => notify::run(&context()?, &arguments),
+        Command::Screen(arguments) => screen::run(&context()?, &arguments),
+        Command::Send(arguments) => send::run(&context()?, &arguments),
+        Command::Export(arguments) => export::run(&context()?, &arguments),
+        Command::Redact(arguments) => redact::run(json, &arguments),
+        Command::Hooks(arguments) => hooks::run(&context()?, &arguments),
+        Command::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
+        Command::Policy(arguments) => policy::run(&context()?, &arguments),
+        Command::Doctor => doctor::run(&context()?),
+        Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut text);
             Ok(terminal::stdout().write_all(&text)?)
@@ -335,6 +448,32 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
+        command_line().debug_assert();
+    }
+
+    #[test]
+    fn every_example_is_a_command_line() {
+        let mut examples = 0;
+        for command in Arguments::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in help.lines().filter_map(|line| line.strip_prefix("  ")) {
+                let words = shlex::split(line).unwrap();
+                let words = words.iter().take_while(|word| *word != ">" && *word != "<");
+                command_line().try_get_matches_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+                examples += 1;
+            }
+        }
+        assert!(examples > 40, "{examples}");
+    }
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let command = Arguments::command();
+        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut known: Vec<&str> =
+            command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name).collect();
+        listed.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(listed, known);
     }
 }

@@ -1,5 +1,4 @@
-//! `capture approvals`, `capture approve`, `capture deny`: what agents ask leave for, and people's word
-//! on it.
+//! `capture approvals`, `capture approve`, `capture deny`: permission requests, and people's decisions.
 
 use std::{
     collections::BTreeMap,
@@ -29,28 +28,28 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Only this one, with all that is needed to decide.
+    /// Show only this request, with everything needed to decide it.
     id: Option<String>,
-    /// All of them, also those that are closed.
+    /// Include closed requests.
     #[arg(long, short)]
     all: bool,
     /// Keep the list on screen and up to date.
     #[arg(long, short, conflicts_with = "id")]
     watch: bool,
-    /// Only those of this session.
+    /// Only requests of this session.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// At most so many.
+    /// Maximum number of requests.
     #[arg(long, default_value_t = 50)]
     limit: usize,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Approve {
-    /// Which: its id, or the end of it.
+    /// The request: its id, or a part of it.
     id: String,
-    /// How much is allowed: this request; the same again in its session while the server runs; or the
-    /// same again always, by a rule that is shown before it is saved.
+    /// What to allow: this request; also the same request again in this session while the server runs; or
+    /// the same request always, by a rule that is shown before it is saved.
     #[arg(long, value_enum, default_value_t = Scope::Once)]
     scope: Scope,
     /// The answer to a question: `TEXT`, or `QUESTION=TEXT` when there are several.
@@ -63,9 +62,9 @@ pub(super) struct Approve {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Deny {
-    /// Which: its id, or the end of it.
+    /// The request: its id, or a part of it.
     id: String,
-    /// What the agent is told.
+    /// The reason to give to the agent.
     #[arg(long, short, value_name = "TEXT")]
     message: Option<String>,
 }

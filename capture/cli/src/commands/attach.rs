@@ -17,12 +17,12 @@ use daemon::places;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its id, the beginning of it, or its name.
+    /// The run: its name, its id, or the beginning of its id.
     run: String,
-    /// Only watch.
+    /// Watch without typing.
     #[arg(long)]
     read_only: bool,
-    /// Type and set the size, even when another terminal does.
+    /// Take over typing and the size from another attached terminal.
     #[arg(long, conflicts_with = "read_only")]
     take: bool,
     /// Key that detaches: ctrl-] or another ctrl- key, or none.

@@ -19,21 +19,21 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Look through the whole record: whether a row was changed, taken out or put in.
+    /// Check the whole record for rows that were changed, removed or inserted.
     Verify {
-        /// The end of the record as you kept it, `SEQUENCE:HASH`; `audit verify` prints it.
+        /// The end of the record that you noted earlier, `SEQUENCE:HASH`; `audit verify` prints it.
         #[arg(long, value_name = "HEAD")]
         head: Option<String>,
     },
     /// Show the last rows.
     Show {
-        /// Only rows about this approval: its id, or the end of it.
+        /// Only rows about this approval: its id, or a part of it.
         approval: Option<String>,
-        /// At most so many.
+        /// Maximum number of rows.
         #[arg(long, default_value_t = 50)]
         limit: usize,
     },
-    /// Print all rows, JSON, one a line, with their hashes.
+    /// Print all rows with their hashes as JSON, one per line.
     Export,
 }
 

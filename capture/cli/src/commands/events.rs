@@ -14,9 +14,9 @@ use crate::terminal::{self, safe, safe_json};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id as `ps` shows it, the agent's id, or the beginning of either.
+    /// The session: its id, the agent's id, the name of its run, or a part of an id.
     session: String,
-    /// Go on with new events as they come.
+    /// Keep printing new events.
     #[arg(long, short)]
     follow: bool,
     /// Only these kinds.
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     /// Only events with a higher sequence.
     #[arg(long, default_value_t = 0)]
     after: u64,
-    /// At most so many; all when not given.
+    /// Maximum number of events [default: all].
     #[arg(long)]
     limit: Option<usize>,
 }

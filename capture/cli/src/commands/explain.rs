@@ -23,9 +23,9 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id as `ps` shows it, the agent's id, or the beginning of either.
+    /// The session: its id, the agent's id, the name of its run, or a part of an id.
     session: String,
-    /// As it was at this time: RFC 3339, HH:MM[:SS] of today, or how long ago (-30s, -5m, -2h).
+    /// Explain the status at this time: RFC 3339, HH:MM[:SS] today, or an age such as -30s, -5m or -2h.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<String>,
 }

@@ -16,19 +16,19 @@ use daemon::redaction;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// A run: its id or the beginning of it; or a recording's file.
+    /// The run: its id or the beginning of it; or the file of a recording.
     #[arg(value_name = "RUN|FILE")]
     what: PathBuf,
-    /// The form.
+    /// The format.
     #[arg(long, value_enum, default_value = "asciicast")]
     format: Format,
-    /// Version of asciicast; 2 is read by every player.
+    /// The asciicast version; every player reads version 2.
     #[arg(long, value_name = "2|3", default_value = "2", value_parser = ["2", "3"])]
     cast_version: String,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the file when it is there.
+    /// Overwrite the file if it exists.
     #[arg(long, requires = "output")]
     force: bool,
 }

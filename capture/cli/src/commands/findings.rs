@@ -1,4 +1,4 @@
-//! `capture findings`: what a person should know of the sessions.
+//! `capture findings`: what the monitor noticed about sessions.
 
 use std::{cmp::Reverse, fmt::Write};
 
@@ -19,24 +19,24 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Only this one, with its evidence.
+    /// Show only this finding, with its evidence.
     id: Option<String>,
-    /// Say that you know of it: nobody is told again.
+    /// Acknowledge the finding, so that it is not reported again.
     #[arg(long, requires = "id")]
     ack: bool,
-    /// All of them, also those that are over.
+    /// Include resolved findings.
     #[arg(long, short)]
     all: bool,
     /// Keep the list on screen and up to date.
     #[arg(long, short, conflicts_with = "id")]
     watch: bool,
-    /// Only those of this session.
+    /// Only findings of this session.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// Only these kinds.
     #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = one_of(FindingKind::ALL, FindingKind::as_str))]
     kind: Vec<FindingKind>,
-    /// At most so many.
+    /// Maximum number of findings.
     #[arg(long, default_value_t = 50)]
     limit: usize,
 }

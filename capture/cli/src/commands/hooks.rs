@@ -35,17 +35,17 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Put an entry for each event that tells something into the agents' settings.
+    /// Add hook entries to the agents' settings.
     Install(Install),
-    /// Take our entries out again; all else stays.
+    /// Remove our entries and leave everything else unchanged.
     Uninstall(Change),
-    /// Say what is installed, and what keeps it from running.
+    /// Show what is installed and what keeps it from working.
     Status(Which),
 }
 
 #[derive(Debug, clap::Args)]
 struct Which {
-    /// Only these agents; otherwise all that have a home here.
+    /// Only these agents [default: every agent with a home directory here].
     #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(&AGENTS, Provider::as_str))]
     provider: Vec<Provider>,
 }
@@ -73,10 +73,10 @@ struct Install {
 struct Change {
     #[command(flatten)]
     which: Which,
-    /// Show what would change, and change nothing.
+    /// Show what would change without changing it.
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
 }

@@ -1,4 +1,4 @@
-//! `capture label`: the user's own marks on a session.
+//! `capture label`: labels that the user puts on sessions.
 
 use api::{routes::LabelSession, sessions::Labels};
 
@@ -7,9 +7,9 @@ use crate::terminal::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Which session: its id, or the beginning or end of it.
+    /// The session: its id, the agent's id, the name of its run, or a part of an id.
     session: String,
-    /// `KEY=VALUE` puts a label on, `KEY-` takes it off; without any, those that are on are shown.
+    /// `KEY=VALUE` adds a label, `KEY-` removes it; without labels, list them.
     #[arg(value_name = "KEY=VALUE")]
     labels: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! `capture notify`: the channels people are told by, tried out.
+//! `capture notify`: notification channels.
 
 use api::{prompts::ChannelTest, routes::TestChannel};
 
@@ -13,12 +13,12 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Send a message over a channel, or over all of them, and say what came of it.
+    /// Send a test message over one channel, or over all of them, and report the outcome.
     Test {
-        /// The channel, as the configuration names it.
+        /// The channel's name in the configuration.
         channel: Option<String>,
     },
-    /// List the channels of the configuration.
+    /// List the configured channels.
     Channels,
 }
 

@@ -26,7 +26,7 @@ use daemon::{clock, health::READING};
 pub(super) struct Arguments {
     /// Only this session.
     session: Option<String>,
-    /// All sessions, also those that ended or have long been silent.
+    /// Include sessions that ended or have been silent for long.
     #[arg(long, short)]
     all: bool,
     /// Keep the list on screen and up to date.
@@ -41,7 +41,7 @@ pub(super) struct Arguments {
     /// Only sessions in this directory.
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
-    /// At most so many.
+    /// Maximum number of sessions.
     #[arg(long, default_value_t = 200)]
     limit: usize,
 }

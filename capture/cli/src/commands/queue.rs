@@ -16,14 +16,15 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Which session: its id, or the beginning or end of it. Without a prompt, its queue is shown.
+    /// The session: its id, the agent's id, the name of its run, or a part of an id. Without a prompt, list its
+    /// queue.
     session: Option<String>,
     /// The prompt; `-` reads it from standard input.
     prompt: Option<String>,
-    /// Take the prompt with this id back.
+    /// Cancel the queued prompt with this id.
     #[arg(long, value_name = "ID", conflicts_with_all = ["session", "prompt"])]
     cancel: Option<String>,
-    /// Also those that were delivered or taken back.
+    /// Include prompts that were delivered or cancelled.
     #[arg(long, short)]
     all: bool,
 }

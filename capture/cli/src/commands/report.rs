@@ -22,17 +22,17 @@ use daemon::{clock, redaction};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Standup {
-    /// Since when: how long ago (`24h`, `3d`), a time of today, or an RFC 3339 time.
+    /// Start of the period: an age (`24h`, `3d`), a time today, or an RFC 3339 time.
     #[arg(long, default_value = "24h", value_name = "TIME")]
     since: String,
-    /// Only what is in or below this directory.
+    /// Only sessions in or below this directory.
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct HandoffOf {
-    /// Which session: its id, or the beginning or end of it.
+    /// The session: its id, the agent's id, the name of its run, or a part of an id.
     session: String,
 }
 

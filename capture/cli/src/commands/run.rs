@@ -34,25 +34,25 @@ use daemon::{clock, config::Config, places, recording, redacted_only, redaction}
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// A name to find the run by.
+    /// A name for the run.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Start it without a terminal attached, print how to find it, and return.
+    /// Start it without an attached terminal, print how to reach it, and return.
     #[arg(long)]
     detach: bool,
-    /// Size of the terminal when none is attached.
+    /// Size of the terminal while none is attached.
     #[arg(long, value_name = "COLUMNSxROWS", default_value = "120x40", value_parser = size)]
     size: Size,
-    /// Give it a terminal even when our output is none.
+    /// Give it a terminal even if standard output is not one.
     #[arg(long, conflicts_with = "detach")]
     tty: bool,
     /// Key that detaches the terminal: ctrl-] or another ctrl- key, or none.
     #[arg(long, value_name = "KEY", default_value = "none")]
     detach_key: super::attach::Key,
-    /// What becomes of it when the terminal is gone.
+    /// What to do with the program when the terminal closes.
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     on_hangup: Hangup,
-    /// Announce in the terminal itself when an approval is needed.
+    /// Notify in the terminal itself when a permission request waits.
     #[arg(long, value_name = "HOW")]
     notify: Option<How>,
     /// Record what the terminal shows.
@@ -61,10 +61,10 @@ pub(super) struct Arguments {
     /// Format of the recording.
     #[arg(long, value_name = "FORMAT", default_value = "v3", value_parser = ["v2", "v3"])]
     record_format: String,
-    /// The recording keeps at most so much: its oldest quarter makes room, MiB.
+    /// Maximum size of the recording, MiB; its oldest quarter is dropped to make room.
     #[arg(long, value_name = "N", default_value_t = 64)]
     record_max_mib: u32,
-    /// Run it plainly, with nothing of ours in between.
+    /// Run the program directly, without observing its terminal.
     #[arg(long)]
     no_capture: bool,
     /// The program and its arguments.
@@ -74,9 +74,9 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Hangup {
-    /// It goes on, and can be attached to.
+    /// It keeps running and can be attached to.
     Keep,
-    /// It is ended.
+    /// It is terminated.
     End,
 }
 

@@ -10,9 +10,9 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run, by id or name, or the session it hosts.
+    /// The run: its name or id, or the session it hosts.
     target: String,
-    /// Print the rows alone, without the frame and the lines about them.
+    /// Print only the rows of the screen.
     #[arg(long)]
     plain: bool,
 }

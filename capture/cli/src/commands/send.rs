@@ -7,20 +7,20 @@ use super::{Context, Failed};
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(["text", "keys", "interrupt"]))]
 pub(super) struct Arguments {
-    /// The run, by id or name, or the session it hosts.
+    /// The run: its name or id, or the session it hosts.
     target: String,
-    /// Text for its prompt; Enter is pressed after it.
+    /// Text to type, followed by Enter.
     text: Option<String>,
-    /// Keys instead, one after another: `enter`, `esc`, `ctrl-c`, `up`, `y`, `1`.
+    /// Keys to press instead, in order: `enter`, `esc`, `ctrl-c`, `up`, `y`, `1`.
     #[arg(long, num_args = 1.., value_name = "KEY")]
     keys: Option<Vec<String>>,
-    /// Interrupt what it does.
+    /// Interrupt the program.
     #[arg(long)]
     interrupt: bool,
     /// Do not press Enter after the text.
     #[arg(long, requires = "text")]
     no_submit: bool,
-    /// Type the text even while a dialog is open, where it may answer it.
+    /// Type the text even while a dialog is open, where it may answer the dialog.
     #[arg(long, requires = "text")]
     force: bool,
 }

@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     /// Allow an address that other machines can reach.
     #[arg(long)]
     expose: bool,
-    /// Stop the server that runs, and wait until it has.
+    /// Stop the running server and wait until it has stopped.
     #[arg(long, conflicts_with_all = ["listen", "expose"])]
     stop: bool,
     /// Started by a command, with the environment that was recorded.

@@ -12,7 +12,7 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id as `ps` shows it, the agent's id, or the beginning of either.
+    /// The session: its id, the agent's id, the name of its run, or a part of an id.
     session: String,
 }
 

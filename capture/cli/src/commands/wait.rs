@@ -10,17 +10,17 @@ use crate::terminal;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id as `ps` shows it, the agent's id, or the beginning of either.
+    /// The session: its id, the agent's id, the name of its run, or a part of an id.
     session: String,
     /// States to wait for.
     #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of(State::ALL, State::as_str), default_value = "waiting,waiting_approval,idle,exited")]
     until: Vec<State>,
-    /// Give up after so many seconds (exit code 3); waits for ever when not given.
+    /// Give up after this time, seconds (exit code 3) [default: wait indefinitely].
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<f64>,
 }
 
-/// The server is asked anew this often, so that no connection has to live for ever.
+/// A request to the server lasts at most this long, so that no connection has to stay open indefinitely, ms.
 const ASK_MS: u64 = 60_000;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
