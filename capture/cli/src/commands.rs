@@ -168,7 +168,7 @@ enum Command {
     /// Verify, show or export the record of decisions.
     #[command(after_help = "Examples:
   capture audit verify
-  capture audit show --approval 3M9QXT7K")]
+  capture audit show 3M9QXT7K")]
     Audit(audit::Arguments),
 
     /// List findings: sessions that are stuck, looping, failing or waiting.
