@@ -1,6 +1,6 @@
 //! Metrics in the text form of OpenMetrics.
 //!
-//! What the server counts itself are counters and gauges of a [`Tally`]. What others know, the live view and the
+//! What the server counts itself are counters and gauges of a `Tally`. What others know, the live view and the
 //! sources, is read for each request by a [`Collector`]. The program around the server registers its own with
 //! [`Health::metrics`](crate::Health::metrics).
 
