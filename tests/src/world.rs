@@ -19,7 +19,7 @@ use std::{
 };
 
 use agents::{Agent, Homes, agent::ALL};
-use daemon::ingest::{Gauges, Ingest, Input, Parts, Prepared, Processes};
+use daemon::ingest::{Gauges, Ingest, IngestParts, Input, Prepared, Processes};
 use events::{Event, Provider, RunId, State, Timestamp};
 use processes::{AgentProcess, EndedProcess};
 use projections::{SessionState, StatusRules};
@@ -138,7 +138,7 @@ impl World {
         let collector = Collector::new(config, transcripts::providers::roots(&homes), writer.cursors().unwrap());
         let wall = Arc::new(AtomicI64::new(start - 1_000));
         let side: Arc<Mutex<Side>> = Arc::default();
-        let ingest = Ingest::new(Parts {
+        let ingest = Ingest::new(IngestParts {
             writer,
             board: Board::new("virtual"),
             gauges: Arc::new(Gauges::default()),

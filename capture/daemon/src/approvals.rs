@@ -67,7 +67,7 @@ pub struct ApprovalBroker {
 }
 
 /// What [`ApprovalBroker`] works with.
-pub struct Parts {
+pub struct BrokerParts {
     /// Commits decisions.
     pub inputs: IngestHandle,
     /// Reads what is stored.
@@ -114,8 +114,8 @@ struct Shared {
 impl ApprovalBroker {
     /// Starts with the approvals that were pending when the server last ended.
     #[must_use]
-    pub fn start(parts: Parts, supervisor: &Supervisor) -> Self {
-        let Parts { inputs, reader, runs, runtime, judge } = parts;
+    pub fn start(parts: BrokerParts, supervisor: &Supervisor) -> Self {
+        let BrokerParts { inputs, reader, runs, runtime, judge } = parts;
         let shared = Shared {
             inputs,
             reader,

@@ -31,7 +31,7 @@ use crate::{
 
 /// The parts that carry out what the server asks for.
 #[derive(Clone)]
-pub struct Parts {
+pub struct DaemonParts {
     /// The way to ingest.
     pub inputs: IngestHandle,
     /// The runs.
@@ -53,17 +53,17 @@ pub struct Parts {
 }
 
 /// Carries out what the server asks for.
-pub struct Daemon(Arc<Parts>);
+pub struct Daemon(Arc<DaemonParts>);
 
 impl Daemon {
     /// Hands requests to these parts.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: DaemonParts) -> Self {
         Self(Arc::new(parts))
     }
 
     /// A task on the parts that answers with a boxed future.
-    fn with<T: Send + 'static, F>(&self, task: impl FnOnce(Arc<Parts>) -> F) -> BoxFuture<'static, T>
+    fn with<T: Send + 'static, F>(&self, task: impl FnOnce(Arc<DaemonParts>) -> F) -> BoxFuture<'static, T>
     where
         F: Future<Output = T> + Send + 'static,
     {

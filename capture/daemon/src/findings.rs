@@ -53,16 +53,16 @@ const LONGEST: Duration = Duration::from_secs(3_600);
 #[derive(Clone)]
 pub struct Findings {
     news: Sender<()>,
-    asks: Sender<Asked>,
+    asks: Sender<MonitorRequest>,
 }
 
-enum Asked {
+enum MonitorRequest {
     Acknowledge(FindingId, oneshot::Sender<Result<Finding, Refusal>>),
     Stop,
 }
 
 /// What the thread works with.
-pub struct Parts {
+pub struct MonitorParts {
     /// The way to ingest.
     pub inputs: IngestHandle,
     /// What is stored.
@@ -74,18 +74,18 @@ pub struct Parts {
 }
 
 /// What waits for the thread to begin.
-pub struct Waiting {
+pub struct PendingMonitor {
     news: Receiver<()>,
-    asks: Receiver<Asked>,
+    asks: Receiver<MonitorRequest>,
 }
 
 impl Findings {
     /// A handle on a thread that is not at work yet.
     #[must_use]
-    pub fn new() -> (Self, Waiting) {
+    pub fn new() -> (Self, PendingMonitor) {
         let (news, told) = bounded(1);
         let (asks, asked) = bounded(ASKED);
-        (Self { news, asks }, Waiting { news: told, asks: asked })
+        (Self { news, asks }, PendingMonitor { news: told, asks: asked })
     }
 
     /// The log grew. Never waits.
@@ -102,22 +102,22 @@ impl Findings {
     /// When there is none, it is over, or nobody follows its session any more.
     pub async fn acknowledge(&self, id: FindingId) -> Result<Finding, Refusal> {
         let (reply, answer) = oneshot::channel();
-        self.asks.try_send(Asked::Acknowledge(id, reply)).map_err(|_| Refusal::Unavailable)?;
+        self.asks.try_send(MonitorRequest::Acknowledge(id, reply)).map_err(|_| Refusal::Unavailable)?;
         answer.await.unwrap_or(Err(Refusal::Unavailable))
     }
 
     /// Ends the thread.
     pub fn stop(&self) {
-        self.asks.send(Asked::Stop).ok();
+        self.asks.send(MonitorRequest::Stop).ok();
     }
 }
 
-impl Waiting {
+impl PendingMonitor {
     /// Begins.
     ///
     /// # Errors
     /// When the thread cannot be made.
-    pub fn start(self, parts: Parts, supervisor: &Supervisor) -> anyhow::Result<()> {
+    pub fn start(self, parts: MonitorParts, supervisor: &Supervisor) -> anyhow::Result<()> {
         let Self { news, asks } = self;
         let monitor = Monitor::new(parts.rules.clone());
         let started_at = clock::now();
@@ -132,7 +132,7 @@ fn complain(error: ReadError) {
 }
 
 struct Follower {
-    parts: Parts,
+    parts: MonitorParts,
     monitor: Monitor,
     /// The log is read up to here.
     position: u64,
@@ -144,18 +144,18 @@ struct Follower {
 }
 
 impl Follower {
-    fn run(&mut self, news: &Receiver<()>, asks: &Receiver<Asked>) {
+    fn run(&mut self, news: &Receiver<()>, asks: &Receiver<MonitorRequest>) {
         let mut again = self.begin().map_err(complain).is_err();
         loop {
             let wait = if again { AGAIN } else { self.next_wait() };
             let result = select! {
                 recv(news) -> told => match told { Ok(()) => self.follow(), Err(_) => return },
                 recv(asks) -> asked => match asked {
-                    Ok(Asked::Acknowledge(id, reply)) => {
+                    Ok(MonitorRequest::Acknowledge(id, reply)) => {
                         self.acknowledge(&id, reply);
                         Ok(())
                     }
-                    Ok(Asked::Stop) | Err(_) => return,
+                    Ok(MonitorRequest::Stop) | Err(_) => return,
                 },
                 default(wait) => if again { self.follow() } else { Ok(()) },
             };

@@ -118,7 +118,7 @@ impl IngestLoop {
 }
 
 /// What [`Ingest`] works with.
-pub struct Parts {
+pub struct IngestParts {
     /// The store.
     pub writer: Writer,
     /// What is live.
@@ -144,8 +144,8 @@ impl Ingest {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn new(parts: Parts) -> Result<Self, ReadError> {
-        let Parts { writer, board, gauges, processes, clock, onlooker, rules, ignore, redacted_only } = parts;
+    pub fn new(parts: IngestParts) -> Result<Self, ReadError> {
+        let IngestParts { writer, board, gauges, processes, clock, onlooker, rules, ignore, redacted_only } = parts;
         let mut ingest = Self {
             sessions: Sessions::load(&writer, rules)?,
             transaction: OpenTransaction::new(writer)?,

@@ -71,7 +71,7 @@ enum Told {
 }
 
 /// What the threads work with.
-pub struct Parts {
+pub struct NotifierParts {
     /// The way to ingest.
     pub inputs: IngestHandle,
     /// What is stored.
@@ -85,7 +85,7 @@ pub struct Parts {
 }
 
 /// What waits for the threads to begin.
-pub struct Waiting {
+pub struct PendingNotifier {
     told: Receiver<Told>,
     back: Sender<Told>,
     delivery: Arc<OnceLock<Delivered>>,
@@ -94,10 +94,10 @@ pub struct Waiting {
 impl Notices {
     /// A handle on threads that are not at work yet.
     #[must_use]
-    pub fn new() -> (Self, Waiting) {
+    pub fn new() -> (Self, PendingNotifier) {
         let (told, inbox) = bounded(TOLD);
         let delivery = Arc::new(OnceLock::new());
-        let waiting = Waiting { told: inbox, back: told.clone(), delivery: Arc::clone(&delivery) };
+        let waiting = PendingNotifier { told: inbox, back: told.clone(), delivery: Arc::clone(&delivery) };
         (Self { told, delivery }, waiting)
     }
 
@@ -163,12 +163,12 @@ impl Collector for Channels {
     }
 }
 
-impl Waiting {
+impl PendingNotifier {
     /// Begins.
     ///
     /// # Errors
     /// When a channel's settings cannot be used, or a thread cannot be made.
-    pub fn start(self, parts: Parts, supervisor: &Supervisor) -> anyhow::Result<()> {
+    pub fn start(self, parts: NotifierParts, supervisor: &Supervisor) -> anyhow::Result<()> {
         let Self { told, back, delivery: shared } = self;
         let mut around = ChannelContext::new(
             Arc::new(|name| places::variable(name).and_then(|value| value.into_os_string().into_string().ok())),
@@ -230,7 +230,7 @@ fn has_desktop() -> bool {
 
 /// Makes notices of findings.
 struct Teller {
-    parts: Parts,
+    parts: NotifierParts,
     plan: Sender<notifier::PlannerInput>,
 }
 

@@ -42,7 +42,7 @@ const LAST_AGAIN: Duration = Duration::from_secs(60);
 /// A handle on the queue; clones share it.
 #[derive(Clone)]
 pub struct Prompts {
-    told: mpsc::Sender<Asked>,
+    told: mpsc::Sender<QueueMessage>,
 }
 
 enum Request {
@@ -53,10 +53,10 @@ enum Request {
 }
 
 /// A request and who waits for its answer; nobody, when a rule of the user's configuration asks.
-type Asked = (Request, Option<oneshot::Sender<Result<Prompt, Refusal>>>);
+type QueueMessage = (Request, Option<oneshot::Sender<Result<Prompt, Refusal>>>);
 
 /// What the queue works with.
-pub struct Parts {
+pub struct QueueParts {
     /// The way to ingest, which commits what becomes of prompts.
     pub inputs: IngestHandle,
     /// What is stored.
@@ -69,7 +69,7 @@ impl Prompts {
     /// Starts the task; it ends with the token.
     #[must_use]
     pub fn start(
-        parts: Parts,
+        parts: QueueParts,
         runtime: &tokio::runtime::Handle,
         cancel: CancellationToken,
         supervisor: &Supervisor,
@@ -113,7 +113,7 @@ impl Prompts {
 }
 
 struct Queue {
-    parts: Parts,
+    parts: QueueParts,
     /// Prompts that wait, oldest first.
     waiting: BTreeMap<SessionId, VecDeque<Prompt>>,
     /// Sessions whose run took nothing when it was last tried: when to try again, and the wait until then.
@@ -121,7 +121,7 @@ struct Queue {
 }
 
 impl Queue {
-    async fn run(mut self, mut inbox: mpsc::Receiver<Asked>, cancel: CancellationToken) {
+    async fn run(mut self, mut inbox: mpsc::Receiver<QueueMessage>, cancel: CancellationToken) {
         self.take_up().await;
         loop {
             let idle = self.waiting.is_empty();

@@ -213,7 +213,7 @@ impl Service {
         let hooks = health::Hooks::new(data, &homes, program, places::agent_search());
         let linker = Linker::start(homes, inputs.clone(), &supervisor)?;
         let judge = approvals::OnPolicy { file: places::policy_file()?, facts: places::policy_facts(data) };
-        let parts = approvals::Parts {
+        let parts = approvals::BrokerParts {
             inputs: inputs.clone(),
             reader: reader.clone(),
             runs: runs.clone(),
@@ -223,7 +223,7 @@ impl Service {
         let approvals = ApprovalBroker::start(parts, &supervisor);
         let (findings, monitor) = Findings::new();
         let (notices, told) = Notices::new();
-        let ingest = Ingest::new(ingest::Parts {
+        let ingest = Ingest::new(ingest::IngestParts {
             writer,
             board: board.clone(),
             gauges: Arc::clone(&gauges),
@@ -260,7 +260,7 @@ impl Service {
             policy: places::policy_file()?,
             supervisor: supervisor.clone(),
         });
-        let parts = prompts::Parts { inputs: inputs.clone(), reader: reader.clone(), runs: runs.clone() };
+        let parts = prompts::QueueParts { inputs: inputs.clone(), reader: reader.clone(), runs: runs.clone() };
         let prompts = Prompts::start(parts, runtime.handle(), cancel.clone(), &supervisor);
         let actions = Actions {
             rules: options.config.actions.clone(),
@@ -269,14 +269,14 @@ impl Service {
             inputs: inputs.clone(),
             runtime: runtime.handle().clone(),
         };
-        let parts = findings::Parts {
+        let parts = findings::MonitorParts {
             inputs: inputs.clone(),
             reader: reader.clone(),
             rules: options.config.monitor.clone(),
             actions,
         };
         monitor.start(parts, &supervisor)?;
-        let parts = notices::Parts {
+        let parts = notices::NotifierParts {
             inputs: inputs.clone(),
             reader: reader.clone(),
             runs: runs.clone(),
@@ -285,7 +285,7 @@ impl Service {
         };
         told.start(parts, &supervisor).context("cannot start the notifier")?;
         let deliveries = Deliveries::new(data, inputs.clone());
-        config.control = Arc::new(Daemon::new(control::Parts {
+        config.control = Arc::new(Daemon::new(control::DaemonParts {
             inputs: inputs.clone(),
             runs,
             deliveries: deliveries.clone(),

@@ -190,7 +190,8 @@ while printf '\033]0;✳ demo\007\033[2J\033[H───────────�
             append(&machine.claude(&id), &answer(&id, &uuid(n, 2), &cwd, "Done."));
         }
         let tree = fixtures().join("session-tree/recorded/009-v1-two-compactions/session.jsonl");
-        fs::copy(&tree, machine.project().join("session.jsonl")).unwrap();
+        fs::create_dir(machine.home().join("work")).unwrap();
+        fs::copy(&tree, machine.home().join("work/session.jsonl")).unwrap();
         let server = serve(&machine);
         for id in ["A7B3TRXA", "NMA12KQR", "VKMHTKCJ"] {
             assert!(server.session(id)["id"].is_string());
@@ -209,15 +210,20 @@ while printf '\033]0;✳ demo\007\033[2J\033[H───────────�
 
     fn shell(&self, script: &str) -> Output {
         let mut shell = Command::new("timeout");
-        shell.args(["60", "sh", "-c", script]).env_clear().current_dir(self.machine.project()).stdin(Stdio::null());
+        shell.args(["60", "sh", "-c", script]).env_clear().current_dir(self.work()).stdin(Stdio::null());
         shell.envs(self.machine.command(&[]).get_envs().filter_map(|(name, value)| Some((name, value?))));
         shell.output().unwrap()
+    }
+
+    /// Where commands run. Not where the agent of the requests is: a run here is not taken for it.
+    fn work(&self) -> PathBuf {
+        self.machine.home().join("work")
     }
 
     /// Waits until the server knows a run that was started: its host connects by itself.
     fn registered(&self, script: &str) {
         if script.contains("--name api --detach") {
-            eventually("the host registers", || self.machine.any_client()?.json("/api/v1/runs/api"));
+            eventually("the run has a session", || self.machine.any_client()?.json("/api/v1/sessions/api"));
         }
     }
 

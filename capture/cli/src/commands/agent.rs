@@ -10,11 +10,11 @@ use super::{Context, drive};
 #[command(arg_required_else_help = true)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: AgentCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum AgentCommand {
     /// Start an agent without a screen, give it a prompt, and answer its requests by policy or by people.
     Drive(drive::Arguments),
     /// Look into a session's file, and change where it goes on.
@@ -28,7 +28,7 @@ pub(super) fn run(
     context: impl FnOnce() -> anyhow::Result<Context>,
 ) -> anyhow::Result<ExitCode> {
     match arguments.verb {
-        Verb::Drive(arguments) => drive::run(&context()?, arguments),
-        Verb::Session(arguments) => session::run(json, &arguments),
+        AgentCommand::Drive(arguments) => drive::run(&context()?, arguments),
+        AgentCommand::Session(arguments) => session::run(json, &arguments),
     }
 }

@@ -14,11 +14,11 @@ use crate::terminal::{self, safe, safe_json};
 #[command(arg_required_else_help = true)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: AuditCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum AuditCommand {
     /// Check the whole record for rows that were changed, removed or inserted.
     Verify {
         /// The end of the record that you noted earlier, `SEQUENCE:HASH`; `audit verify` prints it.
@@ -47,17 +47,17 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
     let reader = Reader::new(database);
     match &arguments.verb {
-        Verb::Verify { head } => verify(context, &reader, head.as_deref()),
-        Verb::Show { approval, limit } => show(context, &reader, approval.as_deref(), *limit),
-        Verb::Export => export(&reader),
+        AuditCommand::Verify { head } => verify(context, &reader, head.as_deref()),
+        AuditCommand::Show { approval, limit } => show(context, &reader, approval.as_deref(), *limit),
+        AuditCommand::Export => export(&reader),
     }
 }
 
 /// What it means that there is no database: nothing was recorded yet, or the record was taken away.
-fn without_database(context: &Context, verb: &Verb) -> Failed {
+fn without_database(context: &Context, verb: &AuditCommand) -> Failed {
     let kept = match verb {
-        Verb::Verify { .. } => store::kept_head(&context.data),
-        Verb::Show { .. } | Verb::Export => Ok(None),
+        AuditCommand::Verify { .. } => store::kept_head(&context.data),
+        AuditCommand::Show { .. } | AuditCommand::Export => Ok(None),
     };
     match kept {
         Ok(kept) if kept.is_none_or(|head| head.sequence == 0) => {

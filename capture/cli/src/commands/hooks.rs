@@ -30,11 +30,11 @@ use daemon::{clock, places, roots};
 #[command(arg_required_else_help = true)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: HooksCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum HooksCommand {
     /// Add hook entries to the agents' settings.
     Install(Install),
     /// Remove our entries and leave everything else unchanged.
@@ -105,16 +105,16 @@ enum Go {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.verb {
-        Verb::Install(install) => {
+        HooksCommand::Install(install) => {
             refuse_changing(&install.change)?;
             let command = HookCommand { approver: install.approver, ..command(context)? };
             make(context, &install.change, &Purpose::Install { command, force: install.force })
         }
-        Verb::Uninstall(change) => {
+        HooksCommand::Uninstall(change) => {
             refuse_changing(change)?;
             make(context, change, &Purpose::Uninstall)
         }
-        Verb::Status(which) => status(context, which),
+        HooksCommand::Status(which) => status(context, which),
     }
 }
 

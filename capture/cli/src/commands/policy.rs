@@ -24,11 +24,11 @@ const MAX_LINE: u64 = 1024 * 1024;
 #[command(arg_required_else_help = true)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: PolicyCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum PolicyCommand {
     /// Edit the policy: a copy is edited, checked, shown as a diff, and put in its place.
     Edit {
         /// Do not ask before it is put in its place.
@@ -78,11 +78,11 @@ pub(super) use edit::append;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     match &arguments.verb {
-        Verb::Edit { yes } => edit::run(context, *yes),
-        Verb::Check { file } => check(context, file.as_deref()),
-        Verb::Test(test) if test.stdin => lines(context, &test.which),
-        Verb::Test(test) => one(context, &test.which, &test.command),
-        Verb::Explain { which, command } => explain(context, which, command),
+        PolicyCommand::Edit { yes } => edit::run(context, *yes),
+        PolicyCommand::Check { file } => check(context, file.as_deref()),
+        PolicyCommand::Test(test) if test.stdin => lines(context, &test.which),
+        PolicyCommand::Test(test) => one(context, &test.which, &test.command),
+        PolicyCommand::Explain { which, command } => explain(context, which, command),
     }
 }
 
@@ -196,7 +196,7 @@ fn told(decision: &Decision) -> String {
 /// A request on standard input.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct PolicyTestRequest {
     id: serde_json::Value,
     cmd: String,
     cwd: Option<PathBuf>,
@@ -205,7 +205,7 @@ struct Asked {
 
 /// The answer to one.
 #[derive(Serialize)]
-struct Answered {
+struct PolicyTestAnswer {
     id: serde_json::Value,
     decision: Verdict,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -223,7 +223,7 @@ fn lines(context: &Context, which: &Which) -> anyhow::Result<()> {
     let mut output = terminal::stdout();
     while let Some(line) = next_line(&mut input)? {
         let asked = line.and_then(|line| {
-            serde_json::from_slice::<Asked>(&line).map_err(|error| {
+            serde_json::from_slice::<PolicyTestRequest>(&line).map_err(|error| {
                 let id = serde_json::from_slice::<serde_json::Value>(&line).ok();
                 (id.and_then(|mut value| value.get_mut("id").map(serde_json::Value::take)), error.to_string())
             })
@@ -233,11 +233,11 @@ fn lines(context: &Context, which: &Which) -> anyhow::Result<()> {
                 let cwd = asked.cwd.map_or_else(|| here.clone(), |cwd| here.join(cwd));
                 let agent = asked.agent.unwrap_or(Provider::Unknown);
                 let Decision { verdict, rewrite, rule, reason } = judge.explain(&asked.cmd, &cwd, agent).decision;
-                Answered { id: asked.id, decision: verdict, rewrite, rule, reason }
+                PolicyTestAnswer { id: asked.id, decision: verdict, rewrite, rule, reason }
             }
             Err((id, error)) => {
                 malformed += 1;
-                Answered {
+                PolicyTestAnswer {
                     id: id.unwrap_or_default(),
                     decision: Verdict::Ask,
                     rewrite: None,

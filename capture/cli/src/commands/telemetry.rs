@@ -15,11 +15,11 @@ use daemon::endpoint;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: TelemetryCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum TelemetryCommand {
     /// Print the settings that make an agent send its telemetry to the running server.
     ///
     /// They hold a token that opens nothing but handing in events, and the address the server has
@@ -45,7 +45,7 @@ fn agent() -> impl clap::builder::TypedValueParser<Value = Provider> {
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
-    let Verb::Env { agent, shell } = arguments.verb;
+    let TelemetryCommand::Env { agent, shell } = arguments.verb;
     let client = context.client()?;
     let path = endpoint::ingest_token_file(&context.data);
     let token = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -17,13 +17,13 @@ use super::{
 };
 
 /// Removes a hook from the table when it waits no longer, for whatever reason.
-struct Waiting {
+struct WaitingHook {
     broker: ApprovalBroker,
     delivery: DeliveryId,
     number: u64,
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingHook {
     fn drop(&mut self) {
         self.broker.pending().remove_hook(self.delivery, self.number);
         self.broker.shared.waits_changed.notify_one();
@@ -43,7 +43,7 @@ impl ApprovalBroker {
     pub(super) async fn wait_for_decision(&self, wait: HookWait) -> Option<AgentAnswer> {
         let delivery = wait.delivery;
         let Admitted { number, requested, mut answer } = self.admit(wait)?;
-        let _waiting = Waiting { broker: self.clone(), delivery, number };
+        let _waiting = WaitingHook { broker: self.clone(), delivery, number };
         let considered = async {
             match requested.await {
                 Ok(id) => self.consider(&id).await,

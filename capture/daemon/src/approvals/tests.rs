@@ -95,7 +95,7 @@ impl Around {
         let writer = Writer::open(dir.path()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let (sender, inputs) = channel(1_000);
-        let parts = Parts {
+        let parts = BrokerParts {
             inputs: sender.clone(),
             reader: writer.reader(),
             runs: Runs::new(sender),

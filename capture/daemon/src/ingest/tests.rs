@@ -88,7 +88,7 @@ impl World {
         self.ingest = None;
         self.board = Board::new("e");
         let now = Arc::clone(&self.now);
-        let parts = Parts {
+        let parts = IngestParts {
             writer: Writer::open(self.dir.path()).unwrap(),
             board: self.board.clone(),
             gauges: Arc::clone(&self.gauges),

@@ -21,11 +21,11 @@ use crate::terminal::safe_json;
 #[command(arg_required_else_help = true)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: SessionCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum SessionCommand {
     /// Say what the file is, and what is wrong with it.
     Load(Load),
     /// The context at a point: messages, level of thinking, model.
@@ -104,33 +104,33 @@ pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-fn answer(verb: &Verb) -> anyhow::Result<Answer> {
+fn answer(verb: &SessionCommand) -> anyhow::Result<Answer> {
     match verb {
-        Verb::Load(arguments) => {
+        SessionCommand::Load(arguments) => {
             let loaded = Loaded::read(&arguments.file)?;
             let json = shape::load(&loaded, arguments.issues);
             Ok(Answer { json, text: show::load(&loaded, &arguments.file) })
         }
-        Verb::Context(at) => at.answer(|loaded, context| {
+        SessionCommand::Context(at) => at.answer(|loaded, context| {
             let messages = context.messages().cloned().map(Into::into).collect();
             (shape::context(loaded, context, messages), show::messages(context.messages()))
         }),
-        Verb::Llm(at) => at.answer(|loaded, context| {
+        SessionCommand::Llm(at) => at.answer(|loaded, context| {
             let messages = llm::to_model(context.messages());
             let text = show::messages(messages.iter().map(AsRef::as_ref));
             let messages = messages.into_iter().map(|message| message.into_owned().into()).collect();
             (shape::context(loaded, context, messages), text)
         }),
-        Verb::Tree(which) => {
+        SessionCommand::Tree(which) => {
             let loaded = Loaded::read(&which.file)?;
             Ok(Answer { json: shape::tree(&loaded), text: show::tree(&loaded) })
         }
-        Verb::Path(at) => {
+        SessionCommand::Path(at) => {
             let loaded = Loaded::read(&at.file)?.at(at.leaf.as_ref())?;
             let path = loaded.tree.path(loaded.leaf());
             Ok(Answer { json: shape::path(&loaded, &path), text: show::path(&loaded, &path) })
         }
-        Verb::CompactPlan(arguments) => {
+        SessionCommand::CompactPlan(arguments) => {
             let loaded = Loaded::read(&arguments.at.file)?.at(arguments.at.leaf.as_ref())?;
             let path = loaded.tree.path(loaded.leaf());
             let settings = compaction::CompactionSettings {
@@ -140,11 +140,11 @@ fn answer(verb: &Verb) -> anyhow::Result<Answer> {
             let plan = compaction::CompactionPlan::of(&path, settings);
             Ok(Answer { json: shape::plan(&loaded, plan.as_ref()), text: show::plan(&loaded, plan.as_ref()) })
         }
-        Verb::Branch(arguments) => change::branch(arguments),
-        Verb::Fork(arguments) => change::fork(arguments),
-        Verb::Labels(arguments) => change::labels(arguments),
-        Verb::Migrate(which) => change::migrate(&which.file),
-        Verb::Export(arguments) => export::export(arguments),
+        SessionCommand::Branch(arguments) => change::branch(arguments),
+        SessionCommand::Fork(arguments) => change::fork(arguments),
+        SessionCommand::Labels(arguments) => change::labels(arguments),
+        SessionCommand::Migrate(which) => change::migrate(&which.file),
+        SessionCommand::Export(arguments) => export::export(arguments),
     }
 }
 
