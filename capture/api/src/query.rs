@@ -21,12 +21,20 @@ pub struct BadParameter {
 /// When a parameter is not valid or a required one is missing.
 pub fn read<T: DeserializeOwned>(query: Option<&str>) -> Result<T, BadParameter> {
     let given = query.unwrap_or_default();
+    if given.is_empty() {
+        // Most requests have none.
+        return deserialize("");
+    }
     let mut names: HashSet<Cow<'_, str>> = HashSet::new();
     let pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> =
         parse(given).filter(|(name, value)| !value.is_empty() && names.insert(name.clone())).collect();
     let text = serde_urlencoded::to_string(pairs)
         .map_err(|error| BadParameter { name: "query".into(), reason: error.to_string() })?;
-    let deserializer = serde_urlencoded::Deserializer::new(parse(&text));
+    deserialize(&text)
+}
+
+fn deserialize<T: DeserializeOwned>(text: &str) -> Result<T, BadParameter> {
+    let deserializer = serde_urlencoded::Deserializer::new(parse(text));
     serde_path_to_error::deserialize(deserializer).map_err(|error| {
         let path = error.path().to_string();
         let reason = error.into_inner().to_string();

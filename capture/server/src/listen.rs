@@ -30,7 +30,7 @@ use crate::{
     error::ApiError,
     gate::Gate,
     peer::{Client, Peer, TcpUser},
-    router::router,
+    router::{self, router},
     unix::{self, Socket, SocketError},
 };
 
@@ -252,9 +252,11 @@ async fn serve_connection<I>(io: I, router: Router, from: Connection, app: &App,
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    let answers = router::service(app, router);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(from.clone());
-        router.clone().call(request)
+        answers.clone().call(request)
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())

@@ -51,10 +51,30 @@ pub(crate) fn router(app: &App, gate: Arc<Gate>) -> Router {
     for route in ROUTES {
         router = router.route(route.path, handler(route.operation));
     }
+    router
+        .fallback(|| async { ApiError::not_found("no such route").hint("GET /openapi.json lists them") })
+        .method_not_allowed_fallback(other_method)
+        .layer(Guard { app: Arc::clone(app), gate, by_path: Arc::new(by_path()) })
+        .with_state(Arc::clone(app))
+}
+
+/// The router with what every answer passes: headers, compression, and an answer where a handler panicked. Around
+/// the router and not in it, where every route would be boxed once more for each layer.
+pub(crate) fn service(
+    app: &App,
+    router: Router,
+) -> impl Service<
+    Request,
+    Response = http::Response<impl HttpBody<Data = axum::body::Bytes, Error: Into<axum::BoxError>> + Send + 'static>,
+    Error = Infallible,
+    Future: Send + 'static,
+> + Clone
++ Send
++ 'static {
     let panics = Arc::clone(app);
     let fixed = |name, value| SetResponseHeaderLayer::overriding(name, HeaderValue::from_static(value));
     let compressed = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::new("text/event-stream"));
-    let layers = ServiceBuilder::new()
+    ServiceBuilder::new()
         .layer(fixed(header::CACHE_CONTROL, "no-store"))
         .layer(fixed(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .layer(fixed(header::REFERRER_POLICY, "no-referrer"))
@@ -63,12 +83,7 @@ pub(crate) fn router(app: &App, gate: Arc<Gate>) -> Router {
             panics.tally.panics.inc();
             ApiError::internal(&"a handler panicked").into_response()
         }))
-        .layer(Guard { app: Arc::clone(app), gate, by_path: Arc::new(by_path()) });
-    router
-        .fallback(|| async { ApiError::not_found("no such route").hint("GET /openapi.json lists them") })
-        .method_not_allowed_fallback(other_method)
-        .layer(layers)
-        .with_state(Arc::clone(app))
+        .service(router)
 }
 
 /// The handler of an operation.

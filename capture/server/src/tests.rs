@@ -43,7 +43,7 @@ use crate::{
     call::{Connection, Door},
     gate::Gate,
     peer::Client,
-    router::router,
+    router::{router, service},
     serve,
 };
 
@@ -242,8 +242,8 @@ impl Desk {
 
     async fn send(&self, mut request: Request<Full<Bytes>>) -> Answered {
         request.extensions_mut().insert(self.connection.clone());
-        let answer = self.router.clone().call(request.map(axum::body::Body::new)).await;
-        Answered::of(answer.unwrap()).await
+        let answer = service(&self.app, self.router.clone()).call(request.map(axum::body::Body::new)).await;
+        Answered::of(answer.unwrap().map(axum::body::Body::new)).await
     }
 
     async fn get(&self, path: &str) -> Answered {
