@@ -93,6 +93,10 @@ fn a_run_is_watched_spoken_to_and_seen_to_end() {
     let screen = here.client().json("/api/v1/runs/mine/screen").unwrap();
     let lines: Vec<&str> = screen["lines"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(lines.contains(&"working on the task") && lines.contains(&"May I? (y/n)"), "{lines:?}");
+    // The command line finds the run by the session it hosts, too.
+    let shown = here.machine.command(&["screen", asks["id"].as_str().unwrap()]).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&shown.stdout), String::from_utf8_lossy(&shown.stderr));
+    assert!(out.contains("May I? (y/n)"), "{out}{err}");
     // Text may be an answer nobody meant to give.
     let (status, refused) = here.input("mine", &json!({ "text": "more", "submit": true }));
     assert_eq!((status, &refused["error"]["code"]), (409, &json!("conflict")), "{refused}");

@@ -16,11 +16,11 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 
 use crate::{
-    HostConnection, RunTarget,
+    HostConnection, Refusal, RunTarget,
     answer::Answer,
     call::{Call, Door},
     error::ApiError,
-    lookup::target,
+    lookup::{id_of, target},
 };
 
 /// `GET /api/v1/host`: the host of a run connects. The connection leaves HTTP, and the daemon goes on with it.
@@ -79,26 +79,26 @@ pub(crate) async fn list(call: Call<ListRuns>) -> Answer {
 
 /// `GET /api/v1/runs/{id}`
 pub(crate) async fn one(call: Call<GetRun>) -> Answer {
-    let run = call.app.control.run(&of_run(&call))?;
+    let run = call.app.control.run(&of_run(&call).await?)?;
     call.answer(&run)
 }
 
 /// `GET /api/v1/runs/{id}/screen`
 pub(crate) async fn screen(call: Call<RunScreen>) -> Answer {
-    let screen = call.app.ask(call.app.control.screen(of_run(&call))).await?;
+    let screen = call.app.ask(call.app.control.screen(of_run(&call).await?)).await?;
     call.answer(&screen)
 }
 
 /// `GET /api/v1/runs/{id}/explain`
 pub(crate) async fn explain(call: Call<ExplainRun>) -> Answer {
-    let explanation = call.app.ask(call.app.control.explain_screen(of_run(&call))).await?;
+    let explanation = call.app.ask(call.app.control.explain_screen(of_run(&call).await?)).await?;
     call.answer(&explanation)
 }
 
 /// `POST /api/v1/runs/{id}/input`
 pub(crate) async fn input(mut call: Call<RunInput>) -> Answer {
     let input = checked(call.body().await?)?;
-    let sent = call.app.ask(call.app.control.send_input(of_run(&call), input)).await?;
+    let sent = call.app.ask(call.app.control.send_input(of_run(&call).await?, input)).await?;
     call.answer(&sent)
 }
 
@@ -124,8 +124,18 @@ pub(crate) async fn session_input(mut call: Call<SessionInput>) -> Answer {
     call.answer(&sent)
 }
 
-fn of_run<O: Operation>(call: &Call<O>) -> RunTarget {
-    RunTarget::Run(call.segment.clone())
+/// The run in the path: by its id, a part of it, or its name; else the run that hosts the session of this name.
+async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, ApiError> {
+    let target = RunTarget::Run(call.segment.clone());
+    let Err(Refusal::NotFound(_)) = call.app.control.run(&target) else { return Ok(target) };
+    match id_of(&call.app, &call.segment).await {
+        Ok(session) => Ok(RunTarget::Session(session)),
+        Err(error) if error.code == ErrorCode::NotFound => {
+            let given: String = call.segment.chars().take(64).collect();
+            Err(ApiError::not_found(format!("there is no run and no session `{given}`")))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// One thing at a time: text, keys or an interrupt.

@@ -107,7 +107,10 @@ impl Control for Commands {
     }
 
     fn run(&self, target: &RunTarget) -> Result<Run, Refusal> {
-        NoControl.run(target)
+        match target {
+            RunTarget::Run(name) if name.starts_with("agent-") => Err(Refusal::NotFound("no run".into())),
+            target => NoControl.run(target),
+        }
     }
 
     fn screen(&self, target: RunTarget) -> Reply<Picture> {

@@ -47,6 +47,7 @@ async fn input_is_handed_on_as_it_was_given() {
     for (path, target) in [
         ("/api/v1/sessions/agent-1/input", RunTarget::Session(id(1))),
         ("/api/v1/runs/my%20run/input", RunTarget::Run("my run".into())),
+        ("/api/v1/runs/agent-1/input", RunTarget::Session(id(1))),
     ] {
         for (body, input) in [
             (r#"{"text":"y\n"}"#, Input { text: Some("y\n".into()), ..nothing.clone() }),
@@ -76,6 +77,9 @@ async fn a_refusal_says_why() {
     let (answer, target) = tokio::join!(desk.get("/api/v1/runs/x/screen"), serve);
     assert_eq!(answer.error(), (404, "not_found".into()));
     assert_eq!(target, RunTarget::Run("x".into()));
+    let answer = desk.get("/api/v1/runs/agent-9/screen").await;
+    assert_eq!(answer.error(), (404, "not_found".into()), "neither a run nor a session");
+    assert!(answer.json()["error"]["message"].as_str().unwrap().contains("agent-9"));
 }
 
 #[tokio::test]
