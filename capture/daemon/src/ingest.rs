@@ -179,8 +179,11 @@ impl Ingest {
             if index < HOT_VIEWS {
                 entry.json = Json::of(&session).ok();
             }
-            // One that rests may still have a process, whose end must not be missed.
+            // One that rests may still have a process, whose end must not be missed, a turn, or an approval that is
+            // about to be closed.
             if session.pid.is_some()
+                || session.turn.is_some()
+                || !session.pending_approvals.is_empty()
                 || !matches!(session.status.state, events::State::Exited | events::State::Idle | events::State::Unknown)
             {
                 self.sessions.wake(session.id);
