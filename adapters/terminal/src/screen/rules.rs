@@ -151,8 +151,9 @@ impl ScreenRules {
         let provider = if self.files.iter().any(|f| f.provider == provider) { provider } else { Provider::Unknown };
         let of_provider = || self.files.iter().filter(|f| f.provider == provider);
         let within: Vec<&RuleFile> = of_provider().filter(|f| version.is_some_and(|v| f.versions.matches(v))).collect();
-        let files = if within.is_empty() { of_provider().collect() } else { within };
+        let files: Vec<&RuleFile> = if within.is_empty() { of_provider().collect() } else { within.clone() };
         let mut set = RuleSet {
+            outside: version.is_some() && within.is_empty(),
             files: files.iter().map(|f| (f.name.clone(), f.versions.to_string())).collect(),
             ..RuleSet::default()
         };
@@ -204,6 +205,8 @@ impl RuleFile {
 pub(crate) struct RuleSet {
     /// Whose rules they are.
     pub(crate) provider: Provider,
+    /// No file is for the agent's version, which is known.
+    pub(crate) outside: bool,
     /// The files they are from, and the versions each is for.
     pub(crate) files: Vec<(String, String)>,
     /// How the version is read.
@@ -216,7 +219,14 @@ pub(crate) struct RuleSet {
 
 impl Default for RuleSet {
     fn default() -> Self {
-        Self { provider: Provider::Unknown, files: Vec::new(), version: None, regions: Vec::new(), rules: Vec::new() }
+        Self {
+            provider: Provider::Unknown,
+            outside: false,
+            files: Vec::new(),
+            version: None,
+            regions: Vec::new(),
+            rules: Vec::new(),
+        }
     }
 }
 

@@ -174,6 +174,29 @@ fn a_dialog_in_the_conversation_is_none() {
     assert!(wrong.is_empty(), "{} of them\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
 }
 
+/// The screens of other programs' tests: most are fragments. What their authors read and what is read here differ
+/// where `fixtures/terminal/PROVENANCE.md` says why.
+#[test]
+fn others_screens_are_read_as_they_were_judged() {
+    let file = folder().with_file_name("others.jsonl");
+    let mut wrong = Vec::new();
+    for line in fs::read_to_string(file).unwrap().lines() {
+        let theirs: serde_json::Value = serde_json::from_str(line).unwrap();
+        let text = |name: &str| theirs[name].as_str().unwrap_or_default().to_owned();
+        let lines: Vec<String> = text("screen").lines().map(str::to_owned).collect();
+        let columns = lines.iter().map(|line| line.chars().count() + 4).max().unwrap_or(0).max(120);
+        let size = Size { rows: lines.len().max(40).try_into().unwrap(), columns: columns.try_into().unwrap() };
+        let mut stage = Stage::sized(size, text("agent").parse().unwrap(), embedded());
+        stage.write(&format!("\x1b]0;{}\x07{}", text("title"), lines.join("\r\n")));
+        stage.pass(4000);
+        let is = stage.observer.picture().claim.map_or_else(|| "nothing".to_owned(), |claim| claim.state.to_string());
+        if is != text("read") {
+            wrong.push(format!("{} {}: {is}, not {}", text("from"), text("name"), text("read")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// The version is read off the banner.
 #[test]
 fn the_version_is_read() {
