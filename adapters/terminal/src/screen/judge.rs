@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use events::{Confidence, Timestamp};
+use events::{Confidence, State, Timestamp};
 
 use super::{
     dialog::{self, DialogReading},
@@ -215,7 +215,12 @@ impl ScreenJudge {
 
     /// The dialog of a rule, as this frame shows it.
     pub(crate) fn read(&self, rule: &ScreenRule, view: &View<'_>) -> Option<DialogReading> {
-        Some(dialog::read(rule, rule.dialog.as_ref()?, view, self.appearance))
+        let form = rule.dialog.as_ref()?;
+        let mut reading = dialog::read(rule, form, view, self.appearance);
+        if rule.state == State::WaitingApproval {
+            reading.dialog.unanswerable = self.set.unanswerable(form);
+        }
+        Some(reading)
     }
 
     /// The dialog that was told and of which every word is still on the screen.

@@ -197,6 +197,27 @@ fn others_screens_are_read_as_they_were_judged() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A dialog says at once that no key of ours will answer it, and why.
+#[test]
+fn a_dialog_of_a_version_that_was_not_tested_says_so() {
+    let dialog = "\x1b[2J\x1b[HBash command\r\n\r\n  touch x\r\n\r\nDo you want to proceed?\r\n❯ 1. Yes\r\n  2. No\r\n";
+    let rule = "─".repeat(80);
+    for (banner, why) in [
+        ("Claude Code v2.1.328", None),
+        ("Claude Code v2.0.60", Some("keys were tested with claude 2.1.328, not with 2.0.60")),
+        ("Welcome", Some("the version of claude is not known, and keys were tested with 2.1.328 only")),
+    ] {
+        let mut stage = Stage::sized(SIZE, Provider::Claude, embedded());
+        stage.draw(banner);
+        stage.pass(300);
+        stage.write(&dialog.replacen("Bash", &format!("{rule}\r\nBash"), 1));
+        stage.pass(300);
+        let claim = stage.observer.picture().claim.unwrap();
+        assert_eq!(named(&claim), "waiting_approval tool", "{banner}");
+        assert_eq!(claim.dialog.unwrap().unanswerable.as_deref(), why, "{banner}");
+    }
+}
+
 /// The version is read off the banner.
 #[test]
 fn the_version_is_read() {
