@@ -272,6 +272,12 @@ impl Observer {
         std::mem::take(&mut self.events)
     }
 
+    /// Whether the screen claims anything.
+    #[must_use]
+    pub fn has_claim(&self) -> bool {
+        self.judge.current.is_some()
+    }
+
     /// The agent's version, as its screen says it.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
