@@ -438,11 +438,8 @@ fn time_of(event: &Event) -> Timestamp {
 
 /// How sure what an event says is.
 fn strength_of(event: &Event) -> Confidence {
-    match &event.payload {
-        Payload::Signal(signal) => signal.strength,
-        #[expect(clippy::wildcard_enum_match_arm, reason = "only a claim has a strength of its own")]
-        _ => event.confidence,
-    }
+    // Only a claim has a strength of its own.
+    if let Payload::Signal(signal) = &event.payload { signal.strength } else { event.confidence }
 }
 
 /// A restated prompt is history told again, not a new turn.

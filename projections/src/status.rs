@@ -192,15 +192,30 @@ fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iter
         }
         if watched && h.holds_from.is_some() { h.strength.min(Confidence::Medium) } else { h.strength }
     };
+    let state = move |h: &StandingClaim| {
+        if is_about_question(case, h) { (State::Waiting, Some(Reason::Question)) } else { (h.state, h.reason) }
+    };
     case.claims.iter().enumerate().filter(move |(_, h)| holds(h)).map(move |(index, h)| Candidate {
         source: h.source,
-        state: h.state,
-        reason: h.reason,
+        state: state(h).0,
+        reason: state(h).1,
         strength: strength(h),
         at: h.at,
         said_at: h.said_at.unwrap_or(h.at),
         basis: Basis::Claim(index),
     })
+}
+
+/// Whether the registry's dialog is a question: some versions have one word for a question and a permission.
+fn is_about_question(case: &StatusInputs<'_>, claim: &StandingClaim) -> bool {
+    let blurred = claim.source == Source::Registry && claim.state == State::WaitingApproval && claim.reason.is_none();
+    let calls = &case.conversation.calls;
+    let asked = !calls.is_empty() && calls.iter().all(|call| call.tool == ToolKind::Question);
+    let shown = |h: &StandingClaim| {
+        h.source == Source::Pty
+            && (h.state, h.reason, h.strength) == (State::Waiting, Some(Reason::Question), Confidence::High)
+    };
+    blurred && (asked || case.claims.iter().any(shown))
 }
 
 /// When work that was told of for a moment is believed less: whoever told of it may have gone without telling of

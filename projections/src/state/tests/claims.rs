@@ -54,6 +54,30 @@ fn a_prompt_known_to_be_ready_is_never_idle() {
 }
 
 #[test]
+fn a_registry_that_has_one_word_for_both_is_told_which_it_is() {
+    let asks = || call("q", ToolKind::Question, "Which color?");
+    stands(
+        &[on(0.0, prompt("go")), on(1.0, asks()), on(1.1, registry(WaitingApproval))],
+        "waiting question [Which color?]",
+    );
+    let both = call("c", ToolKind::Execute, "touch x");
+    stands(
+        &[on(0.0, prompt("go")), on(1.0, asks()), on(1.0, both), on(1.1, registry(WaitingApproval))],
+        "waiting_approval tool [touch x]",
+    );
+    // The line with the call comes later than the dialog.
+    stands(
+        &[
+            on(0.0, prompt("go")),
+            on(1.0, registry(WaitingApproval)),
+            on(1.1, claims_why(Pty, Waiting, Some(Reason::Question))),
+            until(10.0),
+        ],
+        "waiting question",
+    );
+}
+
+#[test]
 fn work_a_hook_told_of_is_doubted_after_a_while() {
     let steps = [on(0.0, prompt("go")), on(1.0, claims(Hook, Running)), until(31.0)];
     let mut tape = stands(&steps, "running thinking");
