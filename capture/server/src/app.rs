@@ -1,6 +1,9 @@
 //! What every handler can reach.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
 
 use projections::StatusRules;
 use prometheus_client::registry::Registry;
@@ -13,6 +16,7 @@ use crate::{
     Board, Config, Control, Health, Json, Limits, Reply, SessionEntry, answer,
     config::Redact,
     error::ApiError,
+    gate::Gate,
     metrics::{self, Tally},
     snapshot::LastSnapshot,
 };
@@ -24,6 +28,8 @@ const STORE_READS: usize = 4;
 pub(crate) type App = Arc<Parts>;
 
 pub(crate) struct Parts {
+    /// Lets requests in.
+    pub(crate) gate: Gate,
     pub(crate) board: Board,
     pub(crate) health: Health,
     /// What the program around the server does for it.
@@ -56,11 +62,13 @@ impl Parts {
         reader: Reader,
         mut health: Health,
         config: &Config,
+        address: SocketAddr,
         cancel: CancellationToken,
     ) -> App {
         let tally = Tally::default();
         let metrics = metrics::registry(&mut health, &board, &tally);
         Arc::new(Self {
+            gate: Gate::new(address, config),
             board,
             health,
             control: Arc::clone(&config.control),

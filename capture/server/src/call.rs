@@ -2,18 +2,19 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use api::{Operation, query};
+use api::{ErrorCode, Operation, Scope, query, routes::RequestBody};
 use axum::{
-    body::Body,
+    body::{Body, HttpBody as _},
     extract::{FromRequest, RawPathParams, Request},
 };
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::{Serialize, de::DeserializeOwned};
 use sync_wrapper::SyncWrapper;
 use tokio::time::timeout;
 
 use crate::{
+    Limits,
     answer::{self, Answer},
     app::App,
     clients::{Admission, StreamSlot},
@@ -62,7 +63,7 @@ pub(crate) struct Call<O: Operation> {
     pub(crate) query: O::Query,
     /// The value of the path's variable segment, decoded; empty without one.
     pub(crate) segment: String,
-    pub(crate) connection: Connection,
+    pub(crate) connection: Arc<Connection>,
     pub(crate) parts: Parts,
     /// Only read, never shared, so that a call may be borrowed across a wait.
     pub(crate) body: SyncWrapper<Body>,
@@ -72,12 +73,67 @@ impl<O: Operation> FromRequest<App> for Call<O> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let route = O::ID.route();
+        let connection = let_in(app, &request, Some(route.scope))?;
         let (mut parts, body) = request.into_parts();
-        let segment = if O::ID.route().segment().is_some() { segment(&mut parts, app).await? } else { String::new() };
+        check_body(&route.body, &parts.headers, body.size_hint().exact(), &app.limits).inspect_err(|_| {
+            app.tally.refused.inc();
+        })?;
+        let segment = if route.segment().is_some() { segment(&mut parts, app).await? } else { String::new() };
         let query = query::read(parts.uri.query()).map_err(|bad| ApiError::parameter(&bad.name, bad.reason))?;
-        let connection = parts.extensions.get::<Connection>().cloned();
-        let connection = connection.ok_or_else(|| ApiError::internal(&"a request without its connection"))?;
         Ok(Self { app: Arc::clone(app), query, segment, connection, parts, body: SyncWrapper::new(body) })
+    }
+}
+
+/// Decides from the head of a request whether it is let in to a route of this scope, or, without one, whether it is
+/// told that there is none. Gives the connection it came by.
+pub(crate) fn let_in(app: &App, request: &Request, scope: Option<Scope>) -> Result<Arc<Connection>, ApiError> {
+    let connection = request.extensions().get::<Arc<Connection>>();
+    let connection = connection.ok_or_else(|| ApiError::internal(&"a request without its connection"))?;
+    let (headers, door) = (request.headers(), &connection.door);
+    let checked = app.gate.check_origin(request.method(), request.uri(), headers, door).and_then(|()| match scope {
+        Some(scope) => app.gate.check_scope(scope, headers, door),
+        None => app.gate.check_known(headers, door),
+    });
+    checked.inspect_err(|_| {
+        app.tally.refused.inc();
+    })?;
+    Ok(Arc::clone(connection))
+}
+
+/// Compares what the head says of the body with what the route takes.
+fn check_body(
+    takes: &RequestBody,
+    headers: &HeaderMap,
+    body_bytes: Option<u64>,
+    limits: &Limits,
+) -> Result<(), ApiError> {
+    let chunked = headers.contains_key(header::TRANSFER_ENCODING);
+    match takes {
+        RequestBody::None | RequestBody::Json(_) if chunked => {
+            // Of a request with both length and transfer coding hyper keeps only the latter, so
+            // this is also where smuggled ones end.
+            Err(ApiError::new(ErrorCode::LengthRequired, "send the body with a Content-Length"))
+        }
+        RequestBody::None => Ok(()),
+        RequestBody::Json(_) => {
+            // No form and no plain text, which a browser would send for any page without asking.
+            if media_type(headers) != Some(MediaType::Json) {
+                return Err(ApiError::new(ErrorCode::NotJson, "send the body as application/json"));
+            }
+            let limit = limits.body_bytes;
+            if body_bytes.is_none_or(|n| n > limit as u64) { Err(ApiError::too_large(limit)) } else { Ok(()) }
+        }
+        // Exporters send in chunks, and nothing between them and us would read a length differently.
+        RequestBody::Telemetry => {
+            if media_type(headers).is_none() {
+                let why = "send the body as application/json or application/x-protobuf";
+                return Err(ApiError::new(ErrorCode::NotOtlp, why));
+            }
+            coding(headers)?;
+            let limit = limits.telemetry_bytes;
+            if body_bytes.is_some_and(|n| n > limit as u64) { Err(ApiError::too_large(limit)) } else { Ok(()) }
+        }
     }
 }
 
@@ -171,11 +227,6 @@ pub(crate) fn coding(headers: &HeaderMap) -> Result<Coding, ApiError> {
     }
     Err(ApiError::new(api::ErrorCode::UnknownCoding, "the body may be compressed once, with gzip")
         .header(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip")))
-}
-
-/// The method whose handler answers: HEAD is GET without the body.
-pub(crate) fn effective(method: &Method) -> &Method {
-    if method == Method::HEAD { &Method::GET } else { method }
 }
 
 /// An answer without content.

@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use tokio::time::Instant;
 
 use crate::{
+    Config,
     access::{Grants, Tokens, WrongTokens},
     call::Door,
     error::ApiError,
@@ -28,12 +29,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    pub(crate) fn new(
-        address: SocketAddr,
-        tokens: Tokens,
-        control_peer: Option<PeerCheck>,
-        control_tcp: Option<TcpCheck>,
-    ) -> Self {
+    pub(crate) fn new(address: SocketAddr, config: &Config) -> Self {
         let port = address.port();
         let mut hosts = vec![format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}")];
         let ip = address.ip();
@@ -43,7 +39,13 @@ impl Gate {
                 IpAddr::V6(_) => format!("[{ip}]:{port}"),
             });
         }
-        Self { hosts, tokens, wrong: WrongTokens::default(), control_peer, control_tcp }
+        Self {
+            hosts,
+            tokens: config.tokens.clone(),
+            wrong: WrongTokens::default(),
+            control_peer: config.control_peer.clone(),
+            control_tcp: config.control_tcp.clone(),
+        }
     }
 
     /// Checks what a browser cannot help saying: the host it thinks it talks to (a rebound name

@@ -21,6 +21,7 @@ mod entry;
 mod error;
 mod frame;
 mod gate;
+mod header_timer;
 mod json;
 mod listen;
 mod locks;

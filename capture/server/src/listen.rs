@@ -1,6 +1,7 @@
 //! Listening: the TCP port and the Unix socket, their connections, and the end of them all.
 
 use std::{
+    convert::Infallible,
     io,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -9,9 +10,10 @@ use std::{
     time::Duration,
 };
 
-use axum::{Router, response::IntoResponse};
+use axum::response::IntoResponse;
+use futures_util::FutureExt;
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use store::Reader;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -20,7 +22,6 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use tower::Service as _;
 
 use crate::{
     Board, Config, Exposure, Health,
@@ -28,9 +29,9 @@ use crate::{
     call::{Connection, Door},
     clients::{Clients, Way},
     error::ApiError,
-    gate::Gate,
+    header_timer::HeaderTimer,
     peer::{Client, Peer, TcpUser},
-    router::{self, router},
+    router::{Answering, router},
     unix::{self, Socket, SocketError},
 };
 
@@ -130,11 +131,10 @@ pub async fn serve(
     let unix = config.socket.as_deref().map(Socket::open).transpose()?;
     let socket = unix.as_ref().map(|unix| unix.path().to_owned());
 
-    let app = Parts::new(board, reader, health, &config, cancel);
-    let gate = Arc::new(Gate::new(address, config.tokens, config.control_peer, config.control_tcp));
+    let app = Parts::new(board, reader, health, &config, address, cancel);
     let entrance = Entrance {
         address,
-        router: router(&app, gate),
+        answering: Arc::new(Answering::new(&app, router(&app))),
         clients: Clients::new(limits.clients),
         tcp_user: config.tcp_user,
         refusals: Arc::new(Semaphore::new(REFUSALS)),
@@ -157,7 +157,7 @@ struct Entrance {
     tcp_user: Option<TcpUser>,
     refusals: Arc<Semaphore>,
     app: App,
-    router: Router,
+    answering: Arc<Answering>,
 }
 
 impl Entrance {
@@ -208,11 +208,11 @@ impl Entrance {
             Door::Tcp(..) => (Way::Tcp, app.limits.read.min(app.limits.clients.others_read)),
         };
         if let Some(admission) = self.clients.admit(client, way) {
-            let from = Connection { door, admission: Some(Arc::new(admission)) };
-            let router = self.router.clone();
+            let from = Arc::new(Connection { door, admission: Some(Arc::new(admission)) });
+            let answering = Arc::clone(&self.answering);
             self.app.tasks.spawn(async move {
                 app.tally.connections.inc();
-                serve_connection(io, router, from, &app, read).await;
+                serve_connection(io, &answering, from, &app, read).await;
                 app.tally.connections.dec();
             });
             return;
@@ -224,7 +224,7 @@ impl Entrance {
         if let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() {
             self.app.tasks.spawn(async move {
                 let full = service_fn(|_| async {
-                    Ok::<_, std::convert::Infallible>(ApiError::unavailable("too many connections").into_response())
+                    Ok::<_, Infallible>(ApiError::unavailable("too many connections").into_response())
                 });
                 let mut http = http1::Builder::new();
                 http.keep_alive(false);
@@ -248,18 +248,17 @@ impl Entrance {
 }
 
 /// Serves one connection until it ends; at shutdown, until its request is answered.
-async fn serve_connection<I>(io: I, router: Router, from: Connection, app: &App, read: Duration)
+async fn serve_connection<I>(io: I, answering: &Answering, from: Arc<Connection>, app: &App, read: Duration)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let answers = router::service(app, router);
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(|request: Request<Incoming>| {
         let mut request = request.map(axum::body::Body::new);
-        request.extensions_mut().insert(from.clone());
-        answers.clone().call(request)
+        request.extensions_mut().insert(Arc::clone(&from));
+        answering.answer(request).map(Ok::<_, Infallible>)
     });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
+    http.timer(HeaderTimer::default())
         .header_read_timeout(read)
         .max_buf_size(app.limits.header_bytes.max(MIN_HEADER_BYTES))
         .max_headers(MAX_HEADERS);

@@ -34,16 +34,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use axum::Router;
-use tower::Service as _;
-
 use crate::{
     Board, Config, Frame, Health, Json, Limits, Serving, SessionEntry, Token, Tokens,
-    app::{App, Parts},
+    app::Parts,
     call::{Connection, Door},
-    gate::Gate,
     peer::Client,
-    router::{router, service},
+    router::{Answering, router},
     serve,
 };
 
@@ -194,9 +190,8 @@ fn announce(board: &Board, position: Option<u64>, entry: SessionEntry) {
 
 /// The service without a connection.
 struct Desk {
-    app: App,
-    router: Router,
-    connection: Connection,
+    answering: Answering,
+    connection: Arc<Connection>,
     board: Board,
     log: Log,
 }
@@ -234,16 +229,15 @@ impl Desk {
         adjust(&mut config);
         let (board, log) = (Board::new("epoch-1"), Log::new());
         let address: SocketAddr = HOST.parse().unwrap();
-        let app = Parts::new(board.clone(), log.writer.reader(), health, &config, CancellationToken::new());
-        let gate = Gate::new(address, config.tokens, config.control_peer, config.control_tcp);
+        let app = Parts::new(board.clone(), log.writer.reader(), health, &config, address, CancellationToken::new());
         let connection = Connection { door: Door::Tcp(address, address, Client::Own), admission: None };
-        Self { router: router(&app, Arc::new(gate)), app, connection, board, log }
+        Self { answering: Answering::new(&app, router(&app)), connection: Arc::new(connection), board, log }
     }
 
     async fn send(&self, mut request: Request<Full<Bytes>>) -> Answered {
         request.extensions_mut().insert(self.connection.clone());
-        let answer = service(&self.app, self.router.clone()).call(request.map(axum::body::Body::new)).await;
-        Answered::of(answer.unwrap().map(axum::body::Body::new)).await
+        let answer = self.answering.answer(request.map(axum::body::Body::new)).await;
+        Answered::of(answer.map(axum::body::Body::new)).await
     }
 
     async fn get(&self, path: &str) -> Answered {

@@ -7,29 +7,26 @@ use api::{
     routes::{GetSession, ListSessions, UsageOfSession},
     sessions::{ActiveFilter, SessionSummary, SessionUsage, SessionsQuery},
 };
-use events::{SessionId, Timestamp};
-use projections::Session;
+use events::Timestamp;
 
 use crate::{
     Json,
     answer::{self, Answer},
-    app::App,
     board::{Key, Query},
     call::Call,
     error::ApiError,
-    lookup::target,
+    lookup::in_path,
 };
 
 const DEFAULT_LIMIT: usize = 100;
 
 /// `GET /api/v1/sessions/{id}`: the hot path, no allocation but the head of the answer.
 pub(crate) async fn one(call: Call<GetSession>) -> Answer {
-    let id = target(&call).await?;
-    if let Some(json) = call.app.board.get(id).and_then(|entry| entry.json.clone()) {
-        return Ok(answer::json(json.bytes()));
+    let found = in_path(&call).await?;
+    match found.json() {
+        Some(json) => Ok(answer::json(json.bytes())),
+        None => call.answer(&Box::pin(found.session(&call.app)).await?),
     }
-    let session = stored(&call.app, id, &call.segment).await?;
-    call.answer(&session)
 }
 
 /// `GET /api/v1/sessions`
@@ -45,7 +42,7 @@ pub(crate) async fn list(call: Call<ListSessions>) -> Answer {
 
 /// `GET /api/v1/sessions/{id}/summary`, under both its names
 pub(crate) async fn summary<O: Operation<Answer = SessionSummary>>(call: Call<O>) -> Answer {
-    let session = session(&call).await?;
+    let session = in_path(&call).await?.session(&call.app).await?;
     call.answer(&SessionSummary {
         id: session.id,
         title: session.title,
@@ -62,21 +59,8 @@ pub(crate) async fn summary<O: Operation<Answer = SessionSummary>>(call: Call<O>
 
 /// `GET /api/v1/sessions/{id}/usage`
 pub(crate) async fn usage(call: Call<UsageOfSession>) -> Answer {
-    let session = session(&call).await?;
+    let session = in_path(&call).await?.session(&call.app).await?;
     call.answer(&SessionUsage { id: session.id, model: session.model, usage: session.usage })
-}
-
-/// The session in the path, from the board's JSON or the store.
-async fn session<O: Operation>(call: &Call<O>) -> Result<Session, ApiError> {
-    let id = target(call).await?;
-    match call.app.board.get(id).and_then(|entry| entry.json.clone()) {
-        Some(json) => serde_json::from_str(json.as_str()).map_err(|cause| ApiError::internal(&cause)),
-        None => stored(&call.app, id, &call.segment).await,
-    }
-}
-
-async fn stored(app: &App, id: SessionId, given: &str) -> Result<Session, ApiError> {
-    app.read(move |reader| reader.session(id)).await?.ok_or_else(|| ApiError::session(given))
 }
 
 fn list_query(query: &SessionsQuery) -> Result<Query, ApiError> {

@@ -109,7 +109,7 @@ impl Control for Commands {
     fn run(&self, target: &RunTarget) -> Result<Run, Refusal> {
         match target {
             RunTarget::Run(name) if name.starts_with("agent-") => Err(Refusal::NotFound("no run".into())),
-            target => NoControl.run(target),
+            RunTarget::Run(_) | RunTarget::Session(_) => NoControl.run(target),
         }
     }
 

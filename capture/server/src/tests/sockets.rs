@@ -254,10 +254,8 @@ async fn a_peer_may_be_kept_from_control() {
 
 #[tokio::test]
 async fn the_port_asks_who_wants_to_act() {
-    let (desk, ends) = (Desk::new(), HOST.parse::<SocketAddr>().unwrap());
-    let gate = |may: bool| Gate::new(ends, tokens(), None, Some(Arc::new(move |_, _| may)));
     for (may, capture, list) in [(false, 403, 200), (true, 400, 200)] {
-        let desk = Desk { router: router(&desk.app, Arc::new(gate(may))), ..Desk::new() };
+        let desk = Desk::with(Health::default(), |config| config.control_tcp = Some(Arc::new(move |_, _| may)));
         for (method, path, expected) in
             [(Method::PUT, "/api/v1/sessions/x/capture", capture), (Method::GET, "/api/v1/sessions", list)]
         {
