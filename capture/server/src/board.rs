@@ -16,13 +16,14 @@ mod rows;
 
 use std::sync::Arc;
 
+use api::part::IdPart;
 use events::{Provider, SessionId, State};
 use tokio_util::sync::CancellationToken;
 
 use feed::Feed;
 pub(crate) use feed::{Break, Interest, Mark, Subscription};
 use rows::Rows;
-pub(crate) use rows::{Key, Query};
+pub(crate) use rows::Query;
 
 use crate::{
     entry::SessionEntry,
@@ -130,8 +131,8 @@ impl Board {
     }
 
     /// The sessions of whose id a text is the beginning or end, or of whose agent's id the beginning.
-    pub(crate) fn fitting(&self, part: &str) -> Vec<Arc<SessionEntry>> {
-        self.0.rows.fitting(part)
+    pub(crate) fn fitting(&self, part: &IdPart, name: &str) -> Vec<Arc<SessionEntry>> {
+        self.0.rows.fitting(part, name)
     }
 
     /// The rows a query asks for and whether there are more behind them.

@@ -27,6 +27,7 @@ mod listen;
 mod locks;
 mod lookup;
 mod older;
+mod page;
 mod peer;
 mod router;
 mod routes;

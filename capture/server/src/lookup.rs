@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use api::{ErrorCode, Operation};
+use api::{
+    ErrorCode, Operation,
+    part::{IdPart, shown},
+};
 use events::SessionId;
 use http::{HeaderValue, header};
 use projections::Session;
@@ -88,7 +91,8 @@ async fn find_elsewhere(app: &App, name: &str) -> Result<Found, ApiError> {
         let unlisted = Found { id: session, merged_into: None, view: View::None };
         return Ok(app.board.get(session).map_or(unlisted, Found::row));
     }
-    let mut fitting = if name.len() < SHORTEST_PART { Vec::new() } else { app.board.fitting(name) };
+    let part = IdPart::new(name, SHORTEST_PART);
+    let mut fitting = part.map_or_else(Vec::new, |part| app.board.fitting(&part, name));
     // What was merged is the same session as what it was merged into.
     fitting.sort_by_key(|entry| entry.merged_into.is_some());
     fitting.dedup_by_key(|entry| entry.merged_into.unwrap_or(entry.id));
@@ -96,8 +100,7 @@ async fn find_elsewhere(app: &App, name: &str) -> Result<Found, ApiError> {
         [] => Err(ApiError::session(name)),
         [entry] => Ok(Found::row(Arc::clone(entry))),
         [a, b, ..] => {
-            let given: String = name.chars().take(64).collect();
-            let why = format!("`{given}` fits several sessions, for instance {} and {}", a.id, b.id);
+            let why = format!("`{}` fits several sessions, for instance {} and {}", shown(name), a.id, b.id);
             Err(ApiError::new(ErrorCode::Ambiguous, why))
         }
     }

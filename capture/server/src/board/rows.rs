@@ -10,6 +10,7 @@ use std::{
     },
 };
 
+use api::part::IdPart;
 use events::{Provider, SessionId, State, Timestamp};
 
 use crate::{
@@ -140,12 +141,10 @@ impl Rows {
         read(&self.inner).by_provider_id.get(provider_session_id).copied()
     }
 
-    pub(super) fn fitting(&self, part: &str) -> Vec<Arc<SessionEntry>> {
-        let upper = part.to_ascii_uppercase();
+    pub(super) fn fitting(&self, part: &IdPart, name: &str) -> Vec<Arc<SessionEntry>> {
         let fits = |entry: &SessionEntry| {
-            let id = entry.id.to_string();
-            let name = entry.provider_session_id.as_deref();
-            id.starts_with(&upper) || id.ends_with(&upper) || name.is_some_and(|name| name.starts_with(part))
+            let agents_id = entry.provider_session_id.as_deref();
+            part.fits(&entry.id.to_string()) || agents_id.is_some_and(|id| id.starts_with(name))
         };
         // Copied out part by part, as lists are: a writer waits for no more than a part.
         let mut fitting = Vec::new();

@@ -18,24 +18,20 @@ use crate::{
     call::{Call, Door, no_content},
     error::ApiError,
     lookup::named,
+    page::{self, Cursor},
 };
-
-use super::findings::{Cursor, DEFAULT_LIMIT};
 
 /// `GET /api/v1/approvals`
 pub(crate) async fn list(call: Call<ListApprovals>) -> Answer {
     let (app, query) = (&call.app, &call.query);
-    let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
+    let limit = page::limit(query.limit);
     let behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
     let session = named(app, query.session.as_deref()).await?;
     let as_of = app.board.mark().position;
     // One more than asked for says whether there are more.
     let filter = ApprovalFilter { state: query.state, session, behind, limit: limit + 1 };
     let mut approvals = app.ask(app.control.approvals(filter)).await?;
-    let more = approvals.len() > limit;
-    approvals.truncate(limit);
-    let last = approvals.last().filter(|_| more);
-    let next_cursor = last.map(|view| Cursor::of(&view.approval).to_string());
+    let next_cursor = page::cut(&mut approvals, limit, |view| Cursor::of(&view.approval));
     call.answer(&ApprovalPage { as_of, approvals, next_cursor })
 }
 

@@ -12,9 +12,10 @@ use crate::{
     call::Call,
     error::ApiError,
     lookup::{named, target},
+    page::{self, Cursor},
 };
 
-use super::findings::{Cursor, DEFAULT_LIMIT, by_id};
+use super::findings::by_id;
 
 /// Longest prompt, bytes.
 const PROMPT_BYTES: usize = 64 * 1024;
@@ -23,15 +24,13 @@ const PROMPT_BYTES: usize = 64 * 1024;
 pub(crate) async fn list(call: Call<ListPrompts>) -> Answer {
     let (app, query) = (&call.app, &call.query);
     let states = query.state.map(|state| state..=state);
-    let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
+    let limit = page::limit(query.limit);
     let behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
     let session = named(app, query.session.as_deref()).await?;
     let as_of = app.board.mark().position;
     let filter = KeptFilter { states, session, limit: limit + 1, behind };
     let mut prompts: Vec<Prompt> = app.read(move |reader| reader.kept(&filter)).await?;
-    let more = prompts.len() > limit;
-    prompts.truncate(limit);
-    let next_cursor = prompts.last().filter(|_| more).map(|prompt| Cursor::of(prompt).to_string());
+    let next_cursor = page::cut(&mut prompts, limit, Cursor::of);
     call.answer(&PromptPage { as_of, prompts, next_cursor })
 }
 

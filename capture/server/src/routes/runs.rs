@@ -4,6 +4,7 @@
 use api::{
     ErrorCode, Operation,
     hooks::DeliveryTaken,
+    part::shown,
     routes::{
         AnnounceDelivery, ConnectHost, ExplainRun, ExplainSession, GetRun, ListRuns, RunInput, RunScreen, SessionInput,
         SessionScreen,
@@ -131,7 +132,7 @@ async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, ApiError> {
     match id_of(&call.app, &call.segment).await {
         Ok(session) => Ok(RunTarget::Session(session)),
         Err(error) if error.code == ErrorCode::NotFound => {
-            let given: String = call.segment.chars().take(64).collect();
+            let given = shown(&call.segment);
             Err(ApiError::not_found(format!("there is no run and no session `{given}`")))
         }
         Err(error) => Err(error),

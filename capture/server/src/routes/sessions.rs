@@ -7,18 +7,16 @@ use api::{
     routes::{GetSession, ListSessions, UsageOfSession},
     sessions::{ActiveFilter, SessionSummary, SessionUsage, SessionsQuery},
 };
-use events::Timestamp;
 
 use crate::{
     Json,
     answer::{self, Answer},
-    board::{Key, Query},
+    board::Query,
     call::Call,
     error::ApiError,
     lookup::in_path,
+    page::{self, Cursor},
 };
-
-const DEFAULT_LIMIT: usize = 100;
 
 /// `GET /api/v1/sessions/{id}`: the hot path, no allocation but the head of the answer.
 pub(crate) async fn one(call: Call<GetSession>) -> Answer {
@@ -35,9 +33,10 @@ pub(crate) async fn list(call: Call<ListSessions>) -> Answer {
     // The mark first: what the rows say is then never older than what `as_of` claims.
     let as_of = app.board.mark().position;
     let (rows, more) = app.board.list(&query);
-    let next_cursor = more.then(|| rows.last().map(|row| cursor_text(row.key()))).flatten();
+    let next_cursor =
+        more.then(|| rows.last().map(|row| Cursor { at: row.last_event_at, id: row.id }.to_string())).flatten();
     let parts = app.session_jsons(rows).await?;
-    Ok(page(as_of, &parts, next_cursor.as_deref()))
+    Ok(list_of(as_of, &parts, next_cursor.as_deref()))
 }
 
 /// `GET /api/v1/sessions/{id}/summary`, under both its names
@@ -79,22 +78,12 @@ fn list_query(query: &SessionsQuery) -> Result<Query, ApiError> {
         providers: query.provider.0.clone(),
         cwd,
         active,
-        after: query.cursor.as_deref().map(read_cursor).transpose()?,
-        limit: query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get()),
+        after: Cursor::read(query.cursor.as_deref())?.map(|cursor| (Reverse(cursor.at), cursor.id)),
+        limit: page::limit(query.limit),
     })
 }
 
-fn cursor_text((Reverse(at), id): Key) -> String {
-    format!("{}.{id}", at.as_millisecond())
-}
-
-fn read_cursor(text: &str) -> Result<Key, ApiError> {
-    text.split_once('.')
-        .and_then(|(at, id)| Some((Reverse(Timestamp::from_millisecond(at.parse().ok()?)), id.parse().ok()?)))
-        .ok_or_else(|| ApiError::parameter("cursor", "not a `next_cursor` of this list"))
-}
-
-fn page(as_of: u64, parts: &[Json], next_cursor: Option<&str>) -> axum::response::Response {
+fn list_of(as_of: u64, parts: &[Json], next_cursor: Option<&str>) -> axum::response::Response {
     let mut out = format!("{{\"as_of\":{as_of},\"sessions\":");
     Json::concatenate(&mut out, parts);
     match next_cursor {
