@@ -29,7 +29,7 @@ use hooks::{
 use processes::{is_started_by, nearest_agent};
 use serde_json::value::RawValue;
 
-use daemon::{clock, places, redacted_only};
+use daemon::{clock, paths, redacted_only};
 
 /// The server has so long to take the call, and so long to answer it.
 const WITHIN: Duration = Duration::from_millis(80);
@@ -67,7 +67,7 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
             approver = arguments.next().and_then(|word| word.to_str()?.parse().ok());
         }
     }
-    let data = places::data_dir(data.as_deref())?;
+    let data = paths::data_dir(data.as_deref())?;
     let mut payload = String::new();
     io::stdin().lock().take(PAYLOAD_BYTES).read_to_string(&mut payload)?;
     let payload = RawValue::from_string(payload)?;
@@ -75,8 +75,8 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
     let agent = rustix::process::getppid()
         .and_then(|parent| nearest_agent(parent.as_raw_nonzero().get().unsigned_abs()))
         .map(|(pid, start_ticks, shared)| Agent { pid, start_ticks, shared });
-    let run = places::variable(RUN_VARIABLE).and_then(|run| run.to_str()?.parse().ok());
-    let search_path = places::variable("PATH").and_then(|path| path.to_str().map(str::to_owned));
+    let run = paths::variable(RUN_VARIABLE).and_then(|run| run.to_str()?.parse().ok());
+    let search_path = paths::variable("PATH").and_then(|path| path.to_str().map(str::to_owned));
     if is_driven(agent) && accepts_allowance(provider) && asks_for_decision(provider, &payload) {
         // The agent asks whoever speaks with it too, who tells of it: once is enough.
         return Ok(());
@@ -101,7 +101,7 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
 /// Whether somebody speaks with this agent over its protocol: its environment names who, and between
 /// the two there is nothing but the agent. An agent that another one started is not meant.
 fn is_driven(agent: Option<Agent>) -> bool {
-    let driver = places::variable(DRIVEN).and_then(|pid| pid.to_str()?.parse().ok());
+    let driver = paths::variable(DRIVEN).and_then(|pid| pid.to_str()?.parse().ok());
     agent.zip(driver).is_some_and(|(agent, driver)| is_started_by(agent.pid, driver))
 }
 

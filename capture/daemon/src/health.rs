@@ -19,7 +19,7 @@ use server::{Health, metrics::encode_family};
 use tailer::collect::CollectorHandle;
 
 use crate::{
-    clock, daemons, heard::Hearing, ingest::Gauges, notices::Notices, runs::Runs, supervisor::Supervisor,
+    clock, daemons, hook_health::Hearing, ingest::Gauges, notices::Notices, runs::Runs, supervisor::Supervisor,
     telemetry::Telemeter,
 };
 
@@ -238,7 +238,7 @@ impl Observed {
     }
 }
 
-/// The calls of hooks, which [`Heard`](crate::heard::Heard) counts.
+/// The calls of hooks, which [`Heard`](crate::hook_health::Heard) counts.
 #[derive(Debug)]
 struct HookDeliveries(Arc<Gauges>);
 

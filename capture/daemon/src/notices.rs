@@ -28,7 +28,7 @@ use terminal::host::frame::Presence as Seen;
 use crate::{
     clock,
     ingest::{Aside, IngestHandle, Input, Noted},
-    places, redaction,
+    paths, redaction,
     runs::Runs,
     supervisor::Supervisor,
 };
@@ -171,7 +171,7 @@ impl PendingNotifier {
     pub fn start(self, parts: NotifierParts, supervisor: &Supervisor) -> anyhow::Result<()> {
         let Self { told, back, delivery: shared } = self;
         let mut around = ChannelContext::new(
-            Arc::new(|name| places::variable(name).and_then(|value| value.into_os_string().into_string().ok())),
+            Arc::new(|name| paths::variable(name).and_then(|value| value.into_os_string().into_string().ok())),
             Arc::new(clock::now),
         );
         around.terminals = Some(Arc::new(Terminals { runs: parts.runs.clone(), runtime: parts.runtime.clone() }));
@@ -224,8 +224,8 @@ impl PendingNotifier {
 
 /// Whether there is a session bus, by the variables that name one and by its usual place.
 fn has_desktop() -> bool {
-    places::variable("DBUS_SESSION_BUS_ADDRESS").is_some()
-        || places::variable("XDG_RUNTIME_DIR").is_some_and(|dir| dir.join("bus").exists())
+    paths::variable("DBUS_SESSION_BUS_ADDRESS").is_some()
+        || paths::variable("XDG_RUNTIME_DIR").is_some_and(|dir| dir.join("bus").exists())
 }
 
 /// Makes notices of findings.

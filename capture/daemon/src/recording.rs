@@ -24,7 +24,7 @@ use terminal::{
     screen::Size,
 };
 
-use crate::{clock, places, redacted_only, redaction};
+use crate::{clock, paths, redacted_only, redaction};
 
 /// A recording has at most so many parts; the oldest makes room.
 const PARTS: u32 = 4;
@@ -61,7 +61,7 @@ fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recordi
     let settings = RecordSettings { path: path.clone(), version, max_bytes: max_bytes.max(64 << 10), keep: PARTS };
     let env: BTreeMap<String, String> = ["TERM", "SHELL"]
         .into_iter()
-        .filter_map(|name| Some((name.to_owned(), places::variable(name)?.to_str()?.to_owned())))
+        .filter_map(|name| Some((name.to_owned(), paths::variable(name)?.to_str()?.to_owned())))
         .collect();
     let words: Vec<String> = spec.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_redacted = redacted_only::is_on(&spec.data);

@@ -12,7 +12,7 @@ use events::DeliveryId;
 use hooks::delivery::{Delivery, PAYLOAD_BYTES, Spool, SpoolError};
 use serde_json::{Value, value::RawValue};
 
-use crate::{config::Config, places, redaction};
+use crate::{config::Config, paths, redaction};
 
 /// The name of the file.
 const MARKER: &str = "redacted-only";
@@ -45,7 +45,7 @@ pub fn is_noted(data: &Path) -> bool {
 /// Whether nothing secret may be written: a server said so, or the configuration does.
 #[must_use]
 pub fn is_on(data: &Path) -> bool {
-    let configured = || places::config_file().and_then(|file| Config::load(&file));
+    let configured = || paths::config_file().and_then(|file| Config::load(&file));
     // A configuration that is wrong keeps every server from starting: then nothing else says that it is off.
     is_noted(data) || configured().map_or(true, |config| config.store.redacted_only)
 }

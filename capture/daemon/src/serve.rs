@@ -34,7 +34,7 @@ use crate::{
     ingest::{self, Clock, Gauges, Ingest, IngestHandle, IngestLoop, Input, Prepared},
     linker::Linker,
     notices::{self, Notices},
-    open_files, places,
+    open_files, paths,
     prompts::{self, Prompts},
     redacted_only, redaction, roots,
     runs::Runs,
@@ -210,9 +210,9 @@ impl Service {
         let runs = Runs::new(inputs.clone());
         let codex_homes = homes.of(protocols::codex_daemon::PROVIDER).to_vec();
         let program = std::env::current_exe().context("cannot find the program itself")?;
-        let hooks = health::Hooks::new(data, &homes, program, places::agent_search());
+        let hooks = health::Hooks::new(data, &homes, program, paths::agent_search());
         let linker = Linker::start(homes, inputs.clone(), &supervisor)?;
-        let judge = approvals::OnPolicy { file: places::policy_file()?, facts: places::policy_facts(data) };
+        let judge = approvals::OnPolicy { file: paths::policy_file()?, facts: paths::policy_facts(data) };
         let parts = approvals::BrokerParts {
             inputs: inputs.clone(),
             reader: reader.clone(),
@@ -257,7 +257,7 @@ impl Service {
             hooks,
             daemons: daemons.health(),
             notices: notices.clone(),
-            policy: places::policy_file()?,
+            policy: paths::policy_file()?,
             supervisor: supervisor.clone(),
         });
         let parts = prompts::QueueParts { inputs: inputs.clone(), reader: reader.clone(), runs: runs.clone() };

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 
 use super::{Failed, run::finish};
 use crate::terminal::safe;
-use daemon::places;
+use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -42,7 +42,7 @@ impl FromStr for Key {
 }
 
 pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let data = places::data_dir(data)?;
+    let data = paths::data_dir(data)?;
     let run = match runs::find(&data, &arguments.run) {
         FoundRun::One(run) => run,
         FoundRun::Several(runs) => {

@@ -28,7 +28,7 @@ use protocols::program;
 
 use super::{Context, Failed};
 use crate::terminal;
-use daemon::places;
+use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -88,7 +88,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
         words[0] = if path.components().count() > 1 { std::path::absolute(path)?.into_os_string() } else { program };
     }
     words.extend(arguments.agent_arg);
-    let path = places::variable("PATH").map(PathBuf::into_os_string);
+    let path = paths::variable("PATH").map(PathBuf::into_os_string);
     if let Err(error) = resolve(&words[0], path.as_deref()) {
         super::complain(&error.to_string());
         return Ok(ExitCode::from(error.shell_code()));

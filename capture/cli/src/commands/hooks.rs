@@ -24,7 +24,7 @@ use hooks::{
 use self::show::{Changed, Looked};
 use super::{Context, Failed, is_agreed, refuse_agents};
 use crate::terminal::safe;
-use daemon::{clock, places, roots};
+use daemon::{clock, paths, roots};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -154,7 +154,7 @@ fn command(context: &Context) -> anyhow::Result<HookCommand> {
 fn make(context: &Context, change: &Change, purpose: &Purpose) -> anyhow::Result<()> {
     let mut all: Vec<Changed> = Vec::new();
     let mut plans = Vec::new();
-    let search = places::agent_search();
+    let search = paths::agent_search();
     for (provider, home) in meant(context, &change.which)? {
         match plan(context, provider, &home, purpose, &search) {
             Ok(plan) => {
@@ -304,7 +304,7 @@ fn outcome(all: &[Changed], go: Go) -> anyhow::Result<()> {
 
 fn status(context: &Context, which: &Which) -> anyhow::Result<()> {
     let command = command(context)?;
-    let (heard, search) = (heard(context), places::agent_search());
+    let (heard, search) = (heard(context), paths::agent_search());
     let all: Vec<Looked> = meant(context, which)?
         .into_iter()
         .map(|(provider, home)| looked(provider, &home, &command, &search).heard(heard.as_deref()))
@@ -315,7 +315,7 @@ fn status(context: &Context, which: &Which) -> anyhow::Result<()> {
 /// Whether each agent with entries of ours accepts them, in the version that is on the PATH now: the agent,
 /// whether all is well, and how it is in words.
 pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool, String)>> {
-    let (command, search) = (command(context)?, places::agent_search());
+    let (command, search) = (command(context)?, paths::agent_search());
     let homes = roots::homes(&context.config, &context.data)?;
     let mut all = Vec::new();
     for provider in AGENTS.iter().copied() {

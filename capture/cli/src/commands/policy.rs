@@ -132,7 +132,7 @@ impl Judge {
             }
             (None, None) => Rules::InForce(context.policy_file()?),
         };
-        Ok(Self { facts: daemon::places::policy_facts(&context.data), rules })
+        Ok(Self { facts: daemon::paths::policy_facts(&context.data), rules })
     }
 
     fn explain(&self, command: &str, cwd: &Path, agent: Provider) -> Explanation {

@@ -30,7 +30,7 @@ use crate::{
     client::{self, Connection},
     terminal::{self, safe},
 };
-use daemon::{clock, config::Config, places, recording, redacted_only, redaction};
+use daemon::{clock, config::Config, paths, recording, redacted_only, redaction};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -103,14 +103,14 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
         let error = child::replace(&arguments.command);
         return Ok(cannot_run(&error));
     }
-    let path = places::variable("PATH").map(PathBuf::into_os_string);
+    let path = paths::variable("PATH").map(PathBuf::into_os_string);
     if let Err(error) = child::resolve(&arguments.command[0], path.as_deref()) {
         return Ok(cannot_run(&error));
     }
     // What an agent starts here stays an agent's, also when it outlives whoever asked for it.
     processes::seal_if_agents().context("cannot mark what an agent starts")?;
-    let data = places::data_dir(data)?;
-    if let Err(error) = places::config_file().and_then(|file| Config::load(&file)) {
+    let data = paths::data_dir(data)?;
+    if let Err(error) = paths::config_file().and_then(|file| Config::load(&file)) {
         super::complain(&format!("{error:#}"));
         return Ok(ExitCode::from(USAGE));
     }
@@ -185,7 +185,7 @@ fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
 
 fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::Result<Spec> {
     let mut environment = Vec::new();
-    if arguments.detach && places::variable("TERM").is_none() {
+    if arguments.detach && paths::variable("TERM").is_none() {
         environment.push(("TERM".to_owned(), "xterm-256color".to_owned()));
     }
     let own = arguments.detach || arguments.tty;
@@ -232,7 +232,7 @@ pub(super) fn outside(spec: &Spec) -> Outside {
 /// The rules for screens. A file of the user's that is wrong must not keep an agent from running:
 /// it is told of, here and by `capture doctor`, and the built-in rules count.
 fn rules() -> Arc<ScreenRules> {
-    let loaded = places::screen_rules_dir().and_then(|dir| Ok(ScreenRules::load(Some(&dir))?));
+    let loaded = paths::screen_rules_dir().and_then(|dir| Ok(ScreenRules::load(Some(&dir))?));
     Arc::new(loaded.unwrap_or_else(|error| {
         tracing::warn!(error = format!("{error:#}"), "the built-in screen rules are used");
         ScreenRules::load(None).unwrap_or_default()
@@ -245,7 +245,7 @@ fn find(data: PathBuf) -> FindSocket {
         if !may_start {
             return Endpoint::load(&data).ok().flatten().map(|endpoint| endpoint.socket);
         }
-        let config = places::config_file().and_then(|file| Config::load(&file)).ok()?;
+        let config = paths::config_file().and_then(|file| Config::load(&file)).ok()?;
         match client::connect(&data, &config, Connection::Unix) {
             Ok(client) => Some(client.endpoint().socket.clone()),
             Err(error) => {

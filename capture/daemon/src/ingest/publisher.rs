@@ -15,7 +15,7 @@ use super::{
     sessions::Sessions,
     transaction::{Changes, Committed},
 };
-use crate::{heard::Heard, redaction};
+use crate::{hook_health::Heard, redaction};
 
 /// What others may know of the ingest thread.
 #[derive(Debug, Default)]

@@ -21,7 +21,7 @@ use tailer::collect::Batch;
 use super::*;
 
 mod failures;
-mod heard;
+mod hook_health;
 mod hosts;
 mod ignored;
 mod processes;

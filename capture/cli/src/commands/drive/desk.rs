@@ -23,7 +23,7 @@ use crate::{
     client::{Client, Connection},
     hook::{self, Waited},
 };
-use daemon::{clock, places, redacted_only};
+use daemon::{clock, paths, redacted_only};
 
 /// A server that did not hear of a delivery finds it, and all behind it, within this: until then it is told
 /// of none, so that it takes them in their order.
@@ -74,7 +74,7 @@ impl Desk {
             at,
             agent,
             run: None,
-            search_path: places::variable("PATH").and_then(|path| path.to_str().map(str::to_owned)),
+            search_path: paths::variable("PATH").and_then(|path| path.to_str().map(str::to_owned)),
             redacted_from: None,
             payload,
         };
