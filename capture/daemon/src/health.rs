@@ -19,7 +19,7 @@ use server::{Health, metrics::encode_family};
 use tailer::collect::CollectorHandle;
 
 use crate::{
-    clock, daemons, hook_health::Hearing, ingest::Gauges, notices::Notices, runs::Runs, supervisor::Supervisor,
+    clock, daemons, hook_health::AgentHookHealth, ingest::Gauges, notices::Notices, runs::Runs, supervisor::Supervisor,
     telemetry::Telemeter,
 };
 
@@ -116,7 +116,7 @@ impl Hooks {
         }
     }
 
-    fn agent_row(&self, provider: Provider, home: &Path, hearing: &Hearing, now: Timestamp) -> SourceHealth {
+    fn agent_row(&self, provider: Provider, home: &Path, hearing: &AgentHookHealth, now: Timestamp) -> SourceHealth {
         let row = row(format!("{provider} {HOOKS}"));
         let row = SourceHealth { last_event_at: hearing.last_delivery, ..row };
         // Nothing is run: an agent that replaced the program would have it run by the server.
@@ -238,7 +238,7 @@ impl Observed {
     }
 }
 
-/// The calls of hooks, which [`Heard`](crate::hook_health::Heard) counts.
+/// The calls of hooks, which [`HookHealth`](crate::hook_health::HookHealth) counts.
 #[derive(Debug)]
 struct HookDeliveries(Arc<Gauges>);
 

@@ -15,7 +15,7 @@ use super::{
     sessions::Sessions,
     transaction::{Changes, Committed},
 };
-use crate::{hook_health::Heard, redaction};
+use crate::{hook_health::HookHealth, redaction};
 
 /// What others may know of the ingest thread.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ pub struct Gauges {
     /// none since the start.
     pub last_event_at: [AtomicI64; Provider::ALL.len()],
     /// What is heard of hooks, and what is not.
-    pub heard: Heard,
+    pub heard: HookHealth,
 }
 
 /// Who looks on: told after the commit, and never to wait.
