@@ -10,7 +10,7 @@ use server::RunTarget;
 use store::Reader;
 
 use crate::{
-    ingest::{Aside, IngestHandle, Input, Noted},
+    ingest::{Aside, IngestHandle, IngestInput, Noted},
     prompts::Prompts,
     runs::Runs,
 };
@@ -122,8 +122,8 @@ impl Actions {
     }
 }
 
-fn note(session: SessionId, text: String) -> Input {
-    Input::Aside(Aside::new(session, Noted::Note(text)))
+fn note(session: SessionId, text: String) -> IngestInput {
+    IngestInput::Aside(Aside::new(session, Noted::Note(text)))
 }
 
 #[cfg(test)]

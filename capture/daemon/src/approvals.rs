@@ -37,7 +37,7 @@ use tokio::{sync::Notify, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    ingest::{IngestHandle, Input},
+    ingest::{IngestHandle, IngestInput},
     runs::Runs,
     supervisor::Supervisor,
 };
@@ -259,7 +259,7 @@ impl ApprovalBroker {
             loop {
                 let change = self.pending().next_wait_change();
                 let Some((session, approval, waits)) = change else { break };
-                if self.shared.inputs.send_async(Input::Waits(session, approval, waits)).await.is_err() {
+                if self.shared.inputs.send_async(IngestInput::Waits(session, approval, waits)).await.is_err() {
                     return;
                 }
             }

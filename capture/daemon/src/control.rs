@@ -22,7 +22,7 @@ use crate::{
     approvals::{ApprovalBroker, HookWait},
     deliveries::Deliveries,
     findings::Findings,
-    ingest::{IngestHandle, Input},
+    ingest::{IngestHandle, IngestInput},
     notices::Notices,
     prompts::Prompts,
     runs::Runs,
@@ -74,7 +74,7 @@ impl Daemon {
     fn change(
         &self,
         session: SessionId,
-        input: impl FnOnce(Box<dyn FnOnce(Result<bool, String>) + Send>) -> Input + Send + 'static,
+        input: impl FnOnce(Box<dyn FnOnce(Result<bool, String>) + Send>) -> IngestInput + Send + 'static,
     ) -> Reply<()> {
         self.with(move |parts| async move {
             let (reply, answer) = oneshot::channel();
@@ -93,7 +93,7 @@ impl Daemon {
 
 impl Control for Daemon {
     fn set_capture(&self, session: SessionId, enabled: bool) -> Reply<()> {
-        self.change(session, move |answer| Input::SetCapture(session, enabled, answer))
+        self.change(session, move |answer| IngestInput::SetCapture(session, enabled, answer))
     }
 
     fn label(&self, session: SessionId, labels: BTreeMap<String, Option<String>>) -> Reply<()> {
@@ -102,7 +102,7 @@ impl Control for Daemon {
             None => key,
         };
         let labels = labels.into_iter().map(label).collect();
-        self.change(session, move |answer| Input::Label(session, labels, answer))
+        self.change(session, move |answer| IngestInput::Label(session, labels, answer))
     }
 
     fn attend_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()> {

@@ -13,7 +13,7 @@ use hooks::delivery::{Delivery, Spool};
 
 use crate::{
     clock,
-    ingest::{HookInput, IngestHandle, Input},
+    ingest::{HookInput, IngestHandle, IngestInput},
     redacted_only,
     supervisor::Supervisor,
 };
@@ -86,7 +86,7 @@ impl Deliveries {
     }
 
     fn give(&self, delivery: Delivery, stored: Box<dyn FnOnce(Result<(), String>) + Send>) -> bool {
-        self.inputs.send(Input::Delivery(Box::new(HookInput::new(delivery, clock::now(), stored)))).is_ok()
+        self.inputs.send(IngestInput::Delivery(Box::new(HookInput::new(delivery, clock::now(), stored)))).is_ok()
     }
 
     /// Starts the thread that finds what nobody told of: from before the start, or from hooks that

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use crate::{
     actions::Actions,
     clock,
-    ingest::{Aside, IngestHandle, Input, Noted},
+    ingest::{Aside, IngestHandle, IngestInput, Noted},
     redaction,
     supervisor::Supervisor,
 };
@@ -289,7 +289,7 @@ impl Follower {
             self.parts.actions.on(&finding, &self.parts.reader);
         }
         let aside = Aside::new(finding.session_id, Noted::Finding(Box::new(finding)));
-        self.parts.inputs.send(Input::Aside(aside)).ok();
+        self.parts.inputs.send(IngestInput::Aside(aside)).ok();
     }
 
     /// Acknowledges a finding; the answer comes when that is committed.
@@ -302,7 +302,7 @@ impl Follower {
         let answer = finding.clone();
         let done = move |_| drop(reply.send(Ok(answer)));
         let (session, what) = (finding.session_id, Noted::Finding(Box::new(finding)));
-        self.parts.inputs.send(Input::Aside(Aside { session, what, done: Box::new(done) })).ok();
+        self.parts.inputs.send(IngestInput::Aside(Aside { session, what, done: Box::new(done) })).ok();
     }
 
     fn acknowledged(&mut self, id: &FindingId) -> Result<Acknowledged, Refusal> {

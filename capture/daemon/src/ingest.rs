@@ -50,7 +50,7 @@ pub use findings::{Aside, Noted};
 pub use handle::{IngestHandle, IngestStopped, Inputs, NotSent, channel};
 pub use hosts::HostInput;
 use hosts::Hosts;
-pub use input::{Input, Prepared};
+pub use input::{IngestInput, Prepared};
 use processes::Unclaimed;
 pub use protocol::ProtocolInput;
 pub use publisher::{Gauges, Nobody, Onlooker};
@@ -208,7 +208,7 @@ impl Ingest {
             let Ok(input) = inputs.recv(self.next_wait()) else { break };
             let lull = input.is_none() && !self.transaction.is_live();
             match input {
-                Some(Input::Stop) => break,
+                Some(IngestInput::Stop) => break,
                 Some(input) => self.take(input),
                 None => {}
             }
@@ -249,12 +249,12 @@ impl Ingest {
     }
 
     /// Takes an input into the open transaction.
-    pub fn take(&mut self, input: Input) {
-        if matches!(&input, Input::Protocol(told) if self.is_moot(told)) {
+    pub fn take(&mut self, input: IngestInput) {
+        if matches!(&input, IngestInput::Protocol(told) if self.is_moot(told)) {
             return;
         }
         let first_event = self.transaction.events();
-        let live = !matches!(&input, Input::Batch(prepared) if prepared.batch.backfill);
+        let live = !matches!(&input, IngestInput::Batch(prepared) if prepared.batch.backfill);
         match self.try_take(&input) {
             Ok(()) => {
                 let has_events = self.transaction.add_input(input, live, first_event);
@@ -269,23 +269,23 @@ impl Ingest {
         }
     }
 
-    fn try_take(&mut self, input: &Input) -> Result<(), Failure> {
+    fn try_take(&mut self, input: &IngestInput) -> Result<(), Failure> {
         self.transaction.begin()?;
         match input {
-            Input::Batch(prepared) => self.apply_batch(prepared),
-            Input::Ended(ended) => self.apply_end(*ended),
-            Input::Agents(agents) => self.apply_agents(agents),
-            Input::SetCapture(id, on, _) => self.apply_capture(*id, *on),
-            Input::Label(id, labels, _) => self.apply_labels(*id, labels),
-            Input::Host(told) => self.apply_host(told),
-            Input::Delivery(told) => self.apply_delivery(told),
-            Input::Telemetry(told) => self.apply_telemetry(&told.events),
-            Input::Protocol(told) => self.apply_protocol(told),
-            Input::Decide(decide) => self.apply_decide(decide),
-            Input::Record(record) => self.apply_record(record),
-            Input::Waits(session, approval, on) => self.apply_wait(*session, approval, *on),
-            Input::Aside(aside) => self.apply_aside(aside),
-            Input::Stop => Ok(()),
+            IngestInput::Batch(prepared) => self.apply_batch(prepared),
+            IngestInput::Ended(ended) => self.apply_end(*ended),
+            IngestInput::Agents(agents) => self.apply_agents(agents),
+            IngestInput::SetCapture(id, on, _) => self.apply_capture(*id, *on),
+            IngestInput::Label(id, labels, _) => self.apply_labels(*id, labels),
+            IngestInput::Host(told) => self.apply_host(told),
+            IngestInput::Delivery(told) => self.apply_delivery(told),
+            IngestInput::Telemetry(told) => self.apply_telemetry(&told.events),
+            IngestInput::Protocol(told) => self.apply_protocol(told),
+            IngestInput::Decide(decide) => self.apply_decide(decide),
+            IngestInput::Record(record) => self.apply_record(record),
+            IngestInput::Waits(session, approval, on) => self.apply_wait(*session, approval, *on),
+            IngestInput::Aside(aside) => self.apply_aside(aside),
+            IngestInput::Stop => Ok(()),
         }
     }
 
@@ -338,25 +338,25 @@ impl Ingest {
     }
 
     /// An input is committed: answers whoever waits for that.
-    fn reply(&self, input: Input) {
+    fn reply(&self, input: IngestInput) {
         match input {
-            Input::SetCapture(id, _, reply) | Input::Label(id, _, reply) => {
+            IngestInput::SetCapture(id, _, reply) | IngestInput::Label(id, _, reply) => {
                 reply(Ok(self.sessions.find(id).is_some()));
             }
-            Input::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),
-            Input::Delivery(told) => self.delivered(*told),
-            Input::Decide(decide) => decide.tell(),
-            Input::Aside(aside) => (aside.done)(self.sessions.find(aside.session).is_some()),
-            Input::Record(record) => drop(record.done.send(())),
-            Input::Telemetry(told) => (told.stored)(self.strange(&told.events)),
-            Input::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.unknown(&events)),
-            Input::Protocol(ProtocolInput::Only { .. })
-            | Input::Host(HostInput::Hello(_) | HostInput::Lost(_))
-            | Input::Batch(_)
-            | Input::Ended(_)
-            | Input::Agents(_)
-            | Input::Waits(..)
-            | Input::Stop => {}
+            IngestInput::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),
+            IngestInput::Delivery(told) => self.delivered(*told),
+            IngestInput::Decide(decide) => decide.tell(),
+            IngestInput::Aside(aside) => (aside.done)(self.sessions.find(aside.session).is_some()),
+            IngestInput::Record(record) => drop(record.done.send(())),
+            IngestInput::Telemetry(told) => (told.stored)(self.strange(&told.events)),
+            IngestInput::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.unknown(&events)),
+            IngestInput::Protocol(ProtocolInput::Only { .. })
+            | IngestInput::Host(HostInput::Hello(_) | HostInput::Lost(_))
+            | IngestInput::Batch(_)
+            | IngestInput::Ended(_)
+            | IngestInput::Agents(_)
+            | IngestInput::Waits(..)
+            | IngestInput::Stop => {}
         }
     }
 

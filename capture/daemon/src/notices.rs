@@ -27,7 +27,7 @@ use terminal::host::frame::Presence as Seen;
 
 use crate::{
     clock,
-    ingest::{Aside, IngestHandle, Input, Noted},
+    ingest::{Aside, IngestHandle, IngestInput, Noted},
     paths, redaction,
     runs::Runs,
     supervisor::Supervisor,
@@ -305,7 +305,7 @@ impl Teller {
                 error: error.clone(),
                 attempts,
             };
-            self.parts.inputs.send(Input::Aside(Aside::new(session, Noted::Notification(Box::new(told))))).ok();
+            self.parts.inputs.send(IngestInput::Aside(Aside::new(session, Noted::Notification(Box::new(told))))).ok();
         }
     }
 }

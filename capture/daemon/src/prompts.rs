@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock,
-    ingest::{Aside, IngestHandle, IngestStopped, Input, Noted},
+    ingest::{Aside, IngestHandle, IngestInput, IngestStopped, Noted},
     runs::Runs,
     supervisor::Supervisor,
 };
@@ -312,7 +312,7 @@ impl Queue {
         };
         let aside = Aside { session, what: Noted::Prompt(Box::new(prompt)), done: Box::new(told) };
         let stopped = |error: IngestStopped| Refusal::Failed(error.to_string());
-        self.parts.inputs.send_async(Input::Aside(aside)).await.map_err(stopped)?;
+        self.parts.inputs.send_async(IngestInput::Aside(aside)).await.map_err(stopped)?;
         match committed.await {
             Ok(true) => Ok(()),
             Ok(false) => Err(Refusal::NotFound(format!("there is no session {session}"))),

@@ -25,7 +25,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::ingest::{HostInput, IngestHandle, Input};
+use crate::ingest::{HostInput, IngestHandle, IngestInput};
 
 /// Questions that may wait for one host.
 const ASKS: usize = 32;
@@ -346,7 +346,7 @@ impl Runs {
             }
         }
         // An ingest that has stopped needs to know nothing of it.
-        self.inputs.send_async(Input::Host(HostInput::Lost(run))).await.ok();
+        self.inputs.send_async(IngestInput::Host(HostInput::Lost(run))).await.ok();
     }
 
     async fn converse(&self, stream: Box<dyn HostStream>, peer: Peer) -> Option<(RunId, u64)> {
@@ -369,7 +369,7 @@ impl Runs {
         let (acked, mut acks) = watch::channel(0_u64);
         let acked = Arc::new(acked);
         let connection = self.register(&hello, asks);
-        self.inputs.send_async(Input::Host(HostInput::Hello(Box::new(hello)))).await.ok()?;
+        self.inputs.send_async(IngestInput::Host(HostInput::Hello(Box::new(hello)))).await.ok()?;
         let mut waiting = Waiting::new();
         let mut next = 0;
         loop {
@@ -439,7 +439,7 @@ impl Runs {
                 return ControlFlow::Continue(());
             }
         };
-        match self.inputs.send_async(Input::Host(input)).await {
+        match self.inputs.send_async(IngestInput::Host(input)).await {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }

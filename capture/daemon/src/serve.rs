@@ -31,7 +31,7 @@ use crate::{
     endpoint,
     findings::{self, Findings},
     health,
-    ingest::{self, Clock, Gauges, Ingest, IngestHandle, IngestLoop, Input, Prepared},
+    ingest::{self, Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, Prepared},
     linker::Linker,
     notices::{self, Notices},
     open_files, paths,
@@ -307,7 +307,7 @@ impl Service {
             let sentinel = supervisor.sentinel();
             move |batch: Batch| {
                 let _watched = &sentinel;
-                inputs.send(Input::Batch(Box::new(prepare(batch)))).map_err(|_| Stopped)
+                inputs.send(IngestInput::Batch(Box::new(prepare(batch)))).map_err(|_| Stopped)
             }
         };
         let files = collector.start(sink).context("cannot start the threads that read files")?;
@@ -356,7 +356,7 @@ impl Service {
         supervisor.join(findings::THREAD);
         self.notices.stop();
         supervisor.join(notices::THREAD);
-        self.inputs.send(Input::Stop).ok();
+        self.inputs.send(IngestInput::Stop).ok();
         supervisor.join(INGEST);
         drop(self.checkpoints);
         supervisor.join(CHECKPOINT);

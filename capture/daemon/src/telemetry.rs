@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     clock,
-    ingest::{Gauges, IngestHandle, Input, NotSent, Stored, TelemetryInput},
+    ingest::{Gauges, IngestHandle, IngestInput, NotSent, Stored, TelemetryInput},
 };
 
 /// So long a message waits for a place among the inputs of ingest.
@@ -118,7 +118,7 @@ impl Telemeter {
                 tell(Ok(answer));
             })
         };
-        let input = Input::Telemetry(TelemetryInput { events: received.events, stored });
+        let input = IngestInput::Telemetry(TelemetryInput { events: received.events, stored });
         match self.inputs.send_timeout(input, WAIT) {
             Ok(()) => {}
             Err(NotSent::Full) => tell(Err(TelemetryRefusal::Busy)),

@@ -20,7 +20,7 @@ use super::{
     grants::Grant,
     pending::PendingApproval,
 };
-use crate::ingest::{Decide, Input, Record, Undecided};
+use crate::ingest::{Decide, IngestInput, Record, Undecided};
 
 /// A decision on an approval that is claimed for it.
 pub(super) struct ClaimedDecision {
@@ -127,7 +127,7 @@ impl ApprovalBroker {
         let (reply, committed) = oneshot::channel();
         let decide = Decide::new(approval.session_id, resolved, evidence, reply);
         // What ingest does not commit, because it has stopped, drops the reply.
-        self.shared.inputs.send_async(Input::Decide(Box::new(decide))).await.ok();
+        self.shared.inputs.send_async(IngestInput::Decide(Box::new(decide))).await.ok();
         match committed.await.map_err(|_| stopping())? {
             Ok(approval) => Ok(approval),
             Err(undecided) => {
@@ -146,7 +146,7 @@ impl ApprovalBroker {
     ) -> oneshot::Receiver<()> {
         let (done, recorded) = oneshot::channel();
         let record = Record { what, approval: Box::new(approval.clone()), evidence, done };
-        self.shared.inputs.send_async(Input::Record(Box::new(record))).await.ok();
+        self.shared.inputs.send_async(IngestInput::Record(Box::new(record))).await.ok();
         recorded
     }
 

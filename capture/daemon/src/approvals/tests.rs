@@ -74,7 +74,7 @@ struct Around {
     broker: ApprovalBroker,
     inputs: Inputs,
     /// What waits to be committed.
-    open: Vec<Input>,
+    open: Vec<IngestInput>,
     approvals: BTreeMap<u8, Approval>,
     /// Verdicts that were committed, by approval.
     committed: BTreeMap<ApprovalId, bool>,
@@ -188,7 +188,7 @@ impl Around {
                 continue;
             }
             match input {
-                Input::Decide(decide) => {
+                IngestInput::Decide(decide) => {
                     let id = decide.resolved.approval_id.clone();
                     let approval = self.approvals.values_mut().find(|a| a.id == id).unwrap();
                     let outcome = if approval.state == ApprovalState::Pending {
@@ -203,7 +203,7 @@ impl Around {
                     };
                     decide.reply.send(outcome).ok();
                 }
-                Input::Record(record) => {
+                IngestInput::Record(record) => {
                     self.recorded.push(record.what);
                     record.done.send(()).ok();
                 }
@@ -258,14 +258,16 @@ impl Around {
     }
 
     fn open_decisions(&self) -> usize {
-        self.open.iter().filter(|input| matches!(input, Input::Decide(_))).count()
+        self.open.iter().filter(|input| matches!(input, IngestInput::Decide(_))).count()
     }
 
     /// What sessions are to show: which approval, and whether a hook waits for a person.
     fn waits(&mut self) -> Vec<(ApprovalId, bool)> {
         self.settle();
         let waits = std::mem::take(&mut self.open).into_iter();
-        waits.filter_map(|input| if let Input::Waits(_, id, on) = input { Some((id, on)) } else { None }).collect()
+        waits
+            .filter_map(|input| if let IngestInput::Waits(_, id, on) = input { Some((id, on)) } else { None })
+            .collect()
     }
 }
 

@@ -36,7 +36,7 @@ impl Prepared {
 }
 
 /// What the ingest thread is told.
-pub enum Input {
+pub enum IngestInput {
     /// What was read of a file.
     Batch(Box<Prepared>),
     /// A process ended.

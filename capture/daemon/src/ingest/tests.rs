@@ -117,7 +117,7 @@ impl World {
         self.ingest().commit();
     }
 
-    fn take(&mut self, input: Input) {
+    fn take(&mut self, input: IngestInput) {
         self.ingest().take(input);
     }
 
@@ -135,7 +135,7 @@ impl World {
             ..Cursor::default()
         };
         let batch = Batch { cursor, provider: Provider::Claude, events, vanished: false, backfill: history, history };
-        self.take(Input::Batch(Box::new(Prepared::new(batch))));
+        self.take(IngestInput::Batch(Box::new(Prepared::new(batch))));
     }
 
     /// What a live session wrote just now.

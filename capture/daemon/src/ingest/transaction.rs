@@ -9,7 +9,7 @@ use events::{Event, Finding};
 use projections::Approval;
 use store::{AuditHead, CommitError, PackedText, ReadError, SessionRow, Writer, keep_head};
 
-use super::{Input, publisher::needs_somebody, sessions::Sessions};
+use super::{IngestInput, publisher::needs_somebody, sessions::Sessions};
 
 /// Live commits are at least this far apart; what comes between shares the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
@@ -43,7 +43,7 @@ pub(super) struct OpenTransaction {
     live: bool,
     /// Whether it holds something that a person or a hook waits for.
     urgent: bool,
-    inputs: Vec<Input>,
+    inputs: Vec<IngestInput>,
     changes: Changes,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Changes {
 /// A transaction that is committed.
 pub(super) struct Committed {
     pub(super) changes: Changes,
-    pub(super) inputs: Vec<Input>,
+    pub(super) inputs: Vec<IngestInput>,
     /// Whether it held anything but history.
     pub(super) live: bool,
     /// The log goes up to here.
@@ -113,7 +113,7 @@ impl OpenTransaction {
     }
 
     /// An input was applied whose events begin at `first_event`; says whether there are any.
-    pub(super) fn add_input(&mut self, input: Input, live: bool, first_event: usize) -> bool {
+    pub(super) fn add_input(&mut self, input: IngestInput, live: bool, first_event: usize) -> bool {
         let events = &self.changes.events[first_event..];
         self.live |= live;
         self.urgent |= live && events.iter().any(|(event, _)| needs_somebody(event));
@@ -123,7 +123,7 @@ impl OpenTransaction {
     }
 
     /// An input could not be applied: it is to be taken again.
-    pub(super) fn keep_input(&mut self, input: Input) {
+    pub(super) fn keep_input(&mut self, input: IngestInput) {
         self.inputs.push(input);
     }
 
@@ -222,12 +222,12 @@ impl OpenTransaction {
     }
 
     /// Takes the inputs out, to apply them again. They come back by [`Self::restore_inputs`].
-    pub(super) fn take_inputs(&mut self) -> Vec<Input> {
+    pub(super) fn take_inputs(&mut self) -> Vec<IngestInput> {
         std::mem::take(&mut self.inputs)
     }
 
     /// Puts the inputs back.
-    pub(super) fn restore_inputs(&mut self, inputs: Vec<Input>) {
+    pub(super) fn restore_inputs(&mut self, inputs: Vec<IngestInput>) {
         self.inputs = inputs;
     }
 

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::*;
 
-fn delivery(seconds: f64, payload: &str) -> Input {
+fn delivery(seconds: f64, payload: &str) -> IngestInput {
     let delivery = Delivery {
         id: DeliveryId::mint(at(seconds), [seconds as u8; 10]),
         provider: Provider::Claude,
@@ -17,7 +17,7 @@ fn delivery(seconds: f64, payload: &str) -> Input {
         redacted_from: None,
         payload: RawValue::from_string(payload.into()).unwrap(),
     };
-    Input::Delivery(Box::new(HookInput::new(delivery, at(seconds), Box::new(|_| ()))))
+    IngestInput::Delivery(Box::new(HookInput::new(delivery, at(seconds), Box::new(|_| ()))))
 }
 
 #[test]
