@@ -19,7 +19,7 @@ use std::{
 };
 
 use agents::{Agent, Homes, agent::ALL};
-use daemon::ingest::{Gauges, Ingest, IngestInput, IngestParts, Prepared, Processes};
+use daemon::ingest::{Gauges, Ingest, IngestInput, IngestParts, PreparedBatch, Processes};
 use events::{Event, Provider, RunId, State, Timestamp};
 use processes::{AgentProcess, EndedProcess};
 use projections::{SessionState, StatusRules};
@@ -257,7 +257,7 @@ impl World {
         let mut sink = |batch: Batch| {
             match waiting {
                 Some(waiting) => waiting.push(batch),
-                None => ingest.take(IngestInput::Batch(Box::new(Prepared::new(batch)))),
+                None => ingest.take(IngestInput::Batch(Box::new(PreparedBatch::new(batch)))),
             }
             Ok(())
         };
@@ -272,7 +272,7 @@ impl World {
     /// Lets the batches go that waited.
     pub fn let_go(&mut self) {
         for batch in self.waiting.take().unwrap_or_default() {
-            self.ingest.take(IngestInput::Batch(Box::new(Prepared::new(batch))));
+            self.ingest.take(IngestInput::Batch(Box::new(PreparedBatch::new(batch))));
         }
         self.tick();
     }

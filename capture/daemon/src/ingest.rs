@@ -50,7 +50,7 @@ pub use findings::{Aside, Noted};
 pub use handle::{IngestHandle, IngestStopped, Inputs, NotSent, channel};
 pub use hosts::HostInput;
 use hosts::Hosts;
-pub use input::{IngestInput, Prepared};
+pub use input::{IngestInput, PreparedBatch};
 use processes::Unclaimed;
 pub use protocol::ProtocolInput;
 pub use publisher::{Gauges, Nobody, Onlooker};

@@ -31,7 +31,7 @@ use crate::{
     endpoint,
     findings::{self, Findings},
     health,
-    ingest::{self, Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, Prepared},
+    ingest::{self, Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, PreparedBatch},
     linker::Linker,
     notices::{self, Notices},
     open_files, paths,
@@ -303,7 +303,7 @@ impl Service {
 
         let sink = {
             let inputs = inputs.clone();
-            let prepare = if redacted_only { Prepared::redacted } else { Prepared::new };
+            let prepare = if redacted_only { PreparedBatch::redacted } else { PreparedBatch::new };
             let sentinel = supervisor.sentinel();
             move |batch: Batch| {
                 let _watched = &sentinel;

@@ -6,7 +6,7 @@ use events::{Identity, NewEvent, Payload, Repeat, Timestamp};
 use projections::{SessionHealth, TranscriptView};
 
 use super::{
-    Failure, Ingest, Prepared,
+    Failure, Ingest, PreparedBatch,
     fold::{Draft, first_seen},
     message::{Merge, OpenMessage, as_delta},
     transaction::Additions,
@@ -16,7 +16,7 @@ use super::{
 const OCCURRENCES: u32 = 100_000;
 
 impl Ingest {
-    pub(super) fn apply_batch(&mut self, prepared: &Prepared) -> Result<(), Failure> {
+    pub(super) fn apply_batch(&mut self, prepared: &PreparedBatch) -> Result<(), Failure> {
         let batch = &prepared.batch;
         let mut additions = Additions::default();
         let mut open = OpenMessage::default();
@@ -146,7 +146,7 @@ impl Ingest {
     }
 
     /// Keeps where a session's transcript stands beside the session.
-    fn note_transcript(&mut self, prepared: &Prepared) {
+    fn note_transcript(&mut self, prepared: &PreparedBatch) {
         let batch = &prepared.batch;
         let Some(id) = batch
             .cursor

@@ -10,14 +10,14 @@ use crate::redaction;
 
 /// A batch with its long texts packed, which is done on the reading threads.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedBatch {
     /// The batch; long texts are cut to what an event carries.
     pub batch: Batch,
     /// The packed texts, one slot an event.
     pub texts: Vec<Option<PackedText>>,
 }
 
-impl Prepared {
+impl PreparedBatch {
     /// Packs a batch's texts.
     #[must_use]
     pub fn new(mut batch: Batch) -> Self {
@@ -38,7 +38,7 @@ impl Prepared {
 /// What the ingest thread is told.
 pub enum IngestInput {
     /// What was read of a file.
-    Batch(Box<Prepared>),
+    Batch(Box<PreparedBatch>),
     /// A process ended.
     Ended(EndedProcess),
     /// The agents that run now.

@@ -135,7 +135,7 @@ impl World {
             ..Cursor::default()
         };
         let batch = Batch { cursor, provider: Provider::Claude, events, vanished: false, backfill: history, history };
-        self.take(IngestInput::Batch(Box::new(Prepared::new(batch))));
+        self.take(IngestInput::Batch(Box::new(PreparedBatch::new(batch))));
     }
 
     /// What a live session wrote just now.

@@ -308,7 +308,7 @@ fn history_goes_by_its_own_clock_even_when_read_in_parts() {
     world.until(9_000.0);
     assert_eq!(world.status("s"), "running tool");
     let cursor = Cursor { path, ..Cursor::default() };
-    world.take(IngestInput::Batch(Box::new(Prepared::new(Batch {
+    world.take(IngestInput::Batch(Box::new(PreparedBatch::new(Batch {
         cursor,
         provider: Provider::Claude,
         events: vec![],
