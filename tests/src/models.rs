@@ -51,7 +51,7 @@ enum Asked {
     /// The model is to go on with a conversation.
     Turn(Vec<Heard>),
     /// Something beside the conversation, to be streamed or answered whole.
-    Aside { streamed: bool },
+    DerivedRecord { streamed: bool },
     /// Something with one possible answer.
     Fixed(u16, Value),
 }
@@ -245,7 +245,7 @@ impl Shared {
         let aside = Place { lane: "aside".to_owned(), step: 0 };
         let (place, answered) = match protocol.asked(&request) {
             Asked::Fixed(status, body) => (aside, connection.whole(status, &[], &body)),
-            Asked::Aside { streamed } => {
+            Asked::DerivedRecord { streamed } => {
                 self.note(&aside, Did::Asked);
                 let answered = if streamed {
                     self.speak(&mut connection, &request, &aside, &[Part::Say(protocol.aside().to_owned())])

@@ -10,7 +10,7 @@ use server::RunTarget;
 use store::Reader;
 
 use crate::{
-    ingest::{Aside, IngestHandle, IngestInput, Noted},
+    ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput},
     prompts::Prompts,
     runs::Runs,
 };
@@ -123,7 +123,7 @@ impl Actions {
 }
 
 fn note(session: SessionId, text: String) -> IngestInput {
-    IngestInput::Aside(Aside::new(session, Noted::Note(text)))
+    IngestInput::Derived(DerivedRecord::new(session, DerivedKind::Note(text)))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use crate::{
     actions::Actions,
     clock,
-    ingest::{Aside, IngestHandle, IngestInput, Noted},
+    ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput},
     redaction,
     supervisor::Supervisor,
 };
@@ -288,8 +288,8 @@ impl Follower {
         if finding.state == FindingState::Open && finding.count <= 1 {
             self.parts.actions.on(&finding, &self.parts.reader);
         }
-        let aside = Aside::new(finding.session_id, Noted::Finding(Box::new(finding)));
-        self.parts.inputs.send(IngestInput::Aside(aside)).ok();
+        let aside = DerivedRecord::new(finding.session_id, DerivedKind::Finding(Box::new(finding)));
+        self.parts.inputs.send(IngestInput::Derived(aside)).ok();
     }
 
     /// Acknowledges a finding; the answer comes when that is committed.
@@ -301,8 +301,8 @@ impl Follower {
         };
         let answer = finding.clone();
         let done = move |_| drop(reply.send(Ok(answer)));
-        let (session, what) = (finding.session_id, Noted::Finding(Box::new(finding)));
-        self.parts.inputs.send(IngestInput::Aside(Aside { session, what, done: Box::new(done) })).ok();
+        let (session, what) = (finding.session_id, DerivedKind::Finding(Box::new(finding)));
+        self.parts.inputs.send(IngestInput::Derived(DerivedRecord { session, what, done: Box::new(done) })).ok();
     }
 
     fn acknowledged(&mut self, id: &FindingId) -> Result<Acknowledged, Refusal> {

@@ -46,7 +46,7 @@ use crate::ignored::Ignored;
 pub use approvals::{Decide, Record, Undecided};
 pub use counters::Counters;
 pub use deliveries::HookInput;
-pub use findings::{Aside, Noted};
+pub use findings::{DerivedKind, DerivedRecord};
 pub use handle::{IngestHandle, IngestStopped, Inputs, NotSent, channel};
 pub use hosts::HostInput;
 use hosts::Hosts;
@@ -284,7 +284,7 @@ impl Ingest {
             IngestInput::Decide(decide) => self.apply_decide(decide),
             IngestInput::Record(record) => self.apply_record(record),
             IngestInput::Waits(session, approval, on) => self.apply_wait(*session, approval, *on),
-            IngestInput::Aside(aside) => self.apply_aside(aside),
+            IngestInput::Derived(aside) => self.apply_derived(aside),
             IngestInput::Stop => Ok(()),
         }
     }
@@ -346,7 +346,7 @@ impl Ingest {
             IngestInput::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),
             IngestInput::Delivery(told) => self.delivered(*told),
             IngestInput::Decide(decide) => decide.tell(),
-            IngestInput::Aside(aside) => (aside.done)(self.sessions.find(aside.session).is_some()),
+            IngestInput::Derived(aside) => (aside.done)(self.sessions.find(aside.session).is_some()),
             IngestInput::Record(record) => drop(record.done.send(())),
             IngestInput::Telemetry(told) => (told.stored)(self.strange(&told.events)),
             IngestInput::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.unknown(&events)),

@@ -27,7 +27,7 @@ use terminal::host::frame::Presence as Seen;
 
 use crate::{
     clock,
-    ingest::{Aside, IngestHandle, IngestInput, Noted},
+    ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput},
     paths, redaction,
     runs::Runs,
     supervisor::Supervisor,
@@ -305,7 +305,10 @@ impl Teller {
                 error: error.clone(),
                 attempts,
             };
-            self.parts.inputs.send(IngestInput::Aside(Aside::new(session, Noted::Notification(Box::new(told))))).ok();
+            self.parts
+                .inputs
+                .send(IngestInput::Derived(DerivedRecord::new(session, DerivedKind::Notification(Box::new(told)))))
+                .ok();
         }
     }
 }

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock,
-    ingest::{Aside, IngestHandle, IngestInput, IngestStopped, Noted},
+    ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, IngestStopped},
     runs::Runs,
     supervisor::Supervisor,
 };
@@ -310,9 +310,9 @@ impl Queue {
         let told = move |known| {
             done.send(known).ok();
         };
-        let aside = Aside { session, what: Noted::Prompt(Box::new(prompt)), done: Box::new(told) };
+        let aside = DerivedRecord { session, what: DerivedKind::Prompt(Box::new(prompt)), done: Box::new(told) };
         let stopped = |error: IngestStopped| Refusal::Failed(error.to_string());
-        self.parts.inputs.send_async(IngestInput::Aside(aside)).await.map_err(stopped)?;
+        self.parts.inputs.send_async(IngestInput::Derived(aside)).await.map_err(stopped)?;
         match committed.await {
             Ok(true) => Ok(()),
             Ok(false) => Err(Refusal::NotFound(format!("there is no session {session}"))),

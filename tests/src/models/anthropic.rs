@@ -41,7 +41,7 @@ impl Protocol for Messages {
         }
         let tools = body["tools"].as_array().into_iter().flatten();
         if !tools.filter_map(|tool| tool["name"].as_str()).any(|name| TOOLS.contains(&name)) {
-            return Asked::Aside { streamed: body["stream"] == true };
+            return Asked::DerivedRecord { streamed: body["stream"] == true };
         }
         let users = body["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "user");
         Asked::Turn(users.flat_map(|message| heard(&message["content"])).collect())

@@ -28,7 +28,7 @@ impl Protocol for Gemini {
         let verb = request.path.rsplit(':').next().unwrap_or_default().split('?').next().unwrap_or_default();
         match verb {
             "countTokens" => Asked::Fixed(200, json!({ "totalTokens": 1200 })),
-            "generateContent" => Asked::Aside { streamed: false },
+            "generateContent" => Asked::DerivedRecord { streamed: false },
             "streamGenerateContent" => {
                 let contents = request.body["contents"].as_array().into_iter().flatten();
                 let users = contents.filter(|content| content["role"] == "user");

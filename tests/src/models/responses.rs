@@ -45,7 +45,7 @@ impl Protocol for Responses {
             Heard::Prompt(text) => Some(text),
             Heard::Result(_) => None,
         });
-        if last.is_some_and(is_title) { Asked::Aside { streamed: true } } else { Asked::Turn(heard) }
+        if last.is_some_and(is_title) { Asked::DerivedRecord { streamed: true } } else { Asked::Turn(heard) }
     }
 
     /// A plain command is run with the tool that this version offers.

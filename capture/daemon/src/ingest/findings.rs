@@ -8,18 +8,18 @@ use super::{Failure, Ingest};
 use crate::redaction;
 
 /// Something about a session that is no part of its conversation.
-pub struct Aside {
+pub struct DerivedRecord {
     /// Whose.
     pub session: SessionId,
     /// What.
-    pub what: Noted,
+    pub what: DerivedKind,
     /// Is told after the commit whether there is such a session.
     pub done: Box<dyn FnOnce(bool) + Send>,
 }
 
 /// What is noted of a session.
 #[derive(Debug, Clone)]
-pub enum Noted {
+pub enum DerivedKind {
     /// A finding, as it stands now.
     Finding(Box<Finding>),
     /// A message was sent, or was not.
@@ -30,27 +30,27 @@ pub enum Noted {
     Note(String),
 }
 
-impl Aside {
+impl DerivedRecord {
     /// Something nobody waits for.
     #[must_use]
-    pub fn new(session: SessionId, what: Noted) -> Self {
+    pub fn new(session: SessionId, what: DerivedKind) -> Self {
         Self { session, what, done: Box::new(|_| ()) }
     }
 }
 
 impl Ingest {
-    pub(super) fn apply_aside(&mut self, aside: &Aside) -> Result<(), Failure> {
+    pub(super) fn apply_derived(&mut self, aside: &DerivedRecord) -> Result<(), Failure> {
         let Some(slot) = self.sessions.find(aside.session) else { return Ok(()) };
         let now = (self.clock)();
         // The fold lets time pass up to a derived event: it passes here too.
         self.try_advance(slot, now)?;
         let row = self.sessions.known(slot).row;
         let (payload, text) = match &aside.what {
-            Noted::Finding(finding) => {
+            DerivedKind::Finding(finding) => {
                 self.transaction.keep_finding(row, finding.as_ref().clone())?;
                 (Payload::Finding(finding.as_ref().clone()), None)
             }
-            Noted::Notification(notification) => {
+            DerivedKind::Notification(notification) => {
                 if notification.outcome == SendOutcome::Sent {
                     for finding in &notification.findings {
                         self.transaction.writer.notified(finding, now)?;
@@ -58,12 +58,12 @@ impl Ingest {
                 }
                 (Payload::Notification(notification.as_ref().clone()), None)
             }
-            Noted::Prompt(prompt) => {
+            DerivedKind::Prompt(prompt) => {
                 let prompt = if self.redacted_only { redaction::of_prompt(prompt) } else { prompt.as_ref().clone() };
                 self.transaction.writer.keep(row, &prompt)?;
                 (Payload::QueuedPrompt(prompt.to_event()), Some(prompt.text))
             }
-            Noted::Note(value) => (Annotation { topic: Topic::Note, value: value.clone() }.into(), None),
+            DerivedKind::Note(value) => (Annotation { topic: Topic::Note, value: value.clone() }.into(), None),
         };
         self.note(slot, payload, text, now)
     }

@@ -5,7 +5,7 @@ use processes::{AgentProcess, EndedProcess};
 use store::PackedText;
 use tailer::collect::Batch;
 
-use super::{Aside, Decide, HookInput, HostInput, ProtocolInput, Record, TelemetryInput};
+use super::{Decide, DerivedRecord, HookInput, HostInput, ProtocolInput, Record, TelemetryInput};
 use crate::redaction;
 
 /// A batch with its long texts packed, which is done on the reading threads.
@@ -62,7 +62,7 @@ pub enum IngestInput {
     /// A hook waits for the decision on an approval, and nothing of the agent shows it; or no more.
     Waits(SessionId, ApprovalId, bool),
     /// A finding, a message that was sent, a prompt that waits.
-    Aside(Aside),
+    Derived(DerivedRecord),
     /// Commit and end.
     Stop,
 }
