@@ -43,7 +43,7 @@ use store::{CommitError, ReadError, Writer};
 
 use crate::ignored::Ignored;
 
-pub use approvals::{Decide, Record, Undecided};
+pub use approvals::{ApprovalRecord, DecisionCommit, Undecided};
 pub use counters::Counters;
 pub use deliveries::HookInput;
 pub use findings::{DerivedKind, DerivedRecord};

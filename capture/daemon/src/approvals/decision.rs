@@ -20,7 +20,7 @@ use super::{
     grants::Grant,
     pending::PendingApproval,
 };
-use crate::ingest::{Decide, IngestInput, Record, Undecided};
+use crate::ingest::{ApprovalRecord, DecisionCommit, IngestInput, Undecided};
 
 /// A decision on an approval that is claimed for it.
 pub(super) struct ClaimedDecision {
@@ -125,7 +125,7 @@ impl ApprovalBroker {
         evidence: Value,
     ) -> Result<Approval, Refusal> {
         let (reply, committed) = oneshot::channel();
-        let decide = Decide::new(approval.session_id, resolved, evidence, reply);
+        let decide = DecisionCommit::new(approval.session_id, resolved, evidence, reply);
         // What ingest does not commit, because it has stopped, drops the reply.
         self.shared.inputs.send_async(IngestInput::Decide(Box::new(decide))).await.ok();
         match committed.await.map_err(|_| stopping())? {
@@ -145,7 +145,7 @@ impl ApprovalBroker {
         evidence: Value,
     ) -> oneshot::Receiver<()> {
         let (done, recorded) = oneshot::channel();
-        let record = Record { what, approval: Box::new(approval.clone()), evidence, done };
+        let record = ApprovalRecord { what, approval: Box::new(approval.clone()), evidence, done };
         self.shared.inputs.send_async(IngestInput::Record(Box::new(record))).await.ok();
         recorded
     }

@@ -16,7 +16,7 @@ use super::{Failure, Ingest};
 use crate::redaction;
 
 /// A decision that is to be made.
-pub struct Decide {
+pub struct DecisionCommit {
     /// Whose approval.
     pub session: SessionId,
     /// What was decided; names the approval.
@@ -38,7 +38,7 @@ pub enum Undecided {
     Closed(ApprovalState),
 }
 
-impl Decide {
+impl DecisionCommit {
     /// A decision.
     #[must_use]
     pub fn new(
@@ -62,7 +62,7 @@ impl Decide {
 }
 
 /// Something of an approval that is only recorded.
-pub struct Record {
+pub struct ApprovalRecord {
     /// What happened: `asked` (the policy leaves it to a person), `attempted` (keys will be pressed),
     /// `delivered`, `undelivered`, `refused`, `unclear` (keys were pressed, and the dialog is still
     /// there), `forbidden` (denied before the agent asked anybody).
@@ -77,7 +77,7 @@ pub struct Record {
 
 /// A row of the record.
 #[derive(Serialize)]
-struct Row<'a> {
+struct AuditRow<'a> {
     at: Timestamp,
     what: &'static str,
     approval: &'a Approval,
@@ -86,7 +86,7 @@ struct Row<'a> {
 }
 
 impl Ingest {
-    pub(super) fn apply_decide(&mut self, decide: &Decide) -> Result<(), Failure> {
+    pub(super) fn apply_decide(&mut self, decide: &DecisionCommit) -> Result<(), Failure> {
         let id = &decide.resolved.approval_id;
         let Some(slot) = self.sessions.find(decide.session) else {
             decide.settle(Err(Undecided::Unknown));
@@ -113,7 +113,7 @@ impl Ingest {
         Ok(())
     }
 
-    pub(super) fn apply_record(&mut self, record: &Record) -> Result<(), Failure> {
+    pub(super) fn apply_record(&mut self, record: &ApprovalRecord) -> Result<(), Failure> {
         self.record(record.what, &record.approval, &record.evidence)
     }
 
@@ -137,7 +137,7 @@ impl Ingest {
 
     /// Adds a row to the record.
     fn record(&mut self, what: &'static str, approval: &Approval, evidence: &Value) -> Result<(), Failure> {
-        let row = Row { at: (self.clock)(), what, approval, evidence };
+        let row = AuditRow { at: (self.clock)(), what, approval, evidence };
         let body = if self.redacted_only {
             // What the agent asked and what people said of it comes from whoever waits, as it was.
             let mut row = serde_json::to_value(&row).unwrap_or_default();

@@ -5,7 +5,7 @@ use processes::{AgentProcess, EndedProcess};
 use store::PackedText;
 use tailer::collect::Batch;
 
-use super::{Decide, DerivedRecord, HookInput, HostInput, ProtocolInput, Record, TelemetryInput};
+use super::{ApprovalRecord, DecisionCommit, DerivedRecord, HookInput, HostInput, ProtocolInput, TelemetryInput};
 use crate::redaction;
 
 /// A batch with its long texts packed, which is done on the reading threads.
@@ -56,9 +56,9 @@ pub enum IngestInput {
     /// What an agent's daemon says.
     Protocol(ProtocolInput),
     /// An approval was decided.
-    Decide(Box<Decide>),
+    Decide(Box<DecisionCommit>),
     /// Something of an approval is to be recorded.
-    Record(Box<Record>),
+    Record(Box<ApprovalRecord>),
     /// A hook waits for the decision on an approval, and nothing of the agent shows it; or no more.
     Waits(SessionId, ApprovalId, bool),
     /// A finding, a message that was sent, a prompt that waits.
