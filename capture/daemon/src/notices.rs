@@ -39,7 +39,7 @@ pub const THREAD: &str = "notices";
 /// The thread that plans messages, and remembers what it planned.
 const PLANNER: &str = "notify";
 /// Findings and receipts that may wait.
-const TOLD: usize = 1_024;
+const EVENTS: usize = 1_024;
 /// Causes that are remembered at the start, so that nobody is told of one twice.
 const REMEMBERED: usize = 20_000;
 /// A finding that nobody was told of before the last end is told of at the start if it is not older, ms.
@@ -57,14 +57,14 @@ const STOP_WITHIN: Duration = Duration::from_secs(2);
 /// A handle on the two threads; clones share it.
 #[derive(Clone)]
 pub struct Notices {
-    told: Sender<Told>,
-    delivery: Arc<OnceLock<Delivered>>,
+    events: Sender<NotifierEvent>,
+    delivery: Arc<OnceLock<SharedDelivery>>,
 }
 
 /// The channels, while they are there.
-type Delivered = Mutex<Option<Arc<Delivery>>>;
+type SharedDelivery = Mutex<Option<Arc<Delivery>>>;
 
-enum Told {
+enum NotifierEvent {
     Finding(Box<Finding>),
     Receipt(Box<Receipt>),
     Stop,
@@ -86,24 +86,24 @@ pub struct NotifierParts {
 
 /// What waits for the threads to begin.
 pub struct PendingNotifier {
-    told: Receiver<Told>,
-    back: Sender<Told>,
-    delivery: Arc<OnceLock<Delivered>>,
+    events: Receiver<NotifierEvent>,
+    back: Sender<NotifierEvent>,
+    delivery: Arc<OnceLock<SharedDelivery>>,
 }
 
 impl Notices {
     /// A handle on threads that are not at work yet.
     #[must_use]
     pub fn new() -> (Self, PendingNotifier) {
-        let (told, inbox) = bounded(TOLD);
+        let (events, inbox) = bounded(EVENTS);
         let delivery = Arc::new(OnceLock::new());
-        let waiting = PendingNotifier { told: inbox, back: told.clone(), delivery: Arc::clone(&delivery) };
-        (Self { told, delivery }, waiting)
+        let waiting = PendingNotifier { events: inbox, back: events.clone(), delivery: Arc::clone(&delivery) };
+        (Self { events, delivery }, waiting)
     }
 
     /// A finding changed; it is committed. Never waits.
     pub fn finding(&self, finding: Finding) {
-        if let Err(TrySendError::Full(_)) = self.told.try_send(Told::Finding(Box::new(finding))) {
+        if let Err(TrySendError::Full(_)) = self.events.try_send(NotifierEvent::Finding(Box::new(finding))) {
             tracing::warn!("findings come faster than people can be told: nobody is told of one");
         }
     }
@@ -125,7 +125,7 @@ impl Notices {
 
     /// Shows the messages of each channel among the metrics.
     pub fn register(&self, registry: &mut Registry) {
-        registry.register_collector(Box::new(Channels(Arc::clone(&self.delivery))));
+        registry.register_collector(Box::new(ChannelMetrics(Arc::clone(&self.delivery))));
     }
 
     fn delivery(&self) -> Option<Arc<Delivery>> {
@@ -134,24 +134,24 @@ impl Notices {
 
     /// Ends the threads.
     pub fn stop(&self) {
-        self.told.send(Told::Stop).ok();
+        self.events.send(NotifierEvent::Stop).ok();
     }
 }
 
-fn delivery(shared: &OnceLock<Delivered>) -> Option<Arc<Delivery>> {
+fn delivery(shared: &OnceLock<SharedDelivery>) -> Option<Arc<Delivery>> {
     shared.get()?.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// The channels, as far as metrics show them.
-struct Channels(Arc<OnceLock<Delivered>>);
+struct ChannelMetrics(Arc<OnceLock<SharedDelivery>>);
 
-impl fmt::Debug for Channels {
+impl fmt::Debug for ChannelMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Channels").finish_non_exhaustive()
+        f.debug_tuple("ChannelMetrics").finish_non_exhaustive()
     }
 }
 
-impl Collector for Channels {
+impl Collector for ChannelMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let counts = delivery(&self.0).map(|delivery| delivery.counts()).unwrap_or_default();
         let messages = counts.iter().flat_map(|of| {
@@ -169,7 +169,7 @@ impl PendingNotifier {
     /// # Errors
     /// When a channel's settings cannot be used, or a thread cannot be made.
     pub fn start(self, parts: NotifierParts, supervisor: &Supervisor) -> anyhow::Result<()> {
-        let Self { told, back, delivery: shared } = self;
+        let Self { events, back, delivery: shared } = self;
         let mut around = ChannelContext::new(
             Arc::new(|name| paths::variable(name).and_then(|value| value.into_os_string().into_string().ok())),
             Arc::new(clock::now),
@@ -187,7 +187,7 @@ impl PendingNotifier {
             tracing::warn!(channel, trouble, "a channel cannot be used");
         }
         let hear = move |receipt| {
-            if back.try_send(Told::Receipt(Box::new(receipt))).is_err() {
+            if back.try_send(NotifierEvent::Receipt(Box::new(receipt))).is_err() {
                 tracing::warn!("what came of a message is not noted: too much waits");
             }
         };
@@ -196,17 +196,17 @@ impl PendingNotifier {
         let notified = parts.reader.notified(REMEMBERED)?;
         let mut planner = Planner::new(settings, notified.iter().map(FindingId::to_string));
         let (plan, inbox) = bounded(INBOX_CAPACITY);
-        let place = Place { runs: parts.runs.clone(), runtime: parts.runtime.clone() };
+        let place = UserPresence { runs: parts.runs.clone(), runtime: parts.runtime.clone() };
         {
             let delivery = Arc::clone(&delivery);
             supervisor.spawn(PLANNER, move || notifier::drive(&mut planner, &inbox, &place, &delivery))?;
         }
-        let mut teller = Some(Teller { parts, plan });
+        let mut teller = Some(NoticeMaker { parts, plan });
         let mut delivery = Some(delivery);
         let own = supervisor.clone();
         supervisor.spawn(THREAD, move || {
             if let Some(teller) = &mut teller {
-                teller.run(&told, &notified);
+                teller.run(&events, &notified);
             }
             // The planner ends with its channel.
             teller = None;
@@ -229,19 +229,19 @@ fn has_desktop() -> bool {
 }
 
 /// Makes notices of findings.
-struct Teller {
+struct NoticeMaker {
     parts: NotifierParts,
     plan: Sender<notifier::PlannerInput>,
 }
 
-impl Teller {
-    fn run(&mut self, told: &Receiver<Told>, notified: &[FindingId]) {
+impl NoticeMaker {
+    fn run(&mut self, events: &Receiver<NotifierEvent>, notified: &[FindingId]) {
         self.take_up(notified);
-        for told in told {
-            match told {
-                Told::Finding(finding) => self.tell(&finding),
-                Told::Receipt(receipt) => self.note(&receipt),
-                Told::Stop => break,
+        for event in events {
+            match event {
+                NotifierEvent::Finding(finding) => self.tell(&finding),
+                NotifierEvent::Receipt(receipt) => self.note(&receipt),
+                NotifierEvent::Stop => break,
             }
         }
     }
@@ -343,12 +343,12 @@ fn notice(finding: &Finding, session: Option<&Session>) -> Notice {
 }
 
 /// Says where the user is.
-struct Place {
+struct UserPresence {
     runs: Runs,
     runtime: tokio::runtime::Handle,
 }
 
-impl PlannerContext for Place {
+impl PlannerContext for UserPresence {
     fn now(&self) -> LocalTime {
         let at = clock::now();
         LocalTime { at, utc_offset_s: utc_offset_s(at) }
