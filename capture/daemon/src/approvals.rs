@@ -63,7 +63,7 @@ const FINISHED_WITHIN: Duration = Duration::from_secs(2);
 /// Holds the pending approvals and routes decisions. A handle: clones share it.
 #[derive(Clone)]
 pub struct ApprovalBroker {
-    shared: Arc<Shared>,
+    shared: Arc<BrokerState>,
 }
 
 /// What [`ApprovalBroker`] works with.
@@ -91,7 +91,7 @@ pub struct HookWait {
     pub digest: String,
 }
 
-struct Shared {
+struct BrokerState {
     inputs: IngestHandle,
     reader: Reader,
     runs: Runs,
@@ -116,7 +116,7 @@ impl ApprovalBroker {
     #[must_use]
     pub fn start(parts: BrokerParts, supervisor: &Supervisor) -> Self {
         let BrokerParts { inputs, reader, runs, runtime, judge } = parts;
-        let shared = Shared {
+        let shared = BrokerState {
             inputs,
             reader,
             runs,
@@ -350,7 +350,7 @@ impl ApprovalBroker {
     }
 }
 
-impl Shared {
+impl BrokerState {
     fn session(&self, id: SessionId) -> Option<Session> {
         self.reader.session(id).ok().flatten()
     }

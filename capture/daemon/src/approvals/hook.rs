@@ -8,7 +8,7 @@ use serde_json::{Value, json, value::RawValue};
 use server::Refusal;
 
 use super::{
-    ApprovalBroker, HookWait, Shared,
+    ApprovalBroker, BrokerState, HookWait,
     answer::{allowance, denial, denial_by, is_expressible, route_of},
     decision::{ClaimedDecision, shown},
     files::Files,
@@ -184,7 +184,7 @@ impl ApprovalBroker {
     }
 }
 
-impl Shared {
+impl BrokerState {
     /// What the policy says, held against what the agent can be answered.
     fn judged(&self, approval: &Approval) -> Judged {
         let session = self.session(approval.session_id);

@@ -130,7 +130,7 @@ impl Around {
     }
 
     /// The same while only these pools have to be idle.
-    fn settle_while(&mut self, is_idle: impl Fn(&Shared) -> bool) {
+    fn settle_while(&mut self, is_idle: impl Fn(&BrokerState) -> bool) {
         let shared = &self.broker.shared;
         self.runtime.block_on(async {
             let mut quiet = 0;
