@@ -45,8 +45,8 @@ use crate::{
 use answer::{accepts_decisions, route_of};
 use blocking::BlockingPool;
 use dialog::dialog_of;
-use files::{Files, has_more_files, marks};
-use pending::{Known, PendingApprovals, Standing};
+use files::{FileMarks, has_more_files, marks};
+use pending::{KnownSince, PendingApprovals, PendingSummary};
 
 use api::approvals::{ApprovalView, FileView, PolicyView};
 pub use judge::{Judge, Judged, OnPolicy};
@@ -198,7 +198,7 @@ impl ApprovalBroker {
     pub fn changed(&self, approval: Approval) {
         if approval.state != ApprovalState::Pending {
             self.pending().close(&approval);
-        } else if self.pending().open(&approval, Known::SinceAsked) {
+        } else if self.pending().open(&approval, KnownSince::Request) {
             self.start_marking(approval);
         }
     }
@@ -241,7 +241,7 @@ impl ApprovalBroker {
             Ok(approvals) => {
                 for approval in approvals {
                     // The status may still show that a hook waits. Those that do come back.
-                    self.pending().open(&approval, Known::SinceStart);
+                    self.pending().open(&approval, KnownSince::Start);
                     self.start_marking(approval);
                 }
                 self.shared.waits_changed.notify_one();
@@ -309,14 +309,14 @@ impl ApprovalBroker {
     }
 
     /// Waits until the files of a pending approval are hashed; whoever comes first has it done.
-    async fn mark_files(&self, approval: &Approval) -> Result<Files, Refusal> {
+    async fn mark_files(&self, approval: &Approval) -> Result<FileMarks, Refusal> {
         let files = self.pending().get(&approval.id).map(|pending| Arc::clone(&pending.files));
-        let Some(files) = files else { return Ok(Files::default()) };
+        let Some(files) = files else { return Ok(FileMarks::default()) };
         let marked = files.get_or_try_init(|| self.marks_now(approval)).await?;
         Ok(Arc::clone(marked))
     }
 
-    async fn marks_now(&self, approval: &Approval) -> Result<Files, Refusal> {
+    async fn marks_now(&self, approval: &Approval) -> Result<FileMarks, Refusal> {
         let approval = approval.clone();
         self.shared.hashing.run(move || Arc::new(marks(&approval))).await
     }
@@ -325,7 +325,7 @@ impl ApprovalBroker {
     fn view(&self, approval: Approval) -> ApprovalView {
         let standing = self.pending().standing(&approval);
         let answer = self.route_now(&approval, &standing);
-        let Standing { files, judged, is_pending, .. } = standing;
+        let PendingSummary { files, judged, is_pending, .. } = standing;
         // Files that are not hashed yet may be any.
         let more_files = is_pending && files.as_ref().is_none_or(|files| has_more_files(&approval, files));
         ApprovalView {
@@ -339,7 +339,7 @@ impl ApprovalBroker {
     }
 
     /// How a decision made now would reach the agent.
-    fn route_now(&self, approval: &Approval, standing: &Standing) -> Option<DecidedVia> {
+    fn route_now(&self, approval: &Approval, standing: &PendingSummary) -> Option<DecidedVia> {
         if approval.state != ApprovalState::Pending {
             return None;
         }

@@ -11,7 +11,7 @@ use super::{
     ApprovalBroker, BrokerState, HookWait,
     answer::{allowance, denial, denial_by, is_expressible, route_of},
     decision::{ClaimedDecision, shown},
-    files::Files,
+    files::FileMarks,
     judge::Judged,
     pending::Admitted,
 };
@@ -105,7 +105,7 @@ impl ApprovalBroker {
         &self,
         approval: &Approval,
         judged: Option<Judged>,
-        files: &Files,
+        files: &FileMarks,
     ) -> Result<Option<ClaimedDecision>, Refusal> {
         let resolved = ApprovalResolved {
             approval_id: approval.id.clone(),

@@ -650,7 +650,7 @@ fn after_a_start_sessions_show_what_is_so_now() {
         let mut around = Around::new();
         around.settle();
         let asked = approval(1, "touch x", Provider::Codex);
-        around.broker.pending().open(&asked, pending::Known::SinceStart);
+        around.broker.pending().open(&asked, pending::KnownSince::Start);
         if waits {
             around.wait(1, true);
         } else {
