@@ -26,7 +26,7 @@ use crate::{
     notices::Notices,
     prompts::Prompts,
     runs::Runs,
-    telemetry::Telemeter,
+    telemetry::TelemetryReceiver,
 };
 
 /// The parts that carry out what the server asks for.
@@ -39,7 +39,7 @@ pub struct DaemonParts {
     /// What hooks put in the spool.
     pub deliveries: Deliveries,
     /// Takes telemetry in.
-    pub telemeter: Telemeter,
+    pub telemeter: TelemetryReceiver,
     /// Pending approvals.
     pub approvals: ApprovalBroker,
     /// Queued prompts.

@@ -20,7 +20,7 @@ use tailer::collect::CollectorHandle;
 
 use crate::{
     clock, daemons, hook_health::AgentHookHealth, ingest::Gauges, notices::Notices, runs::Runs, supervisor::Supervisor,
-    telemetry::Telemeter,
+    telemetry::TelemetryReceiver,
 };
 
 /// What a source's detail says while history is read, before how far it is.
@@ -41,7 +41,7 @@ pub struct Observed {
     /// What ingest counts.
     pub gauges: Arc<Gauges>,
     /// Telemetry.
-    pub telemeter: Telemeter,
+    pub telemeter: TelemetryReceiver,
     /// The runs.
     pub runs: Runs,
     /// The hooks.

@@ -39,7 +39,7 @@ use crate::{
     redacted_only, redaction, roots,
     runs::Runs,
     supervisor::Supervisor,
-    telemetry::Telemeter,
+    telemetry::TelemetryReceiver,
 };
 
 /// What `capture serve` was asked to do.
@@ -246,7 +246,7 @@ impl Service {
 
         let socket = data.join("capture.sock");
         let mut config = server_config(options, tokens, socket.clone());
-        let telemeter = Telemeter::new(inputs.clone(), Arc::clone(&gauges));
+        let telemeter = TelemetryReceiver::new(inputs.clone(), Arc::clone(&gauges));
         let daemons = daemons::follow(codex_homes, inputs.clone(), &supervisor);
         let daemons = daemons.context("cannot start the codex-daemon thread")?;
         let health = health::health(health::Observed {
