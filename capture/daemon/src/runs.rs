@@ -47,36 +47,36 @@ const ENDED: usize = 100;
 /// The runs. A handle: clones share them.
 #[derive(Clone)]
 pub struct Runs {
-    table: Arc<Mutex<Table>>,
+    table: Arc<Mutex<RunTable>>,
     inputs: IngestHandle,
 }
 
 #[derive(Default)]
-struct Table {
-    live: HashMap<RunId, Live>,
+struct RunTable {
+    live: HashMap<RunId, ConnectedRun>,
     ended: VecDeque<Run>,
     connections: u64,
 }
 
-struct Live {
+struct ConnectedRun {
     described: Run,
-    asks: mpsc::Sender<Question>,
+    asks: mpsc::Sender<QueuedRequest>,
     /// Tells a connection from the one before it.
     connection: u64,
     /// The dialog on its screen.
     dialog: Option<Box<events::Dialog>>,
 }
 
-struct Question {
+struct QueuedRequest {
     ask: HostRequest,
-    reply: Reply,
+    reply: HostReply,
 }
 
 /// Takes the host's answer to a question, or why there is none.
-type Reply = oneshot::Sender<Result<Value, String>>;
+type HostReply = oneshot::Sender<Result<Value, String>>;
 
 /// Questions a host has not answered yet, by their number.
-type Waiting = HashMap<u64, Reply>;
+type AwaitedReplies = HashMap<u64, HostReply>;
 
 /// Why a prompt was not delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub struct NotPrompted {
 
 /// How many runs there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Census {
+pub struct RunCounts {
     /// Whose hosts are connected.
     pub connected: usize,
     /// Whose hosts went away without telling of an end.
@@ -131,7 +131,7 @@ impl Runs {
         Self { table: Arc::default(), inputs }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, RunTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -157,10 +157,10 @@ impl Runs {
 
     /// How many there are.
     #[must_use]
-    pub fn census(&self) -> Census {
+    pub fn census(&self) -> RunCounts {
         let table = self.table();
         let all = || table.live.values().map(|live| &live.described).chain(&table.ended);
-        Census {
+        RunCounts {
             connected: table.live.len(),
             unreachable: table.ended.iter().filter(|run| run.state == RunState::Unreachable).count(),
             frames_lost: all().map(|run| run.frames_lost).sum(),
@@ -275,7 +275,7 @@ impl Runs {
         question(&described, asks.as_ref(), HostRequest::Announce { bytes }).await.map(|_| ())
     }
 
-    fn find(&self, target: &RunTarget) -> Result<(Run, Option<mpsc::Sender<Question>>), Refusal> {
+    fn find(&self, target: &RunTarget) -> Result<(Run, Option<mpsc::Sender<QueuedRequest>>), Refusal> {
         let table = self.table();
         let is_meant = |run: &Run| match target {
             RunTarget::Session(session) => run.session_id == Some(*session),
@@ -351,7 +351,7 @@ impl Runs {
 
     async fn converse(&self, stream: Box<dyn HostStream>, peer: Peer) -> Option<(RunId, u64)> {
         let (read, mut write) = tokio::io::split(stream);
-        let mut lines = Lines { read: BufReader::new(read), line: Vec::new() };
+        let mut lines = BoundedLines { read: BufReader::new(read), line: Vec::new() };
         let hello = match lines.next().await? {
             HostMessage::Hello(hello) => *hello,
             HostMessage::Frame(_) | HostMessage::Answer { .. } => {
@@ -370,7 +370,7 @@ impl Runs {
         let acked = Arc::new(acked);
         let connection = self.register(&hello, asks);
         self.inputs.send_async(IngestInput::Host(HostInput::Hello(Box::new(hello)))).await.ok()?;
-        let mut waiting = Waiting::new();
+        let mut waiting = AwaitedReplies::new();
         let mut next = 0;
         loop {
             let down = tokio::select! {
@@ -382,7 +382,7 @@ impl Runs {
                     continue;
                 }
                 question = asked.recv() => {
-                    let Question { ask, reply } = question?;
+                    let QueuedRequest { ask, reply } = question?;
                     waiting.retain(|_, reply| !reply.is_closed());
                     next += 1;
                     waiting.insert(next, reply);
@@ -411,7 +411,7 @@ impl Runs {
         run: RunId,
         up: HostMessage,
         acked: &Arc<watch::Sender<u64>>,
-        waiting: &mut Waiting,
+        waiting: &mut AwaitedReplies,
     ) -> ControlFlow<()> {
         let input = match up {
             HostMessage::Hello(hello) if hello.run == run => {
@@ -445,7 +445,7 @@ impl Runs {
         }
     }
 
-    fn register(&self, hello: &Hello, asks: mpsc::Sender<Question>) -> u64 {
+    fn register(&self, hello: &Hello, asks: mpsc::Sender<QueuedRequest>) -> u64 {
         let mut table = self.table();
         table.connections += 1;
         let connection = table.connections;
@@ -458,7 +458,7 @@ impl Runs {
         if let Some(before) = before {
             described = Run { hello: described.hello, state: RunState::Running, ..before };
         }
-        table.live.insert(hello.run, Live { described, asks, connection, dialog: None });
+        table.live.insert(hello.run, ConnectedRun { described, asks, connection, dialog: None });
         connection
     }
 
@@ -495,7 +495,7 @@ impl Runs {
     }
 }
 
-async fn question(run: &Run, asks: Option<&mpsc::Sender<Question>>, ask: HostRequest) -> Result<Value, Refusal> {
+async fn question(run: &Run, asks: Option<&mpsc::Sender<QueuedRequest>>, ask: HostRequest) -> Result<Value, Refusal> {
     let name = run.hello.name.clone().unwrap_or_else(|| run.id.to_string());
     let asks = asks.filter(|_| run.ended_at.is_none()).ok_or_else(|| {
         Refusal::Conflict(if run.ended_at.is_some() {
@@ -506,7 +506,7 @@ async fn question(run: &Run, asks: Option<&mpsc::Sender<Question>>, ask: HostReq
     })?;
     let (reply, answer) = oneshot::channel();
     let busy = || Refusal::Conflict(format!("the host of run {name} does not answer"));
-    asks.try_send(Question { ask, reply }).map_err(|_| busy())?;
+    asks.try_send(QueuedRequest { ask, reply }).map_err(|_| busy())?;
     match timeout(ANSWER_WITHIN, answer).await {
         Ok(Ok(Ok(value))) => Ok(value),
         Ok(Ok(Err(why))) => Err(Refusal::Conflict(why)),
@@ -516,7 +516,11 @@ async fn question(run: &Run, asks: Option<&mpsc::Sender<Question>>, ask: HostReq
 
 /// Types into a run. Text is for a prompt: while a dialog is open it is refused, because a letter
 /// or an Enter of it may be an answer. Keys are for dialogs: whoever names keys knows what they do.
-async fn type_into(run: &Run, asks: Option<&mpsc::Sender<Question>>, input: RunInput) -> Result<InputSent, Refusal> {
+async fn type_into(
+    run: &Run,
+    asks: Option<&mpsc::Sender<QueuedRequest>>,
+    input: RunInput,
+) -> Result<InputSent, Refusal> {
     let RunInput { text, submit, keys, interrupt, force } = input;
     if let Some(text) = text {
         if run.screen_state == Some(State::WaitingApproval) && !force {
@@ -544,13 +548,13 @@ async fn type_into(run: &Run, asks: Option<&mpsc::Sender<Question>>, input: RunI
     Ok(InputSent { run: run.id, sent: true })
 }
 
-/// Lines of a host, each of bounded length.
-struct Lines<R> {
+/// BoundedLines of a host, each of bounded length.
+struct BoundedLines<R> {
     read: BufReader<R>,
     line: Vec<u8>,
 }
 
-impl<R: tokio::io::AsyncRead + Unpin> Lines<R> {
+impl<R: tokio::io::AsyncRead + Unpin> BoundedLines<R> {
     /// The next line that is understood; `None` when there is none any more. May be dropped half
     /// way and called again.
     async fn next(&mut self) -> Option<HostMessage> {
