@@ -81,7 +81,7 @@ pub trait Processes: Send {
 }
 
 /// Reads the clock; the tests give their own.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+pub use notifier::Clock;
 
 /// The ingest thread's state. Each part owns what it keeps; what needs several of them is done here.
 pub struct Ingest {
