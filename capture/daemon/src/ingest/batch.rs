@@ -7,7 +7,7 @@ use projections::{SessionHealth, TranscriptView};
 
 use super::{
     Failure, Ingest, PreparedBatch,
-    fold::{Draft, first_seen},
+    fold::{UnsequencedEvent, first_seen},
     message::{Merge, OpenMessage, as_delta},
     transaction::Additions,
 };
@@ -65,7 +65,7 @@ impl Ingest {
                 new
             };
             let text = packed.and_then(|i| prepared.texts[i].as_ref());
-            let draft = Draft { new, identity, payload, text, history: batch.history };
+            let draft = UnsequencedEvent { new, identity, payload, text, history: batch.history };
             let event = self.make(slot, draft)?;
             if let Payload::AssistantMessage(_) = event.payload {
                 open.begin(slot, additions.events.len());

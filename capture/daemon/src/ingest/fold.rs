@@ -17,7 +17,7 @@ use crate::redaction;
 const FRESH_EVENTS: u64 = 20;
 
 /// An event that has no place in the log yet.
-pub(super) struct Draft<'a> {
+pub(super) struct UnsequencedEvent<'a> {
     pub(super) new: &'a NewEvent,
     /// What it is known by.
     pub(super) identity: Identity,
@@ -28,7 +28,7 @@ pub(super) struct Draft<'a> {
     pub(super) history: bool,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> UnsequencedEvent<'a> {
     /// An event of now, as it was read.
     pub(super) const fn of(new: &'a NewEvent) -> Self {
         Self { new, identity: new.identity, payload: None, text: None, history: false }
@@ -37,8 +37,8 @@ impl<'a> Draft<'a> {
 
 impl Ingest {
     /// Gives an event its place in the log.
-    pub(super) fn make(&mut self, slot: usize, draft: Draft<'_>) -> Result<Event, Failure> {
-        let Draft { new, identity, payload, text, history } = draft;
+    pub(super) fn make(&mut self, slot: usize, draft: UnsequencedEvent<'_>) -> Result<Event, Failure> {
+        let UnsequencedEvent { new, identity, payload, text, history } = draft;
         let mut payload = payload.unwrap_or_else(|| new.payload.clone());
         if let Payload::SessionStarted(started) = &mut payload
             && let Some(parent) = &started.parent_provider_session_id
@@ -233,7 +233,7 @@ impl Ingest {
             Some(child_id),
         );
         self.transaction.writer.learn(identity, known.row)?;
-        let event = self.make(parent, Draft::of(&new))?;
+        let event = self.make(parent, UnsequencedEvent::of(&new))?;
         self.fold(parent, event, None, additions)
     }
 
@@ -258,7 +258,7 @@ impl Ingest {
             payload,
             None,
         );
-        let event = self.make(slot, Draft::of(&new))?;
+        let event = self.make(slot, UnsequencedEvent::of(&new))?;
         self.fold(slot, event, None, additions)
     }
 
@@ -305,7 +305,7 @@ impl Ingest {
 
     /// Folds one event and writes it, with what follows from it.
     pub(super) fn add(&mut self, slot: usize, new: &NewEvent, history: bool) -> Result<(), Failure> {
-        let event = self.make(slot, Draft { history, ..Draft::of(new) })?;
+        let event = self.make(slot, UnsequencedEvent { history, ..UnsequencedEvent::of(new) })?;
         let mut additions = Additions::default();
         self.fold(slot, event, None, &mut additions)?;
         Ok(additions.write(&mut self.transaction, &self.sessions, &[], history)?)

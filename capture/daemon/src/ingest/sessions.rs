@@ -17,7 +17,7 @@ use crate::redaction;
 const KEPT: usize = 128;
 
 #[derive(Debug)]
-struct Slot {
+struct SessionSlot {
     known: Known,
     state: Option<Box<SessionState>>,
     deadline: Option<Timestamp>,
@@ -30,11 +30,11 @@ struct Slot {
 
 /// What a session's row in the store gets: row, last event, view (shared with the board) and
 /// snapshot as JSON.
-type Snapshot = (SessionRow, Timestamp, Json, String);
+type StoredSnapshot = (SessionRow, Timestamp, Json, String);
 
 #[derive(Debug)]
 pub(super) struct Sessions {
-    slots: Vec<Slot>,
+    slots: Vec<SessionSlot>,
     by_provider: HashMap<(Provider, Arc<str>), usize>,
     by_id: HashMap<SessionId, usize>,
     by_row: HashMap<SessionRow, usize>,
@@ -74,7 +74,7 @@ impl Sessions {
         self.by_provider.insert((known.provider, Arc::clone(&known.provider_session_id)), slot);
         self.by_id.insert(known.id, slot);
         self.by_row.insert(known.row, slot);
-        self.slots.push(Slot { known, state: None, deadline: None, dirty: false, told_ahead: false, used: 0 });
+        self.slots.push(SessionSlot { known, state: None, deadline: None, dirty: false, told_ahead: false, used: 0 });
         slot
     }
 
@@ -243,7 +243,7 @@ impl Sessions {
     }
 
     /// What the store gets of a session.
-    fn snapshot(&mut self, slot: usize) -> Option<Snapshot> {
+    fn snapshot(&mut self, slot: usize) -> Option<StoredSnapshot> {
         let entry = &mut self.slots[slot];
         let row = entry.known.row;
         let state = entry.state.as_deref_mut()?;
