@@ -57,7 +57,7 @@ pub use publisher::{Gauges, Nobody, Onlooker};
 use publisher::{Publisher, is_active};
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
-use transaction::{Failure, OpenTransaction};
+use transaction::{OpenTransaction, TransactionFailure};
 
 /// Inputs that may wait for the ingest thread.
 pub const INPUTS: usize = 16;
@@ -269,7 +269,7 @@ impl Ingest {
         }
     }
 
-    fn try_take(&mut self, input: &IngestInput) -> Result<(), Failure> {
+    fn try_take(&mut self, input: &IngestInput) -> Result<(), TransactionFailure> {
         self.transaction.begin()?;
         match input {
             IngestInput::Batch(prepared) => self.apply_batch(prepared),
@@ -300,7 +300,7 @@ impl Ingest {
         }
     }
 
-    fn try_advance(&mut self, slot: usize, now: Timestamp) -> Result<(), Failure> {
+    fn try_advance(&mut self, slot: usize, now: Timestamp) -> Result<(), TransactionFailure> {
         let state = self.state(slot)?;
         let reason = state.session.status.reason;
         let conclusions = state.advance(now);
@@ -327,7 +327,7 @@ impl Ingest {
     }
 
     /// Commits, then tells who is to know.
-    fn try_commit(&mut self) -> Result<(), Failure> {
+    fn try_commit(&mut self) -> Result<(), TransactionFailure> {
         let entries = self.sessions.write_changed(&mut self.transaction.writer, (self.clock)())?;
         let mut committed = self.transaction.commit()?;
         self.publisher.publish(&mut committed, entries);
@@ -362,7 +362,7 @@ impl Ingest {
 
     /// After a failure: nothing of the open transaction happened. Its inputs are taken again,
     /// after a while; until then no other input is taken, so that readers wait.
-    fn recover(&mut self, failure: &Failure) {
+    fn recover(&mut self, failure: &TransactionFailure) {
         let mut wait = RETRY_AFTER;
         let gauges = Arc::clone(&self.publisher.gauges);
         tracing::error!(%failure, "storing failed; trying again, nothing is read further until it works");
@@ -387,7 +387,7 @@ impl Ingest {
         }
     }
 
-    fn replay(&mut self) -> Result<(), Failure> {
+    fn replay(&mut self) -> Result<(), TransactionFailure> {
         self.transaction.reload_position()?;
         self.sessions.reload(&self.transaction.writer)?;
         self.hosts.forget_sessions();

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Failure, Ingest};
+use super::{Ingest, TransactionFailure};
 use crate::redaction;
 
 /// A decision that is to be made.
@@ -86,7 +86,7 @@ struct AuditRow<'a> {
 }
 
 impl Ingest {
-    pub(super) fn apply_decide(&mut self, decide: &DecisionCommit) -> Result<(), Failure> {
+    pub(super) fn apply_decide(&mut self, decide: &DecisionCommit) -> Result<(), TransactionFailure> {
         let id = &decide.resolved.approval_id;
         let Some(slot) = self.sessions.find(decide.session) else {
             decide.settle(Err(Undecided::Unknown));
@@ -113,12 +113,17 @@ impl Ingest {
         Ok(())
     }
 
-    pub(super) fn apply_record(&mut self, record: &ApprovalRecord) -> Result<(), Failure> {
+    pub(super) fn apply_record(&mut self, record: &ApprovalRecord) -> Result<(), TransactionFailure> {
         self.record(record.what, &record.approval, &record.evidence)
     }
 
     /// That a hook waits is a claim of ours: the agent shows that it works.
-    pub(super) fn apply_wait(&mut self, session: SessionId, approval: &ApprovalId, on: bool) -> Result<(), Failure> {
+    pub(super) fn apply_wait(
+        &mut self,
+        session: SessionId,
+        approval: &ApprovalId,
+        on: bool,
+    ) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(session) else { return Ok(()) };
         let state = self.state(slot)?;
         let Some(kind) = state.approval(approval).filter(|a| a.state == ApprovalState::Pending).map(|a| a.kind) else {
@@ -136,7 +141,7 @@ impl Ingest {
     }
 
     /// Adds a row to the record.
-    fn record(&mut self, what: &'static str, approval: &Approval, evidence: &Value) -> Result<(), Failure> {
+    fn record(&mut self, what: &'static str, approval: &Approval, evidence: &Value) -> Result<(), TransactionFailure> {
         let row = AuditRow { at: (self.clock)(), what, approval, evidence };
         let body = if self.redacted_only {
             // What the agent asked and what people said of it comes from whoever waits, as it was.
@@ -150,7 +155,7 @@ impl Ingest {
     }
 
     /// Keeps an approval that an event of the log opened or closed.
-    pub(super) fn keep_told(&mut self, slot: usize, event: &Event) -> Result<(), Failure> {
+    pub(super) fn keep_told(&mut self, slot: usize, event: &Event) -> Result<(), TransactionFailure> {
         let id = if let Payload::ApprovalRequested(asked) = &event.payload {
             &asked.approval_id
         } else if let Payload::ApprovalResolved(resolved) = &event.payload {
@@ -172,7 +177,7 @@ impl Ingest {
         approval: Approval,
         news: &Payload,
         history: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactionFailure> {
         if !history && approval.state != ApprovalState::Pending {
             match (approval.by, is_outcome(news)) {
                 (_, true) => self.record("outcome", &approval, &Value::Null)?,

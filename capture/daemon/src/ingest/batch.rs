@@ -6,7 +6,7 @@ use events::{Identity, NewEvent, Payload, Repeat, Timestamp};
 use projections::{SessionHealth, TranscriptView};
 
 use super::{
-    Failure, Ingest, PreparedBatch,
+    Ingest, PreparedBatch, TransactionFailure,
     fold::{UnsequencedEvent, first_seen},
     message::{Merge, OpenMessage, as_delta},
     transaction::Additions,
@@ -16,7 +16,7 @@ use super::{
 const OCCURRENCES: u32 = 100_000;
 
 impl Ingest {
-    pub(super) fn apply_batch(&mut self, prepared: &PreparedBatch) -> Result<(), Failure> {
+    pub(super) fn apply_batch(&mut self, prepared: &PreparedBatch) -> Result<(), TransactionFailure> {
         let batch = &prepared.batch;
         let mut additions = Additions::default();
         let mut open = OpenMessage::default();
@@ -96,7 +96,7 @@ impl Ingest {
 
     /// A session that begins in a directory whose sessions are not captured is turned off, before
     /// anything of it is kept.
-    pub(super) fn turn_off_if_ignored(&mut self, slot: usize, cwd: &str) -> Result<(), Failure> {
+    pub(super) fn turn_off_if_ignored(&mut self, slot: usize, cwd: &str) -> Result<(), TransactionFailure> {
         if !self.sessions.known(slot).capture || !self.ignored.holds(Path::new(cwd)) {
             return Ok(());
         }
@@ -118,7 +118,7 @@ impl Ingest {
         row: store::SessionRow,
         slot: usize,
         forks: &mut HashSet<(usize, usize)>,
-    ) -> Result<Option<Identity>, Failure> {
+    ) -> Result<Option<Identity>, TransactionFailure> {
         match new.repeat {
             Repeat::Unique => {
                 if self.transaction.writer.learn(new.identity, row)? {

@@ -4,7 +4,7 @@
 use events::{Annotation, Finding, Notification, Payload, SendOutcome, SessionId, Timestamp, Topic};
 use projections::{Conclusion, Prompt};
 
-use super::{Failure, Ingest};
+use super::{Ingest, TransactionFailure};
 use crate::redaction;
 
 /// Something about a session that is no part of its conversation.
@@ -39,7 +39,7 @@ impl DerivedRecord {
 }
 
 impl Ingest {
-    pub(super) fn apply_derived(&mut self, aside: &DerivedRecord) -> Result<(), Failure> {
+    pub(super) fn apply_derived(&mut self, aside: &DerivedRecord) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(aside.session) else { return Ok(()) };
         let now = (self.clock)();
         // The fold lets time pass up to a derived event: it passes here too.
@@ -75,7 +75,7 @@ impl Ingest {
         mut payload: Payload,
         mut text: Option<String>,
         now: Timestamp,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactionFailure> {
         if self.redacted_only {
             redaction::of_event(&mut text, &mut payload);
         }

@@ -10,7 +10,7 @@ use events::{
 use projections::Conclusion;
 use store::PackedText;
 
-use super::{Failure, Ingest, transaction::Additions};
+use super::{Ingest, TransactionFailure, transaction::Additions};
 use crate::redaction;
 
 /// A session with fewer events than this has just begun.
@@ -37,7 +37,7 @@ impl<'a> UnsequencedEvent<'a> {
 
 impl Ingest {
     /// Gives an event its place in the log.
-    pub(super) fn make(&mut self, slot: usize, draft: UnsequencedEvent<'_>) -> Result<Event, Failure> {
+    pub(super) fn make(&mut self, slot: usize, draft: UnsequencedEvent<'_>) -> Result<Event, TransactionFailure> {
         let UnsequencedEvent { new, identity, payload, text, history } = draft;
         let mut payload = payload.unwrap_or_else(|| new.payload.clone());
         if let Payload::SessionStarted(started) = &mut payload
@@ -88,7 +88,7 @@ impl Ingest {
         event: Event,
         text: Option<usize>,
         additions: &mut Additions,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactionFailure> {
         if let Payload::UsageReported(usage) = &event.payload {
             self.transaction.writer.add_usage(self.sessions.known(slot).row, usage)?;
         }
@@ -141,7 +141,7 @@ impl Ingest {
         mut conclusion: Conclusion,
         observed_at: Timestamp,
         history: bool,
-    ) -> Result<Event, Failure> {
+    ) -> Result<Event, TransactionFailure> {
         let known = self.sessions.known(slot).clone();
         if let Some(turn) = &conclusion.turn {
             self.transaction.writer.put_turn(known.row, &redaction::of_turn(turn))?;
@@ -184,7 +184,7 @@ impl Ingest {
         conclusions: Vec<Conclusion>,
         now: Timestamp,
         history: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactionFailure> {
         let mut additions = Additions::default();
         for conclusion in conclusions {
             let event = self.derive(slot, conclusion, now, history)?;
@@ -196,7 +196,12 @@ impl Ingest {
 
     /// A helper's work keeps its parent running, and its dialog is its parent's too: the parent is
     /// told by a signal, so that the parent's log explains its state alone.
-    fn tell_parent(&mut self, slot: usize, now: Timestamp, additions: &mut Additions) -> Result<(), Failure> {
+    fn tell_parent(
+        &mut self,
+        slot: usize,
+        now: Timestamp,
+        additions: &mut Additions,
+    ) -> Result<(), TransactionFailure> {
         let Some(child) = self.sessions.loaded(slot) else { return Ok(()) };
         let Some(parent) = child.session.parent_session_id.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let (child_id, state) =
@@ -238,7 +243,12 @@ impl Ingest {
     }
 
     /// Notes that a session repeats another's records.
-    pub(super) fn fork(&mut self, slot: usize, owner: usize, additions: &mut Additions) -> Result<(), Failure> {
+    pub(super) fn fork(
+        &mut self,
+        slot: usize,
+        owner: usize,
+        additions: &mut Additions,
+    ) -> Result<(), TransactionFailure> {
         let (own, from) = (self.sessions.known(slot).clone(), self.sessions.known(owner).clone());
         let identity = Identity::of(
             own.provider,
@@ -262,7 +272,7 @@ impl Ingest {
         self.fold(slot, event, None, additions)
     }
 
-    pub(super) fn apply_capture(&mut self, id: SessionId, on: bool) -> Result<(), Failure> {
+    pub(super) fn apply_capture(&mut self, id: SessionId, on: bool) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(id) else { return Ok(()) };
         let row = self.sessions.known(slot).row;
         self.transaction.writer.set_capture(row, on)?;
@@ -277,7 +287,7 @@ impl Ingest {
         )
     }
 
-    pub(super) fn apply_labels(&mut self, id: SessionId, labels: &[String]) -> Result<(), Failure> {
+    pub(super) fn apply_labels(&mut self, id: SessionId, labels: &[String]) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(id) else { return Ok(()) };
         for value in labels {
             let label = Annotation { topic: Topic::Label, value: value.clone() };
@@ -294,7 +304,7 @@ impl Ingest {
         now: Timestamp,
         space: &str,
         payload: Payload,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactionFailure> {
         let known = self.sessions.known(slot).clone();
         let sequence = self.state(slot)?.session.last_sequence;
         let identity = Identity::of(known.provider, space, &[&known.id.to_bytes(), &sequence.to_le_bytes()]);
@@ -304,7 +314,7 @@ impl Ingest {
     }
 
     /// Folds one event and writes it, with what follows from it.
-    pub(super) fn add(&mut self, slot: usize, new: &NewEvent, history: bool) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, slot: usize, new: &NewEvent, history: bool) -> Result<(), TransactionFailure> {
         let event = self.make(slot, UnsequencedEvent { history, ..UnsequencedEvent::of(new) })?;
         let mut additions = Additions::default();
         self.fold(slot, event, None, &mut additions)?;

@@ -13,7 +13,7 @@ use server::{Board, Frame, Json, SessionEntry};
 use super::{
     counters::Counters,
     sessions::Sessions,
-    transaction::{Changes, Committed},
+    transaction::{ChangeSet, Committed},
 };
 use crate::{hook_health::HookHealth, redaction};
 
@@ -95,7 +95,7 @@ impl Publisher {
         }
     }
 
-    fn publish_frames(&self, changes: &mut Changes, position: u64, entries: Vec<SessionEntry>) {
+    fn publish_frames(&self, changes: &mut ChangeSet, position: u64, entries: Vec<SessionEntry>) {
         let mut frames = Vec::with_capacity(entries.len());
         for entry in entries {
             frames.extend(Frame::of_entry(Some(position), &entry));

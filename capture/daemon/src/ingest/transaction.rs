@@ -22,7 +22,7 @@ const LULL: Duration = Duration::from_millis(50);
 
 /// Why the open transaction has to be given up.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum TransactionFailure {
     #[error(transparent)]
     Write(#[from] CommitError),
     #[error(transparent)]
@@ -44,12 +44,12 @@ pub(super) struct OpenTransaction {
     /// Whether it holds something that a person or a hook waits for.
     urgent: bool,
     inputs: Vec<IngestInput>,
-    changes: Changes,
+    changes: ChangeSet,
 }
 
 /// What a transaction changes, for those who learn of it after the commit.
 #[derive(Default)]
-pub(super) struct Changes {
+pub(super) struct ChangeSet {
     /// Events of the log, and whether they are history, in the order in which they were written.
     pub(super) events: Vec<(Event, bool)>,
     /// Approvals as they stand now, in the order of their changes.
@@ -62,7 +62,7 @@ pub(super) struct Changes {
 
 /// A transaction that is committed.
 pub(super) struct Committed {
-    pub(super) changes: Changes,
+    pub(super) changes: ChangeSet,
     pub(super) inputs: Vec<IngestInput>,
     /// Whether it held anything but history.
     pub(super) live: bool,
@@ -82,7 +82,7 @@ impl OpenTransaction {
             live: false,
             urgent: false,
             inputs: Vec::new(),
-            changes: Changes::default(),
+            changes: ChangeSet::default(),
         })
     }
 
@@ -210,7 +210,7 @@ impl OpenTransaction {
     /// Gives up what was written; the inputs stay.
     pub(super) fn roll_back(&mut self) {
         self.writer.rollback();
-        self.changes = Changes::default();
+        self.changes = ChangeSet::default();
         self.open_since = None;
         self.rows = 0;
     }
@@ -232,7 +232,7 @@ impl OpenTransaction {
     }
 
     /// After the commit: keeps the end of the record of decisions beside it.
-    pub(super) fn keep_audit_head(&self, changes: &mut Changes) {
+    pub(super) fn keep_audit_head(&self, changes: &mut ChangeSet) {
         if let Some(head) = changes.audit_head.take()
             && let Some(data) = self.writer.path().parent()
             && let Err(error) = keep_head(data, head)
