@@ -147,7 +147,7 @@ impl World {
                 let wall = Arc::clone(&wall);
                 Arc::new(move || Timestamp::from_millisecond(wall.load(Ordering::Relaxed)))
             },
-            onlooker: Box::new(daemon::ingest::Nobody),
+            onlooker: Box::new(daemon::ingest::NoObserver),
             rules: StatusRules::default(),
             ignore: Vec::new(),
             redacted_only: false,

@@ -122,7 +122,7 @@ impl PendingMonitor {
         let monitor = Monitor::new(parts.rules.clone());
         let started_at = clock::now();
         let mut follower =
-            Follower { parts, monitor, position: 0, known: HashSet::new(), started_at, old: BTreeMap::new() };
+            MonitorThread { parts, monitor, position: 0, known: HashSet::new(), started_at, old: BTreeMap::new() };
         supervisor.spawn(THREAD, move || follower.run(&news, &asks))
     }
 }
@@ -131,7 +131,7 @@ fn complain(error: ReadError) {
     tracing::warn!(%error, "the log cannot be read for findings; trying again");
 }
 
-struct Follower {
+struct MonitorThread {
     parts: MonitorParts,
     monitor: Monitor,
     /// The log is read up to here.
@@ -143,7 +143,7 @@ struct Follower {
     old: BTreeMap<FindingId, (Option<Instant>, Finding)>,
 }
 
-impl Follower {
+impl MonitorThread {
     fn run(&mut self, news: &Receiver<()>, asks: &Receiver<MonitorRequest>) {
         let mut again = self.begin().map_err(complain).is_err();
         loop {
@@ -295,8 +295,8 @@ impl Follower {
     /// Acknowledges a finding; the answer comes when that is committed.
     fn acknowledge(&mut self, id: &FindingId, reply: oneshot::Sender<Result<Finding, Refusal>>) {
         let finding = match self.acknowledged(id) {
-            Ok(Acknowledged::Now(finding)) => finding,
-            Ok(Acknowledged::Before(finding)) => return drop(reply.send(Ok(finding))),
+            Ok(AcknowledgeOutcome::Now(finding)) => finding,
+            Ok(AcknowledgeOutcome::Before(finding)) => return drop(reply.send(Ok(finding))),
             Err(refusal) => return drop(reply.send(Err(refusal))),
         };
         let answer = finding.clone();
@@ -305,11 +305,11 @@ impl Follower {
         self.parts.inputs.send(IngestInput::Derived(DerivedRecord { session, what, done: Box::new(done) })).ok();
     }
 
-    fn acknowledged(&mut self, id: &FindingId) -> Result<Acknowledged, Refusal> {
+    fn acknowledged(&mut self, id: &FindingId) -> Result<AcknowledgeOutcome, Refusal> {
         let stored = self.parts.reader.one::<Finding>(id).map_err(|error| Refusal::Failed(error.to_string()))?;
         let stored = stored.ok_or_else(|| Refusal::NotFound(format!("there is no finding `{id}`")))?;
         if stored.state == FindingState::Acknowledged {
-            return Ok(Acknowledged::Before(redaction::of_finding(stored)));
+            return Ok(AcknowledgeOutcome::Before(redaction::of_finding(stored)));
         }
         if !stored.is_open() {
             let over = stored.resolution.map(|why| format!(": {why}")).unwrap_or_default();
@@ -318,12 +318,12 @@ impl Follower {
         let changed = self.monitor.acknowledge(id, clock::now());
         let finding = changed.into_iter().find(|finding| finding.id == *id);
         let finding = finding.ok_or_else(|| Refusal::Conflict("its session is no longer monitored".into()))?;
-        Ok(Acknowledged::Now(redaction::of_finding(finding)))
+        Ok(AcknowledgeOutcome::Now(redaction::of_finding(finding)))
     }
 }
 
 /// What became of a finding that somebody acknowledges.
-enum Acknowledged {
+enum AcknowledgeOutcome {
     /// It is acknowledged now, which is to be stored.
     Now(Finding),
     /// It was before.

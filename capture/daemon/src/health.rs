@@ -35,7 +35,7 @@ const POLL_MS: u64 = 1000;
 const WAITS_MS: i64 = 30_000;
 
 /// The parts that are asked.
-pub struct Observed {
+pub struct HealthParts {
     /// The files.
     pub control: CollectorHandle,
     /// What ingest counts.
@@ -45,7 +45,7 @@ pub struct Observed {
     /// The runs.
     pub runs: Runs,
     /// The hooks.
-    pub hooks: Hooks,
+    pub hooks: HookPaths,
     /// The daemons of Codex.
     pub daemons: HealthHandle,
     /// Who tells people.
@@ -57,7 +57,7 @@ pub struct Observed {
 }
 
 /// Where hooks are installed, and where they deliver.
-pub struct Hooks {
+pub struct HookPaths {
     spool: Spool,
     /// The agents and their homes.
     agents: Vec<(Provider, PathBuf)>,
@@ -65,7 +65,7 @@ pub struct Hooks {
     search: ProgramSearch,
 }
 
-impl Hooks {
+impl HookPaths {
     /// The hooks of these homes; `program` is what they would run, `search` finds the agents that run them.
     #[must_use]
     pub fn new(data: &Path, homes: &Homes, program: PathBuf, search: ProgramSearch) -> Self {
@@ -163,7 +163,7 @@ impl Hooks {
 
 /// What the server is to tell.
 #[must_use]
-pub fn health(observed: Observed) -> Health {
+pub fn health(observed: HealthParts) -> Health {
     let mut metrics = Registry::default();
     observed.gauges.counters.register(&mut metrics);
     metrics.register_collector(Box::new(HookDeliveries(Arc::clone(&observed.gauges))));
@@ -183,7 +183,7 @@ fn is_ready(supervisor: &Supervisor, gauges: &Gauges) -> bool {
     supervisor.failure().is_none() && !gauges.stuck.load(Ordering::Relaxed)
 }
 
-impl Observed {
+impl HealthParts {
     fn sources(&self, now: Timestamp) -> Vec<SourceHealth> {
         let mut sources = self.files();
         sources.extend(self.hooks.rows(&self.gauges, now));

@@ -53,7 +53,7 @@ use hosts::Hosts;
 pub use input::{IngestInput, PreparedBatch};
 use processes::Unclaimed;
 pub use protocol::ProtocolInput;
-pub use publisher::{Gauges, Nobody, Onlooker};
+pub use publisher::{CommitObserver, Gauges, NoObserver};
 use publisher::{Publisher, is_active};
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
@@ -130,7 +130,7 @@ pub struct IngestParts {
     /// The clock.
     pub clock: Clock,
     /// Looks on.
-    pub onlooker: Box<dyn Onlooker>,
+    pub onlooker: Box<dyn CommitObserver>,
     /// Limits of the status rules.
     pub rules: projections::StatusRules,
     /// Sessions that begin in or below these directories are not captured.

@@ -101,7 +101,7 @@ pub fn run_with(
     let supervisor = Supervisor::default();
     // The parts end in order, and not when the caller says so.
     let ends = CancellationToken::new();
-    let service = Service::start(options, writer, clock, &runtime, &ends, supervisor.clone())?;
+    let service = RunningService::start(options, writer, clock, &runtime, &ends, supervisor.clone())?;
     tracing::info!(url = %service.endpoint.url, data = %options.data.display(), "capture is serving");
     runtime.block_on(async {
         tokio::select! {
@@ -140,14 +140,14 @@ async fn received(kind: SignalKind) {
 }
 
 /// Receives what ingest commits.
-struct Onlookers {
+struct CommitObservers {
     runs: Runs,
     approvals: ApprovalBroker,
     findings: Findings,
     notices: Notices,
 }
 
-impl ingest::Onlooker for Onlookers {
+impl ingest::CommitObserver for CommitObservers {
     fn hosts(&self, run: RunId, session: SessionId) {
         self.runs.hosts(run, session);
     }
@@ -166,7 +166,7 @@ impl ingest::Onlooker for Onlookers {
 }
 
 /// A running service.
-struct Service {
+struct RunningService {
     endpoint: Endpoint,
     data: PathBuf,
     serving: server::Serving,
@@ -182,7 +182,7 @@ struct Service {
     supervisor: Supervisor,
 }
 
-impl Service {
+impl RunningService {
     fn start(
         options: &Options,
         writer: Writer,
@@ -210,7 +210,7 @@ impl Service {
         let runs = Runs::new(inputs.clone());
         let codex_homes = homes.of(protocols::codex_daemon::PROVIDER).to_vec();
         let program = std::env::current_exe().context("cannot find the program itself")?;
-        let hooks = health::Hooks::new(data, &homes, program, paths::agent_search());
+        let hooks = health::HookPaths::new(data, &homes, program, paths::agent_search());
         let linker = Linker::start(homes, inputs.clone(), &supervisor)?;
         let judge = approvals::OnPolicy { file: paths::policy_file()?, facts: paths::policy_facts(data) };
         let parts = approvals::BrokerParts {
@@ -229,7 +229,7 @@ impl Service {
             gauges: Arc::clone(&gauges),
             processes: Box::new(linker),
             clock,
-            onlooker: Box::new(Onlookers {
+            onlooker: Box::new(CommitObservers {
                 runs: runs.clone(),
                 approvals: approvals.clone(),
                 findings: findings.clone(),
@@ -249,7 +249,7 @@ impl Service {
         let telemeter = TelemetryReceiver::new(inputs.clone(), Arc::clone(&gauges));
         let daemons = daemons::follow(codex_homes, inputs.clone(), &supervisor);
         let daemons = daemons.context("cannot start the codex-daemon thread")?;
-        let health = health::health(health::Observed {
+        let health = health::health(health::HealthParts {
             control: collecting,
             gauges: Arc::clone(&gauges),
             telemeter: telemeter.clone(),

@@ -10,7 +10,7 @@ const NOW: i64 = 1_795_149_432_000;
 
 struct Place {
     dir: tempfile::TempDir,
-    hooks: Hooks,
+    hooks: HookPaths,
     gauges: Gauges,
     now: Timestamp,
 }
@@ -22,7 +22,8 @@ impl Place {
         fs::create_dir_all(at(".claude")).unwrap();
         let home = |provider: Provider| (provider, vec![at(&format!(".{provider}"))]);
         let homes = [Provider::Claude, Provider::Codex, Provider::Gemini].map(home).into_iter().collect::<Homes>();
-        let hooks = Hooks::new(&at("data"), &homes, "/bin/sh".into(), ProgramSearch::new(at("bin").into(), Vec::new()));
+        let hooks =
+            HookPaths::new(&at("data"), &homes, "/bin/sh".into(), ProgramSearch::new(at("bin").into(), Vec::new()));
         Self { hooks, gauges: Gauges::default(), now: Timestamp::from_millisecond(NOW), dir }
     }
 

@@ -34,7 +34,7 @@ pub struct Gauges {
 }
 
 /// Who looks on: told after the commit, and never to wait.
-pub trait Onlooker: Send {
+pub trait CommitObserver: Send {
     /// A run hosts a session. Told before the commit.
     fn hosts(&self, _run: RunId, _session: SessionId) {}
     /// An approval was opened or closed.
@@ -46,15 +46,15 @@ pub trait Onlooker: Send {
 }
 
 /// Nobody looks on.
-pub struct Nobody;
+pub struct NoObserver;
 
-impl Onlooker for Nobody {}
+impl CommitObserver for NoObserver {}
 
 /// Publishes what ingest does.
 pub(super) struct Publisher {
     pub(super) board: Board,
     pub(super) gauges: Arc<Gauges>,
-    pub(super) onlooker: Box<dyn Onlooker>,
+    pub(super) onlooker: Box<dyn CommitObserver>,
 }
 
 impl Publisher {

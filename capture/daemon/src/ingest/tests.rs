@@ -94,7 +94,7 @@ impl World {
             gauges: Arc::clone(&self.gauges),
             processes: Box::new(self.asked.clone()),
             clock: Arc::new(move || Timestamp::from_millisecond(now.load(Ordering::Relaxed))),
-            onlooker: Box::new(Nobody),
+            onlooker: Box::new(NoObserver),
             rules: StatusRules::default(),
             ignore: vec![PathBuf::from("/secret"), self.dir.path().join("link/secret")],
             redacted_only: false,
