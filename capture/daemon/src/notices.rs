@@ -40,9 +40,9 @@ pub const THREAD: &str = "notices";
 const PLANNER: &str = "notify";
 /// Findings and receipts that may wait.
 const EVENTS: usize = 1_024;
-/// Causes that are remembered at the start, so that nobody is told of one twice.
+/// Causes that are remembered at the start, so that none is announced twice.
 const REMEMBERED: usize = 20_000;
-/// A finding that nobody was told of before the last end is told of at the start if it is not older, ms.
+/// A finding that was not announced before the last end is announced at the start up to this age, ms.
 const NOT_TOLD_YET_MS: i64 = 5 * 60 * 1000;
 /// Who typed within this time is at the terminal, when the terminal does not say whether it has the
 /// focus, ms. Short: who has just sent a prompt may be gone when it asks for something.
@@ -104,7 +104,7 @@ impl Notices {
     /// A finding changed; it is committed. Never waits.
     pub fn finding(&self, finding: Finding) {
         if let Err(TrySendError::Full(_)) = self.events.try_send(NotifierEvent::Finding(Box::new(finding))) {
-            tracing::warn!("findings come faster than people can be told: nobody is told of one");
+            tracing::warn!("findings come faster than they can be sent: one is dropped");
         }
     }
 
@@ -178,38 +178,36 @@ impl PendingNotifier {
         let mut settings = parts.settings.clone();
         if settings == NotifySettings::default() && !has_desktop() {
             // Nobody asked for it, and there is none: that is no failure to tell of each time.
-            tracing::info!(
-                "there is no desktop here, and no other channel: nobody is told of findings but by `capture findings`"
-            );
+            tracing::info!("there is no desktop here, and no other channel: only `capture findings` shows findings");
             settings.channels.clear();
         }
         for (channel, trouble) in notifier::delivery::troubles(&settings, &around) {
             tracing::warn!(channel, trouble, "a channel cannot be used");
         }
-        let hear = move |receipt| {
+        let on_receipt = move |receipt| {
             if back.try_send(NotifierEvent::Receipt(Box::new(receipt))).is_err() {
                 tracing::warn!("what came of a message is not noted: too much waits");
             }
         };
-        let delivery = Arc::new(Delivery::start(&settings, around, Arc::new(hear))?);
+        let delivery = Arc::new(Delivery::start(&settings, around, Arc::new(on_receipt))?);
         shared.get_or_init(|| Mutex::new(Some(Arc::clone(&delivery))));
         let notified = parts.reader.notified(REMEMBERED)?;
         let mut planner = Planner::new(settings, notified.iter().map(FindingId::to_string));
         let (plan, inbox) = bounded(INBOX_CAPACITY);
-        let place = UserPresence { runs: parts.runs.clone(), runtime: parts.runtime.clone() };
+        let presence = UserPresence { runs: parts.runs.clone(), runtime: parts.runtime.clone() };
         {
             let delivery = Arc::clone(&delivery);
-            supervisor.spawn(PLANNER, move || notifier::drive(&mut planner, &inbox, &place, &delivery))?;
+            supervisor.spawn(PLANNER, move || notifier::drive(&mut planner, &inbox, &presence, &delivery))?;
         }
-        let mut teller = Some(NoticeMaker { parts, plan });
+        let mut maker = Some(NoticeMaker { parts, plan });
         let mut delivery = Some(delivery);
         let own = supervisor.clone();
         supervisor.spawn(THREAD, move || {
-            if let Some(teller) = &mut teller {
-                teller.run(&events, &notified);
+            if let Some(maker) = &mut maker {
+                maker.run(&events, &notified);
             }
             // The planner ends with its channel.
-            teller = None;
+            maker = None;
             own.join(PLANNER);
             if let Some(shared) = shared.get() {
                 shared.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -236,18 +234,18 @@ struct NoticeMaker {
 
 impl NoticeMaker {
     fn run(&mut self, events: &Receiver<NotifierEvent>, notified: &[FindingId]) {
-        self.take_up(notified);
+        self.notify_missed(notified);
         for event in events {
             match event {
-                NotifierEvent::Finding(finding) => self.tell(&finding),
-                NotifierEvent::Receipt(receipt) => self.note(&receipt),
+                NotifierEvent::Finding(finding) => self.notify(&finding),
+                NotifierEvent::Receipt(receipt) => self.record_receipt(&receipt),
                 NotifierEvent::Stop => break,
             }
         }
     }
 
-    /// What was found right before the last end, and nobody was told of.
-    fn take_up(&mut self, notified: &[FindingId]) {
+    /// Announces what was found right before the last end and not announced then.
+    fn notify_missed(&mut self, notified: &[FindingId]) {
         let filter = KeptFilter {
             states: Some(FindingState::Open..=FindingState::Open),
             session: None,
@@ -258,17 +256,19 @@ impl NoticeMaker {
             Ok(open) => {
                 let fresh =
                     |f: &&Finding| clock::now().since_ms(f.first_at) < NOT_TOLD_YET_MS && !notified.contains(&f.id);
-                open.iter().filter(fresh).for_each(|finding| self.tell(finding));
+                open.iter().filter(fresh).for_each(|finding| self.notify(finding));
             }
-            Err(error) => tracing::warn!(%error, "findings cannot be read: nobody is told of those before the start"),
+            Err(error) => {
+                tracing::warn!(%error, "findings cannot be read: those from before the start are not announced")
+            }
         }
     }
 
-    fn tell(&mut self, finding: &Finding) {
+    fn notify(&mut self, finding: &Finding) {
         let input = match finding.state {
             FindingState::Open => match self.parts.reader.session(finding.session_id) {
                 Ok(session) => notifier::PlannerInput::Notice(Box::new(notice(finding, session.as_ref()))),
-                Err(error) => return tracing::warn!(%error, "nobody is told of a finding: its session cannot be read"),
+                Err(error) => return tracing::warn!(%error, "a finding is not announced: its session cannot be read"),
             },
             FindingState::Acknowledged | FindingState::Resolved => {
                 notifier::PlannerInput::Withdraw(finding.id.to_string())
@@ -278,7 +278,7 @@ impl NoticeMaker {
     }
 
     /// What came of a message is an event of each session it told of.
-    fn note(&self, receipt: &Receipt) {
+    fn record_receipt(&self, receipt: &Receipt) {
         let (outcome, error, attempts) = match &receipt.outcome {
             DeliveryOutcome::Sent => (SendOutcome::Sent, None, 1),
             DeliveryOutcome::Failed { error, attempts } => (SendOutcome::Failed, Some(error.clone()), *attempts),
