@@ -1,8 +1,8 @@
 //! `capture agent drive`: an agent without a screen, spoken to over its own protocol.
 //!
-//! One thread, the one that started the agent, speaks with it ([`talk`]); others read, wait for
+//! One thread, the one that started the agent, speaks with it ([`driver`]); others read, wait for
 //! decisions and mind signals, and hand it what they hear. Requests for permission go the way of a
-//! hook's: into the spool, and then whoever asked waits at the desk ([`desk`]).
+//! hook's: into the spool, and then whoever asked waits at the desk ([`server`]).
 //!
 //! Who decides: the policy, or a person with the scope `control` at whose back there is no agent. Here
 //! there is no other yes but the one of the user at our own terminal, while the question is shown: it
@@ -11,17 +11,17 @@
 //! the question is thrown away, and when we were started by an agent ourselves nobody is asked here.
 //! Nothing in our environment or on the agent's pipes decides. Whatever else happens is a denial.
 
-mod desk;
-mod heard;
-mod show;
-mod talk;
+mod driver;
+mod events;
+mod output;
+mod server;
 
 use std::{ffi::OsString, io::IsTerminal, path::PathBuf, process::ExitCode, time::Duration};
 
+use ::events::Provider;
 use ::terminal::host::child::resolve;
 use agents::Agent;
 use anyhow::Context as _;
-use events::Provider;
 use processes::nearest_agent;
 use protocols as protocol;
 use protocols::program;
@@ -106,7 +106,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
     let in_front = rustix::termios::tcgetpgrp(&input).is_ok_and(|group| group == rustix::process::getpgrp());
     let terminals = input.is_terminal() && std::io::stderr().is_terminal();
     let asks = !by_agent && !context.json && in_front && terminals;
-    let talk = talk::Begin {
+    let talk = driver::Begin {
         data: context.data.clone(),
         provider: arguments.agent,
         cwd: told,
@@ -115,6 +115,6 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
         asks,
         json: context.json,
     };
-    let code = talk::talk(talk, codec, &words, &cwd)?;
+    let code = driver::talk(talk, codec, &words, &cwd)?;
     Ok(ExitCode::from(code))
 }

@@ -26,9 +26,9 @@ use rustix::{
 };
 
 use super::{
-    desk::{self, Desk},
-    heard::{Heard, listen, listen_to_signals, listen_to_user, pass_on},
-    show::{Show, Shown, Whose, asks, ended, question},
+    events::{Heard, listen, listen_to_signals, listen_to_user, pass_on},
+    output::{Show, Shown, Whose, asks, ended, question},
+    server::{self, Desk},
 };
 use crate::{
     hook::Waited,
@@ -334,7 +334,7 @@ impl Talk {
         let id = request.id.clone();
         let now = Instant::now();
         std::thread::Builder::new().name("waits".into()).spawn(move || {
-            let waited = desk::wait(&data, &delivery, patience);
+            let waited = server::wait(&data, &delivery, patience);
             // The conversation may be over.
             tell.send(Heard::Waited(id, waited)).ok();
         })?;
