@@ -106,7 +106,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
     let in_front = rustix::termios::tcgetpgrp(&input).is_ok_and(|group| group == rustix::process::getpgrp());
     let terminals = input.is_terminal() && std::io::stderr().is_terminal();
     let asks = !by_agent && !context.json && in_front && terminals;
-    let talk = driver::Begin {
+    let talk = driver::DriverOptions {
         data: context.data.clone(),
         provider: arguments.agent,
         cwd: told,
@@ -115,6 +115,6 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
         asks,
         json: context.json,
     };
-    let code = driver::talk(talk, codec, &words, &cwd)?;
+    let code = driver::run(talk, codec, &words, &cwd)?;
     Ok(ExitCode::from(code))
 }

@@ -54,7 +54,7 @@ const BY_INTERRUPT: u8 = 130;
 const BY_TERMINATE: u8 = 143;
 
 /// What a conversation begins with.
-pub(super) struct Begin {
+pub(super) struct DriverOptions {
     pub data: PathBuf,
     pub provider: Provider,
     pub cwd: String,
@@ -67,7 +67,7 @@ pub(super) struct Begin {
 }
 
 /// A request that waits for its decision.
-struct Pending {
+struct WaitingRequest {
     request: PermissionRequest,
     approval: Approval,
     /// Until when somebody is waited for.
@@ -79,14 +79,14 @@ struct Pending {
 }
 
 /// What a request that was decided came to is told once its call ends.
-struct Decided {
+struct DecidedCall {
     call: String,
     session: String,
     approval: ApprovalId,
 }
 
-struct Talk {
-    begin: Begin,
+struct Driver {
+    options: DriverOptions,
     codec: Box<dyn Codec>,
     program: Program,
     input: UnixStream,
@@ -95,8 +95,8 @@ struct Talk {
     tell: Sender<Heard>,
     session: Option<String>,
     prompted: bool,
-    pending: Vec<Pending>,
-    decided: Vec<Decided>,
+    pending: Vec<WaitingRequest>,
+    decided: Vec<DecidedCall>,
     /// The request the user at the terminal is looking at.
     asked: Option<String>,
     outcome: Option<TurnEnd>,
@@ -107,7 +107,7 @@ struct Talk {
 }
 
 /// Talks with the agent until it is gone; gives the exit code.
-pub(super) fn talk(begin: Begin, codec: Box<dyn Codec>, words: &[OsString], cwd: &Path) -> anyhow::Result<u8> {
+pub(super) fn run(options: DriverOptions, codec: Box<dyn Codec>, words: &[OsString], cwd: &Path) -> anyhow::Result<u8> {
     let (tell, inbox) = bounded(HEARD);
     // Before the agent is there, so that none is left behind.
     listen_to_signals(tell.clone()).context("cannot take signals")?;
@@ -118,14 +118,14 @@ pub(super) fn talk(begin: Begin, codec: Box<dyn Codec>, words: &[OsString], cwd:
     let read = tell.clone();
     thread("agent").spawn(move || listen(output, &read))?;
     thread("agent-errors").spawn(move || pass_on(error))?;
-    if begin.asks {
+    if options.asks {
         let typed = tell.clone();
         thread("typed").spawn(move || listen_to_user(&typed))?;
     }
-    let desk = Desk::new(begin.data.clone(), begin.provider, begin.cwd.clone(), program.pid());
-    let show = Show::new(begin.json);
-    let talk = Talk {
-        begin,
+    let desk = Desk::new(options.data.clone(), options.provider, options.cwd.clone(), program.pid());
+    let show = Show::new(options.json);
+    let driver = Driver {
+        options,
         codec,
         program,
         input,
@@ -141,21 +141,21 @@ pub(super) fn talk(begin: Begin, codec: Box<dyn Codec>, words: &[OsString], cwd:
         stopped: None,
         patience: None,
     };
-    talk.run(&inbox)
+    driver.run(&inbox)
 }
 
-impl Talk {
+impl Driver {
     fn run(mut self, inbox: &Receiver<Heard>) -> anyhow::Result<u8> {
         for line in self.codec.begin() {
             self.send(&line);
         }
         loop {
-            let heard = match self.due() {
-                Some(due) => inbox.recv_deadline(due),
+            let heard = match self.next_deadline() {
+                Some(next_deadline) => inbox.recv_deadline(next_deadline),
                 None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match heard {
-                Ok(Heard::Line(AgentLine::Whole(line))) => self.hear(&line)?,
+                Ok(Heard::Line(AgentLine::Whole(line))) => self.apply_line(&line)?,
                 Ok(Heard::Line(AgentLine::Damaged)) => {
                     self.show.show(&Shown::Unrecognized { sort: "a damaged line" })?
                 }
@@ -163,15 +163,15 @@ impl Talk {
                 Ok(Heard::Waited(request, waited)) => self.waited(&request, waited)?,
                 Ok(Heard::Typed(line)) => self.typed(&line)?,
                 Ok(Heard::Signal(signal)) => self.signalled(signal)?,
-                Err(RecvTimeoutError::Timeout) => self.is_due()?,
+                Err(RecvTimeoutError::Timeout) => self.on_deadline()?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        self.leave()
+        self.finish()
     }
 
     /// The agent is gone, or writes no more.
-    fn leave(mut self) -> anyhow::Result<u8> {
+    fn finish(mut self) -> anyhow::Result<u8> {
         let mut until = Instant::now() + GRACE;
         let mut signals = [Signal::TERM, Signal::KILL].into_iter();
         let code = loop {
@@ -211,14 +211,14 @@ impl Talk {
     }
 
     /// When something is to be done that nobody tells of.
-    fn due(&self) -> Option<Instant> {
+    fn next_deadline(&self) -> Option<Instant> {
         let waits = self.pending.iter().map(|pending| pending.until);
-        let asks = self.begin.asks && self.asked.is_none();
+        let asks = self.options.asks && self.asked.is_none();
         let ask = self.pending.first().filter(|_| asks).map(|pending| pending.ask_at);
         waits.chain(self.patience.map(|(at, _)| at)).chain(ask).min()
     }
 
-    fn is_due(&mut self) -> anyhow::Result<()> {
+    fn on_deadline(&mut self) -> anyhow::Result<()> {
         self.ask_user();
         let now = Instant::now();
         if let Some((at, signal)) = self.patience
@@ -229,7 +229,7 @@ impl Talk {
         }
         while let Some(late) = self.pending.iter().find(|pending| pending.until <= now) {
             let id = late.request.id.clone();
-            let seconds = self.begin.patience.as_secs();
+            let seconds = self.options.patience.as_secs();
             self.refuse(&id, &format!("nobody decided within {seconds} seconds, so it is denied"))?;
         }
         Ok(())
@@ -243,7 +243,7 @@ impl Talk {
         }
     }
 
-    fn hear(&mut self, line: &str) -> anyhow::Result<()> {
+    fn apply_line(&mut self, line: &str) -> anyhow::Result<()> {
         for meaning in self.codec.decode_line(line) {
             match meaning {
                 Meaning::Send(line) => self.send(&line),
@@ -252,12 +252,12 @@ impl Talk {
                     if self.prompted {
                         self.desk.tell(&id, ProtocolEventKind::Works);
                     }
-                    let provider = self.begin.provider.as_str();
-                    self.show.show(&Shown::Session { provider, session_id: &id, cwd: &self.begin.cwd })?;
+                    let provider = self.options.provider.as_str();
+                    self.show.show(&Shown::Session { provider, session_id: &id, cwd: &self.options.cwd })?;
                     self.session = Some(id);
                 }
                 Meaning::Ready => {
-                    if let Some(prompt) = self.codec.prompt(&self.begin.prompt).filter(|_| !self.prompted) {
+                    if let Some(prompt) = self.codec.prompt(&self.options.prompt).filter(|_| !self.prompted) {
                         self.prompted = true;
                         self.send(&prompt);
                         self.works();
@@ -269,7 +269,7 @@ impl Talk {
                     self.show.show(&Shown::ToolResult { id: &call, outcome })?;
                     self.program.reap();
                     if let Some(at) = self.decided.iter().position(|decided| decided.call == call) {
-                        let Decided { session, approval, .. } = self.decided.swap_remove(at);
+                        let DecidedCall { session, approval, .. } = self.decided.swap_remove(at);
                         self.desk.tell(&session, ProtocolEventKind::Returned { approval, outcome });
                     }
                 }
@@ -330,7 +330,7 @@ impl Talk {
             }
         };
         self.show.show(&asks(&approval))?;
-        let (data, tell, patience) = (self.desk.data().to_owned(), self.tell.clone(), self.begin.patience);
+        let (data, tell, patience) = (self.desk.data().to_owned(), self.tell.clone(), self.options.patience);
         let id = request.id.clone();
         let now = Instant::now();
         std::thread::Builder::new().name("waits".into()).spawn(move || {
@@ -339,14 +339,14 @@ impl Talk {
             tell.send(Heard::Waited(id, waited)).ok();
         })?;
         let (until, ask_at) = (now + patience, now + RULES_WITHIN);
-        self.pending.push(Pending { request, approval, until, ask_at, alone: false });
+        self.pending.push(WaitingRequest { request, approval, until, ask_at, alone: false });
         self.ask_user();
         Ok(())
     }
 
     /// Shows the user the next request, when there is somebody to be shown one.
     fn ask_user(&mut self) {
-        if !self.begin.asks || self.asked.is_some() {
+        if !self.options.asks || self.asked.is_some() {
             return;
         }
         let Some(next) = self.pending.first().filter(|next| next.ask_at <= Instant::now()) else { return };
@@ -356,7 +356,7 @@ impl Talk {
         self.asked = Some(next.request.id.clone());
     }
 
-    fn take(&mut self, id: &str) -> Option<Pending> {
+    fn take(&mut self, id: &str) -> Option<WaitingRequest> {
         let at = self.pending.iter().position(|pending| pending.request.id == id)?;
         let taken = self.pending.remove(at);
         if self.asked.as_deref() == Some(id) {
@@ -367,7 +367,7 @@ impl Talk {
     }
 
     /// Nobody at the desk is to decide on it any more.
-    fn settled(&self, pending: &Pending) {
+    fn settled(&self, pending: &WaitingRequest) {
         self.desk.tell(&pending.request.session, ProtocolEventKind::Settled { approval: pending.approval.id.clone() });
     }
 
@@ -375,12 +375,12 @@ impl Talk {
         let Some(pending) = self.pending.iter_mut().find(|pending| pending.request.id == id) else { return Ok(()) };
         match waited {
             Waited::Decided(answer) => self.decide(id, &answer, Whose::Desk),
-            Waited::Nobody if self.begin.asks => {
+            Waited::Nobody if self.options.asks => {
                 pending.alone = true;
                 Ok(())
             }
             Waited::Nobody => self.refuse(id, "nobody could be asked: capture's server is not there, so it is denied"),
-            Waited::Undecided if pending.until <= Instant::now() => self.is_due(),
+            Waited::Undecided if pending.until <= Instant::now() => self.on_deadline(),
             Waited::Undecided => self.refuse(id, "nobody decides on it any more, so it is denied"),
         }
     }
@@ -395,7 +395,7 @@ impl Talk {
 
     fn decide(&mut self, id: &str, answer: &AgentAnswer, decided: Whose) -> anyhow::Result<()> {
         let Some(pending) = self.take(id) else { return Ok(()) };
-        let Pending { request, approval, .. } = pending;
+        let WaitingRequest { request, approval, .. } = pending;
         let message = answer.message.as_deref();
         self.show.show(&Shown::Decided { approval_id: &approval.id, allowed: answer.allow, decided, message })?;
         self.answer(&request, answer)?;
@@ -404,7 +404,7 @@ impl Talk {
             && self.decided.len() < DECIDED
         {
             let (call, session) = (call.clone(), request.session.clone());
-            self.decided.push(Decided { call, session, approval: approval.id });
+            self.decided.push(DecidedCall { call, session, approval: approval.id });
         }
         self.works();
         self.ask_user();
