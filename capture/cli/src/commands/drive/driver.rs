@@ -26,7 +26,7 @@ use rustix::{
 };
 
 use super::{
-    events::{Heard, listen, listen_to_signals, listen_to_user, pass_on},
+    events::{DriverEvent, listen, listen_to_signals, listen_to_user, pass_on},
     output::{Show, Shown, Whose, asks, ended, question},
     server::{self, Desk},
 };
@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// Things heard and not taken up yet.
-const HEARD: usize = 256;
+const EVENTS: usize = 256;
 /// An agent that is told to go has so long, before it is told again, louder.
 const GRACE: Duration = Duration::from_secs(5);
 /// A line is to be taken by the agent within this.
@@ -92,7 +92,7 @@ struct Driver {
     input: UnixStream,
     desk: Desk,
     show: Show,
-    tell: Sender<Heard>,
+    events: Sender<DriverEvent>,
     session: Option<String>,
     prompted: bool,
     pending: Vec<WaitingRequest>,
@@ -108,18 +108,18 @@ struct Driver {
 
 /// Talks with the agent until it is gone; gives the exit code.
 pub(super) fn run(options: DriverOptions, codec: Box<dyn Codec>, words: &[OsString], cwd: &Path) -> anyhow::Result<u8> {
-    let (tell, inbox) = bounded(HEARD);
+    let (events, inbox) = bounded(EVENTS);
     // Before the agent is there, so that none is left behind.
-    listen_to_signals(tell.clone()).context("cannot take signals")?;
+    listen_to_signals(events.clone()).context("cannot take signals")?;
     let (program, streams) = Program::start(words, cwd).context("cannot start the agent")?;
     let Streams { input, output, error } = streams;
     input.set_write_timeout(Some(TAKEN_WITHIN))?;
     let thread = |name: &str| std::thread::Builder::new().name(name.into());
-    let read = tell.clone();
+    let read = events.clone();
     thread("agent").spawn(move || listen(output, &read))?;
     thread("agent-errors").spawn(move || pass_on(error))?;
     if options.asks {
-        let typed = tell.clone();
+        let typed = events.clone();
         thread("typed").spawn(move || listen_to_user(&typed))?;
     }
     let desk = Desk::new(options.data.clone(), options.provider, options.cwd.clone(), program.pid());
@@ -131,7 +131,7 @@ pub(super) fn run(options: DriverOptions, codec: Box<dyn Codec>, words: &[OsStri
         input,
         desk,
         show,
-        tell,
+        events,
         session: None,
         prompted: false,
         pending: Vec::new(),
@@ -145,7 +145,7 @@ pub(super) fn run(options: DriverOptions, codec: Box<dyn Codec>, words: &[OsStri
 }
 
 impl Driver {
-    fn run(mut self, inbox: &Receiver<Heard>) -> anyhow::Result<u8> {
+    fn run(mut self, inbox: &Receiver<DriverEvent>) -> anyhow::Result<u8> {
         for line in self.codec.begin() {
             self.send(&line);
         }
@@ -155,14 +155,14 @@ impl Driver {
                 None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match heard {
-                Ok(Heard::Line(AgentLine::Whole(line))) => self.apply_line(&line)?,
-                Ok(Heard::Line(AgentLine::Damaged)) => {
+                Ok(DriverEvent::Line(AgentLine::Whole(line))) => self.apply_line(&line)?,
+                Ok(DriverEvent::Line(AgentLine::Damaged)) => {
                     self.show.show(&Shown::Unrecognized { sort: "a damaged line" })?
                 }
-                Ok(Heard::Closed) => break,
-                Ok(Heard::Waited(request, waited)) => self.waited(&request, waited)?,
-                Ok(Heard::Typed(line)) => self.typed(&line)?,
-                Ok(Heard::Signal(signal)) => self.signalled(signal)?,
+                Ok(DriverEvent::Closed) => break,
+                Ok(DriverEvent::Waited(request, waited)) => self.waited(&request, waited)?,
+                Ok(DriverEvent::Typed(line)) => self.typed(&line)?,
+                Ok(DriverEvent::Signal(signal)) => self.signalled(signal)?,
                 Err(RecvTimeoutError::Timeout) => self.on_deadline()?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -330,13 +330,13 @@ impl Driver {
             }
         };
         self.show.show(&asks(&approval))?;
-        let (data, tell, patience) = (self.desk.data().to_owned(), self.tell.clone(), self.options.patience);
+        let (data, events, patience) = (self.desk.data().to_owned(), self.events.clone(), self.options.patience);
         let id = request.id.clone();
         let now = Instant::now();
         std::thread::Builder::new().name("waits".into()).spawn(move || {
             let waited = server::wait(&data, &delivery, patience);
             // The conversation may be over.
-            tell.send(Heard::Waited(id, waited)).ok();
+            events.send(DriverEvent::Waited(id, waited)).ok();
         })?;
         let (until, ask_at) = (now + patience, now + RULES_WITHIN);
         self.pending.push(WaitingRequest { request, approval, until, ask_at, alone: false });

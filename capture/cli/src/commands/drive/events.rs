@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// What is heard.
-pub(super) enum Heard {
+pub(super) enum DriverEvent {
     /// The agent wrote a line.
     Line(AgentLine),
     /// It will write no more.
@@ -33,16 +33,16 @@ pub(super) enum Heard {
 }
 
 /// Reads what the agent writes. The conversation ends when it does.
-pub(super) fn listen(mut output: UnixStream, tell: &Sender<Heard>) {
+pub(super) fn listen(mut output: UnixStream, events: &Sender<DriverEvent>) {
     let (mut lines, mut bytes) = (LineSplitter::default(), vec![0_u8; 64 << 10]);
     while let Ok(read @ 1..) = output.read(&mut bytes) {
         for line in lines.take(&bytes[..read]) {
-            if tell.send(Heard::Line(line)).is_err() {
+            if events.send(DriverEvent::Line(line)).is_err() {
                 return;
             }
         }
     }
-    tell.send(Heard::Closed).ok();
+    events.send(DriverEvent::Closed).ok();
 }
 
 /// Passes on what it complains of, made safe for a terminal: its standard error is not ours.
@@ -57,17 +57,17 @@ pub(super) fn pass_on(error: UnixStream) {
 }
 
 /// Reads what the user types.
-pub(super) fn listen_to_user(tell: &Sender<Heard>) {
+pub(super) fn listen_to_user(events: &Sender<DriverEvent>) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
-        if tell.send(Heard::Typed(line)).is_err() {
+        if events.send(DriverEvent::Typed(line)).is_err() {
             return;
         }
     }
 }
 
 /// Takes signals from now on.
-pub(super) fn listen_to_signals(tell: Sender<Heard>) -> anyhow::Result<()> {
+pub(super) fn listen_to_signals(events: Sender<DriverEvent>) -> anyhow::Result<()> {
     let mut signals = Signals::take(&[Signal::INT, Signal::TERM, Signal::HUP])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         loop {
@@ -76,7 +76,7 @@ pub(super) fn listen_to_signals(tell: Sender<Heard>) -> anyhow::Result<()> {
                 continue;
             }
             for signal in signals.came() {
-                if tell.send(Heard::Signal(signal)).is_err() {
+                if events.send(DriverEvent::Signal(signal)).is_err() {
                     return;
                 }
             }
