@@ -28,7 +28,7 @@ use rustix::{
 use super::{
     events::{DriverEvent, listen, listen_to_signals, listen_to_user, pass_on},
     output::{Show, Shown, Whose, asks, ended, question},
-    server::{self, Desk},
+    server::{self, ServerReporter},
 };
 use crate::{
     hook::Waited,
@@ -74,7 +74,7 @@ struct WaitingRequest {
     until: Instant,
     /// From when on the user here is asked: a rule answers sooner.
     ask_at: Instant,
-    /// Nobody is at the desk; only the user here may decide.
+    /// Nobody is at the server; only the user here may decide.
     alone: bool,
 }
 
@@ -90,7 +90,7 @@ struct Driver {
     codec: Box<dyn Codec>,
     program: Program,
     input: UnixStream,
-    desk: Desk,
+    server: ServerReporter,
     show: Show,
     events: Sender<DriverEvent>,
     session: Option<String>,
@@ -122,14 +122,14 @@ pub(super) fn run(options: DriverOptions, codec: Box<dyn Codec>, words: &[OsStri
         let typed = events.clone();
         thread("typed").spawn(move || listen_to_user(&typed))?;
     }
-    let desk = Desk::new(options.data.clone(), options.provider, options.cwd.clone(), program.pid());
+    let server = ServerReporter::new(options.data.clone(), options.provider, options.cwd.clone(), program.pid());
     let show = Show::new(options.json);
     let driver = Driver {
         options,
         codec,
         program,
         input,
-        desk,
+        server,
         show,
         events,
         session: None,
@@ -188,12 +188,12 @@ impl Driver {
         };
         if let Some(session) = &self.session {
             for pending in &self.pending {
-                self.desk.tell(
+                self.server.report(
                     &pending.request.session,
                     ProtocolEventKind::Settled { approval: pending.approval.id.clone() },
                 );
             }
-            self.desk.tell(session, ProtocolEventKind::Left);
+            self.server.report(session, ProtocolEventKind::Left);
         }
         if let Some(code) = self.stopped {
             return Ok(code);
@@ -248,9 +248,9 @@ impl Driver {
             match meaning {
                 Meaning::Send(line) => self.send(&line),
                 Meaning::Session(id) => {
-                    self.desk.tell(&id, ProtocolEventKind::Began);
+                    self.server.report(&id, ProtocolEventKind::Began);
                     if self.prompted {
-                        self.desk.tell(&id, ProtocolEventKind::Works);
+                        self.server.report(&id, ProtocolEventKind::Works);
                     }
                     let provider = self.options.provider.as_str();
                     self.show.show(&Shown::Session { provider, session_id: &id, cwd: &self.options.cwd })?;
@@ -270,7 +270,7 @@ impl Driver {
                     self.program.reap();
                     if let Some(at) = self.decided.iter().position(|decided| decided.call == call) {
                         let DecidedCall { session, approval, .. } = self.decided.swap_remove(at);
-                        self.desk.tell(&session, ProtocolEventKind::Returned { approval, outcome });
+                        self.server.report(&session, ProtocolEventKind::Returned { approval, outcome });
                     }
                 }
                 Meaning::Asks(request) => self.asks(*request)?,
@@ -290,7 +290,7 @@ impl Driver {
 
     fn works(&self) {
         if let Some(session) = self.session.as_deref().filter(|_| self.pending.is_empty() && self.outcome.is_none()) {
-            self.desk.tell(session, ProtocolEventKind::Works);
+            self.server.report(session, ProtocolEventKind::Works);
         }
     }
 
@@ -301,7 +301,7 @@ impl Driver {
         self.show.show(&ended(&outcome))?;
         self.outcome = Some(outcome);
         if let Some(session) = &self.session {
-            self.desk.tell(session, ProtocolEventKind::Rests);
+            self.server.report(session, ProtocolEventKind::Rests);
         }
         // That is all it is to do: its input ends, and it goes.
         self.input.shutdown(Shutdown::Write).ok();
@@ -320,7 +320,7 @@ impl Driver {
         if self.pending.len() >= PENDING {
             return self.answer(&request, &denial("too many requests wait already, so it is denied"));
         }
-        let asked = self.desk.ask(&request).and_then(|delivery| Ok((approval(&delivery)?, delivery)));
+        let asked = self.server.request(&request).and_then(|delivery| Ok((approval(&delivery)?, delivery)));
         let (approval, delivery) = match asked {
             Ok(asked) => asked,
             Err(error) => {
@@ -330,7 +330,7 @@ impl Driver {
             }
         };
         self.show.show(&asks(&approval))?;
-        let (data, events, patience) = (self.desk.data().to_owned(), self.events.clone(), self.options.patience);
+        let (data, events, patience) = (self.server.data().to_owned(), self.events.clone(), self.options.patience);
         let id = request.id.clone();
         let now = Instant::now();
         std::thread::Builder::new().name("waits".into()).spawn(move || {
@@ -366,15 +366,16 @@ impl Driver {
         Some(taken)
     }
 
-    /// Nobody at the desk is to decide on it any more.
+    /// Nobody at the server is to decide on it any more.
     fn settled(&self, pending: &WaitingRequest) {
-        self.desk.tell(&pending.request.session, ProtocolEventKind::Settled { approval: pending.approval.id.clone() });
+        self.server
+            .report(&pending.request.session, ProtocolEventKind::Settled { approval: pending.approval.id.clone() });
     }
 
     fn waited(&mut self, id: &str, waited: Waited) -> anyhow::Result<()> {
         let Some(pending) = self.pending.iter_mut().find(|pending| pending.request.id == id) else { return Ok(()) };
         match waited {
-            Waited::Decided(answer) => self.decide(id, &answer, Whose::Desk),
+            Waited::Decided(answer) => self.decide(id, &answer, Whose::ServerReporter),
             Waited::Nobody if self.options.asks => {
                 pending.alone = true;
                 Ok(())
@@ -399,7 +400,7 @@ impl Driver {
         let message = answer.message.as_deref();
         self.show.show(&Shown::Decided { approval_id: &approval.id, allowed: answer.allow, decided, message })?;
         self.answer(&request, answer)?;
-        if decided == Whose::Desk
+        if decided == Whose::ServerReporter
             && let Some(call) = &request.call
             && self.decided.len() < DECIDED
         {
@@ -429,9 +430,9 @@ impl Driver {
         let Some(id) = self.asked.clone() else { return Ok(()) };
         let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) else { return Ok(()) };
         let allow = matches!(line.trim(), "y" | "Y" | "yes");
-        let at_desk = if pending.alone { Ok(false) } else { self.desk.decide(&pending.approval.id, allow) };
+        let at_desk = if pending.alone { Ok(false) } else { self.server.decide(&pending.approval.id, allow) };
         match at_desk {
-            // The desk tells whoever waits there, which is us.
+            // The server tells whoever waits there, which is us.
             Ok(true) => Ok(()),
             Ok(false) => {
                 self.settled_here(&id);

@@ -27,11 +27,11 @@ use daemon::{clock, paths, redacted_only};
 
 /// A server that did not hear of a delivery finds it, and all behind it, within this: until then it is told
 /// of none, so that it takes them in their order.
-const CATCHES_UP: Duration = Duration::from_secs(5);
+const CATCH_UP_WITHIN: Duration = Duration::from_secs(5);
 
 /// Tells the server of one conversation.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct ServerReporter {
     data: PathBuf,
     provider: Provider,
     cwd: String,
@@ -42,7 +42,7 @@ pub(super) struct Desk {
     last: Cell<Timestamp>,
 }
 
-impl Desk {
+impl ServerReporter {
     /// For the agent that runs in this process.
     pub(super) fn new(data: PathBuf, provider: Provider, cwd: String, pid: u32) -> Self {
         let agent = start_ticks(pid).map(|start_ticks| Agent { pid, start_ticks, shared: false });
@@ -50,14 +50,14 @@ impl Desk {
     }
 
     /// Tells something of a session. What cannot be told is lost, and nothing is allowed by it.
-    pub(super) fn tell(&self, session: &str, what: ProtocolEventKind) {
+    pub(super) fn report(&self, session: &str, what: ProtocolEventKind) {
         if let Err(error) = self.deliver(session, what) {
             super::super::complain(&format!("the server cannot be told: {error:#}"));
         }
     }
 
     /// Delivers a request: what is decided is decided for just this delivery.
-    pub(super) fn ask(&self, request: &PermissionRequest) -> anyhow::Result<Delivery> {
+    pub(super) fn request(&self, request: &PermissionRequest) -> anyhow::Result<Delivery> {
         self.deliver(&request.session, ProtocolEventKind::Asks(PermissionPayload::of(request)))
     }
 
@@ -82,7 +82,7 @@ impl Desk {
         let now = Instant::now();
         if self.behind.get().is_none_or(|until| until <= now) {
             let heard = hook::tell(&self.data, delivery.id).is_ok();
-            self.behind.set((!heard).then(|| now + CATCHES_UP));
+            self.behind.set((!heard).then(|| now + CATCH_UP_WITHIN));
         }
         Ok(delivery)
     }
