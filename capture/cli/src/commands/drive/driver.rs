@@ -27,7 +27,7 @@ use rustix::{
 
 use super::{
     events::{DriverEvent, listen, listen_to_signals, listen_to_user, pass_on},
-    output::{Show, Shown, Whose, asks, ended, question},
+    output::{DecisionSource, Show, Shown, asks, ended, question},
     server::{self, ServerReporter},
 };
 use crate::{
@@ -375,7 +375,7 @@ impl Driver {
     fn waited(&mut self, id: &str, waited: Waited) -> anyhow::Result<()> {
         let Some(pending) = self.pending.iter_mut().find(|pending| pending.request.id == id) else { return Ok(()) };
         match waited {
-            Waited::Decided(answer) => self.decide(id, &answer, Whose::ServerReporter),
+            Waited::Decided(answer) => self.decide(id, &answer, DecisionSource::Server),
             Waited::Nobody if self.options.asks => {
                 pending.alone = true;
                 Ok(())
@@ -391,16 +391,16 @@ impl Driver {
         if let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) {
             self.settled(pending);
         }
-        self.decide(id, &denial(why), Whose::Nobody)
+        self.decide(id, &denial(why), DecisionSource::Nobody)
     }
 
-    fn decide(&mut self, id: &str, answer: &AgentAnswer, decided: Whose) -> anyhow::Result<()> {
+    fn decide(&mut self, id: &str, answer: &AgentAnswer, decided: DecisionSource) -> anyhow::Result<()> {
         let Some(pending) = self.take(id) else { return Ok(()) };
         let WaitingRequest { request, approval, .. } = pending;
         let message = answer.message.as_deref();
         self.show.show(&Shown::Decided { approval_id: &approval.id, allowed: answer.allow, decided, message })?;
         self.answer(&request, answer)?;
-        if decided == Whose::ServerReporter
+        if decided == DecisionSource::Server
             && let Some(call) = &request.call
             && self.decided.len() < DECIDED
         {
@@ -437,7 +437,7 @@ impl Driver {
             Ok(false) => {
                 self.settled_here(&id);
                 let answer = if allow { allowance() } else { denial("denied by the user") };
-                self.decide(&id, &answer, Whose::Terminal)
+                self.decide(&id, &answer, DecisionSource::Terminal)
             }
             Err(error) => {
                 terminal::note(&format!("capture: {}", safe(&format!("{error:#}"))));

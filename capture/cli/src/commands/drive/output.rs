@@ -39,7 +39,7 @@ pub(super) enum Shown<'a> {
     Decided {
         approval_id: &'a ApprovalId,
         allowed: bool,
-        decided: Whose,
+        decided: DecisionSource,
         message: Option<&'a str>,
     },
     Settled {
@@ -89,15 +89,16 @@ pub(super) fn asks(approval: &Approval) -> Shown<'_> {
     Shown::Approval { approval_id: &approval.id, asked }
 }
 
-/// Whose word a decision was.
+/// DecisionSource word a decision was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Whose {
-    /// The desk's: a rule's, a grant's or a person's.
-    Desk,
-    /// The user's at this terminal, while no server could be reached.
+pub(super) enum DecisionSource {
+    /// The server: a rule, a grant or a person.
+    #[serde(rename = "desk")]
+    Server,
+    /// The user at this terminal, while no server could be reached.
     Terminal,
-    /// Nobody's: it was denied.
+    /// Nobody decided: it was denied.
     Nobody,
 }
 
@@ -154,7 +155,7 @@ fn note(what: &Shown<'_>) {
         Shown::Decided { allowed, message, decided, .. } => {
             let word = if *allowed { "allowed" } else { "denied" };
             let why = message.map(|why| format!(": {why}")).unwrap_or_default();
-            let whose = if *decided == Whose::Terminal {
+            let whose = if *decided == DecisionSource::Terminal {
                 " here; no server could be reached, so it is not recorded"
             } else {
                 ""
