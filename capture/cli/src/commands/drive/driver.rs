@@ -27,7 +27,7 @@ use rustix::{
 
 use super::{
     events::{DriverEvent, listen, listen_to_signals, listen_to_user, pass_on},
-    output::{DecisionSource, Show, Shown, asks, ended, question},
+    output::{DecisionSource, DriveOutput, OutputWriter, ended, question, request_output},
     server::{self, ServerReporter},
 };
 use crate::{
@@ -91,7 +91,7 @@ struct Driver {
     program: Program,
     input: UnixStream,
     server: ServerReporter,
-    show: Show,
+    output: OutputWriter,
     events: Sender<DriverEvent>,
     session: Option<String>,
     prompted: bool,
@@ -112,25 +112,25 @@ pub(super) fn run(options: DriverOptions, codec: Box<dyn Codec>, words: &[OsStri
     // Before the agent is there, so that none is left behind.
     listen_to_signals(events.clone()).context("cannot take signals")?;
     let (program, streams) = Program::start(words, cwd).context("cannot start the agent")?;
-    let Streams { input, output, error } = streams;
+    let Streams { input, output: from_agent, error } = streams;
     input.set_write_timeout(Some(TAKEN_WITHIN))?;
     let thread = |name: &str| std::thread::Builder::new().name(name.into());
     let read = events.clone();
-    thread("agent").spawn(move || listen(output, &read))?;
+    thread("agent").spawn(move || listen(from_agent, &read))?;
     thread("agent-errors").spawn(move || pass_on(error))?;
     if options.asks {
         let typed = events.clone();
         thread("typed").spawn(move || listen_to_user(&typed))?;
     }
     let server = ServerReporter::new(options.data.clone(), options.provider, options.cwd.clone(), program.pid());
-    let show = Show::new(options.json);
+    let output = OutputWriter::new(options.json);
     let driver = Driver {
         options,
         codec,
         program,
         input,
         server,
-        show,
+        output,
         events,
         session: None,
         prompted: false,
@@ -157,7 +157,7 @@ impl Driver {
             match heard {
                 Ok(DriverEvent::Line(AgentLine::Whole(line))) => self.apply_line(&line)?,
                 Ok(DriverEvent::Line(AgentLine::Damaged)) => {
-                    self.show.show(&Shown::Unrecognized { sort: "a damaged line" })?
+                    self.output.write(&DriveOutput::Unrecognized { sort: "a damaged line" })?
                 }
                 Ok(DriverEvent::Closed) => break,
                 Ok(DriverEvent::Waited(request, waited)) => self.waited(&request, waited)?,
@@ -204,7 +204,7 @@ impl Driver {
             Some(TurnEnd::Failed(_)) => Ok(FAILED),
             None => {
                 let why = format!("the agent ended with {code}, and its turn had not");
-                self.show.show(&Shown::Ended { outcome: "gone", message: Some(&why) })?;
+                self.output.write(&DriveOutput::Ended { outcome: "gone", message: Some(&why) })?;
                 Ok(u8::try_from(code).ok().filter(|code| *code != 0).unwrap_or(FAILED))
             }
         }
@@ -253,7 +253,7 @@ impl Driver {
                         self.server.report(&id, ProtocolEventKind::Works);
                     }
                     let provider = self.options.provider.as_str();
-                    self.show.show(&Shown::Session { provider, session_id: &id, cwd: &self.options.cwd })?;
+                    self.output.write(&DriveOutput::Session { provider, session_id: &id, cwd: &self.options.cwd })?;
                     self.session = Some(id);
                 }
                 Meaning::Ready => {
@@ -263,10 +263,12 @@ impl Driver {
                         self.works();
                     }
                 }
-                Meaning::Text(text) => self.show.show(&Shown::Text { text: &text })?,
-                Meaning::Called { call, tool } => self.show.show(&Shown::ToolCall { id: &call, tool: &tool })?,
+                Meaning::Text(text) => self.output.write(&DriveOutput::Text { text: &text })?,
+                Meaning::Called { call, tool } => {
+                    self.output.write(&DriveOutput::ToolCall { id: &call, tool: &tool })?
+                }
                 Meaning::Returned { call, outcome } => {
-                    self.show.show(&Shown::ToolResult { id: &call, outcome })?;
+                    self.output.write(&DriveOutput::ToolResult { id: &call, outcome })?;
                     self.program.reap();
                     if let Some(at) = self.decided.iter().position(|decided| decided.call == call) {
                         let DecidedCall { session, approval, .. } = self.decided.swap_remove(at);
@@ -277,12 +279,12 @@ impl Driver {
                 Meaning::Settled(id) => {
                     if let Some(pending) = self.take(&id) {
                         self.settled(&pending);
-                        self.show.show(&Shown::Settled { approval_id: &pending.approval.id })?;
+                        self.output.write(&DriveOutput::Settled { approval_id: &pending.approval.id })?;
                     }
                 }
                 Meaning::Ended(outcome) => self.ended(outcome)?,
-                Meaning::Failed(why) => self.show.show(&Shown::Error { message: &why })?,
-                Meaning::Unrecognized(sort) => self.show.show(&Shown::Unrecognized { sort: &sort })?,
+                Meaning::Failed(why) => self.output.write(&DriveOutput::Error { message: &why })?,
+                Meaning::Unrecognized(sort) => self.output.write(&DriveOutput::Unrecognized { sort: &sort })?,
             }
         }
         Ok(())
@@ -298,7 +300,7 @@ impl Driver {
         if self.outcome.is_some() {
             return Ok(());
         }
-        self.show.show(&ended(&outcome))?;
+        self.output.write(&ended(&outcome))?;
         self.outcome = Some(outcome);
         if let Some(session) = &self.session {
             self.server.report(session, ProtocolEventKind::Rests);
@@ -325,11 +327,11 @@ impl Driver {
             Ok(asked) => asked,
             Err(error) => {
                 let why = "what is asked for is not understood, or cannot be kept, so it is denied";
-                self.show.show(&Shown::Error { message: &format!("{error:#}") })?;
+                self.output.write(&DriveOutput::Error { message: &format!("{error:#}") })?;
                 return self.answer(&request, &denial(why));
             }
         };
-        self.show.show(&asks(&approval))?;
+        self.output.write(&request_output(&approval))?;
         let (data, events, patience) = (self.server.data().to_owned(), self.events.clone(), self.options.patience);
         let id = request.id.clone();
         let now = Instant::now();
@@ -398,7 +400,12 @@ impl Driver {
         let Some(pending) = self.take(id) else { return Ok(()) };
         let WaitingRequest { request, approval, .. } = pending;
         let message = answer.message.as_deref();
-        self.show.show(&Shown::Decided { approval_id: &approval.id, allowed: answer.allow, decided, message })?;
+        self.output.write(&DriveOutput::Decided {
+            approval_id: &approval.id,
+            allowed: answer.allow,
+            decided,
+            message,
+        })?;
         self.answer(&request, answer)?;
         if decided == DecisionSource::Server
             && let Some(call) = &request.call
@@ -417,7 +424,7 @@ impl Driver {
         let words = self.codec.answer(request, answer);
         let why = "it was allowed in a way that cannot be told, so it is denied";
         if words.is_none() {
-            self.show.show(&Shown::Error { message: why })?;
+            self.output.write(&DriveOutput::Error { message: why })?;
         }
         let words = words.or_else(|| self.codec.answer(request, &denial(why)));
         let line = words.unwrap_or_else(|| self.codec.cancel(request));
@@ -464,7 +471,7 @@ impl Driver {
             self.settled(&pending);
             let line = self.codec.cancel(&pending.request);
             self.send(&line);
-            self.show.show(&Shown::Settled { approval_id: &pending.approval.id })?;
+            self.output.write(&DriveOutput::Settled { approval_id: &pending.approval.id })?;
         }
         let stop = if first { self.codec.interrupt() } else { None };
         match stop {
