@@ -110,38 +110,38 @@ fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Option<String> 
     let people = !patience.is_zero();
     let patience = if people { patience } else { POLICY_WITHIN };
     match decision(data, delivery, patience, people) {
-        Waited::Decided(decided) => answer(delivery.provider, &delivery.payload, &decided),
-        Waited::Undecided | Waited::Nobody => None,
+        DecisionOutcome::Decided(decided) => answer(delivery.provider, &delivery.payload, &decided),
+        DecisionOutcome::Undecided | DecisionOutcome::NoServer => None,
     }
 }
 
 /// What came of waiting for a decision.
 #[derive(Debug)]
-pub(crate) enum Waited {
+pub(crate) enum DecisionOutcome {
     /// It was decided.
     Decided(AgentAnswer),
     /// Nobody decided, or not in time.
     Undecided,
-    /// Nobody was there from the start.
-    Nobody,
+    /// No server could be reached from the start.
+    NoServer,
 }
 
 /// Waits for the decision on a request that was delivered.
-pub(crate) fn decision(data: &Path, delivery: &Delivery, patience: Duration, people: bool) -> Waited {
+pub(crate) fn decision(data: &Path, delivery: &Delivery, patience: Duration, people: bool) -> DecisionOutcome {
     let until = Instant::now() + patience;
     let mut heard = false;
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Waited::Undecided;
+            return DecisionOutcome::Undecided;
         }
         match asked(data, delivery, left, people, &mut heard) {
             Ok(decided) => {
                 let decided = decided.and_then(|decided| serde_json::from_slice(&decided).ok());
-                return decided.map_or(Waited::Undecided, Waited::Decided);
+                return decided.map_or(DecisionOutcome::Undecided, DecisionOutcome::Decided);
             }
             // Nobody there from the start is nobody who would decide.
-            Err(_) if !heard => return Waited::Nobody,
+            Err(_) if !heard => return DecisionOutcome::NoServer,
             // Nobody sends on this channel: it is a wait.
             Err(_) => drop(crossbeam_channel::after(AGAIN.min(left)).recv()),
         }

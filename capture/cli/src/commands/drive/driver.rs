@@ -31,7 +31,7 @@ use super::{
     server::{self, ServerReporter},
 };
 use crate::{
-    hook::Waited,
+    hook::DecisionOutcome,
     terminal::{self, safe},
 };
 
@@ -374,17 +374,19 @@ impl Driver {
             .report(&pending.request.session, ProtocolEventKind::Settled { approval: pending.approval.id.clone() });
     }
 
-    fn waited(&mut self, id: &str, waited: Waited) -> anyhow::Result<()> {
+    fn waited(&mut self, id: &str, waited: DecisionOutcome) -> anyhow::Result<()> {
         let Some(pending) = self.pending.iter_mut().find(|pending| pending.request.id == id) else { return Ok(()) };
         match waited {
-            Waited::Decided(answer) => self.decide(id, &answer, DecisionSource::Server),
-            Waited::Nobody if self.options.asks => {
+            DecisionOutcome::Decided(answer) => self.decide(id, &answer, DecisionSource::Server),
+            DecisionOutcome::NoServer if self.options.asks => {
                 pending.alone = true;
                 Ok(())
             }
-            Waited::Nobody => self.refuse(id, "nobody could be asked: capture's server is not there, so it is denied"),
-            Waited::Undecided if pending.until <= Instant::now() => self.on_deadline(),
-            Waited::Undecided => self.refuse(id, "nobody decides on it any more, so it is denied"),
+            DecisionOutcome::NoServer => {
+                self.refuse(id, "nobody could be asked: capture's server is not there, so it is denied")
+            }
+            DecisionOutcome::Undecided if pending.until <= Instant::now() => self.on_deadline(),
+            DecisionOutcome::Undecided => self.refuse(id, "nobody decides on it any more, so it is denied"),
         }
     }
 

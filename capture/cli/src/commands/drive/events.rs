@@ -14,7 +14,7 @@ use rustix::{
 };
 
 use crate::{
-    hook::Waited,
+    hook::DecisionOutcome,
     terminal::{self, safe},
 };
 
@@ -25,7 +25,7 @@ pub(super) enum DriverEvent {
     /// It will write no more.
     Closed,
     /// What came of waiting for the decision on this request.
-    Waited(String, Waited),
+    Waited(String, DecisionOutcome),
     /// The user typed a line.
     Typed(String),
     /// Somebody wants us to stop.

@@ -21,7 +21,7 @@ use protocols::{
 
 use crate::{
     client::{Client, Connection},
-    hook::{self, Waited},
+    hook::{self, DecisionOutcome},
 };
 use daemon::{clock, paths, redacted_only};
 
@@ -106,6 +106,6 @@ impl ServerReporter {
 }
 
 /// Waits for the decision on a delivery.
-pub(super) fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Waited {
+pub(super) fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> DecisionOutcome {
     hook::decision(data, delivery, patience, true)
 }
