@@ -40,11 +40,11 @@ enum HooksCommand {
     /// Remove our entries and leave everything else unchanged.
     Uninstall(Change),
     /// Show what is installed and what keeps it from working.
-    Status(Which),
+    Status(AgentSelection),
 }
 
 #[derive(Debug, clap::Args)]
-struct Which {
+struct AgentSelection {
     /// Only these agents [default: every agent with a home directory here].
     #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(&AGENTS, Provider::as_str))]
     provider: Vec<Provider>,
@@ -55,7 +55,7 @@ struct Install {
     #[command(flatten)]
     change: Change,
     /// Have requests for permission decided: by your policy (`capture policy`), and by `capture
-    /// approve`, for which they wait so many seconds.
+    /// approve`, for selection they wait so many seconds.
     ///
     /// Claude Code shows its dialog meanwhile; whoever answers first decides. Codex and Qwen Code show none
     /// while they wait; 0 asks only the policy. Gemini CLI can only be told to deny.
@@ -72,7 +72,7 @@ struct Install {
 #[derive(Debug, clap::Args)]
 struct Change {
     #[command(flatten)]
-    which: Which,
+    selection: AgentSelection,
     /// Show what would change without changing it.
     #[arg(long)]
     dry_run: bool,
@@ -114,7 +114,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             refuse_changing(change)?;
             make(context, change, &Purpose::Uninstall)
         }
-        HooksCommand::Status(which) => status(context, which),
+        HooksCommand::Status(selection) => status(context, selection),
     }
 }
 
@@ -124,15 +124,15 @@ fn refuse_changing(change: &Change) -> anyhow::Result<()> {
 }
 
 /// The agents that are meant, each with its home.
-fn meant(context: &Context, which: &Which) -> anyhow::Result<Vec<(Provider, PathBuf)>> {
+fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(Provider, PathBuf)>> {
     let homes = roots::homes(&context.config, &context.data)?;
-    let named = |provider: &Provider| which.provider.is_empty() || which.provider.contains(provider);
+    let named = |provider: &Provider| selection.provider.is_empty() || selection.provider.contains(provider);
     let mut all = Vec::new();
     for provider in AGENTS.iter().copied().filter(named) {
         // The first is the one the agent itself uses; the others are read only.
         let Some(home) = homes.of(provider).first() else { continue };
         let home = std::path::absolute(home)?;
-        if !which.provider.is_empty() || home.is_dir() {
+        if !selection.provider.is_empty() || home.is_dir() {
             all.push((provider, home));
         }
     }
@@ -143,7 +143,7 @@ fn meant(context: &Context, which: &Which) -> anyhow::Result<Vec<(Provider, Path
     Ok(all)
 }
 
-/// What the agents are to run. They run it in an environment of theirs, in which nothing may lead it to
+/// What the agents are to run. They run it in an environment of theirs, in selection nothing may lead it to
 /// another server: the data directory is named.
 fn command(context: &Context) -> anyhow::Result<HookCommand> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
@@ -155,7 +155,7 @@ fn make(context: &Context, change: &Change, purpose: &Purpose) -> anyhow::Result
     let mut all: Vec<Changed> = Vec::new();
     let mut plans = Vec::new();
     let search = paths::agent_search();
-    for (provider, home) in meant(context, &change.which)? {
+    for (provider, home) in meant(context, &change.selection)? {
         match plan(context, provider, &home, purpose, &search) {
             Ok(plan) => {
                 all.push(Changed::planned(&plan));
@@ -302,10 +302,10 @@ fn outcome(all: &[Changed], go: Go) -> anyhow::Result<()> {
     }
 }
 
-fn status(context: &Context, which: &Which) -> anyhow::Result<()> {
+fn status(context: &Context, selection: &AgentSelection) -> anyhow::Result<()> {
     let command = command(context)?;
     let (heard, search) = (heard(context), paths::agent_search());
-    let all: Vec<Looked> = meant(context, which)?
+    let all: Vec<Looked> = meant(context, selection)?
         .into_iter()
         .map(|(provider, home)| looked(provider, &home, &command, &search).heard(heard.as_deref()))
         .collect();

@@ -45,7 +45,7 @@ enum PolicyCommand {
     /// Explain what is decided about a command line, rule by rule.
     Explain {
         #[command(flatten)]
-        which: Which,
+        selection: PolicySelection,
         /// The command line: one word as it stands, or several words.
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
@@ -55,7 +55,7 @@ enum PolicyCommand {
 #[derive(Debug, clap::Args)]
 struct Test {
     #[command(flatten)]
-    which: Which,
+    selection: PolicySelection,
     /// Read requests as JSON lines: {"id", "cmd", "cwd"?, "agent"?}.
     #[arg(long, conflicts_with = "command")]
     stdin: bool,
@@ -65,7 +65,7 @@ struct Test {
 }
 
 #[derive(Debug, clap::Args)]
-struct Which {
+struct PolicySelection {
     /// Judge by a preset alone.
     #[arg(long, conflicts_with = "policy", value_parser = super::one_of(Preset::ALL, Preset::as_str))]
     preset: Option<Preset>,
@@ -80,9 +80,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     match &arguments.verb {
         PolicyCommand::Edit { yes } => edit::run(context, *yes),
         PolicyCommand::Check { file } => check(context, file.as_deref()),
-        PolicyCommand::Test(test) if test.stdin => lines(context, &test.which),
-        PolicyCommand::Test(test) => one(context, &test.which, &test.command),
-        PolicyCommand::Explain { which, command } => explain(context, which, command),
+        PolicyCommand::Test(test) if test.stdin => lines(context, &test.selection),
+        PolicyCommand::Test(test) => one(context, &test.selection, &test.command),
+        PolicyCommand::Explain { selection, command } => explain(context, selection, command),
     }
 }
 
@@ -123,8 +123,8 @@ enum Rules {
 }
 
 impl Judge {
-    fn new(context: &Context, which: &Which) -> anyhow::Result<Self> {
-        let rules = match (&which.preset, &which.policy) {
+    fn new(context: &Context, selection: &PolicySelection) -> anyhow::Result<Self> {
+        let rules = match (&selection.preset, &selection.policy) {
             (Some(preset), _) => Rules::One(Policy::preset(*preset)),
             (None, Some(file)) => {
                 let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -173,8 +173,8 @@ fn typed(words: &[String]) -> anyhow::Result<String> {
     }
 }
 
-fn one(context: &Context, which: &Which, words: &[String]) -> anyhow::Result<()> {
-    let decision = Judge::new(context, which)?.explain(&typed(words)?, &here()?, Provider::Unknown).decision;
+fn one(context: &Context, selection: &PolicySelection, words: &[String]) -> anyhow::Result<()> {
+    let decision = Judge::new(context, selection)?.explain(&typed(words)?, &here()?, Provider::Unknown).decision;
     if context.json {
         return context.print_json(&decision);
     }
@@ -214,9 +214,9 @@ struct PolicyTestAnswer {
     reason: String,
 }
 
-fn lines(context: &Context, which: &Which) -> anyhow::Result<()> {
+fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
     anyhow::ensure!(context.json, Failed::Usage("--stdin answers in JSON lines: say --json".into()));
-    let judge = Judge::new(context, which)?;
+    let judge = Judge::new(context, selection)?;
     let here = here()?;
     let mut malformed = 0_usize;
     let mut input = std::io::stdin().lock();
@@ -272,9 +272,9 @@ fn next_line(input: &mut impl BufRead) -> anyhow::Result<Option<Line>> {
     Ok(Some(Ok(line)))
 }
 
-fn explain(context: &Context, which: &Which, words: &[String]) -> anyhow::Result<()> {
+fn explain(context: &Context, selection: &PolicySelection, words: &[String]) -> anyhow::Result<()> {
     let command = typed(words)?;
-    let account = Judge::new(context, which)?.explain(&command, &here()?, Provider::Unknown);
+    let account = Judge::new(context, selection)?.explain(&command, &here()?, Provider::Unknown);
     if context.json {
         return context.print_json(&account);
     }

@@ -12,7 +12,7 @@ fn fixtures() -> PathBuf {
 }
 
 /// Runs a command as it is typed.
-fn ask(words: &[&str]) -> anyhow::Result<Answer> {
+fn ask(words: &[&str]) -> anyhow::Result<SessionOutput> {
     #[derive(clap::Parser)]
     struct Typed {
         #[command(flatten)]
