@@ -52,19 +52,19 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let settings = settings(agent, &client.endpoint().url, token.trim())
         .ok_or_else(|| Failed::Other("this agent sends no telemetry".into()))?;
     if context.json {
-        return context.print_json(&Shown::of(&settings));
+        return context.print_json(&EnvironmentOutput::of(&settings));
     }
     print_line(text(&settings, shell).trim_end())
 }
 
 /// As JSON: the variables as an object.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct EnvironmentOutput<'a> {
     environment: std::collections::BTreeMap<&'a str, &'a str>,
     file: Option<&'a protocols::telemetry::settings::Snippet>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> EnvironmentOutput<'a> {
     fn of(settings: &'a TelemetrySettings) -> Self {
         Self {
             environment: settings.environment.iter().map(|(name, value)| (*name, value.as_str())).collect(),
