@@ -1,4 +1,4 @@
-//! `capture hooks`: our entries in the agents' settings, put in, taken out, looked at.
+//! `capture hooks`: our entries in the agents' settings, put in, taken out, states at.
 //!
 //! What a change would be is shown before it is made, and made only when somebody agreed.
 
@@ -21,7 +21,7 @@ use hooks::{
     accepted_events, catalogue, facts,
 };
 
-use self::show::{Changed, Looked};
+use self::show::{AgentHooks, SettingsChange};
 use super::{Context, Failed, is_agreed, refuse_agents};
 use crate::terminal::safe;
 use daemon::{clock, paths, roots};
@@ -38,7 +38,7 @@ enum HooksCommand {
     /// Add hook entries to the agents' settings.
     Install(Install),
     /// Remove our entries and leave everything else unchanged.
-    Uninstall(Change),
+    Uninstall(ChangeArguments),
     /// Show what is installed and what keeps it from working.
     Status(AgentSelection),
 }
@@ -53,7 +53,7 @@ struct AgentSelection {
 #[derive(Debug, clap::Args)]
 struct Install {
     #[command(flatten)]
-    change: Change,
+    change: ChangeArguments,
     /// Have requests for permission decided: by your policy (`capture policy`), and by `capture
     /// approve`, for selection they wait so many seconds.
     ///
@@ -70,7 +70,7 @@ struct Install {
 }
 
 #[derive(Debug, clap::Args)]
-struct Change {
+struct ChangeArguments {
     #[command(flatten)]
     selection: AgentSelection,
     /// Show what would change without changing it.
@@ -92,7 +92,7 @@ pub(super) enum Purpose {
 
 /// What becomes of the plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Go {
+enum PlanFate {
     /// They are carried out.
     Ahead,
     /// They were only to be shown.
@@ -119,7 +119,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 }
 
 /// Refuses a change of the agents' settings to agents; they may look at what it would be.
-fn refuse_changing(change: &Change) -> anyhow::Result<()> {
+fn refuse_changing(change: &ChangeArguments) -> anyhow::Result<()> {
     if change.dry_run { Ok(()) } else { refuse_agents("changing the agents' hooks") }
 }
 
@@ -151,17 +151,17 @@ fn command(context: &Context) -> anyhow::Result<HookCommand> {
     Ok(HookCommand { program, data_dir: Some(data), approver: None })
 }
 
-fn make(context: &Context, change: &Change, purpose: &Purpose) -> anyhow::Result<()> {
-    let mut all: Vec<Changed> = Vec::new();
+fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose) -> anyhow::Result<()> {
+    let mut all: Vec<SettingsChange> = Vec::new();
     let mut plans = Vec::new();
     let search = paths::agent_search();
     for (provider, home) in meant(context, &change.selection)? {
         match plan(context, provider, &home, purpose, &search) {
             Ok(plan) => {
-                all.push(Changed::planned(&plan));
+                all.push(SettingsChange::planned(&plan));
                 plans.push((all.len() - 1, plan));
             }
-            Err(error) => all.push(Changed::refused(provider, &error)),
+            Err(error) => all.push(SettingsChange::refused(provider, &error)),
         }
     }
     plans.retain(|(_, plan)| plan.changes());
@@ -169,15 +169,15 @@ fn make(context: &Context, change: &Change, purpose: &Purpose) -> anyhow::Result
         show::plans(&all)?;
     }
     let go = if plans.is_empty() || change.dry_run {
-        Go::Shown
+        PlanFate::Shown
     } else if change.yes {
-        Go::Ahead
+        PlanFate::Ahead
     } else if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        Go::Unasked
+        PlanFate::Unasked
     } else {
         ask(plans.len())?
     };
-    if go == Go::Ahead {
+    if go == PlanFate::Ahead {
         for (at, plan) in plans {
             match plan.apply(clock::now()) {
                 Ok(done) => all[at].done(done),
@@ -238,7 +238,7 @@ fn unchecked(provider: Provider) -> String {
     )
 }
 
-/// Most entries of a home that are looked at for a conversation.
+/// Most entries of a home that are states at for a conversation.
 const LOOKED_AT: usize = 2_000;
 
 /// Whether an agent was used with this home: one of its conversations is there. It may be started by a path,
@@ -282,20 +282,20 @@ fn listed(events: &[&str]) -> String {
 }
 
 /// Asks the person at the terminal.
-fn ask(files: usize) -> anyhow::Result<Go> {
+fn ask(files: usize) -> anyhow::Result<PlanFate> {
     let what = if files == 1 { "this file".into() } else { format!("these {files} files") };
-    Ok(if is_agreed(&format!("Change {what}?"))? { Go::Ahead } else { Go::No })
+    Ok(if is_agreed(&format!("Change {what}?"))? { PlanFate::Ahead } else { PlanFate::No })
 }
 
-fn outcome(all: &[Changed], go: Go) -> anyhow::Result<()> {
+fn outcome(all: &[SettingsChange], go: PlanFate) -> anyhow::Result<()> {
     let errors: Vec<_> = all.iter().filter_map(|changed| changed.error.as_deref()).collect();
     if !errors.is_empty() {
         return Err(Failed::Refused(errors.join("\n")).into());
     }
     match go {
-        Go::Ahead | Go::Shown => Ok(()),
-        Go::No => Err(Failed::Refused("nothing was changed".into()).into()),
-        Go::Unasked => {
+        PlanFate::Ahead | PlanFate::Shown => Ok(()),
+        PlanFate::No => Err(Failed::Refused("nothing was changed".into()).into()),
+        PlanFate::Unasked => {
             let text = "nothing was changed, since nobody is there to be asked; --yes says that you agree";
             Err(Failed::Refused(text.into()).into())
         }
@@ -305,11 +305,11 @@ fn outcome(all: &[Changed], go: Go) -> anyhow::Result<()> {
 fn status(context: &Context, selection: &AgentSelection) -> anyhow::Result<()> {
     let command = command(context)?;
     let (heard, search) = (heard(context), paths::agent_search());
-    let all: Vec<Looked> = meant(context, selection)?
+    let all: Vec<AgentHooks> = meant(context, selection)?
         .into_iter()
-        .map(|(provider, home)| looked(provider, &home, &command, &search).heard(heard.as_deref()))
+        .map(|(provider, home)| states(provider, &home, &command, &search).heard(heard.as_deref()))
         .collect();
-    if context.json { context.print_json(&show::looked(&all)) } else { show::statuses(&all, clock::now()) }
+    if context.json { context.print_json(&show::states(&all)) } else { show::statuses(&all, clock::now()) }
 }
 
 /// Whether each agent with entries of ours accepts them, in the version that is on the PATH now: the agent,
@@ -338,10 +338,10 @@ fn heard(context: &Context) -> Option<Vec<SourceHealth>> {
     Some(sources)
 }
 
-fn looked(provider: Provider, home: &Path, command: &HookCommand, search: &ProgramSearch) -> Looked {
+fn states(provider: Provider, home: &Path, command: &HookCommand, search: &ProgramSearch) -> AgentHooks {
     match HookStatus::read(provider, home, command, || search.installed(provider)) {
-        Ok(status) => Looked::from(status),
-        Err(error) => Looked::unreadable(provider, home, &error),
+        Ok(status) => AgentHooks::from(status),
+        Err(error) => AgentHooks::unreadable(provider, home, &error),
     }
 }
 
