@@ -27,14 +27,14 @@ pub(super) struct Arguments {
     take: bool,
     /// Key that detaches: ctrl-] or another ctrl- key, or none.
     #[arg(long, value_name = "KEY", default_value = "ctrl-]")]
-    detach_key: Key,
+    detach_key: DetachKeyArgument,
 }
 
 /// A key that detaches, as it is typed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Key(pub(super) DetachKey);
+pub(super) struct DetachKeyArgument(pub(super) DetachKey);
 
-impl FromStr for Key {
+impl FromStr for DetachKeyArgument {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         text.parse().map(Self)

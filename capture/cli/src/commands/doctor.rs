@@ -34,21 +34,21 @@ fn in_words(source: &SourceHealth, now: Timestamp) -> String {
 }
 
 #[derive(Serialize)]
-struct Check {
+struct DoctorCheck {
     name: String,
     ok: bool,
     detail: String,
 }
 
 #[derive(Serialize)]
-struct Report {
+struct DoctorReport {
     ok: bool,
-    checks: Vec<Check>,
+    checks: Vec<DoctorCheck>,
 }
 
 pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     let mut checks = Vec::new();
-    let mut check = |name: &str, ok: bool, detail: String| checks.push(Check { name: name.into(), ok, detail });
+    let mut check = |name: &str, ok: bool, detail: String| checks.push(DoctorCheck { name: name.into(), ok, detail });
     let config = paths::config_file()?;
     check(
         "configuration",
@@ -119,7 +119,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         }
     }
     check("log", true, log_file(&context.data).display().to_string());
-    let report = Report { ok: checks.iter().all(|c| c.ok), checks };
+    let report = DoctorReport { ok: checks.iter().all(|c| c.ok), checks };
     if context.json {
         context.print_json(&report)?;
     } else {

@@ -110,7 +110,7 @@ fn check(context: &Context, file: Option<&Path>) -> anyhow::Result<()> {
 }
 
 /// What judges, for any directory.
-struct Judge {
+struct PolicyJudge {
     facts: OnDisk,
     rules: Rules,
 }
@@ -122,7 +122,7 @@ enum Rules {
     InForce(PathBuf),
 }
 
-impl Judge {
+impl PolicyJudge {
     fn new(context: &Context, selection: &PolicySelection) -> anyhow::Result<Self> {
         let rules = match (&selection.preset, &selection.policy) {
             (Some(preset), _) => Rules::One(Policy::preset(*preset)),
@@ -174,7 +174,7 @@ fn typed(words: &[String]) -> anyhow::Result<String> {
 }
 
 fn one(context: &Context, selection: &PolicySelection, words: &[String]) -> anyhow::Result<()> {
-    let decision = Judge::new(context, selection)?.explain(&typed(words)?, &here()?, Provider::Unknown).decision;
+    let decision = PolicyJudge::new(context, selection)?.explain(&typed(words)?, &here()?, Provider::Unknown).decision;
     if context.json {
         return context.print_json(&decision);
     }
@@ -216,7 +216,7 @@ struct PolicyTestAnswer {
 
 fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
     anyhow::ensure!(context.json, Failed::Usage("--stdin answers in JSON lines: say --json".into()));
-    let judge = Judge::new(context, selection)?;
+    let judge = PolicyJudge::new(context, selection)?;
     let here = here()?;
     let mut malformed = 0_usize;
     let mut input = std::io::stdin().lock();
@@ -274,7 +274,7 @@ fn next_line(input: &mut impl BufRead) -> anyhow::Result<Option<Line>> {
 
 fn explain(context: &Context, selection: &PolicySelection, words: &[String]) -> anyhow::Result<()> {
     let command = typed(words)?;
-    let account = Judge::new(context, selection)?.explain(&command, &here()?, Provider::Unknown);
+    let account = PolicyJudge::new(context, selection)?.explain(&command, &here()?, Provider::Unknown);
     if context.json {
         return context.print_json(&account);
     }

@@ -65,11 +65,11 @@ pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::
     }
     if context.json {
         #[derive(serde::Serialize)]
-        struct Report {
+        struct StandupReport {
             since: Timestamp,
             sessions: Vec<SessionWork>,
         }
-        return print_redacted(context, serde_json::to_value(Report { since, sessions: work })?);
+        return print_redacted(context, serde_json::to_value(StandupReport { since, sessions: work })?);
     }
     let text = redaction::text(&standup(&work, since, now, &style::path)).into_owned();
     show(&format!("# Since {}\n\n{}", style::local(since), safe_lines(&text)))

@@ -48,13 +48,13 @@ pub(super) struct Arguments {
     tty: bool,
     /// Key that detaches the terminal: ctrl-] or another ctrl- key, or none.
     #[arg(long, value_name = "KEY", default_value = "none")]
-    detach_key: super::attach::Key,
+    detach_key: super::attach::DetachKeyArgument,
     /// What to do with the program when the terminal closes.
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     on_hangup: Hangup,
     /// Notify in the terminal itself when a permission request waits.
     #[arg(long, value_name = "HOW")]
-    notify: Option<How>,
+    notify: Option<NotifyBy>,
     /// Record what the terminal shows.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     record: Option<Option<PathBuf>>,
@@ -81,7 +81,7 @@ enum Hangup {
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum How {
+enum NotifyBy {
     /// A notification of the terminal (OSC 9).
     Osc9,
     /// Its bell.
@@ -211,8 +211,8 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
         },
         detach_key: arguments.detach_key.0,
         notify: arguments.notify.map(|how| match how {
-            How::Osc9 => Notify::Osc9,
-            How::Bell => Notify::Bell,
+            NotifyBy::Osc9 => Notify::Osc9,
+            NotifyBy::Bell => Notify::Bell,
         }),
         record: record.transpose()?,
     })
