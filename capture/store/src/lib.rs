@@ -6,8 +6,8 @@
 //! It decides nothing about what events mean. Start at [`schema`] for the tables.
 
 pub mod audit;
+pub mod entity;
 mod error;
-pub mod kept;
 pub mod lock;
 pub mod reader;
 mod rows;
@@ -18,8 +18,8 @@ pub mod writer;
 pub use audit::{
     AuditCheck, AuditEntry, AuditHash, AuditHead, HEAD_FILE, HeadError, VerifyError, keep_head, kept_head,
 };
+pub use entity::{Kept, KeptFilter};
 pub use error::{ReadError, ReadFailure};
-pub use kept::{Kept, KeptFilter};
 pub use lock::{InstanceLock, LockError, lock_file};
 pub use reader::{Reader, SessionFilter};
 pub use text::{PackedText, TEXT_CAP_BYTES};
