@@ -32,7 +32,7 @@ use events::{ApprovalId, ApprovalState, DecidedVia, DeliveryId, SessionId};
 use projections::{Approval, Session};
 use serde_json::value::RawValue;
 use server::{ApprovalFilter, Decision, Refusal};
-use store::{KeptFilter, Reader};
+use store::{EntityFilter, Reader};
 use tokio::{sync::Notify, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -146,8 +146,8 @@ impl ApprovalBroker {
     /// When the store cannot be read.
     pub async fn list(&self, filter: ApprovalFilter) -> Result<Vec<ApprovalView>, Refusal> {
         let ApprovalFilter { state, session, behind, limit } = filter;
-        let filter = KeptFilter { states: state.map(|state| state..=state), session, limit, behind };
-        let approvals = self.read(move |reader| reader.kept::<Approval>(&filter)).await?;
+        let filter = EntityFilter { states: state.map(|state| state..=state), session, limit, behind };
+        let approvals = self.read(move |reader| reader.entities::<Approval>(&filter)).await?;
         Ok(approvals.into_iter().map(|approval| self.view(approval)).collect())
     }
 
@@ -236,8 +236,8 @@ impl ApprovalBroker {
     fn take_up(&self) {
         let pending = ApprovalState::Pending;
         let filter =
-            KeptFilter::<Approval> { states: Some(pending..=pending), session: None, limit: TAKEN_UP, behind: None };
-        match self.shared.reader.kept(&filter) {
+            EntityFilter::<Approval> { states: Some(pending..=pending), session: None, limit: TAKEN_UP, behind: None };
+        match self.shared.reader.entities(&filter) {
             Ok(approvals) => {
                 for approval in approvals {
                     // The status may still show that a hook waits. Those that do come back.
@@ -280,14 +280,14 @@ impl ApprovalBroker {
     async fn find(&self, given: &str) -> Result<Approval, Refusal> {
         let wanted = given.to_ascii_uppercase();
         let id = ApprovalId::from(wanted.as_str());
-        if let Some(approval) = self.read(move |reader| reader.one::<Approval>(&id)).await? {
+        if let Some(approval) = self.read(move |reader| reader.entity::<Approval>(&id)).await? {
             return Ok(approval);
         }
         let fits = |id: &str| wanted.len() >= 4 && (id.starts_with(&wanted) || id.ends_with(&wanted));
         let mut fitting = self.pending().matching(fits);
         if fitting.is_empty() {
-            let filter = KeptFilter { states: None, session: None, limit: SEARCHED, behind: None };
-            fitting = self.read(move |reader| reader.kept::<Approval>(&filter)).await?;
+            let filter = EntityFilter { states: None, session: None, limit: SEARCHED, behind: None };
+            fitting = self.read(move |reader| reader.entities::<Approval>(&filter)).await?;
             fitting.retain(|approval| fits(approval.id.as_str()));
         }
         let shown = given.chars().take(64).collect::<String>();

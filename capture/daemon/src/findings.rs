@@ -14,7 +14,7 @@ use events::{Event, Finding, FindingId, FindingKind, FindingState, Payload, Sess
 use monitor::Monitor;
 use projections::Session;
 use server::Refusal;
-use store::{KeptFilter, ReadError, Reader, SessionFilter};
+use store::{EntityFilter, ReadError, Reader, SessionFilter};
 use tokio::sync::oneshot;
 
 use crate::{
@@ -168,8 +168,8 @@ impl MonitorThread {
     fn begin(&mut self) -> Result<(), ReadError> {
         // The findings last: what is stored of them meanwhile is known then.
         self.position = self.parts.reader.position()?;
-        let filter = KeptFilter { states: None, session: None, limit: REMEMBERED, behind: None };
-        self.monitor.restore(self.parts.reader.kept::<Finding>(&filter)?, self.position);
+        let filter = EntityFilter { states: None, session: None, limit: REMEMBERED, behind: None };
+        self.monitor.restore(self.parts.reader.entities::<Finding>(&filter)?, self.position);
         for session in self.parts.reader.sessions(&SessionFilter { before: None, limit: SESSIONS })? {
             if session.status.state != State::Exited && session.merged_into.is_none() {
                 self.meet(session.id, u64::MAX)?;
@@ -268,7 +268,7 @@ impl MonitorThread {
 
     /// Whether nothing is stored of it yet.
     fn is_new(&self, finding: &Finding) -> bool {
-        matches!(self.parts.reader.one::<Finding>(&finding.id), Ok(None))
+        matches!(self.parts.reader.entity::<Finding>(&finding.id), Ok(None))
     }
 
     /// Whether it tells of an agent that died long before the start, and nobody looked.
@@ -306,7 +306,7 @@ impl MonitorThread {
     }
 
     fn acknowledged(&mut self, id: &FindingId) -> Result<AcknowledgeOutcome, Refusal> {
-        let stored = self.parts.reader.one::<Finding>(id).map_err(|error| Refusal::Failed(error.to_string()))?;
+        let stored = self.parts.reader.entity::<Finding>(id).map_err(|error| Refusal::Failed(error.to_string()))?;
         let stored = stored.ok_or_else(|| Refusal::NotFound(format!("there is no finding `{id}`")))?;
         if stored.state == FindingState::Acknowledged {
             return Ok(AcknowledgeOutcome::Before(redaction::of_finding(stored)));

@@ -22,7 +22,7 @@ use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
 use server::{Refusal, metrics::encode_family};
-use store::{KeptFilter, Reader};
+use store::{EntityFilter, Reader};
 use terminal::host::frame::Presence as Seen;
 
 use crate::{
@@ -246,13 +246,13 @@ impl NoticeMaker {
 
     /// Announces what was found right before the last end and not announced then.
     fn notify_missed(&mut self, notified: &[FindingId]) {
-        let filter = KeptFilter {
+        let filter = EntityFilter {
             states: Some(FindingState::Open..=FindingState::Open),
             session: None,
             limit: 1_000,
             behind: None,
         };
-        match self.parts.reader.kept::<Finding>(&filter) {
+        match self.parts.reader.entities::<Finding>(&filter) {
             Ok(open) => {
                 let fresh =
                     |f: &&Finding| clock::now().since_ms(f.first_at) < NOT_TOLD_YET_MS && !notified.contains(&f.id);
@@ -292,7 +292,7 @@ impl NoticeMaker {
         }
         let mut sessions = std::collections::BTreeMap::new();
         for id in &receipt.causes {
-            if let Ok(Some(finding)) = self.parts.reader.one::<Finding>(&id.as_str().into()) {
+            if let Ok(Some(finding)) = self.parts.reader.entity::<Finding>(&id.as_str().into()) {
                 sessions.entry(finding.session_id).or_insert_with(Vec::new).push(finding.id);
             }
         }

@@ -12,7 +12,7 @@ use std::{
 use events::{PromptId, QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
 use projections::{Prompt, Session};
 use server::Refusal;
-use store::{KeptFilter, Reader};
+use store::{EntityFilter, Reader};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep},
@@ -150,13 +150,13 @@ impl Queue {
     /// What waited before the start waits still; what was being typed then, nobody knows.
     async fn take_up(&mut self) {
         let reader = self.parts.reader.clone();
-        let filter = KeptFilter {
+        let filter = EntityFilter {
             states: Some(QueuedState::Queued..=QueuedState::Delivering),
             session: None,
             limit: 10_000,
             behind: None,
         };
-        let found = tokio::task::spawn_blocking(move || reader.kept::<Prompt>(&filter)).await;
+        let found = tokio::task::spawn_blocking(move || reader.entities::<Prompt>(&filter)).await;
         let mut prompts = match found {
             Ok(Ok(prompts)) => prompts,
             Ok(Err(error)) => return tracing::error!(%error, "prompts that wait cannot be read: none is delivered"),

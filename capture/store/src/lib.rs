@@ -18,7 +18,7 @@ pub mod writer;
 pub use audit::{
     AuditCheck, AuditEntry, AuditHash, AuditHead, HEAD_FILE, HeadError, VerifyError, keep_head, kept_head,
 };
-pub use entity::{Kept, KeptFilter};
+pub use entity::{Entity, EntityFilter};
 pub use error::{ReadError, ReadFailure};
 pub use lock::{InstanceLock, LockError, lock_file};
 pub use reader::{Reader, SessionFilter};

@@ -60,7 +60,7 @@ impl Ingest {
             }
             DerivedKind::Prompt(prompt) => {
                 let prompt = if self.redacted_only { redaction::of_prompt(prompt) } else { prompt.as_ref().clone() };
-                self.transaction.writer.keep(row, &prompt)?;
+                self.transaction.writer.put_entity(row, &prompt)?;
                 (Payload::QueuedPrompt(prompt.to_event()), Some(prompt.text))
             }
             DerivedKind::Note(value) => (Annotation { topic: Topic::Note, value: value.clone() }.into(), None),

@@ -154,14 +154,14 @@ impl OpenTransaction {
 
     /// Keeps an approval as it stands now.
     pub(super) fn keep_approval(&mut self, row: SessionRow, approval: Approval) -> Result<(), CommitError> {
-        self.writer.keep(row, &approval)?;
+        self.writer.put_entity(row, &approval)?;
         self.changes.approvals.push(approval);
         Ok(())
     }
 
     /// Keeps a finding as it stands now.
     pub(super) fn keep_finding(&mut self, row: SessionRow, finding: Finding) -> Result<(), CommitError> {
-        self.writer.keep(row, &finding)?;
+        self.writer.put_entity(row, &finding)?;
         self.changes.findings.push(finding);
         Ok(())
     }
