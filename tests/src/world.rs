@@ -24,7 +24,7 @@ use events::{Event, Provider, RunId, State, Timestamp};
 use processes::{AgentProcess, EndedProcess};
 use projections::{SessionState, StatusRules};
 use server::Board;
-use store::{Known, Reader, SessionFilter, Writer};
+use store::{KnownSession, Reader, SessionFilter, Writer};
 use tailer::{
     collect::{Batch, Collector, CollectorConfig, CollectorHandle},
     tail::Now,
@@ -108,7 +108,7 @@ pub struct World {
 #[derive(Debug)]
 pub struct Kept {
     /// The session.
-    pub known: Known,
+    pub known: KnownSession,
     /// Its reducer as it was when the program ended.
     pub state: SessionState,
     /// Its log.

@@ -23,4 +23,4 @@ pub use error::{ReadError, ReadFailure};
 pub use lock::{InstanceLock, LockError, lock_file};
 pub use reader::{Reader, SessionFilter};
 pub use text::{PackedText, TEXT_CAP_BYTES};
-pub use writer::{CommitError, Known, OpenError, SessionRow, Writer};
+pub use writer::{CommitError, KnownSession, SessionRow, StoreOpenError, Writer};

@@ -68,7 +68,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 fn in_use(error: anyhow::Error) -> anyhow::Error {
     let held = error.chain().any(|cause| {
         matches!(cause.downcast_ref(), Some(store::LockError::Held { .. }))
-            || matches!(cause.downcast_ref(), Some(store::OpenError::Lock(store::LockError::Held { .. })))
+            || matches!(cause.downcast_ref(), Some(store::StoreOpenError::Lock(store::LockError::Held { .. })))
     });
     if held { Failed::InUse(format!("{error:#}")).into() } else { error }
 }

@@ -8,7 +8,7 @@ use std::{
 use events::{Cursor, Event, Provider, SessionId, Timestamp};
 use projections::{SessionState, StatusRules};
 use server::{Json, SessionEntry};
-use store::{CommitError, Known, ReadError, SessionRow, Writer};
+use store::{CommitError, KnownSession, ReadError, SessionRow, Writer};
 
 use super::publisher::is_active;
 use crate::redaction;
@@ -18,7 +18,7 @@ const KEPT: usize = 128;
 
 #[derive(Debug)]
 struct SessionSlot {
-    known: Known,
+    known: KnownSession,
     state: Option<Box<SessionState>>,
     deadline: Option<Timestamp>,
     dirty: bool,
@@ -69,7 +69,7 @@ impl Sessions {
         Ok(sessions)
     }
 
-    fn add(&mut self, known: Known) -> usize {
+    fn add(&mut self, known: KnownSession) -> usize {
         let slot = self.slots.len();
         self.by_provider.insert((known.provider, Arc::clone(&known.provider_session_id)), slot);
         self.by_id.insert(known.id, slot);
@@ -103,7 +103,7 @@ impl Sessions {
         }
         let session_id = SessionId::mint(first_seen, provider, id);
         let row = writer.add_session(session_id, provider, id)?;
-        let known = Known { row, id: session_id, provider, provider_session_id: Arc::clone(id), capture: true };
+        let known = KnownSession { row, id: session_id, provider, provider_session_id: Arc::clone(id), capture: true };
         let slot = self.add(known);
         let state = SessionState::new(session_id, provider, Some(Arc::clone(id)), first_seen, self.rules);
         self.slots[slot].state = Some(Box::new(state));
@@ -111,7 +111,7 @@ impl Sessions {
         Ok(slot)
     }
 
-    pub(super) fn known(&self, slot: usize) -> &Known {
+    pub(super) fn known(&self, slot: usize) -> &KnownSession {
         &self.slots[slot].known
     }
 
@@ -126,7 +126,7 @@ impl Sessions {
         let (uses, rules) = (self.uses, self.rules);
         let entry = &mut self.slots[slot];
         entry.used = uses;
-        let Known { row, id, provider, provider_session_id, .. } = &entry.known;
+        let KnownSession { row, id, provider, provider_session_id, .. } = &entry.known;
         if entry.state.is_none() {
             self.loaded += 1;
         }

@@ -18,7 +18,7 @@ mod kinds;
 struct Fresh {
     dir: tempfile::TempDir,
     writer: Writer,
-    session: Known,
+    session: KnownSession,
 }
 
 fn session_id(name: &str) -> SessionId {
@@ -388,7 +388,7 @@ fn a_full_disk_leaves_nothing_half_done() {
 fn only_one_writer() {
     let store = Fresh::new();
     let refused = Writer::open(store.dir.path()).unwrap_err();
-    assert!(matches!(refused, OpenError::Lock(_)) && refused.to_string().contains("in use"), "{refused}");
+    assert!(matches!(refused, StoreOpenError::Lock(_)) && refused.to_string().contains("in use"), "{refused}");
     // Readers look on meanwhile, and there may be many.
     let reader = store.writer.reader();
     assert_eq!(reader.log(0, 9, None).unwrap(), []);
@@ -424,7 +424,7 @@ fn a_database_of_another_version() {
     writer.connection.pragma_update(None, "user_version", SCHEMA_VERSION + 1).unwrap();
     drop(writer);
     let refused = Writer::open(dir.path()).unwrap_err();
-    assert!(matches!(refused, OpenError::Migration { source: MigrationError::Newer { .. }, .. }), "{refused}");
+    assert!(matches!(refused, StoreOpenError::Migration { source: MigrationError::Newer { .. }, .. }), "{refused}");
     // It was left as it was, and the lock is free.
     let connection = Connection::open(dir.path().join("capture.db")).unwrap();
     connection.pragma_update(None, "user_version", SCHEMA_VERSION).unwrap();
