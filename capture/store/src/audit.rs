@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    head::{HEAD_FILE, HeadError, keep_head, kept_head},
+    head::{HEAD_FILE, HeadError, read_head, write_head},
     verify::{AuditCheck, VerifyError},
 };
 
@@ -119,7 +119,7 @@ impl Writer {
 
     /// Keeps the end of an empty record too: then a record with rows and without a kept end is one that
     /// was tampered with, also while its first row is being written.
-    pub(crate) fn keep_first_head(&self) -> std::io::Result<()> {
+    pub(crate) fn write_first_head(&self) -> std::io::Result<()> {
         let Some(directory) = self.path().parent() else { return Ok(()) };
         let is_new = self.connection().query_row(
             "SELECT NOT EXISTS (SELECT 1 FROM audit) AND NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'audit')",
@@ -127,7 +127,7 @@ impl Writer {
             |row| row.get::<_, bool>(0),
         );
         if is_new.unwrap_or(false) && !directory.join(HEAD_FILE).try_exists()? {
-            keep_head(directory, AuditHead::default())?;
+            write_head(directory, AuditHead::default())?;
         }
         Ok(())
     }

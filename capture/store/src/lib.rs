@@ -16,7 +16,7 @@ pub mod text;
 pub mod writer;
 
 pub use audit::{
-    AuditCheck, AuditEntry, AuditHash, AuditHead, HEAD_FILE, HeadError, VerifyError, keep_head, kept_head,
+    AuditCheck, AuditEntry, AuditHash, AuditHead, HEAD_FILE, HeadError, VerifyError, read_head, write_head,
 };
 pub use entity::{Entity, EntityFilter};
 pub use error::{ReadError, ReadFailure};

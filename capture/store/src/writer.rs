@@ -124,7 +124,7 @@ impl Writer {
         let unusable = |source| StoreOpenError::Directory { path: directory.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(unusable)?;
         std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700)).map_err(unusable)?;
-        let lock = InstanceLock::take(&crate::lock_file(directory))?;
+        let lock = InstanceLock::acquire(&crate::lock_file(directory))?;
         if rusqlite::version_number() < SQLITE_OLDEST {
             return Err(StoreOpenError::OldSqlite { found: rusqlite::version().to_owned() });
         }
@@ -151,7 +151,7 @@ impl Writer {
         migrate(&mut connection).map_err(|source| StoreOpenError::Migration { path: path.clone(), source })?;
         connection.set_prepared_statement_cache_capacity(64);
         let writer = Self { connection, path, files: HashMap::new(), files_before: None, _lock: lock };
-        if let Err(error) = writer.keep_first_head() {
+        if let Err(error) = writer.write_first_head() {
             tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
         }
         Ok(writer)

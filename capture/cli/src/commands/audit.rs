@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 /// What it means that there is no database: nothing was recorded yet, or the record was taken away.
 fn without_database(context: &Context, verb: &AuditCommand) -> Failed {
     let kept = match verb {
-        AuditCommand::Verify { .. } => store::kept_head(&context.data),
+        AuditCommand::Verify { .. } => store::read_head(&context.data),
         AuditCommand::Show { .. } | AuditCommand::Export => Ok(None),
     };
     match kept {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use events::{Event, Finding};
 use projections::Approval;
-use store::{AuditHead, CommitError, PackedText, ReadError, SessionRow, Writer, keep_head};
+use store::{AuditHead, CommitError, PackedText, ReadError, SessionRow, Writer, write_head};
 
 use super::{IngestInput, publisher::needs_somebody, sessions::Sessions};
 
@@ -235,7 +235,7 @@ impl OpenTransaction {
     pub(super) fn keep_audit_head(&self, changes: &mut ChangeSet) {
         if let Some(head) = changes.audit_head.take()
             && let Some(data) = self.writer.path().parent()
-            && let Err(error) = keep_head(data, head)
+            && let Err(error) = write_head(data, head)
         {
             tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
         }
