@@ -22,9 +22,9 @@ mod lines;
 mod memory;
 mod paths;
 pub(crate) mod record;
-mod scene;
+mod record_writer;
+mod session_decoder;
 mod standing;
-mod story;
 pub(crate) mod tools;
 
 pub use legacy::GeminiLegacyDecoder;

@@ -8,7 +8,7 @@ use events::{
 
 use super::{
     record::ToolCall,
-    scene::{Scene, identity},
+    record_writer::{Scene, identity},
     tools,
 };
 

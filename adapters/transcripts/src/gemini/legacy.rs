@@ -12,7 +12,7 @@ use serde::de::Error as _;
 use super::{
     memory::{EmittedMessage, GeminiMemory},
     record::ChatDocument,
-    story::{Header, Scene, Story},
+    session_decoder::{Header, Scene, Story},
 };
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 

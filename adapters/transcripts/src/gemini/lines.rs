@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use super::{
     memory::GeminiMemory,
     record::{ChatLine, ChatMessage, Odd},
-    story::{Header, Scene, Story},
+    session_decoder::{Header, Scene, Story},
 };
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 

@@ -12,13 +12,13 @@ use events::{
 };
 
 pub(super) use self::session::Header;
-pub(super) use super::scene::Scene;
+pub(super) use super::record_writer::Scene;
 use super::{
     batch::Batch,
     content::{self, MessageText, UserRecord},
     memory::{EmittedMessage, GeminiMemory, HeldRecord, LONGEST_HELD, Restated, hash},
     record::{ChatMessage, GeminiTokens, ToolCall},
-    scene::{identity, later, signal},
+    record_writer::{identity, later, signal},
     standing::{Stance, StandingRecord},
 };
 use tailer::decode::Decoded;

@@ -3,7 +3,7 @@
 use events::{Annotation, Confidence, ErrorReported, NewEvent, Severity, Timestamp, Topic, TurnOutcome, Unrecognized};
 
 use super::{Scene, Story};
-use crate::gemini::{content, scene::identity};
+use crate::gemini::{content, record_writer::identity};
 
 impl Story {
     /// A record of a kind not known here.
