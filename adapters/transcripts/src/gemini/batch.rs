@@ -14,7 +14,7 @@ use super::{
 
 /// What became of the calls of a message that were not known before.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct MessageCalls {
     /// Calls with a result.
     pub(super) finished: u32,
     /// Those of them that a person stopped.
@@ -27,7 +27,7 @@ pub(super) struct Batch {
     pub(super) at: Option<Timestamp>,
 }
 
-impl Batch {
+impl MessageCalls {
     /// Puts out a call, and its result if it has one; says whether it has.
     pub(super) fn put_call(
         &mut self,

@@ -7,7 +7,7 @@ use serde::de::Error as _;
 
 use super::{
     memory::GeminiMemory,
-    record::{ChatLine, ChatMessage, Odd},
+    record::{ChatLine, ChatMessage, UnknownChatLine},
     session_decoder::{GeminiRecordWriter, Header, SessionDecoder},
 };
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
@@ -64,7 +64,7 @@ impl Decoder for GeminiDecoder {
             Ok(line) => apply_line(session_decoder, line, &mut writer),
             Err(error) => {
                 // A record, but not of a form known here?
-                let odd: Odd<'_> = serde_json::from_str(text).map_err(|_| error)?;
+                let odd: UnknownChatLine<'_> = serde_json::from_str(text).map_err(|_| error)?;
                 let kind = odd.kind.map_or("record", |k| k.get().trim_matches('"'));
                 session_decoder.unknown(&format!("{kind} of another form"), None, None, &mut writer);
             }

@@ -14,7 +14,7 @@ use events::{
 pub(super) use self::session::Header;
 pub(super) use super::record_writer::GeminiRecordWriter;
 use super::{
-    batch::Batch,
+    batch::MessageCalls,
     content::{self, MessageText, UserRecord},
     memory::{EmittedMessage, GeminiMemory, HeldRecord, LONGEST_HELD, Restated, hash},
     record::{ChatMessage, GeminiTokens, ToolCall},
@@ -326,9 +326,9 @@ impl SessionDecoder {
         at: Option<Timestamp>,
         news: Freshness,
         writer: &mut GeminiRecordWriter<'_, '_>,
-    ) -> Batch {
+    ) -> MessageCalls {
         let session = self.session();
-        let mut batch = Batch::default();
+        let mut batch = MessageCalls::default();
         let mut unbroken = true;
         for call in calls.into_iter().skip(told.calls as usize) {
             let finished = batch.put_call(call, &session, at, news.confidence(), writer);
@@ -344,7 +344,7 @@ impl SessionDecoder {
         id: &str,
         at: Option<Timestamp>,
         stance: Option<Stance>,
-        batch: &Batch,
+        batch: &MessageCalls,
         calls: u32,
         writer: &mut GeminiRecordWriter<'_, '_>,
     ) {

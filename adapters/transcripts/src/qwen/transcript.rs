@@ -5,7 +5,7 @@ use std::sync::Arc;
 use events::{Identity, NewEvent, Payload, Provider, Repeat, SessionStarted, StartKind, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::record::{Odd, QwenLine, Text};
+use super::record::{QwenLine, Text, UnknownQwenLine};
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 
 const PROVIDER: Provider = Provider::Qwen;
@@ -110,7 +110,9 @@ impl Decoder for QwenDecoder {
             Ok(line) => line,
             Err(error) => {
                 // A field of another type than ever seen: kept as it is.
-                let Ok(Odd { kind }) = serde_json::from_slice(record.bytes) else { return Err(error.into()) };
+                let Ok(UnknownQwenLine { kind }) = serde_json::from_slice(record.bytes) else {
+                    return Err(error.into());
+                };
                 QwenRecordWriter { session: &session, uuid: None, at: None, record: &record, out }.unrecognized(&kind);
                 return Ok(());
             }
