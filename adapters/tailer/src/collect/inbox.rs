@@ -33,13 +33,13 @@ impl InboxContents {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Inbox {
+pub(super) struct HintInbox {
     news: Mutex<InboxContents>,
     arrived: Condvar,
     taken: Condvar,
 }
 
-impl Inbox {
+impl HintInbox {
     fn lock(&self) -> MutexGuard<'_, InboxContents> {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
