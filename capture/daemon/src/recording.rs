@@ -17,7 +17,7 @@ use export::asciicast::{CastHeader, CastVersion, RecordError, RecordSettings, Re
 use redacting::Redacting;
 use terminal::{
     host::{
-        sink::Sink,
+        sink::RecordingSink,
         start::{self, Recording},
         wire::{RecordSpec, Spec},
     },
@@ -76,7 +76,7 @@ fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recordi
     };
     let recorder = Recorder::create(settings, header, clock::now())?;
     let cast = Cast { recorder: Some(recorder) };
-    let sink: Box<dyn Sink> = if is_redacted { Box::new(Redacting::new(cast)) } else { Box::new(cast) };
+    let sink: Box<dyn RecordingSink> = if is_redacted { Box::new(Redacting::new(cast)) } else { Box::new(cast) };
     Ok((sink, path.display().to_string()))
 }
 
@@ -96,7 +96,7 @@ impl Cast {
     }
 }
 
-impl Sink for Cast {
+impl RecordingSink for Cast {
     fn output(&mut self, at: Timestamp, bytes: &[u8]) {
         self.with(|recorder| recorder.output(at, bytes));
     }

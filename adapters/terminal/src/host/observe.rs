@@ -1,4 +1,4 @@
-//! The thread that reads the screen: owns the [`Observer`] and the [`Link`], so that neither a
+//! The thread that reads the screen: owns the [`Observer`] and the [`HostLink`], so that neither a
 //! slow parser nor a panic in it is felt by the thread that passes bytes on.
 
 use std::{
@@ -18,7 +18,7 @@ use super::{
     answer::{AnswerStep, Answering, Press, Pressed},
     frame::{Hello, HostEvent, HostRequest},
     keys,
-    link::{Link, PendingRequest},
+    link::{HostLink, PendingRequest},
     start::LoadRules,
 };
 use crate::screen::{Observer, ScreenRules, Size};
@@ -66,9 +66,9 @@ pub enum FromScreen {
     /// A dialog that needs the user, about this.
     Attention(String),
     /// The server wants this typed.
-    Type(TypeRequest, Reply),
+    Type(TypeRequest, RequestReply),
     /// The server wants to know whether somebody is there.
-    Presence(Reply),
+    Presence(RequestReply),
     /// The server wants this written to those who look on.
     Announce(Vec<u8>),
     /// A dialog with this mark was told of.
@@ -88,11 +88,11 @@ pub struct TypeRequest {
 }
 
 /// Called with the answer to a request.
-pub type Reply = Box<dyn FnOnce(Result<serde_json::Value, String>) + Send>;
+pub type RequestReply = Box<dyn FnOnce(Result<serde_json::Value, String>) + Send>;
 
 /// The relay's handle to the thread.
 #[derive(Debug)]
-pub struct Screen {
+pub struct ScreenHandle {
     to: Sender<ToScreen>,
     waiting: Arc<AtomicUsize>,
     skipped: Arc<AtomicU64>,
@@ -104,7 +104,7 @@ pub struct ScreenThreadConfig {
     /// Who we are.
     pub hello: Hello,
     /// The connection to the server.
-    pub link: Link,
+    pub link: HostLink,
     /// What it asks.
     pub requests: Receiver<PendingRequest>,
     /// The size of the screen.
@@ -115,7 +115,7 @@ pub struct ScreenThreadConfig {
     pub wake: Wake,
 }
 
-impl Screen {
+impl ScreenHandle {
     /// Starts the thread. It tells over the channel and then wakes the relay.
     ///
     /// # Errors
@@ -215,7 +215,7 @@ struct ScreenThread {
     stood: Option<String>,
     /// The answer that is being given, who wants to know of it, what comes of its key, and when it
     /// goes on.
-    answering: Option<(Answering, Reply)>,
+    answering: Option<(Answering, RequestReply)>,
     pressed: Receiver<Pressed>,
     step_at: Option<Timestamp>,
 }
@@ -401,7 +401,7 @@ impl ScreenThread {
         self.apply_step(step, answering, reply);
     }
 
-    fn apply_step(&mut self, step: Option<AnswerStep>, answering: Answering, reply: Reply) {
+    fn apply_step(&mut self, step: Option<AnswerStep>, answering: Answering, reply: RequestReply) {
         self.step_at = None;
         match step {
             None => reply(Err("the screen could not be read; whether a key was typed is not known".into())),
@@ -460,7 +460,7 @@ impl ScreenThread {
     }
 
     /// Types a prompt. A control character could act as a key, and a newline outside a paste would submit.
-    fn type_prompt(&mut self, text: &str, reply: Reply) {
+    fn type_prompt(&mut self, text: &str, reply: RequestReply) {
         if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
             return reply(Err("the prompt contains control characters and was not typed".into()));
         }
@@ -474,7 +474,7 @@ impl ScreenThread {
         }
     }
 
-    fn type_at_prompt(&mut self, bytes: Vec<u8>, hands_off: bool, reply: Reply) {
+    fn type_at_prompt(&mut self, bytes: Vec<u8>, hands_off: bool, reply: RequestReply) {
         if self.answering.is_some() || !self.with_observer(Observer::waits_for_prompt).unwrap_or(false) {
             return reply(Err("the screen does not show that the program waits for a prompt".into()));
         }

@@ -30,7 +30,7 @@ mod terminals;
 use super::{
     child::{ChildEvent, Exit},
     guest::{Guest, Role},
-    observe::{FromScreen, Reply, Screen, ToScreen},
+    observe::{FromScreen, RequestReply, ScreenHandle, ToScreen},
     pty::Pty,
     signals::Signals,
     sink::Recorder,
@@ -92,7 +92,7 @@ pub struct Relay {
     /// Those that are.
     pub guests: Vec<Guest>,
     /// The thread that reads the screen.
-    pub screen: Screen,
+    pub screen: ScreenHandle,
     /// What it tells.
     pub screen_events: Receiver<FromScreen>,
     /// The recording.
@@ -138,7 +138,7 @@ pub(super) struct Keyboard {
     queued: u64,
     written: u64,
     /// Who wants to know when everything up to here was written.
-    replies: VecDeque<(u64, usize, Reply)>,
+    replies: VecDeque<(u64, usize, RequestReply)>,
 }
 
 impl Keyboard {

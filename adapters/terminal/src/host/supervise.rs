@@ -12,7 +12,7 @@ use rustix::{
 use super::{
     child::{self, ChildEvent, Exit},
     frame::HostEvent,
-    link::{Link, PendingRequest},
+    link::{HostLink, PendingRequest},
     signals::Signals,
     start::{Outside, hello},
     wire::Spec,
@@ -63,7 +63,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
     .map_err(failed)?;
     let (requests, questions) = bounded::<PendingRequest>(16);
     let hello = hello(spec, program, &cwd, started_at, None, None);
-    let link = Link::start(hello, outside.find, requests);
+    let link = HostLink::start(hello, outside.find, requests);
     loop {
         let mut fds = [
             PollFd::from_borrowed_fd(woken.as_fd(), PollFlags::IN),
@@ -90,7 +90,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
     }
 }
 
-fn deliver(link: Option<Link>, at: events::Timestamp, exit: Exit) {
+fn deliver(link: Option<HostLink>, at: events::Timestamp, exit: Exit) {
     let Some(link) = link else { return };
     link.send_event(at, HostEvent::Exited { code: exit.code, signal: exit.signal });
     let (end, ended) = bounded::<()>(1);

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use events::Timestamp;
-use terminal::{host::sink::Sink, screen::Size};
+use terminal::{host::sink::RecordingSink, screen::Size};
 
 use crate::redaction;
 
@@ -32,7 +32,7 @@ pub(super) struct Redacting<S> {
     context: Vec<u8>,
 }
 
-impl<S: Sink> Redacting<S> {
+impl<S: RecordingSink> Redacting<S> {
     pub(super) fn new(inner: S) -> Self {
         Self { inner, held: VecDeque::new(), held_bytes: 0, context: Vec::new() }
     }
@@ -101,7 +101,7 @@ impl<S: Sink> Redacting<S> {
     }
 }
 
-impl<S: Sink> Sink for Redacting<S> {
+impl<S: RecordingSink> RecordingSink for Redacting<S> {
     fn output(&mut self, at: Timestamp, bytes: &[u8]) {
         self.hold(Thing::Output(at, bytes.to_vec()));
     }
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    impl Sink for Written {
+    impl RecordingSink for Written {
         fn output(&mut self, _: Timestamp, bytes: &[u8]) {
             self.add(String::from_utf8_lossy(bytes).into_owned());
         }

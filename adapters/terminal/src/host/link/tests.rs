@@ -43,10 +43,10 @@ impl Server {
         Self { dir, listener }
     }
 
-    fn link(&self) -> (Link, Receiver<PendingRequest>) {
+    fn link(&self) -> (HostLink, Receiver<PendingRequest>) {
         let path = self.dir.path().join("s");
         let (requests, asks) = bounded(1);
-        (Link::start(hello(), Box::new(move |_| Some(path.clone())), requests).unwrap(), asks)
+        (HostLink::start(hello(), Box::new(move |_| Some(path.clone())), requests).unwrap(), asks)
     }
 
     /// Takes the next connection and its hello.

@@ -10,7 +10,7 @@ use crate::host::{
     answer::{Press, Pressed, TerminalFacts, may_press},
     frame::Presence,
     guest::{Role, Typed},
-    observe::{Reply, ToScreen, TypeRequest},
+    observe::{RequestReply, ToScreen, TypeRequest},
 };
 
 /// Least time since somebody last typed before a prompt is typed: their text may still be in the box.
@@ -128,7 +128,7 @@ impl Relay {
     }
 
     /// Types what the server asked for, and answers when it is typed.
-    pub(super) fn type_for(&mut self, typing: TypeRequest, reply: Reply) {
+    pub(super) fn type_for(&mut self, typing: TypeRequest, reply: RequestReply) {
         let TypeRequest { bytes, parsed, hands_off } = typing;
         if self.state.exited.is_some() {
             return reply(Err("the program has ended".into()));
