@@ -42,7 +42,7 @@ pub(super) enum Without {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Note {
+struct BackupNote {
     version: u32,
     path: PathBuf,
     /// Hash of what install wrote.
@@ -61,7 +61,7 @@ impl Backups {
     /// What the last install recorded: the file without our entries, and whether `bytes` is exactly what it wrote.
     /// `None` when there is no note that can be trusted.
     pub(super) fn without(&self, bytes: &[u8]) -> Option<(Without, bool)> {
-        let note: Note = serde_json::from_slice(&fs::read(self.note()).ok()?).ok()?;
+        let note: BackupNote = serde_json::from_slice(&fs::read(self.note()).ok()?).ok()?;
         if note.version != VERSION || note.path != self.path {
             return None;
         }
@@ -94,7 +94,7 @@ impl Backups {
             }
         };
         let kept = without.as_ref().map(|(name, _)| name.clone());
-        let note = Note { version: VERSION, path: self.path.clone(), installed: hash(installed), without };
+        let note = BackupNote { version: VERSION, path: self.path.clone(), installed: hash(installed), without };
         let text = serde_json::to_vec_pretty(&note).map_err(|error| Error::io(&self.note(), error))?;
         write_private(&self.note(), &text)?;
         for name in self.names()?.iter().filter(|name| name.starts_with("without-") && Some(*name) != kept.as_ref()) {

@@ -16,7 +16,7 @@ use super::{
 
 /// The change a user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum RequestedChange {
     /// Our entries for these events and no others.
     Install {
         /// What they run.
@@ -58,13 +58,13 @@ impl Plan {
     ///
     /// # Errors
     /// When the file cannot be changed safely; the error says where it is wrong.
-    pub fn new(provider: Provider, home: &Path, data: &Path, wish: &Wish) -> Result<Self, Error> {
+    pub fn new(provider: Provider, home: &Path, data: &Path, wish: &RequestedChange) -> Result<Self, Error> {
         let path = place(provider, home).ok_or(Error::NoHooks(provider))?;
         let seen = file::read_settings(&path)?;
         let backups = Backups::of(data, provider, &seen.path);
         let without = without(&seen, provider, &backups)?;
         let (after, install, notes) = match wish {
-            Wish::Install { command, events } => {
+            RequestedChange::Install { command, events } => {
                 let line = command.line(provider)?;
                 let after = install(&seen, provider, &line, events)?;
                 let mut notes = status::hindrances(provider, home, after.as_bytes());
@@ -74,7 +74,7 @@ impl Plan {
                 }
                 (Without::Bytes(after.into_bytes()), true, notes)
             }
-            Wish::Uninstall => (without.clone(), false, Vec::new()),
+            RequestedChange::Uninstall => (without.clone(), false, Vec::new()),
         };
         let plan = Self { provider, path, notes, seen, after, without, backups, install };
         if plan.changes() {

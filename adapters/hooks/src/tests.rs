@@ -14,8 +14,8 @@ use events::{Provider, Timestamp};
 use semver::Version;
 
 use super::{
-    Error, EventState, HookCommand, HookStatus, InstallState, Installed, Plan, Wish, accepted_events, catalogue, facts,
-    place, settings,
+    Error, EventState, HookCommand, HookStatus, InstallState, Installed, Plan, RequestedChange, accepted_events,
+    catalogue, facts, place, settings,
 };
 use model::{Tree, is_subsequence, ours_in, without_ours};
 
@@ -52,19 +52,19 @@ impl Place {
         self.dir.path().join("data")
     }
 
-    fn plan(&self, wish: &Wish) -> Result<Plan, Error> {
+    fn plan(&self, wish: &RequestedChange) -> Result<Plan, Error> {
         let wish = &match wish {
             // Every event, unless some are named.
-            Wish::Install { command, events } if events.is_empty() => {
-                Wish::Install { command: command.clone(), events: catalogue(self.provider) }
+            RequestedChange::Install { command, events } if events.is_empty() => {
+                RequestedChange::Install { command: command.clone(), events: catalogue(self.provider) }
             }
-            Wish::Install { .. } | Wish::Uninstall => wish.clone(),
+            RequestedChange::Install { .. } | RequestedChange::Uninstall => wish.clone(),
         };
         Plan::new(self.provider, &self.home(), &self.data(), wish)
     }
 
     /// Does it, and says whether anything changed.
-    fn make(&self, wish: &Wish) -> bool {
+    fn make(&self, wish: &RequestedChange) -> bool {
         let plan = self.plan(wish).unwrap();
         let changes = plan.changes();
         let before = self.bytes();
@@ -95,8 +95,8 @@ fn command(program: &str) -> HookCommand {
     HookCommand { program: program.into(), data_dir: None, approver: None }
 }
 
-fn install(program: &str) -> Wish {
-    Wish::Install { command: command(program), events: Vec::new() }
+fn install(program: &str) -> RequestedChange {
+    RequestedChange::Install { command: command(program), events: Vec::new() }
 }
 
 const PROGRAM: &str = "/opt/capture/bin/capture";
@@ -160,14 +160,14 @@ fn check(name: &str, provider: Provider, bytes: &[u8]) {
     assert!(place.make(&install(PROGRAM)), "{name}");
     assert_eq!(place.bytes().unwrap(), installed, "{name}: only the commands differed");
 
-    assert!(place.make(&Wish::Uninstall), "{name}");
+    assert!(place.make(&RequestedChange::Uninstall), "{name}");
     assert_eq!(place.bytes().unwrap(), bytes, "{name}: as it was");
-    assert!(!place.make(&Wish::Uninstall), "{name}");
+    assert!(!place.make(&RequestedChange::Uninstall), "{name}");
 
     // Without the note about what was there: as it was, but for space in what was empty.
     fs::write(place.file(), &installed).unwrap();
     fs::remove_dir_all(place.data()).unwrap();
-    assert!(place.make(&Wish::Uninstall), "{name}");
+    assert!(place.make(&RequestedChange::Uninstall), "{name}");
     let bare = place.bytes().unwrap();
     assert!(ours_in(&Tree::of(text(&bare))).is_empty(), "{name}");
     let squeezed =
@@ -226,12 +226,12 @@ fn a_file_that_was_not_there_goes_again() {
         let written = place.bytes().unwrap();
         assert!(written.starts_with(b"{\n  \"hooks\": {\n    \"SessionStart\": [\n") && written.ends_with(b"\n}\n"));
         assert!(place.make(&install("/other/capture")));
-        assert!(place.make(&Wish::Uninstall));
+        assert!(place.make(&RequestedChange::Uninstall));
         assert_eq!(place.bytes(), None);
         // Not exactly as written, but nothing of a person in it.
         assert!(place.make(&install(PROGRAM)));
         fs::write(place.file(), [&written[..], b"\n"].concat()).unwrap();
-        assert!(place.make(&Wish::Uninstall));
+        assert!(place.make(&RequestedChange::Uninstall));
         assert_eq!(place.bytes(), None);
     }
 }
@@ -244,7 +244,7 @@ fn what_a_person_changed_meanwhile_stays() {
     let edited = String::from_utf8(place.bytes().unwrap()).unwrap().replace("opus", "sonnet");
     fs::write(place.file(), &edited).unwrap();
     assert!(place.make(&install("/new/capture")), "the commands are brought up to date");
-    place.make(&Wish::Uninstall);
+    place.make(&RequestedChange::Uninstall);
     let after = String::from_utf8(place.bytes().unwrap()).unwrap();
     assert_eq!(after, before.replace("opus", "sonnet"), "with the empty object that was there");
 }
@@ -283,7 +283,7 @@ fn entries_of_ours_are_brought_in_order_and_others_left() {
     assert!(ours.iter().all(|(event, _)| event != "FileChanged"));
     assert_eq!(without_ours(tree), without_ours(Tree::of(&before)));
 
-    place.make(&Wish::Uninstall);
+    place.make(&RequestedChange::Uninstall);
     let after = String::from_utf8(place.bytes().unwrap()).unwrap();
     assert_eq!(
         after,
@@ -347,7 +347,7 @@ fn an_older_version_gets_fewer_events_and_loses_those_it_does_not_know() {
     let place = Place::new(Provider::Claude, Some(b"{}\n"));
     let wish = |version: Version| {
         let events = accepted_events(Provider::Claude, &version).unwrap();
-        Wish::Install { command: command(PROGRAM), events }
+        RequestedChange::Install { command: command(PROGRAM), events }
     };
     let (old, newest) = (Version::new(2, 0, 60), place.newest());
     assert!(place.make(&wish(old.clone())));
@@ -360,7 +360,7 @@ fn an_older_version_gets_fewer_events_and_loses_those_it_does_not_know() {
     assert_eq!([fit(&old), fit(&newest)], [(InstallState::Installed, true), (InstallState::Installed, false)]);
     assert!(place.make(&wish(old.clone())));
     assert_eq!(fit(&old), (InstallState::Installed, false));
-    assert!(place.make(&Wish::Uninstall));
+    assert!(place.make(&RequestedChange::Uninstall));
     assert_eq!(place.bytes().unwrap(), b"{}\n");
 }
 

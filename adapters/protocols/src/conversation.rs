@@ -17,7 +17,7 @@ use super::{PermissionRequest, acp, app_server, drive, stream_json};
 use agents::agent::Protocol;
 use hooks::delivery::{
     Delivery,
-    decode::{Decoded, details_of_tool, events_of},
+    decode::{DecodedDelivery, details_of_tool, events_of},
     permission::PermissionDetails,
 };
 
@@ -181,7 +181,7 @@ impl ProtocolEvent {
 }
 
 /// Decodes a delivery of a protocol.
-pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
+pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, String> {
     let told = ProtocolEvent::read(&delivery.payload)?;
     let claim = |state, reason, words: &str| {
         Signal::new(Claim::State { state, reason }, Confidence::High, Some(words.to_owned()))
@@ -229,7 +229,7 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
     let session: Arc<str> = Arc::from(told.session_id);
     let payloads = payloads.into_iter().map(|payload| (payload, false)).collect();
     let events = events_of(delivery, &session, None, payloads, now);
-    Ok(Decoded { session, cwd: Some(told.cwd), events })
+    Ok(DecodedDelivery { session, cwd: Some(told.cwd), events })
 }
 
 /// What a request asks for. Whatever is not known for certain makes it one that is not known whole, on

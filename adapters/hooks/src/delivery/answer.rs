@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 /// The fields that decide how an answer looks.
 #[derive(Deserialize)]
-struct PermissionDetails {
+struct AnswerFields {
     hook_event_name: String,
     #[serde(default)]
     tool_name: Option<String>,
@@ -38,8 +38,8 @@ pub fn asks_for_decision(provider: Provider, payload: &RawValue) -> bool {
 }
 
 /// What the call asks for; `None` when its answer cannot carry a decision.
-fn asked(provider: Provider, payload: &RawValue) -> Option<PermissionDetails> {
-    let asked: PermissionDetails = serde_json::from_str(payload.get()).ok()?;
+fn asked(provider: Provider, payload: &RawValue) -> Option<AnswerFields> {
+    let asked: AnswerFields = serde_json::from_str(payload.get()).ok()?;
     (asking_event(provider) == Some(asked.hook_event_name.as_str())).then_some(asked)
 }
 
@@ -107,7 +107,7 @@ pub fn answer(provider: Provider, payload: &RawValue, answer: &AgentAnswer) -> O
     Some(told.to_string())
 }
 
-impl PermissionDetails {
+impl AnswerFields {
     /// The input that Claude Code must be given back, if any; `None` when the decision
     /// decided does not fit what was asked.
     fn changed(mut self, answer: &AgentAnswer) -> Option<Option<Map<String, Value>>> {

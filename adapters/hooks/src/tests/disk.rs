@@ -28,7 +28,7 @@ fn a_link_stays_and_its_file_is_written() {
     place.make(&install(PROGRAM));
     assert!(place.file().symlink_metadata().unwrap().is_symlink());
     assert!(fs::read_to_string(dotfiles.join("claude.json")).unwrap().contains("capture-hook"));
-    place.make(&Wish::Uninstall);
+    place.make(&RequestedChange::Uninstall);
     assert!(place.file().symlink_metadata().unwrap().is_symlink());
     assert_eq!(fs::read_to_string(dotfiles.join("claude.json")).unwrap(), "{\"a\": 1}\n");
 }
@@ -147,7 +147,7 @@ fn copies_are_private_and_few() {
     let place = Place::new(Provider::Claude, Some(b"{\"env\": {\"KEY\": \"secret\"}}"));
     let mut last = None;
     for at in 0..15_i64 {
-        let wish = if at % 2 == 0 { install(PROGRAM) } else { Wish::Uninstall };
+        let wish = if at % 2 == 0 { install(PROGRAM) } else { RequestedChange::Uninstall };
         last = place.plan(&wish).unwrap().apply(Timestamp::from_millisecond(at * 1000)).unwrap().backup;
     }
     let last = last.unwrap();
@@ -172,6 +172,6 @@ fn a_damaged_note_is_not_believed() {
     let copy =
         fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path()).find(|p| p.to_string_lossy().contains("without-"));
     fs::write(copy.unwrap(), "{\"evil\": true}").unwrap();
-    place.make(&Wish::Uninstall);
+    place.make(&RequestedChange::Uninstall);
     assert_eq!(place.bytes().unwrap(), before);
 }

@@ -17,8 +17,8 @@ use api::{
 };
 use events::Provider;
 use hooks::{
-    AGENTS, Error, HookCommand, HookStatus, InstallState, Plan, ProgramSearch, Unsupported, VersionUnknown, Wish,
-    accepted_events, catalogue, facts,
+    AGENTS, Error, HookCommand, HookStatus, InstallState, Plan, ProgramSearch, RequestedChange, Unsupported,
+    VersionUnknown, accepted_events, catalogue, facts,
 };
 
 use self::show::{AgentHooks, SettingsChange};
@@ -202,7 +202,7 @@ fn plan(
     search: &ProgramSearch,
 ) -> Result<Plan, Error> {
     let (wish, risk) = match purpose {
-        Purpose::Uninstall => (Wish::Uninstall, None),
+        Purpose::Uninstall => (RequestedChange::Uninstall, None),
         Purpose::Install { command, force } => {
             let installed = search.installed(provider);
             let absent = matches!(installed, Err(VersionUnknown::NotOnPath { .. })) && !was_used(provider, home);
@@ -222,7 +222,7 @@ fn plan(
                 }
                 Err(why) => (catalogue(provider), Some(forced(provider, &why.to_string()))),
             };
-            (Wish::Install { command: command.clone(), events }, risk)
+            (RequestedChange::Install { command: command.clone(), events }, risk)
         }
     };
     let mut plan = Plan::new(provider, home, &context.data, &wish)?;

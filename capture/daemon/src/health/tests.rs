@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hooks::{Plan, ProgramSearch, Wish, catalogue};
+use hooks::{Plan, ProgramSearch, RequestedChange, catalogue};
 
 use super::*;
 
@@ -29,7 +29,7 @@ impl Place {
 
     fn install(&self) {
         let (command, events) = (self.hooks.command.clone(), catalogue(Provider::Claude));
-        let wish = Wish::Install { command, events };
+        let wish = RequestedChange::Install { command, events };
         let (home, data) = (self.dir.path().join(".claude"), self.dir.path().join("data"));
         let plan = Plan::new(Provider::Claude, &home, &data, &wish).unwrap();
         plan.apply(self.now).unwrap();

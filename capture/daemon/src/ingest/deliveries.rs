@@ -5,7 +5,7 @@ use std::sync::Arc;
 use events::{Annotation, Claim, Confidence, Signal, Source, Timestamp, Topic};
 use hooks::delivery::{
     Agent, Delivery,
-    decode::{self, Decoded},
+    decode::{self, DecodedDelivery},
 };
 use protocols::conversation;
 
@@ -15,7 +15,7 @@ use super::{Ingest, LATE_MS, TransactionFailure};
 pub struct HookInput {
     delivery: Delivery,
     /// What it says, or why nobody understands it.
-    decoded: Result<Decoded, String>,
+    decoded: Result<DecodedDelivery, String>,
     /// Is told when it is stored, or that nobody understands it.
     stored: Box<dyn FnOnce(Result<(), String>) + Send>,
 }
