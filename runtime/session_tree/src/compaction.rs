@@ -24,7 +24,7 @@ pub use tokens::{TokenEstimate, context_tokens, estimate, message_tokens, usage_
 
 use crate::{
     context::{Context, ContextEntry},
-    entry::{Body, Entry, EntryKind},
+    entry::{Entry, EntryBody, EntryKind},
     json::{Json, Object},
 };
 
@@ -98,7 +98,7 @@ impl<'a> CompactionPlan<'a> {
         }
         let mut files = FileOperations::default();
         let mut previous_summary = None;
-        if let Some(Body::Compaction(compaction)) = previous.map(|previous| entries[previous].entry.body()) {
+        if let Some(EntryBody::Compaction(compaction)) = previous.map(|previous| entries[previous].entry.body()) {
             previous_summary = compaction.summary();
             if !compaction.is_from_hook() {
                 files.add_details(compaction.details());

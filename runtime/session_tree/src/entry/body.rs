@@ -5,7 +5,7 @@ use crate::json::{Json, Object};
 
 /// What an entry says. Borrows from the entry.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Body<'a> {
+pub enum EntryBody<'a> {
     /// The message; nothing when the entry has none, which is damage.
     Message(Option<&'a Object>),
     /// The level, for instance `high`.
