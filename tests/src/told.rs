@@ -100,13 +100,13 @@ fn tell(world: &mut World, told: &Told, names: &Names) {
                 redacted_from: None,
                 payload,
             };
-            world.ingest.take(IngestInput::Delivery(Box::new(HookInput::new(delivery, now, Box::new(|_| ())))));
+            world.ingest.apply(IngestInput::Delivery(Box::new(HookInput::new(delivery, now, Box::new(|_| ())))));
         }
         Told::Logs(payload) => {
             let body = names.rewrite(payload);
             let received = telemetry::receive(Signal::Logs, Encoding::Json, body.as_bytes(), now).unwrap();
             let stored = Box::new(|_| ());
-            world.ingest.take(IngestInput::Telemetry(TelemetryInput { events: received.events, stored }));
+            world.ingest.apply(IngestInput::Telemetry(TelemetryInput { events: received.events, stored }));
         }
     }
 }

@@ -257,7 +257,7 @@ impl World {
         let mut sink = |batch: Batch| {
             match waiting {
                 Some(waiting) => waiting.push(batch),
-                None => ingest.take(IngestInput::Batch(Box::new(PreparedBatch::new(batch)))),
+                None => ingest.apply(IngestInput::Batch(Box::new(PreparedBatch::new(batch)))),
             }
             Ok(())
         };
@@ -272,7 +272,7 @@ impl World {
     /// Lets the batches go that waited.
     pub fn let_go(&mut self) {
         for batch in self.waiting.take().unwrap_or_default() {
-            self.ingest.take(IngestInput::Batch(Box::new(PreparedBatch::new(batch))));
+            self.ingest.apply(IngestInput::Batch(Box::new(PreparedBatch::new(batch))));
         }
         self.tick();
     }
@@ -303,7 +303,7 @@ impl World {
         search.told = names;
         if search.tellings > 0 {
             search.tellings -= 1;
-            self.ingest.take(IngestInput::Agents(alive));
+            self.ingest.apply(IngestInput::Agents(alive));
         }
     }
 
@@ -322,7 +322,7 @@ impl World {
             gone
         };
         for ended in gone {
-            self.ingest.take(IngestInput::Ended(ended));
+            self.ingest.apply(IngestInput::Ended(ended));
         }
     }
 

@@ -131,7 +131,7 @@ impl ApprovalBroker {
             stopping: CancellationToken::new(),
         };
         let broker = Self { shared: Arc::new(shared) };
-        broker.take_up();
+        broker.restore();
         let announcing = broker.shared.stopping.clone().run_until_cancelled_owned(broker.clone().announce_waits());
         let task = async {
             announcing.await;
@@ -179,7 +179,7 @@ impl ApprovalBroker {
     pub async fn decide(&self, id: &str, decision: Decision) -> Result<ApprovalView, Refusal> {
         let approval = self.find(id).await?;
         let claimed = self.claim_for_person(&approval, decision).await?;
-        let decided = self.shared.decisions.spawn(self.clone().carry_out(claimed));
+        let decided = self.shared.decisions.spawn(self.clone().execute(claimed));
         let approval = decided.await.map_err(|error| Refusal::Failed(error.to_string()))??;
         Ok(self.view(approval))
     }
@@ -187,7 +187,7 @@ impl ApprovalBroker {
     /// Waits for the decision on a delivery; `None` when the agent is to ask its user itself. With the
     /// whole delivery, the hook was called before the agent's own rules, and only a denial by a rule
     /// answers it. Dropping the future tells that the hook went away.
-    pub async fn hold(&self, wait: HookWait, whole: Option<Box<RawValue>>) -> Option<AgentAnswer> {
+    pub async fn answer_hook(&self, wait: HookWait, whole: Option<Box<RawValue>>) -> Option<AgentAnswer> {
         match whole {
             Some(whole) => self.forbid(wait.delivery, whole).await,
             None => self.wait_for_decision(wait).await,
@@ -233,7 +233,7 @@ impl ApprovalBroker {
     }
 
     /// Takes up what was pending before the start.
-    fn take_up(&self) {
+    fn restore(&self) {
         let pending = ApprovalState::Pending;
         let filter =
             EntityFilter::<Approval> { states: Some(pending..=pending), session: None, limit: TAKEN_UP, behind: None };

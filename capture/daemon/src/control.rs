@@ -112,16 +112,16 @@ impl Control for Daemon {
     fn take_delivery(&self, id: DeliveryId) -> Reply<()> {
         self.with(move |parts| async move {
             // It reads a file, and a full channel blocks.
-            let taken = tokio::task::spawn_blocking(move || parts.deliveries.take(id)).await;
+            let taken = tokio::task::spawn_blocking(move || parts.deliveries.submit(id)).await;
             if taken.unwrap_or(false) { Ok(()) } else { Err(Refusal::Unavailable) }
         })
     }
 
     fn await_decision(&self, wait: DecisionWait) -> Reply<Option<HookAnswer>> {
         let DecisionWait { delivery, people, digest, whole } = wait;
-        self.with(
-            move |parts| async move { Ok(parts.approvals.hold(HookWait { delivery, people, digest }, whole).await) },
-        )
+        self.with(move |parts| async move {
+            Ok(parts.approvals.answer_hook(HookWait { delivery, people, digest }, whole).await)
+        })
     }
 
     fn approvals(&self, filter: ApprovalFilter) -> Reply<Vec<ApprovalView>> {
@@ -180,7 +180,7 @@ impl Control for Daemon {
         self.with(|parts| async move {
             let (reply, answer) = oneshot::channel();
             // It interprets the message and may block; as many at once as the server lets in.
-            tokio::task::spawn_blocking(move || parts.telemeter.take(&message, reply));
+            tokio::task::spawn_blocking(move || parts.telemeter.receive(&message, reply));
             answer.await.unwrap_or(Err(TelemetryRefusal::Stuck))
         })
     }

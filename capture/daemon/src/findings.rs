@@ -160,7 +160,7 @@ impl MonitorThread {
                 default(wait) => if again { self.follow() } else { Ok(()) },
             };
             again = result.map_err(complain).is_err();
-            self.let_time_pass();
+            self.advance();
         }
     }
 
@@ -172,8 +172,8 @@ impl MonitorThread {
         self.monitor.restore(self.parts.reader.entities::<Finding>(&filter)?, self.position);
         for session in self.parts.reader.sessions(&SessionFilter { before: None, limit: SESSIONS })? {
             if session.status.state != State::Exited && session.merged_into.is_none() {
-                self.meet(session.id, u64::MAX)?;
-                self.look(&session);
+                self.load_history(session.id, u64::MAX)?;
+                self.check_session(&session);
             }
         }
         Ok(())
@@ -197,11 +197,11 @@ impl MonitorThread {
                 if is_ours(event) {
                     continue;
                 }
-                self.meet(event.session_id, event.sequence)?;
+                self.load_history(event.session_id, event.sequence)?;
                 touched.insert(event.session_id);
                 let mut found = self.monitor.advance(event.observed_at);
                 found.extend(self.monitor.apply(event));
-                self.give(found);
+                self.accept(found);
             }
             self.position = match events.last() {
                 Some(last) if events.len() == PAGE => last.position,
@@ -210,7 +210,7 @@ impl MonitorThread {
         }
         for id in touched {
             if let Some(session) = self.parts.reader.session(id)? {
-                self.look(&session);
+                self.check_session(&session);
                 if session.status.state == State::Exited || session.merged_into.is_some() {
                     self.known.remove(&id);
                 }
@@ -220,7 +220,7 @@ impl MonitorThread {
     }
 
     /// Tells the monitor what went before of a session it knows nothing of.
-    fn meet(&mut self, session: SessionId, before: u64) -> Result<(), ReadError> {
+    fn load_history(&mut self, session: SessionId, before: u64) -> Result<(), ReadError> {
         if !self.known.insert(session) {
             return Ok(());
         }
@@ -228,31 +228,31 @@ impl MonitorThread {
         for event in events.into_iter().filter(|event| event.sequence < before && !is_ours(event)) {
             // What is over raises nothing.
             let found = self.monitor.apply(&Event { history: true, ..event });
-            self.give(found);
+            self.accept(found);
         }
         Ok(())
     }
 
-    fn look(&mut self, session: &Session) {
+    fn check_session(&mut self, session: &Session) {
         let found = self.monitor.check(session, clock::now());
-        self.give(found);
+        self.accept(found);
     }
 
-    fn let_time_pass(&mut self) {
+    fn advance(&mut self) {
         let found = self.monitor.advance(clock::now());
-        self.give(found);
+        self.accept(found);
         let now = Instant::now();
         while let Some(id) =
             self.old.iter().find(|(_, (due, _))| due.is_some_and(|due| due <= now)).map(|(id, _)| id.clone())
         {
             if let Some((_, finding)) = self.old.remove(&id) {
-                self.hand_over(finding);
+                self.record(finding);
             }
         }
     }
 
     /// Takes findings of the monitor: what began before the start has to last a little.
-    fn give(&mut self, findings: Vec<Finding>) {
+    fn accept(&mut self, findings: Vec<Finding>) {
         for finding in findings {
             match self.old.remove(&finding.id) {
                 Some((_, _)) if !finding.is_open() => {}
@@ -261,7 +261,7 @@ impl MonitorThread {
                 None if finding.first_at < self.started_at && finding.is_open() && self.is_new(&finding) => {
                     self.old.insert(finding.id.clone(), (Some(Instant::now() + AFTER_START), finding));
                 }
-                None => self.hand_over(finding),
+                None => self.record(finding),
             }
         }
     }
@@ -283,7 +283,7 @@ impl MonitorThread {
     }
 
     /// Hands a finding to ingest, and does what the user wants done about a new one.
-    fn hand_over(&self, finding: Finding) {
+    fn record(&self, finding: Finding) {
         let finding = redaction::of_finding(finding);
         if finding.state == FindingState::Open && finding.count <= 1 {
             self.parts.actions.on(&finding, &self.parts.reader);

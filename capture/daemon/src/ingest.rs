@@ -209,7 +209,7 @@ impl Ingest {
             let lull = input.is_none() && !self.transaction.is_live();
             match input {
                 Some(IngestInput::Stop) => break,
-                Some(input) => self.take(input),
+                Some(input) => self.apply(input),
                 None => {}
             }
             self.advance();
@@ -249,13 +249,13 @@ impl Ingest {
     }
 
     /// Takes an input into the open transaction.
-    pub fn take(&mut self, input: IngestInput) {
+    pub fn apply(&mut self, input: IngestInput) {
         if matches!(&input, IngestInput::Protocol(told) if self.is_moot(told)) {
             return;
         }
         let first_event = self.transaction.events();
         let live = !matches!(&input, IngestInput::Batch(prepared) if prepared.batch.backfill);
-        match self.try_take(&input) {
+        match self.try_apply(&input) {
             Ok(()) => {
                 let has_events = self.transaction.add_input(input, live, first_event);
                 if live && has_events && !self.transaction.is_due() {
@@ -263,13 +263,13 @@ impl Ingest {
                 }
             }
             Err(failure) => {
-                self.transaction.keep_input(input);
+                self.transaction.retain_input(input);
                 self.recover(&failure);
             }
         }
     }
 
-    fn try_take(&mut self, input: &IngestInput) -> Result<(), TransactionFailure> {
+    fn try_apply(&mut self, input: &IngestInput) -> Result<(), TransactionFailure> {
         self.transaction.begin()?;
         match input {
             IngestInput::Batch(prepared) => self.apply_batch(prepared),
@@ -332,7 +332,7 @@ impl Ingest {
         let mut committed = self.transaction.commit()?;
         self.publisher.publish(&mut committed, entries);
         self.sessions.settle();
-        self.transaction.keep_audit_head(&mut committed.changes);
+        self.transaction.write_audit_head(&mut committed.changes);
         committed.inputs.into_iter().for_each(|input| self.reply(input));
         Ok(())
     }
@@ -345,7 +345,7 @@ impl Ingest {
             }
             IngestInput::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),
             IngestInput::Delivery(told) => self.delivered(*told),
-            IngestInput::Decide(decide) => decide.tell(),
+            IngestInput::Decide(decide) => decide.send_reply(),
             IngestInput::Derived(aside) => (aside.done)(self.sessions.find(aside.session).is_some()),
             IngestInput::Record(record) => drop(record.done.send(())),
             IngestInput::Telemetry(told) => (told.stored)(self.strange(&told.events)),
@@ -392,7 +392,7 @@ impl Ingest {
         self.sessions.reload(&self.transaction.writer)?;
         self.hosts.forget_sessions();
         let inputs = self.transaction.take_inputs();
-        let taken = inputs.iter().try_for_each(|input| self.try_take(input));
+        let taken = inputs.iter().try_for_each(|input| self.try_apply(input));
         self.transaction.restore_inputs(inputs);
         taken?;
         self.seat_hosts()?;

@@ -122,7 +122,7 @@ struct Queue {
 
 impl Queue {
     async fn run(mut self, mut inbox: mpsc::Receiver<QueueMessage>, cancel: CancellationToken) {
-        self.take_up().await;
+        self.restore().await;
         loop {
             let idle = self.waiting.is_empty();
             tokio::select! {
@@ -131,12 +131,12 @@ impl Queue {
                     // Nobody waits for the answer any more: it is not begun.
                     Some((_, Some(reply))) if reply.is_closed() => {}
                     Some((request, Some(reply))) => {
-                        let answer = self.carry_out(request).await;
+                        let answer = self.apply_request(request).await;
                         // The client may have gone away meanwhile.
                         reply.send(answer).ok();
                     }
                     Some((request, None)) => {
-                        if let Err(refusal) = self.carry_out(request).await {
+                        if let Err(refusal) = self.apply_request(request).await {
                             tracing::info!(%refusal, "a rule's prompt is not queued");
                         }
                     }
@@ -148,7 +148,7 @@ impl Queue {
     }
 
     /// What waited before the start waits still; what was being typed then, nobody knows.
-    async fn take_up(&mut self) {
+    async fn restore(&mut self) {
         let reader = self.parts.reader.clone();
         let filter = EntityFilter {
             states: Some(QueuedState::Queued..=QueuedState::Delivering),
@@ -180,7 +180,7 @@ impl Queue {
         }
     }
 
-    async fn carry_out(&mut self, request: Request) -> Result<Prompt, Refusal> {
+    async fn apply_request(&mut self, request: Request) -> Result<Prompt, Refusal> {
         match request {
             Request::Queue { session, text, by } => {
                 let queue = self.waiting.get(&session).map_or(0, VecDeque::len);
@@ -231,7 +231,7 @@ impl Queue {
                 continue;
             };
             if view.status.state == State::Exited || view.merged_into.is_some() {
-                self.give_up(session, &view).await;
+                self.fail_all(session, &view).await;
             } else if waits(&view, clock::now())
                 && self.put_off.get(&session).is_none_or(|(at, _)| *at <= Instant::now())
                 && self.parts.runs.takes_prompt(session).await
@@ -278,7 +278,7 @@ impl Queue {
     }
 
     /// Nobody is there any more who could take them.
-    async fn give_up(&mut self, session: SessionId, view: &Session) {
+    async fn fail_all(&mut self, session: SessionId, view: &Session) {
         // A session that was found to be another goes on under its id.
         let others = self.waiting.remove(&session).unwrap_or_default();
         match view.merged_into {

@@ -180,7 +180,7 @@ impl Runs {
     /// # Errors
     /// When there is none, it is gone, or its host refuses.
     pub async fn screen(&self, target: &RunTarget) -> Result<Picture, Refusal> {
-        self.ask(target, HostRequest::Screen).await
+        self.request(target, HostRequest::Screen).await
     }
 
     /// How the screen of a run is read.
@@ -188,7 +188,7 @@ impl Runs {
     /// # Errors
     /// As [`screen`](Self::screen).
     pub async fn explain_screen(&self, target: &RunTarget) -> Result<Explanation, Refusal> {
-        self.ask(target, HostRequest::Explain).await
+        self.request(target, HostRequest::Explain).await
     }
 
     /// Types into a run.
@@ -200,7 +200,7 @@ impl Runs {
         type_into(&run, asks.as_ref(), input).await
     }
 
-    async fn ask<T: DeserializeOwned>(&self, target: &RunTarget, ask: HostRequest) -> Result<T, Refusal> {
+    async fn request<T: DeserializeOwned>(&self, target: &RunTarget, ask: HostRequest) -> Result<T, Refusal> {
         let (run, asks) = self.find(target)?;
         let answer = question(&run, asks.as_ref(), ask).await?;
         serde_json::from_value(answer).map_err(|error| Refusal::Failed(error.to_string()))
@@ -263,7 +263,7 @@ impl Runs {
     /// # Errors
     /// When the run has ended, or its host does not answer.
     pub async fn presence(&self, run: RunId) -> Result<Presence, Refusal> {
-        self.ask(&RunTarget::Run(run.to_string()), HostRequest::Presence).await
+        self.request(&RunTarget::Run(run.to_string()), HostRequest::Presence).await
     }
 
     /// Writes bytes to the terminals of those who look on at the run.
@@ -420,7 +420,7 @@ impl Runs {
             }
             HostMessage::Hello(_) => return ControlFlow::Break(()),
             HostMessage::Frame(frame) => {
-                self.note(run, &frame);
+                self.record_frame(run, &frame);
                 let acked = Arc::clone(acked);
                 let stored = Box::new(move |n: u64| {
                     acked.send_if_modified(|last| {
@@ -468,7 +468,7 @@ impl Runs {
         }
     }
 
-    fn note(&self, run: RunId, frame: &HostFrame) {
+    fn record_frame(&self, run: RunId, frame: &HostFrame) {
         let mut table = self.table();
         let Some(live) = table.live.get_mut(&run) else { return };
         let described = &mut live.described;

@@ -193,7 +193,7 @@ impl RunningService {
     ) -> anyhow::Result<Self> {
         let data = &options.data;
         let redacted_only = options.config.store.redacted_only;
-        redacted_only::keep(data, redacted_only).context("cannot note what may be written")?;
+        redacted_only::record_setting(data, redacted_only).context("cannot note what may be written")?;
         let tokens = endpoint::tokens(data)?;
         let epoch = format!("{:x}-{:x}", clock::now().as_millisecond(), std::process::id());
         let board = Board::new(&epoch);

@@ -57,7 +57,7 @@ impl TelemetryReceiver {
     }
 
     /// Takes one message in; the answer comes when what it tells is stored. Blocks.
-    pub fn take(&self, message: &Telemetry, reply: oneshot::Sender<TelemetryReply>) {
+    pub fn receive(&self, message: &Telemetry, reply: oneshot::Sender<TelemetryReply>) {
         // The sender may have gone away meanwhile; what it sent is taken all the same.
         match self.read(message) {
             Err(refusal) => {
@@ -66,7 +66,7 @@ impl TelemetryReceiver {
             Ok((received, answer)) if received.events.is_empty() => {
                 reply.send(Ok(answer)).ok();
             }
-            Ok((received, answer)) => self.hand_over(received, answer, reply),
+            Ok((received, answer)) => self.send_to_ingest(received, answer, reply),
         }
     }
 
@@ -97,7 +97,7 @@ impl TelemetryReceiver {
         Ok((received, answer))
     }
 
-    fn hand_over(&self, received: Received, answer: Vec<u8>, reply: oneshot::Sender<TelemetryReply>) {
+    fn send_to_ingest(&self, received: Received, answer: Vec<u8>, reply: oneshot::Sender<TelemetryReply>) {
         let telemeter = self.clone();
         // Shared, because the input is lost when there is no place for it.
         let reply = Arc::new(Mutex::new(Some(reply)));

@@ -60,7 +60,7 @@ impl ApprovalBroker {
     ///
     /// # Errors
     /// Why nothing was decided, or why the agent was not answered.
-    pub(super) async fn carry_out(self, claimed: ClaimedDecision) -> Result<Approval, Refusal> {
+    pub(super) async fn execute(self, claimed: ClaimedDecision) -> Result<Approval, Refusal> {
         let ClaimedDecision { claim, resolved, evidence, route, grant } = claimed;
         let evidence = match &route {
             AnswerRoute::Hook(_) => evidence,

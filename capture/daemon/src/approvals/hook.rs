@@ -89,7 +89,7 @@ impl ApprovalBroker {
         };
         match decided {
             Ok(Some(claimed)) => {
-                self.shared.decisions.spawn(self.clone().carry_out(claimed));
+                self.shared.decisions.spawn(self.clone().execute(claimed));
                 return HookStep::Wait;
             }
             Ok(None) => {}

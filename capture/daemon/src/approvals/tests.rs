@@ -156,7 +156,7 @@ impl Around {
     fn wait_with(&mut self, n: u8, people: bool, digest: String) {
         let broker = self.broker.clone();
         let wait = HookWait { delivery: delivery(n), people, digest };
-        self.hooks.push((n, self.runtime.spawn(async move { broker.hold(wait, None).await })));
+        self.hooks.push((n, self.runtime.spawn(async move { broker.answer_hook(wait, None).await })));
     }
 
     /// A hook goes away.
@@ -670,7 +670,7 @@ fn at_most_so_many_hooks_wait() {
     around.settle();
     let one_more = HookWait { delivery: DeliveryId::mint(at(-1), [0; 10]), people: true, digest: String::new() };
     let broker = around.broker.clone();
-    assert_eq!(around.runtime.block_on(async move { broker.hold(one_more, None).await }), None);
+    assert_eq!(around.runtime.block_on(async move { broker.answer_hook(one_more, None).await }), None);
     assert!(around.hooks.iter().all(|(_, hook)| !hook.is_finished()));
     // One that goes away makes room at once.
     around.leave(7);

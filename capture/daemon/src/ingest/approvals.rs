@@ -54,7 +54,7 @@ impl DecisionCommit {
         *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
     }
 
-    pub(super) fn tell(self) {
+    pub(super) fn send_reply(self) {
         let outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Whoever decided may have ended meanwhile.
         self.reply.send(outcome.unwrap_or(Err(Undecided::Unknown))).ok();
@@ -155,7 +155,7 @@ impl Ingest {
     }
 
     /// Keeps an approval that an event of the log opened or closed.
-    pub(super) fn keep_told(&mut self, slot: usize, event: &Event) -> Result<(), TransactionFailure> {
+    pub(super) fn store_approval_of(&mut self, slot: usize, event: &Event) -> Result<(), TransactionFailure> {
         let id = if let Payload::ApprovalRequested(asked) = &event.payload {
             &asked.approval_id
         } else if let Payload::ApprovalResolved(resolved) = &event.payload {
@@ -167,11 +167,11 @@ impl Ingest {
         // What was closed by what follows from it is kept with that.
         let asked = matches!(event.payload, Payload::ApprovalRequested(_));
         let approval = approval.filter(|approval| !asked || approval.state == ApprovalState::Pending);
-        approval.map_or(Ok(()), |approval| self.keep_approval(slot, approval, &event.payload, event.history))
+        approval.map_or(Ok(()), |approval| self.store_approval(slot, approval, &event.payload, event.history))
     }
 
     /// Keeps an approval as it stands now, and records how it ended when nobody decided it here.
-    pub(super) fn keep_approval(
+    pub(super) fn store_approval(
         &mut self,
         slot: usize,
         approval: Approval,
@@ -185,7 +185,7 @@ impl Ingest {
                 (Some(_), false) => {}
             }
         }
-        Ok(self.transaction.keep_approval(self.sessions.known(slot).row, approval)?)
+        Ok(self.transaction.put_approval(self.sessions.known(slot).row, approval)?)
     }
 }
 

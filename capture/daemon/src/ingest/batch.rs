@@ -79,7 +79,7 @@ impl Ingest {
         self.sessions.rest(&batch.cursor, reads_on, additions.events.iter().map(|addition| addition.slot));
         additions.write(&mut self.transaction, &self.sessions, &prepared.texts, batch.history)?;
         self.transaction.writer.put_cursor(&batch.cursor)?;
-        self.note_transcript(prepared);
+        self.record_transcript(prepared);
         Ok(())
     }
 
@@ -146,7 +146,7 @@ impl Ingest {
     }
 
     /// Keeps where a session's transcript stands beside the session.
-    fn note_transcript(&mut self, prepared: &PreparedBatch) {
+    fn record_transcript(&mut self, prepared: &PreparedBatch) {
         let batch = &prepared.batch;
         let Some(id) = batch
             .cursor

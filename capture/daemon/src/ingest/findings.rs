@@ -47,7 +47,7 @@ impl Ingest {
         let row = self.sessions.known(slot).row;
         let (payload, text) = match &aside.what {
             DerivedKind::Finding(finding) => {
-                self.transaction.keep_finding(row, finding.as_ref().clone())?;
+                self.transaction.put_finding(row, finding.as_ref().clone())?;
                 (Payload::Finding(finding.as_ref().clone()), None)
             }
             DerivedKind::Notification(notification) => {

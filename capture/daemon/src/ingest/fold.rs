@@ -108,7 +108,7 @@ impl Ingest {
         if let (true, None, Some(turn)) = (adds, state.open_turn(), state.recent_turns().next_back()) {
             self.transaction.writer.put_turn(row, &redaction::of_turn(turn))?;
         }
-        self.keep_told(slot, &event)?;
+        self.store_approval_of(slot, &event)?;
         additions.push(slot, event, text);
         self.sessions.mark(slot);
         for conclusion in conclusions {
@@ -128,7 +128,7 @@ impl Ingest {
             self.processes.wanted(sequence < FRESH_EVENTS);
         }
         if !history {
-            self.tell_parent(slot, observed_at, additions)?;
+            self.signal_parent(slot, observed_at, additions)?;
         }
         self.sessions.schedule(slot);
         Ok(())
@@ -147,7 +147,7 @@ impl Ingest {
             self.transaction.writer.put_turn(known.row, &redaction::of_turn(turn))?;
         }
         if let Some(approval) = conclusion.approval.take() {
-            self.keep_approval(slot, *approval, &conclusion.payload, history)?;
+            self.store_approval(slot, *approval, &conclusion.payload, history)?;
         }
         let state = self.state(slot)?;
         state.session.last_sequence += 1;
@@ -190,13 +190,13 @@ impl Ingest {
             let event = self.derive(slot, conclusion, now, history)?;
             additions.push_derived(slot, event);
         }
-        self.tell_parent(slot, now, &mut additions)?;
+        self.signal_parent(slot, now, &mut additions)?;
         Ok(additions.write(&mut self.transaction, &self.sessions, &[], history)?)
     }
 
     /// A helper's work keeps its parent running, and its dialog is its parent's too: the parent is
     /// told by a signal, so that the parent's log explains its state alone.
-    fn tell_parent(
+    fn signal_parent(
         &mut self,
         slot: usize,
         now: Timestamp,

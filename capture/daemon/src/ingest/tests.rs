@@ -118,7 +118,7 @@ impl World {
     }
 
     fn take(&mut self, input: IngestInput) {
-        self.ingest().take(input);
+        self.ingest().apply(input);
     }
 
     /// A read of the file of the first event's session that found these events.

@@ -123,7 +123,7 @@ impl OpenTransaction {
     }
 
     /// An input could not be applied: it is to be taken again.
-    pub(super) fn keep_input(&mut self, input: IngestInput) {
+    pub(super) fn retain_input(&mut self, input: IngestInput) {
         self.inputs.push(input);
     }
 
@@ -153,14 +153,14 @@ impl OpenTransaction {
     }
 
     /// Keeps an approval as it stands now.
-    pub(super) fn keep_approval(&mut self, row: SessionRow, approval: Approval) -> Result<(), CommitError> {
+    pub(super) fn put_approval(&mut self, row: SessionRow, approval: Approval) -> Result<(), CommitError> {
         self.writer.put_entity(row, &approval)?;
         self.changes.approvals.push(approval);
         Ok(())
     }
 
     /// Keeps a finding as it stands now.
-    pub(super) fn keep_finding(&mut self, row: SessionRow, finding: Finding) -> Result<(), CommitError> {
+    pub(super) fn put_finding(&mut self, row: SessionRow, finding: Finding) -> Result<(), CommitError> {
         self.writer.put_entity(row, &finding)?;
         self.changes.findings.push(finding);
         Ok(())
@@ -232,7 +232,7 @@ impl OpenTransaction {
     }
 
     /// After the commit: keeps the end of the record of decisions beside it.
-    pub(super) fn keep_audit_head(&self, changes: &mut ChangeSet) {
+    pub(super) fn write_audit_head(&self, changes: &mut ChangeSet) {
         if let Some(head) = changes.audit_head.take()
             && let Some(data) = self.writer.path().parent()
             && let Err(error) = write_head(data, head)

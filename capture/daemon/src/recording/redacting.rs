@@ -85,7 +85,7 @@ impl<S: RecordingSink> Redacting<S> {
         }
     }
 
-    fn hold(&mut self, thing: Thing) {
+    fn queue(&mut self, thing: Thing) {
         // Without output before it, nothing is to be held back for.
         if self.held_bytes == 0 && !matches!(thing, Thing::Output(..)) {
             self.held.push_back(thing);
@@ -103,19 +103,19 @@ impl<S: RecordingSink> Redacting<S> {
 
 impl<S: RecordingSink> RecordingSink for Redacting<S> {
     fn output(&mut self, at: Timestamp, bytes: &[u8]) {
-        self.hold(Thing::Output(at, bytes.to_vec()));
+        self.queue(Thing::Output(at, bytes.to_vec()));
     }
 
     fn resize(&mut self, at: Timestamp, size: Size) {
-        self.hold(Thing::Resize(at, size));
+        self.queue(Thing::Resize(at, size));
     }
 
     fn mark(&mut self, at: Timestamp, text: &str) {
-        self.hold(Thing::Mark(at, text.to_owned()));
+        self.queue(Thing::Mark(at, text.to_owned()));
     }
 
     fn gap(&mut self, at: Timestamp, bytes: u64) {
-        self.hold(Thing::Gap(at, bytes));
+        self.queue(Thing::Gap(at, bytes));
     }
 
     fn quiet(&mut self) {

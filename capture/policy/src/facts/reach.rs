@@ -207,7 +207,7 @@ impl Walked<'_> {
         }
         self.suspects += 1;
         self.bytes += size;
-        self.disk.look_at(path, MAX_SUSPECT) == FileInspection::Secret
+        self.disk.inspect_file(path, MAX_SUSPECT) == FileInspection::Secret
     }
 
     /// Whether ripgrep passes over a file since it is binary.
