@@ -1,6 +1,6 @@
 //! Gemini CLI: its chat files, from 0.24 on.
 //!
-//! Owns what the records of a chat file mean. Two formats tell the same session_decoder: one record per
+//! Owns what the records of a chat file mean. Two formats hold the same messages: one record per
 //! line, appended ([`GeminiDecoder`], 0.39.1 and later), and one JSON document rewritten as a
 //! whole ([`GeminiLegacyDecoder`], up to 0.38.2). Both hand each message to `session_decoder`, which gives
 //! a message the same identities whichever file it is read from.

@@ -353,7 +353,7 @@ pub fn main() -> ExitCode {
 fn complain(text: &str) {
     for (index, line) in text.lines().enumerate() {
         let line = crate::terminal::safe(line);
-        terminal::note(&format!("{}{line}", if index == 0 { "capture: " } else { "  " }));
+        terminal::print_error_line(&format!("{}{line}", if index == 0 { "capture: " } else { "  " }));
     }
 }
 

@@ -85,7 +85,7 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
     let delivery =
         Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, redacted_from: None, payload };
     redacted_only::put(&data, &delivery)?;
-    let told = tell(&data, delivery.id);
+    let told = notify_server(&data, delivery.id);
     if let Some(seconds) = approver.filter(|_| asks_for_decision(provider, &delivery.payload)) {
         // Nobody is asked before the agent's own rules are.
         let patience = if asks_before_rules(provider) { 0 } else { seconds };
@@ -135,7 +135,7 @@ pub(crate) fn decision(data: &Path, delivery: &Delivery, patience: Duration, peo
         if left.is_zero() {
             return DecisionOutcome::Undecided;
         }
-        match asked(data, delivery, left, people, &mut heard) {
+        match request_decision(data, delivery, left, people, &mut heard) {
             Ok(decided) => {
                 let decided = decided.and_then(|decided| serde_json::from_slice(&decided).ok());
                 return decided.map_or(DecisionOutcome::Undecided, DecisionOutcome::Decided);
@@ -150,7 +150,7 @@ pub(crate) fn decision(data: &Path, delivery: &Delivery, patience: Duration, peo
 
 /// Asks the server for the decision; `None` when it says that there is none. Notes when somebody was
 /// there to be asked.
-fn asked(
+fn request_decision(
     data: &Path,
     delivery: &Delivery,
     left: Duration,
@@ -185,7 +185,7 @@ fn asked(
 }
 
 /// Tells the server that there is a delivery; it finds it by itself otherwise, a little later.
-pub(crate) fn tell(data: &Path, id: DeliveryId) -> io::Result<()> {
+pub(crate) fn notify_server(data: &Path, id: DeliveryId) -> io::Result<()> {
     let mut stream = post(data, "/api/v1/deliveries", &format!("{{\"id\":\"{id}\"}}"), WITHIN)?;
     // The first bytes of the answer say that it was heard.
     let heard = stream.read(&mut [0; 64]);

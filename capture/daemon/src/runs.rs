@@ -548,7 +548,7 @@ async fn type_into(
     Ok(InputSent { run: run.id, sent: true })
 }
 
-/// BoundedLines of a host, each of bounded length.
+/// Lines of a host, each of bounded length.
 struct BoundedLines<R> {
     read: BufReader<R>,
     line: Vec<u8>,

@@ -26,7 +26,7 @@ use tailer::decode::Decoded;
 mod remarks;
 mod session;
 
-/// The session_decoder of one file.
+/// Decodes the session of one file.
 #[derive(Debug)]
 pub(super) struct SessionDecoder {
     pub(super) memory: GeminiMemory,

@@ -289,7 +289,7 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
     decide(context, &client, &shown, &DecisionRequest { decision: Verdict::Allow, message: None, scope, answers })?;
     if let Some(rule) = rule {
         let path = super::policy::append(context, rule)?;
-        terminal::note(&format!("capture: saved in {}", safe(&path.display().to_string())));
+        terminal::print_error_line(&format!("capture: saved in {}", safe(&path.display().to_string())));
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ enum AuditCommand {
     Export,
 }
 
-/// AuditRows are read so many at a time.
+/// Rows read at a time.
 const PAGE: usize = 1_000;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {

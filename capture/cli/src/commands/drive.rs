@@ -2,7 +2,7 @@
 //!
 //! One thread, the one that started the agent, speaks with it ([`driver`]); others read, wait for
 //! decisions and mind signals, and hand it what they hear. Requests for permission go the way of a
-//! hook's: into the spool, and then whoever asked waits at the desk ([`server`]).
+//! hook's: into the spool, and then whoever asked waits for the server ([`server`]).
 //!
 //! Who decides: the policy, or a person with the scope `control` at whose back there is no agent. Here
 //! there is no other yes but the one of the user at our own terminal, while the question is shown: it
@@ -66,7 +66,7 @@ pub(super) struct Child {
 /// Becomes the agent.
 pub(super) fn child(arguments: &Child) -> ExitCode {
     let error = program::become_program(arguments.driver, &arguments.command);
-    terminal::note(&format!("capture: {}", terminal::safe(&error.to_string())));
+    terminal::print_error_line(&format!("capture: {}", terminal::safe(&error.to_string())));
     ExitCode::from(error.shell_code())
 }
 

@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         Some(path) => to_file(path, arguments.force, |out| convert(&mut joined, version, out))?,
     }
     for path in joined.cut() {
-        terminal::note(&format!(
+        terminal::print_error_line(&format!(
             "capture: {} ends in the middle of a line; what is whole was exported",
             safe(&path.display().to_string())
         ));

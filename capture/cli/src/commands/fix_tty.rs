@@ -25,13 +25,13 @@ pub(super) fn run() -> anyhow::Result<ExitCode> {
     let Some(terminal) = all.into_iter().find(|fd| isatty(fd)) else {
         return Err(Failed::Other("there is no terminal to put right".into()).into());
     };
-    put_right(terminal)?;
+    reset(terminal)?;
     let mut terminal = std::fs::File::from(terminal.try_clone_to_owned()?);
     terminal.write_all(LEAVE.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn put_right(terminal: BorrowedFd<'_>) -> anyhow::Result<()> {
+fn reset(terminal: BorrowedFd<'_>) -> anyhow::Result<()> {
     let mut settings = tcgetattr(terminal)?;
     sane(&mut settings);
     Ok(tcsetattr(terminal, OptionalActions::Now, &settings)?)

@@ -1,4 +1,4 @@
-//! `capture hooks`: our entries in the agents' settings, put in, taken out, states at.
+//! `capture hooks`: installs, removes and shows our entries in the agents' settings.
 //!
 //! What a change would be is shown before it is made, and made only when somebody agreed.
 
@@ -55,7 +55,7 @@ struct Install {
     #[command(flatten)]
     change: ChangeArguments,
     /// Have requests for permission decided: by your policy (`capture policy`), and by `capture
-    /// approve`, for selection they wait so many seconds.
+    /// approve`, for which they wait this many seconds.
     ///
     /// Claude Code shows its dialog meanwhile; whoever answers first decides. Codex and Qwen Code show none
     /// while they wait; 0 asks only the policy. Gemini CLI can only be told to deny.
@@ -143,7 +143,7 @@ fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(P
     Ok(all)
 }
 
-/// What the agents are to run. They run it in an environment of theirs, in selection nothing may lead it to
+/// What the agents are to run. They run it in an environment of theirs, in which nothing may lead it to
 /// another server: the data directory is named.
 fn command(context: &Context) -> anyhow::Result<HookCommand> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
@@ -175,7 +175,7 @@ fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose) -> anyho
     } else if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         PlanFate::Unasked
     } else {
-        ask(plans.len())?
+        confirm(plans.len())?
     };
     if go == PlanFate::Ahead {
         for (at, plan) in plans {
@@ -238,7 +238,7 @@ fn unchecked(provider: Provider) -> String {
     )
 }
 
-/// Most entries of a home that are states at for a conversation.
+/// Maximum number of entries of a home that are searched for a conversation.
 const LOOKED_AT: usize = 2_000;
 
 /// Whether an agent was used with this home: one of its conversations is there. It may be started by a path,
@@ -282,7 +282,7 @@ fn listed(events: &[&str]) -> String {
 }
 
 /// Asks the person at the terminal.
-fn ask(files: usize) -> anyhow::Result<PlanFate> {
+fn confirm(files: usize) -> anyhow::Result<PlanFate> {
     let what = if files == 1 { "this file".into() } else { format!("these {files} files") };
     Ok(if is_agreed(&format!("Change {what}?"))? { PlanFate::Ahead } else { PlanFate::No })
 }
@@ -304,10 +304,10 @@ fn outcome(all: &[SettingsChange], go: PlanFate) -> anyhow::Result<()> {
 
 fn status(context: &Context, selection: &AgentSelection) -> anyhow::Result<()> {
     let command = command(context)?;
-    let (heard, search) = (heard(context), paths::agent_search());
+    let (heard, search) = (server_health(context), paths::agent_search());
     let all: Vec<AgentHooks> = meant(context, selection)?
         .into_iter()
-        .map(|(provider, home)| states(provider, &home, &command, &search).heard(heard.as_deref()))
+        .map(|(provider, home)| hook_state(provider, &home, &command, &search).with_health(heard.as_deref()))
         .collect();
     if context.json { context.print_json(&show::states(&all)) } else { show::statuses(&all, clock::now()) }
 }
@@ -332,13 +332,13 @@ pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool,
 }
 
 /// What a server that runs has heard of; `None` when none does. It is not started for that.
-fn heard(context: &Context) -> Option<Vec<SourceHealth>> {
+fn server_health(context: &Context) -> Option<Vec<SourceHealth>> {
     let client = context.running().ok()??;
     let Sources { sources } = client.one::<HealthSources>("").ok()?;
     Some(sources)
 }
 
-fn states(provider: Provider, home: &Path, command: &HookCommand, search: &ProgramSearch) -> AgentHooks {
+fn hook_state(provider: Provider, home: &Path, command: &HookCommand, search: &ProgramSearch) -> AgentHooks {
     match HookStatus::read(provider, home, command, || search.installed(provider)) {
         Ok(status) => AgentHooks::from(status),
         Err(error) => AgentHooks::unreadable(provider, home, &error),
@@ -346,6 +346,6 @@ fn states(provider: Provider, home: &Path, command: &HookCommand, search: &Progr
 }
 
 /// The error as a person may see it.
-fn told(error: &Error) -> String {
+fn error_text(error: &Error) -> String {
     safe(&error.to_string())
 }

@@ -28,7 +28,7 @@ pub(super) struct Child {
 /// Becomes the program of a run.
 pub(super) fn child(arguments: &Child) -> ExitCode {
     let error = child::become_program(&arguments.command);
-    terminal::note(&format!("capture: {}", safe(&error.to_string())));
+    terminal::print_error_line(&format!("capture: {}", safe(&error.to_string())));
     ExitCode::from(error.shell_code())
 }
 

@@ -178,14 +178,14 @@ fn one(context: &Context, selection: &PolicySelection, words: &[String]) -> anyh
     if context.json {
         return context.print_json(&decision);
     }
-    print_line(&told(&decision))
+    print_line(&decision_text(&decision))
 }
 
 fn here() -> anyhow::Result<PathBuf> {
     std::env::current_dir().context("cannot tell the current directory")
 }
 
-fn told(decision: &Decision) -> String {
+fn decision_text(decision: &Decision) -> String {
     let mut text = format!("{}: {} ({})", decision.verdict, show(&decision.reason).text, show(&decision.rule).text);
     if let Some(rewrite) = &decision.rewrite {
         text.push_str(&format!("\nas: {}", show(rewrite).text));
@@ -302,7 +302,7 @@ fn explain(context: &Context, selection: &PolicySelection, words: &[String]) -> 
         }
         print_line(&format!("   {}: {}", part.verdict, show(&part.reason).text))?;
     }
-    print_line(&format!("\n{}", told(&account.decision)))
+    print_line(&format!("\n{}", decision_text(&account.decision)))
 }
 
 #[cfg(test)]

@@ -80,7 +80,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             page = list()?;
         }
         if let Some(how_far) = how_far(&client)? {
-            terminal::note(&format!("capture: {READING}{} (older sessions appear as they are read)", safe(&how_far)));
+            terminal::print_error_line(&format!(
+                "capture: {READING}{} (older sessions appear as they are read)",
+                safe(&how_far)
+            ));
         }
         return if context.json { context.print_json(&page) } else { show(&render(&page, arguments)) };
     }

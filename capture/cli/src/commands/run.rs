@@ -146,7 +146,7 @@ pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>) -> anyhow::Resu
         LaunchOutcome::Exited(exit) => ExitCode::from(exit.shell_code()),
         LaunchOutcome::Detached(run) => {
             // Wherever the cursor was left.
-            terminal::note(&format!("\ncapture: detached; `capture attach {run}` attaches again"));
+            terminal::print_error_line(&format!("\ncapture: detached; `capture attach {run}` attaches again"));
             ExitCode::SUCCESS
         }
         LaunchOutcome::HungUp => ExitCode::from(129),
@@ -155,7 +155,7 @@ pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>) -> anyhow::Resu
             if std::io::stderr().is_terminal() {
                 terminal::stderr().control(super::fix_tty::LEAVE).ok();
             }
-            terminal::note("capture: the run's host is gone, and the program with its terminal");
+            terminal::print_error_line("capture: the run's host is gone, and the program with its terminal");
             ExitCode::from(exit.shell_code().max(1))
         }
         LaunchOutcome::Lost(_) => return Err(Failed::Other("the run's host is gone".into()).into()),

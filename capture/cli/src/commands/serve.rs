@@ -76,6 +76,6 @@ fn in_use(error: anyhow::Error) -> anyhow::Error {
 fn stop(context: &Context) -> anyhow::Result<()> {
     super::refuse_agents("stopping the server")?;
     let pid = client::stop(&context.data, context.connection)?;
-    terminal::note(&format!("capture: the server (pid {pid}) has stopped"));
+    terminal::print_error_line(&format!("capture: the server (pid {pid}) has stopped"));
     Ok(())
 }

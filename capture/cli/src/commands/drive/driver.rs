@@ -26,7 +26,7 @@ use rustix::{
 };
 
 use super::{
-    events::{DriverEvent, listen, listen_to_signals, listen_to_user, pass_on},
+    events::{DriverEvent, forward_errors, listen, listen_to_signals, listen_to_user},
     output::{DecisionSource, DriveOutput, OutputWriter, ended, question, request_output},
     server::{self, ServerReporter},
 };
@@ -74,7 +74,7 @@ struct WaitingRequest {
     until: Instant,
     /// From when on the user here is asked: a rule answers sooner.
     ask_at: Instant,
-    /// Nobody is at the server; only the user here may decide.
+    /// No server can be reached; only the user here may decide.
     alone: bool,
 }
 
@@ -117,7 +117,7 @@ pub(super) fn run(options: DriverOptions, codec: Box<dyn Codec>, words: &[OsStri
     let thread = |name: &str| std::thread::Builder::new().name(name.into());
     let read = events.clone();
     thread("agent").spawn(move || listen(from_agent, &read))?;
-    thread("agent-errors").spawn(move || pass_on(error))?;
+    thread("agent-errors").spawn(move || forward_errors(error))?;
     if options.asks {
         let typed = events.clone();
         thread("typed").spawn(move || listen_to_user(&typed))?;
@@ -160,9 +160,9 @@ impl Driver {
                     self.output.write(&DriveOutput::Unrecognized { sort: "a damaged line" })?
                 }
                 Ok(DriverEvent::Closed) => break,
-                Ok(DriverEvent::Waited(request, waited)) => self.waited(&request, waited)?,
-                Ok(DriverEvent::Typed(line)) => self.typed(&line)?,
-                Ok(DriverEvent::Signal(signal)) => self.signalled(signal)?,
+                Ok(DriverEvent::Waited(request, waited)) => self.on_decision(&request, waited)?,
+                Ok(DriverEvent::Typed(line)) => self.on_typed(&line)?,
+                Ok(DriverEvent::Signal(signal)) => self.on_signal(signal)?,
                 Err(RecvTimeoutError::Timeout) => self.on_deadline()?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -260,7 +260,7 @@ impl Driver {
                     if let Some(prompt) = self.codec.prompt(&self.options.prompt).filter(|_| !self.prompted) {
                         self.prompted = true;
                         self.send(&prompt);
-                        self.works();
+                        self.report_working();
                     }
                 }
                 Meaning::Text(text) => self.output.write(&DriveOutput::Text { text: &text })?,
@@ -275,14 +275,14 @@ impl Driver {
                         self.server.report(&session, ProtocolEventKind::Returned { approval, outcome });
                     }
                 }
-                Meaning::Asks(request) => self.asks(*request)?,
+                Meaning::Asks(request) => self.on_request(*request)?,
                 Meaning::Settled(id) => {
-                    if let Some(pending) = self.take(&id) {
-                        self.settled(&pending);
+                    if let Some(pending) = self.remove(&id) {
+                        self.report_settled(&pending);
                         self.output.write(&DriveOutput::Settled { approval_id: &pending.approval.id })?;
                     }
                 }
-                Meaning::Ended(outcome) => self.ended(outcome)?,
+                Meaning::Ended(outcome) => self.on_turn_end(outcome)?,
                 Meaning::Failed(why) => self.output.write(&DriveOutput::Error { message: &why })?,
                 Meaning::Unrecognized(sort) => self.output.write(&DriveOutput::Unrecognized { sort: &sort })?,
             }
@@ -290,13 +290,13 @@ impl Driver {
         Ok(())
     }
 
-    fn works(&self) {
+    fn report_working(&self) {
         if let Some(session) = self.session.as_deref().filter(|_| self.pending.is_empty() && self.outcome.is_none()) {
             self.server.report(session, ProtocolEventKind::Works);
         }
     }
 
-    fn ended(&mut self, outcome: TurnEnd) -> anyhow::Result<()> {
+    fn on_turn_end(&mut self, outcome: TurnEnd) -> anyhow::Result<()> {
         if self.outcome.is_some() {
             return Ok(());
         }
@@ -312,7 +312,7 @@ impl Driver {
     }
 
     /// It asks for permission: somebody is waited for.
-    fn asks(&mut self, request: PermissionRequest) -> anyhow::Result<()> {
+    fn on_request(&mut self, request: PermissionRequest) -> anyhow::Result<()> {
         let known = self.pending.iter().any(|pending| pending.request.id == request.id);
         if self.stopped.is_some() || known {
             let line = self.codec.cancel(&request);
@@ -358,23 +358,23 @@ impl Driver {
         self.asked = Some(next.request.id.clone());
     }
 
-    fn take(&mut self, id: &str) -> Option<WaitingRequest> {
+    fn remove(&mut self, id: &str) -> Option<WaitingRequest> {
         let at = self.pending.iter().position(|pending| pending.request.id == id)?;
         let taken = self.pending.remove(at);
         if self.asked.as_deref() == Some(id) {
-            terminal::note("");
+            terminal::print_error_line("");
             self.asked = None;
         }
         Some(taken)
     }
 
-    /// Nobody at the server is to decide on it any more.
-    fn settled(&self, pending: &WaitingRequest) {
+    /// Tells the server that it needs no decision any more.
+    fn report_settled(&self, pending: &WaitingRequest) {
         self.server
             .report(&pending.request.session, ProtocolEventKind::Settled { approval: pending.approval.id.clone() });
     }
 
-    fn waited(&mut self, id: &str, waited: DecisionOutcome) -> anyhow::Result<()> {
+    fn on_decision(&mut self, id: &str, waited: DecisionOutcome) -> anyhow::Result<()> {
         let Some(pending) = self.pending.iter_mut().find(|pending| pending.request.id == id) else { return Ok(()) };
         match waited {
             DecisionOutcome::Decided(answer) => self.decide(id, &answer, DecisionSource::Server),
@@ -393,13 +393,13 @@ impl Driver {
     /// Denies what nobody decided on.
     fn refuse(&mut self, id: &str, why: &str) -> anyhow::Result<()> {
         if let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) {
-            self.settled(pending);
+            self.report_settled(pending);
         }
         self.decide(id, &denial(why), DecisionSource::Nobody)
     }
 
     fn decide(&mut self, id: &str, answer: &AgentAnswer, decided: DecisionSource) -> anyhow::Result<()> {
-        let Some(pending) = self.take(id) else { return Ok(()) };
+        let Some(pending) = self.remove(id) else { return Ok(()) };
         let WaitingRequest { request, approval, .. } = pending;
         let message = answer.message.as_deref();
         self.output.write(&DriveOutput::Decided {
@@ -416,7 +416,7 @@ impl Driver {
             let (call, session) = (call.clone(), request.session.clone());
             self.decided.push(DecidedCall { call, session, approval: approval.id });
         }
-        self.works();
+        self.report_working();
         self.ask_user();
         Ok(())
     }
@@ -435,13 +435,13 @@ impl Driver {
     }
 
     /// The user at the terminal answers the question that stands there.
-    fn typed(&mut self, line: &str) -> anyhow::Result<()> {
+    fn on_typed(&mut self, line: &str) -> anyhow::Result<()> {
         let Some(id) = self.asked.clone() else { return Ok(()) };
         let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) else { return Ok(()) };
         let allow = matches!(line.trim(), "y" | "Y" | "yes");
         let at_desk = if pending.alone { Ok(false) } else { self.server.decide(&pending.approval.id, allow) };
         match at_desk {
-            // The server tells whoever waits there, which is us.
+            // The server answers whoever waits for it, which is us.
             Ok(true) => Ok(()),
             Ok(false) => {
                 self.settled_here(&id);
@@ -449,7 +449,7 @@ impl Driver {
                 self.decide(&id, &answer, DecisionSource::Terminal)
             }
             Err(error) => {
-                terminal::note(&format!("capture: {}", safe(&format!("{error:#}"))));
+                terminal::print_error_line(&format!("capture: {}", safe(&format!("{error:#}"))));
                 self.asked = None;
                 self.ask_user();
                 Ok(())
@@ -459,18 +459,18 @@ impl Driver {
 
     fn settled_here(&self, id: &str) {
         if let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) {
-            self.settled(pending);
+            self.report_settled(pending);
         }
     }
 
     /// The first interrupt stops the turn, all else the agent.
-    fn signalled(&mut self, signal: Signal) -> anyhow::Result<()> {
+    fn on_signal(&mut self, signal: Signal) -> anyhow::Result<()> {
         let first = signal == Signal::INT && self.stopped.is_none() && self.outcome.is_none();
         self.stopped = Some(if signal == Signal::INT { BY_INTERRUPT } else { BY_TERMINATE });
         // Requests are taken off the table before the turn is stopped: none is answered with a yes now.
         while let Some(id) = self.pending.first().map(|pending| pending.request.id.clone()) {
-            let Some(pending) = self.take(&id) else { break };
-            self.settled(&pending);
+            let Some(pending) = self.remove(&id) else { break };
+            self.report_settled(&pending);
             let line = self.codec.cancel(&pending.request);
             self.send(&line);
             self.output.write(&DriveOutput::Settled { approval_id: &pending.approval.id })?;

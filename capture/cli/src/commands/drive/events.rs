@@ -46,12 +46,12 @@ pub(super) fn listen(mut output: UnixStream, events: &Sender<DriverEvent>) {
 }
 
 /// Passes on what it complains of, made safe for a terminal: its standard error is not ours.
-pub(super) fn pass_on(error: UnixStream) {
+pub(super) fn forward_errors(error: UnixStream) {
     let mut error = std::io::BufReader::new(error);
     let mut line = Vec::new();
     while let Ok(1..) = (&mut error).take(64 << 10).read_until(b'\n', &mut line) {
         let text = String::from_utf8_lossy(&line);
-        terminal::note(&safe(text.trim_end()));
+        terminal::print_error_line(&safe(text.trim_end()));
         line.clear();
     }
 }

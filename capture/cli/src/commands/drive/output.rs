@@ -89,7 +89,7 @@ pub(super) fn request_output(approval: &Approval) -> DriveOutput<'_> {
     DriveOutput::Approval { approval_id: &approval.id, asked }
 }
 
-/// DecisionSource word a decision was.
+/// Who decided on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum DecisionSource {
@@ -139,13 +139,13 @@ impl OutputWriter {
         }
         out.flush()?;
         drop(out);
-        note(what);
+        print_remark(what);
         Ok(())
     }
 }
 
 /// Says the rest.
-fn note(what: &DriveOutput<'_>) {
+fn print_remark(what: &DriveOutput<'_>) {
     match what {
         DriveOutput::Session { provider, session_id, .. } => {
             complain(&format!("{provider} works, session {session_id}"))

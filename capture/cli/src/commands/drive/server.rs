@@ -81,7 +81,7 @@ impl ServerReporter {
         redacted_only::put(&self.data, &delivery)?;
         let now = Instant::now();
         if self.behind.get().is_none_or(|until| until <= now) {
-            let heard = hook::tell(&self.data, delivery.id).is_ok();
+            let heard = hook::notify_server(&self.data, delivery.id).is_ok();
             self.behind.set((!heard).then(|| now + CATCH_UP_WITHIN));
         }
         Ok(delivery)

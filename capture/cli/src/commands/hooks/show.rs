@@ -11,7 +11,7 @@ use hooks::{AppliedPlan, Error, EventState, Fit, HookStatus, InstallState, Plan,
 use serde::Serialize;
 use similar::TextDiff;
 
-use super::{Purpose, told};
+use super::{Purpose, error_text};
 use crate::{
     commands::style,
     terminal::{self, safe},
@@ -92,12 +92,12 @@ pub(super) struct HooksOutput<'a> {
     agents: &'a [AgentHooks],
 }
 
-/// ChangesOutput as JSON has them.
+/// Changes as JSON has them.
 pub(super) fn changed(agents: &[SettingsChange], dry_run: bool) -> ChangesOutput<'_> {
     ChangesOutput { dry_run, agents }
 }
 
-/// HooksOutput as JSON has them.
+/// States as JSON has them.
 pub(super) fn states(agents: &[AgentHooks]) -> HooksOutput<'_> {
     HooksOutput { agents }
 }
@@ -131,7 +131,7 @@ impl SettingsChange {
             diff: None,
             backup: None,
             notes: Vec::new(),
-            error: Some(told(error)),
+            error: Some(error_text(error)),
         }
     }
 
@@ -141,7 +141,7 @@ impl SettingsChange {
     }
 
     pub(super) fn failed(&mut self, error: &Error) {
-        self.error = Some(told(error));
+        self.error = Some(error_text(error));
     }
 
     fn name(&self) -> String {
@@ -269,18 +269,18 @@ impl AgentHooks {
             remarks: Vec::new(),
             server: false,
             last_seen: None,
-            error: Some(told(error)),
+            error: Some(error_text(error)),
         }
     }
 
     /// With what a server that runs has heard.
-    pub(super) fn heard(self, sources: Option<&[SourceHealth]>) -> Self {
+    pub(super) fn with_health(self, sources: Option<&[SourceHealth]>) -> Self {
         let name = format!("{} {HOOKS}", self.provider);
         let row = sources.and_then(|sources| sources.iter().find(|source| source.name == name));
         Self { server: sources.is_some(), last_seen: row.and_then(|row| row.last_event_at), ..self }
     }
 
-    fn seen(&self, now: Timestamp) -> String {
+    fn last_call(&self, now: Timestamp) -> String {
         match (self.last_seen, self.server) {
             (Some(at), _) => format!("last seen {} ago", style::age(at, now)),
             (None, true) => "not seen since the server started".into(),
@@ -296,34 +296,34 @@ impl AgentHooks {
 /// How it stands, for people: a line for each agent, and below it what is not as it should be.
 pub(super) fn statuses(all: &[AgentHooks], now: Timestamp) -> anyhow::Result<()> {
     let mut out = terminal::stdout();
-    for states in all {
-        let name = states.file.as_deref().map(shown).unwrap_or_default();
-        let there = states.events.len() - states.with(EventState::Missing).len();
-        let of = if states.events.is_empty() { "-".into() } else { format!("{there}/{}", states.events.len()) };
-        let state = states.state.replace('_', " ");
-        writeln!(out, "{:<8} {state:<14} {of:>5}  {name}", states.provider.as_str())?;
-        if let Some(error) = &states.error {
+    for agent in all {
+        let name = agent.file.as_deref().map(shown).unwrap_or_default();
+        let there = agent.events.len() - agent.with(EventState::Missing).len();
+        let of = if agent.events.is_empty() { "-".into() } else { format!("{there}/{}", agent.events.len()) };
+        let state = agent.state.replace('_', " ");
+        writeln!(out, "{:<8} {state:<14} {of:>5}  {name}", agent.provider.as_str())?;
+        if let Some(error) = &agent.error {
             writeln!(out, "         {error}")?;
         }
-        if let Some(mismatch) = &states.mismatch {
+        if let Some(mismatch) = &agent.mismatch {
             writeln!(out, "         {}", safe(mismatch))?;
         }
-        if there > 0 || states.last_seen.is_some() {
-            writeln!(out, "         {}", states.seen(now))?;
+        if there > 0 || agent.last_seen.is_some() {
+            writeln!(out, "         {}", agent.last_call(now))?;
         }
-        let missing = states.with(EventState::Missing);
+        let missing = agent.with(EventState::Missing);
         if there > 0 && !missing.is_empty() {
             writeln!(out, "         missing: {}", missing.join(", "))?;
         }
-        let old = states.with(EventState::OutOfDate);
+        let old = agent.with(EventState::OutOfDate);
         if !old.is_empty() {
             writeln!(out, "         `capture hooks install` brings up to date: {}", old.join(", "))?;
         }
-        for program in states.programs.iter().filter(|program| !program.exists) {
+        for program in agent.programs.iter().filter(|program| !program.exists) {
             writeln!(out, "         {} is not there, or cannot be started", shown(&program.path))?;
         }
-        for told in states.hindrances.iter().chain(&states.remarks) {
-            writeln!(out, "         {}", safe(told))?;
+        for remark in agent.hindrances.iter().chain(&agent.remarks) {
+            writeln!(out, "         {}", safe(remark))?;
         }
     }
     Ok(())
