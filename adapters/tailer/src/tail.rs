@@ -195,7 +195,7 @@ impl Tail {
             }
             let Some(open) = &self.open else { break };
             let left = there.is_none_or(|there| there.key != open.key);
-            let Some((mut look, at_end)) = self.take(reader, now)? else {
+            let Some((mut look, at_end)) = self.read_next(reader, now)? else {
                 self.renew();
                 continue;
             };
@@ -246,7 +246,7 @@ impl Tail {
     }
 
     /// Takes a batch from the open file. `None`: it is not the file it was.
-    fn take(&mut self, reader: &mut TailReader, now: Now) -> Result<Option<(TailRead, bool)>, TailError> {
+    fn read_next(&mut self, reader: &mut TailReader, now: Now) -> Result<Option<(TailRead, bool)>, TailError> {
         let Some(open) = &self.open else {
             return Ok(None);
         };

@@ -225,7 +225,7 @@ impl HistoryWorker {
 
     fn return_tail(&self, file: FileId, tail: Box<Tail>, error: Option<TailError>, expected: u64) {
         finish(&self.shared.progress, expected);
-        self.shared.inbox.done(FinishedJob { file, tail, error });
+        self.shared.inbox.push_result(FinishedJob { file, tail, error });
     }
 }
 

@@ -81,7 +81,7 @@ impl Collector {
 
     /// Returns whether to look everywhere.
     fn apply_inbox(&mut self, now: Now) -> bool {
-        let news = self.shared.inbox.take();
+        let news = self.shared.inbox.drain();
         if let Some(paths) = news.ignore {
             self.set_ignored(paths, now);
         }
