@@ -130,7 +130,7 @@ impl Plan {
             Without::Absent => self.seen.remove()?,
             Without::Bytes(bytes) => {
                 if self.install {
-                    self.backups.note_installed(bytes, &self.without)?;
+                    self.backups.record_installed(bytes, &self.without)?;
                 }
                 self.seen.replace(bytes)?;
             }
@@ -178,7 +178,7 @@ fn without(seen: &SettingsFile, provider: Provider, backups: &Backups) -> Result
         Some((Without::Bytes(before), _)) => std::str::from_utf8(before).unwrap_or_default(),
         Some((Without::Absent, _)) | None => "",
     };
-    let keep = settings::keep(before.strip_prefix(BOM).unwrap_or(before), dialect);
+    let keep = settings::empty_containers(before.strip_prefix(BOM).unwrap_or(before), dialect);
     let stripped = settings::strip(text, dialect, &keep).map_err(content)?;
     if matches!(noted, Some((Without::Absent, _))) && stripped.trim() == "{}" {
         return Ok(Without::Absent);

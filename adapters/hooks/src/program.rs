@@ -103,7 +103,7 @@ impl ProgramSearch {
         let program = self.program(provider)?;
         let version = match version_beside(provider, &program) {
             Some(version) => version,
-            None => self.ask(provider, &program)?,
+            None => self.run_version(provider, &program)?,
         };
         Ok(Installed { program, version })
     }
@@ -129,7 +129,7 @@ impl ProgramSearch {
     }
 
     /// Runs it with `--version`.
-    fn ask(&self, provider: Provider, program: &Path) -> Result<Version, VersionUnknown> {
+    fn run_version(&self, provider: Provider, program: &Path) -> Result<Version, VersionUnknown> {
         let cannot =
             |error: std::io::Error| VersionUnknown::CannotStart { program: program.to_owned(), why: error.to_string() };
         let mut child = Command::new(program)

@@ -173,7 +173,9 @@ fn check(name: &str, provider: Provider, bytes: &[u8]) {
     let squeezed =
         |bytes: &[u8]| without_ours(Tree::of(if text(bytes).trim().is_empty() { "{}" } else { text(bytes) }));
     assert_eq!(squeezed(&bare), squeezed(bytes), "{name}");
-    if !settings::keep(text(bytes), super::text::JsonDialect::Commented).keeps_any() && !text(bytes).trim().is_empty() {
+    if !settings::empty_containers(text(bytes), super::text::JsonDialect::Commented).keeps_any()
+        && !text(bytes).trim().is_empty()
+    {
         assert_eq!(String::from_utf8_lossy(&bare), String::from_utf8_lossy(bytes), "{name}: as it was, by hand");
     }
 }

@@ -34,11 +34,11 @@ fn answers(provider: Provider) -> Option<HookAnswers> {
 /// Whether this call of a hook asks for a decision that its answer can give.
 #[must_use]
 pub fn asks_for_decision(provider: Provider, payload: &RawValue) -> bool {
-    asked(provider, payload).is_some()
+    answer_fields(provider, payload).is_some()
 }
 
 /// What the call asks for; `None` when its answer cannot carry a decision.
-fn asked(provider: Provider, payload: &RawValue) -> Option<AnswerFields> {
+fn answer_fields(provider: Provider, payload: &RawValue) -> Option<AnswerFields> {
     let asked: AnswerFields = serde_json::from_str(payload.get()).ok()?;
     (asking_event(provider) == Some(asked.hook_event_name.as_str())).then_some(asked)
 }
@@ -85,7 +85,7 @@ pub fn accepts_rewrite(provider: Provider) -> bool {
 /// The text for the hook's standard output; `None` when the agent's answer cannot express the decision.
 #[must_use]
 pub fn answer(provider: Provider, payload: &RawValue, answer: &AgentAnswer) -> Option<String> {
-    let asked = asked(provider, payload)?;
+    let asked = answer_fields(provider, payload)?;
     let message = answer.message.as_deref().filter(|m| !m.is_empty()).unwrap_or(DENIED);
     if asks_before_rules(provider) {
         // The agent ignores an allowance, so none is written.

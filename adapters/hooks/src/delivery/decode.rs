@@ -200,7 +200,7 @@ pub fn details_of_tool(provider: Provider, tool: &str, input: &RawValue) -> Opti
     let tool_input: HookToolInput = serde_json::from_str(input.get()).ok()?;
     let called = HookPayloadFields { tool_name: Some(tool.to_owned()), tool_input, ..HookPayloadFields::default() };
     let about = if tool == "AskUserQuestion" { ApprovalKind::Question } else { called.about() };
-    Some(PermissionDetails { input: Some(input.get().to_owned()), ..called.asked(provider, about) })
+    Some(PermissionDetails { input: Some(input.get().to_owned()), ..called.permission_details(provider, about) })
 }
 
 /// The tool call that a hook reports before the agent asks for permission: the agent's id of the
@@ -304,13 +304,13 @@ impl HookPayloadFields {
             input: input_of(&delivery.payload).map(str::to_owned),
             cwd: self.cwd.clone(),
             key: self.key_of(delivery.provider),
-            ..self.asked(delivery.provider, about)
+            ..self.permission_details(delivery.provider, about)
         };
         asked.into_event(delivery)
     }
 
     /// What the call asks for, as far as the tool's name and input tell.
-    fn asked(&self, provider: Provider, about: ApprovalKind) -> PermissionDetails {
+    fn permission_details(&self, provider: Provider, about: ApprovalKind) -> PermissionDetails {
         // The `command` of any other tool is not a shell command line.
         let shell = about == ApprovalKind::Command && self.is_shell(provider);
         let has_details = payload_of(provider).is_some_and(|facts| facts.shell_details.is_some());
