@@ -36,7 +36,7 @@ pub(super) enum DriverEvent {
 pub(super) fn listen(mut output: UnixStream, events: &Sender<DriverEvent>) {
     let (mut lines, mut bytes) = (LineSplitter::default(), vec![0_u8; 64 << 10]);
     while let Ok(read @ 1..) = output.read(&mut bytes) {
-        for line in lines.take(&bytes[..read]) {
+        for line in lines.push(&bytes[..read]) {
             if events.send(DriverEvent::Line(line)).is_err() {
                 return;
             }
