@@ -165,7 +165,7 @@ impl ScreenHandle {
     }
 
     /// Tells it something else; whether it was taken.
-    pub fn tell(&self, thing: ToScreen) -> bool {
+    pub fn try_send(&self, thing: ToScreen) -> bool {
         self.to.try_send(thing).is_ok()
     }
 
@@ -237,7 +237,7 @@ impl ScreenThread {
                 });
             select! {
                 recv(incoming) -> thing => match thing {
-                    Ok(thing) => self.take(thing),
+                    Ok(thing) => self.apply(thing),
                     Err(_) => return,
                 },
                 recv(requests) -> question => match question {
@@ -249,7 +249,7 @@ impl ScreenThread {
             }
             let begun = Instant::now();
             while let Ok(thing) = incoming.try_recv() {
-                self.take(thing);
+                self.apply(thing);
             }
             let breath = if self.bytes > BACKLOG {
                 FLOOD_BREATH
@@ -261,7 +261,7 @@ impl ScreenThread {
             self.parse();
             let now = (self.begin.clock)();
             self.guard(|observer| observer.advance(now));
-            self.pass_on();
+            self.forward();
             self.continue_answer();
             if begun.elapsed() < breath {
                 // Nobody sends on this channel: it is a wait.
@@ -270,7 +270,7 @@ impl ScreenThread {
         }
     }
 
-    fn take(&mut self, thing: ToScreen) {
+    fn apply(&mut self, thing: ToScreen) {
         match thing {
             ToScreen::Output(bytes, at) => {
                 self.left.fetch_sub(bytes.len(), Ordering::Relaxed);
@@ -308,7 +308,7 @@ impl ScreenThread {
             }
             ToScreen::Event(at, event) => {
                 self.parse();
-                self.pass_on();
+                self.forward();
                 self.begin.link.send_event(at, event);
             }
         }
@@ -335,7 +335,7 @@ impl ScreenThread {
     }
 
     /// Sends the observer's events, replies and version on.
-    fn pass_on(&mut self) {
+    fn forward(&mut self) {
         let event = self.with_observer_mut(Observer::take_events).unwrap_or_default();
         for (at, event) in event {
             self.announce_approval(&event);

@@ -135,7 +135,7 @@ fn begin(spec: Spec, prepared: PreparedTerminal, guest: &mut Option<Guest>, outs
     launcher.live = spec.attached;
     launcher.control.socket().set_nonblocking(true)?;
 
-    let signals = Signals::take(&[Signal::TERM, Signal::HUP, Signal::INT])?;
+    let signals = Signals::watch(&[Signal::TERM, Signal::HUP, Signal::INT])?;
     let listener = listen(&spec);
     let cwd = std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
     let started_at = (outside.clock)();

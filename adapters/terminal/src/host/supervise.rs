@@ -32,7 +32,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
     let failed = |error: std::io::Error| CannotRun::of(word, &error);
     // What the terminal sends reaches the program too: for us it means nothing.
     let mut signals =
-        Signals::take(&[Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP, Signal::USR1, Signal::USR2])
+        Signals::watch(&[Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP, Signal::USR1, Signal::USR2])
             .map_err(failed)?;
     let (woke, woken) = wake::pair().map_err(failed)?;
     let (tell, child_events) = bounded(16);
@@ -72,7 +72,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
         // Interrupted is as good as woken.
         poll(&mut fds, None).ok();
         woken.drain();
-        for signal in signals.came() {
+        for signal in signals.received() {
             if signal != Signal::INT && signal != Signal::QUIT {
                 kill_process(program, signal).ok();
             }

@@ -47,12 +47,12 @@ impl Relay {
             }
         }
         if filled > 0 {
-            self.pass_on(&buffer[..filled]);
+            self.forward(&buffer[..filled]);
         }
         self.state.buffer = buffer;
     }
 
-    fn pass_on(&mut self, bytes: &[u8]) {
+    fn forward(&mut self, bytes: &[u8]) {
         let mut gone = Vec::new();
         for guest in &mut self.guests {
             if guest.write_output(bytes).is_err() {
@@ -123,7 +123,7 @@ impl Relay {
         self.state.keys.push(bytes);
         self.type_on();
         if !secret {
-            self.screen.tell(ToScreen::Input(bytes.to_vec(), (self.clock)()));
+            self.screen.try_send(ToScreen::Input(bytes.to_vec(), (self.clock)()));
         }
     }
 
@@ -183,7 +183,7 @@ impl Relay {
                     // Of so few bytes none is left, or the rest follows at once.
                     self.state.keys.push(&press.bytes[written..]);
                     self.type_on();
-                    self.screen.tell(ToScreen::Input(press.bytes.clone(), (self.clock)()));
+                    self.screen.try_send(ToScreen::Input(press.bytes.clone(), (self.clock)()));
                     Pressed::Yes
                 }
             },

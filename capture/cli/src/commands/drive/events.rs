@@ -68,14 +68,14 @@ pub(super) fn listen_to_user(events: &Sender<DriverEvent>) {
 
 /// Takes signals from now on.
 pub(super) fn listen_to_signals(events: Sender<DriverEvent>) -> anyhow::Result<()> {
-    let mut signals = Signals::take(&[Signal::INT, Signal::TERM, Signal::HUP])?;
+    let mut signals = Signals::watch(&[Signal::INT, Signal::TERM, Signal::HUP])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         loop {
             let mut wanted = [PollFd::new(&signals, PollFlags::IN)];
             if poll(&mut wanted, None).is_err() {
                 continue;
             }
-            for signal in signals.came() {
+            for signal in signals.received() {
                 if events.send(DriverEvent::Signal(signal)).is_err() {
                     return;
                 }
