@@ -32,7 +32,7 @@ use tailer::{
 
 use crate::{
     recording::{Names, Op, Recording, What},
-    score::Shown,
+    score::ShownStatus,
 };
 
 /// Virtual time goes on in steps of this, ms.
@@ -49,13 +49,13 @@ const PRESSING: [State; 6] =
     [State::WaitingApproval, State::Running, State::Waiting, State::Idle, State::Unknown, State::Exited];
 
 #[derive(Debug, Default)]
-struct Side {
+struct ProcessLog {
     alive: Vec<AgentProcess>,
     watched: Vec<EndedProcess>,
     wanted: Option<bool>,
 }
 
-struct FakeProcesses(Arc<Mutex<Side>>);
+struct FakeProcesses(Arc<Mutex<ProcessLog>>);
 
 impl Processes for FakeProcesses {
     fn watch(&mut self, pid: u32, start_ticks: u64) {
@@ -93,10 +93,10 @@ pub struct World {
     start: i64,
     /// Virtual time since second 0, ms.
     now: i64,
-    side: Arc<Mutex<Side>>,
+    side: Arc<Mutex<ProcessLog>>,
     search: Search,
     position: u64,
-    shown: Vec<Shown>,
+    shown: Vec<ShownStatus>,
     changed: BTreeMap<PathBuf, i64>,
     /// Whether writes are told to the collector, as inotify does; else it polls.
     pub hints: bool,
@@ -106,7 +106,7 @@ pub struct World {
 
 /// What a store holds of one session.
 #[derive(Debug)]
-pub struct Kept {
+pub struct StoredSession {
     /// The session.
     pub known: KnownSession,
     /// Its reducer as it was when the program ended.
@@ -137,7 +137,7 @@ impl World {
         let config = CollectorConfig { watches: 0, workers: 0, ..CollectorConfig::new(clock) };
         let collector = Collector::new(config, transcripts::providers::roots(&homes), writer.cursors().unwrap());
         let wall = Arc::new(AtomicI64::new(start - 1_000));
-        let side: Arc<Mutex<Side>> = Arc::default();
+        let side: Arc<Mutex<ProcessLog>> = Arc::default();
         let ingest = Ingest::new(IngestParts {
             writer,
             board: Board::new("virtual"),
@@ -200,7 +200,7 @@ impl World {
 
     /// What was shown so far.
     #[must_use]
-    pub fn shown(&self) -> &[Shown] {
+    pub fn shown(&self) -> &[ShownStatus] {
         &self.shown
     }
 
@@ -431,7 +431,7 @@ impl World {
 
     /// Ends the program and gives what it kept.
     #[must_use]
-    pub fn end(self) -> (tempfile::TempDir, Vec<Kept>) {
+    pub fn end(self) -> (tempfile::TempDir, Vec<StoredSession>) {
         let Self { dir, ingest, reader, .. } = self;
         drop(ingest);
         // A process that another test is starting in the same program may hold the lock until it has become
@@ -444,7 +444,7 @@ impl World {
             .filter_map(|known| {
                 let state = writer.snapshot(known.row).unwrap()?;
                 let events = reader.events(known.id, 0, usize::MAX >> 1, &[]).unwrap();
-                Some(Kept { known, state, events })
+                Some(StoredSession { known, state, events })
             })
             .collect();
         (dir, kept)

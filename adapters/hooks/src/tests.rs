@@ -20,12 +20,12 @@ use super::{
 use model::{Tree, is_subsequence, ours_in, without_ours};
 
 /// A home and a data directory.
-struct Place {
+struct SettingsFixture {
     dir: tempfile::TempDir,
     provider: Provider,
 }
 
-impl Place {
+impl SettingsFixture {
     fn new(provider: Provider, bytes: Option<&[u8]>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("home")).unwrap();
@@ -123,7 +123,7 @@ fn text(bytes: &[u8]) -> &str {
 
 /// Puts in and takes out, and holds every promise against it.
 fn check(name: &str, provider: Provider, bytes: &[u8]) {
-    let place = Place::new(provider, Some(bytes));
+    let place = SettingsFixture::new(provider, Some(bytes));
     assert!(place.make(&install(PROGRAM)), "{name}");
     let installed = place.bytes().unwrap();
     let shown = String::from_utf8_lossy(&installed).into_owned();
@@ -211,7 +211,7 @@ fn what_cannot_be_changed_safely_is_left_alone() {
     let all = fixtures("refused");
     assert_eq!(all.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>(), expected.map(|(name, _)| name));
     for ((name, provider, bytes), (_, says)) in all.iter().zip(expected) {
-        let place = Place::new(*provider, Some(bytes));
+        let place = SettingsFixture::new(*provider, Some(bytes));
         let error = place.plan(&install(PROGRAM)).unwrap_err().to_string();
         assert!(error.contains(&format!("{}{says}", place.file().display())), "{name}: {error}");
         assert!(error.ends_with("nothing was changed"), "{name}: {error}");
@@ -223,7 +223,7 @@ fn what_cannot_be_changed_safely_is_left_alone() {
 #[test]
 fn a_file_that_was_not_there_goes_again() {
     for provider in super::AGENTS.iter() {
-        let place = Place::new(*provider, None);
+        let place = SettingsFixture::new(*provider, None);
         assert!(place.make(&install(PROGRAM)));
         let written = place.bytes().unwrap();
         assert!(written.starts_with(b"{\n  \"hooks\": {\n    \"SessionStart\": [\n") && written.ends_with(b"\n}\n"));
@@ -241,7 +241,7 @@ fn a_file_that_was_not_there_goes_again() {
 #[test]
 fn what_a_person_changed_meanwhile_stays() {
     let before = "{\n  \"hooks\": {},\n  \"model\": \"opus\"\n}\n";
-    let place = Place::new(Provider::Claude, Some(before.as_bytes()));
+    let place = SettingsFixture::new(Provider::Claude, Some(before.as_bytes()));
     place.make(&install(PROGRAM));
     let edited = String::from_utf8(place.bytes().unwrap()).unwrap().replace("opus", "sonnet");
     fs::write(place.file(), &edited).unwrap();
@@ -269,7 +269,7 @@ fn entries_of_ours_are_brought_in_order_and_others_left() {
 }}
 "#
     );
-    let place = Place::new(Provider::Claude, Some(before.as_bytes()));
+    let place = SettingsFixture::new(Provider::Claude, Some(before.as_bytes()));
     let status = place.status(PROGRAM);
     assert_eq!(status.state, InstallState::Partly);
     assert_eq!(status.programs, [("/old/capture".into(), false)]);
@@ -306,7 +306,7 @@ fn entries_of_ours_are_brought_in_order_and_others_left() {
 #[test]
 fn what_keeps_hooks_from_running_is_told() {
     let told = |provider, settings: &str, config: Option<&str>| {
-        let place = Place::new(provider, Some(settings.as_bytes()));
+        let place = SettingsFixture::new(provider, Some(settings.as_bytes()));
         if let Some(config) = config {
             fs::write(place.home().join("config.toml"), config).unwrap();
         }
@@ -329,7 +329,7 @@ fn what_keeps_hooks_from_running_is_told() {
 
 #[test]
 fn what_codex_has_not_been_told_to_trust_is_told() {
-    let place = Place::new(Provider::Codex, Some(b"{}"));
+    let place = SettingsFixture::new(Provider::Codex, Some(b"{}"));
     assert_eq!(place.status(PROGRAM).remarks, Vec::<String>::new());
     place.make(&install(PROGRAM));
     let config = |text: &str| fs::write(place.home().join("config.toml"), text).unwrap();
@@ -346,7 +346,7 @@ fn what_codex_has_not_been_told_to_trust_is_told() {
 
 #[test]
 fn an_older_version_gets_fewer_events_and_loses_those_it_does_not_know() {
-    let place = Place::new(Provider::Claude, Some(b"{}\n"));
+    let place = SettingsFixture::new(Provider::Claude, Some(b"{}\n"));
     let wish = |version: Version| {
         let events = accepted_events(Provider::Claude, &version).unwrap();
         RequestedChange::Install { command: command(PROGRAM), events }
@@ -368,7 +368,7 @@ fn an_older_version_gets_fewer_events_and_loses_those_it_does_not_know() {
 
 #[test]
 fn a_codex_that_runs_hooks_only_when_told_is_said_so() {
-    let place = Place::new(Provider::Codex, None);
+    let place = SettingsFixture::new(Provider::Codex, None);
     place.make(&install(PROGRAM));
     let off = |minor| place.status_with(PROGRAM, Version::new(0, minor, 0)).hindrances.join("\n");
     assert!(off(120).contains("codex 0.120.0 runs hooks only with codex_hooks = true"), "{}", off(120));

@@ -17,7 +17,7 @@ use super::{
     },
 };
 use crate::models::{
-    Did,
+    AnswerProgress,
     script::{Part, Script, Step, call, hold},
 };
 
@@ -153,7 +153,7 @@ fn calls_many(stage: &mut Stage) -> Played {
 
 /// When the model was told of a call, ms.
 fn told_at(stage: &mut Stage, call: usize) -> Played<i64> {
-    stage.model_did(WORK, call + 1, Did::Asked)
+    stage.model_did(WORK, call + 1, AnswerProgress::Asked)
 }
 
 /// When a call was asked about: told by capture, else that the model has made it.
@@ -334,12 +334,12 @@ fn hook_session(stage: &mut Stage) -> Played {
     let told = stage.decides("approve", &approval, &["--scope", "session"])?;
     let arrived = stage.is_made(MADE)?;
     goes_on(stage, asked, told, arrived)?;
-    stage.model_did(WORK, 1, Did::Began)?;
+    stage.model_did(WORK, 1, AnswerProgress::Began)?;
     std::fs::remove_file(stage.machine.project().join(MADE)).map_err(|error| error.to_string())?;
     stage.calls(1);
     stage.model.tell(AGAIN);
     stage.is_made(MADE)?;
-    stage.model_did(WORK, 2, Did::Began)?;
+    stage.model_did(WORK, 2, AnswerProgress::Began)?;
     stage.stays()?;
     stage.model.tell(OTHERWISE);
     let (approval, asked) = is_held(stage)?;

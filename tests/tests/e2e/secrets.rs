@@ -52,13 +52,13 @@ fn is_clean(what: &str, text: &str) {
     }
 }
 
-struct Here {
+struct SecretsMachine {
     hooks: Receiver,
     server: Server,
     machine: Machine,
 }
 
-impl Here {
+impl SecretsMachine {
     fn new(more: &str) -> Self {
         let machine = Machine::new(PROGRAM);
         let hooks = Receiver::start();
@@ -110,7 +110,7 @@ impl Here {
     }
 }
 
-impl Drop for Here {
+impl Drop for SecretsMachine {
     fn drop(&mut self) {
         end_all(&self.machine.data());
     }
@@ -136,7 +136,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 
 #[test]
 fn what_is_told_of_a_session_has_no_secrets_and_its_record_has() {
-    let here = Here::new("");
+    let here = SecretsMachine::new("");
     let id = here.say_all();
     let mine = here.server.session(&id)["id"].as_str().unwrap().to_owned();
     for arguments in [
@@ -181,7 +181,7 @@ fn what_is_told_of_a_session_has_no_secrets_and_its_record_has() {
 
 #[test]
 fn a_store_that_holds_no_secrets_holds_none() {
-    let here = Here::new("[store]\nredacted_only = true\n");
+    let here = SecretsMachine::new("[store]\nredacted_only = true\n");
     let id = here.say_all();
     is_clean("events", &here.says(&["events", &id, "--json"]));
     let approvals: Value = serde_json::from_str(&here.says(&["approvals", "--all", "--json"])).unwrap();
@@ -190,7 +190,7 @@ fn a_store_that_holds_no_secrets_holds_none() {
     }
     is_clean("approvals", &approvals.to_string());
     let data = here.machine.data();
-    let Here { server, hooks: _hooks, .. } = &here;
+    let SecretsMachine { server, hooks: _hooks, .. } = &here;
     let _ = server.client.get("/healthz").unwrap();
     eventually("what hooks handed over is taken in", || {
         let spool = fs::read_dir(data.join("spool")).ok()?;

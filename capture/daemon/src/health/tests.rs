@@ -8,14 +8,14 @@ use super::*;
 
 const NOW: i64 = 1_795_149_432_000;
 
-struct Place {
+struct HealthFixture {
     dir: tempfile::TempDir,
     hooks: HookPaths,
     gauges: Gauges,
     now: Timestamp,
 }
 
-impl Place {
+impl HealthFixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let at = |below: &str| dir.path().join(below);
@@ -48,7 +48,7 @@ impl Place {
 
 #[test]
 fn one_row_for_each_agent_that_is_here() {
-    let mut place = Place::new();
+    let mut place = HealthFixture::new();
     let row = place.claude(0);
     assert_eq!((row.active, row.detail.as_deref(), row.trouble), (false, Some("not installed"), None));
 
@@ -74,7 +74,7 @@ fn one_row_for_each_agent_that_is_here() {
 
 #[test]
 fn installed_and_not_heard_of_is_a_trouble() {
-    let mut place = Place::new();
+    let mut place = HealthFixture::new();
     place.install();
     place.now = modified(&place.dir.path().join(".claude/settings.json")).unwrap();
     let turn = |seconds: i64| {
@@ -92,7 +92,7 @@ fn installed_and_not_heard_of_is_a_trouble() {
 
 #[test]
 fn what_stays_in_the_spool_is_told() {
-    let place = Place::new();
+    let place = HealthFixture::new();
     let spool = place.dir.path().join("data/spool");
     fs::create_dir_all(&spool).unwrap();
     let row = place.rows(0).remove(0);

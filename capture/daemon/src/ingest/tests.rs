@@ -37,14 +37,14 @@ fn at(seconds: f64) -> Timestamp {
 
 /// What ingest asked of the process side.
 #[derive(Debug, Default, Clone)]
-struct Asked {
+struct FakeProcesses {
     watched: Arc<Mutex<Vec<(u32, u64)>>>,
     wanted: Arc<AtomicUsize>,
     /// The run each process belongs to.
     runs: Arc<Mutex<HashMap<u32, RunId>>>,
 }
 
-impl Processes for Asked {
+impl Processes for FakeProcesses {
     fn watch(&mut self, pid: u32, start_ticks: u64) {
         self.watched.lock().unwrap().push((pid, start_ticks));
     }
@@ -60,7 +60,7 @@ impl Processes for Asked {
 struct World {
     dir: tempfile::TempDir,
     now: Arc<AtomicI64>,
-    asked: Asked,
+    asked: FakeProcesses,
     gauges: Arc<Gauges>,
     board: Board,
     ingest: Option<Ingest>,
@@ -73,7 +73,7 @@ impl World {
         let mut world = Self {
             dir: tempfile::tempdir().unwrap(),
             now: Arc::new(AtomicI64::new(START)),
-            asked: Asked::default(),
+            asked: FakeProcesses::default(),
             gauges: Arc::default(),
             board: Board::new("e"),
             ingest: None,

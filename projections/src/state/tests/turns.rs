@@ -52,7 +52,7 @@ fn what_runs_is_said_while_it_runs() {
 
 #[test]
 fn how_a_turn_ended_is_why_it_waits() {
-    let ended = |end: Said| [on(0.0, prompt("go")), on(1.0, call("c", ToolKind::Execute, "ls")), on(2.0, end)];
+    let ended = |end: TestEvent| [on(0.0, prompt("go")), on(1.0, call("c", ToolKind::Execute, "ls")), on(2.0, end)];
     stands(&ended(ends(TurnOutcome::Interrupted)), "waiting interrupted");
     stands(&ended(ends(TurnOutcome::Denied)), "waiting denied");
     stands(&ended(failure(ErrorClass::Auth)), "waiting auth");
@@ -177,7 +177,7 @@ fn the_next_prompt_ends_a_turn_whose_end_nobody_saw() {
 
 #[test]
 fn the_turn_an_event_belongs_to() {
-    let turn_of = |steps: &[Step], seconds: f64, said: Said| {
+    let turn_of = |steps: &[Step], seconds: f64, said: TestEvent| {
         let tape = Tape::played(steps);
         let event = tape.event(seconds, &said);
         let turn = tape.state.turn_of(&event);
