@@ -76,7 +76,7 @@ impl Desktop {
         self.screen.0.lock().unwrap().shown.clone()
     }
 
-    /// Waits until so many were shown.
+    /// Waits until this many were shown.
     ///
     /// # Panics
     /// When they were not in time.

@@ -53,7 +53,7 @@ pub enum Hooks {
     None,
     /// They tell what goes on.
     Tell,
-    /// Those that ask for permission are answered, and wait so long for a person, seconds.
+    /// Those that ask for permission are answered, and wait this long for a person, seconds.
     Wait(u32),
 }
 

@@ -57,7 +57,7 @@ pub enum What {
         /// The bytes.
         data: String,
     },
-    /// A file was written anew.
+    /// A file was rewritten.
     Write {
         /// Below the home.
         path: String,

@@ -394,7 +394,7 @@ impl World {
         }
     }
 
-    /// Writes a file anew, in place.
+    /// Rewrites a file in place.
     pub fn write(&mut self, path: &Path, data: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         // Virtual time runs ahead of the disk's clock. Two versions of one size must not share a

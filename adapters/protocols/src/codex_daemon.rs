@@ -202,11 +202,11 @@ struct DaemonFollower<C, S> {
     links: Vec<DaemonConnection>,
     /// Whether [`DaemonEvent::Only`] was told.
     settled: bool,
-    /// Threads nobody knew when they were told of.
+    /// Threads that were not known when a notification named them.
     waiting: Vec<Arc<str>>,
     strange: Receiver<Arc<str>>,
     strangers: UnknownThreads,
-    /// When those that wait are told of again.
+    /// When those that wait are offered again.
     offer_due: Instant,
     health: HealthHandle,
     stop: Arc<AtomicBool>,

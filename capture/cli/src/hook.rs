@@ -1,6 +1,6 @@
 //! `capture hook`: what an agent's hooks call. It must cost the agent nothing: no command line
 //! parser, no configuration, no waiting for the server, and no word on any output, whatever goes
-//! wrong. The delivery is in the spool before the server is told of it, without its secrets where nothing else may be
+//! wrong. The delivery is in the spool before the server is notified, without its secrets where nothing else may be
 //! written (`redacted_only`); whoever waits for a decision tells the server of it as it was.
 //!
 //! With `--approver SECONDS`, which the user put into the agent's settings, a request for permission
@@ -31,12 +31,12 @@ use serde_json::value::RawValue;
 
 use daemon::{clock, paths, redacted_only};
 
-/// The server has so long to take the call, and so long to answer it.
+/// Time the server has to accept the call, and again to answer it.
 const WITHIN: Duration = Duration::from_millis(80);
 
-/// What the policy says is waited for at most so long.
+/// Maximum wait for the decision of the policy.
 const POLICY_WITHIN: Duration = Duration::from_secs(2);
-/// A server that ended is asked again this often: it may have been started anew.
+/// A server that ended is asked again this often: it may have been restarted.
 const AGAIN: Duration = Duration::from_millis(500);
 /// A decision is no longer than this, bytes.
 const ANSWER_BYTES: u64 = 1 << 20;
@@ -47,7 +47,7 @@ pub const VERB: &str = "hook";
 /// Delivers what stands on standard input. Never fails, as far as the agent can see.
 #[must_use]
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    // Nobody is there to be told: the agent must not notice, and the server tells of hooks that stay away.
+    // An error cannot be reported: the agent must not notice, and the server tells of hooks that stay away.
     deliver(arguments).ok();
     ExitCode::SUCCESS
 }

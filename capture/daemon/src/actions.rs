@@ -1,5 +1,5 @@
-//! What is done about findings without a person: only what the user's configuration says in so many
-//! words, and never more than an interrupt, a prompt in the queue, or a note. Without a rule, nothing.
+//! What is done about findings without a person: only what the user's configuration names
+//! explicitly, and never more than an interrupt, a prompt in the queue, or a note. Without a rule, nothing.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Pending approvals: which there are, who waits for a decision on them, what the policy says, and how
+//! Pending approvals: their list, who waits for a decision on them, what the policy says, and how
 //! a decision reaches the agent.
 //!
 //! The [`ApprovalBroker`] owns the approvals that are pending and the hooks that wait. Ingest announces

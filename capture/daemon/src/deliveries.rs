@@ -76,7 +76,7 @@ impl Deliveries {
         self.send_to_ingest(delivery, stored)
     }
 
-    /// Keeps what is no delivery for a person to look at, without its secrets where nothing else may be written.
+    /// Keeps a file that is not a delivery for a person to look at, without its secrets where nothing else may be written.
     fn put_aside(&self, id: DeliveryId) {
         if redacted_only::is_recorded(&self.data) {
             redacted_only::put_aside(&self.spool, id);

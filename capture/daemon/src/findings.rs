@@ -31,18 +31,18 @@ pub const THREAD: &str = "monitor";
 const ASKED: usize = 64;
 /// Events that are read of the log at once.
 const PAGE: usize = 500;
-/// Of a session that is looked at anew so many of the last events are read.
+/// Number of last events read of a session that the monitor does not know yet.
 const LOOK_BACK: usize = 300;
 /// Sessions that are looked at again at the start.
 const SESSIONS: usize = 500;
 /// Findings that are remembered at the start, so that none is raised twice.
 const REMEMBERED: usize = 2_000;
-/// What began before the start is told of this much later, when it still is so: whose process is gone is
+/// How much later a finding from before the start is raised, when it still holds: whose process is gone is
 /// noticed first.
 const AFTER_START: Duration = Duration::from_secs(3);
-/// That an agent died which said nothing for so long before the start is no news, ms.
+/// An agent that was silent for this time before the start and died raises nothing, ms.
 const OLD_NEWS_MS: i64 = 10 * 60 * 1000;
-/// So long after the start it may be noticed, ms.
+/// Time after the start in which its end may be noticed, ms.
 const NOTICED_MS: i64 = 60_000;
 /// After a failure to read, the next try comes this much later.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -136,7 +136,7 @@ struct MonitorThread {
     monitor: Monitor,
     /// The log is read up to here.
     position: u64,
-    /// Sessions the monitor was told of.
+    /// Sessions the monitor knows.
     known: HashSet<SessionId>,
     started_at: Timestamp,
     /// Findings that began before the start, by their ids, and when they are told; never, if they are old news.

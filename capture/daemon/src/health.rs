@@ -152,7 +152,7 @@ impl HookPaths {
             _ if !active => None,
             (Some(program), _) => Some(format!("{} is not there, or cannot be started", program.display())),
             (None, Some(since)) => Some(format!(
-                "installed, but nothing arrives: turns go on since {since} and no hook was called; start agents anew \
+                "installed, but nothing arrives: turns go on since {since} and no hook was called; restart the agents \
                  that ran before the hooks were installed, and see `capture hooks status`"
             )),
             (None, None) => None,

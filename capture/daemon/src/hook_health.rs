@@ -12,7 +12,7 @@ use events::{Confidence, Event, Payload, Provider, Source, Timestamp};
 
 /// A hook that was called this much before its turn was seen in a file is about that turn, ms.
 const BEFORE_MS: i64 = 60_000;
-/// Turns without a delivery for so long are no coincidence, ms.
+/// Turns without a delivery for longer than this are not a coincidence, ms.
 const PATIENCE_MS: i64 = 2 * 60_000;
 /// A turn seen longer ago than this says nothing of the present, ms.
 const RECENT_MS: i64 = 10 * 60_000;
@@ -50,7 +50,7 @@ impl HookHealth {
 
     /// An event was committed as it happened.
     pub fn event(&self, event: &Event) {
-        // A sub-agent's prompts and those restated are no turns a hook tells of.
+        // A sub-agent's prompts and those restated are not turns that call a hook.
         let prompted = matches!(event.payload, Payload::UserPrompt(_))
             && event.source == Source::Transcript
             && event.agent_id.is_none()
@@ -79,7 +79,7 @@ impl HookHealth {
 }
 
 impl AgentHookHealth {
-    /// Since when turns are seen and no hook is heard, once that is no coincidence. `installed_at`
+    /// Since when turns are seen and no hook is called, once that is not a coincidence. `installed_at`
     /// is when the hooks came to be there, as far as it is known: before, nothing could arrive.
     #[must_use]
     pub fn silent_since(&self, installed_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {

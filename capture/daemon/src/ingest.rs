@@ -61,7 +61,7 @@ use transaction::{OpenTransaction, TransactionFailure};
 
 /// Inputs that may wait for the ingest thread.
 pub const INPUTS: usize = 16;
-/// So many of the newest sessions have their JSON in memory from the start.
+/// Number of newest sessions whose JSON is in memory from the start.
 const HOT_VIEWS: usize = 4_096;
 /// While the store does not work, the wish to end is looked for this often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

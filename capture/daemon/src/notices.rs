@@ -49,9 +49,9 @@ const NOT_TOLD_YET_MS: i64 = 5 * 60 * 1000;
 const TYPED_MS: u64 = 1_000;
 /// Who typed within this time is at the terminal that says that it has the focus, ms.
 const FOCUSED_MS: u64 = 120_000;
-/// A message that is tried out is waited for so long.
+/// Maximum wait for a message that is tried out.
 const TEST_WITHIN: Duration = Duration::from_secs(8);
-/// What waits at the end has so long to be sent.
+/// Time to send what waits at the end.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
 
 /// A handle on the two threads; clones share it.
@@ -177,7 +177,7 @@ impl PendingNotifier {
         around.terminals = Some(Arc::new(Terminals { runs: parts.runs.clone(), runtime: parts.runtime.clone() }));
         let mut settings = parts.settings.clone();
         if settings == NotifySettings::default() && !has_desktop() {
-            // Nobody asked for it, and there is none: that is no failure to tell of each time.
+            // Nobody asked for it, and there is none: that is not a failure to report each time.
             tracing::info!("there is no desktop here, and no other channel: only `capture findings` shows findings");
             settings.channels.clear();
         }
@@ -414,11 +414,7 @@ mod tests {
         assert_eq!(seen(true, None, Some(10_000)), Presence::Away);
         assert_eq!(seen(true, None, None), Presence::Away);
         assert_eq!(seen(true, Some(true), Some(60_000)), Presence::AtTerminal);
-        assert_eq!(
-            seen(true, Some(true), Some(600_000)),
-            Presence::Away,
-            "the window has the focus, and nobody is there"
-        );
+        assert_eq!(seen(true, Some(true), Some(600_000)), Presence::Away, "the window has the focus, and nobody types");
         assert_eq!(seen(true, Some(false), Some(10)), Presence::Away, "typed, and went to another window");
         assert_eq!(seen(false, None, Some(10)), Presence::Away);
     }

@@ -32,7 +32,7 @@ const TOLD: usize = 256;
 const PER_SESSION: usize = 50;
 /// Sessions with prompts that wait are looked at this often, beside when something is committed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A session waits for at least so long before a prompt is typed: its agent draws, its user may type, ms.
+/// Minimum time a session waits before a prompt is typed: its agent draws, its user may type, ms.
 const SETTLED_MS: i64 = 1_500;
 /// A run that took nothing is tried again after this,
 const FIRST_AGAIN: Duration = Duration::from_secs(2);
@@ -277,7 +277,7 @@ impl Queue {
         }
     }
 
-    /// Nobody is there any more who could take them.
+    /// Fails all prompts of a session that has ended.
     async fn fail_all(&mut self, session: SessionId, view: &Session) {
         // A session that was found to be another goes on under its id.
         let others = self.waiting.remove(&session).unwrap_or_default();

@@ -26,7 +26,7 @@ use terminal::{
 
 use crate::{clock, paths, redacted_only, redaction};
 
-/// A recording has at most so many parts; the oldest makes room.
+/// Maximum number of parts of a recording; the oldest makes room.
 const PARTS: u32 = 4;
 
 /// The directory of the recordings nobody gave a file for.

@@ -75,7 +75,7 @@ pub fn put(data: &Path, delivery: &Delivery) -> Result<(), SpoolError> {
     })
 }
 
-/// Puts aside what is no delivery, without its secrets.
+/// Puts aside a file that is not a delivery, without its secrets.
 pub fn put_aside(spool: &Spool, id: DeliveryId) {
     let (path, aside) = spool.paths(id);
     let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
@@ -87,7 +87,7 @@ pub fn put_aside(spool: &Spool, id: DeliveryId) {
         out.write_all(&redaction::of_bytes(&bytes))
     };
     if let Err(error) = read() {
-        tracing::debug!(%error, "what is no delivery is not kept");
+        tracing::debug!(%error, "a file that is not a delivery is dropped");
     }
     fs::remove_file(&path).ok();
 }

@@ -22,7 +22,7 @@ use crate::{
     ingest::{Gauges, IngestHandle, IngestInput, NotSent, Stored, TelemetryInput},
 };
 
-/// So long a message waits for a place among the inputs of ingest.
+/// How long a message waits for a place among the inputs of ingest.
 const WAIT: Duration = Duration::from_secs(2);
 
 /// Takes telemetry in. A handle: clones share it.

@@ -1,7 +1,7 @@
 //! The record of decisions: rows that are only ever added, each with a hash over itself and the one
 //! before, so that a row that was changed, taken out or put in is noticed.
 //!
-//! Who can write the database can also make the whole chain anew: it shows accidents and clumsy
+//! Who can write the database can also rebuild the whole chain: it shows accidents and clumsy
 //! hands, and, against a head that was kept elsewhere, all of them. `verify` looks for both.
 
 mod head;

@@ -182,7 +182,7 @@ impl Writer {
     /// Every file's resume point.
     ///
     /// # Errors
-    /// When SQLite cannot read. A damaged cursor is left out: its file is read anew.
+    /// When SQLite cannot read. A damaged cursor is left out: its file is read again.
     pub fn cursors(&self) -> Result<Vec<Cursor>, ReadError> {
         let sqlite = |source| ReadError::Sqlite { what: "cursors", source };
         let mut statement =
@@ -192,7 +192,7 @@ impl Writer {
         for row in rows {
             match serde_json::from_str(&row.map_err(sqlite)?) {
                 Ok(cursor) => cursors.push(cursor),
-                Err(error) => tracing::warn!(%error, "a damaged cursor is left out; its file is read anew"),
+                Err(error) => tracing::warn!(%error, "a damaged cursor is left out; its file is read again"),
             }
         }
         Ok(cursors)
@@ -234,7 +234,7 @@ impl Writer {
     }
 
     /// The reducer of a session as last committed. `None` when there is none, or it was written by
-    /// a version that kept it differently: then the log is folded anew.
+    /// a version that kept it differently: then the log is folded again.
     ///
     /// # Errors
     /// When SQLite cannot read.

@@ -56,7 +56,7 @@ impl<'a> AbandonedBranch<'a> {
         Self { entries, common_ancestor }
     }
 
-    /// Chooses what a summarizer sees: the newest, up to so many tokens; 0 is no limit.
+    /// Chooses what a summarizer sees: the newest, up to this many tokens; 0 means no limit.
     #[must_use]
     pub fn plan(&self, budget_tokens: u64) -> BranchPlan<'a> {
         let mut files = FileOperations::default();
@@ -131,7 +131,7 @@ impl BranchPlan<'_> {
     /// Makes the summary of the answer.
     ///
     /// # Errors
-    /// The answer is no whole summary.
+    /// The answer is not a complete summary.
     pub fn assemble<E>(&self, answer: SummaryAnswer) -> Result<NewBranchSummary, SummaryError<E>> {
         let SummaryText { text, usage } = compaction::summary_text(answer)?;
         let (read, modified) = self.files.lists();

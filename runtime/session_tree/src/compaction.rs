@@ -50,7 +50,7 @@ impl CompactionSettings {
     /// Whether a context of `tokens` tokens is to be compacted.
     #[must_use]
     pub fn is_due(&self, context_tokens: u64, context_window: u64) -> bool {
-        // Compared as a sum, so that a reserve larger than the window is no overflow.
+        // Compared as a sum, so that a reserve larger than the window is not an overflow.
         self.enabled && context_tokens.saturating_add(self.reserve_tokens) > context_window
     }
 }

@@ -1,7 +1,7 @@
 //! The sessions of a directory: found, listed, the last one taken up again.
 //!
 //! Where sessions lie is the caller's to say; [`directory_name`] is how pi names the directory of a working
-//! directory. Files that are no sessions are passed over.
+//! directory. Files that are not sessions are passed over.
 
 use std::{
     fs::{self, File},

@@ -47,13 +47,13 @@ pub struct EntryLabel {
 }
 
 impl EntryLabel {
-    /// The label as it was written, also where that is no string.
+    /// The label as it was written, also where that is not a string.
     #[must_use]
     pub fn label(&self) -> &Json {
         &self.label
     }
 
-    /// When it was put, also where that is no string.
+    /// When it was put, also where that is not a string.
     #[must_use]
     pub fn written_at(&self) -> Option<&Json> {
         self.written_at.as_ref()

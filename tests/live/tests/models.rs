@@ -157,7 +157,7 @@ fn what_is_said_follows_from_what_the_conversation_holds() {
         let (text, calls) = heard(api, &ask(api, &client, &second));
         assert_eq!((text.as_str(), calls.len()), ("It is done.", 0), "{api:?}");
         let third = [&second[..], &[User("touch it once more")]].concat();
-        assert_eq!(heard(api, &ask(api, &client, &third)).1.len(), 1, "{api:?}: a new prompt begins anew");
+        assert_eq!(heard(api, &ask(api, &client, &third)).1.len(), 1, "{api:?}: a new prompt begins again");
         assert_eq!(heard(api, &ask(api, &client, &[User("hello")])).0, "(not in the script)");
     }
 }

@@ -202,7 +202,7 @@ fn run(asked: &Options, own: &Path) -> Result<bool, String> {
     Ok(all_well)
 }
 
-/// The smallest that so many of a hundred do not exceed.
+/// The smallest that this share, percent, does not exceed.
 fn percentile(times: &[i64], percent: usize) -> Option<i64> {
     let mut times = times.to_vec();
     times.sort_unstable();

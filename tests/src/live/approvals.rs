@@ -21,7 +21,7 @@ use crate::models::{
     script::{Part, Script, Step, call, hold},
 };
 
-/// So often the policy is asked.
+/// How often the policy is asked.
 pub(super) const TIMES: usize = 20;
 
 pub(super) const ALLOWS: &str = r#"version = 1
@@ -141,7 +141,7 @@ fn plans_nothing(_: &dyn Agent) -> Script {
     Script::default().lane(WORK, [begins, hold("I begin, ", GO_ON, "and it is done.")])
 }
 
-/// Lets the model call all it has, and waits until it was told of all.
+/// Lets the model call all it has, and waits until it got all results.
 fn calls_many(stage: &mut Stage) -> Played {
     to_the_call(stage)?;
     stage.calls(TIMES);
@@ -151,7 +151,7 @@ fn calls_many(stage: &mut Stage) -> Played {
     to_the_end(stage, TIMES)
 }
 
-/// When the model was told of a call, ms.
+/// When the model got the result of a call, ms.
 fn told_at(stage: &mut Stage, call: usize) -> Played<i64> {
     stage.model_did(WORK, call + 1, AnswerProgress::Asked)
 }

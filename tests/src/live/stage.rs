@@ -105,7 +105,7 @@ pub struct Stage<'a> {
     blinks: bool,
     truth: Vec<Truth>,
     said: Vec<JudgedStatus>,
-    /// So many sessions there are.
+    /// Number of sessions.
     expected: usize,
     /// Since when there have been more, ms.
     several_since: Option<i64>,

@@ -22,7 +22,7 @@ struct Lane {
 pub enum Step {
     /// A message. With calls in it the agent comes back with their results, and the next step is due.
     Answer(Vec<Part>),
-    /// An error. The next step is due when it was sent so many times.
+    /// An error. The next step is due when it was sent this many times.
     Fail {
         /// The HTTP status.
         status: u16,

@@ -93,7 +93,7 @@ pub enum FolderStep {
         /// What.
         data: String,
     },
-    /// A file was written anew.
+    /// A file was rewritten.
     Write {
         /// Below the home.
         path: String,

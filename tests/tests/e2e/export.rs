@@ -102,7 +102,7 @@ fn what_is_wrong_is_said() {
     for wrong in [&[RUN, "--cast-version", "1"][..], &[RUN, "--force"], &[RUN, "--format", "gif"], &[]] {
         assert_eq!(here.export(wrong).0, Some(2), "{wrong:?}");
     }
-    // A disk that is full is named; whoever has read enough is no trouble.
+    // A disk that is full is named; a reader that has enough is not an error.
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = here.machine.command(&["export", RUN]).stdout(full).stderr(Stdio::piped()).output().unwrap();
     assert!(output.status.code() == Some(1) && !output.stderr.is_empty());

@@ -193,7 +193,7 @@ fn the_recorded_traces_are_the_recordings() {
         }
         let committed = fs::read_to_string(&path).unwrap_or_default();
         let lines = |text: &str| text.lines().count();
-        assert_eq!(lines(&committed), lines(&trace), "{}: UPDATE_TRACES=1 writes it anew", path.display());
+        assert_eq!(lines(&committed), lines(&trace), "{}: UPDATE_TRACES=1 rewrites it", path.display());
     }
 }
 

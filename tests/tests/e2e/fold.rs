@@ -11,7 +11,7 @@ use tests::{
 /// A derived event without what its writing alone determines.
 type Derived = (Timestamp, Option<TurnId>, Payload);
 
-/// Folds a session's log anew and compares: the whole reducer but for `transcripts` and `health`
+/// Folds a session's log again and compares: the whole reducer but for `transcripts` and `health`
 /// (they describe files, which the log does not), and the derived events in order.
 fn compare(name: &str, kept: &StoredSession, now: Timestamp) -> Result<(), String> {
     let Some(first) = kept.events.first() else { return Ok(()) };
@@ -149,7 +149,7 @@ fn check(name: &str) {
 
 /// The log alone decides: what a reducer was made with before its first event leaves no trace.
 /// (The program makes it with the time of the first record it reads when it is live, and with the
-/// `created_at` of the first event when it folds the log anew.)
+/// `created_at` of the first event when it folds the log again.)
 #[test]
 fn the_moment_a_reducer_is_made_leaves_no_trace() {
     let (_, kept) = play("claude/S14-resume-fork");

@@ -100,7 +100,7 @@ impl NoticesMachine {
         eventually(&format!("a finding {kind}"), || self.findings(&format!("kind={kind}")).first().cloned())
     }
 
-    /// What is told of a session's events of one kind.
+    /// The data of a session's events of one kind.
     fn told(&self, session: &str, kind: &str) -> Vec<Value> {
         let events = self.server.events(session);
         events.into_iter().filter(|event| event["kind"] == kind).collect()
@@ -134,7 +134,7 @@ fn an_approval_of_a_run_is_told_once_over_each_channel() {
     let outcomes: Vec<(&Value, &Value)> =
         told.iter().map(|e| (&e["data"]["outcome"], &e["data"]["findings"][0])).collect();
     assert_eq!(outcomes, [(&json!("sent"), &finding["id"]); 2]);
-    // It is answered: the finding is over, and nobody is told of that, nor of anything twice.
+    // It is answered: the finding is over; that is not announced, and nothing is announced twice.
     here.done(&["send", "one", "--force", "go on\n"]);
     let over = eventually("the finding is over", || here.findings("state=resolved&kind=approval").first().cloned());
     assert_eq!(over["id"], finding["id"]);

@@ -110,7 +110,7 @@ fn a_run_is_watched_spoken_to_and_seen_to_end() {
         (gone["status"]["reason"] == "failed").then_some(gone)
     });
     assert_eq!(here.run("mine").unwrap()["exit_code"], 3);
-    assert_eq!(here.input("mine", &json!({ "text": "x" })).0, 409, "nobody is there any more");
+    assert_eq!(here.input("mine", &json!({ "text": "x" })).0, 409, "the run is gone");
     let asked = here.machine.command(&["explain", gone["id"].as_str().unwrap()]).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&asked.stdout), String::from_utf8_lossy(&asked.stderr));
     assert!(out.contains("exited"), "{out}{err}");
@@ -143,7 +143,7 @@ fn a_run_outlives_its_server_and_nothing_is_lost_or_doubled() {
         assert_eq!(here.session("mine")["id"], session.as_str(), "the same session");
     }
     assert_eq!(here.until("mine", "running")["status"]["state"], "running");
-    // What happens while nobody is there is told afterwards, once.
+    // What happens while no server runs is reported afterwards, once.
     here.server.take().unwrap().kill();
     let attach = here.machine.command(&["send", "mine", "--keys", "enter"]).output().unwrap();
     assert_eq!(attach.status.code(), Some(4), "no server, no input");

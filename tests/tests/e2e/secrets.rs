@@ -1,4 +1,4 @@
-//! Secrets in what an agent says: they are in the record of it, and in nothing that is told of it.
+//! Secrets in what an agent says: they are in the record of it, and in nothing that is derived from it.
 
 use std::{
     collections::BTreeSet,
@@ -76,7 +76,7 @@ impl SecretsMachine {
         Self { hooks, server, machine }
     }
 
-    /// A session that says every secret wherever it can: its prompts, its answers, what it asks leave for.
+    /// A session that says every secret wherever it can: its prompts, its answers, its permission requests.
     fn say_all(&self) -> String {
         let (id, cwd) = (session(1), self.machine.project());
         let (path, cwd) = (self.machine.claude(&id), cwd.to_str().unwrap());
@@ -326,7 +326,7 @@ fn written(redacted_only: bool) -> BTreeSet<&'static str> {
     says(&["label", &hosted, &format!("ticket={}", key(6))]);
     written.look(&data);
 
-    // A request that a person denies in so many words, which the agent is told to the letter.
+    // A request that a person denies with a message, which the agent gets to the letter.
     let asked = call(
         "PermissionRequest",
         json!({"tool_name": "Bash", "tool_input": {"command": format!("echo {}", key(7)), "password": key(12)}}),

@@ -34,7 +34,7 @@ struct Case {
     collector: Collector,
     ingest: RefCell<Ingest>,
     steady: Duration,
-    /// After so many more batches the sink stops.
+    /// Batches left until the sink stops.
     batches_left: usize,
 }
 
@@ -87,7 +87,7 @@ impl Case {
         }
     }
 
-    /// Rounds as a thread would make them, for so long; returns how many.
+    /// Makes rounds for this time as a thread would; returns how many.
     fn run(&mut self, time: Duration) -> usize {
         let end = self.steady + time;
         let mut rounds = 0;

@@ -296,7 +296,7 @@ fn tail_t10_a_file_that_changes_while_it_is_read_is_not_believed() {
     case.write((0..50).map(|n| note(n, &format!("a{n}"))).collect::<String>());
     case.look();
     case.append(note("lost?", "x"));
-    // Truncated and written anew between the first look at its size and the read.
+    // Truncated and rewritten between the first look at its size and the read.
     let (disk, _) = Faulty::new(Fault::RewriteBeforeRead {
         nth: 1,
         content: (0..80).map(|n| note(1000 + n, &format!("b{n}"))).collect(),

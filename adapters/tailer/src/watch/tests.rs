@@ -1,7 +1,7 @@
 use super::*;
 use std::sync::mpsc;
 
-/// Has room for so many watches.
+/// Number of watches there is room for.
 struct Full(usize);
 
 impl Watcher for Full {

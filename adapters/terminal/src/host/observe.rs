@@ -71,7 +71,7 @@ pub enum FromScreen {
     Presence(RequestReply),
     /// The server wants this written to those who look on.
     Announce(Vec<u8>),
-    /// A dialog with this mark was told of.
+    /// A dialog with this mark was announced.
     DialogShown(String),
     /// A key of an answer, to be pressed if nothing changed.
     Press(Press),

@@ -20,7 +20,7 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
 
     let data = world.ingested();
     let place = world.place(&data);
-    // What was not closed in order is put right by the first start; the second is like any other.
+    // The first start repairs what was not closed in order; the second is like any other.
     let program = Program::start(&place);
     program.settled();
     program.stop();

@@ -358,7 +358,9 @@ fn agreed_rule<'s>(context: &Context, shown: &'s ApprovalView, yes: bool) -> any
     }
     if !yes {
         if context.json || !std::io::stdin().is_terminal() {
-            return Err(Failed::Refused("nobody is there to agree to the rule; --yes says that you do".into()).into());
+            return Err(
+                Failed::Refused("there is no terminal to confirm the rule on; pass --yes to accept it".into()).into()
+            );
         }
         if !is_agreed("\nSave it?")? {
             return Err(Failed::Refused("nothing was saved, and nothing was allowed".into()).into());

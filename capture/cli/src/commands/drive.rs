@@ -75,9 +75,9 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
     // Agents tell the directory without links, and so it is compared.
     let cwd = given.canonicalize().with_context(|| format!("cannot work in {}", given.display()))?;
     if !cwd.is_dir() {
-        return Err(Failed::Usage(format!("{} is no directory", cwd.display())).into());
+        return Err(Failed::Usage(format!("{} is not a directory", cwd.display())).into());
     }
-    let told = cwd.to_str().ok_or_else(|| Failed::Usage(format!("{} is no text", cwd.display())))?.to_owned();
+    let told = cwd.to_str().ok_or_else(|| Failed::Usage(format!("{} is not valid UTF-8", cwd.display())))?.to_owned();
     let none = || Failed::Usage(format!("{} has no protocol that is spoken here", arguments.agent));
     let drive = protocol::drive(arguments.agent).ok_or_else(none)?;
     let codec = protocol::codec(drive.protocol, &told);
@@ -97,7 +97,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
     if let Err(error) = context.client() {
         super::complain(&format!("nobody can be asked for permission: {error:#}"));
     }
-    // A terminal that an agent made is no user's.
+    // A terminal that an agent made is not a user's.
     let by_agent = rustix::process::getppid()
         .and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok())
         .is_none_or(|parent| nearest_agent(parent).is_some());

@@ -84,7 +84,7 @@ fn convert(joined: &mut JoinedReader, version: CastVersion, out: &mut impl Write
     Ok(out.flush()?)
 }
 
-/// So much of a recording is looked through for secrets at once, to the end of a line.
+/// Bytes of a recording searched for secrets at once, to the end of a line.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Writes events without secrets. What the terminal was sent, and what was typed, is a text each, of which

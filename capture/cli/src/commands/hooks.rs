@@ -296,7 +296,7 @@ fn outcome(all: &[SettingsChange], go: PlanFate) -> anyhow::Result<()> {
         PlanFate::Ahead | PlanFate::Shown => Ok(()),
         PlanFate::No => Err(Failed::Refused("nothing was changed".into()).into()),
         PlanFate::Unasked => {
-            let text = "nothing was changed, since nobody is there to be asked; --yes says that you agree";
+            let text = "nothing was changed: there is no terminal to ask on; pass --yes to agree";
             Err(Failed::Refused(text.into()).into())
         }
     }

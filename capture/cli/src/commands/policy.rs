@@ -46,7 +46,7 @@ enum PolicyCommand {
     Explain {
         #[command(flatten)]
         selection: PolicySelection,
-        /// The command line: one word as it stands, or several words.
+        /// The command line: one word that holds all of it, or several words.
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
@@ -59,7 +59,7 @@ struct Test {
     /// Read requests as JSON lines: {"id", "cmd", "cwd"?, "agent"?}.
     #[arg(long, conflicts_with = "command")]
     stdin: bool,
-    /// The command line: one word as it stands, or several words.
+    /// The command line: one word that holds all of it, or several words.
     #[arg(required_unless_present = "stdin", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
 }
@@ -169,7 +169,7 @@ fn typed(words: &[String]) -> anyhow::Result<String> {
     match words {
         [line] => Ok(line.clone()),
         words => shlex::try_join(words.iter().map(String::as_str))
-            .map_err(|error| Failed::Usage(format!("this is no command line: {error}")).into()),
+            .map_err(|error| Failed::Usage(format!("this is not a command line: {error}")).into()),
     }
 }
 
@@ -242,7 +242,7 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
                     decision: Verdict::Ask,
                     rewrite: None,
                     rule: "malformed".into(),
-                    reason: format!("The line is no request: {error}."),
+                    reason: format!("The line is not a request: {error}."),
                 }
             }
         };
@@ -250,7 +250,7 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
         output.flush()?;
     }
     if malformed > 0 {
-        return Err(Failed::Other(format!("{malformed} of the lines are no requests")).into());
+        return Err(Failed::Other(format!("{malformed} of the lines are not requests")).into());
     }
     Ok(())
 }

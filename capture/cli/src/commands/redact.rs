@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     stdin: bool,
 }
 
-/// What `--json` prints. `start` and `end` are bytes of the text that was read; where that is no UTF-8, `text` has
+/// What `--json` prints. `start` and `end` are bytes of the text that was read; where that is not UTF-8, `text` has
 /// replacement characters.
 #[derive(serde::Serialize)]
 struct RedactionOutput<'a> {

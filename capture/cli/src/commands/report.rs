@@ -42,7 +42,7 @@ const PAGE: usize = 1_000;
 const SESSIONS: usize = 500;
 /// Most findings of a session in a report.
 const FINDINGS: usize = 50;
-/// Of a session so many of the last events are looked at for a note.
+/// Number of last events of a session read for a note.
 const LAST_EVENTS: u64 = 20_000;
 
 pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::Result<()> {

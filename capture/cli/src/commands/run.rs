@@ -230,7 +230,7 @@ pub(super) fn outside(spec: &Spec) -> Outside {
 }
 
 /// The rules for screens. A file of the user's that is wrong must not keep an agent from running:
-/// it is told of, here and by `capture doctor`, and the built-in rules count.
+/// it is reported here and by `capture doctor`, and the built-in rules count.
 fn rules() -> Arc<ScreenRules> {
     let loaded = paths::screen_rules_dir().and_then(|dir| Ok(ScreenRules::load(Some(&dir))?));
     Arc::new(loaded.unwrap_or_else(|error| {

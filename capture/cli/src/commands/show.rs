@@ -22,7 +22,7 @@ struct SessionDetails<'a> {
     turns: &'a [Turn],
 }
 
-/// So many of the last turns are shown.
+/// Number of last turns shown.
 const TURNS: u32 = 10;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {

@@ -117,7 +117,7 @@ impl ApprovalBroker {
         }
     }
 
-    /// Has a decision committed, with its row of the record; gives the approval as it stands then.
+    /// Has a decision committed, with its row of the record; returns the approval after the commit.
     async fn commit(
         &self,
         approval: &Approval,
@@ -283,7 +283,7 @@ impl PendingApproval {
     /// what was asked before the server started, has to be looked at once more.
     fn unchanged_files(&mut self, now: FileMarks) -> Result<FileMarks, Refusal> {
         if !std::mem::replace(&mut self.looked_at, true) {
-            return conflict("the server was started anew since it was asked: look at it, and decide again");
+            return conflict("the server was restarted since it was asked: look at it, and decide again");
         }
         let Some(before) = self.files.get().cloned() else {
             return conflict("its files are still being looked at; decide again");

@@ -69,7 +69,7 @@ fn one_row_for_each_agent_that_is_here() {
     assert!(!row.active && row.detail.unwrap().contains("settings.json"));
 
     place.gauges.heard.delivery(Provider::Codex, place.now);
-    assert_eq!(place.rows(3).len(), 3, "one that was heard of is told of");
+    assert_eq!(place.rows(3).len(), 3, "one that was heard of is reported");
 }
 
 #[test]

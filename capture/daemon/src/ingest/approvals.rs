@@ -23,7 +23,7 @@ pub struct DecisionCommit {
     pub resolved: ApprovalResolved,
     /// Who decided, from where, on what grounds: for the record.
     pub evidence: Value,
-    /// Takes, after the commit, the approval as it stands then, or why there was nothing to decide.
+    /// Receives, after the commit, the approval in its state then, or why there was nothing to decide.
     /// Dropped when the server ends before the commit.
     pub reply: oneshot::Sender<Result<Approval, Undecided>>,
     outcome: Mutex<Option<Result<Approval, Undecided>>>,
@@ -170,7 +170,7 @@ impl Ingest {
         approval.map_or(Ok(()), |approval| self.store_approval(slot, approval, &event.payload, event.history))
     }
 
-    /// Keeps an approval as it stands now, and records how it ended when nobody decided it here.
+    /// Stores the current state of an approval, and records how it ended when nobody decided it here.
     pub(super) fn store_approval(
         &mut self,
         slot: usize,

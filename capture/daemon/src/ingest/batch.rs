@@ -12,7 +12,7 @@ use super::{
     transaction::Additions,
 };
 
-/// At most so many copies of a record without an id are told apart.
+/// Maximum number of copies of a record without an id that are told apart.
 const OCCURRENCES: u32 = 100_000;
 
 impl Ingest {

@@ -7,7 +7,7 @@ use projections::{Conclusion, Prompt};
 use super::{Ingest, TransactionFailure};
 use crate::redaction;
 
-/// Something about a session that is no part of its conversation.
+/// A record about a session outside its conversation.
 pub struct DerivedRecord {
     /// Whose.
     pub session: SessionId,
@@ -20,7 +20,7 @@ pub struct DerivedRecord {
 /// What is noted of a session.
 #[derive(Debug, Clone)]
 pub enum DerivedKind {
-    /// A finding, as it stands now.
+    /// The current state of a finding.
     Finding(Box<Finding>),
     /// A message was sent, or was not.
     Notification(Box<Notification>),

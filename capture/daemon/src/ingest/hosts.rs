@@ -20,7 +20,7 @@ const BEFORE_MS: i64 = 2_000;
 /// The screen shows work this close to the prompt that began it, ms.
 const TOGETHER_MS: i64 = 3_000;
 
-/// What ingest is told of hosts.
+/// Inputs from the hosts of runs.
 pub enum HostInput {
     /// A host connected, or something of it changed.
     Hello(Box<Hello>),
@@ -219,7 +219,7 @@ impl Ingest {
             self.inject(slot, Source::Process, now, "run-process", signal.into())?;
             if provider == Provider::Unknown {
                 let claim = Claim::State { state: State::Running, reason: Some(Reason::Tool) };
-                let words = Some("the program runs; it is no agent whose screen could be read".into());
+                let words = Some("the program runs; it is not an agent whose screen could be read".into());
                 let signal = Signal::new(claim, Confidence::Low, words);
                 self.inject(slot, Source::Pty, now, "run-alive", signal.into())?;
             }

@@ -10,7 +10,7 @@ use events::{Claim, Confidence, NewEvent, Provider, Signal, Source};
 
 use super::{Ingest, TransactionFailure};
 
-/// What ingest is told of daemons.
+/// Inputs from the daemons of agents.
 pub enum ProtocolInput {
     /// Claims, oldest first.
     Claims {

@@ -119,7 +119,7 @@ impl Sessions {
         self.slots[slot].known.capture = on;
     }
 
-    /// The reducer of a session, from memory or from the store; folded anew from the log when the
+    /// The reducer of a session, from memory or from the store; folded again from the log when the
     /// snapshot is of another version.
     pub(super) fn state(&mut self, writer: &Writer, slot: usize) -> Result<&mut SessionState, ReadError> {
         self.uses += 1;

@@ -110,7 +110,7 @@ impl World {
         self.ingest.as_ref().unwrap().transaction.writer.reader()
     }
 
-    /// It is so many seconds after the start now; what is due happens.
+    /// Sets the time to this many seconds after the start; what is due happens.
     fn until(&mut self, seconds: f64) {
         self.now.fetch_max(at(seconds).as_millisecond(), Ordering::Relaxed);
         self.ingest().advance();

@@ -152,14 +152,14 @@ impl OpenTransaction {
         Ok(())
     }
 
-    /// Keeps an approval as it stands now.
+    /// Writes the current state of an approval.
     pub(super) fn put_approval(&mut self, row: SessionRow, approval: Approval) -> Result<(), CommitError> {
         self.writer.put_entity(row, &approval)?;
         self.changes.approvals.push(approval);
         Ok(())
     }
 
-    /// Keeps a finding as it stands now.
+    /// Writes the current state of a finding.
     pub(super) fn put_finding(&mut self, row: SessionRow, finding: Finding) -> Result<(), CommitError> {
         self.writer.put_entity(row, &finding)?;
         self.changes.findings.push(finding);

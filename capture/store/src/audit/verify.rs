@@ -55,7 +55,7 @@ impl Reader {
         Ok(check)
     }
 
-    /// Looks through the whole record as it stands at one moment; `kept` are ends of the chain as they
+    /// Verifies a snapshot of the whole record; `kept` are ends of the chain as they
     /// were kept elsewhere, read before this call.
     ///
     /// # Errors

@@ -78,7 +78,7 @@ fn any_gap() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// A script: each event comes so long after the one before, and time is let pass now and then.
+/// A script: each event comes some time after the one before, and time is let pass now and then.
 fn any_script() -> impl Strategy<Value = Vec<Step>> {
     vec((any_gap(), prop_oneof![4 => any_said().prop_map(Some), 1 => Just(None)]), 0..40).prop_map(|steps| {
         let mut now = 0.0;

@@ -60,7 +60,7 @@ impl<'a> Compaction<'a> {
         self.fields.text("summary")
     }
 
-    /// The first entry that is kept as it stands.
+    /// The first entry that is kept unchanged.
     #[must_use]
     pub fn first_kept(&self) -> EntryKey {
         EntryKey::of(self.fields.get("firstKeptEntryId"))

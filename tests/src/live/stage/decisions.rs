@@ -152,7 +152,7 @@ impl Stage<'_> {
         text.lines().filter_map(call).collect()
     }
 
-    /// What the model was told of this call of a lane holds these words.
+    /// The result of this call of a lane, as the model got it, holds these words.
     pub fn model_was_told(&mut self, lane: &str, call: usize, words: &str) {
         let results = self.model.results(lane);
         let told = results.get(call);
@@ -161,7 +161,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Waits until the model was told of a call that needs no word of a person. When a dialog stays for
+    /// Waits until the model got the result of a call that needs no person. When a dialog stays for
     /// one all the same, it is answered, so that the others are seen too.
     ///
     /// # Errors

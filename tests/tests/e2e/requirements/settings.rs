@@ -91,7 +91,7 @@ fn nothing_an_agent_writes_becomes_an_argument() {
     append(&file, &prompt("--help", &uuid(1, 1), cwd.to_str().unwrap(), "--version"));
     let hook = here.hook("claude", "60", &payload);
     let id = held(&server)["id"].as_str().unwrap().to_owned();
-    let told = eventually("the program is told of the approval", || {
+    let told = eventually("the program gets the approval", || {
         fs::read_to_string(&ran).ok().filter(|text| text.lines().count() >= 2)
     });
     assert_eq!(told, "1\nfixed\n");

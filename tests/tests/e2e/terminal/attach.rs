@@ -188,7 +188,7 @@ fn the_screen_is_drawn_for_who_comes() {
 fn what_is_not_there_is_not_attached_to() {
     let here = TerminalMachine::new();
     assert_eq!(attach(&here, "01KAH1DZ7T").end().1, 4);
-    // What a host that was killed left behind is no run.
+    // What a host that was killed left behind is not a run.
     let mut user = here.run(TELLS);
     user.expect("ready\r\n");
     let id = run_id(&here);

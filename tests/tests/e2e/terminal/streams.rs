@@ -80,7 +80,7 @@ fn a_terminal_can_be_had_without_one() {
     let output = here.output(&mut here.machine.command(&["run", "--tty", "--size", "90x33", "--", "sh", "-c", script]));
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!((shown.as_str(), output.status.code()), ("0\r\n1\r\n2\r\n33 90\r\n", Some(3)));
-    // Nothing is typed at the end of what is no terminal, no newline and no end of file.
+    // Nothing is typed at the end of what is not a terminal, no newline and no end of file.
     let script = "read line && echo typed; echo over";
     let mut child =
         here.machine.command(&["run", "--tty", "--", "sh", "-c", script]).stdin(Stdio::null()).spawn().unwrap();

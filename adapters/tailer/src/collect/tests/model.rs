@@ -19,7 +19,7 @@ enum Op {
     Half,
     /// The rest of it.
     Finish,
-    /// Truncated and written anew: with lines of about this many percent of the old length.
+    /// Truncated and rewritten: with lines of about this many percent of the old length.
     Rewrite(u8),
     /// Another file takes the name.
     Replace(u8),

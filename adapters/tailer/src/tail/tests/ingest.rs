@@ -97,7 +97,7 @@ pub(crate) fn now(steady: Duration) -> Now {
     Now { wall: Timestamp::from_millisecond(wall + steady.as_millis() as i64), steady }
 }
 
-/// The time of a file that was modified so long before now.
+/// The time of a file of this age.
 pub(crate) fn ago(age: Duration) -> SystemTime {
     let wall = now(Duration::ZERO).wall.as_millisecond() as u64;
     SystemTime::UNIX_EPOCH + Duration::from_millis(wall) - age

@@ -72,7 +72,7 @@ impl Conversation {
 
     fn frame(&mut self) -> (u64, HostEvent) {
         let up = self.next();
-        let HostMessage::Frame(HostFrame { n, event, .. }) = up else { panic!("{up:?} is no frame") };
+        let HostMessage::Frame(HostFrame { n, event, .. }) = up else { panic!("{up:?} is not a frame") };
         (n, event)
     }
 

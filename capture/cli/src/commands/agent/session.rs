@@ -42,7 +42,7 @@ enum SessionCommand {
     Fork(change::Fork),
     /// List the labels, put one, or take one off.
     Labels(change::Labels),
-    /// Write a file of an older version anew, in the version of today.
+    /// Rewrite a file of an older version in the current version.
     Migrate(SessionFile),
     /// Say what a compaction would sum up and keep.
     CompactPlan(CompactPlan),

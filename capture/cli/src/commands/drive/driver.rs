@@ -37,7 +37,7 @@ use crate::{
 
 /// Things heard and not taken up yet.
 const EVENTS: usize = 256;
-/// An agent that is told to go has so long, before it is told again, louder.
+/// Time an agent has to end before it is signalled again, with a stronger signal.
 const GRACE: Duration = Duration::from_secs(5);
 /// A line is to be taken by the agent within this.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
@@ -235,7 +235,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What cannot be written to the agent is no answer to it.
+    /// What cannot be written to the agent is not an answer to it.
     fn send(&mut self, line: &str) {
         let sent = self.input.write_all(line.as_bytes()).and_then(|()| self.input.write_all(b"\n"));
         if sent.is_err() && self.outcome.is_none() && self.patience.is_none() {
@@ -352,7 +352,7 @@ impl Driver {
             return;
         }
         let Some(next) = self.pending.first().filter(|next| next.ask_at <= Instant::now()) else { return };
-        // What was typed before the question is no answer to it.
+        // What was typed before the question is not an answer to it.
         tcflush(std::io::stdin().as_fd(), QueueSelector::IFlush).ok();
         question(&next.approval);
         self.asked = Some(next.request.id.clone());

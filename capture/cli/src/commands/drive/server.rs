@@ -1,4 +1,4 @@
-//! The way to the desk: what is told of the conversation, and who waits for a decision.
+//! Reports a conversation to the server and waits for its decisions.
 
 use std::{
     cell::Cell,
@@ -25,8 +25,8 @@ use crate::{
 };
 use daemon::{clock, paths, redacted_only};
 
-/// A server that did not hear of a delivery finds it, and all behind it, within this: until then it is told
-/// of none, so that it takes them in their order.
+/// Time in which a server that missed a delivery finds it and those behind it. Until then it is notified of
+/// none, so that it reads them in order.
 const CATCH_UP_WITHIN: Duration = Duration::from_secs(5);
 
 /// Tells the server of one conversation.

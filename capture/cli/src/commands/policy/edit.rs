@@ -104,14 +104,14 @@ fn put_in_force(copy: Draft, file: &Path) -> anyhow::Result<()> {
 /// Opens the user's editor, which may be a command with words of its own, and waits for it.
 fn open(file: &Path) -> anyhow::Result<()> {
     let editor = paths::variable("VISUAL").or_else(|| paths::variable("EDITOR")).unwrap_or_else(|| "vi".into());
-    let script = format!("{} \"$1\"", editor.to_str().context("the name of the editor is no text")?);
+    let script = format!("{} \"$1\"", editor.to_str().context("the name of the editor is not valid UTF-8")?);
     let status = std::process::Command::new("sh").arg("-c").arg(script).arg("sh").arg(file).status();
     let status = status.context("cannot run the editor")?;
     anyhow::ensure!(status.success(), Failed::Refused(format!("the editor failed ({status}); nothing was changed")));
     Ok(())
 }
 
-/// Asks the person at the terminal; nobody there is no.
+/// Asks the person at the terminal; without a terminal nothing is agreed.
 fn agreed(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(false);

@@ -130,7 +130,7 @@ fn an_agent_is_found_by_the_transcript_it_has_open() {
     world.commit();
     assert_eq!((world.session("s").pid, world.session("t").pid), (Some(NAME.0), None));
     assert!(world.told("s").contains(&"process 821 has its transcript open".to_owned()));
-    // Told again, it is no news.
+    // Told again, it is not news.
     let before = world.log().len();
     world.take(IngestInput::Agents(vec![agent("/elsewhere", &[&path_of("s")])]));
     world.commit();

@@ -119,7 +119,7 @@ fn a_record_known_already_is_dropped_and_counted() {
     world.commit();
     let before = (world.log(), world.session("s").usage);
     assert_eq!(world.repeated(), 0);
-    // The file is read anew from its start, in the same life and in the next.
+    // The file is read again from its start, in the same life and in the next.
     world.past("s", file());
     world.commit();
     assert_eq!(world.repeated(), 3);

@@ -44,6 +44,6 @@ pub(super) fn export(arguments: &Export) -> anyhow::Result<SessionOutput> {
 }
 
 fn beside_us(file: &Path) -> anyhow::Result<PathBuf> {
-    let name = file.file_name().with_context(|| format!("{} is no name of a file", file.display()))?;
+    let name = file.file_name().with_context(|| format!("{} is not a file name", file.display()))?;
     Ok(Path::new(name).with_extension("html"))
 }
