@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use api::list::Limit;
 use events::Timestamp;
-use store::Kept;
+use store::Entity;
 
 use crate::error::ApiError;
 
@@ -35,7 +35,7 @@ pub(crate) struct Cursor<Id> {
 }
 
 impl<Id: Clone> Cursor<Id> {
-    pub(crate) fn of<T: Kept<Id = Id>>(item: &T) -> Self {
+    pub(crate) fn of<T: Entity<Id = Id>>(item: &T) -> Self {
         Self { at: item.began_at(), id: item.id().clone() }
     }
 }

@@ -331,7 +331,7 @@ async fn rest(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// A client of server-sent events. Chunk sizes are skipped as lines that are no field.
+/// A client of server-sent events. Chunk sizes are skipped as lines that are not fields.
 struct Sse {
     stream: TcpStream,
     text: String,

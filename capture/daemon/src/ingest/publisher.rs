@@ -13,9 +13,9 @@ use server::{Board, Frame, Json, SessionEntry};
 use super::{
     counters::Counters,
     sessions::Sessions,
-    transaction::{Changes, Committed},
+    transaction::{ChangeSet, Committed},
 };
-use crate::{heard::Heard, redaction};
+use crate::{hook_health::HookHealth, redaction};
 
 /// What others may know of the ingest thread.
 #[derive(Debug, Default)]
@@ -30,11 +30,11 @@ pub struct Gauges {
     /// none since the start.
     pub last_event_at: [AtomicI64; Provider::ALL.len()],
     /// What is heard of hooks, and what is not.
-    pub heard: Heard,
+    pub heard: HookHealth,
 }
 
 /// Who looks on: told after the commit, and never to wait.
-pub trait Onlooker: Send {
+pub trait CommitObserver: Send {
     /// A run hosts a session. Told before the commit.
     fn hosts(&self, _run: RunId, _session: SessionId) {}
     /// An approval was opened or closed.
@@ -46,15 +46,15 @@ pub trait Onlooker: Send {
 }
 
 /// Nobody looks on.
-pub struct Nobody;
+pub struct NoObserver;
 
-impl Onlooker for Nobody {}
+impl CommitObserver for NoObserver {}
 
 /// Publishes what ingest does.
 pub(super) struct Publisher {
     pub(super) board: Board,
     pub(super) gauges: Arc<Gauges>,
-    pub(super) onlooker: Box<dyn Onlooker>,
+    pub(super) onlooker: Box<dyn CommitObserver>,
 }
 
 impl Publisher {
@@ -95,7 +95,7 @@ impl Publisher {
         }
     }
 
-    fn publish_frames(&self, changes: &mut Changes, position: u64, entries: Vec<SessionEntry>) {
+    fn publish_frames(&self, changes: &mut ChangeSet, position: u64, entries: Vec<SessionEntry>) {
         let mut frames = Vec::with_capacity(entries.len());
         for entry in entries {
             frames.extend(Frame::of_entry(Some(position), &entry));

@@ -21,7 +21,7 @@ use tailer::collect::Batch;
 use super::*;
 
 mod failures;
-mod heard;
+mod hook_health;
 mod hosts;
 mod ignored;
 mod processes;
@@ -37,14 +37,14 @@ fn at(seconds: f64) -> Timestamp {
 
 /// What ingest asked of the process side.
 #[derive(Debug, Default, Clone)]
-struct Asked {
+struct FakeProcesses {
     watched: Arc<Mutex<Vec<(u32, u64)>>>,
     wanted: Arc<AtomicUsize>,
     /// The run each process belongs to.
     runs: Arc<Mutex<HashMap<u32, RunId>>>,
 }
 
-impl Processes for Asked {
+impl Processes for FakeProcesses {
     fn watch(&mut self, pid: u32, start_ticks: u64) {
         self.watched.lock().unwrap().push((pid, start_ticks));
     }
@@ -60,7 +60,7 @@ impl Processes for Asked {
 struct World {
     dir: tempfile::TempDir,
     now: Arc<AtomicI64>,
-    asked: Asked,
+    asked: FakeProcesses,
     gauges: Arc<Gauges>,
     board: Board,
     ingest: Option<Ingest>,
@@ -73,7 +73,7 @@ impl World {
         let mut world = Self {
             dir: tempfile::tempdir().unwrap(),
             now: Arc::new(AtomicI64::new(START)),
-            asked: Asked::default(),
+            asked: FakeProcesses::default(),
             gauges: Arc::default(),
             board: Board::new("e"),
             ingest: None,
@@ -94,7 +94,7 @@ impl World {
             gauges: Arc::clone(&self.gauges),
             processes: Box::new(self.asked.clone()),
             clock: Arc::new(move || Timestamp::from_millisecond(now.load(Ordering::Relaxed))),
-            onlooker: Box::new(Nobody),
+            onlooker: Box::new(NoObserver),
             rules: StatusRules::default(),
             ignore: vec![PathBuf::from("/secret"), self.dir.path().join("link/secret")],
             redacted_only: false,
@@ -110,15 +110,15 @@ impl World {
         self.ingest.as_ref().unwrap().transaction.writer.reader()
     }
 
-    /// It is so many seconds after the start now; what is due happens.
+    /// Sets the time to this many seconds after the start; what is due happens.
     fn until(&mut self, seconds: f64) {
         self.now.fetch_max(at(seconds).as_millisecond(), Ordering::Relaxed);
         self.ingest().advance();
         self.ingest().commit();
     }
 
-    fn take(&mut self, input: Input) {
-        self.ingest().take(input);
+    fn take(&mut self, input: IngestInput) {
+        self.ingest().apply(input);
     }
 
     /// A read of the file of the first event's session that found these events.
@@ -135,7 +135,7 @@ impl World {
             ..Cursor::default()
         };
         let batch = Batch { cursor, provider: Provider::Claude, events, vanished: false, backfill: history, history };
-        self.take(Input::Batch(Box::new(Prepared::new(batch))));
+        self.take(IngestInput::Batch(Box::new(PreparedBatch::new(batch))));
     }
 
     /// What a live session wrote just now.

@@ -39,7 +39,7 @@ pub(crate) struct Query {
     pub(crate) active: bool,
     /// Behind this place.
     pub(crate) after: Option<Key>,
-    /// At most so many.
+    /// Maximum number of rows.
     pub(crate) limit: usize,
 }
 

@@ -7,7 +7,7 @@ use api::{
     routes::{AcknowledgeFinding, GetFinding, ListFindings},
 };
 use events::{Finding, FindingState};
-use store::{Kept, KeptFilter};
+use store::{Entity, EntityFilter};
 
 use crate::{
     Refusal,
@@ -38,8 +38,8 @@ pub(crate) async fn list(call: Call<ListFindings>) -> Answer {
     // What there is of one kind may be far back.
     loop {
         let page = if kinds.is_empty() { limit + 1 } else { MAX_LIMIT };
-        let filter = KeptFilter { states: states.clone(), session, limit: page, behind: behind.take() };
-        let found: Vec<Finding> = app.read(move |reader| reader.kept(&filter)).await?;
+        let filter = EntityFilter { states: states.clone(), session, limit: page, behind: behind.take() };
+        let found: Vec<Finding> = app.read(move |reader| reader.entities(&filter)).await?;
         let last_page = found.len() < page;
         behind = found.last().map(|finding| Cursor::of(finding).into());
         findings.extend(found.into_iter().filter(|finding| kinds.is_empty() || kinds.contains(&finding.kind)));
@@ -65,7 +65,7 @@ pub(crate) async fn acknowledge(call: Call<AcknowledgeFinding>) -> Answer {
 }
 
 /// Finds one of what the store keeps by its id, or by a beginning or end of it that fits one of the last.
-pub(super) async fn by_id<T: Kept<Id: Send> + Send + 'static>(
+pub(super) async fn by_id<T: Entity<Id: Send> + Send + 'static>(
     app: &App,
     given: &str,
     what: &str,
@@ -74,14 +74,14 @@ pub(super) async fn by_id<T: Kept<Id: Send> + Send + 'static>(
     let found = app
         .read(move |reader| {
             if let Some(id) = &id
-                && let Some(found) = reader.one(id)?
+                && let Some(found) = reader.entity(id)?
             {
                 return Ok(vec![found]);
             }
             let Some(part) = part else { return Ok(Vec::new()) };
-            let filter = KeptFilter { states: None, session: None, limit: MAX_LIMIT, behind: None };
-            let mut last: Vec<T> = reader.kept(&filter)?;
-            last.retain(|kept| part.fits(&kept.id().to_string()));
+            let filter = EntityFilter { states: None, session: None, limit: MAX_LIMIT, behind: None };
+            let mut last: Vec<T> = reader.entities(&filter)?;
+            last.retain(|item| part.fits(&item.id().to_string()));
             Ok(last)
         })
         .await?;

@@ -38,7 +38,7 @@ pub(crate) async fn events(call: Call<ListEvents>) -> Answer {
 pub(crate) async fn turns(call: Call<ListTurns>) -> Answer {
     let after = call.query.begins_after().unwrap_or_default();
     let name = if call.query.cursor.is_some() { "cursor" } else { "after" };
-    let after = u32::try_from(after).map_err(|_| ApiError::parameter(name, "no session has so many turns"))?;
+    let after = u32::try_from(after).map_err(|_| ApiError::parameter(name, "larger than any number of turns"))?;
     let limit = call.query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
     let id = target(&call).await?;
     let as_of = call.app.board.mark().position;

@@ -5,7 +5,7 @@ use api::{
     routes::{CancelPrompt, ListPrompts, QueuePrompt, TestChannel},
 };
 use projections::Prompt;
-use store::KeptFilter;
+use store::EntityFilter;
 
 use crate::{
     answer::Answer,
@@ -28,8 +28,8 @@ pub(crate) async fn list(call: Call<ListPrompts>) -> Answer {
     let behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
     let session = named(app, query.session.as_deref()).await?;
     let as_of = app.board.mark().position;
-    let filter = KeptFilter { states, session, limit: limit + 1, behind };
-    let mut prompts: Vec<Prompt> = app.read(move |reader| reader.kept(&filter)).await?;
+    let filter = EntityFilter { states, session, limit: limit + 1, behind };
+    let mut prompts: Vec<Prompt> = app.read(move |reader| reader.entities(&filter)).await?;
     let next_cursor = page::cut(&mut prompts, limit, Cursor::of);
     call.answer(&PromptPage { as_of, prompts, next_cursor })
 }

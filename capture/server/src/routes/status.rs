@@ -33,7 +33,7 @@ pub(crate) async fn at(call: Call<GetStatus>) -> Answer {
     app.redacted(&StatusAt { session_id: id, at, status, account })
 }
 
-/// As it stands. The board may be ahead of the store by what is committed next: that is waited for,
+/// The current state. The board may be ahead of the store by what is committed next: that is waited for,
 /// so that nobody is told two things.
 async fn present(app: &App, id: SessionId) -> Result<(SessionStatus, Account), ApiError> {
     let told = app.board.get(id).and_then(|entry| {

@@ -78,7 +78,7 @@ async fn lists_go_on_where_the_page_before_ended() {
     desk.log.writer.begin().unwrap();
     for n in 0..25 {
         let kind = if n % 5 == 0 { FindingKind::ALL[0] } else { FindingKind::ALL[1] };
-        desk.log.writer.keep(row, &finding(n, kind)).unwrap();
+        desk.log.writer.put_entity(row, &finding(n, kind)).unwrap();
     }
     desk.log.writer.commit().unwrap();
     for (query, expected) in [("", 25), (&*format!("&kind={}", FindingKind::ALL[0]), 5)] {

@@ -27,7 +27,7 @@ async fn bodies_up_to_the_limit() {
         format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
     };
     let limit = Limits::default().body_bytes;
-    assert!(live.exchange(put(limit).as_bytes()).await.starts_with("HTTP/1.1 503"), "read, and nobody serves it");
+    assert!(live.exchange(put(limit).as_bytes()).await.starts_with("HTTP/1.1 503"), "read, and not served");
     assert!(live.exchange(put(limit + 1).as_bytes()).await.starts_with("HTTP/1.1 413"));
 }
 

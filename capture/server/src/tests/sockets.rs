@@ -230,7 +230,7 @@ async fn the_unix_socket_knows_us() {
     };
     assert!(over(&path, &put("")).await.starts_with("HTTP/1.1 403"), "admin needs a token here too");
     let bearer = format!("Authorization: Bearer {}\r\n", token("admin"));
-    assert!(over(&path, &put(&bearer)).await.starts_with("HTTP/1.1 503"), "let in; nobody serves it");
+    assert!(over(&path, &put(&bearer)).await.starts_with("HTTP/1.1 503"), "let in, and not served");
     live.cancel.cancel();
     live.serving.stopped().await;
     assert!(!path.exists());

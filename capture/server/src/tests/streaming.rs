@@ -108,7 +108,7 @@ async fn a_slow_reader_gets_a_snapshot() {
 }
 
 /// Clients come, leave and come back with what they last saw, while a writer commits and
-/// publishes. Each keeps a ledger: positions must follow each other; a snapshot starts it anew.
+/// publishes. Each keeps a ledger: positions must follow each other; a snapshot starts a new one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_gap_and_no_double() {
     const LAST: u64 = 3000;

@@ -78,7 +78,7 @@ fn a_setting_made_in_a_transaction_that_fails_is_not_lost() {
     first(&mut world);
     let (id, told) = (world.id("t"), Arc::new(AtomicUsize::new(0)));
     let reply = Arc::clone(&told);
-    world.take(Input::SetCapture(id, false, Box::new(move |_| _ = reply.fetch_add(1, Ordering::Relaxed))));
+    world.take(IngestInput::SetCapture(id, false, Box::new(move |_| _ = reply.fetch_add(1, Ordering::Relaxed))));
     world.break_once();
     world.live("s", vec![prompt("s", "two", 3.0)]);
     world.commit();
