@@ -23,7 +23,7 @@ use daemon::ingest::{Gauges, Ingest, IngestInput, IngestParts, PreparedBatch, Pr
 use events::{Event, Provider, RunId, State, Timestamp};
 use processes::{AgentProcess, EndedProcess};
 use projections::{SessionState, StatusRules};
-use server::Board;
+use server::LiveView;
 use store::{KnownSession, Reader, SessionFilter, Writer};
 use tailer::{
     collect::{Batch, Collector, CollectorConfig, CollectorHandle},
@@ -140,7 +140,7 @@ impl World {
         let side: Arc<Mutex<ProcessLog>> = Arc::default();
         let ingest = Ingest::new(IngestParts {
             writer,
-            board: Board::new("virtual"),
+            live_view: LiveView::new("virtual"),
             gauges: Arc::new(Gauges::default()),
             processes: Box::new(FakeProcesses(Arc::clone(&side))),
             clock: {

@@ -1,5 +1,5 @@
 //! The one place where knowledge becomes history: drops what is known, gives position and
-//! sequence, folds the projections, commits, and tells the board.
+//! sequence, folds the projections, commits, and tells the live_view.
 //!
 //! One thread owns the store's writer and the reducers. Its inputs come over one bounded channel;
 //! what waits there is the only thing a slow disk can delay. A transaction holds whole inputs: if
@@ -38,7 +38,7 @@ use std::{
 
 use events::{Provider, RunId, Timestamp};
 use projections::SessionState;
-use server::{Board, Json, SessionEntry};
+use server::{Json, LiveView, SessionEntry};
 use store::{CommitError, ReadError, Writer};
 
 use crate::ignored::Ignored;
@@ -122,7 +122,7 @@ pub struct IngestParts {
     /// The store.
     pub writer: Writer,
     /// What is live.
-    pub board: Board,
+    pub live_view: LiveView,
     /// Counters.
     pub gauges: Arc<Gauges>,
     /// The process side.
@@ -145,11 +145,11 @@ impl Ingest {
     /// # Errors
     /// When the store cannot be read.
     pub fn new(parts: IngestParts) -> Result<Self, ReadError> {
-        let IngestParts { writer, board, gauges, processes, clock, onlooker, rules, ignore, redacted_only } = parts;
+        let IngestParts { writer, live_view, gauges, processes, clock, onlooker, rules, ignore, redacted_only } = parts;
         let mut ingest = Self {
             sessions: Sessions::load(&writer, rules)?,
             transaction: OpenTransaction::new(writer)?,
-            publisher: Publisher { board, gauges, onlooker },
+            publisher: Publisher { live_view, gauges, onlooker },
             hosts: Hosts::default(),
             unclaimed: Unclaimed::default(),
             ignored: Ignored::new(ignore),
@@ -161,7 +161,7 @@ impl Ingest {
         Ok(ingest)
     }
 
-    /// Puts every known session on the board, and takes up the clocks of those that may change.
+    /// Puts every known session on the live view, and takes up the clocks of those that may change.
     fn load_board(&mut self) -> Result<(), ReadError> {
         let filter = store::SessionFilter { before: None, limit: usize::MAX };
         let views = self.transaction.writer.reader().views(&filter)?;
@@ -190,7 +190,7 @@ impl Ingest {
             }
             entries.push(entry);
         }
-        self.publisher.board.load(entries, self.transaction.position());
+        self.publisher.live_view.load(entries, self.transaction.position());
         for slot in self.sessions.woken() {
             let process = self.state(slot)?.process();
             self.sessions.schedule(slot);

@@ -14,7 +14,7 @@ use events::{RunId, SessionId};
 use processes::{descends_from_agent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
 use rustix::process::{Resource, Rlimit, setrlimit};
-use server::Board;
+use server::LiveView;
 use store::Writer;
 use tailer::collect::{Batch, Collector, Stopped};
 use tokio::signal::unix::{SignalKind, signal};
@@ -196,7 +196,7 @@ impl RunningService {
         redacted_only::record_setting(data, redacted_only).context("cannot note what may be written")?;
         let tokens = endpoint::tokens(data)?;
         let epoch = format!("{:x}-{:x}", clock::now().as_millisecond(), std::process::id());
-        let board = Board::new(&epoch);
+        let live_view = LiveView::new(&epoch);
         let gauges = Arc::new(Gauges::default());
         let (inputs, incoming) = ingest::channel(ingest::INPUTS);
 
@@ -225,7 +225,7 @@ impl RunningService {
         let (notices, told) = Notices::new();
         let ingest = Ingest::new(ingest::IngestParts {
             writer,
-            board: board.clone(),
+            live_view: live_view.clone(),
             gauges: Arc::clone(&gauges),
             processes: Box::new(linker),
             clock,
@@ -296,7 +296,7 @@ impl RunningService {
             notices: notices.clone(),
             cancel: cancel.clone(),
         }));
-        let mut serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
+        let mut serving = runtime.block_on(server::serve(config, live_view, reader, health, cancel.clone()))?;
         for (name, task) in serving.take_roots() {
             supervisor.watch_task(name, runtime.handle(), task);
         }

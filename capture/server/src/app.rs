@@ -13,7 +13,7 @@ use tokio::{sync::Semaphore, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Board, Config, Control, Health, Json, Limits, Reply, SessionEntry, answer,
+    Config, Control, Health, Json, Limits, LiveView, Reply, SessionEntry, answer,
     config::Redact,
     error::ApiError,
     gate::Gate,
@@ -30,7 +30,7 @@ pub(crate) type App = Arc<Parts>;
 pub(crate) struct Parts {
     /// Lets requests in.
     pub(crate) gate: Gate,
-    pub(crate) board: Board,
+    pub(crate) live_view: LiveView,
     pub(crate) health: Health,
     /// What the program around the server does for it.
     pub(crate) control: Arc<dyn Control>,
@@ -58,7 +58,7 @@ pub(crate) struct Parts {
 
 impl Parts {
     pub(crate) fn new(
-        board: Board,
+        live_view: LiveView,
         reader: Reader,
         mut health: Health,
         config: &Config,
@@ -66,10 +66,10 @@ impl Parts {
         cancel: CancellationToken,
     ) -> App {
         let tally = Tally::default();
-        let metrics = metrics::registry(&mut health, &board, &tally);
+        let metrics = metrics::registry(&mut health, &live_view, &tally);
         Arc::new(Self {
             gate: Gate::new(address, config),
-            board,
+            live_view,
             health,
             control: Arc::clone(&config.control),
             limits: config.limits,

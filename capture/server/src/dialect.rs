@@ -29,7 +29,7 @@ impl Dialect {
                 Item::Frame(frame) => {
                     let id = frame.position.filter(|position| *position >= *last_id);
                     *last_id = id.unwrap_or(*last_id);
-                    frame.sse(app.board.epoch(), id.is_some())
+                    frame.sse(app.live_view.epoch(), id.is_some())
                 }
                 Item::TooSlow => Bytes::new(),
             }),
@@ -47,8 +47,8 @@ impl Dialect {
     pub(crate) async fn messages(&mut self, app: &App, item: &Item, out: &mut Vec<Utf8Bytes>) -> Result<(), ApiError> {
         match self {
             Self::Frames { .. } => match item {
-                Item::Snapshot(snapshot) => out.push(snapshot.message(app.board.epoch())),
-                Item::Frame(frame) => out.push(frame.message(app.board.epoch())),
+                Item::Snapshot(snapshot) => out.push(snapshot.message(app.live_view.epoch())),
+                Item::Frame(frame) => out.push(frame.message(app.live_view.epoch())),
                 Item::TooSlow => {}
             },
             Self::Older(older) => {

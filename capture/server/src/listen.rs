@@ -24,7 +24,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Board, Config, Exposure, Health,
+    Config, Exposure, Health, LiveView,
     app::{App, Parts},
     call::{Connection, Door},
     clients::{Clients, Way},
@@ -113,7 +113,7 @@ impl Serving {
 /// When the address is not for us, or port or socket cannot be had.
 pub async fn serve(
     config: Config,
-    board: Board,
+    live_view: LiveView,
     reader: Reader,
     health: Health,
     cancel: CancellationToken,
@@ -131,7 +131,7 @@ pub async fn serve(
     let unix = config.socket.as_deref().map(Socket::open).transpose()?;
     let socket = unix.as_ref().map(|unix| unix.path().to_owned());
 
-    let app = Parts::new(board, reader, health, &config, address, cancel);
+    let app = Parts::new(live_view, reader, health, &config, address, cancel);
     let entrance = Entrance {
         address,
         answering: Arc::new(Answering::new(&app, router(&app))),
@@ -141,7 +141,7 @@ pub async fn serve(
         app: Arc::clone(&app),
     };
     let mut roots = vec![
-        ("streams", app.tasks.spawn(app.board.clone().hand_on(app.cancel.clone()))),
+        ("streams", app.tasks.spawn(app.live_view.clone().hand_on(app.cancel.clone()))),
         ("tcp", app.tasks.spawn(entrance.clone().tcp(tcp))),
     ];
     if let Some(unix) = unix {

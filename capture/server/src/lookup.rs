@@ -24,7 +24,7 @@ pub(crate) struct Found {
 
 /// What is known of a session where it was found.
 enum View {
-    /// Its row of the board.
+    /// Its row of the live_view.
     Row(Arc<SessionEntry>),
     /// All of it, as it is stored.
     Stored(Box<Session>),
@@ -37,7 +37,7 @@ impl Found {
         Self { id: entry.id, merged_into: entry.merged_into, view: View::Row(entry) }
     }
 
-    /// Its JSON, when the board holds it.
+    /// Its JSON, when the live view holds it.
     pub(crate) fn json(&self) -> Option<&Json> {
         match &self.view {
             View::Row(entry) => entry.json.as_ref(),
@@ -89,10 +89,10 @@ async fn find_elsewhere(app: &App, name: &str) -> Result<Found, ApiError> {
         && let Some(session) = run.session_id
     {
         let unlisted = Found { id: session, merged_into: None, view: View::None };
-        return Ok(app.board.get(session).map_or(unlisted, Found::row));
+        return Ok(app.live_view.get(session).map_or(unlisted, Found::row));
     }
     let part = IdPart::new(name, SHORTEST_PART);
-    let mut fitting = part.map_or_else(Vec::new, |part| app.board.fitting(&part, name));
+    let mut fitting = part.map_or_else(Vec::new, |part| app.live_view.fitting(&part, name));
     // What was merged is the same session as what it was merged into.
     fitting.sort_by_key(|entry| entry.merged_into.is_some());
     fitting.dedup_by_key(|entry| entry.merged_into.unwrap_or(entry.id));
@@ -153,11 +153,11 @@ pub(crate) async fn target<O: Operation>(call: &Call<O>) -> Result<SessionId, Ap
 
 fn on_board(app: &App, name: &str) -> Option<Arc<SessionEntry>> {
     if let Ok(id) = name.parse::<SessionId>()
-        && let Some(entry) = app.board.get(id)
+        && let Some(entry) = app.live_view.get(id)
     {
         return Some(entry);
     }
-    app.board.get(app.board.find(name)?)
+    app.live_view.get(app.live_view.find(name)?)
 }
 
 /// 308 to the session this one was merged into, the rest of the path and query kept.

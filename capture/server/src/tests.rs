@@ -35,7 +35,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Board, Config, Frame, Health, Json, Limits, Serving, SessionEntry, Token, Tokens,
+    Config, Frame, Health, Json, Limits, LiveView, Serving, SessionEntry, Token, Tokens,
     app::Parts,
     call::{Connection, Door},
     peer::Client,
@@ -177,22 +177,22 @@ impl Log {
     }
 }
 
-fn publish(board: &Board, event: &Event) {
+fn publish(live_view: &LiveView, event: &Event) {
     let json = Json::of(event).unwrap();
-    board.publish(Frame::event(Some(event.position), event.session_id, event.payload.kind(), json));
+    live_view.publish(Frame::event(Some(event.position), event.session_id, event.payload.kind(), json));
 }
 
-fn announce(board: &Board, position: Option<u64>, entry: SessionEntry) {
+fn announce(live_view: &LiveView, position: Option<u64>, entry: SessionEntry) {
     let frame = Frame::of_entry(position, &entry).unwrap();
-    board.put(entry);
-    board.publish(frame);
+    live_view.put(entry);
+    live_view.publish(frame);
 }
 
 /// The service without a connection.
 struct Desk {
     answering: Answering,
     connection: Arc<Connection>,
-    board: Board,
+    live_view: LiveView,
     log: Log,
 }
 
@@ -227,11 +227,12 @@ impl Desk {
     fn with(health: Health, adjust: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::new(tokens());
         adjust(&mut config);
-        let (board, log) = (Board::new("epoch-1"), Log::new());
+        let (live_view, log) = (LiveView::new("epoch-1"), Log::new());
         let address: SocketAddr = HOST.parse().unwrap();
-        let app = Parts::new(board.clone(), log.writer.reader(), health, &config, address, CancellationToken::new());
+        let app =
+            Parts::new(live_view.clone(), log.writer.reader(), health, &config, address, CancellationToken::new());
         let connection = Connection { door: Door::Tcp(address, address, Client::Own), admission: None };
-        Self { answering: Answering::new(&app, router(&app)), connection: Arc::new(connection), board, log }
+        Self { answering: Answering::new(&app, router(&app)), connection: Arc::new(connection), live_view, log }
     }
 
     async fn send(&self, mut request: Request<Full<Bytes>>) -> Answered {
@@ -257,7 +258,7 @@ fn request(method: Method, path: &str) -> http::request::Builder {
 /// A server on a real port, stopped when dropped.
 struct Live {
     serving: Serving,
-    board: Board,
+    live_view: LiveView,
     log: Log,
     cancel: CancellationToken,
 }
@@ -276,10 +277,10 @@ impl Live {
     async fn with(adjust: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::new(tokens());
         adjust(&mut config);
-        let (board, log, cancel) = (Board::new("epoch-1"), Log::new(), CancellationToken::new());
+        let (live_view, log, cancel) = (LiveView::new("epoch-1"), Log::new(), CancellationToken::new());
         let serving =
-            serve(config, board.clone(), log.writer.reader(), Health::default(), cancel.clone()).await.unwrap();
-        Self { serving, board, log, cancel }
+            serve(config, live_view.clone(), log.writer.reader(), Health::default(), cancel.clone()).await.unwrap();
+        Self { serving, live_view, log, cancel }
     }
 
     async fn connect(&self) -> TcpStream {

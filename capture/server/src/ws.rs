@@ -24,10 +24,10 @@ use tokio_tungstenite::tungstenite;
 
 use crate::{
     app::App,
-    board::Interest,
     clients::StreamSlot,
     dialect::Dialect,
     error::ApiError,
+    live_view::Interest,
     lookup::ids_of,
     older::Older,
     tail::{Item, Resume, Tail},
@@ -205,7 +205,7 @@ impl Client {
             Some(Err(error)) => Err(end_of(error)),
             Some(Ok(Message::Text(text))) => {
                 if let Err(error) = self.listen(&text).await {
-                    let epoch = self.app.board.epoch().json();
+                    let epoch = self.app.live_view.epoch().json();
                     let data = serde_json::to_string(&error.body_of().error).unwrap_or_else(|_| "null".into());
                     let answer = format!("{{\"type\":\"error\",\"epoch\":{epoch},\"data\":{data}}}");
                     write(socket, self.app.limits.write, [Message::text(answer)], || ()).await?;
@@ -254,7 +254,7 @@ impl Client {
 
     /// Tells a client that is sent away as too slow where to go on. A reason has 123 bytes.
     fn where_to_resume(&self, reason: &str) -> String {
-        let epoch = self.app.board.epoch().text();
+        let epoch = self.app.live_view.epoch().text();
         let full = format!("{reason}; resume with ?after={}&epoch={epoch}", self.resume_at);
         if full.len() <= 123 { full } else { reason.to_owned() }
     }

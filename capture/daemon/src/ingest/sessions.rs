@@ -28,7 +28,7 @@ struct SessionSlot {
     used: u64,
 }
 
-/// What a session's row in the store gets: row, last event, view (shared with the board) and
+/// What a session's row in the store gets: row, last event, view (shared with the live view) and
 /// snapshot as JSON.
 type StoredSnapshot = (SessionRow, Timestamp, Json, String);
 
@@ -224,7 +224,7 @@ impl Sessions {
         }
     }
 
-    /// Writes the changed sessions. Gives their rows for the board: what is told is what was stored.
+    /// Writes the changed sessions. Gives their rows for the live_view: what is told is what was stored.
     pub(super) fn write_changed(
         &mut self,
         writer: &mut Writer,

@@ -1,4 +1,4 @@
-//! Inputs in, log and board out: with a clock of ours, a store of ours and no processes.
+//! Inputs in, log and live view out: with a clock of ours, a store of ours and no processes.
 
 use std::{
     collections::HashMap,
@@ -62,7 +62,7 @@ struct World {
     now: Arc<AtomicI64>,
     asked: FakeProcesses,
     gauges: Arc<Gauges>,
-    board: Board,
+    live_view: LiveView,
     ingest: Option<Ingest>,
     /// Bytes of each file that were read so far.
     offsets: HashMap<String, u64>,
@@ -75,7 +75,7 @@ impl World {
             now: Arc::new(AtomicI64::new(START)),
             asked: FakeProcesses::default(),
             gauges: Arc::default(),
-            board: Board::new("e"),
+            live_view: LiveView::new("e"),
             ingest: None,
             offsets: HashMap::new(),
         };
@@ -86,11 +86,11 @@ impl World {
     /// Ends as at a power cut, and takes up the store again.
     fn start(&mut self) {
         self.ingest = None;
-        self.board = Board::new("e");
+        self.live_view = LiveView::new("e");
         let now = Arc::clone(&self.now);
         let parts = IngestParts {
             writer: Writer::open(self.dir.path()).unwrap(),
-            board: self.board.clone(),
+            live_view: self.live_view.clone(),
             gauges: Arc::clone(&self.gauges),
             processes: Box::new(self.asked.clone()),
             clock: Arc::new(move || Timestamp::from_millisecond(now.load(Ordering::Relaxed))),

@@ -27,7 +27,7 @@ pub(crate) async fn list(call: Call<ListApprovals>) -> Answer {
     let limit = page::limit(query.limit);
     let behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
     let session = named(app, query.session.as_deref()).await?;
-    let as_of = app.board.mark().position;
+    let as_of = app.live_view.mark().position;
     // One more than asked for says whether there are more.
     let filter = ApprovalFilter { state: query.state, session, behind, limit: limit + 1 };
     let mut approvals = app.ask(app.control.approvals(filter)).await?;

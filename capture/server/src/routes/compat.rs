@@ -8,9 +8,9 @@ use events::Kind;
 
 use crate::{
     answer::Answer,
-    board::Interest,
     call::Call,
     dialect::Dialect,
+    live_view::Interest,
     lookup::{id_of, target},
     older::Older,
     sse,

@@ -32,7 +32,7 @@ pub(crate) async fn list(call: Call<ListFindings>) -> Answer {
     let limit = page::limit(query.limit);
     let mut behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
     let session = named(app, query.session.as_deref()).await?;
-    let as_of = app.board.mark().position;
+    let as_of = app.live_view.mark().position;
     let kinds = &query.kind.0;
     let mut findings: Vec<Finding> = Vec::new();
     // What there is of one kind may be far back.

@@ -25,7 +25,7 @@ pub(crate) async fn events(call: Call<ListEvents>) -> Answer {
     let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
     let kinds = query.kind.0.clone();
     let id = target(&call).await?;
-    let as_of = call.app.board.mark().position;
+    let as_of = call.app.live_view.mark().position;
     let events = call.app.read(move |reader| reader.events(id, after, limit, &kinds)).await?;
     let next_after = events.last().map_or(after, |event| event.sequence);
     let next_cursor = (events.len() == limit).then(|| next_after.to_string());
@@ -41,7 +41,7 @@ pub(crate) async fn turns(call: Call<ListTurns>) -> Answer {
     let after = u32::try_from(after).map_err(|_| ApiError::parameter(name, "larger than any number of turns"))?;
     let limit = call.query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
     let id = target(&call).await?;
-    let as_of = call.app.board.mark().position;
+    let as_of = call.app.live_view.mark().position;
     let turns = call.app.read(move |reader| reader.turns(id, after, limit)).await?;
     let next_after = turns.last().map_or(after, |turn| turn.number);
     let next_cursor = (turns.len() == limit).then(|| next_after.to_string());
@@ -76,7 +76,7 @@ pub(crate) async fn status(call: Call<StatusHistory>) -> Answer {
 /// `GET /api/v1/sessions/{id}/status/changes`
 pub(crate) async fn status_changes(call: Call<ListStatusChanges>) -> Answer {
     let limit = call.query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
-    let as_of = call.app.board.mark().position;
+    let as_of = call.app.live_view.mark().position;
     let changes = changes(&call, Some(call.query.begins_after().unwrap_or_default()), limit).await?;
     let last = changes.last().filter(|_| changes.len() == limit);
     let next_cursor = last.map(|change| change.sequence.to_string());

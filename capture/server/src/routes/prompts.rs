@@ -27,7 +27,7 @@ pub(crate) async fn list(call: Call<ListPrompts>) -> Answer {
     let limit = page::limit(query.limit);
     let behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
     let session = named(app, query.session.as_deref()).await?;
-    let as_of = app.board.mark().position;
+    let as_of = app.live_view.mark().position;
     let filter = EntityFilter { states, session, limit: limit + 1, behind };
     let mut prompts: Vec<Prompt> = app.read(move |reader| reader.entities(&filter)).await?;
     let next_cursor = page::cut(&mut prompts, limit, Cursor::of);

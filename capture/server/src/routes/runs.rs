@@ -73,7 +73,7 @@ pub(crate) async fn delivery(mut call: Call<AnnounceDelivery>) -> Answer {
 
 /// `GET /api/v1/runs`
 pub(crate) async fn list(call: Call<ListRuns>) -> Answer {
-    let as_of = call.app.board.mark().position;
+    let as_of = call.app.live_view.mark().position;
     let runs = call.app.control.runs()?;
     call.answer(&RunPage { as_of, runs, next_cursor: None })
 }

@@ -1,4 +1,4 @@
-//! Sessions as they stand. Answered from the board; from the store where the board has no JSON.
+//! Sessions as they stand. Answered from the live view; from the store where the live view has no JSON.
 
 use std::cmp::Reverse;
 
@@ -11,9 +11,9 @@ use api::{
 use crate::{
     Json,
     answer::{self, Answer},
-    board::Query,
     call::Call,
     error::ApiError,
+    live_view::Query,
     lookup::in_path,
     page::{self, Cursor},
 };
@@ -31,8 +31,8 @@ pub(crate) async fn one(call: Call<GetSession>) -> Answer {
 pub(crate) async fn list(call: Call<ListSessions>) -> Answer {
     let (app, query) = (&call.app, list_query(&call.query)?);
     // The mark first: what the rows say is then never older than what `as_of` claims.
-    let as_of = app.board.mark().position;
-    let (rows, more) = app.board.list(&query);
+    let as_of = app.live_view.mark().position;
+    let (rows, more) = app.live_view.list(&query);
     let next_cursor =
         more.then(|| rows.last().map(|row| Cursor { at: row.last_event_at, id: row.id }.to_string())).flatten();
     let parts = app.session_jsons(rows).await?;

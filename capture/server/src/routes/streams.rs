@@ -13,10 +13,10 @@ use http::{HeaderValue, header};
 use crate::{
     answer::Answer,
     app::App,
-    board::Interest,
     call::Call,
     dialect::Dialect,
     error::ApiError,
+    live_view::Interest,
     lookup::ids_of,
     sse,
     tail::{Resume, Tail},

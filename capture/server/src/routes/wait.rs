@@ -9,10 +9,10 @@ use tokio::time::{Instant, timeout_at};
 use crate::{
     Json,
     answer::{self, Answer},
-    board::Interest,
     call::Call,
     error::ApiError,
     frame::News,
+    live_view::Interest,
     lookup::{moved, target},
 };
 
@@ -38,7 +38,7 @@ pub(crate) async fn wait(call: Call<WaitForState>) -> Answer {
 async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -> Answer {
     let app = &call.app;
     let subscription =
-        app.board.subscribe(Interest::Sessions(vec![id]), app.limits.queue_frames, app.limits.queue_bytes);
+        app.live_view.subscribe(Interest::Sessions(vec![id]), app.limits.queue_frames, app.limits.queue_bytes);
     let mut frames = VecDeque::new();
     loop {
         subscription.mend();
@@ -58,7 +58,7 @@ async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -
 
 async fn now<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -> Result<Option<Json>, ApiError> {
     let app = &call.app;
-    match app.board.get(id) {
+    match app.live_view.get(id) {
         Some(entry) => {
             if let Some(target) = entry.merged_into {
                 return Err(moved(call, target));

@@ -17,7 +17,7 @@ async fn any_id_a_session_ever_had_names_it() {
     // The ids of the first two end alike; the agents' ids begin alike.
     let (a, b, c) = (0x1234_5678, 0x2345_5678, 7);
     for n in [a, b, c] {
-        desk.board.put(entry(n, State::Running));
+        desk.live_view.put(entry(n, State::Running));
     }
     let text = |n: u128| id(n).to_string();
     assert_eq!(named(&desk, &text(a)).await, (200, text(a)));
@@ -34,9 +34,9 @@ async fn any_id_a_session_ever_had_names_it() {
 #[tokio::test]
 async fn what_was_merged_is_one_with_what_it_became() {
     let desk = Desk::new();
-    desk.board.put(entry(0xAAAA_0001, State::Running));
+    desk.live_view.put(entry(0xAAAA_0001, State::Running));
     let merged = SessionEntry { merged_into: Some(id(0xAAAA_0001)), ..entry(0xBBBB_0001, State::Running) };
-    desk.board.put(merged);
+    desk.live_view.put(merged);
     let short = id(0xBBBB_0001).to_string()[19..].to_owned();
     let answer = desk.get(&format!("/api/v1/sessions/{short}/events?after=2")).await;
     assert_eq!(answer.error(), (308, "merged".into()));
@@ -73,7 +73,7 @@ fn finding(n: u32, kind: FindingKind) -> Finding {
 #[tokio::test]
 async fn lists_go_on_where_the_page_before_ended() {
     let mut desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
+    desk.live_view.put(entry(1, State::Running));
     let row = desk.log.session(&session(1, State::Running));
     desk.log.writer.begin().unwrap();
     for n in 0..25 {

@@ -15,7 +15,7 @@ fn ids_of(answer: &Value) -> Vec<SessionId> {
 #[tokio::test]
 async fn one_session() {
     let desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
+    desk.live_view.put(entry(1, State::Running));
     let expected = serde_json::to_value(session(1, State::Running)).unwrap();
     let by_id = desk.get(&format!("/api/v1/sessions/{}", id(1))).await;
     assert_eq!(by_id.head.headers[header::CONTENT_TYPE], "application/json");
@@ -31,8 +31,8 @@ async fn one_session() {
 #[tokio::test]
 async fn a_merged_session_is_elsewhere() {
     let desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
-    desk.board.put(SessionEntry { merged_into: Some(id(1)), ..entry(2, State::Running) });
+    desk.live_view.put(entry(1, State::Running));
+    desk.live_view.put(SessionEntry { merged_into: Some(id(1)), ..entry(2, State::Running) });
     let mut gone = session(3, State::Running);
     gone.merged_into = Some(id(1));
     let mut desk = desk;
@@ -52,8 +52,8 @@ async fn cold_sessions_come_from_the_store() {
     let mut desk = Desk::new();
     desk.log.session(&session(1, State::Idle));
     desk.log.session(&session(2, State::Idle));
-    desk.board.put(SessionEntry::cold(&session(1, State::Idle), true));
-    desk.board.put(entry(3, State::Running));
+    desk.live_view.put(SessionEntry::cold(&session(1, State::Idle), true));
+    desk.live_view.put(entry(3, State::Running));
     let expected = serde_json::to_value(session(1, State::Idle)).unwrap();
     assert_eq!(desk.get(&format!("/api/v1/sessions/{}", id(1))).await.json(), expected);
     assert_eq!(ids_of(&desk.get("/api/v1/sessions").await.json()), [id(3), id(1)]);
@@ -66,9 +66,9 @@ async fn cold_sessions_come_from_the_store() {
 async fn lists() {
     let desk = Desk::new();
     for n in 1..=5 {
-        desk.board.put(entry(n, if n == 2 { State::Exited } else { State::Running }));
+        desk.live_view.put(entry(n, if n == 2 { State::Exited } else { State::Running }));
     }
-    desk.board.advance(812);
+    desk.live_view.advance(812);
     let list = |query: &'static str| {
         let desk = &desk;
         async move { desk.get(&format!("/api/v1/sessions{query}")).await.json() }
@@ -102,7 +102,7 @@ async fn lists() {
 #[tokio::test]
 async fn bad_parameters_are_named() {
     let desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
+    desk.live_view.put(entry(1, State::Running));
     for (query, name) in [
         ("sessions?state=sleeping", "state"),
         ("sessions?provider=x", "provider"),
@@ -129,7 +129,7 @@ async fn bad_parameters_are_named() {
 #[tokio::test]
 async fn history() {
     let mut desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
+    desk.live_view.put(entry(1, State::Running));
     let row = desk.log.session(&session(1, State::Running));
     let answer = AssistantMessage::default();
     desk.log.append(
@@ -181,7 +181,7 @@ async fn history() {
 #[tokio::test]
 async fn turns_usage_and_texts() {
     let mut desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
+    desk.live_view.put(entry(1, State::Running));
     let row = desk.log.session(&session(1, State::Running));
     let long = "x".repeat(100_000);
     let mut text = long.clone();
@@ -225,7 +225,7 @@ async fn turns_usage_and_texts() {
 async fn capture_is_switched_by_capture() {
     let (control, mut inbox) = commands(1);
     let desk = Desk::with(Health::default(), |config| config.control = control);
-    desk.board.put(entry(1, State::Running));
+    desk.live_view.put(entry(1, State::Running));
     let put = |body: &'static str| {
         request(Method::PUT, "/api/v1/sessions/agent-1/capture")
             .header(header::CONTENT_TYPE, "application/json; charset=utf-8")
@@ -261,14 +261,14 @@ async fn capture_is_switched_by_capture() {
     drop(inbox);
     assert_eq!(desk.send(put(r#"{"enabled":true}"#)).await.error(), (503, "unavailable".into()));
     let alone = Desk::new();
-    alone.board.put(entry(1, State::Running));
+    alone.live_view.put(entry(1, State::Running));
     assert_eq!(alone.send(put(r#"{"enabled":true}"#)).await.error(), (503, "unavailable".into()));
 }
 
 #[tokio::test]
 async fn the_status_at_a_past_time() {
     let mut desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
+    desk.live_view.put(entry(1, State::Running));
     let row = desk.log.session(&session(1, State::Running));
     // Seen a millisecond after they happened; the second was read later, by its own time.
     let long_ago = Event { history: true, ..event(1, 2, 500, AssistantMessage::default()) };
@@ -302,7 +302,7 @@ async fn the_status_at_a_past_time() {
 #[tokio::test]
 async fn a_long_past_is_read_in_pages() {
     let mut desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
+    desk.live_view.put(entry(1, State::Running));
     let row = desk.log.session(&session(1, State::Running));
     let events: Vec<_> = (1..=2500).map(|n| prompt(1, n, n)).collect();
     desk.log.append(row, &events);

@@ -21,7 +21,7 @@ fn post(path: &str, body: &str) -> Request<Full<Bytes>> {
 fn desk() -> (Desk, mpsc::Receiver<Command>) {
     let (control, inbox) = commands(4);
     let desk = Desk::with(Health::default(), |config| config.control = control);
-    desk.board.put(entry(1, State::Running));
+    desk.live_view.put(entry(1, State::Running));
     (desk, inbox)
 }
 

@@ -299,7 +299,7 @@ fn only_loopback_unless_asked() {
         config.listen = "0.0.0.0:0".parse().unwrap();
         let log = Log::new();
         let refused =
-            serve(config, Board::new("e"), log.writer.reader(), Health::default(), CancellationToken::new()).await;
+            serve(config, LiveView::new("e"), log.writer.reader(), Health::default(), CancellationToken::new()).await;
         assert!(matches!(refused, Err(crate::ServeError::Exposed { .. })));
     });
 }

@@ -27,8 +27,8 @@ async fn health_sources_and_metrics() {
     metrics.register("capture_more", "More", ConstCounter::new(1_u64));
     let health = Health { ready: Arc::new(|| false), sources: Arc::new(|| vec![source(), source()]), metrics };
     let desk = Desk::with(health, |_| ());
-    desk.board.put(entry(1, State::Running));
-    desk.board.advance(9);
+    desk.live_view.put(entry(1, State::Running));
+    desk.live_view.advance(9);
     assert_eq!(desk.get("/healthz").await.status, 503);
     let sources = desk.get("/api/v1/health/sources").await.json();
     assert_eq!(sources, serde_json::json!({ "sources": [source(), source()] }));

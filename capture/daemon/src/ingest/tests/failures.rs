@@ -60,7 +60,7 @@ fn a_transaction_that_fails_is_done_again_as_a_whole() {
         assert_eq!(world.session(session), expected.session(session));
     }
     assert_eq!(world.read().session_usage(world.id("new")).unwrap()[0].2.output_tokens, 9, "counted once");
-    assert_eq!(world.board.position(), world.log().len() as u64);
+    assert_eq!(world.live_view.position(), world.log().len() as u64);
     world.assert_sound();
     // And goes on from there, in this life and the next.
     world.live("s", vec![result("s", "r", "c", 6.0)]);

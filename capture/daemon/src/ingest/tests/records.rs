@@ -376,11 +376,11 @@ fn where_a_file_stands_is_kept_with_what_it_said() {
 fn the_board_shows_what_is_committed() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "go", 1.0)]);
-    assert!(world.board.is_empty());
+    assert!(world.live_view.is_empty());
     world.commit();
-    assert_eq!((world.board.len(), world.board.position()), (1, world.log().len() as u64));
+    assert_eq!((world.live_view.len(), world.live_view.position()), (1, world.log().len() as u64));
     world.start();
-    assert_eq!((world.board.len(), world.board.position()), (1, world.log().len() as u64));
+    assert_eq!((world.live_view.len(), world.live_view.position()), (1, world.log().len() as u64));
 }
 
 #[test]

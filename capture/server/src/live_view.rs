@@ -1,14 +1,14 @@
-//! The board: what is live, put there by the ingest side and read by every handler.
+//! The live_view: what is live, put there by the ingest side and read by every handler.
 //!
 //! Owns the rows (one per session, light) and the feed (frames on their way to streams). A write
 //! takes a short lock and never waits for a reader: lists are read in small parts, and
 //! publishing hands the frame to a task of the server that does the rest.
 //!
 //! The ingest side's part of the bargain, on which streams without gap or double rest:
-//! - [`Board::put`] the rows before publishing the frames that tell of them;
+//! - [`LiveView::put`] the rows before publishing the frames that tell of them;
 //! - every committed event of live sessions is published, in the order of positions, and the
 //!   status frames of a commit after its events;
-//! - a commit that is not published (history read at start) is told with [`Board::advance`];
+//! - a commit that is not published (history read at start) is told with [`LiveView::advance`];
 //!   streams then get a fresh snapshot.
 
 mod feed;
@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use feed::Feed;
 pub(crate) use feed::{Break, Interest, Mark, Subscription};
-use rows::Rows;
 pub(crate) use rows::Query;
+use rows::Rows;
 
 use crate::{
     entry::SessionEntry,
@@ -33,9 +33,9 @@ use crate::{
 /// How many sessions of which agent are in which state.
 pub(crate) type Counts = Vec<(Provider, State, u64)>;
 
-/// What is live. A handle: clones share one board.
+/// What is live. A handle: clones share one live_view.
 #[derive(Debug, Clone)]
-pub struct Board(Arc<Shared>);
+pub struct LiveView(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -44,14 +44,14 @@ struct Shared {
     feed: Feed,
 }
 
-impl Board {
-    /// An empty board. The epoch names this life of the program.
+impl LiveView {
+    /// An empty live_view. The epoch names this life of the program.
     #[must_use]
     pub fn new(epoch: &str) -> Self {
         Self(Arc::new(Shared { epoch: Epoch::new(epoch), rows: Rows::default(), feed: Feed::default() }))
     }
 
-    /// Fills the board at start; `position` is the last committed one.
+    /// Fills the live view at start; `position` is the last committed one.
     pub fn load(&self, entries: impl IntoIterator<Item = SessionEntry>, position: u64) {
         for entry in entries {
             self.put(entry);
@@ -64,7 +64,7 @@ impl Board {
         self.0.rows.put(entry);
     }
 
-    /// Takes a session off the board. It is still answered from the store.
+    /// Takes a session off the live_view. It is still answered from the store.
     pub fn remove(&self, id: SessionId) {
         self.0.rows.remove(id);
     }
@@ -93,13 +93,13 @@ impl Board {
         self.0.feed.subscribers() > 0
     }
 
-    /// Sessions on the board.
+    /// Sessions on the live_view.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.rows.len()
     }
 
-    /// Whether there is no session on the board.
+    /// Whether there is no session on the live_view.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -272,13 +272,13 @@ impl Mailbox {
 /// A place among the streams. Dropping it gives the place up.
 #[derive(Debug)]
 pub(crate) struct Subscription {
-    board: Arc<super::Shared>,
+    live_view: Arc<super::Shared>,
     interest: Interest,
     id: u64,
     mailbox: Arc<Mailbox>,
 }
 
-impl super::Board {
+impl super::LiveView {
     pub(crate) fn subscribe(&self, interest: Interest, max_frames: usize, max_bytes: usize) -> Subscription {
         let mailbox = Arc::new(Mailbox { queue: Mutex::default(), arrived: Notify::new(), max_frames, max_bytes });
         let feed = &self.0.feed;
@@ -287,7 +287,7 @@ impl super::Board {
         feed.subscribers.fetch_add(1, Ordering::Relaxed);
         drop(inbox);
         let id = feed.add(&interest, &mailbox);
-        Subscription { board: Arc::clone(&self.0), interest, id, mailbox }
+        Subscription { live_view: Arc::clone(&self.0), interest, id, mailbox }
     }
 }
 
@@ -328,7 +328,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.board.feed.drop_out(self.id, &self.interest);
-        self.board.feed.subscribers.fetch_sub(1, Ordering::Relaxed);
+        self.live_view.feed.drop_out(self.id, &self.interest);
+        self.live_view.feed.subscribers.fetch_sub(1, Ordering::Relaxed);
     }
 }

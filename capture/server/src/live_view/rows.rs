@@ -1,4 +1,4 @@
-//! The rows of the board, in the order lists want them.
+//! The rows of the live view, in the order lists want them.
 
 use std::{
     cmp::Reverse,
