@@ -1,5 +1,5 @@
 //! The one place where knowledge becomes history: drops what is known, gives position and
-//! sequence, folds the projections, commits, and tells the live_view.
+//! sequence, folds the projections, commits, and publishes.
 //!
 //! One thread owns the store's writer and the reducers. Its inputs come over one bounded channel;
 //! what waits there is the only thing a slow disk can delay. A transaction holds whole inputs: if

@@ -40,7 +40,7 @@ pub struct Frame {
     pub(crate) session: SessionId,
     pub(crate) news: News,
     pub(crate) json: Json,
-    /// Order of publication; given by the live_view.
+    /// Order of publication; given by the live view.
     pub(crate) order: u64,
     sse: OnceLock<Bytes>,
     sse_without_id: OnceLock<Bytes>,

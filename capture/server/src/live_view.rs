@@ -1,4 +1,4 @@
-//! The live_view: what is live, put there by the ingest side and read by every handler.
+//! The live view: what is live, put there by the ingest side and read by every handler.
 //!
 //! Owns the rows (one per session, light) and the feed (frames on their way to streams). A write
 //! takes a short lock and never waits for a reader: lists are read in small parts, and
@@ -33,7 +33,7 @@ use crate::{
 /// How many sessions of which agent are in which state.
 pub(crate) type Counts = Vec<(Provider, State, u64)>;
 
-/// What is live. A handle: clones share one live_view.
+/// What is live. A handle: clones share one live view.
 #[derive(Debug, Clone)]
 pub struct LiveView(Arc<Shared>);
 
@@ -45,7 +45,7 @@ struct Shared {
 }
 
 impl LiveView {
-    /// An empty live_view. The epoch names this life of the program.
+    /// An empty live view. The epoch names this life of the program.
     #[must_use]
     pub fn new(epoch: &str) -> Self {
         Self(Arc::new(Shared { epoch: Epoch::new(epoch), rows: Rows::default(), feed: Feed::default() }))
@@ -64,7 +64,7 @@ impl LiveView {
         self.0.rows.put(entry);
     }
 
-    /// Takes a session off the live_view. It is still answered from the store.
+    /// Takes a session off the live view. It is still answered from the store.
     pub fn remove(&self, id: SessionId) {
         self.0.rows.remove(id);
     }
@@ -93,13 +93,13 @@ impl LiveView {
         self.0.feed.subscribers() > 0
     }
 
-    /// Sessions on the live_view.
+    /// Sessions on the live view.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.rows.len()
     }
 
-    /// Whether there is no session on the live_view.
+    /// Whether there is no session on the live view.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

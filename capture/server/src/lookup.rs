@@ -24,7 +24,7 @@ pub(crate) struct Found {
 
 /// What is known of a session where it was found.
 enum View {
-    /// Its row of the live_view.
+    /// Its row of the live view.
     Row(Arc<SessionEntry>),
     /// All of it, as it is stored.
     Stored(Box<Session>),

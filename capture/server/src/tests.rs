@@ -3,9 +3,9 @@
 
 mod clients;
 mod commands;
+mod compat;
 mod ids;
 mod limits;
-mod older;
 mod reading;
 mod runs;
 mod security;

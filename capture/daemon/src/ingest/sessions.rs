@@ -224,7 +224,7 @@ impl Sessions {
         }
     }
 
-    /// Writes the changed sessions. Gives their rows for the live_view: what is told is what was stored.
+    /// Writes the changed sessions. Gives their rows for the live view: what is shown is what was stored.
     pub(super) fn write_changed(
         &mut self,
         writer: &mut Writer,

@@ -9,11 +9,11 @@ use events::Kind;
 use crate::{
     answer::Answer,
     call::Call,
-    dialect::Dialect,
+    compat::CompatStream,
     live_view::Interest,
     lookup::{id_of, target},
-    older::Older,
     sse,
+    stream_format::StreamFormat,
     tail::Tail,
 };
 
@@ -24,7 +24,7 @@ const MESSAGES: usize = 100;
 pub(crate) async fn status_stream(call: Call<CompatStatusStream>) -> Answer {
     let slot = call.stream()?;
     let tail = Tail::new(&call.app, Interest::All, None);
-    Ok(sse::answer(call.app, tail, Dialect::Older(Older::of_all()), slot))
+    Ok(sse::answer(call.app, tail, StreamFormat::Compat(CompatStream::of_all()), slot))
 }
 
 /// `GET /api/sessions/{id}/stream`
@@ -32,7 +32,7 @@ pub(crate) async fn session_stream(call: Call<CompatSessionStream>) -> Answer {
     let id = target(&call).await?;
     let slot = call.stream()?;
     let tail = Tail::new(&call.app, Interest::Sessions(vec![id]), None);
-    Ok(sse::answer(call.app, tail, Dialect::Older(Older::of_sessions()), slot))
+    Ok(sse::answer(call.app, tail, StreamFormat::Compat(CompatStream::of_sessions()), slot))
 }
 
 /// `GET /api/session/messages?session=`

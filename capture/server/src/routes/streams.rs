@@ -14,11 +14,11 @@ use crate::{
     answer::Answer,
     app::App,
     call::Call,
-    dialect::Dialect,
     error::ApiError,
     live_view::Interest,
     lookup::ids_of,
     sse,
+    stream_format::StreamFormat,
     tail::{Resume, Tail},
     ws,
 };
@@ -28,7 +28,7 @@ pub(crate) async fn sse(call: Call<Stream>) -> Answer {
     let interest = interest(&call.app, &call.query).await?;
     let slot = call.stream()?;
     let tail = Tail::new(&call.app, interest, resume(&call));
-    Ok(sse::answer(call.app, tail, Dialect::frames(), slot))
+    Ok(sse::answer(call.app, tail, StreamFormat::frames(), slot))
 }
 
 /// `GET /api/v1/ws`

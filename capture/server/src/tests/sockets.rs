@@ -83,10 +83,10 @@ async fn subscribing_narrows() {
     publish(&live.live_view, &prompt(1, 1, 1));
     publish(&live.live_view, &prompt(2, 1, 2));
     assert_eq!(frame(&mut socket).await["position"], 2);
-    for (said, code) in [(r#"{"subscribe":["nobody"]}"#, "not_found"), ("{", "bad_body"), ("{}", "bad_body")] {
-        socket.send(said.into()).await.unwrap();
+    for (messages, code) in [(r#"{"subscribe":["nobody"]}"#, "not_found"), ("{", "bad_body"), ("{}", "bad_body")] {
+        socket.send(messages.into()).await.unwrap();
         let answer = frame(&mut socket).await;
-        assert_eq!((&answer["type"], &answer["data"]["code"]), (&"error".into(), &code.into()), "{said}");
+        assert_eq!((&answer["type"], &answer["data"]["code"]), (&"error".into(), &code.into()), "{messages}");
     }
 }
 
