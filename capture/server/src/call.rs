@@ -24,14 +24,14 @@ use crate::{
 
 /// How a request arrived.
 #[derive(Debug, Clone)]
-pub(crate) enum Door {
+pub(crate) enum Transport {
     /// The TCP port: from where, to where, by whom.
     Tcp(SocketAddr, SocketAddr, Client),
     /// The Unix socket: a process of our own user.
     Unix(Peer),
 }
 
-impl Door {
+impl Transport {
     /// Who came in.
     pub(crate) fn client(&self) -> Client {
         match self {
@@ -45,7 +45,7 @@ impl Door {
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     /// How it arrived.
-    pub(crate) door: Door,
+    pub(crate) transport: Transport,
     /// Its place among those of its client; `None` without a connection.
     pub(crate) admission: Option<Arc<Admission>>,
 }
@@ -90,11 +90,12 @@ impl<O: Operation> FromRequest<App> for Call<O> {
 pub(crate) fn let_in(app: &App, request: &Request, scope: Option<Scope>) -> Result<Arc<Connection>, ApiError> {
     let connection = request.extensions().get::<Arc<Connection>>();
     let connection = connection.ok_or_else(|| ApiError::internal(&"a request without its connection"))?;
-    let (headers, door) = (request.headers(), &connection.door);
-    let checked = app.gate.check_origin(request.method(), request.uri(), headers, door).and_then(|()| match scope {
-        Some(scope) => app.gate.check_scope(scope, headers, door),
-        None => app.gate.check_known(headers, door),
-    });
+    let (headers, transport) = (request.headers(), &connection.transport);
+    let checked =
+        app.gate.check_origin(request.method(), request.uri(), headers, transport).and_then(|()| match scope {
+            Some(scope) => app.gate.check_scope(scope, headers, transport),
+            None => app.gate.check_known(headers, transport),
+        });
     checked.inspect_err(|_| {
         app.tally.refused.inc();
     })?;

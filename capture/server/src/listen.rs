@@ -26,8 +26,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Config, Exposure, Health, LiveView,
     app::{App, Parts},
-    call::{Connection, Door},
-    clients::{Clients, Way},
+    call::{Connection, Transport},
+    clients::{Clients, TransportKind},
     error::ApiError,
     header_timer::HeaderTimer,
     peer::{Client, Peer, TcpUser},
@@ -172,7 +172,7 @@ impl Entrance {
                     prepare(&stream, self.app.limits.write);
                     let to = stream.local_addr().unwrap_or(self.address);
                     let client = Client::of_tcp(from, to, unix::own_uid(), self.tcp_user.as_ref());
-                    self.admit(stream, Door::Tcp(from, to, client));
+                    self.admit(stream, Transport::Tcp(from, to, client));
                 }
                 Err(cause) => self.rest(&cause).await,
             }
@@ -187,7 +187,7 @@ impl Entrance {
             };
             match accepted {
                 Ok((stream, _)) => match peer(&stream) {
-                    Ok(peer) if may_enter(peer, unix::own_uid()) => self.admit(stream, Door::Unix(peer)),
+                    Ok(peer) if may_enter(peer, unix::own_uid()) => self.admit(stream, Transport::Unix(peer)),
                     Ok(peer) => tracing::warn!(uid = peer.uid, "another user was refused on the Unix socket"),
                     Err(cause) => {
                         tracing::warn!(%cause, "a nameless peer was refused on the Unix socket")
@@ -199,16 +199,16 @@ impl Entrance {
     }
 
     /// Serves a connection, or refuses it when its client has too many.
-    fn admit<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, io: I, door: Door) {
+    fn admit<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, io: I, transport: Transport) {
         let app = Arc::clone(&self.app);
-        let client = door.client();
-        let (way, read) = match door {
-            Door::Unix(_) => (Way::Unix, app.limits.read),
-            Door::Tcp(..) if client == Client::Own => (Way::Tcp, app.limits.read),
-            Door::Tcp(..) => (Way::Tcp, app.limits.read.min(app.limits.clients.others_read)),
+        let client = transport.client();
+        let (kind, read) = match transport {
+            Transport::Unix(_) => (TransportKind::Unix, app.limits.read),
+            Transport::Tcp(..) if client == Client::Own => (TransportKind::Tcp, app.limits.read),
+            Transport::Tcp(..) => (TransportKind::Tcp, app.limits.read.min(app.limits.clients.others_read)),
         };
-        if let Some(admission) = self.clients.admit(client, way) {
-            let from = Arc::new(Connection { door, admission: Some(Arc::new(admission)) });
+        if let Some(admission) = self.clients.admit(client, kind) {
+            let from = Arc::new(Connection { transport, admission: Some(Arc::new(admission)) });
             let answering = Arc::clone(&self.answering);
             self.app.tasks.spawn(async move {
                 app.tally.connections.inc();

@@ -37,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Config, Frame, Health, Json, Limits, LiveView, Serving, SessionEntry, Token, Tokens,
     app::Parts,
-    call::{Connection, Door},
+    call::{Connection, Transport},
     peer::Client,
     router::{Answering, router},
     serve,
@@ -231,7 +231,7 @@ impl Desk {
         let address: SocketAddr = HOST.parse().unwrap();
         let app =
             Parts::new(live_view.clone(), log.writer.reader(), health, &config, address, CancellationToken::new());
-        let connection = Connection { door: Door::Tcp(address, address, Client::Own), admission: None };
+        let connection = Connection { transport: Transport::Tcp(address, address, Client::Own), admission: None };
         Self { answering: Answering::new(&app, router(&app)), connection: Arc::new(connection), live_view, log }
     }
 

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::{
     ApprovalFilter, Decision, DecisionWait, Who,
     answer::Answer,
-    call::{Call, Door, no_content},
+    call::{Call, Transport, no_content},
     error::ApiError,
     lookup::named,
     page::{self, Cursor},
@@ -47,22 +47,22 @@ pub(crate) async fn decide(mut call: Call<DecideApproval>) -> Answer {
     if scope == DecisionScope::Session && decision == Verdict::Deny {
         return Err(ApiError::body("`scope` applies to what is allowed only"));
     }
-    let decision = Decision { verdict: decision, message, scope, answers, who: who(&call.connection.door) };
+    let decision = Decision { verdict: decision, message, scope, answers, who: who(&call.connection.transport) };
     let view = call.app.ask(call.app.control.decide(call.segment.clone(), decision)).await?;
     call.answer(&view)
 }
 
-const fn who(door: &Door) -> Who {
-    match door {
-        Door::Unix(peer) => Who { pid: peer.pid, uid: Some(peer.uid), address: None },
-        Door::Tcp(from, ..) => Who { pid: None, uid: None, address: Some(*from) },
+const fn who(transport: &Transport) -> Who {
+    match transport {
+        Transport::Unix(peer) => Who { pid: peer.pid, uid: Some(peer.uid), address: None },
+        Transport::Tcp(from, ..) => Who { pid: None, uid: None, address: Some(*from) },
     }
 }
 
 /// `POST /api/v1/deliveries/{id}/answer`: a hook waits for a decision. 204 when there is none: the
 /// agent then asks its user itself.
 pub(crate) async fn await_decision(mut call: Call<AwaitDecision>) -> Answer {
-    let Door::Unix(_) = call.connection.door else {
+    let Transport::Unix(_) = call.connection.transport else {
         return Err(ApiError::new(ErrorCode::UnixOnly, "hooks connect over the Unix socket"));
     };
     let HookWait { wait_ms, people, digest, whole } = call.body().await?;

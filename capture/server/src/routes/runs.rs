@@ -19,7 +19,7 @@ use hyper_util::rt::TokioIo;
 use crate::{
     HostConnection, Refusal, RunTarget,
     answer::Answer,
-    call::{Call, Door},
+    call::{Call, Transport},
     error::ApiError,
     lookup::{id_of, target},
 };
@@ -36,7 +36,7 @@ pub(crate) async fn host(mut call: Call<ConnectHost>) -> Answer {
     if !named.is_some_and(|named| named.eq_ignore_ascii_case(protocol)) {
         return Err(wanted());
     }
-    let Door::Unix(peer) = call.connection.door else {
+    let Transport::Unix(peer) = call.connection.transport else {
         return Err(ApiError::new(ErrorCode::UnixOnly, "hosts connect over the Unix socket"));
     };
     let upgrade = call.parts.extensions.remove::<OnUpgrade>().ok_or_else(wanted)?;
