@@ -83,7 +83,7 @@ impl ClientLimits {
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct ConnectionCounts {
     requests: usize,
     streams: usize,
     others: HashMap<Client, usize>,
@@ -94,7 +94,7 @@ struct Counts {
 #[derive(Debug)]
 pub(crate) struct Clients {
     limits: ClientLimits,
-    counts: Mutex<Counts>,
+    counts: Mutex<ConnectionCounts>,
 }
 
 impl Clients {

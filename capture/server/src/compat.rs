@@ -20,7 +20,7 @@ use events::{ApprovalId, Event, Kind, Payload, Reason, SessionId, State};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Frame, Json, app::App, error::ApiError, frame::News, tail::Item};
+use crate::{Frame, Json, app::App, error::ApiError, frame::FrameKind, tail::Item};
 
 /// Events a `stream-init` carries.
 const INIT_EVENTS: usize = 50;
@@ -96,10 +96,10 @@ impl CompatStream {
                     }
                 }
             }
-            Item::Frame(frame) => match frame.news {
-                News::Status(_) => self.status(&standing(&frame.json)?, &mut messages)?,
-                News::Event(kind) if self.subscribed => event(frame, kind, &mut messages)?,
-                News::Event(_) | News::Approval | News::Finding => {}
+            Item::Frame(frame) => match frame.kind {
+                FrameKind::Status(_) => self.status(&standing(&frame.json)?, &mut messages)?,
+                FrameKind::Event(kind) if self.subscribed => event(frame, kind, &mut messages)?,
+                FrameKind::Event(_) | FrameKind::Approval | FrameKind::Finding => {}
             },
             Item::TooSlow => {}
         }

@@ -21,7 +21,7 @@ use events::{Provider, SessionId, State};
 use tokio_util::sync::CancellationToken;
 
 use feed::Feed;
-pub(crate) use feed::{Break, Interest, Mark, Subscription};
+pub(crate) use feed::{FeedEnd, Interest, Mark, Subscription};
 pub(crate) use rows::Query;
 use rows::Rows;
 
@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// How many sessions of which agent are in which state.
-pub(crate) type Counts = Vec<(Provider, State, u64)>;
+pub(crate) type SessionCounts = Vec<(Provider, State, u64)>;
 
 /// What is live. A handle: clones share one live view.
 #[derive(Debug, Clone)]
@@ -140,7 +140,7 @@ impl LiveView {
         self.0.rows.list(query)
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> SessionCounts {
         self.0.rows.counts()
     }
 
@@ -153,7 +153,7 @@ impl LiveView {
         self.0.feed.mark()
     }
 
-    pub(crate) fn feed_counts(&self) -> feed::Counts {
+    pub(crate) fn feed_counts(&self) -> feed::FeedCounts {
         self.0.feed.counts()
     }
 }

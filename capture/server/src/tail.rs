@@ -17,7 +17,7 @@ use crate::{
     Frame, Json,
     app::App,
     error::ApiError,
-    live_view::{Break, Interest, Query, Subscription},
+    live_view::{FeedEnd, Interest, Query, Subscription},
     locks::lock,
     snapshot::{LastSnapshot, Snapshot},
 };
@@ -123,11 +123,11 @@ impl Tail {
                 Stage::Replay { .. } => self.replay().await?,
                 Stage::Live => match self.subscription.take(&mut self.ready).await {
                     Ok(()) => {}
-                    Err(Break::Slow) => {
+                    Err(FeedEnd::Slow) => {
                         self.stage = Stage::Snapshot(None);
                         return Ok(Item::TooSlow);
                     }
-                    Err(Break::Skipped) => {
+                    Err(FeedEnd::Skipped) => {
                         self.stage = Stage::Snapshot(Some(Instant::now() + SETTLE));
                     }
                 },

@@ -46,7 +46,7 @@ pub(crate) fn answer(
     resume: Option<Resume>,
     slot: Option<StreamSlot>,
 ) -> Response {
-    let client = Client {
+    let client = SocketClient {
         app: Arc::clone(app),
         tail: Tail::new(app, interest, resume),
         format: StreamFormat::frames(),
@@ -85,7 +85,7 @@ enum Aside {
     Tick,
 }
 
-struct Client {
+struct SocketClient {
     app: App,
     tail: Tail,
     format: StreamFormat,
@@ -99,13 +99,13 @@ struct Client {
     _slot: Option<StreamSlot>,
 }
 
-impl Drop for Client {
+impl Drop for SocketClient {
     fn drop(&mut self) {
         self.app.tally.websockets.dec();
     }
 }
 
-impl Client {
+impl SocketClient {
     async fn run(mut self, mut socket: WebSocket) {
         let end = self.converse(&mut socket).await;
         let _ = timeout(self.app.limits.shutdown, self.part(socket, end)).await;

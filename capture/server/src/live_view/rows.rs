@@ -172,9 +172,10 @@ impl Rows {
         self.changes.load(Ordering::Acquire)
     }
 
-    pub(super) fn counts(&self) -> super::Counts {
+    pub(super) fn counts(&self) -> super::SessionCounts {
         let counts = read(&self.inner).counts.clone();
-        let mut counts: super::Counts = counts.into_iter().map(|((provider, state), n)| (provider, state, n)).collect();
+        let mut counts: super::SessionCounts =
+            counts.into_iter().map(|((provider, state), n)| (provider, state, n)).collect();
         counts.sort_by_key(|(provider, state, _)| (*provider, *state));
         counts
     }

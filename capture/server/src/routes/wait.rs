@@ -11,7 +11,7 @@ use crate::{
     answer::{self, Answer},
     call::Call,
     error::ApiError,
-    frame::News,
+    frame::FrameKind,
     live_view::Interest,
     lookup::{moved, target},
 };
@@ -48,7 +48,7 @@ async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -
         // Frames one by one: a state that was left again at once still counts.
         while subscription.take(&mut frames).await.is_ok() {
             let reached =
-                frames.drain(..).find(|frame| matches!(frame.news, News::Status(state) if until.contains(&state)));
+                frames.drain(..).find(|frame| matches!(frame.kind, FrameKind::Status(state) if until.contains(&state)));
             if let Some(frame) = reached {
                 return Ok(answer::json(frame.json.bytes()));
             }
