@@ -33,7 +33,7 @@ pub struct Route {
     /// Its body.
     pub body: RequestBody,
     /// Its answer when all is well.
-    pub answer: Answer,
+    pub answer: AnswerKind,
     /// Error codes that are particular to it.
     pub errors: &'static [ErrorCode],
 }
@@ -52,7 +52,7 @@ pub enum RequestBody {
 
 /// What a route answers with.
 #[derive(Debug, Clone, Copy)]
-pub enum Answer {
+pub enum AnswerKind {
     /// JSON.
     Json(SchemaOf),
     /// JSON, or 204 when there is nothing to say.
@@ -90,7 +90,7 @@ pub trait BodyForm {
 /// An answer.
 pub trait AnswerForm {
     /// What the route answers with.
-    const ANSWER: Answer;
+    const ANSWER: AnswerKind;
 }
 
 /// No query parameters.
@@ -162,35 +162,35 @@ impl<T: JsonSchema> BodyForm for T {
 }
 
 impl AnswerForm for TelemetryAnswer {
-    const ANSWER: Answer = Answer::Telemetry;
+    const ANSWER: AnswerKind = AnswerKind::Telemetry;
 }
 
 impl AnswerForm for PlainText {
-    const ANSWER: Answer = Answer::Text("text/plain");
+    const ANSWER: AnswerKind = AnswerKind::Text("text/plain");
 }
 
 impl AnswerForm for OpenMetrics {
-    const ANSWER: Answer = Answer::Text("application/openmetrics-text");
+    const ANSWER: AnswerKind = AnswerKind::Text("application/openmetrics-text");
 }
 
 impl AnswerForm for Page {
-    const ANSWER: Answer = Answer::Text("text/html");
+    const ANSWER: AnswerKind = AnswerKind::Text("text/html");
 }
 
 impl AnswerForm for Document {
-    const ANSWER: Answer = Answer::Json(object);
+    const ANSWER: AnswerKind = AnswerKind::Json(object);
 }
 
 impl AnswerForm for EventStream {
-    const ANSWER: Answer = Answer::Events;
+    const ANSWER: AnswerKind = AnswerKind::Events;
 }
 
 impl AnswerForm for WebSocketStream {
-    const ANSWER: Answer = Answer::WebSocket;
+    const ANSWER: AnswerKind = AnswerKind::WebSocket;
 }
 
 impl AnswerForm for Upgraded {
-    const ANSWER: Answer = Answer::Upgrade;
+    const ANSWER: AnswerKind = AnswerKind::Upgrade;
 }
 
 /// JSON, or nothing.
@@ -198,11 +198,11 @@ impl AnswerForm for Upgraded {
 pub struct Maybe<T>(std::marker::PhantomData<T>);
 
 impl<T: JsonSchema> AnswerForm for Maybe<T> {
-    const ANSWER: Answer = Answer::JsonOrNothing(schema_of::<T>);
+    const ANSWER: AnswerKind = AnswerKind::JsonOrNothing(schema_of::<T>);
 }
 
 impl<T: JsonSchema> AnswerForm for T {
-    const ANSWER: Answer = Answer::Json(schema_of::<T>);
+    const ANSWER: AnswerKind = AnswerKind::Json(schema_of::<T>);
 }
 
 fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {

@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use feed::Feed;
 pub(crate) use feed::{FeedEnd, Interest, Mark, Subscription};
-pub(crate) use rows::Query;
 use rows::Rows;
+pub(crate) use rows::SessionFilter;
 
 use crate::{
     entry::SessionEntry,
@@ -136,7 +136,7 @@ impl LiveView {
     }
 
     /// The rows a query asks for and whether there are more behind them.
-    pub(crate) fn list(&self, query: &Query) -> (Vec<Arc<SessionEntry>>, bool) {
+    pub(crate) fn list(&self, query: &SessionFilter) -> (Vec<Arc<SessionEntry>>, bool) {
         self.0.rows.list(query)
     }
 

@@ -17,7 +17,7 @@ use crate::{
     Frame, Json,
     app::App,
     error::ApiError,
-    live_view::{FeedEnd, Interest, Query, Subscription},
+    live_view::{FeedEnd, Interest, SessionFilter, Subscription},
     locks::lock,
     snapshot::{LastSnapshot, Snapshot},
 };
@@ -203,7 +203,7 @@ async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>)
             {
                 return Ok((mark.order, Arc::clone(&last.snapshot)));
             }
-            let active = Query { active: true, limit: SNAPSHOT_SESSIONS, ..Query::default() };
+            let active = SessionFilter { active: true, limit: SNAPSHOT_SESSIONS, ..SessionFilter::default() };
             let sessions = app.session_jsons(app.live_view.list(&active).0).await?;
             let snapshot = Arc::new(Snapshot::new(mark.position, app.live_view.epoch(), sessions));
             *lock(&app.last_snapshot) = Some(LastSnapshot { mark, changes, snapshot: Arc::clone(&snapshot) });

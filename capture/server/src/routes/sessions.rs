@@ -13,7 +13,7 @@ use crate::{
     answer::{self, Answer},
     call::Call,
     error::ApiError,
-    live_view::Query,
+    live_view::SessionFilter,
     lookup::in_path,
     page::{self, Cursor},
 };
@@ -29,7 +29,7 @@ pub(crate) async fn one(call: Call<GetSession>) -> Answer {
 
 /// `GET /api/v1/sessions`
 pub(crate) async fn list(call: Call<ListSessions>) -> Answer {
-    let (app, query) = (&call.app, list_query(&call.query)?);
+    let (app, query) = (&call.app, filter_of(&call.query)?);
     // The mark first: what the rows say is then never older than what `as_of` claims.
     let as_of = app.live_view.mark().position;
     let (rows, more) = app.live_view.list(&query);
@@ -62,7 +62,7 @@ pub(crate) async fn usage(call: Call<UsageOfSession>) -> Answer {
     call.answer(&SessionUsage { id: session.id, model: session.model, usage: session.usage })
 }
 
-fn list_query(query: &SessionsQuery) -> Result<Query, ApiError> {
+fn filter_of(query: &SessionsQuery) -> Result<SessionFilter, ApiError> {
     let states = query.state.0.clone();
     let active = match query.active {
         None => states.is_empty(),
@@ -73,7 +73,7 @@ fn list_query(query: &SessionsQuery) -> Result<Query, ApiError> {
         "" => "/".to_owned(),
         cwd => cwd.to_owned(),
     });
-    Ok(Query {
+    Ok(SessionFilter {
         states,
         providers: query.provider.0.clone(),
         cwd,
