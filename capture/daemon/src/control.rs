@@ -105,11 +105,11 @@ impl Control for Daemon {
         self.change(session, move |answer| IngestInput::Label(session, labels, answer))
     }
 
-    fn attend_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()> {
+    fn serve_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()> {
         self.with(|parts| parts.runs.clone().attend(connection, peer, parts.cancel.clone()))
     }
 
-    fn take_delivery(&self, id: DeliveryId) -> Reply<()> {
+    fn accept_delivery(&self, id: DeliveryId) -> Reply<()> {
         self.with(move |parts| async move {
             // It reads a file, and a full channel blocks.
             let taken = tokio::task::spawn_blocking(move || parts.deliveries.submit(id)).await;

@@ -297,7 +297,7 @@ impl RunningService {
             cancel: cancel.clone(),
         }));
         let mut serving = runtime.block_on(server::serve(config, live_view, reader, health, cancel.clone()))?;
-        for (name, task) in serving.take_roots() {
+        for (name, task) in serving.root_tasks() {
             supervisor.watch_task(name, runtime.handle(), task);
         }
 

@@ -135,7 +135,7 @@ impl Parts {
     }
 
     /// An answer without secrets, as JSON.
-    pub(crate) fn redacted<T: Serialize>(&self, answer: &T) -> answer::Answer {
+    pub(crate) fn redacted<T: Serialize>(&self, answer: &T) -> answer::HandlerResult {
         let Some(redact) = &self.redact else { return answer::json_of(answer) };
         let mut value = serde_json::to_value(answer).map_err(|cause| ApiError::internal(&cause))?;
         redact(&mut value);

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::{
     Limits,
-    answer::{self, Answer},
+    answer::{self, HandlerResult},
     app::App,
     clients::{Admission, StreamSlot},
     error::ApiError,
@@ -74,7 +74,7 @@ impl<O: Operation> FromRequest<App> for Call<O> {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let route = O::ID.route();
-        let connection = let_in(app, &request, Some(route.scope))?;
+        let connection = authorize(app, &request, Some(route.scope))?;
         let (mut parts, body) = request.into_parts();
         check_body(&route.body, &parts.headers, body.size_hint().exact(), &app.limits).inspect_err(|_| {
             app.tally.refused.inc();
@@ -87,7 +87,7 @@ impl<O: Operation> FromRequest<App> for Call<O> {
 
 /// Decides from the head of a request whether it is let in to a route of this scope, or, without one, whether it is
 /// told that there is none. Gives the connection it came by.
-pub(crate) fn let_in(app: &App, request: &Request, scope: Option<Scope>) -> Result<Arc<Connection>, ApiError> {
+pub(crate) fn authorize(app: &App, request: &Request, scope: Option<Scope>) -> Result<Arc<Connection>, ApiError> {
     let connection = request.extensions().get::<Arc<Connection>>();
     let connection = connection.ok_or_else(|| ApiError::internal(&"a request without its connection"))?;
     let (headers, transport) = (request.headers(), &connection.transport);
@@ -152,7 +152,7 @@ async fn segment(parts: &mut Parts, app: &App) -> Result<String, ApiError> {
 impl<O: Operation> Call<O> {
     /// Answers with what the operation declares.
     #[expect(clippy::unused_self, reason = "the call says which type the answer has")]
-    pub(crate) fn answer(&self, answer: &O::Answer) -> Answer
+    pub(crate) fn answer(&self, answer: &O::Answer) -> HandlerResult
     where
         O::Answer: Serialize,
     {

@@ -96,7 +96,7 @@ impl Serving {
     }
 
     /// Gives the tasks that end only when the token is cancelled, with their names, to whoever watches them.
-    pub fn take_roots(&mut self) -> Vec<(&'static str, tokio::task::JoinHandle<()>)> {
+    pub fn root_tasks(&mut self) -> Vec<(&'static str, tokio::task::JoinHandle<()>)> {
         std::mem::take(&mut self.roots)
     }
 
@@ -132,7 +132,7 @@ pub async fn serve(
     let socket = unix.as_ref().map(|unix| unix.path().to_owned());
 
     let app = Parts::new(live_view, reader, health, &config, address, cancel);
-    let entrance = Entrance {
+    let entrance = Acceptor {
         address,
         answering: Arc::new(Answering::new(&app, router(&app))),
         clients: Clients::new(limits.clients),
@@ -141,7 +141,7 @@ pub async fn serve(
         app: Arc::clone(&app),
     };
     let mut roots = vec![
-        ("streams", app.tasks.spawn(app.live_view.clone().hand_on(app.cancel.clone()))),
+        ("streams", app.tasks.spawn(app.live_view.clone().relay_frames(app.cancel.clone()))),
         ("tcp", app.tasks.spawn(entrance.clone().tcp(tcp))),
     ];
     if let Some(unix) = unix {
@@ -151,7 +151,7 @@ pub async fn serve(
 }
 
 #[derive(Clone)]
-struct Entrance {
+struct Acceptor {
     address: SocketAddr,
     clients: Arc<Clients>,
     tcp_user: Option<TcpUser>,
@@ -160,7 +160,7 @@ struct Entrance {
     answering: Arc<Answering>,
 }
 
-impl Entrance {
+impl Acceptor {
     async fn tcp(self, listener: TcpListener) {
         loop {
             let accepted = tokio::select! {

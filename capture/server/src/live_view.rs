@@ -106,10 +106,10 @@ impl LiveView {
     }
 
     /// Hands frames on to the streams until cancelled. One such task runs, owned by `serve`.
-    pub(crate) async fn hand_on(self, cancel: CancellationToken) {
+    pub(crate) async fn relay_frames(self, cancel: CancellationToken) {
         let work = async {
             loop {
-                self.0.feed.hand_on().await;
+                self.0.feed.relay_frames().await;
             }
         };
         tokio::select! {

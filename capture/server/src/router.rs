@@ -156,7 +156,7 @@ where
 
 async fn no_route(State(app): State<App>, request: Request) -> ApiError {
     // Strangers do not learn which paths exist.
-    match call::let_in(&app, &request, None) {
+    match call::authorize(&app, &request, None) {
         Ok(_) => ApiError::not_found("no such route").hint("GET /openapi.json lists them"),
         Err(refused) => refused,
     }
@@ -164,7 +164,7 @@ async fn no_route(State(app): State<App>, request: Request) -> ApiError {
 
 async fn other_method(State(app): State<App>, path: MatchedPath, request: Request) -> ApiError {
     let routes = || ROUTES.iter().filter(|route| route.path == path.as_str());
-    if let Err(refused) = call::let_in(&app, &request, routes().next().map(|route| route.scope)) {
+    if let Err(refused) = call::authorize(&app, &request, routes().next().map(|route| route.scope)) {
         return refused;
     }
     let mut allowed: Vec<&str> = Vec::new();

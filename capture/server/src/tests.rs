@@ -189,7 +189,7 @@ fn announce(live_view: &LiveView, position: Option<u64>, entry: SessionEntry) {
 }
 
 /// The service without a connection.
-struct Desk {
+struct TestServer {
     answering: Answering,
     connection: Arc<Connection>,
     live_view: LiveView,
@@ -219,7 +219,7 @@ impl Answered {
     }
 }
 
-impl Desk {
+impl TestServer {
     fn new() -> Self {
         Self::with(Health::default(), |_| ())
     }

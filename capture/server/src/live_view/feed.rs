@@ -1,6 +1,6 @@
 //! Frames on their way from the ingest side to the streams.
 //!
-//! Publishing puts a frame in the inbox and wakes one task; that task ([`Feed::hand_on`]) puts it
+//! Publishing puts a frame in the inbox and wakes one task; that task ([`Feed::relay_frames`]) puts it
 //! in the queue of each stream it concerns. Everything is bounded. A queue that is full, or an
 //! inbox that is, breaks the stream: its queue is emptied, it is told so, and it starts again
 //! with a snapshot.
@@ -143,7 +143,7 @@ impl Feed {
     }
 
     /// Waits for frames and puts them in the queues they belong in.
-    pub(super) async fn hand_on(&self) {
+    pub(super) async fn relay_frames(&self) {
         self.arrived.notified().await;
         let (frames, broken) = {
             let mut inbox = lock(&self.inbox);

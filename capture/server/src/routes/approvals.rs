@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::{
     ApprovalFilter, Decision, DecisionWait, Who,
-    answer::Answer,
+    answer::HandlerResult,
     call::{Call, Transport, no_content},
     error::ApiError,
     lookup::named,
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// `GET /api/v1/approvals`
-pub(crate) async fn list(call: Call<ListApprovals>) -> Answer {
+pub(crate) async fn list(call: Call<ListApprovals>) -> HandlerResult {
     let (app, query) = (&call.app, &call.query);
     let limit = page::limit(query.limit);
     let behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
@@ -36,13 +36,13 @@ pub(crate) async fn list(call: Call<ListApprovals>) -> Answer {
 }
 
 /// `GET /api/v1/approvals/{id}`
-pub(crate) async fn one(call: Call<GetApproval>) -> Answer {
+pub(crate) async fn one(call: Call<GetApproval>) -> HandlerResult {
     let view = call.app.ask(call.app.control.approval(call.segment.clone())).await?;
     call.answer(&view)
 }
 
 /// `POST /api/v1/approvals/{id}/decision`
-pub(crate) async fn decide(mut call: Call<DecideApproval>) -> Answer {
+pub(crate) async fn decide(mut call: Call<DecideApproval>) -> HandlerResult {
     let DecisionRequest { decision, message, scope, answers } = call.body().await?;
     if scope == DecisionScope::Session && decision == Verdict::Deny {
         return Err(ApiError::body("`scope` applies to what is allowed only"));
@@ -61,7 +61,7 @@ const fn who(transport: &Transport) -> Who {
 
 /// `POST /api/v1/deliveries/{id}/answer`: a hook waits for a decision. 204 when there is none: the
 /// agent then asks its user itself.
-pub(crate) async fn await_decision(mut call: Call<AwaitDecision>) -> Answer {
+pub(crate) async fn await_decision(mut call: Call<AwaitDecision>) -> HandlerResult {
     let Transport::Unix(_) = call.connection.transport else {
         return Err(ApiError::new(ErrorCode::UnixOnly, "hooks connect over the Unix socket"));
     };

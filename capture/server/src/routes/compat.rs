@@ -7,7 +7,7 @@ use api::{
 use events::Kind;
 
 use crate::{
-    answer::Answer,
+    answer::HandlerResult,
     call::Call,
     compat::CompatStream,
     live_view::Interest,
@@ -21,14 +21,14 @@ use crate::{
 const MESSAGES: usize = 100;
 
 /// `GET /api/stream/status`
-pub(crate) async fn status_stream(call: Call<CompatStatusStream>) -> Answer {
+pub(crate) async fn status_stream(call: Call<CompatStatusStream>) -> HandlerResult {
     let slot = call.stream()?;
     let tail = Tail::new(&call.app, Interest::All, None);
     Ok(sse::answer(call.app, tail, StreamFormat::Compat(CompatStream::of_all()), slot))
 }
 
 /// `GET /api/sessions/{id}/stream`
-pub(crate) async fn session_stream(call: Call<CompatSessionStream>) -> Answer {
+pub(crate) async fn session_stream(call: Call<CompatSessionStream>) -> HandlerResult {
     let id = target(&call).await?;
     let slot = call.stream()?;
     let tail = Tail::new(&call.app, Interest::Sessions(vec![id]), None);
@@ -36,7 +36,7 @@ pub(crate) async fn session_stream(call: Call<CompatSessionStream>) -> Answer {
 }
 
 /// `GET /api/session/messages?session=`
-pub(crate) async fn messages(call: Call<CompatMessages>) -> Answer {
+pub(crate) async fn messages(call: Call<CompatMessages>) -> HandlerResult {
     let limit = call.query.limit.map_or(MESSAGES, |limit| limit.get());
     let session = id_of(&call.app, &call.query.session).await?;
     let kinds = [Kind::UserPrompt, Kind::AssistantMessage];

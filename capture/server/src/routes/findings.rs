@@ -11,7 +11,7 @@ use store::{Entity, EntityFilter};
 
 use crate::{
     Refusal,
-    answer::Answer,
+    answer::HandlerResult,
     app::App,
     call::Call,
     error::ApiError,
@@ -23,7 +23,7 @@ use crate::{
 const SHORTEST_PART: usize = 4;
 
 /// `GET /api/v1/findings`
-pub(crate) async fn list(call: Call<ListFindings>) -> Answer {
+pub(crate) async fn list(call: Call<ListFindings>) -> HandlerResult {
     let (app, query) = (&call.app, &call.query);
     let states = match query.state {
         None => Some(FindingState::Open..=FindingState::Acknowledged),
@@ -52,13 +52,13 @@ pub(crate) async fn list(call: Call<ListFindings>) -> Answer {
 }
 
 /// `GET /api/v1/findings/{id}`
-pub(crate) async fn one(call: Call<GetFinding>) -> Answer {
+pub(crate) async fn one(call: Call<GetFinding>) -> HandlerResult {
     let finding: Finding = by_id(&call.app, &call.segment, "finding").await?;
     call.answer(&finding)
 }
 
 /// `POST /api/v1/findings/{id}/ack`
-pub(crate) async fn acknowledge(call: Call<AcknowledgeFinding>) -> Answer {
+pub(crate) async fn acknowledge(call: Call<AcknowledgeFinding>) -> HandlerResult {
     let finding: Finding = by_id(&call.app, &call.segment, "finding").await?;
     let finding = call.app.ask(call.app.control.acknowledge(finding.id)).await?;
     call.answer(&finding)

@@ -10,7 +10,7 @@ use events::{Event, Kind, Payload};
 use projections::Usage;
 
 use crate::{
-    answer::{self, Answer},
+    answer::{self, HandlerResult},
     call::Call,
     error::ApiError,
     lookup::target,
@@ -19,7 +19,7 @@ use crate::{
 const DEFAULT_LIMIT: usize = 200;
 
 /// `GET /api/v1/sessions/{id}/events`
-pub(crate) async fn events(call: Call<ListEvents>) -> Answer {
+pub(crate) async fn events(call: Call<ListEvents>) -> HandlerResult {
     let query = &call.query;
     let after = query.begins_after();
     let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
@@ -35,7 +35,7 @@ pub(crate) async fn events(call: Call<ListEvents>) -> Answer {
 }
 
 /// `GET /api/v1/sessions/{id}/turns`
-pub(crate) async fn turns(call: Call<ListTurns>) -> Answer {
+pub(crate) async fn turns(call: Call<ListTurns>) -> HandlerResult {
     let after = call.query.begins_after().unwrap_or_default();
     let name = if call.query.cursor.is_some() { "cursor" } else { "after" };
     let after = u32::try_from(after).map_err(|_| ApiError::parameter(name, "larger than any number of turns"))?;
@@ -67,14 +67,14 @@ fn change_of(event: Event) -> Option<StatusChange> {
 }
 
 /// `GET /api/v1/sessions/{id}/status/history`
-pub(crate) async fn status(call: Call<StatusHistory>) -> Answer {
+pub(crate) async fn status(call: Call<StatusHistory>) -> HandlerResult {
     let limit = call.query.limit.map_or(MAX_LIMIT, |limit| limit.get());
     let changes = changes(&call, call.query.begins_after(), limit).await?;
     call.app.redacted(&changes)
 }
 
 /// `GET /api/v1/sessions/{id}/status/changes`
-pub(crate) async fn status_changes(call: Call<ListStatusChanges>) -> Answer {
+pub(crate) async fn status_changes(call: Call<ListStatusChanges>) -> HandlerResult {
     let limit = call.query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
     let as_of = call.app.live_view.mark().position;
     let changes = changes(&call, Some(call.query.begins_after().unwrap_or_default()), limit).await?;
@@ -102,7 +102,7 @@ async fn changes<O: Operation<Query = HistoryQuery>>(
 }
 
 /// `GET /api/v1/usage`
-pub(crate) async fn usage_of_all(call: Call<UsageOfAll>) -> Answer {
+pub(crate) async fn usage_of_all(call: Call<UsageOfAll>) -> HandlerResult {
     let rows = call.app.read(|reader| reader.usage()).await?;
     let mut total = Usage::default();
     for (_, _, usage) in &rows {
@@ -116,7 +116,7 @@ pub(crate) async fn usage_of_all(call: Call<UsageOfAll>) -> Answer {
 }
 
 /// `GET /api/v1/texts/{hash}`
-pub(crate) async fn text(call: Call<GetText>) -> Answer {
+pub(crate) async fn text(call: Call<GetText>) -> HandlerResult {
     let hash = call.segment;
     if hash.is_empty() || hash.len() > 64 || !hash.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(ApiError::parameter("hash", "must be hexadecimal"));

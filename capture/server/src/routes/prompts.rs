@@ -8,7 +8,7 @@ use projections::Prompt;
 use store::EntityFilter;
 
 use crate::{
-    answer::Answer,
+    answer::HandlerResult,
     call::Call,
     error::ApiError,
     lookup::{named, target},
@@ -21,7 +21,7 @@ use super::findings::by_id;
 const PROMPT_BYTES: usize = 64 * 1024;
 
 /// `GET /api/v1/prompts`
-pub(crate) async fn list(call: Call<ListPrompts>) -> Answer {
+pub(crate) async fn list(call: Call<ListPrompts>) -> HandlerResult {
     let (app, query) = (&call.app, &call.query);
     let states = query.state.map(|state| state..=state);
     let limit = page::limit(query.limit);
@@ -35,7 +35,7 @@ pub(crate) async fn list(call: Call<ListPrompts>) -> Answer {
 }
 
 /// `POST /api/v1/sessions/{id}/prompts`
-pub(crate) async fn queue(mut call: Call<QueuePrompt>) -> Answer {
+pub(crate) async fn queue(mut call: Call<QueuePrompt>) -> HandlerResult {
     let text = call.body().await?.text.trim().to_owned();
     if text.is_empty() || text.len() > PROMPT_BYTES {
         return Err(ApiError::body("a prompt has 1 to 65,536 bytes"));
@@ -49,14 +49,14 @@ pub(crate) async fn queue(mut call: Call<QueuePrompt>) -> Answer {
 }
 
 /// `POST /api/v1/prompts/{id}/cancel`
-pub(crate) async fn cancel(call: Call<CancelPrompt>) -> Answer {
+pub(crate) async fn cancel(call: Call<CancelPrompt>) -> HandlerResult {
     let prompt: Prompt = by_id(&call.app, &call.segment, "queued prompt").await?;
     let prompt = call.app.ask(call.app.control.cancel_prompt(prompt.id)).await?;
     call.answer(&prompt)
 }
 
 /// `POST /api/v1/notify/test`
-pub(crate) async fn test_channel(mut call: Call<TestChannel>) -> Answer {
+pub(crate) async fn test_channel(mut call: Call<TestChannel>) -> HandlerResult {
     let channel = call.body().await?.channel;
     let receipt = call.app.ask(call.app.control.test_channel(channel)).await?;
     call.answer(&receipt)

@@ -10,7 +10,7 @@ use api::{
 
 use crate::{
     Json,
-    answer::{self, Answer},
+    answer::{self, HandlerResult},
     call::Call,
     error::ApiError,
     live_view::SessionFilter,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// `GET /api/v1/sessions/{id}`: the hot path, no allocation but the head of the answer.
-pub(crate) async fn one(call: Call<GetSession>) -> Answer {
+pub(crate) async fn one(call: Call<GetSession>) -> HandlerResult {
     let found = in_path(&call).await?;
     match found.json() {
         Some(json) => Ok(answer::json(json.bytes())),
@@ -28,7 +28,7 @@ pub(crate) async fn one(call: Call<GetSession>) -> Answer {
 }
 
 /// `GET /api/v1/sessions`
-pub(crate) async fn list(call: Call<ListSessions>) -> Answer {
+pub(crate) async fn list(call: Call<ListSessions>) -> HandlerResult {
     let (app, query) = (&call.app, filter_of(&call.query)?);
     // The mark first: what the rows say is then never older than what `as_of` claims.
     let as_of = app.live_view.mark().position;
@@ -40,7 +40,7 @@ pub(crate) async fn list(call: Call<ListSessions>) -> Answer {
 }
 
 /// `GET /api/v1/sessions/{id}/summary`, under both its names
-pub(crate) async fn summary<O: Operation<Answer = SessionSummary>>(call: Call<O>) -> Answer {
+pub(crate) async fn summary<O: Operation<Answer = SessionSummary>>(call: Call<O>) -> HandlerResult {
     let session = in_path(&call).await?.session(&call.app).await?;
     call.answer(&SessionSummary {
         id: session.id,
@@ -57,7 +57,7 @@ pub(crate) async fn summary<O: Operation<Answer = SessionSummary>>(call: Call<O>
 }
 
 /// `GET /api/v1/sessions/{id}/usage`
-pub(crate) async fn usage(call: Call<UsageOfSession>) -> Answer {
+pub(crate) async fn usage(call: Call<UsageOfSession>) -> HandlerResult {
     let session = in_path(&call).await?.session(&call.app).await?;
     call.answer(&SessionUsage { id: session.id, model: session.model, usage: session.usage })
 }

@@ -7,7 +7,7 @@ use events::{SessionId, Timestamp};
 use projections::{Account, SessionState, SessionStatus};
 use serde::Deserialize;
 
-use crate::{answer::Answer, app::App, call::Call, error::ApiError, lookup::target};
+use crate::{answer::HandlerResult, app::App, call::Call, error::ApiError, lookup::target};
 
 /// Events folded before another reader of the store gets its turn.
 const PAGE: usize = 1000;
@@ -23,7 +23,7 @@ struct JsonHead {
 }
 
 /// `GET /api/v1/sessions/{id}/status`
-pub(crate) async fn at(call: Call<GetStatus>) -> Answer {
+pub(crate) async fn at(call: Call<GetStatus>) -> HandlerResult {
     let (app, at) = (&call.app, call.query.at);
     let id = target(&call).await?;
     let (status, account) = match at {

@@ -11,7 +11,7 @@ use axum::extract::{
 use http::{HeaderValue, header};
 
 use crate::{
-    answer::Answer,
+    answer::HandlerResult,
     app::App,
     call::Call,
     error::ApiError,
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// `GET /api/v1/stream`
-pub(crate) async fn sse(call: Call<Stream>) -> Answer {
+pub(crate) async fn sse(call: Call<Stream>) -> HandlerResult {
     let interest = interest(&call.app, &call.query).await?;
     let slot = call.stream()?;
     let tail = Tail::new(&call.app, interest, resume(&call));
@@ -32,7 +32,7 @@ pub(crate) async fn sse(call: Call<Stream>) -> Answer {
 }
 
 /// `GET /api/v1/ws`
-pub(crate) async fn websocket(mut call: Call<StreamOverWebSocket>) -> Answer {
+pub(crate) async fn websocket(mut call: Call<StreamOverWebSocket>) -> HandlerResult {
     let interest = interest(&call.app, &call.query).await?;
     let resume = resume(&call);
     let upgrade = WebSocketUpgrade::from_request_parts(&mut call.parts, &()).await.map_err(|why| refused(&why))?;

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     Json,
-    answer::{self, Answer},
+    answer::{self, HandlerResult},
     call::Call,
     error::ApiError,
     frame::FrameKind,
@@ -20,7 +20,7 @@ const DEFAULT_TIMEOUT_MS: u64 = 30_000;
 const MAX_TIMEOUT_MS: u64 = 3_600_000;
 
 /// `GET /api/v1/sessions/{id}/wait`
-pub(crate) async fn wait(call: Call<WaitForState>) -> Answer {
+pub(crate) async fn wait(call: Call<WaitForState>) -> HandlerResult {
     let until = &call.query.until.0;
     let timeout_ms = call.query.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS).min(MAX_TIMEOUT_MS);
     let id = target(&call).await?;
@@ -35,7 +35,7 @@ pub(crate) async fn wait(call: Call<WaitForState>) -> Answer {
 }
 
 /// Answers when the session is in, or passes through, one of the states.
-async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -> Answer {
+async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -> HandlerResult {
     let app = &call.app;
     let subscription =
         app.live_view.subscribe(Interest::Sessions(vec![id]), app.limits.queue_frames, app.limits.queue_bytes);

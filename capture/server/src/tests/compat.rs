@@ -77,17 +77,17 @@ async fn one_session_as_events() {
 
 #[tokio::test]
 async fn messages_and_summary() {
-    let mut desk = Desk::new();
-    desk.live_view.put(entry(1, State::Idle));
-    let row = desk.log.session(&session(1, State::Idle));
-    desk.log.append(row, &[prompt(1, 1, 1), changed(1, 2, 2, State::Idle, State::Running)]);
-    let messages = desk.get("/api/session/messages?session=agent-1").await.json();
+    let mut server = TestServer::new();
+    server.live_view.put(entry(1, State::Idle));
+    let row = server.log.session(&session(1, State::Idle));
+    server.log.append(row, &[prompt(1, 1, 1), changed(1, 2, 2, State::Idle, State::Running)]);
+    let messages = server.get("/api/session/messages?session=agent-1").await.json();
     assert_eq!(messages["sessionId"], id(1).to_string());
     assert_eq!(messages["messages"].as_array().unwrap().len(), 1);
     assert_eq!(messages["messages"][0]["role"], "user");
-    assert_eq!(desk.get("/api/session/messages").await.error(), (400, "bad_parameter".into()));
-    assert_eq!(desk.get("/api/session/messages?session=x").await.error(), (404, "not_found".into()));
+    assert_eq!(server.get("/api/session/messages").await.error(), (400, "bad_parameter".into()));
+    assert_eq!(server.get("/api/session/messages?session=x").await.error(), (404, "not_found".into()));
     let (older, now) =
-        (desk.get("/api/sessions/agent-1/summary").await, desk.get("/api/v1/sessions/agent-1/summary").await);
+        (server.get("/api/sessions/agent-1/summary").await, server.get("/api/v1/sessions/agent-1/summary").await);
     assert_eq!(older.json(), now.json());
 }

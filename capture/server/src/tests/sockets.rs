@@ -255,13 +255,13 @@ async fn a_peer_may_be_kept_from_control() {
 #[tokio::test]
 async fn the_port_asks_who_wants_to_act() {
     for (may, capture, list) in [(false, 403, 200), (true, 400, 200)] {
-        let desk = Desk::with(Health::default(), |config| config.control_tcp = Some(Arc::new(move |_, _| may)));
+        let server = TestServer::with(Health::default(), |config| config.control_tcp = Some(Arc::new(move |_, _| may)));
         for (method, path, expected) in
             [(Method::PUT, "/api/v1/sessions/x/capture", capture), (Method::GET, "/api/v1/sessions", list)]
         {
             let request =
                 request(method, path).header(header::CONTENT_TYPE, "application/json").body(Full::from("{")).unwrap();
-            assert_eq!(desk.send(request).await.status, expected, "{path} {may}");
+            assert_eq!(server.send(request).await.status, expected, "{path} {may}");
         }
     }
 }
