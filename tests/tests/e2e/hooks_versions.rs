@@ -182,7 +182,7 @@ fn force_installs_all_and_tells_the_risk() {
         assert_eq!(here.run(&["hooks", "uninstall", "--yes"]).code, Some(0));
         assert_eq!(here.read(), SETTINGS);
     }
-    // Where there is no risk, none is told of.
+    // Where there is no risk, none is reported.
     here.machine.agent_version(Claude, "2.1.330");
     let said = here.install(&["--force"]);
     assert!(said.code == Some(0) && !said.err.contains("forced"), "{}", said.err);
