@@ -48,13 +48,18 @@ use dialog::dialog_of;
 use files::{FileMarks, has_more_files, marks};
 use pending::{KnownSince, PendingApprovals, PendingSummary};
 
-use api::approvals::{ApprovalView, FileView, PolicyView};
+use api::{
+    approvals::{ApprovalView, FileView, PolicyView},
+    part::{IdPart, shown},
+};
 pub use judge::{Judge, Judged, OnPolicy};
 
 /// Approvals that were pending before the start and are still decided from here.
 const TAKEN_UP: usize = 1_000;
 /// How many of the last approvals are searched for a part of an id.
 const SEARCHED: usize = 1_000;
+/// The shortest part of an id that names an approval.
+const SHORTEST_PART: usize = 4;
 /// How long a view of one approval waits for its files to be hashed.
 const HASHED_WITHIN: Duration = Duration::from_secs(1);
 /// How long decisions that are under way may take to end when the broker stops.
@@ -278,19 +283,19 @@ impl ApprovalBroker {
     /// The approval a person means: its id, or the end or beginning of it, among the pending ones first
     /// and then among the last that were closed.
     async fn find(&self, given: &str) -> Result<Approval, Refusal> {
-        let wanted = given.to_ascii_uppercase();
-        let id = ApprovalId::from(wanted.as_str());
+        let id = ApprovalId::from(given.to_ascii_uppercase().as_str());
         if let Some(approval) = self.read(move |reader| reader.entity::<Approval>(&id)).await? {
             return Ok(approval);
         }
-        let fits = |id: &str| wanted.len() >= 4 && (id.starts_with(&wanted) || id.ends_with(&wanted));
+        let part = IdPart::new(given, SHORTEST_PART);
+        let fits = |id: &str| part.as_ref().is_some_and(|part| part.fits(id));
         let mut fitting = self.pending().matching(fits);
         if fitting.is_empty() {
             let filter = EntityFilter { states: None, session: None, limit: SEARCHED, behind: None };
             fitting = self.read(move |reader| reader.entities::<Approval>(&filter)).await?;
             fitting.retain(|approval| fits(approval.id.as_str()));
         }
-        let shown = given.chars().take(64).collect::<String>();
+        let shown = shown(given);
         match (fitting.pop(), fitting.is_empty()) {
             (Some(approval), true) => Ok(approval),
             (Some(_), false) => Err(Refusal::Ambiguous(format!("`{shown}` fits several approvals"))),

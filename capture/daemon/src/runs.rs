@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use api::runs::{Explanation, Input as RunInput, InputSent, Picture, Run, RunState};
+use api::{
+    part::{IdPart, shown},
+    runs::{Explanation, Input as RunInput, InputSent, Picture, Run, RunState},
+};
 use events::{RunId, SessionId, State};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -116,12 +119,6 @@ fn described(hello: Hello) -> Run {
 /// Whether a run has this id or name.
 fn is_named(run: &Run, given: &str) -> bool {
     run.id.to_string().eq_ignore_ascii_case(given) || run.hello.name.as_deref() == Some(given)
-}
-
-/// Whether a part of an id is the beginning or end of this run's.
-fn fits(run: &Run, part: &str) -> bool {
-    let (id, part) = (run.id.to_string(), part.to_ascii_uppercase());
-    part.len() >= SHORTEST_PART && (id.starts_with(&part) || id.ends_with(&part))
 }
 
 impl Runs {
@@ -297,8 +294,9 @@ impl Runs {
         };
         let live = table.live.values().map(|live| (&live.described, Some(&live.asks)));
         let all = live.chain(table.ended.iter().map(|run| (run, None)));
-        let mut fitting = all.filter(|(run, _)| fits(run, given));
-        let shown: String = given.chars().take(64).collect();
+        let part = IdPart::new(given, SHORTEST_PART);
+        let mut fitting = all.filter(|(run, _)| part.as_ref().is_some_and(|part| part.fits(&run.id.to_string())));
+        let shown = shown(given);
         match (fitting.next(), fitting.next()) {
             (Some((run, asks)), None) => Ok((run.clone(), asks.cloned())),
             (Some((a, _)), Some((b, _))) => {
