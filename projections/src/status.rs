@@ -413,7 +413,9 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
                     (false, true) if silent_ms < case.rules.quiet_ms => Confidence::High,
                     (false, _) => Confidence::Medium,
                 };
-            candidate(state, reason, strength, Basis::OpenTurn)
+            // Nothing was told since it was doubted.
+            let doubted = case.conversation.doubted_at.is_some_and(|at| at >= case.conversation_at);
+            candidate(state, reason, if doubted { Confidence::Low } else { strength }, Basis::OpenTurn)
         }
         Phase::Ended { pending_subagents, .. } if *pending_subagents > 0 => {
             if lost {

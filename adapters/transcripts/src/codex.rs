@@ -226,6 +226,10 @@ fn response_item(
     memory: &mut CodexMemory,
     w: &mut EventWriter<'_, '_>,
 ) -> Result<(), Malformed> {
+    if tag == "message" && memory.tells_no_ends() {
+        messages::likely_last(&line.read()?, w);
+        return Ok(());
+    }
     match tag {
         // Messages of every role are copies of what `event_msg` says, or injected context.
         "message" | "additional_tools" | "compaction" | "context_compaction" | "ghost_snapshot" | "other" => {

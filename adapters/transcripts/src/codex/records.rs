@@ -149,6 +149,10 @@ record! {
     OlderMessage { message, phase, images, local_images }
 }
 record! {
+    /// `response_item/message`.
+    Role { role }
+}
+record! {
     /// A part of a message, an output or a summary.
     Part { #[serde(rename = "type")] kind, text, encrypted_content }
 }

@@ -62,7 +62,7 @@ fn a_registry_that_has_one_word_for_both_is_told_which_it_is() {
     );
     let both = call("c", ToolKind::Execute, "touch x");
     stands(
-        &[on(0.0, prompt("go")), on(1.0, asks()), on(1.0, both), on(1.1, registry(WaitingApproval))],
+        &[on(0.0, prompt("go")), on(1.0, both), on(1.0, asks()), on(1.1, registry(WaitingApproval))],
         "waiting_approval tool [touch x]",
     );
     // The line with the call comes later than the dialog.
@@ -98,6 +98,16 @@ fn a_program_nobody_can_read_stays_unknown() {
         "unknown no_evidence [the pty says so]",
     );
     assert_eq!(tape.state.view().status.confidence, Confidence::Low);
+}
+
+#[test]
+fn a_transcript_that_doubts_is_believed_no_more_than_it_says() {
+    let weak = || signal(Transcript, Confidence::Low, Claim::State { state: Running, reason: Some(Reason::Tool) });
+    let mut tape = stands(&[on(0.0, prompt("go")), on(1.0, weak())], "running tool");
+    assert_eq!(tape.state.view().status.confidence, Confidence::Low, "a dialog may be open");
+    let said_more = [on(0.0, prompt("go")), on(1.0, weak()), on(2.0, message("m", "and on", None))];
+    let mut tape = stands(&said_more, "running thinking");
+    assert_eq!(tape.state.view().status.confidence, Confidence::High);
 }
 
 /// Each conclusion with the source that decided it and how sure that is.
