@@ -358,8 +358,19 @@ impl SessionDecoder {
                 self.memory.open = false;
                 writer.end(&session, id, batch.at.or(at), TurnOutcome::Completed, Confidence::High, "complete_task");
             } else if batch.stopped == batch.finished {
-                // The turn ends with a record that says so (`Request cancelled.`), or has.
+                // The turn ends with a record that says so (`Request cancelled.`), or has: what was called is no work.
                 self.memory.standing = None;
+                if !self.memory.open && self.parent.is_none() {
+                    let outcome = if batch.denied { TurnOutcome::Denied } else { TurnOutcome::Interrupted };
+                    writer.end(
+                        &session,
+                        id,
+                        batch.at.or(at),
+                        outcome,
+                        Confidence::High,
+                        "calls of a turn that is over",
+                    );
+                }
             } else if self.memory.open {
                 self.memory.standing = standing(Stance::Thinking);
             }

@@ -461,6 +461,7 @@ fn what_follows_an_interrupted_tool_opens_no_turn() {
             "signal ended interrupted high",
             r#"tool.call run_shell_command execute `sleep 9` | {"command":"sleep 9"}"#,
             "tool.result cancelled None | [Operation Cancelled] Reason: x",
+            "signal ended interrupted high",
         ],
     );
 }
