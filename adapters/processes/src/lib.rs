@@ -6,6 +6,7 @@
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
+mod commands;
 mod descent;
 pub mod local_socket;
 mod path_search;
@@ -32,6 +33,7 @@ use rustix::{
     process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid},
 };
 
+pub use commands::{ShellCommand, shell_commands_below};
 pub use descent::{Descent, agent_descent, descends_from_agent, mark_child, mark_program, seal_if_agents};
 pub use path_search::{check_executable, find_program};
 pub use tcp::{holders_of_tcp, listener_of_tcp};

@@ -128,6 +128,7 @@ impl Ingest {
             self.processes.wanted(sequence < FRESH_EVENTS);
         }
         if !history {
+            self.expect_command(slot);
             self.signal_parent(slot, observed_at, additions)?;
         }
         self.sessions.schedule(slot);
