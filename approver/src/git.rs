@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub use inside::GitFile;
 
 use crate::{
-    Facts,
+    facts::Facts,
     names::is_secret,
     paths::WorkingDir,
     shell::ShellWord,

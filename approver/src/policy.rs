@@ -16,7 +16,10 @@ pub use always::rule_for;
 pub use file::PolicyError;
 use rule::PolicyRule;
 
-use crate::{Decision, Facts, PermissionRequest, Verdict};
+use crate::{
+    facts::Facts,
+    request::{Decision, PermissionRequest, Verdict},
+};
 
 /// The rules in force.
 #[derive(Debug, Clone)]

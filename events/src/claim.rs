@@ -3,7 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ApprovalKind, Confidence, Reason, State, Timestamp, TurnOutcome};
+use crate::{
+    event::Confidence,
+    payload::{ApprovalKind, TurnOutcome},
+    status::{Reason, State},
+    time::Timestamp,
+};
 
 /// One claim of one source. The adapter that read it also says how strong it is and how long it
 /// holds, so that no reducer needs to know the provider.

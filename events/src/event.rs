@@ -7,7 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{EventId, Identity, Kind, Payload, Provider, SessionId, Source, Timestamp, TurnId, provider::names};
+use crate::{
+    id::{EventId, Identity, SessionId, TurnId},
+    payload::{Kind, Payload},
+    provider::{Provider, Source, names},
+    time::Timestamp,
+};
 use std::{fmt, str::FromStr};
 
 names! {

@@ -7,7 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-use crate::{Finding, Notification, QueuedPrompt, Signal, provider::names};
+use crate::{
+    claim::Signal,
+    finding::{Finding, Notification, QueuedPrompt},
+    provider::names,
+};
 
 names! {
     /// The kind of an event.

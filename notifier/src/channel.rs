@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use events::Timestamp;
 
-use crate::{OutgoingMessage, config::ChannelSettings, secret::SecretError};
+use crate::{config::channel::ChannelSettings, message::OutgoingMessage, secret::SecretError};
 
 #[cfg(feature = "http")]
 mod chat;

@@ -20,8 +20,9 @@ use events::{MessageId, Timestamp};
 use serde::Serialize;
 
 use crate::{
-    ChannelContext, ConfigError, NotifySettings, OutgoingMessage,
-    channel::{self, Channel, Clock, RetryHint, Stopper},
+    channel::{self, Channel, ChannelContext, Clock, RetryHint, Stopper},
+    config::{ConfigError, NotifySettings},
+    message::OutgoingMessage,
 };
 
 /// Messages that wait for one channel.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use events::{Provider, Timestamp};
 
 use super::{
-    Error, HookCommand, LARGEST,
+    Error, LARGEST,
     backup::{Backups, Without},
     file::{self, SettingsFile},
     place,
@@ -13,6 +13,7 @@ use super::{
     status,
     text::Problem,
 };
+use crate::command::HookCommand;
 
 /// The change a user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]

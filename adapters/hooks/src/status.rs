@@ -12,7 +12,7 @@ use jsonc_parser::ast::Value;
 use semver::Version;
 
 use super::{
-    Error, HookCommand, LARGEST, catalogue,
+    Error, LARGEST, catalogue,
     command::{approver, is_ours, of_event, program},
     delivery::answer::asks_before_rules,
     facts, file, place,
@@ -22,6 +22,7 @@ use super::{
     text::{JsonDialect, parse},
     versions::{Fit, accepted_events},
 };
+use crate::command::HookCommand;
 
 /// The state of our entries in one agent's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]

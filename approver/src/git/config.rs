@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Facts, FileContent};
+use crate::facts::{Facts, FileContent};
 
 /// Longest configuration file that is read, bytes.
 const MAX: usize = 256 * 1024;

@@ -7,8 +7,9 @@ use super::{
     rule::{PolicyRule, RequestPart},
 };
 use crate::{
-    Decision, Facts, PermissionRequest, RequestKind, Verdict,
+    facts::Facts,
     paths::WorkingDir,
+    request::{Decision, PermissionRequest, RequestKind, Verdict},
     shell::{self, CommandLine, Separator, SimpleCommand},
     tools,
 };

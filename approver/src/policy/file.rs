@@ -14,7 +14,7 @@ use super::{
     Policy, Preset,
     rule::{CommandPattern, KnownSafe, PolicyRule},
 };
-use crate::{RequestKind, Verdict};
+use crate::request::{RequestKind, Verdict};
 
 /// A policy file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use super::{ReadsBelow, Tool, git, grammar, scripts::ValueKind, search, tool};
 use crate::{
-    Facts, FileContent, SearchScope,
+    facts::{Facts, FileContent},
     paths::WorkingDir,
+    search::SearchScope,
     shell::{ShellWord, SimpleCommand},
 };
 

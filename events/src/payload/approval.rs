@@ -5,8 +5,13 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ToolOutcome, is_false};
-use crate::{ApprovalId, DeliveryId, Reason, provider::names};
+use super::is_false;
+use crate::{
+    id::{ApprovalId, DeliveryId},
+    payload::tool::ToolOutcome,
+    provider::names,
+    status::Reason,
+};
 
 names! {
     /// What an approval is about.
@@ -127,7 +132,7 @@ data! {
         cwd: Option<String>,
         /// The dialog it was read from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        dialog: Option<Box<crate::Dialog>>,
+        dialog: Option<Box<crate::claim::Dialog>>,
         /// The delivery of the hook that asks, which may wait for the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Option<String>")]

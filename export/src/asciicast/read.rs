@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CastEvent, CastHeader, CastVersion, EventCode};
+use super::{CastEvent, CastVersion, EventCode};
+use crate::asciicast::header::CastHeader;
 
 /// Longest line of a recording, bytes; a longer one is an error.
 const LINE_BYTES: u64 = 64 << 20;

@@ -18,7 +18,7 @@ use rustix::{
 };
 
 use super::{AttemptFailure, Channel, ChannelContext, Env, wire};
-use crate::{OutgoingMessage, text};
+use crate::{message::OutgoingMessage, text};
 
 /// Bytes of what it writes to its standard error that are kept.
 const STDERR_BYTES: usize = 4_096;

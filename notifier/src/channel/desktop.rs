@@ -10,7 +10,7 @@ use events::Timestamp;
 use zbus::{Connection, Variant, connection::Builder};
 
 use super::{AttemptFailure, Channel, ChannelContext, Env};
-use crate::{Loudness, OutgoingMessage};
+use crate::{config::rule::Loudness, message::OutgoingMessage};
 
 const SERVICE: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";

@@ -6,7 +6,11 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use events::Timestamp;
 
 use super::{AttemptFailure, Channel, TerminalSink};
-use crate::{Loudness, OutgoingMessage, config::TerminalStyle, text};
+use crate::{
+    config::{channel::TerminalStyle, rule::Loudness},
+    message::OutgoingMessage,
+    text,
+};
 
 /// Longest text of a terminal notification, characters.
 const TERMINAL_CHARS: usize = 200;

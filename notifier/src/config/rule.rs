@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, range};
-use crate::{Notice, Severity};
+use crate::notice::{Notice, Severity};
 
 /// How prominently a message is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -13,9 +13,9 @@ use std::{borrow::Cow, collections::HashMap};
 pub use system::system_message;
 
 use crate::{
-    Tree,
     entry::{Body, Compaction, ContextEdit, Entry, EntryKey, EntryKind, Model},
     json::{Json, Object},
+    tree::Tree,
 };
 
 /// The level of thinking when nothing says another one.

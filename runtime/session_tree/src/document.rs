@@ -13,10 +13,9 @@ mod migrate;
 pub use issues::{DocumentIssue, IssueReason};
 
 use crate::{
-    Stamp,
     entry::Entry,
     json::{Json, Object},
-    stamp::session_id,
+    stamp::{Stamp, session_id},
     time::to_iso,
 };
 

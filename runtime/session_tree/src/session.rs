@@ -20,10 +20,10 @@ use std::{
 pub use error::SessionError;
 
 use crate::{
-    Stamp,
     document::{DocumentIssue, DocumentRefusal, SessionDocument, SessionHeader},
     entry::{Entry, EntryKind, NewBranchSummary, NewEntry},
     sessions,
+    stamp::Stamp,
     time::to_iso,
     tree::Tree,
 };

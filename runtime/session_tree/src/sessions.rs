@@ -11,11 +11,11 @@ use std::{
 };
 
 use crate::{
-    SessionError,
     context::text_of,
     document::{SessionDocument, SessionHeader},
     entry::{Body, Entry},
     json::Json,
+    session::SessionError,
     time::parse_iso,
     tree::Tree,
 };

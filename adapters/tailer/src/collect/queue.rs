@@ -11,8 +11,11 @@ use std::{
 
 use events::{Cursor, Provider};
 
-use super::{Batch, Progress, Stopped, control::CollectorShared, files::FileId};
-use crate::tail::{FileSpec, Now, Tail, TailError, TailReader, disk::RootedPath};
+use super::{Batch, Stopped, control::CollectorShared, files::FileId};
+use crate::{
+    collect::control::Progress,
+    tail::{FileSpec, Now, Tail, TailError, TailReader, disk::RootedPath},
+};
 
 /// What is read first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,14 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Batch, Collector, Now, Stopped,
+    Batch, Collector, Stopped,
     files::{FileId, PendingCursor, Slot},
     queue::{self, BatchOutcome, FinishedJob, Job, QueuedTail},
     round::{RACY, Sink},
 };
-use crate::tail::{
-    Format, Tail, TailError,
-    disk::{self, Stat},
+use crate::{
+    tail::Now,
+    tail::{
+        Format, Tail, TailError,
+        disk::{self, Stat},
+    },
 };
 
 /// A cursor that moved so far over lines without events is handed on at once.

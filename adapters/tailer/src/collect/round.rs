@@ -3,11 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Batch, Collector, CollectorHealth, Now, Progress, RootHealth, Stopped,
+    Batch, Collector, Stopped,
     files::{FileId, PendingCursor, Slot},
     queue::{Class, Job, QueuedTail},
 };
 use crate::{
+    collect::control::{CollectorHealth, Progress, RootHealth},
+    tail::Now,
     tail::{
         Format, TailError,
         disk::{self, Stat},

@@ -14,11 +14,12 @@ use events::FileKey;
 use rustix::fs::{Dir, FileType};
 
 use super::{
-    Collector, Now,
+    Collector,
     files::{FileEntry, FileId},
     queue,
 };
 use crate::{
+    tail::Now,
     tail::disk::{self, OpenError, PathKind, ReadRefusal, RootedPath, Stat},
     watch::Mode,
 };

@@ -5,7 +5,8 @@
 
 use std::io;
 
-use super::{Limits, disk::Source, marks::Marks};
+use super::{disk::Source, marks::Marks};
+use crate::tail::spec::Limits;
 
 /// Size of one read, bytes, and of a buffer at rest.
 const CHUNK: usize = 256 * 1024;

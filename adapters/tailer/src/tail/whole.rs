@@ -6,14 +6,17 @@
 use std::{io, path::Path, sync::Arc, time::Duration};
 
 use super::{
-    Now, TRIES, Tail, TailError, TailRead, TailReader,
+    TRIES, Tail, TailRead, TailReader,
     disk::{Source, Stat},
     guarded, is_racy,
     lines::Buffer,
     marks::Marks,
     occurrence::Occurrences,
 };
-use crate::decode::{Decoded, Malformed, Record};
+use crate::{
+    decode::{Decoded, Malformed, Record},
+    tail::{error::TailError, spec::Now},
+};
 
 /// Time after which a malformed file counts as an issue.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -12,8 +12,9 @@ use serde::de::Error as _;
 use super::{
     memory::{EmittedMessage, GeminiMemory},
     record::ChatDocument,
-    story::{Header, Scene, Story},
+    story::{Header, Story},
 };
+use crate::gemini::scene::Scene;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
 /// Decodes a chat file that is rewritten as a whole. Give it the whole file as one record, each

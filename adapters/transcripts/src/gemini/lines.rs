@@ -8,8 +8,9 @@ use serde::de::Error as _;
 use super::{
     memory::GeminiMemory,
     record::{ChatLine, ChatMessage, Odd},
-    story::{Header, Scene, Story},
+    story::{Header, Story},
 };
+use crate::gemini::scene::Scene;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
 /// How the most frequent line starts: `$set` with the time of the last write, and nothing else.

@@ -2,8 +2,9 @@
 
 use std::future::Future;
 
-use super::{CompactionPlan, SummaryRequest, details, files};
+use super::{CompactionPlan, details, files};
 use crate::{
+    compaction::prompt::SummaryRequest,
     entry::NewCompaction,
     json::{Json, Object},
 };

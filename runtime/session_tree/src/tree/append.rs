@@ -4,11 +4,10 @@
 
 use super::Tree;
 use crate::{
-    Stamp,
     context::{self, Context},
     entry::{Entry, EntryKey, EntryKind, LEAF_TYPE, NewBranchSummary, NewCompaction, NewEntry},
     json::{Json, Object},
-    stamp::entry_id,
+    stamp::{Stamp, entry_id},
     time::to_iso,
 };
 

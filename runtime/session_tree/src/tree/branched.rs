@@ -6,14 +6,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Tree, TreeError};
+use super::Tree;
 use crate::{
-    Stamp,
     context::text_of,
     document::SessionHeader,
     entry::{Entry, EntryKey, EntryKind},
     json::{Json, Object},
-    stamp::entry_id,
+    stamp::{Stamp, entry_id},
+    tree::append::TreeError,
 };
 
 /// A session forked before a message of the user.

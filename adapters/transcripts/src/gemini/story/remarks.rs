@@ -2,8 +2,11 @@
 
 use events::{Annotation, Confidence, ErrorReported, NewEvent, Severity, Timestamp, Topic, TurnOutcome, Unrecognized};
 
-use super::{Scene, Story};
-use crate::gemini::{content, scene::identity};
+use super::Story;
+use crate::{
+    gemini::scene::Scene,
+    gemini::{content, scene::identity},
+};
 
 impl Story {
     /// A record of a kind not known here.

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use events::{Annotation, Confidence, SessionForked, SessionStarted, StartKind, Timestamp, Topic, TurnOutcome};
 use serde_json::value::RawValue;
 
-use super::{Freshness, Scene, Story};
-use crate::gemini::{
-    content::{self, UserRecord},
-    memory::{HeldRecord, Restated, hash},
-    record::{ChatMessage, Set},
-    standing::{Stance, StandingRecord},
+use super::{Freshness, Story};
+use crate::{
+    gemini::scene::Scene,
+    gemini::{
+        content::{self, UserRecord},
+        memory::{HeldRecord, Restated, hash},
+        record::{ChatMessage, Set},
+        standing::{Stance, StandingRecord},
+    },
 };
 
 /// The first record of a file, or of what a resume appended to it.
