@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    event::Severity,
     id::{ApprovalId, EventId, FindingId, MessageId, PromptId, SessionId},
+    level::Severity,
     provider::names,
     time::Timestamp,
 };
