@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{index, revision};
+use super::index;
 use crate::{
     facts::{Facts, FileContent, FileInspection},
     names::{is_left_out_of_history, is_secret, left_out_of_history, may_hold_secret},
     paths::WorkingDir,
+    revision,
     search::{GrepFilter, SearchReader, SearchScope},
     tools::GitSubcommand,
 };

@@ -10,10 +10,8 @@ use globset::{Glob, GlobBuilder, GlobMatcher};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{
-    Policy, Preset,
-    rule::{CommandPattern, KnownSafe, PolicyRule},
-};
+use super::rule::{CommandPattern, KnownSafe, PolicyRule};
+use crate::policy::{preset::Preset, rule_set::Policy};
 use crate::request::{RequestKind, Verdict};
 
 /// A policy file that cannot be used.
