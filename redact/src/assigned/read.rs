@@ -1,6 +1,6 @@
 //! Where a value ends: between quotes, escaped or not, or bare.
 
-use super::{LONGEST_VALUE, ValueForm, opens_quote};
+use crate::assigned::form::{LONGEST_VALUE, ValueForm, opens_quote};
 use crate::{
     text::{goes_on, skip_blanks, until},
     value,

@@ -1,6 +1,6 @@
 //! Whether a value is a secret: what its name says, weighed against what it looks like.
 
-use super::ValueForm;
+use crate::assigned::form::ValueForm;
 use crate::{
     names::{NameMeaning, NameWeight},
     value,
