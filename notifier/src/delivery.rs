@@ -20,8 +20,10 @@ use events::{MessageId, Timestamp};
 use serde::Serialize;
 
 use crate::{
-    channel::{self, Channel, ChannelContext, Clock, RetryHint, Stopper},
+    attempt::{Channel, RetryHint, Stopper},
+    channel,
     config::{ConfigError, NotifySettings},
+    context::{ChannelContext, Clock},
     message::OutgoingMessage,
 };
 

@@ -4,7 +4,7 @@
 use events::Timestamp;
 use serde_json::{Value, json};
 
-use super::{AttemptFailure, Channel, Stopper};
+use crate::attempt::{AttemptFailure, Channel, Stopper};
 use crate::{config::rule::Loudness, http::HttpClient, message::OutgoingMessage, secret::Secret, text};
 
 /// Characters of a text that Discord takes, with room for what is escaped.

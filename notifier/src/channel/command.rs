@@ -17,7 +17,11 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
 };
 
-use super::{AttemptFailure, Channel, ChannelContext, Env, wire};
+use super::wire;
+use crate::{
+    attempt::{AttemptFailure, Channel},
+    context::{ChannelContext, Env},
+};
 use crate::{message::OutgoingMessage, text};
 
 /// Bytes of what it writes to its standard error that are kept.

@@ -9,7 +9,10 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use events::Timestamp;
 use zbus::{Connection, Variant, connection::Builder};
 
-use super::{AttemptFailure, Channel, ChannelContext, Env};
+use crate::{
+    attempt::{AttemptFailure, Channel},
+    context::{ChannelContext, Env},
+};
 use crate::{config::rule::Loudness, message::OutgoingMessage};
 
 const SERVICE: &str = "org.freedesktop.Notifications";

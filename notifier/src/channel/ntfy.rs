@@ -3,7 +3,7 @@
 use events::Timestamp;
 use serde::Serialize;
 
-use super::{AttemptFailure, Channel, Stopper};
+use crate::attempt::{AttemptFailure, Channel, Stopper};
 use crate::{config::rule::Loudness, http::HttpClient, message::OutgoingMessage, notice::Severity, secret::Secret};
 
 /// Publishes each message to one topic.

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use events::Timestamp;
 
-use super::{AttemptFailure, Channel, TerminalSink};
+use crate::{
+    attempt::{AttemptFailure, Channel},
+    context::TerminalSink,
+};
 use crate::{
     config::{channel::TerminalStyle, rule::Loudness},
     message::OutgoingMessage,

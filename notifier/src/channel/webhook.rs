@@ -6,7 +6,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use events::{MessageId, Timestamp};
 use ring::hmac;
 
-use super::{AttemptFailure, Channel, Stopper, wire};
+use super::wire;
+use crate::attempt::{AttemptFailure, Channel, Stopper};
 use crate::{http::HttpClient, message::OutgoingMessage, secret::Secret};
 
 /// What a secret of this form begins with.

@@ -4,7 +4,10 @@ use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AllowedHost, ConfigError, range};
+use crate::config::{
+    allowed_host::AllowedHost,
+    error::{ConfigError, range},
+};
 use crate::secret::SecretSource;
 
 /// Telegram's own server.

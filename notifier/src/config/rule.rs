@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, range};
+use crate::config::error::{ConfigError, range};
 use crate::notice::{Notice, Severity};
 
 /// How prominently a message is shown.
