@@ -17,6 +17,8 @@ mod codex;
 mod envelope;
 mod event;
 mod gemini;
+mod limits;
+mod meaning;
 mod record;
 pub mod settings;
 #[cfg(test)]
@@ -28,20 +30,8 @@ use events::{NewEvent, Provider, Timestamp};
 use opentelemetry_proto::tonic::collector::logs::v1::{ExportLogsPartialSuccess, ExportLogsServiceResponse};
 use prost::Message;
 
+pub use crate::telemetry::limits::{ATTRIBUTE_BYTES, ATTRIBUTES, DEPTH, Encoding, RECORD_BYTES, RECORDS};
 use record::{RecordSource, TelemetryRecord};
-
-/// Most log records read from one request; the rest are rejected.
-pub const RECORDS: usize = 10_000;
-/// Longest record, bytes.
-pub const RECORD_BYTES: usize = 1 << 20;
-/// Most attributes of one record.
-pub const ATTRIBUTES: usize = 256;
-/// Longest text of one attribute, bytes.
-pub const ATTRIBUTE_BYTES: usize = 256 << 10;
-/// Deepest nesting of lists and maps in one value.
-pub const DEPTH: usize = 16;
-/// Longest description of the sender, bytes.
-const RESOURCE_BYTES: usize = 64 << 10;
 
 /// What a request holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,15 +42,6 @@ pub enum Signal {
     Traces,
     /// Metrics.
     Metrics,
-}
-
-/// How a request is written, and its answer too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// `application/json`
-    Json,
-    /// `application/x-protobuf`
-    Protobuf,
 }
 
 /// The bytes are not an OTLP message.

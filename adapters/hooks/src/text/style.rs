@@ -2,7 +2,7 @@
 
 use jsonc_parser::ast::Object;
 
-use super::{Container, Span};
+use crate::text::span::{Container, Span};
 
 /// The layout of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]

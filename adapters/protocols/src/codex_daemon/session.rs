@@ -12,10 +12,8 @@ use events::{
     Claim, Confidence, Identity, NewEvent, Origin, Provider, Reason, Repeat, Signal, Source, State, Timestamp,
 };
 
-use super::{
-    PROVIDER,
-    wire::{self, DaemonMessage, DaemonReply, DaemonRequest, Thread, ThreadStatus},
-};
+use super::wire::{self, DaemonMessage, DaemonReply, DaemonRequest, Thread, ThreadStatus};
+use crate::codex_daemon::timing::PROVIDER;
 
 /// Maximum number of threads remembered.
 const THREADS: usize = 1_024;
