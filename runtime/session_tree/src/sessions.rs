@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    context::text_of,
+    context::messages::text_of,
     document::{SessionDocument, SessionHeader},
     entry::{Body, Entry},
     json::Json,

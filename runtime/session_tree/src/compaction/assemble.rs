@@ -2,7 +2,8 @@
 
 use std::future::Future;
 
-use super::{CompactionPlan, details, files};
+use super::files;
+use crate::compaction::plan::{CompactionPlan, details};
 use crate::{
     compaction::prompt::SummaryRequest,
     entry::NewCompaction,

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fmt};
 
-use super::FilePosition;
+use crate::document::position::FilePosition;
 use crate::entry::{Entry, EntryKey, EntryKind};
 
 /// Something wrong with a file.

@@ -1,6 +1,6 @@
 //! What entries say, typed. Each view borrows the fields of its entry and reads them when it is asked.
 
-use super::{EntryKey, whole};
+use crate::entry::key::{EntryKey, whole};
 use crate::json::{Json, Object};
 
 /// What an entry says. Borrows from the entry.

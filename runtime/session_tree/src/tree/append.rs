@@ -2,9 +2,9 @@
 //!
 //! The fields of an entry stand in the order in which pi 0.87.1 writes them.
 
-use super::Tree;
+use crate::tree::entries::Tree;
 use crate::{
-    context::{self, Context},
+    context::{self, messages::Context},
     entry::{Entry, EntryKey, EntryKind, LEAF_TYPE, NewBranchSummary, NewCompaction, NewEntry},
     json::{Json, Object},
     stamp::{Stamp, entry_id},

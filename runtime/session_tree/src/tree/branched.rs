@@ -6,9 +6,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Tree;
+use crate::tree::entries::Tree;
 use crate::{
-    context::text_of,
+    context::messages::text_of,
     document::SessionHeader,
     entry::{Entry, EntryKey, EntryKind},
     json::{Json, Object},

@@ -2,6 +2,8 @@ use super::*;
 use crate::{
     Stamp,
     context::Context,
+    document::SessionHeader,
+    entry::Entry,
     entry::{NewBranchSummary, NewCompaction, NewEntry},
     json::{Json, Object},
 };
