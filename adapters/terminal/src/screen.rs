@@ -9,6 +9,7 @@
 //! `judge` decides what is claimed. No provider is named in any of them.
 
 mod dialog;
+mod error;
 mod explain;
 mod form;
 mod guard;
@@ -16,6 +17,7 @@ mod judge;
 mod keys;
 mod rules;
 mod signals;
+mod size;
 mod standing;
 mod terminal;
 #[cfg(test)]
@@ -33,6 +35,7 @@ pub use rules::{RuleError, ScreenRules};
 pub use standing::{StandingDialog, StandingOption};
 
 use crate::claim::{HostEvent, ScreenClaim};
+pub use crate::screen::size::Size;
 use judge::{ClaimChange, ScreenJudge};
 use signals::AttentionCall;
 use terminal::Terminal;
@@ -53,16 +56,6 @@ const STILL_MS: i64 = 5_000;
 const VERSION_MS: i64 = 2_000;
 /// Most events kept until they are taken; the oldest are dropped first.
 const MAX_EVENTS: usize = 1024;
-
-/// Rows and columns of a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "TerminalSize")]
-pub struct Size {
-    /// Rows.
-    pub rows: u16,
-    /// Columns.
-    pub columns: u16,
-}
 
 /// The current screen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

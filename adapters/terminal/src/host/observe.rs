@@ -19,8 +19,8 @@ use super::{
     frame::{Hello, HostRequest},
     keys,
     link::{Link, PendingRequest},
-    start::LoadRules,
 };
+use crate::host::load::LoadRules;
 use crate::{
     claim::HostEvent,
     screen::{Observer, ScreenRules, Size},
