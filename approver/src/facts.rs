@@ -1,6 +1,6 @@
 //! What a decision must know about the disk. `capture` looks it up; tests use [`StubFacts`].
 
-use crate::{SearchReader, SearchScope};
+use crate::search::{SearchReader, SearchScope};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,

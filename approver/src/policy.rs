@@ -16,13 +16,13 @@ use std::path::Path;
 pub use always::rule_for;
 pub use file::PolicyError;
 
-pub use crate::policy::explanation::{ExplainedPart, Explanation, TriedRule};
-pub use crate::policy::preset::Preset;
-pub use crate::policy::rule_set::Policy;
 use crate::{
     facts::Facts,
     request::{Decision, PermissionRequest},
 };
+pub use explanation::{ExplainedPart, Explanation, TriedRule};
+pub use preset::Preset;
+pub use rule_set::Policy;
 
 impl Policy {
     /// The policy of a preset alone.

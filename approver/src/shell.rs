@@ -10,7 +10,7 @@ mod line;
 mod raw;
 mod words;
 
-pub(crate) use crate::shell::command::{CommandLine, Separator, ShellWord, SimpleCommand};
+pub(crate) use command::{CommandLine, Separator, ShellWord, SimpleCommand};
 pub(crate) use line::understand;
 
 #[cfg(test)]

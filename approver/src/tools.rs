@@ -9,8 +9,8 @@ mod scripts;
 mod search;
 mod table;
 
-pub(crate) use crate::tools::table::{PrintsContents, tool};
 pub(crate) use judge::{GitSubcommand, ReadOnlyCommand, judge, judge_git, outside, resolved};
+pub(crate) use table::{PrintsContents, tool};
 
 #[cfg(test)]
 mod tests;

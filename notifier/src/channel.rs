@@ -22,7 +22,7 @@ mod terminal;
 mod webhook;
 pub mod wire;
 
-pub(crate) use crate::attempt::{AttemptFailure, Channel};
+use crate::attempt::{AttemptFailure, Channel};
 pub use crate::context::{ChannelContext, Clock, Env, SinkError, TerminalSink};
 #[cfg(feature = "http")]
 use crate::http::HttpClient;

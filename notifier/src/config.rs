@@ -13,10 +13,10 @@ mod error;
 pub mod quiet;
 pub mod rule;
 
-pub(crate) use crate::config::allowed_host::AllowedHost;
-pub use crate::config::error::ConfigError;
-pub(crate) use crate::config::error::range;
+pub(crate) use allowed_host::AllowedHost;
 pub use channel::{ChannelSettings, TerminalStyle};
+pub use error::ConfigError;
+pub(crate) use error::range;
 pub use quiet::{Hours, Quiet};
 pub use rule::{Loudness, NotifyRule, ResolvedRule, WhilePresent};
 

@@ -15,8 +15,8 @@ use crate::{
     value,
 };
 
-pub(crate) use crate::assigned::form::ValueForm;
-use crate::assigned::form::{LONGEST_VALUE, opens_quote};
+pub(crate) use form::ValueForm;
+use form::{LONGEST_VALUE, opens_quote};
 use read::behind_type;
 pub(crate) use read::{closing, read};
 pub(crate) use weigh::is_secret;

@@ -33,8 +33,8 @@ mod triggers;
 mod unescaped;
 mod value;
 
-pub use crate::found::{FoundSecret, SecretKind};
-pub use crate::redactor::{Redacted, RedactedBytes, Redactor, holds_secret, shared};
+pub use found::{FoundSecret, SecretKind};
+pub use redactor::{Redacted, RedactedBytes, Redactor, holds_secret, shared};
 pub use rules::RulesError;
 pub use stream::RedactingStream;
 

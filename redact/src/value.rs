@@ -5,9 +5,9 @@
 mod placeholder;
 mod shape;
 
-use crate::value::shape::{CharCounts, trim};
-pub(crate) use crate::value::shape::{entropy, has_stray_capitals, is_number, is_path, is_words, looks_random};
 pub(crate) use placeholder::is_placeholder;
+use shape::{CharCounts, trim};
+pub(crate) use shape::{entropy, has_stray_capitals, is_number, is_path, is_words, looks_random};
 
 /// Whether a value is a word of a program: a name, a path of names, a call, a type.
 pub(crate) fn is_code(value: &[u8]) -> bool {

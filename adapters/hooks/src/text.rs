@@ -18,7 +18,7 @@ use jsonc_parser::{
 };
 
 pub(super) use self::style::{JsonForm, Style};
-pub(super) use crate::text::span::{Container, Span};
+pub(super) use span::{Container, Span};
 
 /// What an agent takes for JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

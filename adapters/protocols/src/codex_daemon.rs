@@ -40,8 +40,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use agents::Stopped;
 use link::Link;
 
-pub use crate::codex_daemon::timing::{PROVIDER, Timing};
 use processes::wake;
+pub use timing::{PROVIDER, Timing};
 
 /// Most unknown threads queued to be reported again.
 const STRANGERS: usize = 256;

@@ -25,11 +25,11 @@ mod rpc;
 pub mod stream_json;
 pub mod telemetry;
 
-pub use crate::codec::{Codec, Meaning, PermissionRequest, TurnEnd};
 use agents::{
     Agent, AgentAnswer,
     agent::{Drive, Protocol},
 };
+pub use codec::{Codec, Meaning, PermissionRequest, TurnEnd};
 use events::Provider;
 
 /// Longest line read from an agent, bytes.

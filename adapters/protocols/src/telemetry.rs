@@ -30,7 +30,7 @@ use events::{NewEvent, Provider, Timestamp};
 use opentelemetry_proto::tonic::collector::logs::v1::{ExportLogsPartialSuccess, ExportLogsServiceResponse};
 use prost::Message;
 
-pub use crate::telemetry::limits::{ATTRIBUTE_BYTES, ATTRIBUTES, DEPTH, Encoding, RECORD_BYTES, RECORDS};
+pub use limits::{ATTRIBUTE_BYTES, ATTRIBUTES, DEPTH, Encoding, RECORD_BYTES, RECORDS};
 use record::{RecordSource, TelemetryRecord};
 
 /// What a request holds.

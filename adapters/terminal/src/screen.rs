@@ -19,6 +19,7 @@ mod rules;
 mod signals;
 mod size;
 mod standing;
+mod standing_dialog;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -32,12 +33,12 @@ use serde::{Deserialize, Serialize};
 
 pub use explain::{Check, Explanation, FileUsed, Need, RegionText, RuleMatch, RuleOutcome};
 pub use rules::{RuleError, ScreenRules};
-pub use standing::{StandingDialog, StandingOption};
+pub use standing_dialog::{StandingDialog, StandingOption};
 
 use crate::claim::{HostEvent, ScreenClaim};
-pub use crate::screen::size::Size;
 use judge::{ClaimChange, ScreenJudge};
 use signals::AttentionCall;
+pub use size::Size;
 use terminal::Terminal;
 use view::{ScreenFrame, View};
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-pub(super) use crate::credential::has_credential;
+use crate::credential::has_credential;
 use crate::facts::{Facts, FileContent};
 
 /// Longest configuration file that is read, bytes.

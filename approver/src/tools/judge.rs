@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{grammar, scripts::ValueKind, search};
-pub(super) use crate::tools::arguments::ParsedArguments;
+use crate::tools::arguments::ParsedArguments;
 use crate::tools::arguments::parts;
 use crate::tools::table::{ReadsBelow, Tool, git, tool};
 use crate::{

@@ -1,6 +1,6 @@
 //! Events to lines, in either version.
 
-use super::{CastEvent, CastVersion};
+use crate::asciicast::event::{CastEvent, CastVersion};
 use crate::asciicast::header::CastHeader;
 
 /// Makes the lines of one file. Times are microseconds since its start; one that lies before that

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CastEvent, EventCode};
+use crate::asciicast::event::{CastEvent, EventCode};
 use crate::asciicast::{
     header::CastHeader,
     read::{CastReader, ReadError},

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CastEvent, CastVersion, EventCode};
+use crate::asciicast::event::{CastEvent, CastVersion, EventCode};
 use crate::asciicast::header::CastHeader;
 
 /// Longest line of a recording, bytes; a longer one is an error.

@@ -14,7 +14,8 @@ use std::{
 use events::Timestamp;
 use rustix::fs::{Mode, OFlags};
 
-use super::{CastEvent, CastVersion, EventCode, text::Utf8Decoder};
+use super::text::Utf8Decoder;
+use crate::asciicast::event::{CastEvent, CastVersion, EventCode};
 use crate::asciicast::{
     encode::Encoder,
     header::{CastHeader, RecordingPart},

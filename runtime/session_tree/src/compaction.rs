@@ -21,8 +21,8 @@ pub(crate) use prompt::SYSTEM;
 pub use prompt::{SummaryRequest, flatten};
 pub use tokens::{TokenEstimate, context_tokens, estimate, message_tokens, usage_tokens};
 
-pub(crate) use crate::compaction::plan::details;
-pub use crate::compaction::plan::{CompactionPlan, CompactionSettings};
+pub(crate) use plan::details;
+pub use plan::{CompactionPlan, CompactionSettings};
 
 #[cfg(test)]
 mod tests;

@@ -11,5 +11,5 @@ mod system;
 
 pub use system::system_message;
 
-pub use crate::context::messages::{Context, ContextEntry, messages_of, text_of};
-pub(crate) use crate::context::messages::{blocks, branch_summary, compaction_summary, custom};
+pub use messages::{Context, ContextEntry, messages_of, text_of};
+pub(crate) use messages::{blocks, branch_summary, compaction_summary, custom};

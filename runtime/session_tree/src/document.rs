@@ -13,13 +13,13 @@ mod position;
 
 pub use issues::{DocumentIssue, IssueReason};
 
-pub use crate::document::position::FilePosition;
 use crate::{
     entry::Entry,
     json::{Json, Object},
     stamp::{Stamp, session_id},
     time::to_iso,
 };
+pub use position::FilePosition;
 
 /// The version we write.
 pub const VERSION: u64 = 3;

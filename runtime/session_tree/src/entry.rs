@@ -15,12 +15,12 @@ mod new;
 pub use body::{Body, BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, Label, Model};
 pub use new::{NewBranchSummary, NewCompaction, NewEntry};
 
-pub use crate::entry::key::EntryKey;
-pub(crate) use crate::entry::key::whole;
 use crate::{
     json::{Json, Object},
     time,
 };
+pub use key::EntryKey;
+pub(crate) use key::whole;
 
 /// Type of the `custom` entries by which a move of the leaf is kept, see [`Body::Custom`].
 pub const LEAF_TYPE: &str = "capture.leaf";

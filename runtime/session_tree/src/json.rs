@@ -11,7 +11,7 @@ mod javascript;
 mod value;
 mod wire;
 
-pub use crate::json::value::{Json, Object};
+pub use value::{Json, Object};
 
 impl Object {
     /// The text, in one line.

@@ -10,14 +10,13 @@
 //! has changed is refused. Must not decide what is appended.
 
 mod disk;
-mod error;
 
 use std::{
     fs::File,
     path::{Path, PathBuf},
 };
 
-pub use error::SessionError;
+pub use crate::session_error::SessionError;
 
 use crate::{
     document::{DocumentIssue, DocumentRefusal, SessionDocument, SessionHeader},

@@ -15,7 +15,7 @@ use crate::{
     document::{SessionDocument, SessionHeader},
     entry::{Body, Entry},
     json::Json,
-    session::SessionError,
+    session_error::SessionError,
     time::parse_iso,
     tree::Tree,
 };

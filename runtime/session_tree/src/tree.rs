@@ -15,7 +15,7 @@ mod outline;
 pub use append::TreeError;
 pub use outline::{Node, Outline};
 
-pub use crate::tree::entries::{EntryLabel, Tree};
+pub use entries::{EntryLabel, Tree};
 
 #[cfg(test)]
 mod tests;

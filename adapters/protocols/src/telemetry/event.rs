@@ -11,7 +11,7 @@ use super::{
     claude, codex, gemini,
     record::{RecordSource, TelemetryRecord},
 };
-pub(super) use crate::telemetry::meaning::TelemetryEvent;
+use crate::telemetry::meaning::TelemetryEvent;
 use crate::telemetry::meaning::{NAME_CHARS, cut};
 
 /// Longest time between a failed attempt and the next one, ms.

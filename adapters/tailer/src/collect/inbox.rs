@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::queue::FinishedJob;
+use crate::collect::finished_job::FinishedJob;
 use crate::watch::Hint;
 
 /// Most paths remembered; more become one check of everything.

@@ -11,11 +11,14 @@ use std::{
 
 use events::{Cursor, Provider};
 
-use super::{Batch, Stopped, control::CollectorShared, files::FileId};
+use super::{control::CollectorShared, files::FileId};
+use crate::collect::batch::Batch;
+use crate::collect::finished_job::FinishedJob;
 use crate::{
     collect::control::Progress,
     tail::{FileSpec, Now, Tail, TailError, TailReader, disk::RootedPath},
 };
+use agents::Stopped;
 
 /// What is read first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,14 +69,6 @@ impl Job {
             }
         }
     }
-}
-
-/// A file that comes back.
-#[derive(Debug)]
-pub(super) struct FinishedJob {
-    pub(super) file: FileId,
-    pub(super) tail: Box<Tail>,
-    pub(super) error: Option<TailError>,
 }
 
 #[derive(Debug)]

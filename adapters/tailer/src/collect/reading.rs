@@ -3,11 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Batch, Collector, Stopped,
+    Collector, Stopped,
     files::{FileId, PendingCursor, Slot},
-    queue::{self, BatchOutcome, FinishedJob, Job, QueuedTail},
+    queue::{self, BatchOutcome, Job, QueuedTail},
     round::{RACY, Sink},
 };
+use crate::collect::{batch::Batch, finished_job::FinishedJob};
 use crate::{
     tail::Now,
     tail::{

@@ -3,10 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Batch, Collector, Stopped,
+    Collector, Stopped,
     files::{FileId, PendingCursor, Slot},
     queue::{Class, Job, QueuedTail},
 };
+use crate::collect::batch::Batch;
 use crate::{
     collect::control::{CollectorHealth, Progress, RootHealth},
     tail::Now,

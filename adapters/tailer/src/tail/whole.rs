@@ -13,6 +13,7 @@ use super::{
     marks::Marks,
     occurrence::Occurrences,
 };
+use crate::tail::broken::Broken;
 use crate::{
     decode::{Decoded, Malformed, Record},
     tail::{error::TailError, spec::Now},
@@ -20,13 +21,6 @@ use crate::{
 
 /// Time after which a malformed file counts as an issue.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Since when a file has been malformed, and whether that was reported.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Broken {
-    since: Duration,
-    said: bool,
-}
 
 impl Tail {
     pub(super) fn read_whole(&mut self, reader: &mut TailReader, now: Now) -> Result<TailRead, TailError> {

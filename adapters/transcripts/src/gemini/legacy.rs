@@ -12,7 +12,7 @@ use serde::de::Error as _;
 use super::{
     memory::{EmittedMessage, GeminiMemory},
     record::ChatDocument,
-    story::{Header, Story},
+    story::{Story, session::Header},
 };
 use crate::gemini::scene::Scene;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};

@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use super::{
     memory::GeminiMemory,
     record::{ChatLine, ChatMessage, Odd},
-    story::{Header, Story},
+    story::{Story, session::Header},
 };
 use crate::gemini::scene::Scene;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};

@@ -11,7 +11,6 @@ use events::{
     PromptOrigin, Severity, Stop, Timestamp, Topic, TurnOutcome, UsageReported, UserPrompt,
 };
 
-pub(super) use self::session::Header;
 pub(super) use super::scene::Scene;
 use super::{
     batch::Batch,
@@ -24,7 +23,7 @@ use super::{
 use tailer::decode::Decoded;
 
 mod remarks;
-mod session;
+pub(super) mod session;
 
 /// The story of one file.
 #[derive(Debug)]
