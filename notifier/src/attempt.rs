@@ -1,8 +1,10 @@
 //! One attempt of a channel to send a message, and how it ends.
 
-use crate::message::OutgoingMessage;
-use events::Timestamp;
 use std::{fmt, time::Duration};
+
+use events::Timestamp;
+
+use crate::message::OutgoingMessage;
 
 /// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! What the channels need to know of their surroundings; the caller owns it.
 
+use std::{fmt, sync::Arc, time::Duration};
+
+use events::Timestamp;
+
 #[cfg(feature = "http")]
 use crate::lookup::Lookup;
-use events::Timestamp;
-use std::{fmt, sync::Arc, time::Duration};
 
 /// Why nothing could be written to a terminal.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]

@@ -1,12 +1,11 @@
 //! The redactor: texts and bytes without their secrets.
 
-use crate::found::FoundSecret;
-use crate::rules::RulesError;
-use crate::{scan, text};
 use std::{
     borrow::Cow,
     sync::{Arc, OnceLock},
 };
+
+use crate::{found::FoundSecret, rules::RulesError, scan, text};
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! What is known of one agent, as plain data: a struct without defaults, so that a new agent does not compile until
 //! every fact of it is stated.
 
-use crate::{hooks::Hooks, telemetry::Telemetry};
-use events::Provider;
 use std::path::PathBuf;
+
+use events::Provider;
+
+use crate::{hooks::Hooks, telemetry::Telemetry};
 
 /// An agent whose processes and files are observed.
 #[derive(Debug)]

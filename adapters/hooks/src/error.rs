@@ -1,8 +1,10 @@
 //! Why a settings file is left as it is.
 
-use crate::{command::UnwritablePath, versions::Unsupported};
-use events::Provider;
 use std::path::{Path, PathBuf};
+
+use events::Provider;
+
+use crate::{command::UnwritablePath, versions::Unsupported};
 
 /// Why a settings file is left as it is.
 #[derive(Debug, thiserror::Error)]

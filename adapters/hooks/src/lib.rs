@@ -17,8 +17,8 @@ mod byte_order;
 pub mod command;
 pub mod delivery;
 mod error;
+mod facts;
 mod file;
-mod known;
 mod plan;
 mod program;
 mod settings;
@@ -31,8 +31,8 @@ mod versions;
 pub use self::{
     command::{APPROVER, HookCommand, UnwritablePath},
     error::Error,
+    facts::{AGENTS, catalogue, facts, place},
     file::LARGEST,
-    known::{AGENTS, catalogue, facts, place},
     plan::{AppliedPlan, Plan, Wish},
     program::{Installed, ProgramSearch, VersionUnknown},
     status::{EventState, HookStatus, InstallState},

@@ -11,8 +11,7 @@ use super::{
     settings::{self, dialect},
     status,
 };
-use crate::command::HookCommand;
-use crate::{error::Error, file::LARGEST, known::place};
+use crate::{command::HookCommand, error::Error, facts::place, file::LARGEST};
 
 /// The change a user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use super::{
     command::{is_ours, of_event, patience},
     text::{Container, JsonDialect, JsonForm, Problem, Style, insert, member, parse, remove, replace},
 };
-use crate::known::facts;
+use crate::facts::facts;
 
 const HOOKS: &str = "hooks";
 

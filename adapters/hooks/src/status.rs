@@ -21,11 +21,11 @@ use super::{
     text::{JsonDialect, parse},
     versions::{Fit, accepted_events},
 };
-use crate::command::HookCommand;
 use crate::{
+    command::HookCommand,
     error::Error,
+    facts::{catalogue, facts, place},
     file::LARGEST,
-    known::{catalogue, facts, place},
 };
 
 /// The state of our entries in one agent's settings.

@@ -13,7 +13,7 @@ use events::Provider;
 use semver::Version;
 
 use super::program::{Installed, VersionUnknown};
-use crate::known::facts;
+use crate::facts::facts;
 
 fn version_facts(provider: Provider) -> Option<&'static HookVersions> {
     facts(provider).map(|hooks| &hooks.versions)

@@ -48,7 +48,7 @@ pub fn agent_in_group(group: u32) -> Option<Provider> {
 }
 
 /// Most processes of a group that are examined.
-pub(crate) const GROUP: usize = 32;
+const GROUP: usize = 32;
 
 /// The nearest agent among a process and those that started it: its pid, its start, and whether it
 /// serves sessions for others.

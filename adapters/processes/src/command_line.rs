@@ -6,7 +6,7 @@ use agents::{Agent, agent::ALL};
 use events::Provider;
 
 /// Subcommands of an agent that hold no conversation.
-pub(crate) const NO_CONVERSATION: &[&str] = &[
+const NO_CONVERSATION: &[&str] = &[
     "mcp",
     "mcp-server",
     "login",
@@ -33,7 +33,7 @@ pub(crate) fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
 }
 
 /// Options of Node.js that take the next word as their value (`node --help`, 24).
-pub(crate) const OPTIONS_WITH_VALUE: [&str; 7] =
+const OPTIONS_WITH_VALUE: [&str; 7] =
     ["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions"];
 
 /// Tells an agent by its command line, the program or the script an interpreter runs, and gives the

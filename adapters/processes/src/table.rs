@@ -49,7 +49,7 @@ pub struct ProcessTable {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ScanResult {
+enum ScanResult {
     /// Examined once, and not an agent then; it may have been about to become one.
     Once,
     /// Examined twice, and not an agent.
@@ -107,7 +107,7 @@ pub(crate) fn launcher(pid: u32, provider: Provider, processes: &[(u32, Provider
     std::iter::successors(Some(pid), |pid| parent(*pid).filter(is_same)).take(processes.len()).skip(1).last()
 }
 
-pub(crate) fn inspect(pid: u32, homes: &Homes) -> Option<AgentProcess> {
+fn inspect(pid: u32, homes: &Homes) -> Option<AgentProcess> {
     use std::os::unix::fs::MetadataExt;
     let dir = PathBuf::from(format!("/proc/{pid}"));
     if fs::metadata(&dir).ok()?.uid() != rustix::process::geteuid().as_raw() {
@@ -132,7 +132,7 @@ pub(crate) fn inspect(pid: u32, homes: &Homes) -> Option<AgentProcess> {
     })
 }
 
-pub(crate) fn run_in(environment: &[u8]) -> Option<RunId> {
+fn run_in(environment: &[u8]) -> Option<RunId> {
     let run = variable_in(environment, RUN_VARIABLE)?;
     run.parse().ok()
 }
@@ -145,7 +145,7 @@ pub fn run_of(pid: u32) -> Option<RunId> {
     if shared { None } else { run_in(&fs::read(format!("/proc/{pid}/environ")).ok()?) }
 }
 
-pub(crate) fn variable_in<'a>(environment: &'a [u8], name: &str) -> Option<&'a str> {
+fn variable_in<'a>(environment: &'a [u8], name: &str) -> Option<&'a str> {
     let value =
         environment.split(|b| *b == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
     std::str::from_utf8(value).ok().filter(|v| !v.is_empty())
@@ -158,9 +158,9 @@ pub(crate) fn homes_in(provider: Provider, environment: &[u8]) -> Vec<PathBuf> {
 }
 
 /// Most descriptors of a process that are examined.
-pub(crate) const DESCRIPTORS: usize = 512;
+const DESCRIPTORS: usize = 512;
 
-pub(crate) fn open_files(process: &Path) -> Vec<PathBuf> {
+fn open_files(process: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(process.join("fd")) else { return Vec::new() };
     entries
         .take(DESCRIPTORS)

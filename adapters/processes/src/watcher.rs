@@ -28,10 +28,10 @@ pub struct EndedProcess {
 }
 
 /// Most requests queued for the watcher.
-pub(crate) const REQUESTS: usize = 4096;
+const REQUESTS: usize = 4096;
 
 /// Interval between checks of a process where pidfd is not available.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(500);
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Waits for processes to end, on a thread of its own.
 pub struct Watcher {

@@ -5,7 +5,7 @@ use events::ToolOutcome;
 use serde_json::value::RawValue;
 
 /// Maximum number of calls remembered for the requests that name them.
-pub(crate) const CALLS: usize = 256;
+const CALLS: usize = 256;
 
 /// What a line of the agent means.
 #[derive(Debug, Clone, PartialEq)]

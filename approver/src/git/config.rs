@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::credential::has_credential;
-use crate::facts::{Facts, FileContent};
+use crate::{
+    credential::has_credential,
+    facts::{Facts, FileContent},
+};
 
 /// Longest configuration file that is read, bytes.
 const MAX: usize = 256 * 1024;

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use super::rule::{PolicyRule, RequestPart};
-use crate::policy::{
-    explanation::{ExplainedPart, Explanation, TriedRule},
-    rule_set::Policy,
-};
 use crate::{
     facts::Facts,
     paths::WorkingDir,
+    policy::{
+        explanation::{ExplainedPart, Explanation, TriedRule},
+        rule_set::Policy,
+    },
     read_only,
     request::{Decision, PermissionRequest, RequestKind, Verdict},
     shell::{self, CommandLine, Separator, SimpleCommand},

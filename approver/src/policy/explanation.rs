@@ -1,7 +1,8 @@
 //! Why the policy decides as it does, for a person to read.
 
-use crate::request::{Decision, Verdict};
 use serde::Serialize;
+
+use crate::request::{Decision, Verdict};
 
 /// A decision on a request, with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

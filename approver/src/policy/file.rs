@@ -11,8 +11,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::rule::{CommandPattern, KnownSafe, PolicyRule};
-use crate::policy::{preset::Preset, rule_set::Policy};
-use crate::request::{RequestKind, Verdict};
+use crate::{
+    policy::{preset::Preset, rule_set::Policy},
+    request::{RequestKind, Verdict},
+};
 
 /// A policy file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use super::{grammar, scripts::ValueKind, search};
-use crate::tools::arguments::ParsedArguments;
-use crate::tools::arguments::parts;
-use crate::tools::table::{ReadsBelow, Tool, git, tool};
 use crate::{
     facts::{Facts, FileContent},
     paths::WorkingDir,
     revision,
     search::SearchScope,
     shell::{ShellWord, SimpleCommand},
+    tools::arguments::ParsedArguments,
+    tools::arguments::parts,
+    tools::table::{ReadsBelow, Tool, git, tool},
 };
 
 /// Maximum number of names in a directory in which a pattern is expanded.

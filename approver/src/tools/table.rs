@@ -1,7 +1,8 @@
 //! The tables of what is known of programs and of git's subcommands.
 
-use serde::Deserialize;
 use std::{collections::BTreeMap, sync::LazyLock};
+
+use serde::Deserialize;
 
 /// What the tables say about one program, or one subcommand of git.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -83,7 +84,7 @@ pub(crate) enum PrintsContents {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ToolTable {
+struct ToolTable {
     tool: Vec<Tool>,
 }
 

@@ -1,7 +1,9 @@
 //! Events to lines, in either version.
 
-use crate::asciicast::event::{CastEvent, CastVersion};
-use crate::asciicast::header::CastHeader;
+use crate::{
+    asciicast::event::{CastEvent, CastVersion},
+    asciicast::header::CastHeader,
+};
 
 /// Makes the lines of one file. Times are microseconds since its start; one that lies before that
 /// of the event before is taken for the same moment.

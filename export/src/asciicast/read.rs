@@ -6,8 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::asciicast::event::{CastEvent, CastVersion, EventCode};
-use crate::asciicast::header::CastHeader;
+use crate::{
+    asciicast::event::{CastEvent, CastVersion, EventCode},
+    asciicast::header::CastHeader,
+};
 
 /// Longest line of a recording, bytes; a longer one is an error.
 const LINE_BYTES: u64 = 64 << 20;

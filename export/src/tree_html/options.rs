@@ -1,7 +1,8 @@
 //! How a page is made, and how its data is written into it.
 
-use session_tree::Entry;
 use std::borrow::Cow;
+
+use session_tree::Entry;
 
 /// How a tree is exported.
 #[derive(Clone, Copy)]

@@ -21,8 +21,9 @@ use super::wire;
 use crate::{
     attempt::{AttemptFailure, Channel},
     context::{ChannelContext, Env},
+    message::OutgoingMessage,
+    text,
 };
-use crate::{message::OutgoingMessage, text};
 
 /// Bytes of what it writes to its standard error that are kept.
 const STDERR_BYTES: usize = 4_096;

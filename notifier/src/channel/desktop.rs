@@ -11,9 +11,10 @@ use zbus::{Connection, Variant, connection::Builder};
 
 use crate::{
     attempt::{AttemptFailure, Channel},
+    config::rule::Loudness,
     context::{ChannelContext, Env},
+    message::OutgoingMessage,
 };
-use crate::{config::rule::Loudness, message::OutgoingMessage};
 
 const SERVICE: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";

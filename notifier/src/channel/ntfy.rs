@@ -3,8 +3,14 @@
 use events::Timestamp;
 use serde::Serialize;
 
-use crate::attempt::{AttemptFailure, Channel, Stopper};
-use crate::{config::rule::Loudness, http::HttpClient, message::OutgoingMessage, notice::Severity, secret::Secret};
+use crate::{
+    attempt::{AttemptFailure, Channel, Stopper},
+    config::rule::Loudness,
+    http::HttpClient,
+    message::OutgoingMessage,
+    notice::Severity,
+    secret::Secret,
+};
 
 /// Publishes each message to one topic.
 pub(super) struct NtfyChannel {

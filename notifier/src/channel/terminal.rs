@@ -7,10 +7,8 @@ use events::Timestamp;
 
 use crate::{
     attempt::{AttemptFailure, Channel},
-    context::TerminalSink,
-};
-use crate::{
     config::{channel::TerminalStyle, rule::Loudness},
+    context::TerminalSink,
     message::OutgoingMessage,
     text,
 };

@@ -7,8 +7,12 @@ use events::{MessageId, Timestamp};
 use ring::hmac;
 
 use super::wire;
-use crate::attempt::{AttemptFailure, Channel, Stopper};
-use crate::{http::HttpClient, message::OutgoingMessage, secret::Secret};
+use crate::{
+    attempt::{AttemptFailure, Channel, Stopper},
+    http::HttpClient,
+    message::OutgoingMessage,
+    secret::Secret,
+};
 
 /// What a secret of this form begins with.
 const PREFIX: &str = "whsec_";

@@ -1,7 +1,8 @@
 //! Hosts that may be reached without TLS and in private networks.
 
-use crate::config::error::ConfigError;
 use serde::Serialize;
+
+use crate::config::error::ConfigError;
 
 /// A host the user lets us reach without TLS and on this machine or a private network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -4,11 +4,13 @@ use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{
-    allowed_host::AllowedHost,
-    error::{ConfigError, range},
+use crate::{
+    config::{
+        allowed_host::AllowedHost,
+        error::{ConfigError, range},
+    },
+    secret::SecretSource,
 };
-use crate::secret::SecretSource;
 
 /// Telegram's own server.
 fn telegram() -> String {

@@ -45,7 +45,7 @@ pub(crate) fn has_stray_capitals(value: &[u8]) -> bool {
 }
 
 /// How often a letter's case or kind changes from one byte to the next, but for one capital before small letters.
-pub(crate) fn bumps(value: &[u8]) -> usize {
+fn bumps(value: &[u8]) -> usize {
     let kind = |b: u8| match b {
         b'a'..=b'z' => 0,
         b'A'..=b'Z' => 1,
@@ -56,7 +56,7 @@ pub(crate) fn bumps(value: &[u8]) -> usize {
 }
 
 /// The longest stretch between separators that has letters and digits in turn.
-pub(crate) fn longest_mixed(value: &[u8]) -> usize {
+fn longest_mixed(value: &[u8]) -> usize {
     value
         .split(|b| matches!(b, b'-' | b'_' | b'.' | b'/' | b':' | b' '))
         .filter(|part| {
@@ -76,7 +76,7 @@ pub(crate) fn is_words(value: &[u8]) -> bool {
 }
 
 /// A word, or one with a small number at its end: `token2`, `v1`, `us-east-1`, `2024`.
-pub(crate) fn worded(part: &[u8]) -> bool {
+fn worded(part: &[u8]) -> bool {
     let letters = part.iter().take_while(|b| b.is_ascii_alphabetic()).count();
     let digits = part.len() - letters;
     part[letters..].iter().all(u8::is_ascii_digit)
@@ -85,7 +85,7 @@ pub(crate) fn worded(part: &[u8]) -> bool {
 }
 
 /// Letters as no word has them: capitals all over, or consonants without end.
-pub(crate) fn scrambled(value: &[u8]) -> bool {
+fn scrambled(value: &[u8]) -> bool {
     let classes = CharCounts::of(value);
     let capitals = classes.upper > 3 && classes.lower > 3 && value.len() >= 16 && bumps(value) * 5 >= value.len() * 2;
     let mut run = 0;

@@ -1,7 +1,8 @@
-//! Intervals and timeouts of the follower.
+//! Whose daemon is followed, and the intervals and timeouts of the follower.
+
+use std::time::Duration;
 
 use events::Provider;
-use std::time::Duration;
 
 /// The agent whose daemon this is.
 pub const PROVIDER: Provider = Provider::Codex;

@@ -1,11 +1,12 @@
 //! The directories that are looked through and watched.
 
-use events::FileKey;
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,
     time::Duration,
 };
+
+use events::FileKey;
 
 /// A directory in which files of interest can be.
 #[derive(Debug)]

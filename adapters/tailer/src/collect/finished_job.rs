@@ -1,7 +1,9 @@
 //! A file that the history queue gives back.
 
-use crate::collect::files::FileId;
-use crate::tail::{Tail, TailError};
+use crate::{
+    collect::files::FileId,
+    tail::{Tail, TailError},
+};
 
 /// A file that comes back.
 #[derive(Debug)]

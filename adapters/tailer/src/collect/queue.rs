@@ -12,10 +12,10 @@ use std::{
 use events::{Cursor, Provider};
 
 use super::{control::CollectorShared, files::FileId};
-use crate::collect::batch::Batch;
-use crate::collect::finished_job::FinishedJob;
 use crate::{
+    collect::batch::Batch,
     collect::control::Progress,
+    collect::finished_job::FinishedJob,
     tail::{FileSpec, Now, Tail, TailError, TailReader, disk::RootedPath},
 };
 use agents::Stopped;

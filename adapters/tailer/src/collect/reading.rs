@@ -8,8 +8,8 @@ use super::{
     queue::{self, BatchOutcome, Job, QueuedTail},
     round::{RACY, Sink},
 };
-use crate::collect::{batch::Batch, finished_job::FinishedJob};
 use crate::{
+    collect::{batch::Batch, finished_job::FinishedJob},
     tail::Now,
     tail::{
         Format, Tail, TailError,

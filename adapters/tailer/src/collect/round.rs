@@ -7,8 +7,8 @@ use super::{
     files::{FileId, PendingCursor, Slot},
     queue::{Class, Job, QueuedTail},
 };
-use crate::collect::batch::Batch;
 use crate::{
+    collect::batch::Batch,
     collect::control::{CollectorHealth, Progress, RootHealth},
     tail::Now,
     tail::{

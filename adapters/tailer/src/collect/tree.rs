@@ -16,8 +16,8 @@ use super::{
     files::{FileEntry, FileId},
     queue,
 };
-use crate::collect::directories::Directory;
 use crate::{
+    collect::directories::Directory,
     tail::Now,
     tail::disk::{self, OpenError, PathKind, ReadRefusal, RootedPath, Stat},
     watch::Mode,

@@ -13,9 +13,9 @@ use super::{
     marks::Marks,
     occurrence::Occurrences,
 };
-use crate::tail::broken::Broken;
 use crate::{
     decode::{Decoded, Malformed, Record},
+    tail::broken::Broken,
     tail::{error::TailError, spec::Now},
 };
 

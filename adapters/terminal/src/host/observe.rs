@@ -20,9 +20,9 @@ use super::{
     keys,
     link::{Link, PendingRequest},
 };
-use crate::host::load::LoadRules;
 use crate::{
     claim::HostEvent,
+    host::load_rules::LoadRules,
     screen::{Observer, ScreenRules, Size},
 };
 use processes::wake::Wake;

@@ -41,7 +41,7 @@ const REQUESTS: usize = 64;
 const SCREEN_EVENTS: usize = 256;
 
 pub use super::link::FindSocket;
-pub use crate::host::load::LoadRules;
+pub use crate::host::load_rules::LoadRules;
 
 /// A recording that was begun, and its file as people read it.
 pub type Recording = (Box<dyn Sink>, String);

@@ -3,8 +3,8 @@
 use std::future::Future;
 
 use super::files;
-use crate::compaction::plan::{CompactionPlan, details};
 use crate::{
+    compaction::plan::{CompactionPlan, details},
     compaction::prompt::SummaryRequest,
     entry::NewCompaction,
     json::{Json, Object},

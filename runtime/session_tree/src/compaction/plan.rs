@@ -1,13 +1,14 @@
 //! What a compaction keeps, and what it summarizes.
 
-use crate::compaction::files::FileOperations;
-use crate::compaction::tokens::context_tokens;
+use std::borrow::Cow;
+
 use crate::{
+    compaction::files::FileOperations,
+    compaction::tokens::context_tokens,
     context::messages::{Context, ContextEntry},
     entry::{Body, Entry, EntryKind},
     json::{Json, Object},
 };
-use std::borrow::Cow;
 
 /// What a compaction will do.
 #[derive(Debug, Clone)]

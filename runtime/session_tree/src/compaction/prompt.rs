@@ -3,8 +3,8 @@
 //!
 //! The form of the text and the sections of the summary are pi's (`serializeConversation` of 0.87.1).
 
-use crate::compaction::plan::CompactionPlan;
 use crate::{
+    compaction::plan::CompactionPlan,
     context::messages::text_of,
     json::{Json, Object, utf16_len, utf16_prefix},
     llm::to_model,

@@ -1,13 +1,14 @@
 //! The messages that an agent is sent at an entry.
 
+use std::{borrow::Cow, collections::HashMap};
+
 use crate::{
     entry::{Body, Compaction, ContextEdit, Entry, EntryKey, EntryKind, Model},
     json::{Json, Object},
 };
-use std::{borrow::Cow, collections::HashMap};
 
 /// The level of thinking when nothing says another one.
-pub(crate) const NO_THINKING: &str = "off";
+const NO_THINKING: &str = "off";
 
 /// An entry and the messages it gives.
 #[derive(Debug, Clone)]
@@ -143,7 +144,7 @@ pub(crate) fn moment(at_ms: Option<i64>) -> Json {
 }
 
 /// A message whose content is missing has an empty one.
-pub(crate) fn with_content(message: &Object) -> Cow<'_, Object> {
+fn with_content(message: &Object) -> Cow<'_, Object> {
     let empty: Json = match message.text("role") {
         Some("system") => "".into(),
         Some("user" | "assistant" | "toolResult") => Json::Array(Vec::new()),
@@ -208,7 +209,7 @@ pub(crate) fn settings<'a>(path: &[&'a Entry]) -> (Option<Cow<'a, Json>>, Option
 }
 
 /// The last compaction, what it keeps, and what came after it.
-pub(crate) fn choose<'a>(path: &[&'a Entry]) -> Vec<&'a Entry> {
+fn choose<'a>(path: &[&'a Entry]) -> Vec<&'a Entry> {
     let Some(compaction) = path.iter().rev().find(|entry| entry.kind() == EntryKind::Compaction) else {
         return path.to_vec();
     };

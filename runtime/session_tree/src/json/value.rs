@@ -67,7 +67,7 @@ impl From<Vec<Json>> for Json {
 pub struct Object(pub(super) Vec<(String, Json)>);
 
 /// From how many keys on an index finds those that come twice.
-pub(crate) const MANY_KEYS: usize = 16;
+const MANY_KEYS: usize = 16;
 
 impl Object {
     /// An object without keys.

@@ -2,13 +2,13 @@
 //!
 //! The fields of an entry stand in the order in which pi 0.87.1 writes them.
 
-use crate::tree::entries::Tree;
 use crate::{
     context::{self, messages::Context},
     entry::{Entry, EntryKey, EntryKind, LEAF_TYPE, NewBranchSummary, NewCompaction, NewEntry},
     json::{Json, Object},
     stamp::{Stamp, entry_id},
     time::to_iso,
+    tree::entries::Tree,
 };
 
 /// Why something cannot be done with a tree.

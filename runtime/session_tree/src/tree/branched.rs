@@ -6,7 +6,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::tree::entries::Tree;
 use crate::{
     context::messages::text_of,
     document::SessionHeader,
@@ -14,6 +13,7 @@ use crate::{
     json::{Json, Object},
     stamp::{Stamp, entry_id},
     tree::append::TreeError,
+    tree::entries::Tree,
 };
 
 /// A session forked before a message of the user.

@@ -1,11 +1,12 @@
 //! The entries of a session as a tree: paths, children, labels, the leaf.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::{
     document::{SessionDocument, SessionHeader},
     entry::{Body, Entry, EntryKey},
     json::Json,
 };
-use std::collections::{HashMap, HashSet};
 
 /// A session's entries.
 #[derive(Debug, Clone)]

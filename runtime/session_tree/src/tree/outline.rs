@@ -9,8 +9,10 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use crate::entry::{Entry, EntryKey};
-use crate::tree::entries::{EntryLabel, Tree};
+use crate::{
+    entry::{Entry, EntryKey},
+    tree::entries::{EntryLabel, Tree},
+};
 
 /// The tree, flattened.
 #[derive(Debug, Clone)]

@@ -1,11 +1,12 @@
 //! What is known of the agents' hooks.
 
-use agents::{Agent, hooks::Hooks};
-use events::Provider;
 use std::{
     path::{Path, PathBuf},
     sync::LazyLock,
 };
+
+use agents::{Agent, hooks::Hooks};
+use events::Provider;
 
 /// The agents that run hooks.
 pub static AGENTS: LazyLock<Vec<Provider>> = LazyLock::new(|| Agent::providers_with(|agent| agent.hooks.is_some()));
