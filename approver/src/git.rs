@@ -6,8 +6,8 @@
 //! configuration, of which every key must be on a list of harmless ones ([`config`]).
 //!
 //! What git prints of the contents of files is bound from two sides: no tracked secret may be among what the command
-//! reaches ([`contents`]), and the rewritten command names nothing but commits ([`crate::revision`]) and leaves out of a look
-//! into commits what has the name of a secret.
+//! reaches ([`contents`]), and the rewritten command names nothing but commits ([`crate::revision`]) and leaves out of a
+//! look into commits what has the name of a secret.
 
 mod config;
 mod contents;

@@ -14,15 +14,15 @@ mod rule_set;
 use std::path::Path;
 
 pub use always::rule_for;
+pub use explanation::{ExplainedPart, Explanation, TriedRule};
 pub use file::PolicyError;
+pub use preset::Preset;
+pub use rule_set::Policy;
 
 use crate::{
     facts::Facts,
     request::{Decision, PermissionRequest},
 };
-pub use explanation::{ExplainedPart, Explanation, TriedRule};
-pub use preset::Preset;
-pub use rule_set::Policy;
 
 impl Policy {
     /// The policy of a preset alone.

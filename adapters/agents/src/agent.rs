@@ -1,5 +1,5 @@
-//! All agents, and which one a provider means. What is known of one is [`Agent`]; the values are in a file each: [`crate::claude`], [`crate::codex`],
-//! [`crate::gemini`], [`crate::pi`], [`crate::qwen`].
+//! All agents, and which one a provider means. What is known of one is an [`Agent`]; the values are in a file each:
+//! [`crate::claude`], [`crate::codex`], [`crate::gemini`], [`crate::pi`], [`crate::qwen`].
 
 use events::Provider;
 

@@ -39,9 +39,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use agents::Stopped;
 use link::Link;
-
 use processes::wake;
-pub use timing::{PROVIDER, Timing};
+pub use session::PROVIDER;
+pub use timing::Timing;
 
 /// Most unknown threads queued to be reported again.
 const STRANGERS: usize = 256;

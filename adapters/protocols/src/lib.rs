@@ -29,8 +29,9 @@ use agents::{
     Agent, AgentAnswer,
     agent::{Drive, Protocol},
 };
-pub use codec::{Codec, Meaning, PermissionRequest, TurnEnd};
 use events::Provider;
+
+pub use codec::{Codec, Meaning, PermissionRequest, TurnEnd};
 
 /// Longest line read from an agent, bytes.
 pub const LINE_BYTES: usize = 32 << 20;

@@ -6,7 +6,7 @@
 //! a request takes memory in proportion to what is kept of it. A record over a limit is rejected
 //! and counted; a message that is none is [`Malformed`].
 //!
-//! Of log records only what status and history gain by is kept, see `event::TelemetryEvent`. Spans and
+//! Of log records only what status and history gain by is kept, see `meaning::TelemetryEvent`. Spans and
 //! metrics are walked and counted, and nothing of them is read: they come later than the log
 //! records and say nothing a status needs. Telemetry comes seconds late, so nothing here speaks
 //! without the record's own time; it is counted in no usage, because transcripts report that; and

@@ -9,9 +9,10 @@ use crate::{
     revision,
     search::SearchScope,
     shell::{ShellWord, SimpleCommand},
-    tools::arguments::ParsedArguments,
-    tools::arguments::parts,
-    tools::table::{ReadsBelow, Tool, git, tool},
+    tools::{
+        arguments::{ParsedArguments, parts},
+        table::{ReadsBelow, Tool, git, tool},
+    },
 };
 
 /// Maximum number of names in a directory in which a pattern is expanded.

@@ -1,8 +1,8 @@
 //! Events to lines, in either version.
 
-use crate::{
-    asciicast::event::{CastEvent, CastVersion},
-    asciicast::header::CastHeader,
+use crate::asciicast::{
+    event::{CastEvent, CastVersion},
+    header::CastHeader,
 };
 
 /// Makes the lines of one file. Times are microseconds since its start; one that lies before that

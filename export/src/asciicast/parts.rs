@@ -5,12 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    asciicast::event::{CastEvent, EventCode},
-    asciicast::{
-        header::CastHeader,
-        read::{CastReader, ReadError},
-    },
+use crate::asciicast::{
+    event::{CastEvent, EventCode},
+    header::CastHeader,
+    read::{CastReader, ReadError},
 };
 
 /// The file of a part: `name.cast`, `name.2.cast`, `name.3.cast`.

@@ -6,9 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    asciicast::event::{CastEvent, CastVersion, EventCode},
-    asciicast::header::CastHeader,
+use crate::asciicast::{
+    event::{CastEvent, CastVersion, EventCode},
+    header::CastHeader,
 };
 
 /// Longest line of a recording, bytes; a longer one is an error.

@@ -15,13 +15,11 @@ use events::Timestamp;
 use rustix::fs::{Mode, OFlags};
 
 use super::text::Utf8Decoder;
-use crate::{
-    asciicast::event::{CastEvent, CastVersion, EventCode},
-    asciicast::{
-        encode::Encoder,
-        header::{CastHeader, RecordingPart},
-        parts::part_path,
-    },
+use crate::asciicast::{
+    encode::Encoder,
+    event::{CastEvent, CastVersion, EventCode},
+    header::{CastHeader, RecordingPart},
+    parts::part_path,
 };
 
 /// Longest time written events stay in memory before they are flushed, ms.

@@ -17,12 +17,11 @@ pub use assemble::{AnswerEnd, Compacted, Summarizer, SummaryAnswer, SummaryError
 pub(crate) use assemble::{SummaryText, summary_text};
 pub use files::FileOperations;
 pub(crate) use files::as_text;
+pub(crate) use plan::details;
+pub use plan::{CompactionPlan, CompactionSettings};
 pub(crate) use prompt::SYSTEM;
 pub use prompt::{SummaryRequest, flatten};
 pub use tokens::{TokenEstimate, context_tokens, estimate, message_tokens, usage_tokens};
-
-pub(crate) use plan::details;
-pub use plan::{CompactionPlan, CompactionSettings};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,6 @@
 pub(crate) mod messages;
 mod system;
 
-pub use system::system_message;
-
 pub use messages::{Context, ContextEntry, messages_of, text_of};
 pub(crate) use messages::{blocks, branch_summary, compaction_summary, custom};
+pub use system::system_message;

@@ -12,6 +12,7 @@ mod migrate;
 mod position;
 
 pub use issues::{DocumentIssue, IssueReason};
+pub use position::FilePosition;
 
 use crate::{
     entry::Entry,
@@ -19,7 +20,6 @@ use crate::{
     stamp::{Stamp, session_id},
     time::to_iso,
 };
-pub use position::FilePosition;
 
 /// The version we write.
 pub const VERSION: u64 = 3;

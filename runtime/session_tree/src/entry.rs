@@ -13,14 +13,14 @@ mod key;
 mod new;
 
 pub use body::{Body, BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, Label, Model};
+pub use key::EntryKey;
+pub(crate) use key::whole;
 pub use new::{NewBranchSummary, NewCompaction, NewEntry};
 
 use crate::{
     json::{Json, Object},
     time,
 };
-pub use key::EntryKey;
-pub(crate) use key::whole;
 
 /// Type of the `custom` entries by which a move of the leaf is kept, see [`Body::Custom`].
 pub const LEAF_TYPE: &str = "capture.leaf";

@@ -13,9 +13,8 @@ mod entries;
 mod outline;
 
 pub use append::TreeError;
-pub use outline::{Node, Outline};
-
 pub use entries::{EntryLabel, Tree};
+pub use outline::{Node, Outline};
 
 #[cfg(test)]
 mod tests;

@@ -13,8 +13,9 @@ use events::{
 };
 
 use super::wire::{self, DaemonMessage, DaemonReply, DaemonRequest, Thread, ThreadStatus};
-use crate::codex_daemon::timing::PROVIDER;
 
+/// The agent whose daemon this is.
+pub const PROVIDER: Provider = Provider::Codex;
 /// Maximum number of threads remembered.
 const THREADS: usize = 1_024;
 /// Maximum number of threads read when a connection begins.

@@ -1,11 +1,6 @@
-//! Whose daemon is followed, and the intervals and timeouts of the follower.
+//! Intervals and timeouts of the follower.
 
 use std::time::Duration;
-
-use events::Provider;
-
-/// The agent whose daemon this is.
-pub const PROVIDER: Provider = Provider::Codex;
 
 /// Intervals and timeouts of the follower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

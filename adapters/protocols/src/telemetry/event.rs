@@ -11,10 +11,7 @@ use super::{
     claude, codex, gemini,
     record::{RecordSource, TelemetryRecord},
 };
-use crate::{
-    telemetry::meaning::TelemetryEvent,
-    telemetry::meaning::{NAME_CHARS, cut},
-};
+use crate::telemetry::meaning::{NAME_CHARS, TelemetryEvent, cut};
 
 /// Longest time between a failed attempt and the next one, ms.
 const RETRYING_MS: i64 = 15_000;

@@ -13,9 +13,7 @@ use events::{Cursor, Provider};
 
 use super::{control::CollectorShared, files::FileId};
 use crate::{
-    collect::batch::Batch,
-    collect::control::Progress,
-    collect::finished_job::FinishedJob,
+    collect::{batch::Batch, control::Progress, finished_job::FinishedJob},
     tail::{FileSpec, Now, Tail, TailError, TailReader, disk::RootedPath},
 };
 use agents::Stopped;

@@ -10,9 +10,8 @@ use super::{
 };
 use crate::{
     collect::{batch::Batch, finished_job::FinishedJob},
-    tail::Now,
     tail::{
-        Format, Tail, TailError,
+        Format, Now, Tail, TailError,
         disk::{self, Stat},
     },
 };

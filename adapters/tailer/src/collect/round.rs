@@ -8,11 +8,12 @@ use super::{
     queue::{Class, Job, QueuedTail},
 };
 use crate::{
-    collect::batch::Batch,
-    collect::control::{CollectorHealth, Progress, RootHealth},
-    tail::Now,
+    collect::{
+        batch::Batch,
+        control::{CollectorHealth, Progress, RootHealth},
+    },
     tail::{
-        Format, TailError,
+        Format, Now, TailError,
         disk::{self, Stat},
     },
     watch::Mode,

@@ -18,8 +18,10 @@ use super::{
 };
 use crate::{
     collect::directories::Directory,
-    tail::Now,
-    tail::disk::{self, OpenError, PathKind, ReadRefusal, RootedPath, Stat},
+    tail::{
+        Now,
+        disk::{self, OpenError, PathKind, ReadRefusal, RootedPath, Stat},
+    },
     watch::Mode,
 };
 

@@ -15,8 +15,7 @@ use super::{
 };
 use crate::{
     decode::{Decoded, Malformed, Record},
-    tail::broken::Broken,
-    tail::{error::TailError, spec::Now},
+    tail::{broken::Broken, error::TailError, spec::Now},
 };
 
 /// Time after which a malformed file counts as an issue.

@@ -4,8 +4,10 @@ use std::future::Future;
 
 use super::files;
 use crate::{
-    compaction::plan::{CompactionPlan, details},
-    compaction::prompt::SummaryRequest,
+    compaction::{
+        plan::{CompactionPlan, details},
+        prompt::SummaryRequest,
+    },
     entry::NewCompaction,
     json::{Json, Object},
 };

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    compaction::files::FileOperations,
-    compaction::tokens::context_tokens,
+    compaction::{files::FileOperations, tokens::context_tokens},
     context::messages::{Context, ContextEntry},
     entry::{Body, Entry, EntryKind},
     json::{Json, Object},

@@ -12,8 +12,7 @@ use crate::{
     entry::{Entry, EntryKey, EntryKind},
     json::{Json, Object},
     stamp::{Stamp, entry_id},
-    tree::append::TreeError,
-    tree::entries::Tree,
+    tree::{append::TreeError, entries::Tree},
 };
 
 /// A session forked before a message of the user.

@@ -3,8 +3,7 @@ use crate::{
     Stamp,
     context::Context,
     document::SessionHeader,
-    entry::Entry,
-    entry::{NewBranchSummary, NewCompaction, NewEntry},
+    entry::{Entry, NewBranchSummary, NewCompaction, NewEntry},
     json::{Json, Object},
 };
 

@@ -3,9 +3,9 @@
 use events::{Annotation, Confidence, ErrorReported, NewEvent, Severity, Timestamp, Topic, TurnOutcome, Unrecognized};
 
 use super::Story;
-use crate::{
-    gemini::scene::Scene,
-    gemini::{content, scene::identity},
+use crate::gemini::{
+    content,
+    scene::{Scene, identity},
 };
 
 impl Story {

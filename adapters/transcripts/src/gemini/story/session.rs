@@ -6,14 +6,12 @@ use events::{Annotation, Confidence, SessionForked, SessionStarted, StartKind, T
 use serde_json::value::RawValue;
 
 use super::{Freshness, Story};
-use crate::{
-    gemini::scene::Scene,
-    gemini::{
-        content::{self, UserRecord},
-        memory::{HeldRecord, Restated, hash},
-        record::{ChatMessage, Set},
-        standing::{Stance, StandingRecord},
-    },
+use crate::gemini::{
+    content::{self, UserRecord},
+    memory::{HeldRecord, Restated, hash},
+    record::{ChatMessage, Set},
+    scene::Scene,
+    standing::{Stance, StandingRecord},
 };
 
 /// The first record of a file, or of what a resume appended to it.
