@@ -33,7 +33,7 @@ pub use self::{
     error::Error,
     facts::{AGENTS, catalogue, facts, place},
     file::LARGEST,
-    plan::{AppliedPlan, Plan, Wish},
+    plan::{AppliedPlan, Plan, RequestedChange},
     program::{Installed, ProgramSearch, VersionUnknown},
     status::{EventState, HookStatus, InstallState},
     versions::{Fit, Unsupported, accepted_events},

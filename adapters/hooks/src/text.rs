@@ -18,7 +18,7 @@ use jsonc_parser::{
 };
 
 pub(super) use self::style::{JsonForm, Style};
-pub(super) use span::{Container, Span};
+pub(super) use span::{Container, TextSpan};
 
 /// What an agent takes for JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,8 +148,8 @@ pub(super) fn remove(text: &str, from: &Container, index: usize) -> String {
     if from.members.len() == 1 && text[before..start].trim().is_empty() && text[end..close].trim().is_empty() {
         (start, end) = (before, close);
     }
-    let mut cuts = vec![Span { start, end }];
-    cuts.extend(comma.map(|at| Span { start: at, end: at + 1 }));
+    let mut cuts = vec![TextSpan { start, end }];
+    cuts.extend(comma.map(|at| TextSpan { start: at, end: at + 1 }));
     cuts.sort_unstable_by_key(|cut| cut.start);
     let mut out = String::with_capacity(text.len());
     let mut kept = 0;
@@ -161,7 +161,7 @@ pub(super) fn remove(text: &str, from: &Container, index: usize) -> String {
 }
 
 /// Puts other text in the place of a span.
-pub(super) fn replace(text: &str, span: Span, with: &str) -> String {
+pub(super) fn replace(text: &str, span: TextSpan, with: &str) -> String {
     format!("{}{with}{}", &text[..span.start], &text[span.end..])
 }
 
@@ -169,7 +169,7 @@ pub(super) fn replace(text: &str, span: Span, with: &str) -> String {
 #[derive(Debug, Default)]
 struct Gap {
     comma: Option<usize>,
-    comments: Vec<Span>,
+    comments: Vec<TextSpan>,
     /// Whatever follows must begin a new line.
     ends_in_line_comment: bool,
 }
@@ -193,7 +193,7 @@ impl Gap {
                 continue;
             };
             gap.ends_in_line_comment = rest.starts_with("//");
-            gap.comments.push(Span { start: at, end: at + length });
+            gap.comments.push(TextSpan { start: at, end: at + length });
             at += length;
         }
         gap

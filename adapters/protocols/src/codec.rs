@@ -113,7 +113,7 @@ impl<T> Default for Calls<T> {
 }
 
 impl<T> Calls<T> {
-    pub(crate) fn keep(&mut self, call: String, what: T) {
+    pub(crate) fn insert(&mut self, call: String, what: T) {
         self.0.retain(|(known, _)| *known != call);
         if self.0.len() >= CALLS {
             self.0.pop_front();

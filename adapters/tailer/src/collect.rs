@@ -36,14 +36,14 @@ use std::{
 use events::{Cursor, Provider};
 
 use crate::{
-    tail::{FileSpec, Limits, Now, TailReader},
+    tail::{FileSpec, Now, ReadLimits, TailReader},
     watch::Watch,
 };
 pub use agents::Stopped;
 pub use batch::Batch;
 use control::CollectorShared;
 pub use control::{CollectorHandle, CollectorHealth, Progress, RootHealth, UnreadPath};
-use directories::Tree;
+use directories::DirTree;
 use files::{FileId, Files};
 use queue::HistoryQueue;
 use report::Errors;
@@ -54,7 +54,7 @@ pub struct CollectorConfig {
     /// Reads both clocks.
     pub clock: fn() -> Now,
     /// Bounds of reading.
-    pub limits: Limits,
+    pub limits: ReadLimits,
     /// Interval between checks of hot files without hints.
     pub hot_poll: Duration,
     /// Interval between checks of hot files when hints arrive.
@@ -84,7 +84,7 @@ impl CollectorConfig {
     pub fn new(clock: fn() -> Now) -> Self {
         Self {
             clock,
-            limits: Limits::default(),
+            limits: ReadLimits::default(),
             hot_poll: Duration::from_millis(500),
             hot_poll_watched: Duration::from_secs(1),
             quiet_poll: Duration::from_millis(4500),
@@ -140,7 +140,7 @@ pub struct Collector {
     config: CollectorConfig,
     roots: Vec<Root>,
     files: Files,
-    tree: Tree,
+    tree: DirTree,
     watch: Watch,
     reader: TailReader,
     queue: Arc<HistoryQueue>,
@@ -194,7 +194,7 @@ impl Collector {
             config,
             roots,
             files: Files::default(),
-            tree: Tree::default(),
+            tree: DirTree::default(),
             watch,
             queue: Arc::new(HistoryQueue::default()),
             shared,

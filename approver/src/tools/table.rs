@@ -109,7 +109,7 @@ pub(crate) fn by_name(file: &str, text: &str) -> Vec<(String, Tool)> {
     for tool in table.tool {
         for option in tool.values.values().chain(tool.optional.values()).chain(&tool.operands) {
             let kind = option.strip_suffix("...").unwrap_or(option);
-            assert!(super::scripts::ValueKind::parse(kind).is_some(), "tools/{file}: `{kind}` is no sort of value");
+            assert!(super::scripts::ValueKind::parse(kind).is_some(), "tools/{file}: `{kind}` is not a kind of value");
         }
         all.extend(tool.names.clone().into_iter().map(|name| (name, tool.clone())));
     }

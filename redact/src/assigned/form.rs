@@ -9,7 +9,7 @@ pub(crate) const LONGEST_VALUE: usize = 8192;
 pub(crate) enum ValueForm {
     /// Between quotes.
     Quoted,
-    /// Bare, where values are no program's words: an environment, the query of an address, a flag.
+    /// Bare, where values are not words of a program: an environment, the query of an address, a flag.
     Plain,
     /// Bare, where it may be a word of a program.
     Bare,

@@ -7,7 +7,7 @@ use jsonc_parser::{
 
 /// Bytes from one offset to before another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct TextSpan {
     pub(super) start: usize,
     pub(super) end: usize,
 }
@@ -15,11 +15,11 @@ pub(crate) struct Span {
 /// An object or array: its brackets and what stands between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Container {
-    pub(super) span: Span,
-    pub(super) members: Vec<Span>,
+    pub(super) span: TextSpan,
+    pub(super) members: Vec<TextSpan>,
 }
 
-impl<T: Ranged> From<&T> for Span {
+impl<T: Ranged> From<&T> for TextSpan {
     fn from(node: &T) -> Self {
         let range = node.range();
         Self { start: range.start, end: range.end }
@@ -28,12 +28,12 @@ impl<T: Ranged> From<&T> for Span {
 
 impl From<&Object<'_>> for Container {
     fn from(object: &Object<'_>) -> Self {
-        Self { span: object.into(), members: object.properties.iter().map(Span::from).collect() }
+        Self { span: object.into(), members: object.properties.iter().map(TextSpan::from).collect() }
     }
 }
 
 impl From<&Array<'_>> for Container {
     fn from(array: &Array<'_>) -> Self {
-        Self { span: array.into(), members: array.elements.iter().map(Span::from).collect() }
+        Self { span: array.into(), members: array.elements.iter().map(TextSpan::from).collect() }
     }
 }

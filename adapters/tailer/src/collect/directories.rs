@@ -22,13 +22,13 @@ pub(crate) struct Directory {
 
 /// All directories.
 #[derive(Debug, Default)]
-pub(crate) struct Tree {
+pub(crate) struct DirTree {
     pub(super) directories: Vec<Directory>,
     pub(super) index: HashMap<Arc<str>, usize>,
     pub(super) to_watch: VecDeque<Arc<str>>,
 }
 
-impl Tree {
+impl DirTree {
     pub(super) fn len(&self) -> usize {
         self.directories.len()
     }

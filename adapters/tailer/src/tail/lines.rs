@@ -6,7 +6,7 @@
 use std::io;
 
 use super::{disk::Source, marks::Marks};
-use crate::tail::spec::Limits;
+use crate::tail::spec::ReadLimits;
 
 /// Size of one read, bytes, and of a buffer at rest.
 const CHUNK: usize = 256 * 1024;
@@ -106,7 +106,7 @@ pub(super) fn split(
     half: &mut Half,
     marks: &mut Marks,
     size: u64,
-    limits: &Limits,
+    limits: &ReadLimits,
     each: &mut dyn FnMut(SplitLine<'_>),
 ) -> SplitProgress {
     let known = match half {
@@ -133,7 +133,7 @@ struct Pass<'a> {
     half: &'a mut Half,
     marks: &'a mut Marks,
     size: u64,
-    limits: &'a Limits,
+    limits: &'a ReadLimits,
 }
 
 impl Pass<'_> {

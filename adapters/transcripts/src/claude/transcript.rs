@@ -31,7 +31,7 @@ use events::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::record::{Class, ClaudeLine, MessageContent, classify};
+use super::record::{ClaudeLine, LineClass, MessageContent, classify};
 use super::words::{api_error, command_name};
 use agents::borrowed::Text;
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
@@ -256,7 +256,7 @@ impl TranscriptDecoder {
 
 impl Decoder for TranscriptDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
-        if classify(record.bytes) == Class::Skip {
+        if classify(record.bytes) == LineClass::Skip {
             return Ok(());
         }
         let line: ClaudeLine<'_> = serde_json::from_slice(record.bytes)?;
@@ -300,7 +300,7 @@ impl Decoder for TranscriptDecoder {
                 }
             }
             "attachment" | "progress" => {}
-            skipped if classify(format!("{{\"type\":\"{skipped}\"").as_bytes()) == Class::Skip => {}
+            skipped if classify(format!("{{\"type\":\"{skipped}\"").as_bytes()) == LineClass::Skip => {}
             other => {
                 let raw_kind = other.to_owned();
                 self.unknown(&line, &record, &own, &raw_kind, out);

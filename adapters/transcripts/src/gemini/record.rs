@@ -107,7 +107,7 @@ pub(super) struct ChatDocument<'a> {
 
 /// What is known of a line that does not fit [`ChatLine`]: enough to keep it.
 #[derive(Debug, Deserialize)]
-pub(super) struct Odd<'a> {
+pub(super) struct UnknownChatLine<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Option<&'a RawValue>,
 }

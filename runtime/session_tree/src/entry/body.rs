@@ -7,7 +7,7 @@ use crate::{
 
 /// What an entry says. Borrows from the entry.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Body<'a> {
+pub enum EntryBody<'a> {
     /// The message; nothing when the entry has none, which is damage.
     Message(Option<&'a Object>),
     /// The level, for instance `high`.
@@ -62,7 +62,7 @@ impl<'a> Compaction<'a> {
         self.fields.text("summary")
     }
 
-    /// The first entry that is kept as it stands.
+    /// The first entry that is kept unchanged.
     #[must_use]
     pub fn first_kept(&self) -> EntryKey {
         EntryKey::of(self.fields.get("firstKeptEntryId"))
