@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::start_ticks;
+use crate::stat::start_ticks;
 
 /// Programs that take a command line as an argument.
 const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ash", "ksh", "fish"];

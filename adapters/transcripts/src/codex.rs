@@ -28,6 +28,7 @@ mod memory;
 mod messages;
 mod outcome;
 mod patch;
+mod provider;
 mod records;
 mod script;
 mod session;
@@ -38,8 +39,6 @@ mod usage;
 mod writer;
 
 use std::{path::Path, sync::Arc};
-
-use events::Provider;
 
 use line::RolloutLine;
 use memory::CodexMemory;
@@ -262,8 +261,6 @@ fn output(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut EventWriter<
     tools::output(line.read()?, memory, w);
     Ok(())
 }
-
-const PROVIDER: Provider = Provider::Codex;
 
 #[cfg(test)]
 mod tests;

@@ -16,12 +16,15 @@ use events::{Provider, State, Timestamp};
 
 use super::{
     answer::{AnswerStep, Answering, Press, Pressed},
-    frame::{Hello, HostEvent, HostRequest},
+    frame::{Hello, HostRequest},
     keys,
     link::{HostLink, PendingRequest},
-    start::LoadRules,
 };
-use crate::screen::{Observer, ScreenRules, Size};
+use crate::{
+    claim::HostEvent,
+    host::load_rules::LoadRules,
+    screen::{Observer, ScreenRules, Size},
+};
 use processes::wake::Wake;
 
 /// Most messages queued for the thread.

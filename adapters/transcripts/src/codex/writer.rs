@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use events::{Claim, Confidence, Identity, NewEvent, Payload, Reason, Repeat, Signal, State, Timestamp, TurnOutcome};
 
-use super::PROVIDER;
+use crate::codex::provider::PROVIDER;
 use tailer::decode::{Decoded, Record, line_identity};
 
 /// Puts out the events of one line.
