@@ -37,6 +37,8 @@ const PROMPT_CHARS: usize = 400;
 const TURN_TEXT_BYTES: usize = 2_000;
 /// Number of finished turns kept with a session; the store has all of them.
 const RECENT_TURNS: usize = 10;
+/// Number of responses whose token counts may still grow.
+const GROWING_RESPONSES: usize = 4;
 /// Maximum number of standing claims in a session; the oldest is dropped for a new one.
 const STANDING_CLAIMS: usize = 32;
 
@@ -80,6 +82,9 @@ pub struct SessionState {
     last_message: Option<String>,
     /// The last turns, newest last.
     recent: VecDeque<Turn>,
+    /// What was counted for the last responses, newest last.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    counted: VecDeque<CountedResponse>,
     #[serde(default)]
     title_from: TitleSource,
     started: bool,
@@ -89,6 +94,13 @@ pub struct SessionState {
     /// Since when the request of a pending approval is no longer visible anywhere.
     #[serde(default)]
     unseen: BTreeMap<ApprovalId, Timestamp>,
+}
+
+/// The tokens counted for one response of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct CountedResponse {
+    message_id: String,
+    usage: Usage,
 }
 
 impl SessionState {
@@ -156,6 +168,7 @@ impl SessionState {
             turn_message: None,
             last_message: None,
             recent: VecDeque::new(),
+            counted: VecDeque::new(),
             title_from: TitleSource::Nothing,
             started: false,
             approvals: Vec::new(),
@@ -181,6 +194,21 @@ impl SessionState {
     #[must_use]
     pub fn last_message(&self) -> Option<&str> {
         self.last_message.as_deref()
+    }
+
+    /// By how much a response that was counted before has grown; `None` when it has not, or is not among the last.
+    #[must_use]
+    pub fn usage_growth(&self, usage: &UsageReported) -> Option<UsageReported> {
+        let counted = self.counted.iter().find(|c| Some(&c.message_id) == usage.message_id.as_ref())?.usage;
+        let growth = UsageReported {
+            input_tokens: usage.input_tokens.saturating_sub(counted.input_tokens),
+            output_tokens: usage.output_tokens.saturating_sub(counted.output_tokens),
+            cache_read_tokens: usage.cache_read_tokens.saturating_sub(counted.cache_read_tokens),
+            cache_write_tokens: usage.cache_write_tokens.saturating_sub(counted.cache_write_tokens),
+            ..usage.clone()
+        };
+        let tokens = [growth.input_tokens, growth.output_tokens, growth.cache_read_tokens, growth.cache_write_tokens];
+        tokens.iter().any(|tokens| *tokens > 0).then_some(growth)
     }
 
     /// What the sub-agent with this provider id last claimed for this session.

@@ -319,6 +319,15 @@ fn a_context_that_is_nearly_full() {
     let mut s = at_work();
     s.put(usage(400_000, "claude-opus-5-5"));
     check(&s, 1, &[]);
+    // A response that is reported again tells what it grew by.
+    let mut s = at_work();
+    let part = |tokens| {
+        let (message_id, model) = (Some("m".into()), Some("claude-opus-5-5".into()));
+        Line::new(0, UsageReported { message_id, model, cache_read_tokens: tokens, ..UsageReported::default() })
+    };
+    s.put(part(185_000));
+    s.put(part(90));
+    assert_eq!(check(&s, 1, &[ContextFull]).last(ContextFull).unwrap().state, FindingState::Open);
     let mut s = at_work();
     s.put(Line::new(0, Annotation { topic: Topic::Notice, value: "Context left until auto-compact: 6%".into() }));
     check(&s, 1, &[ContextFull]);

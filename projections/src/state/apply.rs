@@ -5,7 +5,10 @@ use events::{
     Source, Stop, Timestamp, ToolKind, Topic, TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger, UsageReported,
 };
 
-use super::{Conclusion, PROMPT_CHARS, RECENT_TURNS, SessionState, TURN_TEXT_BYTES, is_restated, speaks};
+use super::{
+    Conclusion, CountedResponse, GROWING_RESPONSES, PROMPT_CHARS, RECENT_TURNS, SessionState, TURN_TEXT_BYTES,
+    is_restated, speaks,
+};
 use crate::{
     FailureKind, Turn, Usage,
     conversation::{OpenCall, Phase},
@@ -216,6 +219,7 @@ impl SessionState {
     }
 
     fn apply_usage(&mut self, usage: &UsageReported) {
+        self.count_response(usage);
         self.session.usage.add(usage);
         if let Some(turn) = self.turn.as_mut().or(self.recent.back_mut()) {
             turn.usage.add(usage);
@@ -223,6 +227,20 @@ impl SessionState {
         if self.session.model.is_none() {
             self.session.model.clone_from(&usage.model);
         }
+    }
+
+    fn count_response(&mut self, usage: &UsageReported) {
+        let Some(id) = &usage.message_id else { return };
+        if let Some(counted) = self.counted.iter_mut().find(|c| c.message_id == *id) {
+            counted.usage.add(usage);
+            return;
+        }
+        if self.counted.len() == GROWING_RESPONSES {
+            self.counted.pop_front();
+        }
+        let mut counted = CountedResponse { message_id: id.clone(), usage: Usage::default() };
+        counted.usage.add(usage);
+        self.counted.push_back(counted);
     }
 
     fn count_failure(&mut self, kind: Option<FailureKind>) {

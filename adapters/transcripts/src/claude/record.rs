@@ -160,6 +160,14 @@ pub(super) struct ClaudeTokens {
     pub cache_creation_input_tokens: Option<u64>,
 }
 
+impl ClaudeTokens {
+    /// Input, output, cache read, cache write.
+    pub(super) fn counts(self) -> [u64; 4] {
+        [self.input_tokens, self.output_tokens, self.cache_read_input_tokens, self.cache_creation_input_tokens]
+            .map(Option::unwrap_or_default)
+    }
+}
+
 /// `content`: a string, or a list of blocks.
 #[derive(Debug, Default)]
 pub(super) enum MessageContent<'a> {

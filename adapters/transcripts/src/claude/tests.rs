@@ -8,6 +8,7 @@ use tailer::decode::{Decoded, Decoder, Record, feed};
 
 mod forks;
 mod lines;
+mod older;
 mod properties;
 mod recordings;
 mod registry;

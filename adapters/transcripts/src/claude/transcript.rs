@@ -61,8 +61,10 @@ struct ClaudeState {
     title: Option<String>,
     started: bool,
     prompted: bool,
-    /// The last message whose usage was counted.
+    /// The last message whose usage was reported.
     counted: Option<String>,
+    /// The usage reported for it: input, output, cache read, cache write.
+    counted_tokens: Option<[u64; 4]>,
     /// A permission was refused and the turn's end has not been seen yet.
     denied: bool,
     questions: Vec<String>,

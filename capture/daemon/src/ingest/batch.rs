@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, path::Path, sync::Arc};
 
-use events::{Identity, NewEvent, Payload, Repeat, Timestamp};
+use events::{Identity, NewEvent, Payload, Repeat, Timestamp, UsageReported};
 use projections::{SessionHealth, TranscriptView};
 
 use super::{
@@ -45,7 +45,12 @@ impl Ingest {
                 continue;
             }
             let row = self.sessions.known(slot).row;
-            let Some(identity) = self.learn(new, row, slot, &mut forks)? else { continue };
+            let Some(identity) = self.learn(new, row, slot, &mut forks)? else {
+                if let Payload::UsageReported(usage) = &new.payload {
+                    self.count_growth(new, usage, batch.history, &mut additions)?;
+                }
+                continue;
+            };
             let last_message = if let Payload::AssistantMessage(_) = &new.payload {
                 self.state(slot)?.last_message().map(str::to_owned)
             } else {
@@ -133,16 +138,41 @@ impl Ingest {
                 }
                 Ok(None)
             }
-            Repeat::Next => {
-                for occurrence in 0..OCCURRENCES {
-                    let identity = new.identity.occurrence(occurrence);
-                    if self.transaction.writer.learn(identity, row)? {
-                        return Ok(Some(identity));
-                    }
-                }
-                Ok(None)
+            Repeat::Next => self.learn_next(new.identity, row),
+        }
+    }
+
+    /// Learns the first occurrence of a record that is not known.
+    fn learn_next(&mut self, identity: Identity, row: store::SessionRow) -> Result<Option<Identity>, Failure> {
+        for occurrence in 0..OCCURRENCES {
+            let identity = identity.occurrence(occurrence);
+            if self.transaction.writer.learn(identity, row)? {
+                return Ok(Some(identity));
             }
         }
+        Ok(None)
+    }
+
+    /// Counts by how much a response that was counted before has grown, in the session it was counted in.
+    fn count_growth(
+        &mut self,
+        new: &NewEvent,
+        usage: &UsageReported,
+        history: bool,
+        additions: &mut Additions,
+    ) -> Result<(), Failure> {
+        let owner = self.transaction.writer.known(new.identity)?;
+        let Some((row, slot)) = owner.and_then(|row| Some((row, self.sessions.find_by_row(row)?))) else {
+            return Ok(());
+        };
+        if !self.sessions.known(slot).capture {
+            return Ok(());
+        }
+        let Some(growth) = self.state(slot)?.usage_growth(usage) else { return Ok(()) };
+        let Some(identity) = self.learn_next(new.identity, row)? else { return Ok(()) };
+        let draft = Draft { new, identity, payload: Some(growth.into()), text: None, history };
+        let event = self.make(slot, draft)?;
+        self.fold(slot, event, None, additions)
     }
 
     /// Keeps where a session's transcript stands beside the session.

@@ -11,7 +11,7 @@ use tailer::decode::{Decoded, Record};
 
 use super::{CALL, CLAUDE, EXTRA, NO_RESPONSE, OPEN_QUESTIONS, QUESTION, TranscriptDecoder};
 use crate::claude::{
-    record::{ClaudeLine, MessageContent, OfferedQuestion, ToolInput},
+    record::{ClaudeLine, ClaudeTokens, MessageContent, OfferedQuestion, ToolInput},
     words::{api_error, text_block, title, tool_kind},
 };
 
@@ -87,22 +87,45 @@ impl TranscriptDecoder {
                 self.call(&line, record, &owner, block.id, block.name, block.input.map(|i| i.get()), index, out);
             }
         }
-        if let (Some(tokens), Some(id), false) = (message.usage, message_id, synthetic)
-            && self.carried.counted.as_deref() != Some(&id)
-        {
-            let usage = UsageReported {
-                message_id: Some(id.clone()),
-                model,
-                input_tokens: tokens.input_tokens.unwrap_or(0),
-                output_tokens: tokens.output_tokens.unwrap_or(0),
-                cache_read_tokens: tokens.cache_read_input_tokens.unwrap_or(0),
-                cache_write_tokens: tokens.cache_creation_input_tokens.unwrap_or(0),
-            };
-            let mut event = out.event(record, &owner, Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
-            event.created_at = line.timestamp.as_deref().and_then(Timestamp::parse);
-            out.push(event);
-            self.carried.counted = Some(id);
+        if let (Some(tokens), Some(id), false) = (message.usage, message_id, synthetic) {
+            self.usage(&line, record, &owner, id, model, tokens, out);
         }
+    }
+
+    /// Reports what a message cost when its line says more than the lines before it. Versions up to 2.1.101 write the
+    /// lines of a message while it streams, each with the count so far; newer ones write the whole count on each.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one event")]
+    fn usage(
+        &mut self,
+        line: &ClaudeLine<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        id: String,
+        model: Option<String>,
+        tokens: ClaudeTokens,
+        out: &mut Decoded,
+    ) {
+        let same = self.carried.counted.as_deref() == Some(&id);
+        let before = if same { self.carried.counted_tokens.unwrap_or([u64::MAX; 4]) } else { [0; 4] };
+        let now = tokens.counts();
+        let most: [u64; 4] = std::array::from_fn(|i| now[i].max(before[i]));
+        if same && most == before {
+            return;
+        }
+        let [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens] = most;
+        let usage = UsageReported {
+            message_id: Some(id.clone()),
+            model,
+            input_tokens,
+            output_tokens,
+            cache_read_tokens,
+            cache_write_tokens,
+        };
+        let mut event = out.event(record, owner, Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
+        event.created_at = line.timestamp.as_deref().and_then(Timestamp::parse);
+        out.push(event);
+        self.carried.counted = Some(id);
+        self.carried.counted_tokens = Some(most);
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one block")]

@@ -133,6 +133,46 @@ fn a_record_known_already_is_dropped_and_counted() {
 }
 
 #[test]
+fn a_response_that_grows_is_counted_once() {
+    let grow = [2, 40, 40, 90];
+    let spent = |world: &World| {
+        let stored = world.read().session_usage(world.id("s")).unwrap();
+        (world.session("s").usage.output_tokens, stored.iter().map(|(_, _, usage)| usage.output_tokens).sum::<u64>())
+    };
+    // In one batch, in one for each line, and with a power cut in between.
+    for cut in [false, true] {
+        let mut world = World::new();
+        world.live("s", vec![prompt("s", "go", 0.0), tokens("s", "m0", 0.5, 5)]);
+        for tokens_now in grow {
+            world.live("s", vec![tokens("s", "m", 1.0, tokens_now)]);
+            world.commit();
+            if cut {
+                world.start();
+            }
+        }
+        assert_eq!(spent(&world), (95, 95));
+        assert_eq!(world.session("s").summary.recent, None, "one turn");
+        let log = world.log().len();
+        // The file is read again, a fork repeats it, and a copy has only its first or last line.
+        world.past("s", [5].map(|n| tokens("s", "m0", 0.5, n)).into());
+        world.past("s", grow.map(|n| tokens("s", "m", 1.0, n)).into());
+        world.past("fork", grow.map(|n| tokens("fork", "m", 1.0, n)).into());
+        world.past("fork", vec![tokens("fork", "m", 1.0, 2), tokens("fork", "m", 1.0, 90)]);
+        world.commit();
+        assert_eq!(spent(&world), (95, 95));
+        assert_eq!(world.log().len(), log);
+        world.assert_sound();
+    }
+    // The copy is read first; the original knows less, or more.
+    let mut world = World::new();
+    world.past("fork", vec![tokens("fork", "m", 1.0, 40)]);
+    world.past("s", grow.map(|n| tokens("s", "m", 1.0, n)).into());
+    world.commit();
+    assert_eq!(world.read().usage().unwrap().iter().map(|(_, _, usage)| usage.output_tokens).sum::<u64>(), 90);
+    world.assert_sound();
+}
+
+#[test]
 fn records_without_an_id_may_rightly_repeat() {
     let mut world = World::new();
     let note = |repeat| NewEvent { repeat, ..new("s", "n", 0, 1.0, events::Heartbeat {}) };
