@@ -76,6 +76,9 @@ pub struct SessionState {
     ready_at: Option<Timestamp>,
     /// A likely end of the turn; dropped at the next activity.
     likely_end: Option<(Timestamp, TurnOutcome)>,
+    /// When the likely end counts, if its source asks to wait longer than usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    likely_end_from: Option<Timestamp>,
     turn: Option<Turn>,
     turn_message: Option<String>,
     /// The last message of the model, of which more blocks may come.
@@ -164,6 +167,7 @@ impl SessionState {
             goodbye_at: None,
             ready_at: None,
             likely_end: None,
+            likely_end_from: None,
             turn: None,
             turn_message: None,
             last_message: None,
@@ -252,7 +256,23 @@ impl SessionState {
     /// Whether the time alone ends the open turn by then.
     fn turn_ends_by(&self, at: Timestamp) -> bool {
         self.ready_at.is_some_and(|ready| ready.plus_ms(self.rules.ready_grace_ms) <= at)
-            || self.likely_end.is_some_and(|(end, _)| end.plus_ms(self.rules.likely_end_ms) <= at)
+            || self.likely_end_due().is_some_and(|due| due <= at)
+    }
+
+    /// When a likely end of the turn counts unless something follows.
+    fn likely_end_due(&self) -> Option<Timestamp> {
+        let (end, _) = self.likely_end?;
+        Some(self.likely_end_from.unwrap_or_else(|| end.plus_ms(self.rules.likely_end_ms)))
+    }
+
+    /// Ends the turn as it likely ended, when what follows shows that nothing more of it will come.
+    fn end_as_likely(&mut self, out: &mut Vec<Conclusion>) {
+        if self.likely_end_from.take().is_some()
+            && let Some((end, outcome)) = self.likely_end.take()
+            && self.turn.is_some()
+        {
+            self.end_turn(outcome, None, 0, false, end, out);
+        }
     }
 
     fn is_gone(&self) -> bool {
@@ -327,8 +347,11 @@ impl SessionState {
                     self.end_turn(TurnOutcome::TimedOut, None, 0, false, due, &mut out);
                 }
             }
-            if let Some((_, outcome)) = self.likely_end.take_if(|(at, _)| at.plus_ms(self.rules.likely_end_ms) <= due) {
-                self.end_turn(outcome, None, 0, false, due, &mut out);
+            if self.likely_end_due().is_some_and(|likely| likely <= due) {
+                self.end_as_likely(&mut out);
+                if let Some((_, outcome)) = self.likely_end.take() {
+                    self.end_turn(outcome, None, 0, false, due, &mut out);
+                }
                 self.outdate(due);
             }
             self.claims.retain(|h| h.valid_until.is_none_or(|until| until > due));
@@ -342,7 +365,7 @@ impl SessionState {
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let goodbye = self.goodbye_at.map(|at| at.plus_ms(self.rules.goodbye_grace_ms));
         let ready = self.ready_at.map(|at| at.plus_ms(self.rules.ready_grace_ms));
-        let likely = self.likely_end.map(|(at, _)| at.plus_ms(self.rules.likely_end_ms));
+        let likely = self.likely_end_due();
         if !self.is_decided() {
             return None;
         }
@@ -373,6 +396,7 @@ impl SessionState {
         StatusInputs {
             conversation: &self.conversation,
             conversation_at: self.conversation_at,
+            may_have_ended: self.likely_end_from.is_some(),
             claims: &self.claims,
             process: self.process,
             rules: self.rules,

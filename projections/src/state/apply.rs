@@ -24,7 +24,14 @@ const LABELS: usize = 32;
 impl SessionState {
     pub(super) fn apply(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
         if speaks(&event.payload) && event.source == Source::Transcript && event.agent_id.is_none() {
+            if let Payload::UserPrompt(prompt) = &event.payload
+                && !is_restated(event)
+                && !self.steers(prompt.origin)
+            {
+                self.end_as_likely(out);
+            }
             self.likely_end = None;
+            self.likely_end_from = None;
         }
         match &event.payload {
             Payload::SessionStarted(started) => self.apply_start(started),
@@ -431,6 +438,7 @@ impl SessionState {
         self.conversation.calls.clear();
         self.ready_at = None;
         self.likely_end = None;
+        self.likely_end_from = None;
         let Some(mut turn) = self.turn.take() else { return };
         turn.outcome = Some(outcome);
         turn.completed_at = Some(at.max(turn.started_at));
@@ -453,6 +461,7 @@ impl SessionState {
         self.session.pid = None;
         self.claims.clear();
         self.goodbye_at = None;
+        self.end_as_likely(out);
         if self.turn.is_some() {
             self.end_turn(TurnOutcome::Exited, None, 0, true, at, out);
         }

@@ -16,11 +16,14 @@
 //!   so that in a file begun by `/clear`, and behind the first line of a session's own, it says
 //!   nothing.
 //! - A dialog leaves no trace here; that is the registry's to say.
+//! - Up to 2.1.101 lines are written while the message streams, and in many versions none says why the model stopped. A
+//!   text may then be the end of the turn; `ends` decides how sure that is.
 //!
-//! Forks are `copies`', prompts and results `user`'s, messages and calls `assistant`'s.
+//! Forks are `copies`', prompts and results `user`'s, messages and calls `assistant`'s, ends nobody wrote `ends`'.
 
 mod assistant;
 mod copies;
+mod ends;
 mod user;
 
 use std::sync::Arc;
@@ -65,6 +68,12 @@ struct ClaudeState {
     counted: Option<String>,
     /// The usage reported for it: input, output, cache read, cache write.
     counted_tokens: Option<[u64; 4]>,
+    /// The message the last line was of.
+    message: Option<String>,
+    /// Whether a line of it said why the model stopped.
+    message_stop_known: bool,
+    /// Messages that said why the model stopped, and messages that never did.
+    stops: [u32; 2],
     /// A permission was refused and the turn's end has not been seen yet.
     denied: bool,
     questions: Vec<String>,

@@ -59,3 +59,40 @@ fn usage_is_reported_again_when_it_grew() {
         assert_eq!(reports[0].0, reports[1].0, "one response, one identity");
     }
 }
+
+/// How sure each text is that may be the end of its turn.
+fn may_end(lines: &[String]) -> Vec<String> {
+    let out = decode(&transcript(OWN), lines.concat().as_bytes());
+    let ends = out.events.iter().filter_map(|e| match &e.payload {
+        Payload::Signal(Signal { claim: Claim::TurnEnded { .. }, holds_from, strength, .. }) => {
+            assert_eq!(*holds_from, e.created_at.map(|at| at.plus_ms(30_000)));
+            Some(format!("{strength}"))
+        }
+        _ => None,
+    });
+    ends.collect()
+}
+
+#[test]
+fn a_text_without_a_stop_reason_may_be_the_end_of_its_turn() {
+    let long = "a".repeat(60);
+    // What was spent on it says whether the whole message was there when the line was written.
+    assert_eq!(may_end(&[assistant("1", "a", &long, "null", 1)]), ["low"]);
+    assert_eq!(may_end(&[assistant("1", "a", &long, "null", 20)]), ["medium"]);
+    assert_eq!(may_end(&[assistant("1", "a", &long, "\"end_turn\"", 20)]), [""; 0]);
+    let newer = assistant("1", "a", &long, "null", 20).replace("2.1.96", "2.1.104");
+    assert_eq!(may_end(&[newer]), [""; 0]);
+    let aborted = assistant("1", "a", &long, "null", 20)
+        .replace("\"type\":\"assistant\"", "\"type\":\"assistant\",\"isAbortedMidStream\":true");
+    assert_eq!(may_end(&[aborted]), [""; 0]);
+    let calls = assistant("1", "a", "x", "null", 20).replace(
+        r#"{"type":"text","text":"x"}"#,
+        r#"{"type":"text","text":"x"},{"type":"tool_use","id":"t","name":"Bash","input":{}}"#,
+    );
+    assert_eq!(may_end(&[calls]), [""; 0]);
+    // Where messages do say why the model stopped, one that does not is not at its end.
+    let said = |n: &str| assistant(n, n, "x", "\"tool_use\"", 5);
+    assert_eq!(may_end(&[said("1"), said("2"), assistant("3", "3", &long, "null", 1)]), [""; 0]);
+    let unsaid = |n: &str| assistant(n, n, "x", "null", 5);
+    assert_eq!(may_end(&[said("1"), unsaid("2"), unsaid("3"), unsaid("4")]).len(), 2);
+}

@@ -53,11 +53,14 @@ impl TranscriptDecoder {
             Some(_) => Some(Stop::Other),
             None => None,
         };
+        self.count_stop(message_id.as_deref(), stop.is_some() && stop != Some(Stop::Aborted));
         let blocks = match message.content {
             MessageContent::Blocks(blocks) => blocks,
             MessageContent::Text(text) => vec![text_block(text)],
             MessageContent::Empty => Vec::new(),
         };
+        let mut last_text = None;
+        let mut calls = false;
         for (index, block) in blocks.into_iter().enumerate() {
             let index = index as u32;
             let is_call = matches!(&*block.kind, "tool_use" | "server_tool_use" | "mcp_tool_use");
@@ -82,10 +85,15 @@ impl TranscriptDecoder {
                 thinking: None,
             };
             let text = block.text.map(Text::into_string).filter(|t| !t.is_empty());
+            calls |= is_call;
+            last_text = text.as_deref().filter(|t| !t.trim().is_empty()).map(|t| t.chars().count());
             self.emit(&line, record, &owner, index, said, text, out);
             if is_call {
                 self.call(&line, record, &owner, block.id, block.name, block.input.map(|i| i.get()), index, out);
             }
+        }
+        if let (Some(chars), None, false, false) = (last_text, stop, calls, synthetic) {
+            self.unsaid_end(&line, record, &owner, chars, message.usage, out);
         }
         if let (Some(tokens), Some(id), false) = (message.usage, message_id, synthetic) {
             self.usage(&line, record, &owner, id, model, tokens, out);
