@@ -1,6 +1,10 @@
 //! What was read of a file: which of it is new, and whose.
 
-use std::{collections::HashSet, path::Path, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+    sync::Arc,
+};
 
 use events::{Identity, NewEvent, Payload, Repeat, Timestamp, UsageReported};
 use projections::{SessionHealth, TranscriptView};
@@ -20,7 +24,7 @@ impl Ingest {
         let batch = &prepared.batch;
         let mut additions = Additions::default();
         let mut open = OpenMessage::default();
-        let mut forks: HashSet<(usize, usize)> = HashSet::new();
+        let mut forks: HashMap<(usize, usize), Timestamp> = HashMap::new();
         let mut placed: HashSet<usize> = HashSet::new();
         for (index, new) in batch.events.iter().enumerate() {
             let slot = match self.sessions.find_by_provider(new.provider, &new.provider_session_id) {
@@ -77,8 +81,8 @@ impl Ingest {
             }
             self.fold(slot, event, packed, &mut additions)?;
         }
-        for (slot, other) in forks {
-            self.fork(slot, other, &mut additions)?;
+        for ((slot, other), at) in forks {
+            self.fork(slot, other, at, batch.history, &mut additions)?;
         }
         let reads_on = batch.history && !batch.cursor.caught_up && !batch.vanished;
         self.sessions.rest(&batch.cursor, reads_on, additions.events.iter().map(|addition| addition.slot));
@@ -122,7 +126,7 @@ impl Ingest {
         new: &NewEvent,
         row: store::SessionRow,
         slot: usize,
-        forks: &mut HashSet<(usize, usize)>,
+        forks: &mut HashMap<(usize, usize), Timestamp>,
     ) -> Result<Option<Identity>, Failure> {
         match new.repeat {
             Repeat::Unique => {
@@ -133,7 +137,7 @@ impl Ingest {
                 if matches!(new.payload, Payload::UserPrompt(_) | Payload::AssistantMessage(_)) {
                     let owner = self.transaction.writer.known(new.identity)?.filter(|owner| *owner != row);
                     if let Some(owner) = owner.and_then(|o| self.sessions.find_by_row(o)) {
-                        forks.insert((slot, owner));
+                        forks.entry((slot, owner)).or_insert(new.created_at.unwrap_or(new.observed_at));
                     }
                 }
                 Ok(None)

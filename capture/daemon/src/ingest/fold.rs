@@ -237,8 +237,15 @@ impl Ingest {
         self.fold(parent, event, None, additions)
     }
 
-    /// Notes that a session repeats another's records.
-    pub(super) fn fork(&mut self, slot: usize, owner: usize, additions: &mut Additions) -> Result<(), Failure> {
+    /// Notes that a session repeats another's records, the first of which is of `at`.
+    pub(super) fn fork(
+        &mut self,
+        slot: usize,
+        owner: usize,
+        at: Timestamp,
+        history: bool,
+        additions: &mut Additions,
+    ) -> Result<(), Failure> {
         let (own, from) = (self.sessions.known(slot).clone(), self.sessions.known(owner).clone());
         let identity = Identity::of(
             own.provider,
@@ -258,7 +265,8 @@ impl Ingest {
             payload,
             None,
         );
-        let event = self.make(slot, Draft::of(&new))?;
+        let new = NewEvent { created_at: Some(at), ..new };
+        let event = self.make(slot, Draft { history, ..Draft::of(&new) })?;
         self.fold(slot, event, None, additions)
     }
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use agents::borrowed::Text;
 use events::{
-    AssistantDelta, AssistantMessage, Identity, QuestionAsked, Severity, Stop, Timestamp, ToolCall, Topic,
-    UsageReported,
+    AssistantDelta, AssistantMessage, Identity, QuestionAsked, Severity, Stop, ToolCall, Topic, UsageReported,
 };
 use tailer::decode::{Decoded, Record};
 
@@ -17,8 +16,10 @@ use crate::claude::{
 
 impl TranscriptDecoder {
     pub(super) fn assistant(&mut self, mut line: ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
+        self.detect_resume(&line, out);
         if self.parent.is_none()
             && !self.carried.own
+            && !self.carried.resumed
             && line.first_session_id.is_none()
             && line.forked_from.is_none()
             && self.foreign.is_none()
@@ -130,7 +131,7 @@ impl TranscriptDecoder {
             cache_write_tokens,
         };
         let mut event = out.event(record, owner, Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
-        event.created_at = line.timestamp.as_deref().and_then(Timestamp::parse);
+        event.created_at = self.time_of(line);
         out.push(event);
         self.carried.counted = Some(id);
         self.carried.counted_tokens = Some(most);

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use events::{Claim, Confidence, Signal, Timestamp, TurnOutcome};
+use events::{Claim, Confidence, Signal, TurnOutcome};
 use tailer::decode::{Decoded, Record};
 
 use super::{EXTRA, TranscriptDecoder};
@@ -53,7 +53,7 @@ impl TranscriptDecoder {
         let strength = if is_whole { Confidence::Medium } else { Confidence::Low };
         let claim = Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 };
         let mut signal = Signal::new(claim, strength, Some("a text, and nothing after it".into()));
-        let said_at = line.timestamp.as_deref().and_then(Timestamp::parse).unwrap_or(record.observed_at);
+        let said_at = self.time_of(line).unwrap_or(record.observed_at);
         signal.holds_from = Some(said_at.plus_ms(GOES_ON_MS));
         self.emit(line, record, owner, EXTRA + 1, signal, None, out);
     }

@@ -172,6 +172,48 @@ fn a_response_that_grows_is_counted_once() {
     world.assert_sound();
 }
 
+/// The events of a transcript of others.
+fn foreign(session: &str) -> Vec<NewEvent> {
+    use tailer::decode::{Decoded, Decoder, Record, feed};
+    let file = format!("../../fixtures/foreign/claude/resumed/{session}.jsonl");
+    let bytes = std::fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let mut out = Decoded::new(Provider::Claude, Arc::from(path_of(session)), 1);
+    let mut decoder = transcripts::claude::transcript::TranscriptDecoder::new(&path_of(session), None);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        feed(&mut decoder, Record { bytes: line, offset: 0, observed_at: at(0.0) }, &mut out);
+    }
+    decoder.pause(&mut out);
+    out.events
+}
+
+#[test]
+fn a_resumed_session_and_the_original_in_any_order() {
+    let (original, resumed) = ("93a9705e-bc6a-406d-8dce-8acc014dedbd", "789e105f-ae33-486d-9271-0696266f072d");
+    let mut stand = Vec::new();
+    for order in [[original, resumed], [resumed, original]] {
+        let mut world = World::new();
+        for session in order {
+            world.past(session, foreign(session));
+        }
+        world.commit();
+        world.until(1.0);
+        let of = |session: &str| {
+            let s = world.session(session);
+            let days = [s.started_at, s.last_event_at].map(|at| at.to_string()[..16].to_owned());
+            (days, s.turns, s.forked_from, s.usage.output_tokens, s.status.state)
+        };
+        stand.push([of(original), of(resumed)]);
+        world.assert_sound();
+    }
+    let began = "2025-07-19T22:21".to_owned();
+    let [first, second] = &stand[0];
+    assert_eq!(first.0, [began.clone(), began]);
+    assert_eq!((first.1, &first.2, first.3, first.4), (1, &None, 5, State::Idle));
+    assert_eq!(second.0[1], "2025-07-19T22:32");
+    assert_eq!((second.1, second.2.as_deref(), second.3, second.4), (1, Some(original), 95, State::Idle));
+    assert_eq!(stand[0], stand[1]);
+}
+
 #[test]
 fn records_without_an_id_may_rightly_repeat() {
     let mut world = World::new();
