@@ -350,7 +350,7 @@ impl TranscriptDecoder {
                     self.emit(&line, record, &own, 0, SessionForked { from: own.to_string(), at }, None, out);
                 }
             }
-            "attachment" | "progress" => {}
+            "attachment" | "progress" | "pr-link" | "worktree-state" => {}
             skipped if classify(format!("{{\"type\":\"{skipped}\"").as_bytes()) == Class::Skip => {}
             other => {
                 let raw_kind = other.to_owned();
