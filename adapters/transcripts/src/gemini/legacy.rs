@@ -58,7 +58,7 @@ impl Decoder for GeminiLegacyDecoder {
             summary: document.summary,
         };
         self.story.header(&header, &mut scene);
-        for message in document.messages {
+        for message in document.messages.unwrap_or_default() {
             self.story.message(message, &mut scene);
         }
         Ok(())

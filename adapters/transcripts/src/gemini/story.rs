@@ -291,7 +291,7 @@ impl Story {
             scene.out.push(event);
         }
 
-        let batch = self.calls(calls, &mut told, at, news, scene);
+        let batch = self.calls(id, calls, &mut told, at, news, scene);
         match self.memory.emitted(key) {
             Some(slot) => *slot = told,
             None => self.memory.remember(told),
@@ -311,9 +311,11 @@ impl Story {
         scene.out.push(event);
     }
 
-    /// Puts out the tool calls that were not yet, and says what became of them.
+    /// Puts out the tool calls that were not yet, and says what became of them. One without an id is named after its
+    /// place in the message.
     fn calls(
         &mut self,
+        message: &str,
         calls: Vec<ToolCall<'_>>,
         told: &mut EmittedMessage,
         at: Option<Timestamp>,
@@ -323,7 +325,10 @@ impl Story {
         let session = self.session();
         let mut batch = Batch::default();
         let mut unbroken = true;
-        for call in calls.into_iter().skip(told.calls as usize) {
+        for (index, mut call) in calls.into_iter().enumerate().skip(told.calls as usize) {
+            if call.id.is_empty() {
+                call.id = super::record::Text(format!("{message}/{index}").into());
+            }
             let finished = batch.put_call(call, &session, at, news.confidence(), scene);
             unbroken &= finished;
             told.calls += u32::from(unbroken);
