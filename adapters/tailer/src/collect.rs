@@ -30,7 +30,7 @@ use std::{
     time::Duration,
 };
 
-use events::{Cursor, NewEvent, Provider};
+use events::{Cursor, NewEvent, Provider, Timestamp};
 
 use crate::{
     tail::{FileSpec, Limits, Now, TailReader},
@@ -144,6 +144,8 @@ pub struct Batch {
     pub vanished: bool,
     /// Whether it was read as history, with lower priority.
     pub backfill: bool,
+    /// When the file was last written, as it says itself: for records of history that have no time of their own.
+    pub modified_at: Option<Timestamp>,
     /// Whether it was written before capture first saw the file, so that only its own timestamps tell when.
     pub history: bool,
 }

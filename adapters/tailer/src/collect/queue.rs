@@ -260,6 +260,7 @@ pub(super) fn step(
             provider: tail.provider(),
             events: look.events,
             vanished: look.vanished,
+            modified_at: look.modified_at,
             backfill: class == Class::Rest,
             history: class != Class::Live,
         })?;

@@ -9,7 +9,7 @@ use super::{
     round::{RACY, Sink},
 };
 use crate::tail::{
-    Format, Tail, TailError,
+    Format, Tail, TailError, TailRead,
     disk::{self, Stat},
 };
 
@@ -59,10 +59,11 @@ impl Collector {
             PendingCursor::Stat | PendingCursor::Nothing if look.moved => PendingCursor::Lines(now.steady),
             PendingCursor::Stat | PendingCursor::Nothing => PendingCursor::Stat,
         };
+        let more = look.more;
         if !look.events.is_empty() || look.vanished || offset.saturating_sub(before) >= OWED_BYTES {
-            self.deliver(id, look.events, look.vanished, sink)?;
+            self.deliver(id, look, sink)?;
         }
-        if look.more {
+        if more {
             self.read_on(id, now);
         }
         if self.files.get_mut(id).is_some_and(|file| !file.hot && file.owed != PendingCursor::Nothing) {
@@ -97,16 +98,10 @@ impl Collector {
     }
 
     pub(super) fn flush_cursor(&mut self, id: FileId, sink: Sink<'_>) -> Result<(), Stopped> {
-        self.deliver(id, Vec::new(), false, sink)
+        self.deliver(id, TailRead::default(), sink)
     }
 
-    fn deliver(
-        &mut self,
-        id: FileId,
-        events: Vec<events::NewEvent>,
-        vanished: bool,
-        sink: Sink<'_>,
-    ) -> Result<(), Stopped> {
+    fn deliver(&mut self, id: FileId, look: TailRead, sink: Sink<'_>) -> Result<(), Stopped> {
         let Some(file) = self.files.get_mut(id) else {
             return Ok(());
         };
@@ -116,7 +111,9 @@ impl Collector {
         };
         cursor.path = file.place.path().to_string();
         let provider = self.roots[usize::from(file.root)].provider;
-        sink(Batch { cursor, provider, events, vanished, backfill: false, history: !self.due.first_over })
+        let TailRead { events, vanished, modified_at, .. } = look;
+        let history = !self.due.first_over;
+        sink(Batch { cursor, provider, events, vanished, modified_at, backfill: false, history })
     }
 
     /// A file that is gone is quiet. The longest gone are forgotten.

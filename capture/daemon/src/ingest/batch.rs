@@ -8,6 +8,7 @@ use std::{
 
 use events::{Identity, NewEvent, Payload, Repeat, Timestamp, UsageReported};
 use projections::{SessionHealth, TranscriptView};
+use tailer::collect::Batch;
 
 use super::{
     Failure, Ingest, Prepared,
@@ -31,7 +32,11 @@ impl Ingest {
                 Some(slot) => slot,
                 None => {
                     let timed = batch.events[index..].iter().find(|e| e.created_at.is_some()).unwrap_or(new);
-                    self.resolve(new.provider, &new.provider_session_id, first_seen(timed, batch.history))?
+                    let seen_at = match timed.created_at {
+                        None if batch.history => written_at(batch, timed),
+                        Some(_) | None => first_seen(timed, batch.history),
+                    };
+                    self.resolve(new.provider, &new.provider_session_id, seen_at)?
                 }
             };
             // Lines before the one that names the directory are not kept either. A session may be known by name before
@@ -68,7 +73,10 @@ impl Ingest {
             let packed = prepared.texts.get(index).is_some_and(Option::is_some).then_some(index);
             let dated;
             let new = if batch.history && new.created_at.is_none() {
-                dated = NewEvent { created_at: Some(self.neighbour_time(slot, &batch.events[index..])), ..new.clone() };
+                dated = NewEvent {
+                    created_at: Some(self.neighbour_time(slot, batch, &batch.events[index..])),
+                    ..new.clone()
+                };
                 &dated
             } else {
                 new
@@ -92,15 +100,16 @@ impl Ingest {
         Ok(())
     }
 
-    /// A record of history that has no time of its own happened when its neighbours did.
-    fn neighbour_time(&self, slot: usize, following: &[NewEvent]) -> Timestamp {
+    /// A record of history that has no time of its own happened when its neighbours did; where none has a time, by the
+    /// time its file was last written.
+    fn neighbour_time(&self, slot: usize, batch: &Batch, following: &[NewEvent]) -> Timestamp {
         let this = &following[0];
         let before =
             self.sessions.loaded(slot).filter(|s| s.session.last_sequence > 0).map(|s| s.session.last_event_at);
         let next = || {
             following.iter().filter(|e| e.provider_session_id == this.provider_session_id).find_map(|e| e.created_at)
         };
-        before.or_else(next).unwrap_or(this.observed_at)
+        before.or_else(next).unwrap_or_else(|| written_at(batch, this))
     }
 
     /// A session that begins in a directory whose sessions are not captured is turned off, before
@@ -219,6 +228,11 @@ impl Ingest {
         };
         self.sessions.mark(slot);
     }
+}
+
+/// When the file of an event was last written.
+fn written_at(batch: &Batch, event: &NewEvent) -> Timestamp {
+    batch.modified_at.unwrap_or(event.observed_at).min(event.observed_at)
 }
 
 /// The directory in which the session of the first of these events begins.

@@ -172,6 +172,34 @@ fn a_response_that_grows_is_counted_once() {
     world.assert_sound();
 }
 
+#[test]
+fn records_without_a_time_are_as_old_as_their_file() {
+    let timeless = |record: &str| NewEvent { created_at: None, observed_at: at(9_000.0), ..prompt("s", record, 0.0) };
+    let read = |events: Vec<NewEvent>, modified: Option<f64>| {
+        let mut world = World::new();
+        world.until(9_000.0);
+        let cursor = Cursor { path: path_of("s"), offset: 100, size: 100, caught_up: true, ..Cursor::default() };
+        world.take(Input::Batch(Box::new(Prepared::new(Batch {
+            cursor,
+            provider: Provider::Claude,
+            events,
+            vanished: false,
+            modified_at: modified.map(at),
+            backfill: true,
+            history: true,
+        }))));
+        world.until(9_000.0);
+        world.assert_sound();
+        let session = world.session("s");
+        [session.started_at, session.last_event_at]
+    };
+    assert_eq!(read(vec![timeless("a"), timeless("b")], Some(50.0)), [at(50.0), at(50.0)]);
+    assert_eq!(read(vec![timeless("a"), timeless("b")], None), [at(9_000.0), at(9_000.0)]);
+    // A file may claim to come from the future; and what has a time says more than the file.
+    assert_eq!(read(vec![timeless("a")], Some(90_000.0)), [at(9_000.0), at(9_000.0)]);
+    assert_eq!(read(vec![timeless("a"), answer("s", "ok", 7.0)], Some(50.0)), [at(7.0), at(7.0)]);
+}
+
 /// The events of a transcript of others.
 fn foreign(session: &str) -> Vec<NewEvent> {
     use tailer::decode::{Decoded, Decoder, Record, feed};
@@ -395,6 +423,7 @@ fn history_goes_by_its_own_clock_even_when_read_in_parts() {
         provider: Provider::Claude,
         events: vec![],
         vanished: true,
+        modified_at: None,
         backfill: true,
         history: true,
     }))));
