@@ -345,6 +345,25 @@ fn a_long_command_that_is_done_and_one_that_waited_for_leave() {
 }
 
 #[test]
+fn results_that_are_not_recorded_are_no_loop() {
+    let mut s = at_work();
+    for n in 0..30 {
+        // A page is opened, and the transcript does not say which.
+        let what = if n % 3 == 0 { String::new() } else { format!("loops in {n}") };
+        let id = s.call("web_search", ToolKind::Fetch, &what, "");
+        s.returns(&id, End::Ok, "");
+    }
+    check(&s, 5, &[]);
+    // What says that it found nothing says something.
+    let mut s = at_work();
+    for n in 0..30 {
+        let id = s.call("web_search", ToolKind::Fetch, &format!("loops in {n}"), "");
+        s.returns(&id, End::Ok, "No results found.");
+    }
+    check(&s, 5, &[Loop]);
+}
+
+#[test]
 fn silence_after_the_end() {
     let mut s = at_work();
     s.answer("done");

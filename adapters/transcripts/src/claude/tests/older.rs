@@ -222,3 +222,21 @@ fn where_sub_agents_have_their_files() {
     let own = lines.replace("true", "false");
     check("/h/.claude/projects/-p/agent-a7.jsonl", &own, [OWN, "-"]);
 }
+
+#[test]
+fn a_call_that_was_not_run_since_another_failed_is_cancelled() {
+    let result = |content: &str| {
+        format!(
+            r#"{{"type":"user","uuid":"1","timestamp":"2026-11-20T04:39:01.000Z","sessionId":"{OWN}","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"{content}"}}]}}}}"#
+        )
+    };
+    let outcome = |content: &str| {
+        let out = decode(&transcript(OWN), result(content).as_bytes());
+        out.events.iter().find_map(|e| match &e.payload {
+            Payload::ToolResult(result) => Some(result.outcome.to_string()),
+            _ => None,
+        })
+    };
+    assert_eq!(outcome("<tool_use_error>Sibling tool call errored</tool_use_error>").as_deref(), Some("cancelled"));
+    assert_eq!(outcome("<tool_use_error>File does not exist.</tool_use_error>").as_deref(), Some("error"));
+}

@@ -14,6 +14,9 @@ use crate::claude::{
     words::{Who, between, who},
 };
 
+/// What the result of a call says that was not run because another one failed.
+const SIBLING_FAILED: &str = "Sibling tool call errored";
+
 impl TranscriptDecoder {
     pub(super) fn user(&mut self, mut line: ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
         let undecided = self.undecided(&line);
@@ -88,6 +91,9 @@ impl TranscriptDecoder {
             None => ToolOutcome::Ok,
         };
         let text = block.content.text();
+        // Not run, since another call of the same message failed.
+        let skipped = text.as_deref().is_some_and(|text| text.contains(SIBLING_FAILED) && text.len() < 200);
+        let outcome = if outcome == ToolOutcome::Error && skipped { ToolOutcome::Cancelled } else { outcome };
         let exit_code = match (&text, outcome) {
             (Some(text), ToolOutcome::Error) => {
                 text.strip_prefix("Exit code ").and_then(|t| t.split_whitespace().next()).and_then(|n| n.parse().ok())
