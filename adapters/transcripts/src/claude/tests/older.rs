@@ -240,3 +240,14 @@ fn a_call_that_was_not_run_since_another_failed_is_cancelled() {
     assert_eq!(outcome("<tool_use_error>Sibling tool call errored</tool_use_error>").as_deref(), Some("cancelled"));
     assert_eq!(outcome("<tool_use_error>File does not exist.</tool_use_error>").as_deref(), Some("error"));
 }
+
+#[test]
+fn a_message_without_an_id_costs_what_its_line_says() {
+    let lines = [assistant("1", "", "one", "null", 2), assistant("2", "", "two", "null", 5)].concat();
+    let out = decode(&transcript(OWN), lines.replace(r#""id":"","#, "").as_bytes());
+    let counts = out.events.iter().filter_map(|e| match &e.payload {
+        Payload::UsageReported(u) => Some((u.message_id.clone(), u.output_tokens)),
+        _ => None,
+    });
+    assert_eq!(counts.collect::<Vec<_>>(), [(None, 2), (None, 5)]);
+}

@@ -96,8 +96,13 @@ impl TranscriptDecoder {
         if let (Some(chars), None, false, false) = (last_text, stop, calls, synthetic) {
             self.unsaid_end(&line, record, &owner, chars, message.usage, out);
         }
-        if let (Some(tokens), Some(id), false) = (message.usage, message_id, synthetic) {
-            self.usage(&line, record, &owner, id, model, tokens, out);
+        match (message.usage, message_id) {
+            (Some(tokens), Some(id)) if !synthetic => self.usage(&line, record, &owner, id, model, tokens, out),
+            // Without an id of its own a message is its line.
+            (Some(tokens), None) if !synthetic => {
+                self.emit(&line, record, &owner, EXTRA + 2, reported(None, model, tokens.counts()), None, out);
+            }
+            (Some(_) | None, _) => {}
         }
     }
 
@@ -121,15 +126,7 @@ impl TranscriptDecoder {
         if same && most == before {
             return;
         }
-        let [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens] = most;
-        let usage = UsageReported {
-            message_id: Some(id.clone()),
-            model,
-            input_tokens,
-            output_tokens,
-            cache_read_tokens,
-            cache_write_tokens,
-        };
+        let usage = reported(Some(id.clone()), model, most);
         let mut event = out.event(record, owner, Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
         event.created_at = self.time_of(line);
         out.push(event);
@@ -182,4 +179,10 @@ impl TranscriptDecoder {
             self.carried.questions.push(call_id);
         }
     }
+}
+
+/// What a message cost: input, output, cache read, cache write.
+fn reported(message_id: Option<String>, model: Option<String>, counts: [u64; 4]) -> UsageReported {
+    let [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens] = counts;
+    UsageReported { message_id, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens }
 }
