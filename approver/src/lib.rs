@@ -3,7 +3,7 @@
 //! A [`PermissionRequest`] goes in, a [`Decision`] comes out. [`Policy`] holds the rules: a preset, what the
 //! user wrote, and what a repository adds, which can only be stricter. A command line is understood
 //! on its syntax tree (`shell`), each of its commands is held against tables of what is known to
-//! read only (`tools`), and git is written anew so that no configuration of a repository runs
+//! read only (`tools`), and git is rewritten so that no configuration of a repository runs
 //! anything (`git`). Whatever is not understood is asked about.
 //!
 //! No I/O, no clock, no environment: what has to be looked up in the world is asked of [`Facts`].

@@ -1,4 +1,4 @@
-//! Where a command runs, and which files may be read or changed unasked: those inside the workspace that are no secret
+//! Where a command runs, and which files may be read or changed unasked: those inside the workspace that are not secrets
 //! and do not decide what runs later. Which names those are, `names` says.
 
 use std::path::{Component, Path, PathBuf};

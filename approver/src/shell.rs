@@ -99,7 +99,7 @@ impl SimpleCommand {
 }
 
 impl CommandLine {
-    /// The line written anew. A command may be replaced by other words.
+    /// The line rewritten. A command may be replaced by other words.
     pub(crate) fn render(&self, replaced: &[Option<Vec<String>>]) -> Option<String> {
         // A quoted pattern would be another word.
         let join = |words: &[ShellWord]| {

@@ -117,7 +117,7 @@ fn by_name(file: &str, text: &str) -> Vec<(String, Tool)> {
     for tool in table.tool {
         for option in tool.values.values().chain(tool.optional.values()).chain(&tool.operands) {
             let kind = option.strip_suffix("...").unwrap_or(option);
-            assert!(scripts::ValueKind::parse(kind).is_some(), "tools/{file}: `{kind}` is no sort of value");
+            assert!(scripts::ValueKind::parse(kind).is_some(), "tools/{file}: `{kind}` is not a kind of value");
         }
         all.extend(tool.names.clone().into_iter().map(|name| (name, tool.clone())));
     }

@@ -211,14 +211,14 @@ impl ApprovalWatch {
 
     /// `waits`: whether the session waits for somebody, as far as anybody can tell.
     pub(crate) fn due(&self, waits: bool, rules: &DetectorLimits) -> Option<Timestamp> {
-        let after_ms = told_after_ms(waits, rules);
+        let after_ms = raised_after_ms(waits, rules);
         let soon = self.pending.values().filter(|p| !p.rung).map(|p| p.opened_at.plus_ms(after_ms));
         let long = self.pending.values().filter(|p| !p.long).map(|p| p.opened_at.plus_ms(rules.backlog_ms));
         soon.chain(long).min()
     }
 
     pub(crate) fn ring(&mut self, waits: bool, at: Timestamp, rules: &DetectorLimits, findings: &mut SessionFindings) {
-        let after_ms = told_after_ms(waits, rules);
+        let after_ms = raised_after_ms(waits, rules);
         for (id, pending) in &mut self.pending {
             if !pending.rung && pending.opened_at.plus_ms(after_ms) <= at {
                 pending.rung = true;
@@ -252,7 +252,7 @@ impl ApprovalWatch {
 }
 
 /// A request of a session that does not wait yet is still with a hook of its agent, which may answer it.
-fn told_after_ms(waits: bool, rules: &DetectorLimits) -> i64 {
+fn raised_after_ms(waits: bool, rules: &DetectorLimits) -> i64 {
     if waits { rules.approval_ms } else { rules.approval_ms.max(WITH_A_HOOK_MS) }
 }
 

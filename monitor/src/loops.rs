@@ -1,7 +1,7 @@
 //! Detects loops: the same steps with the same results, attempts of one kind that all fail alike,
 //! edits that take each other back.
 //!
-//! Looks at a window of the last steps. What a person asks anew begins anew. Waiting for something is
+//! Looks at a window of the last steps. What a person asks again begins again. Waiting for something is
 //! [`crate::polling`]'s.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -133,7 +133,7 @@ impl LoopDetector {
             .raise(NewFinding { key: KEY.into(), evidence: round.evidence, count: round.count, subject, ..raise }, at);
     }
 
-    /// The same step with the same result, and little else since it was made so often.
+    /// The same step with the same result, and little else since it was first made.
     fn same_again(&self, seen: WindowStep, rules: &DetectorLimits) -> Option<LoopFound> {
         let alike = |other: &WindowStep| other.same == seen.same;
         let round = |wanted| self.round(alike, |other| other.same, wanted, rules.loop_novelty_percent);
@@ -145,7 +145,7 @@ impl LoopDetector {
     /// Attempts of one kind that fail alike, and nothing that worked in between.
     fn alike_again(&self, seen: WindowStep, barren: bool, rules: &DetectorLimits) -> Option<LoopFound> {
         seen.alike?;
-        // A search that finds nothing is no mistake yet.
+        // A search that finds nothing is not a mistake yet.
         let wanted = if barren { rules.loop_attempts + 3 } else { rules.loop_attempts };
         let alike = |other: &WindowStep| other.alike == seen.alike;
         let round = self.round(alike, |other| other.alike.unwrap_or(other.same), wanted, rules.loop_novelty_percent)?;

@@ -1,6 +1,6 @@
 //! Delivery: a thread and a bounded queue for each channel, so that none waits for another.
 //!
-//! What comes of a message is a [`Receipt`]: sent, failed after so many attempts, or dropped. Every
+//! What comes of a message is a [`Receipt`]: sent, failed after a number of attempts, or dropped. Every
 //! message that is handed in gets exactly one. An attempt that may be worth another is made again,
 //! later each time, with the same id.
 

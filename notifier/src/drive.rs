@@ -79,9 +79,9 @@ mod tests {
     use crate::{ChannelContext, NotifySettings, plan::tests::notice};
 
     /// Time passes by one second with each look at the clock.
-    struct Clock(Cell<i64>);
+    struct SteppingClock(Cell<i64>);
 
-    impl PlannerContext for Clock {
+    impl PlannerContext for SteppingClock {
         fn now(&self) -> LocalTime {
             self.0.set(self.0.get() + 1_000);
             LocalTime::utc(Timestamp::from_millisecond(self.0.get()))
@@ -118,7 +118,7 @@ mod tests {
                 }
                 drop(ends);
             });
-            drive(&mut planner, &inbox, &Clock(Cell::new(0)), &delivery);
+            drive(&mut planner, &inbox, &SteppingClock(Cell::new(0)), &delivery);
         });
         assert!(delivery.stop(Duration::from_secs(20)));
         let heard = heard.lock().unwrap();

@@ -194,7 +194,7 @@ impl SessionState {
         }
     }
 
-    /// The provider's id of the last message: a block of it that comes now is no new message.
+    /// The provider's id of the last message: a block of it that comes now is not a new message.
     #[must_use]
     pub fn last_message(&self) -> Option<&str> {
         self.last_message.as_deref()
@@ -436,7 +436,7 @@ impl SessionState {
         self.settle_approvals(at, out);
     }
 
-    /// The session as it stands, with evidence, activity and summary brought up to date.
+    /// The current session, with evidence, activity and summary brought up to date.
     pub fn view(&mut self) -> &Session {
         if self.is_decided() {
             let status = status::decide(&self.case(), self.clock);
@@ -450,7 +450,7 @@ impl SessionState {
     }
 
     /// The status at a moment, and the account of it. Time has to have passed up to then
-    /// ([`advance`](Self::advance)); no moment before the last one is told of.
+    /// ([`advance`](Self::advance)); no moment before the last one is reported.
     #[must_use]
     pub fn account(&self, at: Timestamp) -> (SessionStatus, Account) {
         let (case, now) = (self.case(), at.max(self.clock));

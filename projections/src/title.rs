@@ -138,7 +138,7 @@ fn says_something(line: &str) -> bool {
 fn first_sentence(line: &str) -> &str {
     let end = [". ", "! ", "? "].iter().filter_map(|stop| line.find(stop)).min();
     match end {
-        // `e.g. ` and the like are no sentences.
+        // `e.g. ` and the like are not sentences.
         Some(end) if end >= 12 => line.get(..end).unwrap_or(line),
         Some(_) | None => line,
     }

@@ -29,7 +29,7 @@ const NEAR_END: usize = 512;
 pub(crate) enum ValueForm {
     /// Between quotes.
     Quoted,
-    /// Bare, where values are no program's words: an environment, the query of an address, a flag.
+    /// Bare, where values are not words of a program: an environment, the query of an address, a flag.
     Plain,
     /// Bare, where it may be a word of a program.
     Bare,
@@ -54,7 +54,7 @@ pub(crate) fn name_around(bytes: &[u8], hit: usize) -> (usize, usize) {
 ///
 /// `seen` is where the last bare value ended that was too long to be one: the names in it are not looked at.
 pub(crate) fn find(bytes: &[u8], start: usize, end: usize, seen: &mut usize) -> Option<Span> {
-    // The kind in a mark of ours is no name of what follows.
+    // The kind in a mark of ours is not a name of what follows.
     if start < *seen || bytes[..start].ends_with(b"[redacted:") {
         return None;
     }

@@ -119,7 +119,7 @@ impl Redactor {
         Redacted { text: Cow::Owned(out), found }
     }
 
-    /// As [`redact`](Self::redact), for bytes that need not be UTF-8. What is no secret comes out byte for byte.
+    /// As [`redact`](Self::redact), for bytes that need not be UTF-8. What is not a secret comes out byte for byte.
     #[must_use]
     pub fn redact_bytes<'a>(&self, bytes: &'a [u8]) -> RedactedBytes<'a> {
         let found = self.scanner.find(bytes);

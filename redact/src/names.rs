@@ -357,7 +357,7 @@ pub(crate) fn meaning(name: &[u8]) -> Option<NameMeaning> {
         return None;
     }
     let flat: String = words.concat();
-    // The handshake of a web socket draws a key that is no secret.
+    // The handshake of a web socket draws a key that is not a secret.
     if flat.contains("websocketkey") {
         return None;
     }

@@ -123,7 +123,7 @@ impl Scanner {
             encoded::find(bytes, |text| !self.scan(text, depth + 1).is_empty(), &mut spans);
         }
         if depth == 0 && !escapes.is_empty() {
-            // Words are told of in the order of their ends.
+            // Words are reported in the order of their ends.
             escapes.sort_unstable();
             let unescaped = Unescaped::around(bytes, &escapes);
             spans.extend(self.scan(&unescaped.text, DEEPEST - 1).into_iter().map(|one| {
@@ -164,7 +164,7 @@ fn outside(marks: &[Range<usize>], span: Span) -> Vec<Span> {
     let mut out = Vec::new();
     let mut at = span.start;
     for mark in marks[first..].iter().take_while(|mark| mark.start < span.end) {
-        // Shreds between marks are no secrets.
+        // Shreds between marks are not secrets.
         if mark.start > at + 3 {
             out.push(Span { start: at, end: mark.start, kind: span.kind.clone() });
         }

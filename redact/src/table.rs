@@ -81,7 +81,7 @@ fn separator(bytes: &[u8], start: usize, end: usize) -> Option<u8> {
     }
 }
 
-/// Whether another name stands on the other side of the sign: what is no line of names is told from one by this mostly.
+/// Whether another name stands on the other side of the sign: what is not a line of names is told from one by this mostly.
 fn has_neighbour(bytes: &[u8], start: usize, end: usize, sign: u8) -> bool {
     let edge = |b: u8| matches!(b, b' ' | b'"' | b'\'' | b'*' | b'`' | b'\\');
     let in_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'#' | b'/');
@@ -138,7 +138,7 @@ fn is_rule(line: &[u8]) -> bool {
 
 /// What each column says, when every field of the line is a name and one of them tells.
 fn columns(bytes: &[u8], from: usize, to: usize, sign: u8) -> Option<Vec<Option<NameMeaning>>> {
-    // Of most lines the first field shows that it is no name.
+    // Of most lines the first field shows that it is not a name.
     let first = until(&bytes[..to], from, LONGEST_NAME * 2, |b| b == sign || matches!(b, b'{' | b'(' | b':' | b'='));
     if bytes[..to].get(first) != Some(&sign) {
         return None;

@@ -77,7 +77,7 @@ pub(crate) fn until(bytes: &[u8], at: usize, most: usize, stop: impl Fn(u8) -> b
     bytes[at.min(to)..to].iter().position(|&b| stop(b)).map_or(to, |i| at + i)
 }
 
-/// The first place from `at` on that is no blank or tab.
+/// The first place from `at` on that is not a blank or tab.
 pub(crate) fn skip_blanks(bytes: &[u8], at: usize) -> usize {
     until(bytes, at, 64, |b| b != b' ' && b != b'\t')
 }

@@ -1,7 +1,7 @@
 //! Text as somebody reads it: without colours between a key and its value, lines that go on joined, quotes and signs that
 //! are written as escapes (`\u0022`, `&quot;`, `%22`) as themselves.
 //!
-//! Only the surroundings of escapes are read so, beside the text as it stands. What is found there is found in the text,
+//! Only the surroundings of escapes are read so, beside the text itself. What is found there is found in the text,
 //! by [`Unescaped::in_text`].
 
 use std::ops::Range;

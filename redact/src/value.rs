@@ -159,7 +159,7 @@ pub(crate) fn is_code(value: &[u8]) -> bool {
     is_words(names) || generic(names)
 }
 
-/// Whether a parenthesis that is no call's stands in what looks drawn: `(aB3$kk91Lq`, `Kq(9xZ!pLm`.
+/// Whether a parenthesis that does not belong to a call stands in what looks drawn: `(aB3$kk91Lq`, `Kq(9xZ!pLm`.
 fn is_drawn_in_parentheses(value: &[u8]) -> bool {
     let Some(open) = value.iter().position(|b| *b == b'(') else { return false };
     if open == 0 || open == 1 && value[0] == b'$' {
@@ -371,7 +371,7 @@ pub(crate) fn is_named_hash(value: &[u8]) -> bool {
     hash.len() >= 32 && hash.len() < value.len() && is_hex(hash) && is_words(&value[..value.len() - hash.len() - 1])
 }
 
-/// What is meant to be public, or is no secret by its form: public keys, certificates, hashes in lock files.
+/// What is meant to be public, or is not a secret by its form: public keys, certificates, hashes in lock files.
 pub(crate) fn is_public(value: &[u8]) -> bool {
     let is_fingerprint = value.len() == 40 && value.iter().all(|b| b.is_ascii_digit() || matches!(b, b'A'..=b'F'));
     let is_account = value.len() == 34 && value.starts_with(b"AC") && is_hex(&value[2..]);

@@ -13,7 +13,7 @@ use std::{
 
 /// A notification that was shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct DesktopNotification {
     /// The name of the program.
     pub program: String,
     /// The line above.
@@ -26,7 +26,7 @@ pub struct Shown {
 
 #[derive(Debug, Default)]
 struct Screen {
-    shown: Vec<Shown>,
+    shown: Vec<DesktopNotification>,
     over: bool,
 }
 
@@ -72,16 +72,16 @@ impl Desktop {
 
     /// What was shown so far.
     #[must_use]
-    pub fn shown(&self) -> Vec<Shown> {
+    pub fn shown(&self) -> Vec<DesktopNotification> {
         self.screen.0.lock().unwrap().shown.clone()
     }
 
-    /// Waits until so many were shown.
+    /// Waits until this many were shown.
     ///
     /// # Panics
     /// When they were not in time.
     #[must_use]
-    pub fn wait(&self, count: usize, patience: Duration) -> Vec<Shown> {
+    pub fn wait(&self, count: usize, patience: Duration) -> Vec<DesktopNotification> {
         let (screen, more) = &*self.screen;
         let deadline = Instant::now() + patience;
         let mut screen = screen.lock().unwrap();
@@ -192,7 +192,7 @@ impl Call {
     }
 
     /// The arguments of `Notify`: `susssasa{sv}i`.
-    fn notification(&self) -> Option<Shown> {
+    fn notification(&self) -> Option<DesktopNotification> {
         let mut body = Marshalled { bytes: &self.body, at: 0 };
         let program = body.text()?;
         body.word()?;
@@ -211,7 +211,7 @@ impl Call {
                 urgency = Some(value);
             }
         }
-        Some(Shown { program, summary, body: text, urgency })
+        Some(DesktopNotification { program, summary, body: text, urgency })
     }
 }
 

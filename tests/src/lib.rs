@@ -17,6 +17,7 @@ pub mod desktop;
 pub mod http;
 pub mod live;
 pub mod models;
+pub mod observations;
 pub mod owned;
 pub mod program;
 pub mod receiver;
@@ -25,7 +26,6 @@ pub mod score;
 pub mod statusbench;
 pub mod terminal;
 pub mod terminal_user;
-pub mod told;
 pub mod transcript;
 pub mod world;
 

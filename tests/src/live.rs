@@ -33,7 +33,7 @@ use crate::models::{
 
 /// Where an agent is started.
 #[derive(Debug)]
-pub struct Place<'a> {
+pub struct LiveAgent<'a> {
     /// Its user's home.
     pub home: &'a Path,
     /// Its working directory.
@@ -53,7 +53,7 @@ pub enum Hooks {
     None,
     /// They tell what goes on.
     Tell,
-    /// Those that ask for permission are answered, and wait so long for a person, seconds.
+    /// Those that ask for permission are answered, and wait this long for a person, seconds.
     Wait(u32),
 }
 
@@ -118,7 +118,7 @@ pub trait Agent: Sync {
     ///
     /// # Errors
     /// When they cannot be written.
-    fn prepare(&self, place: &Place) -> std::io::Result<Start>;
+    fn prepare(&self, place: &LiveAgent) -> std::io::Result<Start>;
 
     /// A pattern of the screen while it takes a prompt.
     fn ready(&self) -> &'static str;

@@ -27,7 +27,7 @@ use events::Timestamp;
 use serde_json::Value;
 
 use self::{
-    script::{Call, Chosen, Heard, Part, Script},
+    script::{Call, Chosen, ConversationPart, Part, Script},
     wire::{Connection, Request},
 };
 
@@ -47,11 +47,11 @@ pub enum Api {
 
 /// What a request is.
 #[derive(Debug)]
-enum Asked {
+enum ModelRequest {
     /// The model is to go on with a conversation.
-    Turn(Vec<Heard>),
+    Turn(Vec<ConversationPart>),
     /// Something beside the conversation, to be streamed or answered whole.
-    Aside { streamed: bool },
+    Side { streamed: bool },
     /// Something with one possible answer.
     Fixed(u16, Value),
 }
@@ -59,7 +59,7 @@ enum Asked {
 /// A vendor's protocol.
 trait Protocol: Sync {
     /// What is asked.
-    fn asked(&self, request: &Request) -> Asked;
+    fn asked(&self, request: &Request) -> ModelRequest;
     /// A call as it is made in this conversation.
     fn call(&self, _: &Request, call: &Call) -> Call {
         call.clone()
@@ -94,7 +94,7 @@ impl Api {
 
 /// What became of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Did {
+pub enum AnswerProgress {
     /// The request was read.
     Asked,
     /// The first bytes went out.
@@ -117,11 +117,11 @@ pub struct Note {
     /// The number of the step in it.
     pub step: usize,
     /// What.
-    pub did: Did,
+    pub did: AnswerProgress,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct ModelLog {
     notes: Vec<Note>,
     /// What tools gave back in the latest conversation of each lane.
     results: HashMap<String, Vec<String>>,
@@ -132,10 +132,10 @@ struct Told {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ModelState {
     api: Api,
     script: Script,
-    told: Mutex<Told>,
+    told: Mutex<ModelLog>,
     changed: Condvar,
 }
 
@@ -143,7 +143,7 @@ struct Shared {
 #[derive(Debug)]
 pub struct Model {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ModelState>,
     listening: Option<JoinHandle<()>>,
 }
 
@@ -155,7 +155,7 @@ impl Model {
     pub fn start(api: Api, script: Script) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared { api, script, told: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(ModelState { api, script, told: Mutex::default(), changed: Condvar::new() });
         let serving = Arc::clone(&shared);
         let listening = std::thread::Builder::new().name("model".to_owned()).spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -202,7 +202,7 @@ impl Model {
 
     /// When this happened first.
     #[must_use]
-    pub fn when(&self, lane: &str, step: usize, did: Did) -> Option<Timestamp> {
+    pub fn when(&self, lane: &str, step: usize, did: AnswerProgress) -> Option<Timestamp> {
         let told = self.shared.told();
         told.notes.iter().find(|n| n.lane == lane && n.step == step && n.did == did).map(|n| n.at)
     }
@@ -222,17 +222,17 @@ impl Drop for Model {
 
 /// Where an answer stands in the script.
 #[derive(Debug, Clone)]
-struct Place {
+struct ScriptPosition {
     lane: String,
     step: usize,
 }
 
-impl Shared {
-    fn told(&self) -> MutexGuard<'_, Told> {
+impl ModelState {
+    fn told(&self) -> MutexGuard<'_, ModelLog> {
         self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn note(&self, place: &Place, did: Did) {
+    fn note(&self, place: &ScriptPosition, did: AnswerProgress) {
         let note = Note { at: daemon::clock::now(), lane: place.lane.clone(), step: place.step, did };
         self.told().notes.push(note);
     }
@@ -242,11 +242,11 @@ impl Shared {
         // Who hangs up before the request is complete asked nothing.
         let Ok(request) = connection.read() else { return };
         let protocol = self.api.protocol();
-        let aside = Place { lane: "aside".to_owned(), step: 0 };
+        let aside = ScriptPosition { lane: "aside".to_owned(), step: 0 };
         let (place, answered) = match protocol.asked(&request) {
-            Asked::Fixed(status, body) => (aside, connection.whole(status, &[], &body)),
-            Asked::Aside { streamed } => {
-                self.note(&aside, Did::Asked);
+            ModelRequest::Fixed(status, body) => (aside, connection.whole(status, &[], &body)),
+            ModelRequest::Side { streamed } => {
+                self.note(&aside, AnswerProgress::Asked);
                 let answered = if streamed {
                     self.speak(&mut connection, &request, &aside, &[Part::Say(protocol.aside().to_owned())])
                 } else {
@@ -254,14 +254,19 @@ impl Shared {
                 };
                 (aside, answered)
             }
-            Asked::Turn(heard) => self.turn(&mut connection, &request, &heard),
+            ModelRequest::Turn(heard) => self.turn(&mut connection, &request, &heard),
         };
         if answered.is_err() {
-            self.note(&place, Did::Gone);
+            self.note(&place, AnswerProgress::Gone);
         }
     }
 
-    fn turn(&self, connection: &mut Connection, request: &Request, heard: &[Heard]) -> (Place, io::Result<()>) {
+    fn turn(
+        &self,
+        connection: &mut Connection,
+        request: &Request,
+        heard: &[ConversationPart],
+    ) -> (ScriptPosition, io::Result<()>) {
         let chosen = {
             let failed = &mut self.told().failed;
             self.script.choose(heard, |lane, step, times| {
@@ -270,24 +275,24 @@ impl Shared {
                 *count <= times
             })
         };
-        let place = |lane: &str, step| Place { lane: lane.to_owned(), step };
+        let place = |lane: &str, step| ScriptPosition { lane: lane.to_owned(), step };
         match chosen {
             Chosen::Unscripted => {
                 let place = place("", 0);
-                self.note(&place, Did::Asked);
+                self.note(&place, AnswerProgress::Asked);
                 let spoken = self.speak(connection, request, &place, &[Part::Say("(not in the script)".to_owned())]);
                 (place, spoken)
             }
             Chosen::Answer { lane, step, parts } => {
                 let place = place(lane, step);
                 self.told().results.insert(lane.to_owned(), results(heard));
-                self.note(&place, Did::Asked);
+                self.note(&place, AnswerProgress::Asked);
                 let spoken = self.speak(connection, request, &place, parts);
                 (place, spoken)
             }
             Chosen::Fail { lane, step, status, retry_after } => {
                 let place = place(lane, step);
-                self.note(&place, Did::Failed);
+                self.note(&place, AnswerProgress::Failed);
                 let headers: Vec<String> =
                     retry_after.iter().map(|after| format!("retry-after: {}", after.as_secs())).collect();
                 let body = self.api.protocol().failure(status);
@@ -296,12 +301,18 @@ impl Shared {
         }
     }
 
-    fn speak(&self, connection: &mut Connection, request: &Request, place: &Place, parts: &[Part]) -> io::Result<()> {
+    fn speak(
+        &self,
+        connection: &mut Connection,
+        request: &Request,
+        place: &ScriptPosition,
+        parts: &[Part],
+    ) -> io::Result<()> {
         let protocol = self.api.protocol();
         let mut speech = protocol.speech(request);
         connection.stream()?;
         connection.chunk(&speech.begin())?;
-        self.note(place, Did::Began);
+        self.note(place, AnswerProgress::Began);
         for part in parts {
             match part {
                 Part::Say(text) => {
@@ -321,12 +332,12 @@ impl Shared {
         }
         connection.chunk(&speech.end())?;
         // Before the last chunk: what follows from the answer follows later.
-        self.note(place, Did::Ended);
+        self.note(place, AnswerProgress::Ended);
         connection.end()
     }
 
     /// Waits until something is so or time has passed; an error when the agent hung up.
-    fn wait(&self, connection: &Connection, limit: Option<Duration>, so: impl Fn(&Told) -> bool) -> io::Result<()> {
+    fn wait(&self, connection: &Connection, limit: Option<Duration>, so: impl Fn(&ModelLog) -> bool) -> io::Result<()> {
         let deadline = limit.map(|limit| Instant::now() + limit);
         let mut told = self.told();
         loop {
@@ -343,10 +354,10 @@ impl Shared {
 }
 
 /// What tools gave back. Not only since the last prompt: agents put words of their own between.
-fn results(heard: &[Heard]) -> Vec<String> {
-    let result = |heard: &Heard| match heard {
-        Heard::Result(text) => Some(text.clone()),
-        Heard::Prompt(_) => None,
+fn results(heard: &[ConversationPart]) -> Vec<String> {
+    let result = |heard: &ConversationPart| match heard {
+        ConversationPart::Result(text) => Some(text.clone()),
+        ConversationPart::Prompt(_) => None,
     };
     heard.iter().filter_map(result).collect()
 }

@@ -77,7 +77,7 @@ impl Receiver {
                 if shared.0.lock().unwrap().over {
                     return;
                 }
-                // A client that breaks off is no reason to end.
+                // A client that breaks off is not a reason to end.
                 let _ = take(stream, &shared);
             }
         });
@@ -108,7 +108,7 @@ impl Receiver {
         self.inbox.0.lock().unwrap().requests.clone()
     }
 
-    /// Waits until so many requests came.
+    /// Waits until this many requests came.
     ///
     /// # Panics
     /// When they did not come in time.

@@ -57,7 +57,7 @@ pub enum What {
         /// The bytes.
         data: String,
     },
-    /// A file was written anew.
+    /// A file was rewritten.
     Write {
         /// Below the home.
         path: String,
@@ -73,18 +73,18 @@ pub enum What {
 
 impl What {
     /// That of a line; nothing when it is of something else.
-    fn of(what: folder::What) -> Option<Self> {
+    fn of(what: folder::FolderStep) -> Option<Self> {
         match what {
-            folder::What::Spawn { run } => Some(Self::Spawn { run }),
-            folder::What::Exit { run, .. } => Some(Self::Exit { run }),
-            folder::What::Append { path, data } => Some(Self::Append { path, data }),
-            folder::What::Write { path, data } => Some(Self::Write { path, data }),
-            folder::What::Remove { path } => Some(Self::Remove { path }),
-            folder::What::Out { .. }
-            | folder::What::In { .. }
-            | folder::What::Hook { .. }
-            | folder::What::Otlp { .. }
-            | folder::What::Other => None,
+            folder::FolderStep::Spawn { run } => Some(Self::Spawn { run }),
+            folder::FolderStep::Exit { run, .. } => Some(Self::Exit { run }),
+            folder::FolderStep::Append { path, data } => Some(Self::Append { path, data }),
+            folder::FolderStep::Write { path, data } => Some(Self::Write { path, data }),
+            folder::FolderStep::Remove { path } => Some(Self::Remove { path }),
+            folder::FolderStep::Out { .. }
+            | folder::FolderStep::In { .. }
+            | folder::FolderStep::Hook { .. }
+            | folder::FolderStep::Otlp { .. }
+            | folder::FolderStep::Other => None,
         }
     }
 }

@@ -11,7 +11,7 @@ use events::State;
 use crate::recording::{Recording, What};
 
 /// From this second on this was shown; `None` while there was no session.
-pub type Shown = (f64, Option<State>, Option<String>);
+pub type ShownStatus = (f64, Option<State>, Option<String>);
 
 /// How it went.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +42,7 @@ struct Span {
 
 /// Scores what was shown.
 #[must_use]
-pub fn score(recording: &Recording, shown: &[Shown]) -> Score {
+pub fn score(recording: &Recording, shown: &[ShownStatus]) -> Score {
     let silent_before_prompt = recording.about.provider != events::Provider::Claude;
     let first = if silent_before_prompt {
         recording.truth.iter().position(|t| t.state == State::Running).unwrap_or(0)

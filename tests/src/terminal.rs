@@ -14,7 +14,7 @@ use terminal::{
     screen::{Observer, Picture, ScreenRules, Size},
 };
 
-use crate::recording::folder::{Folder, Truth, What, ms};
+use crate::recording::folder::{Folder, FolderStep, Truth, ms};
 
 /// Milliseconds from what a screen claims to what a user is shown.
 pub const DELIVERY_MS: i64 = 120;
@@ -34,7 +34,7 @@ pub enum Op {
 
 /// What was so from then on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Said {
+pub struct ScreenStatus {
     /// When, ms.
     pub at: i64,
     /// The state; `None` while nothing is said.
@@ -43,7 +43,7 @@ pub struct Said {
     pub reason: Option<Reason>,
 }
 
-impl Said {
+impl ScreenStatus {
     /// What a line of the truth says.
     #[must_use]
     pub fn of(truth: &Truth) -> Self {
@@ -63,7 +63,7 @@ pub struct Terminal {
     /// When, ms; in which run; what.
     pub ops: Vec<(i64, usize, Op)>,
     /// What was true.
-    pub truth: Vec<Said>,
+    pub truth: Vec<ScreenStatus>,
 }
 
 impl Terminal {
@@ -73,16 +73,16 @@ impl Terminal {
         let folder = Folder::read(dir).unwrap_or_else(|words| panic!("{words}"));
         let ops = folder.timeline.iter().filter_map(|line| {
             let (run, op) = match &line.what {
-                What::Spawn { run } => (*run, Op::Spawn),
-                What::Exit { run, .. } => (*run, Op::Exit),
-                What::Out { run, data } => (*run, Op::Out(data.clone())),
-                What::In { run, data } => (*run, Op::In(data.clone())),
-                What::Append { .. }
-                | What::Write { .. }
-                | What::Remove { .. }
-                | What::Hook { .. }
-                | What::Otlp { .. }
-                | What::Other => return None,
+                FolderStep::Spawn { run } => (*run, Op::Spawn),
+                FolderStep::Exit { run, .. } => (*run, Op::Exit),
+                FolderStep::Out { run, data } => (*run, Op::Out(data.clone())),
+                FolderStep::In { run, data } => (*run, Op::In(data.clone())),
+                FolderStep::Append { .. }
+                | FolderStep::Write { .. }
+                | FolderStep::Remove { .. }
+                | FolderStep::Hook { .. }
+                | FolderStep::Otlp { .. }
+                | FolderStep::Other => return None,
             };
             Some((ms(line.at), run, op))
         });
@@ -91,7 +91,7 @@ impl Terminal {
             provider: folder.meta.provider,
             size: Size { rows: folder.meta.rows, columns: folder.meta.columns },
             ops: ops.collect(),
-            truth: folder.truth.iter().map(Said::of).collect(),
+            truth: folder.truth.iter().map(ScreenStatus::of).collect(),
         }
     }
 
@@ -105,9 +105,9 @@ impl Terminal {
 
 /// What a played terminal said.
 #[derive(Debug, Clone, Default)]
-pub struct Played {
+pub struct PlayedTerminal {
     /// What was shown, from when on.
-    pub shown: Vec<Said>,
+    pub shown: Vec<ScreenStatus>,
     /// Everything told, in order: ms, run, what.
     pub told: Vec<(i64, usize, HostEvent)>,
     /// The screen each claim was read from, with the version that was known.
@@ -116,7 +116,7 @@ pub struct Played {
     pub unexplained: Vec<(i64, String)>,
 }
 
-impl Played {
+impl PlayedTerminal {
     /// The claims alone.
     pub fn claims(&self) -> impl Iterator<Item = (i64, &ScreenClaim)> {
         self.told.iter().filter_map(|(at, _, told)| match told {
@@ -134,19 +134,19 @@ impl Played {
 
 struct Run {
     observer: Observer,
-    said: Option<Said>,
+    said: Option<ScreenStatus>,
 }
 
 /// Plays it.
 #[must_use]
-pub fn play(terminal: &Terminal, rules: &Arc<ScreenRules>) -> Played {
+pub fn play(terminal: &Terminal, rules: &Arc<ScreenRules>) -> PlayedTerminal {
     play_as(terminal, rules, &|bytes| vec![bytes.to_vec()])
 }
 
 /// Plays it, with what the program wrote changed or cut in pieces on its way.
 #[must_use]
-pub fn play_as(terminal: &Terminal, rules: &Arc<ScreenRules>, way: &dyn Fn(&[u8]) -> Vec<Vec<u8>>) -> Played {
-    let mut played = Played::default();
+pub fn play_as(terminal: &Terminal, rules: &Arc<ScreenRules>, way: &dyn Fn(&[u8]) -> Vec<Vec<u8>>) -> PlayedTerminal {
+    let mut played = PlayedTerminal::default();
     let mut runs: Vec<Option<Run>> = Vec::new();
     for (at, run, op) in &terminal.ops {
         let now = Timestamp::from_millisecond(*at);
@@ -159,7 +159,7 @@ pub fn play_as(terminal: &Terminal, rules: &Arc<ScreenRules>, way: &dyn Fn(&[u8]
                 let observer = Observer::new(terminal.size, terminal.provider, Arc::clone(rules), now);
                 *slot = Some(Run { observer, said: None });
             }
-            (Op::Exit, Some(r)) => r.said = Some(Said { at: *at, state: Some(State::Exited), reason: None }),
+            (Op::Exit, Some(r)) => r.said = Some(ScreenStatus { at: *at, state: Some(State::Exited), reason: None }),
             (Op::Out(data), Some(r)) => {
                 for piece in way(data.as_bytes()) {
                     r.observer.output(&piece, now);
@@ -176,7 +176,7 @@ pub fn play_as(terminal: &Terminal, rules: &Arc<ScreenRules>, way: &dyn Fn(&[u8]
 }
 
 /// Lets every run reach its deadlines up to `until`.
-fn pass_time(runs: &mut [Option<Run>], until: i64, played: &mut Played) {
+fn pass_time(runs: &mut [Option<Run>], until: i64, played: &mut PlayedTerminal) {
     loop {
         let next = runs.iter().flatten().filter(|r| r.said.is_none_or(|s| s.state != Some(State::Exited)));
         let Some(due) = next.filter_map(|r| r.observer.next_deadline()).min().map(Timestamp::as_millisecond) else {
@@ -191,7 +191,7 @@ fn pass_time(runs: &mut [Option<Run>], until: i64, played: &mut Played) {
     }
 }
 
-fn take(runs: &mut [Option<Run>], at: i64, played: &mut Played) {
+fn take(runs: &mut [Option<Run>], at: i64, played: &mut PlayedTerminal) {
     for (run, slot) in runs.iter_mut().enumerate() {
         let Some(r) = slot else { continue };
         for (when, told) in r.observer.take_events() {
@@ -203,7 +203,11 @@ fn take(runs: &mut [Option<Run>], at: i64, played: &mut Played) {
                         played.unexplained.push((at, claim.words.clone()));
                     }
                     played.pictures.push((r.observer.picture(), r.observer.version().map(str::to_owned)));
-                    r.said = Some(Said { at: when.as_millisecond(), state: Some(claim.state), reason: claim.reason });
+                    r.said = Some(ScreenStatus {
+                        at: when.as_millisecond(),
+                        state: Some(claim.state),
+                        reason: claim.reason,
+                    });
                 }
                 HostEvent::Withdrawn if !exited => r.said = None,
                 HostEvent::Claim(_)
@@ -219,7 +223,7 @@ fn take(runs: &mut [Option<Run>], at: i64, played: &mut Played) {
         }
     }
     let most = runs.iter().flatten().filter_map(|r| r.said).min_by_key(|s| rank(s.state));
-    let shown = Said { at, state: most.and_then(|s| s.state), reason: most.and_then(|s| s.reason) };
+    let shown = ScreenStatus { at, state: most.and_then(|s| s.state), reason: most.and_then(|s| s.reason) };
     if played.shown.last().is_none_or(|l| (l.state, l.reason) != (shown.state, shown.reason)) {
         played.shown.push(shown);
     }
@@ -316,7 +320,7 @@ fn percent((of, part): (i64, i64)) -> f64 {
 
 /// Compares what was shown, `delivery_ms` later than it was claimed, with what was true.
 #[must_use]
-pub fn score(terminal: &Terminal, played: &Played, delivery_ms: i64) -> Score {
+pub fn score(terminal: &Terminal, played: &PlayedTerminal, delivery_ms: i64) -> Score {
     score_where(terminal, played, delivery_ms, &|_, _| true)
 }
 
@@ -328,8 +332,8 @@ fn unscored(terminal: &Terminal) -> Vec<(i64, i64)> {
 }
 
 /// What was true, from and to; neighbours that say the same are one.
-fn spans(terminal: &Terminal) -> Vec<(i64, i64, Said)> {
-    let mut spans: Vec<(i64, i64, Said)> = Vec::new();
+fn spans(terminal: &Terminal) -> Vec<(i64, i64, ScreenStatus)> {
+    let mut spans: Vec<(i64, i64, ScreenStatus)> = Vec::new();
     for pair in terminal.truth.windows(2) {
         match spans.last_mut() {
             Some((_, to, said)) if (said.state, said.reason) == (pair[0].state, pair[0].reason) => *to = pair[1].at,
@@ -348,7 +352,7 @@ fn parts(unscored: &[(i64, i64)], from: i64, to: i64) -> Vec<(i64, i64)> {
 
 /// The time that counts, from and to, and what was true in it: 1 s after each true change is left out.
 #[must_use]
-pub fn judged(terminal: &Terminal) -> Vec<(i64, i64, Said)> {
+pub fn judged(terminal: &Terminal) -> Vec<(i64, i64, ScreenStatus)> {
     let unscored = unscored(terminal);
     let long = spans(terminal).into_iter().filter(|(from, to, _)| to - from > 1000);
     long.flat_map(|(from, to, said)| parts(&unscored, from + 1000, to).into_iter().map(move |(c, d)| (c, d, said)))
@@ -357,25 +361,30 @@ pub fn judged(terminal: &Terminal) -> Vec<(i64, i64, Said)> {
 
 /// The same as [`score`], but only the approvals (from, to) that `asked` names are expected to be seen.
 #[must_use]
-pub fn score_where(terminal: &Terminal, played: &Played, delivery_ms: i64, asked: &dyn Fn(i64, i64) -> bool) -> Score {
+pub fn score_where(
+    terminal: &Terminal,
+    played: &PlayedTerminal,
+    delivery_ms: i64,
+    asked: &dyn Fn(i64, i64) -> bool,
+) -> Score {
     let truth = &terminal.truth;
     let (begin, end) = (truth[0].at, truth[truth.len() - 1].at);
     let unscored = unscored(terminal);
     let spans = spans(terminal);
-    let shown: Vec<Said> = played.shown.iter().map(|s| Said { at: s.at + delivery_ms, ..*s }).collect();
+    let shown: Vec<ScreenStatus> = played.shown.iter().map(|s| ScreenStatus { at: s.at + delivery_ms, ..*s }).collect();
     let ends = shown.iter().skip(1).map(|s| s.at).chain([end + 5000]);
-    let told: Vec<(i64, i64, Said)> = shown.iter().zip(ends).map(|(s, to)| (s.at, to, *s)).collect();
+    let told: Vec<(i64, i64, ScreenStatus)> = shown.iter().zip(ends).map(|(s, to)| (s.at, to, *s)).collect();
     let cut = |from: i64, to: i64| parts(&unscored, from, to);
     let length = |from: i64, to: i64| cut(from, to).iter().map(|(c, d)| d - c).sum::<i64>();
-    let overlap = |from: i64, to: i64, want: &dyn Fn(&Said) -> bool| -> i64 {
+    let overlap = |from: i64, to: i64, want: &dyn Fn(&ScreenStatus) -> bool| -> i64 {
         let part =
             |c: i64, d: i64| told.iter().filter(|t| want(&t.2)).map(|t| (d.min(t.1) - c.max(t.0)).max(0)).sum::<i64>();
         cut(from, to).iter().map(|(c, d)| part(*c, *d)).sum()
     };
-    let asks = |s: &Said| s.state == Some(State::WaitingApproval);
+    let asks = |s: &ScreenStatus| s.state == Some(State::WaitingApproval);
     let mut score = Score::default();
     for (from, to, is) in &spans {
-        let same = |s: &Said| s.state == is.state;
+        let same = |s: &ScreenStatus| s.state == is.state;
         score.raw.0 += length(*from, *to);
         score.raw.1 += overlap(*from, *to, &same);
         if to - from <= 1000 {

@@ -135,7 +135,7 @@ impl User {
         (self.shown[..at].to_vec(), status.parse().unwrap())
     }
 
-    /// Reads until so much was shown in all.
+    /// Reads until this much was shown in all, bytes.
     #[track_caller]
     pub fn read_up_to(&mut self, bytes: usize) {
         let deadline = Instant::now() + PATIENCE * 3;
@@ -221,7 +221,7 @@ impl User {
         }
     }
 
-    /// Reads what there is, waiting for something at most so long.
+    /// Reads what there is, waiting for something up to this time.
     fn read_for(&mut self, patience: Duration) {
         let wait = Timespec::try_from(patience).unwrap();
         poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&wait)).ok();

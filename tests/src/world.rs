@@ -19,12 +19,12 @@ use std::{
 };
 
 use agents::{Agent, Homes, agent::ALL};
-use daemon::ingest::{Gauges, Ingest, IngestParts, Input, Prepared, Processes};
+use daemon::ingest::{Gauges, Ingest, IngestInput, IngestParts, PreparedBatch, Processes};
 use events::{Event, Provider, RunId, State, Timestamp};
 use processes::{AgentProcess, EndedProcess};
 use projections::{SessionState, StatusRules};
-use server::Board;
-use store::{Known, Reader, SessionFilter, Writer};
+use server::LiveView;
+use store::{KnownSession, Reader, SessionFilter, Writer};
 use tailer::{
     collect::{Batch, Collector, CollectorConfig, CollectorHandle},
     tail::Now,
@@ -32,7 +32,7 @@ use tailer::{
 
 use crate::{
     recording::{Names, Op, Recording, What},
-    score::Shown,
+    score::ShownStatus,
 };
 
 /// Virtual time goes on in steps of this, ms.
@@ -49,13 +49,13 @@ const PRESSING: [State; 6] =
     [State::WaitingApproval, State::Running, State::Waiting, State::Idle, State::Unknown, State::Exited];
 
 #[derive(Debug, Default)]
-struct Side {
+struct ProcessLog {
     alive: Vec<AgentProcess>,
     watched: Vec<EndedProcess>,
     wanted: Option<bool>,
 }
 
-struct FakeProcesses(Arc<Mutex<Side>>);
+struct FakeProcesses(Arc<Mutex<ProcessLog>>);
 
 impl Processes for FakeProcesses {
     fn watch(&mut self, pid: u32, start_ticks: u64) {
@@ -93,10 +93,10 @@ pub struct World {
     start: i64,
     /// Virtual time since second 0, ms.
     now: i64,
-    side: Arc<Mutex<Side>>,
+    side: Arc<Mutex<ProcessLog>>,
     search: Search,
     position: u64,
-    shown: Vec<Shown>,
+    shown: Vec<ShownStatus>,
     changed: BTreeMap<PathBuf, i64>,
     /// Whether writes are told to the collector, as inotify does; else it polls.
     pub hints: bool,
@@ -106,9 +106,9 @@ pub struct World {
 
 /// What a store holds of one session.
 #[derive(Debug)]
-pub struct Kept {
+pub struct StoredSession {
     /// The session.
-    pub known: Known,
+    pub known: KnownSession,
     /// Its reducer as it was when the program ended.
     pub state: SessionState,
     /// Its log.
@@ -137,17 +137,17 @@ impl World {
         let config = CollectorConfig { watches: 0, workers: 0, ..CollectorConfig::new(clock) };
         let collector = Collector::new(config, transcripts::providers::roots(&homes), writer.cursors().unwrap());
         let wall = Arc::new(AtomicI64::new(start - 1_000));
-        let side: Arc<Mutex<Side>> = Arc::default();
+        let side: Arc<Mutex<ProcessLog>> = Arc::default();
         let ingest = Ingest::new(IngestParts {
             writer,
-            board: Board::new("virtual"),
+            live_view: LiveView::new("virtual"),
             gauges: Arc::new(Gauges::default()),
             processes: Box::new(FakeProcesses(Arc::clone(&side))),
             clock: {
                 let wall = Arc::clone(&wall);
                 Arc::new(move || Timestamp::from_millisecond(wall.load(Ordering::Relaxed)))
             },
-            onlooker: Box::new(daemon::ingest::Nobody),
+            onlooker: Box::new(daemon::ingest::NoObserver),
             rules: StatusRules::default(),
             ignore: Vec::new(),
             redacted_only: false,
@@ -200,7 +200,7 @@ impl World {
 
     /// What was shown so far.
     #[must_use]
-    pub fn shown(&self) -> &[Shown] {
+    pub fn shown(&self) -> &[ShownStatus] {
         &self.shown
     }
 
@@ -257,7 +257,7 @@ impl World {
         let mut sink = |batch: Batch| {
             match waiting {
                 Some(waiting) => waiting.push(batch),
-                None => ingest.take(Input::Batch(Box::new(Prepared::new(batch)))),
+                None => ingest.apply(IngestInput::Batch(Box::new(PreparedBatch::new(batch)))),
             }
             Ok(())
         };
@@ -272,7 +272,7 @@ impl World {
     /// Lets the batches go that waited.
     pub fn let_go(&mut self) {
         for batch in self.waiting.take().unwrap_or_default() {
-            self.ingest.take(Input::Batch(Box::new(Prepared::new(batch))));
+            self.ingest.apply(IngestInput::Batch(Box::new(PreparedBatch::new(batch))));
         }
         self.tick();
     }
@@ -303,7 +303,7 @@ impl World {
         search.told = names;
         if search.tellings > 0 {
             search.tellings -= 1;
-            self.ingest.take(Input::Agents(alive));
+            self.ingest.apply(IngestInput::Agents(alive));
         }
     }
 
@@ -322,7 +322,7 @@ impl World {
             gone
         };
         for ended in gone {
-            self.ingest.take(Input::Ended(ended));
+            self.ingest.apply(IngestInput::Ended(ended));
         }
     }
 
@@ -394,7 +394,7 @@ impl World {
         }
     }
 
-    /// Writes a file anew, in place.
+    /// Rewrites a file in place.
     pub fn write(&mut self, path: &Path, data: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         // Virtual time runs ahead of the disk's clock. Two versions of one size must not share a
@@ -431,7 +431,7 @@ impl World {
 
     /// Ends the program and gives what it kept.
     #[must_use]
-    pub fn end(self) -> (tempfile::TempDir, Vec<Kept>) {
+    pub fn end(self) -> (tempfile::TempDir, Vec<StoredSession>) {
         let Self { dir, ingest, reader, .. } = self;
         drop(ingest);
         // A process that another test is starting in the same program may hold the lock until it has become
@@ -444,7 +444,7 @@ impl World {
             .filter_map(|known| {
                 let state = writer.snapshot(known.row).unwrap()?;
                 let events = reader.events(known.id, 0, usize::MAX >> 1, &[]).unwrap();
-                Some(Kept { known, state, events })
+                Some(StoredSession { known, state, events })
             })
             .collect();
         (dir, kept)

@@ -42,7 +42,7 @@ pub(super) enum Without {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Note {
+struct BackupNote {
     version: u32,
     path: PathBuf,
     /// Hash of what install wrote.
@@ -61,7 +61,7 @@ impl Backups {
     /// What the last install recorded: the file without our entries, and whether `bytes` is exactly what it wrote.
     /// `None` when there is no note that can be trusted.
     pub(super) fn without(&self, bytes: &[u8]) -> Option<(Without, bool)> {
-        let note: Note = serde_json::from_slice(&fs::read(self.note()).ok()?).ok()?;
+        let note: BackupNote = serde_json::from_slice(&fs::read(self.note_file()).ok()?).ok()?;
         if note.version != VERSION || note.path != self.path {
             return None;
         }
@@ -83,7 +83,7 @@ impl Backups {
     }
 
     /// Records what will be written, and what the file is without our entries.
-    pub(super) fn note_installed(&self, installed: &[u8], without: &Without) -> Result<(), Error> {
+    pub(super) fn record_installed(&self, installed: &[u8], without: &Without) -> Result<(), Error> {
         make_private_dir(&self.dir)?;
         let without = match without {
             Without::Absent => None,
@@ -94,9 +94,9 @@ impl Backups {
             }
         };
         let kept = without.as_ref().map(|(name, _)| name.clone());
-        let note = Note { version: VERSION, path: self.path.clone(), installed: hash(installed), without };
-        let text = serde_json::to_vec_pretty(&note).map_err(|error| Error::io(&self.note(), error))?;
-        write_private(&self.note(), &text)?;
+        let note = BackupNote { version: VERSION, path: self.path.clone(), installed: hash(installed), without };
+        let text = serde_json::to_vec_pretty(&note).map_err(|error| Error::io(&self.note_file(), error))?;
+        write_private(&self.note_file(), &text)?;
         for name in self.names()?.iter().filter(|name| name.starts_with("without-") && Some(*name) != kept.as_ref()) {
             fs::remove_file(self.dir.join(name)).ok();
         }
@@ -105,10 +105,10 @@ impl Backups {
 
     /// Removes the note of the last install; the copies stay.
     pub(super) fn forget_installed(&self) {
-        fs::remove_file(self.note()).ok();
+        fs::remove_file(self.note_file()).ok();
     }
 
-    fn note(&self) -> PathBuf {
+    fn note_file(&self) -> PathBuf {
         self.dir.join("note")
     }
 

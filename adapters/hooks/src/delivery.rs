@@ -195,14 +195,14 @@ impl Spool {
 
     /// Counts what is in the spool.
     #[must_use]
-    pub fn contents(&self) -> Contents {
+    pub fn contents(&self) -> SpoolUsage {
         let waiting = self.waiting();
         let changed = |path: PathBuf| {
             let since = fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
             i64::try_from(since.as_millis()).ok().map(Timestamp::from_millisecond)
         };
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
-        Contents {
+        SpoolUsage {
             waiting: waiting.len(),
             oldest: waiting.first().and_then(|id| changed(self.path(*id))),
             aside: entries.filter(|entry| entry.path().extension().is_some_and(|of| of == ASIDE)).count(),
@@ -226,7 +226,7 @@ impl Spool {
 
 /// How full a spool is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Contents {
+pub struct SpoolUsage {
     /// Deliveries waiting to be stored.
     pub waiting: usize,
     /// When the oldest waiting delivery was made.

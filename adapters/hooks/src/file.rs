@@ -23,12 +23,12 @@ pub(super) struct SettingsFile {
     /// The file itself, behind all links.
     pub(super) path: PathBuf,
     /// What is in it; `None` when it is not there.
-    pub(super) content: Option<FileContent>,
+    pub(super) content: Option<SettingsContent>,
 }
 
 /// What is in a file, and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FileContent {
+pub(super) struct SettingsContent {
     pub(super) bytes: Vec<u8>,
     mode: u32,
     group: u32,
@@ -73,7 +73,7 @@ pub(super) fn read_settings(path: &Path) -> Result<SettingsFile, Error> {
         return refused(format!("larger than the limit for settings, {LARGEST} bytes"));
     }
     let content =
-        FileContent { bytes, mode: meta.mode() & 0o7777, group: meta.gid(), identity: (meta.dev(), meta.ino()) };
+        SettingsContent { bytes, mode: meta.mode() & 0o7777, group: meta.gid(), identity: (meta.dev(), meta.ino()) };
     Ok(SettingsFile { path: target, content: Some(content) })
 }
 

@@ -35,7 +35,7 @@ use events::Provider;
 
 pub use self::{
     command::{APPROVER, HookCommand, UnwritablePath},
-    plan::{AppliedPlan, Plan, Wish},
+    plan::{AppliedPlan, Plan, RequestedChange},
     program::{Installed, ProgramSearch, VersionUnknown},
     status::{EventState, HookStatus, InstallState},
     versions::{Fit, Unsupported, accepted_events},

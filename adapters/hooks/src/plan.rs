@@ -16,7 +16,7 @@ use super::{
 
 /// The change a user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
+pub enum RequestedChange {
     /// Our entries for these events and no others.
     Install {
         /// What they run.
@@ -58,13 +58,13 @@ impl Plan {
     ///
     /// # Errors
     /// When the file cannot be changed safely; the error says where it is wrong.
-    pub fn new(provider: Provider, home: &Path, data: &Path, wish: &Wish) -> Result<Self, Error> {
+    pub fn new(provider: Provider, home: &Path, data: &Path, wish: &RequestedChange) -> Result<Self, Error> {
         let path = place(provider, home).ok_or(Error::NoHooks(provider))?;
         let seen = file::read_settings(&path)?;
         let backups = Backups::of(data, provider, &seen.path);
         let without = without(&seen, provider, &backups)?;
         let (after, install, notes) = match wish {
-            Wish::Install { command, events } => {
+            RequestedChange::Install { command, events } => {
                 let line = command.line(provider)?;
                 let after = install(&seen, provider, &line, events)?;
                 let mut notes = status::hindrances(provider, home, after.as_bytes());
@@ -74,7 +74,7 @@ impl Plan {
                 }
                 (Without::Bytes(after.into_bytes()), true, notes)
             }
-            Wish::Uninstall => (without.clone(), false, Vec::new()),
+            RequestedChange::Uninstall => (without.clone(), false, Vec::new()),
         };
         let plan = Self { provider, path, notes, seen, after, without, backups, install };
         if plan.changes() {
@@ -130,7 +130,7 @@ impl Plan {
             Without::Absent => self.seen.remove()?,
             Without::Bytes(bytes) => {
                 if self.install {
-                    self.backups.note_installed(bytes, &self.without)?;
+                    self.backups.record_installed(bytes, &self.without)?;
                 }
                 self.seen.replace(bytes)?;
             }
@@ -178,7 +178,7 @@ fn without(seen: &SettingsFile, provider: Provider, backups: &Backups) -> Result
         Some((Without::Bytes(before), _)) => std::str::from_utf8(before).unwrap_or_default(),
         Some((Without::Absent, _)) | None => "",
     };
-    let keep = settings::keep(before.strip_prefix(BOM).unwrap_or(before), dialect);
+    let keep = settings::empty_containers(before.strip_prefix(BOM).unwrap_or(before), dialect);
     let stripped = settings::strip(text, dialect, &keep).map_err(content)?;
     if matches!(noted, Some((Without::Absent, _))) && stripped.trim() == "{}" {
         return Ok(Without::Absent);

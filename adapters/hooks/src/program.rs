@@ -103,7 +103,7 @@ impl ProgramSearch {
         let program = self.program(provider)?;
         let version = match version_beside(provider, &program) {
             Some(version) => version,
-            None => self.ask(provider, &program)?,
+            None => self.run_version(provider, &program)?,
         };
         Ok(Installed { program, version })
     }
@@ -129,7 +129,7 @@ impl ProgramSearch {
     }
 
     /// Runs it with `--version`.
-    fn ask(&self, provider: Provider, program: &Path) -> Result<Version, VersionUnknown> {
+    fn run_version(&self, provider: Provider, program: &Path) -> Result<Version, VersionUnknown> {
         let cannot =
             |error: std::io::Error| VersionUnknown::CannotStart { program: program.to_owned(), why: error.to_string() };
         let mut child = Command::new(program)
@@ -210,12 +210,12 @@ mod tests {
 
     use super::*;
 
-    struct Here {
+    struct ProgramFixture {
         dir: tempfile::TempDir,
         search: ProgramSearch,
     }
 
-    impl Here {
+    impl ProgramFixture {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             fs::create_dir(dir.path().join("bin")).unwrap();
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_version_is_what_the_program_says() {
-        let here = Here::new();
+        let here = ProgramFixture::new();
         let name = "claude";
         assert_eq!(here.version(Provider::Claude), Err(VersionUnknown::NotOnPath { name }));
         let says = |provider: Provider, text: &str| {
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn one_that_hangs_is_given_up_with_all_it_started() {
-        let mut here = Here::new();
+        let mut here = ProgramFixture::new();
         here.search.patience = Duration::from_millis(100);
         let pid = here.dir.path().join("pid");
         here.script("claude", &format!("sleep 1000 & echo $! > '{0}.new'; mv '{0}.new' '{0}'; wait", pid.display()));
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_program_that_cannot_start_is_said_so() {
-        let here = Here::new();
+        let here = ProgramFixture::new();
         here.script("claude", "");
         fs::write(here.dir.path().join("bin/claude"), "#!/no/such/interpreter\n").unwrap();
         assert!(matches!(here.version(Provider::Claude), Err(VersionUnknown::CannotStart { .. })));
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn files_beside_it_spare_running_it() {
-        let here = Here::new();
+        let here = ProgramFixture::new();
         let at = |below: &str| here.dir.path().join(below);
         let package = at("lib/node_modules/@google/gemini-cli");
         fs::create_dir_all(package.join("bundle")).unwrap();
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn who_only_reads_files_runs_nothing() {
-        let here = Here::new();
+        let here = ProgramFixture::new();
         let at = |below: &str| here.dir.path().join(below);
         let read = || here.search.installed_by_files(Provider::Claude);
         assert!(matches!(read(), Err(VersionUnknown::NotOnPath { .. })));

@@ -96,7 +96,7 @@ pub(super) fn strip(text: &str, dialect: JsonDialect, keep: &KeptContainers) -> 
     let mut text = text.to_owned();
     loop {
         let root = parse(&text, dialect)?;
-        let Some(next) = found(&root).last().map(|last| take_out(&text, &root, last, keep)) else { break };
+        let Some(next) = found(&root).last().map(|last| remove_handler(&text, &root, last, keep)) else { break };
         text = next;
     }
     Ok(text)
@@ -108,7 +108,7 @@ pub(super) fn has_ours(text: &str, dialect: JsonDialect) -> Result<bool, Problem
 }
 
 /// Finds the containers that must stay although they are empty.
-pub(super) fn keep(text: &str, dialect: JsonDialect) -> KeptContainers {
+pub(super) fn empty_containers(text: &str, dialect: JsonDialect) -> KeptContainers {
     let Ok(root) = parse(text, dialect) else { return KeptContainers::default() };
     let Some(Value::Object(hooks)) = member(&root, HOOKS).map(|property| &property.value) else {
         return KeptContainers::default();
@@ -184,7 +184,7 @@ fn drop_stray(text: &str, dialect: JsonDialect, events: &[&str]) -> Result<Optio
         let doubled = || all[..*index].iter().any(|other| !is_stray(other, events) && other.event.1 == one.event.1);
         is_stray(one, events) || doubled()
     });
-    Ok(stray.map(|(_, found)| take_out(text, &root, found, &KeptContainers::default())))
+    Ok(stray.map(|(_, found)| remove_handler(text, &root, found, &KeptContainers::default())))
 }
 
 fn is_stray(found: &FoundHandler<'_, '_>, events: &[&str]) -> bool {
@@ -261,7 +261,7 @@ fn add(
 }
 
 /// Removes a handler, and the containers that hold nothing else.
-fn take_out(text: &str, root: &Object<'_>, found: &FoundHandler<'_, '_>, keep: &KeptContainers) -> String {
+fn remove_handler(text: &str, root: &Object<'_>, found: &FoundHandler<'_, '_>, keep: &KeptContainers) -> String {
     let (hooks_at, hooks) = found.hooks;
     let (event_at, event, groups) = found.event;
     let (group_at, group) = found.group;

@@ -14,18 +14,18 @@ use events::{Provider, Timestamp};
 use semver::Version;
 
 use super::{
-    Error, EventState, HookCommand, HookStatus, InstallState, Installed, Plan, Wish, accepted_events, catalogue, facts,
-    place, settings,
+    Error, EventState, HookCommand, HookStatus, InstallState, Installed, Plan, RequestedChange, accepted_events,
+    catalogue, facts, place, settings,
 };
 use model::{Tree, is_subsequence, ours_in, without_ours};
 
 /// A home and a data directory.
-struct Place {
+struct SettingsFixture {
     dir: tempfile::TempDir,
     provider: Provider,
 }
 
-impl Place {
+impl SettingsFixture {
     fn new(provider: Provider, bytes: Option<&[u8]>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("home")).unwrap();
@@ -52,19 +52,19 @@ impl Place {
         self.dir.path().join("data")
     }
 
-    fn plan(&self, wish: &Wish) -> Result<Plan, Error> {
+    fn plan(&self, wish: &RequestedChange) -> Result<Plan, Error> {
         let wish = &match wish {
             // Every event, unless some are named.
-            Wish::Install { command, events } if events.is_empty() => {
-                Wish::Install { command: command.clone(), events: catalogue(self.provider) }
+            RequestedChange::Install { command, events } if events.is_empty() => {
+                RequestedChange::Install { command: command.clone(), events: catalogue(self.provider) }
             }
-            Wish::Install { .. } | Wish::Uninstall => wish.clone(),
+            RequestedChange::Install { .. } | RequestedChange::Uninstall => wish.clone(),
         };
         Plan::new(self.provider, &self.home(), &self.data(), wish)
     }
 
     /// Does it, and says whether anything changed.
-    fn make(&self, wish: &Wish) -> bool {
+    fn make(&self, wish: &RequestedChange) -> bool {
         let plan = self.plan(wish).unwrap();
         let changes = plan.changes();
         let before = self.bytes();
@@ -95,8 +95,8 @@ fn command(program: &str) -> HookCommand {
     HookCommand { program: program.into(), data_dir: None, approver: None }
 }
 
-fn install(program: &str) -> Wish {
-    Wish::Install { command: command(program), events: Vec::new() }
+fn install(program: &str) -> RequestedChange {
+    RequestedChange::Install { command: command(program), events: Vec::new() }
 }
 
 const PROGRAM: &str = "/opt/capture/bin/capture";
@@ -123,7 +123,7 @@ fn text(bytes: &[u8]) -> &str {
 
 /// Puts in and takes out, and holds every promise against it.
 fn check(name: &str, provider: Provider, bytes: &[u8]) {
-    let place = Place::new(provider, Some(bytes));
+    let place = SettingsFixture::new(provider, Some(bytes));
     assert!(place.make(&install(PROGRAM)), "{name}");
     let installed = place.bytes().unwrap();
     let shown = String::from_utf8_lossy(&installed).into_owned();
@@ -160,20 +160,22 @@ fn check(name: &str, provider: Provider, bytes: &[u8]) {
     assert!(place.make(&install(PROGRAM)), "{name}");
     assert_eq!(place.bytes().unwrap(), installed, "{name}: only the commands differed");
 
-    assert!(place.make(&Wish::Uninstall), "{name}");
+    assert!(place.make(&RequestedChange::Uninstall), "{name}");
     assert_eq!(place.bytes().unwrap(), bytes, "{name}: as it was");
-    assert!(!place.make(&Wish::Uninstall), "{name}");
+    assert!(!place.make(&RequestedChange::Uninstall), "{name}");
 
     // Without the note about what was there: as it was, but for space in what was empty.
     fs::write(place.file(), &installed).unwrap();
     fs::remove_dir_all(place.data()).unwrap();
-    assert!(place.make(&Wish::Uninstall), "{name}");
+    assert!(place.make(&RequestedChange::Uninstall), "{name}");
     let bare = place.bytes().unwrap();
     assert!(ours_in(&Tree::of(text(&bare))).is_empty(), "{name}");
     let squeezed =
         |bytes: &[u8]| without_ours(Tree::of(if text(bytes).trim().is_empty() { "{}" } else { text(bytes) }));
     assert_eq!(squeezed(&bare), squeezed(bytes), "{name}");
-    if !settings::keep(text(bytes), super::text::JsonDialect::Commented).keeps_any() && !text(bytes).trim().is_empty() {
+    if !settings::empty_containers(text(bytes), super::text::JsonDialect::Commented).keeps_any()
+        && !text(bytes).trim().is_empty()
+    {
         assert_eq!(String::from_utf8_lossy(&bare), String::from_utf8_lossy(bytes), "{name}: as it was, by hand");
     }
 }
@@ -209,7 +211,7 @@ fn what_cannot_be_changed_safely_is_left_alone() {
     let all = fixtures("refused");
     assert_eq!(all.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>(), expected.map(|(name, _)| name));
     for ((name, provider, bytes), (_, says)) in all.iter().zip(expected) {
-        let place = Place::new(*provider, Some(bytes));
+        let place = SettingsFixture::new(*provider, Some(bytes));
         let error = place.plan(&install(PROGRAM)).unwrap_err().to_string();
         assert!(error.contains(&format!("{}{says}", place.file().display())), "{name}: {error}");
         assert!(error.ends_with("nothing was changed"), "{name}: {error}");
@@ -221,17 +223,17 @@ fn what_cannot_be_changed_safely_is_left_alone() {
 #[test]
 fn a_file_that_was_not_there_goes_again() {
     for provider in super::AGENTS.iter() {
-        let place = Place::new(*provider, None);
+        let place = SettingsFixture::new(*provider, None);
         assert!(place.make(&install(PROGRAM)));
         let written = place.bytes().unwrap();
         assert!(written.starts_with(b"{\n  \"hooks\": {\n    \"SessionStart\": [\n") && written.ends_with(b"\n}\n"));
         assert!(place.make(&install("/other/capture")));
-        assert!(place.make(&Wish::Uninstall));
+        assert!(place.make(&RequestedChange::Uninstall));
         assert_eq!(place.bytes(), None);
         // Not exactly as written, but nothing of a person in it.
         assert!(place.make(&install(PROGRAM)));
         fs::write(place.file(), [&written[..], b"\n"].concat()).unwrap();
-        assert!(place.make(&Wish::Uninstall));
+        assert!(place.make(&RequestedChange::Uninstall));
         assert_eq!(place.bytes(), None);
     }
 }
@@ -239,12 +241,12 @@ fn a_file_that_was_not_there_goes_again() {
 #[test]
 fn what_a_person_changed_meanwhile_stays() {
     let before = "{\n  \"hooks\": {},\n  \"model\": \"opus\"\n}\n";
-    let place = Place::new(Provider::Claude, Some(before.as_bytes()));
+    let place = SettingsFixture::new(Provider::Claude, Some(before.as_bytes()));
     place.make(&install(PROGRAM));
     let edited = String::from_utf8(place.bytes().unwrap()).unwrap().replace("opus", "sonnet");
     fs::write(place.file(), &edited).unwrap();
     assert!(place.make(&install("/new/capture")), "the commands are brought up to date");
-    place.make(&Wish::Uninstall);
+    place.make(&RequestedChange::Uninstall);
     let after = String::from_utf8(place.bytes().unwrap()).unwrap();
     assert_eq!(after, before.replace("opus", "sonnet"), "with the empty object that was there");
 }
@@ -267,7 +269,7 @@ fn entries_of_ours_are_brought_in_order_and_others_left() {
 }}
 "#
     );
-    let place = Place::new(Provider::Claude, Some(before.as_bytes()));
+    let place = SettingsFixture::new(Provider::Claude, Some(before.as_bytes()));
     let status = place.status(PROGRAM);
     assert_eq!(status.state, InstallState::Partly);
     assert_eq!(status.programs, [("/old/capture".into(), false)]);
@@ -283,7 +285,7 @@ fn entries_of_ours_are_brought_in_order_and_others_left() {
     assert!(ours.iter().all(|(event, _)| event != "FileChanged"));
     assert_eq!(without_ours(tree), without_ours(Tree::of(&before)));
 
-    place.make(&Wish::Uninstall);
+    place.make(&RequestedChange::Uninstall);
     let after = String::from_utf8(place.bytes().unwrap()).unwrap();
     assert_eq!(
         after,
@@ -304,7 +306,7 @@ fn entries_of_ours_are_brought_in_order_and_others_left() {
 #[test]
 fn what_keeps_hooks_from_running_is_told() {
     let told = |provider, settings: &str, config: Option<&str>| {
-        let place = Place::new(provider, Some(settings.as_bytes()));
+        let place = SettingsFixture::new(provider, Some(settings.as_bytes()));
         if let Some(config) = config {
             fs::write(place.home().join("config.toml"), config).unwrap();
         }
@@ -327,7 +329,7 @@ fn what_keeps_hooks_from_running_is_told() {
 
 #[test]
 fn what_codex_has_not_been_told_to_trust_is_told() {
-    let place = Place::new(Provider::Codex, Some(b"{}"));
+    let place = SettingsFixture::new(Provider::Codex, Some(b"{}"));
     assert_eq!(place.status(PROGRAM).remarks, Vec::<String>::new());
     place.make(&install(PROGRAM));
     let config = |text: &str| fs::write(place.home().join("config.toml"), text).unwrap();
@@ -344,10 +346,10 @@ fn what_codex_has_not_been_told_to_trust_is_told() {
 
 #[test]
 fn an_older_version_gets_fewer_events_and_loses_those_it_does_not_know() {
-    let place = Place::new(Provider::Claude, Some(b"{}\n"));
+    let place = SettingsFixture::new(Provider::Claude, Some(b"{}\n"));
     let wish = |version: Version| {
         let events = accepted_events(Provider::Claude, &version).unwrap();
-        Wish::Install { command: command(PROGRAM), events }
+        RequestedChange::Install { command: command(PROGRAM), events }
     };
     let (old, newest) = (Version::new(2, 0, 60), place.newest());
     assert!(place.make(&wish(old.clone())));
@@ -360,13 +362,13 @@ fn an_older_version_gets_fewer_events_and_loses_those_it_does_not_know() {
     assert_eq!([fit(&old), fit(&newest)], [(InstallState::Installed, true), (InstallState::Installed, false)]);
     assert!(place.make(&wish(old.clone())));
     assert_eq!(fit(&old), (InstallState::Installed, false));
-    assert!(place.make(&Wish::Uninstall));
+    assert!(place.make(&RequestedChange::Uninstall));
     assert_eq!(place.bytes().unwrap(), b"{}\n");
 }
 
 #[test]
 fn a_codex_that_runs_hooks_only_when_told_is_said_so() {
-    let place = Place::new(Provider::Codex, None);
+    let place = SettingsFixture::new(Provider::Codex, None);
     place.make(&install(PROGRAM));
     let off = |minor| place.status_with(PROGRAM, Version::new(0, minor, 0)).hindrances.join("\n");
     assert!(off(120).contains("codex 0.120.0 runs hooks only with codex_hooks = true"), "{}", off(120));

@@ -37,7 +37,7 @@ pub(super) struct Problem {
 
 /// Bytes from one offset to before another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct TextSpan {
     pub(super) start: usize,
     pub(super) end: usize,
 }
@@ -45,8 +45,8 @@ pub(super) struct Span {
 /// An object or array: its brackets and what stands between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Container {
-    pub(super) span: Span,
-    pub(super) members: Vec<Span>,
+    pub(super) span: TextSpan,
+    pub(super) members: Vec<TextSpan>,
 }
 
 impl Problem {
@@ -62,7 +62,7 @@ impl Problem {
     }
 }
 
-impl<T: Ranged> From<&T> for Span {
+impl<T: Ranged> From<&T> for TextSpan {
     fn from(node: &T) -> Self {
         let range = node.range();
         Self { start: range.start, end: range.end }
@@ -71,13 +71,13 @@ impl<T: Ranged> From<&T> for Span {
 
 impl From<&Object<'_>> for Container {
     fn from(object: &Object<'_>) -> Self {
-        Self { span: object.into(), members: object.properties.iter().map(Span::from).collect() }
+        Self { span: object.into(), members: object.properties.iter().map(TextSpan::from).collect() }
     }
 }
 
 impl From<&Array<'_>> for Container {
     fn from(array: &Array<'_>) -> Self {
-        Self { span: array.into(), members: array.elements.iter().map(Span::from).collect() }
+        Self { span: array.into(), members: array.elements.iter().map(TextSpan::from).collect() }
     }
 }
 
@@ -179,8 +179,8 @@ pub(super) fn remove(text: &str, from: &Container, index: usize) -> String {
     if from.members.len() == 1 && text[before..start].trim().is_empty() && text[end..close].trim().is_empty() {
         (start, end) = (before, close);
     }
-    let mut cuts = vec![Span { start, end }];
-    cuts.extend(comma.map(|at| Span { start: at, end: at + 1 }));
+    let mut cuts = vec![TextSpan { start, end }];
+    cuts.extend(comma.map(|at| TextSpan { start: at, end: at + 1 }));
     cuts.sort_unstable_by_key(|cut| cut.start);
     let mut out = String::with_capacity(text.len());
     let mut kept = 0;
@@ -192,7 +192,7 @@ pub(super) fn remove(text: &str, from: &Container, index: usize) -> String {
 }
 
 /// Puts other text in the place of a span.
-pub(super) fn replace(text: &str, span: Span, with: &str) -> String {
+pub(super) fn replace(text: &str, span: TextSpan, with: &str) -> String {
     format!("{}{with}{}", &text[..span.start], &text[span.end..])
 }
 
@@ -200,7 +200,7 @@ pub(super) fn replace(text: &str, span: Span, with: &str) -> String {
 #[derive(Debug, Default)]
 struct Gap {
     comma: Option<usize>,
-    comments: Vec<Span>,
+    comments: Vec<TextSpan>,
     /// Whatever follows must begin a new line.
     ends_in_line_comment: bool,
 }
@@ -224,7 +224,7 @@ impl Gap {
                 continue;
             };
             gap.ends_in_line_comment = rest.starts_with("//");
-            gap.comments.push(Span { start: at, end: at + length });
+            gap.comments.push(TextSpan { start: at, end: at + length });
             at += length;
         }
         gap

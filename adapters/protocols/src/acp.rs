@@ -118,7 +118,7 @@ impl Acp {
         })]
     }
 
-    fn asked(id: &RawValue, method: &str, params: Option<&RawValue>, line: &str) -> Vec<Meaning> {
+    fn decode_request(id: &RawValue, method: &str, params: Option<&RawValue>, line: &str) -> Vec<Meaning> {
         let told = params.and_then(|params| serde_json::from_str::<AcpParams<'_>>(params.get()).ok());
         let session = told.as_ref().and_then(|told| told.session_id.as_deref());
         let call = told.as_ref().and_then(|told| told.tool_call);
@@ -134,7 +134,7 @@ impl Acp {
         vec![Meaning::Asks(Box::new(PermissionRequest { id, session, call, place: None, line, item: None }))]
     }
 
-    fn told(method: &str, params: Option<&RawValue>) -> Vec<Meaning> {
+    fn decode_notification(method: &str, params: Option<&RawValue>) -> Vec<Meaning> {
         let params = params.and_then(|params| serde_json::from_str::<AcpParams<'_>>(params.get()).ok());
         let update = params.and_then(|params| serde_json::from_str::<Update<'_>>(params.update?.get()).ok());
         let (true, Some(update)) = (method == "session/update", update) else {
@@ -196,8 +196,8 @@ impl Codec for Acp {
             return vec![Meaning::Unrecognized("not a JSON-RPC message".into())];
         };
         match message.sort() {
-            RpcMessageKind::Request { id, method, params } => Self::asked(id, method, params, line),
-            RpcMessageKind::Notice { method, params } => Self::told(method, params),
+            RpcMessageKind::Request { id, method, params } => Self::decode_request(id, method, params, line),
+            RpcMessageKind::Notice { method, params } => Self::decode_notification(method, params),
             RpcMessageKind::Result { id, result } => self.result(id, result),
             RpcMessageKind::Error { id, words } if id <= NEW || self.prompted == Some(id) => {
                 self.prompted = None;
@@ -209,7 +209,7 @@ impl Codec for Acp {
     }
 
     fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String> {
-        let asked = asked(&request.line)?;
+        let asked = parse_request(&request.line)?;
         if !given.allow {
             // The protocol has no field for a reason.
             return Some(asked.deny.map_or_else(|| self.cancel(request), |option| selected(&request.id, &option)));
@@ -247,7 +247,7 @@ pub(super) struct AcpRequest {
 }
 
 /// Reads a permission request; `None` when the line is another message.
-pub(super) fn asked(line: &RawValue) -> Option<AcpRequest> {
+pub(super) fn parse_request(line: &RawValue) -> Option<AcpRequest> {
     let message: RpcMessage<'_> = serde_json::from_str(line.get()).ok()?;
     let params = message.params.filter(|_| message.method.as_deref() == Some(ASKS))?;
     let params: AcpParams<'_> = serde_json::from_str(params.get()).ok()?;

@@ -152,7 +152,7 @@ impl AppServer {
         Vec::new()
     }
 
-    fn asked(&self, id: &RawValue, method: &str, params: Option<&RawValue>, line: &str) -> Vec<Meaning> {
+    fn decode_request(&self, id: &RawValue, method: &str, params: Option<&RawValue>, line: &str) -> Vec<Meaning> {
         let refused = || {
             vec![
                 Meaning::Send(DIALECT.unknown(id.get(), method)),
@@ -176,7 +176,7 @@ impl AppServer {
         }))]
     }
 
-    fn told(&mut self, method: &str, params: Option<&RawValue>) -> Vec<Meaning> {
+    fn decode_notification(&mut self, method: &str, params: Option<&RawValue>) -> Vec<Meaning> {
         let told = params
             .and_then(|params| serde_json::from_str::<AppServerParams<'_>>(params.get()).ok())
             .unwrap_or_default();
@@ -193,7 +193,7 @@ impl AppServer {
                 let item = thing(told.item);
                 match (item.kind.as_deref(), told.item) {
                     (Some("fileChange"), Some(whole)) => {
-                        self.items.keep(named(&item), whole.to_owned());
+                        self.items.insert(named(&item), whole.to_owned());
                         vec![Meaning::Called { call: named(&item), tool: "fileChange".into() }]
                     }
                     (Some(kind @ ("commandExecution" | "mcpToolCall" | "webSearch")), _) => {
@@ -203,7 +203,7 @@ impl AppServer {
                 }
             }
             "item/agentMessage/delta" if own => {
-                self.parts.keep(told.item_id.map(Text::into_string).unwrap_or_default(), ());
+                self.parts.insert(told.item_id.map(Text::into_string).unwrap_or_default(), ());
                 told.delta.map(|delta| Meaning::Text(delta.into_string())).into_iter().collect()
             }
             "item/completed" => self.completed(&thing(told.item), own),
@@ -298,8 +298,8 @@ impl Codec for AppServer {
             return vec![Meaning::Unrecognized("no message".into())];
         };
         match message.sort() {
-            RpcMessageKind::Request { id, method, params } => self.asked(id, method, params, line),
-            RpcMessageKind::Notice { method, params } => self.told(method, params),
+            RpcMessageKind::Request { id, method, params } => self.decode_request(id, method, params, line),
+            RpcMessageKind::Notice { method, params } => self.decode_notification(method, params),
             RpcMessageKind::Result { id, result } => self.result(id, result),
             RpcMessageKind::Error { id, words } if id <= START || self.prompted == Some(id) => {
                 vec![Meaning::Ended(TurnEnd::Failed(words))]
@@ -310,7 +310,7 @@ impl Codec for AppServer {
     }
 
     fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String> {
-        let offered = asked(&request.line)?;
+        let offered = parse_request(&request.line)?;
         if given.allow && (given.rewrite.is_some() || given.answers.is_some() || !offered.accepts()) {
             return None;
         }
@@ -356,7 +356,7 @@ impl AppServerRequest<'_> {
 }
 
 /// Reads a permission request; `None` when the line is another message.
-pub(super) fn asked(line: &RawValue) -> Option<AppServerRequest<'_>> {
+pub(super) fn parse_request(line: &RawValue) -> Option<AppServerRequest<'_>> {
     let message: RpcMessage<'_> = serde_json::from_str(line.get()).ok()?;
     let method = message.method?;
     let params = message.params.filter(|_| matches!(&*method, COMMAND | FILES))?;

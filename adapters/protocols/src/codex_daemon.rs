@@ -37,7 +37,7 @@ use events::{NewEvent, Provider, Timestamp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use agents::Stopped;
-use link::Link;
+use link::DaemonConnection;
 
 /// The agent whose daemon this is.
 pub const PROVIDER: Provider = Provider::Codex;
@@ -165,8 +165,8 @@ impl Daemons {
         let health = HealthHandle::default();
         let stop = Arc::new(AtomicBool::new(false));
         let start = Instant::now();
-        let follower = Follower {
-            links: homes.into_iter().map(|home| Link::new(home, timing, start)).collect(),
+        let follower = DaemonFollower {
+            links: homes.into_iter().map(|home| DaemonConnection::new(home, timing, start)).collect(),
             settled: false,
             waiting: Vec::new(),
             strange,
@@ -198,15 +198,15 @@ impl Daemons {
     }
 }
 
-struct Follower<C, S> {
-    links: Vec<Link>,
+struct DaemonFollower<C, S> {
+    links: Vec<DaemonConnection>,
     /// Whether [`DaemonEvent::Only`] was told.
     settled: bool,
-    /// Threads nobody knew when they were told of.
+    /// Threads that were not known when a notification named them.
     waiting: Vec<Arc<str>>,
     strange: Receiver<Arc<str>>,
     strangers: UnknownThreads,
-    /// When those that wait are told of again.
+    /// When those that wait are offered again.
     offer_due: Instant,
     health: HealthHandle,
     stop: Arc<AtomicBool>,
@@ -215,7 +215,7 @@ struct Follower<C, S> {
     sink: S,
 }
 
-impl<C, S> Follower<C, S>
+impl<C, S> DaemonFollower<C, S>
 where
     C: Fn() -> Timestamp,
     S: FnMut(DaemonEvent) -> Result<(), Stopped>,
@@ -235,12 +235,12 @@ where
     fn wait(&self, more: bool) {
         let now = Instant::now();
         let again = if self.waiting.is_empty() { None } else { Some(self.offer_due) };
-        let due = self.links.iter().map(Link::due).chain(again).min();
+        let due = self.links.iter().map(DaemonConnection::due).chain(again).min();
         let wait = if more { Some(Duration::ZERO) } else { due.map(|due| due.saturating_duration_since(now)) };
         // A poll counts in milliseconds; rounding down would turn the last one into a busy wait.
         let wait = wait.map(|wait| if wait.is_zero() { wait } else { wait + Duration::from_millis(1) });
         let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
-        let sockets = self.links.iter().filter_map(Link::socket);
+        let sockets = self.links.iter().filter_map(DaemonConnection::socket);
         let mut fds: Vec<PollFd<'_>> = std::iter::once(self.woken.as_fd())
             .chain(sockets)
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
@@ -269,7 +269,7 @@ where
         }
         if !self.settled && self.links.iter().all(|link| link.settled) {
             self.settled = true;
-            let threads = self.links.iter().flat_map(Link::threads).cloned().collect();
+            let threads = self.links.iter().flat_map(DaemonConnection::threads).cloned().collect();
             (self.sink)(DaemonEvent::Only(threads))?;
         }
         Ok(more)

@@ -17,7 +17,7 @@ use super::{PermissionRequest, acp, app_server, drive, stream_json};
 use agents::agent::Protocol;
 use hooks::delivery::{
     Delivery,
-    decode::{Decoded, details_of_tool, events_of},
+    decode::{DecodedDelivery, details_of_tool, events_of},
     permission::PermissionDetails,
 };
 
@@ -181,7 +181,7 @@ impl ProtocolEvent {
 }
 
 /// Decodes a delivery of a protocol.
-pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
+pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, String> {
     let told = ProtocolEvent::read(&delivery.payload)?;
     let claim = |state, reason, words: &str| {
         Signal::new(Claim::State { state, reason }, Confidence::High, Some(words.to_owned()))
@@ -196,7 +196,8 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
         ProtocolEventKind::Rests => vec![claim(State::Waiting, None, "its protocol: the turn is over").into()],
         ProtocolEventKind::Left => vec![withdrawn("its protocol: nobody speaks with it any more").into()],
         ProtocolEventKind::Asks(asks) => {
-            let asked = asked(delivery.provider, asks, &told.cwd).ok_or("cannot decode the permission request")?;
+            let asked =
+                permission_details(delivery.provider, asks, &told.cwd).ok_or("cannot decode the permission request")?;
             let question = asked.about == Some(ApprovalKind::Question);
             let (state, reason) = match asked.about {
                 Some(ApprovalKind::Question) => (State::Waiting, Reason::Question),
@@ -229,29 +230,29 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
     let session: Arc<str> = Arc::from(told.session_id);
     let payloads = payloads.into_iter().map(|payload| (payload, false)).collect();
     let events = events_of(delivery, &session, None, payloads, now);
-    Ok(Decoded { session, cwd: Some(told.cwd), events })
+    Ok(DecodedDelivery { session, cwd: Some(told.cwd), events })
 }
 
 /// What a request asks for. Whatever is not known for certain makes it one that is not known whole, on
 /// which no rule decides.
-fn asked(provider: Provider, asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
+fn permission_details(provider: Provider, asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
     let asked = match drive(provider)?.protocol {
-        Protocol::StreamJson => stream_json_asked(provider, asks)?,
-        Protocol::AppServer => app_server_asked(asks)?,
-        Protocol::Acp => acp_asked(asks, cwd)?,
+        Protocol::StreamJson => stream_json_details(provider, asks)?,
+        Protocol::AppServer => app_server_details(asks)?,
+        Protocol::Acp => acp_details(asks, cwd)?,
     };
     Some(PermissionDetails { call_id: asked.call_id.or_else(|| asks.call.clone()), ..asked })
 }
 
-fn stream_json_asked(provider: Provider, asks: &PermissionPayload) -> Option<PermissionDetails> {
-    let asked = stream_json::asked(&asks.request)?;
+fn stream_json_details(provider: Provider, asks: &PermissionPayload) -> Option<PermissionDetails> {
+    let asked = stream_json::parse_request(&asks.request)?;
     let of_tool = details_of_tool(provider, &asked.tool, asked.input)?;
     // The shell may have moved since the session began.
     Some(PermissionDetails { cut: asks.place.is_none(), cwd: asks.place.clone(), ..of_tool })
 }
 
-fn app_server_asked(asks: &PermissionPayload) -> Option<PermissionDetails> {
-    let asked = app_server::asked(&asks.request)?;
+fn app_server_details(asks: &PermissionPayload) -> Option<PermissionDetails> {
+    let asked = app_server::parse_request(&asks.request)?;
     let subject = |text: Option<&str>| text.map(str::to_owned);
     if asked.is_files {
         let paths = asks.item.as_deref().and_then(app_server::changed);
@@ -282,8 +283,8 @@ fn app_server_asked(asks: &PermissionPayload) -> Option<PermissionDetails> {
     })
 }
 
-fn acp_asked(asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
-    let asked = acp::asked(&asks.request)?;
+fn acp_details(asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
+    let asked = acp::parse_request(&asks.request)?;
     let shell = asked.is_shell_in(cwd);
     let edits = asked.kind == "edit" && !asked.paths.is_empty();
     let about = match asked.kind.as_str() {

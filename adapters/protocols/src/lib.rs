@@ -187,12 +187,12 @@ pub enum AgentLine {
 
 impl LineSplitter {
     /// Appends bytes and returns the lines they complete.
-    pub fn take(&mut self, mut bytes: &[u8]) -> Vec<AgentLine> {
+    pub fn push(&mut self, mut bytes: &[u8]) -> Vec<AgentLine> {
         let mut lines = Vec::new();
         while let Some(at) = memchr::memchr(b'\n', bytes) {
             let (head, rest) = bytes.split_at(at);
             bytes = rest.get(1..).unwrap_or_default();
-            self.keep(head);
+            self.buffer(head);
             let skipped = std::mem::take(&mut self.skips);
             let line = std::mem::take(&mut self.half);
             let text = String::from_utf8(line).ok().filter(|_| !skipped);
@@ -202,11 +202,11 @@ impl LineSplitter {
                 None => lines.push(AgentLine::Damaged),
             }
         }
-        self.keep(bytes);
+        self.buffer(bytes);
         lines
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
+    fn buffer(&mut self, bytes: &[u8]) {
         if self.half.len() + bytes.len() > LINE_BYTES {
             self.skips = true;
         }
@@ -229,7 +229,7 @@ impl<T> Default for Calls<T> {
 }
 
 impl<T> Calls<T> {
-    fn keep(&mut self, call: String, what: T) {
+    fn insert(&mut self, call: String, what: T) {
         self.0.retain(|(known, _)| *known != call);
         if self.0.len() >= CALLS {
             self.0.pop_front();

@@ -167,7 +167,7 @@ pub(super) struct ToolRequest<'a> {
 }
 
 /// Reads a request for permission; `None` when it is none.
-pub(super) fn asked(line: &RawValue) -> Option<ToolRequest<'_>> {
+pub(super) fn parse_request(line: &RawValue) -> Option<ToolRequest<'_>> {
     let message: StreamMessage<'_> = serde_json::from_str(line.get()).ok()?;
     let control: ControlRequest<'_> = serde_json::from_str(message.request?.get()).ok()?;
     let asks = &*message.kind == "control_request" && &*control.subtype == "can_use_tool";
@@ -220,7 +220,7 @@ impl Codec for StreamJson {
             }
             "control_response" => self.response(message.response, &mut meanings),
             "stream_event" if !of_helper => self.part(message.event, &mut meanings),
-            "assistant" if !of_helper => self.said(message.message, &mut meanings),
+            "assistant" if !of_helper => self.decode_message(message.message, &mut meanings),
             "user" if !is(message.is_replay) => self.returned(&message, &mut meanings),
             "result" => {
                 self.works = false;
@@ -234,7 +234,7 @@ impl Codec for StreamJson {
     }
 
     fn answer(&self, request: &PermissionRequest, given: &AgentAnswer) -> Option<String> {
-        let asked = asked(&request.line)?;
+        let asked = parse_request(&request.line)?;
         let response = response(&asked.tool, asked.input.get(), given)?;
         Some(answered(&request.id, &response))
     }
@@ -266,7 +266,7 @@ impl StreamJson {
         match &*control.subtype {
             "can_use_tool" => {
                 let call = control.tool_use_id.as_deref().map(str::to_owned);
-                let whole = raw(line).filter(|line| asked(line).is_some());
+                let whole = raw(line).filter(|line| parse_request(line).is_some());
                 let (Some(line), Some(session)) = (whole, self.session.clone()) else {
                     return meanings.push(refused("such a request"));
                 };
@@ -286,7 +286,7 @@ impl StreamJson {
                 if let Some(PreToolUse { cwd: Some(cwd), tool_use_id }) = before
                     && let Some(call) = tool_use_id.or(control.tool_use_id)
                 {
-                    self.places.keep(call.into_string(), cwd.into_string());
+                    self.places.insert(call.into_string(), cwd.into_string());
                 }
                 // No decision: the agent's own rules count, and then it asks.
                 meanings.push(Meaning::Send(answered(&json!(id).to_string(), "{}")));
@@ -324,7 +324,7 @@ impl StreamJson {
         }
     }
 
-    fn said(&mut self, message: Option<&RawValue>, meanings: &mut Vec<Meaning>) {
+    fn decode_message(&mut self, message: Option<&RawValue>, meanings: &mut Vec<Meaning>) {
         for block in blocks(message) {
             match (&*block.kind, block.text, block.id, block.name) {
                 // A text that came in parts is told once more as a whole.

@@ -285,12 +285,12 @@ fn a_turn_is_stopped_once_it_has_a_name() {
 #[test]
 fn lines_are_cut_and_long_ones_skipped() {
     let mut lines = LineSplitter::default();
-    assert_eq!(lines.take(b"a\n\n  \nb"), [AgentLine::Whole("a".into())]);
+    assert_eq!(lines.push(b"a\n\n  \nb"), [AgentLine::Whole("a".into())]);
     assert_eq!(
-        lines.take(b"c\n\xff\nd\r\n"),
+        lines.push(b"c\n\xff\nd\r\n"),
         [AgentLine::Whole("bc".into()), AgentLine::Damaged, AgentLine::Whole("d\r".into())]
     );
     let long = vec![b'x'; LINE_BYTES / 2 + 1];
-    assert!(lines.take(&long).is_empty() && lines.take(&long).is_empty());
-    assert_eq!(lines.take(b"x\ny\n"), [AgentLine::Damaged, AgentLine::Whole("y".into())]);
+    assert!(lines.push(&long).is_empty() && lines.push(&long).is_empty());
+    assert_eq!(lines.push(b"x\ny\n"), [AgentLine::Damaged, AgentLine::Whole("y".into())]);
 }

@@ -18,7 +18,7 @@ use events::{Annotation, Cursor, Identity, Provider, Timestamp, Topic};
 use tailer::{
     collect::{Batch, Collector, CollectorConfig, Root, Stopped},
     decode::{Decoded, Decoder, Malformed, Record},
-    tail::{FileSpec, Format, Limits, Now, Tail, TailReader, disk::RootedPath},
+    tail::{FileFormat, FileSpec, Now, ReadLimits, Tail, TailReader, disk::RootedPath},
 };
 
 const FILES: usize = 2200;
@@ -51,7 +51,7 @@ impl Decoder for Lines {
 fn recognize(relative: &Path) -> Option<FileSpec> {
     let make =
         |_: &Path, _: Option<&str>| -> Box<dyn Decoder> { Box::new(Lines { session: Arc::from("s"), events: true }) };
-    let spec = FileSpec { format: Format::Lines, make, live: false };
+    let spec = FileSpec { format: FileFormat::Lines, make, live: false };
     relative.extension().is_some_and(|extension| extension == "jsonl").then_some(spec)
 }
 
@@ -271,8 +271,8 @@ fn throughput(home: &Path) {
             })
             .collect(),
     );
-    let mut reader = TailReader::new(Limits::default());
-    let spec = FileSpec { format: Format::Lines, make: silent, live: false };
+    let mut reader = TailReader::new(ReadLimits::default());
+    let spec = FileSpec { format: FileFormat::Lines, make: silent, live: false };
     let split = median(
         (0..7)
             .map(|_| {

@@ -33,7 +33,7 @@ use std::{
 use events::{Cursor, NewEvent, Provider, Timestamp};
 
 use crate::{
-    tail::{FileSpec, Limits, Now, TailReader},
+    tail::{FileSpec, Now, ReadLimits, TailReader},
     watch::Watch,
 };
 pub use agents::Stopped;
@@ -42,7 +42,7 @@ pub use control::{CollectorHandle, CollectorHealth, Progress, RootHealth, Unread
 use files::{FileId, Files};
 use queue::HistoryQueue;
 use report::Errors;
-use tree::Tree;
+use tree::DirTree;
 
 /// How a collector works. [`CollectorConfig::new`] has the figures that were measured.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ pub struct CollectorConfig {
     /// Reads both clocks.
     pub clock: fn() -> Now,
     /// Bounds of reading.
-    pub limits: Limits,
+    pub limits: ReadLimits,
     /// Interval between checks of hot files without hints.
     pub hot_poll: Duration,
     /// Interval between checks of hot files when hints arrive.
@@ -80,7 +80,7 @@ impl CollectorConfig {
     pub fn new(clock: fn() -> Now) -> Self {
         Self {
             clock,
-            limits: Limits::default(),
+            limits: ReadLimits::default(),
             hot_poll: Duration::from_millis(500),
             hot_poll_watched: Duration::from_secs(1),
             quiet_poll: Duration::from_millis(4500),
@@ -156,7 +156,7 @@ pub struct Collector {
     config: CollectorConfig,
     roots: Vec<Root>,
     files: Files,
-    tree: Tree,
+    tree: DirTree,
     watch: Watch,
     reader: TailReader,
     queue: Arc<HistoryQueue>,
@@ -210,7 +210,7 @@ impl Collector {
             config,
             roots,
             files: Files::default(),
-            tree: Tree::default(),
+            tree: DirTree::default(),
             watch,
             queue: Arc::new(HistoryQueue::default()),
             shared,

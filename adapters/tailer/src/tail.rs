@@ -34,7 +34,7 @@ pub use error::TailError;
 use lines::{Buffer, Half, SplitLine};
 use marks::Marks;
 use occurrence::Occurrences;
-pub use spec::{FileSpec, Format, Limits, MakeDecoder, Now};
+pub use spec::{FileFormat, FileSpec, MakeDecoder, Now, ReadLimits};
 
 /// The result of one read.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ const TRIES: usize = 3;
 
 /// What a thread needs for reading, used for one file after another.
 pub struct TailReader {
-    limits: Limits,
+    limits: ReadLimits,
     buffer: Buffer,
     disk: Box<dyn Disk>,
 }
@@ -75,11 +75,11 @@ impl std::fmt::Debug for TailReader {
 impl TailReader {
     /// A reader of the real disk.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: ReadLimits) -> Self {
         Self::on(limits, Box::new(System))
     }
 
-    pub(crate) fn on(limits: Limits, disk: Box<dyn Disk>) -> Self {
+    pub(crate) fn on(limits: ReadLimits, disk: Box<dyn Disk>) -> Self {
         Self { limits, buffer: Buffer::new(), disk }
     }
 }
@@ -177,14 +177,14 @@ impl Tail {
         self.gone
     }
 
-    /// Reads about [`Limits::batch_bytes`] more.
+    /// Reads about [`ReadLimits::batch_bytes`] more.
     ///
     /// # Errors
     /// When the file must not or cannot be read. Nothing is lost: the cursor has not moved.
     pub fn read(&mut self, reader: &mut TailReader, now: Now) -> Result<TailRead, TailError> {
         match self.spec.format {
-            Format::Lines => self.read_lines(reader, now),
-            Format::Whole => self.read_whole(reader, now),
+            FileFormat::Lines => self.read_lines(reader, now),
+            FileFormat::Whole => self.read_whole(reader, now),
         }
     }
 
@@ -197,7 +197,7 @@ impl Tail {
             }
             let Some(open) = &self.open else { break };
             let left = there.is_none_or(|there| there.key != open.key);
-            let Some((mut look, at_end)) = self.take(reader, now)? else {
+            let Some((mut look, at_end)) = self.read_next(reader, now)? else {
                 self.renew();
                 continue;
             };
@@ -248,7 +248,7 @@ impl Tail {
     }
 
     /// Takes a batch from the open file. `None`: it is not the file it was.
-    fn take(&mut self, reader: &mut TailReader, now: Now) -> Result<Option<(TailRead, bool)>, TailError> {
+    fn read_next(&mut self, reader: &mut TailReader, now: Now) -> Result<Option<(TailRead, bool)>, TailError> {
         let Some(open) = &self.open else {
             return Ok(None);
         };
@@ -365,7 +365,7 @@ impl Tail {
         self.decoder = None;
         self.broken = None;
         self.decoded = None;
-        if self.spec.format == Format::Whole {
+        if self.spec.format == FileFormat::Whole {
             self.cursor.decoder_state = None;
             self.cursor.caught_up = false;
         }

@@ -66,7 +66,7 @@ impl Watch {
     /// block. Where watching is not possible the mode says so.
     #[must_use]
     pub fn start(tell: impl Fn(Hint) + Send + 'static) -> Self {
-        let handler = move |event: notify::Result<Event>| pass_on(event, &tell);
+        let handler = move |event: notify::Result<Event>| forward(event, &tell);
         let config = notify::Config::default().with_follow_symlinks(false);
         match notify::RecommendedWatcher::new(handler, config) {
             Ok(watcher) => Self::with(Box::new(watcher)),
@@ -132,7 +132,7 @@ impl Watch {
     }
 }
 
-fn pass_on(event: notify::Result<Event>, tell: &impl Fn(Hint)) {
+fn forward(event: notify::Result<Event>, tell: &impl Fn(Hint)) {
     let Ok(event) = event else {
         return tell(Hint::Everything);
     };

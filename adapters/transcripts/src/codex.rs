@@ -259,7 +259,7 @@ fn response_item(
 /// An output: mostly one long string, which is taken out before the rest is parsed.
 fn output(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) -> Result<(), Malformed> {
     if let Some((text, rest)) = line.take_text(b"\"output\":\"") {
-        let mut output: records::Output<'_> = line::read_rest(&rest)?;
+        let mut output: records::CodexOutput<'_> = line::read_rest(&rest)?;
         if output.output.plain && output.output.text.is_empty() {
             output.output.text = text;
             tools::output(output, memory, w);

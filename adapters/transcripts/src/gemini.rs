@@ -1,8 +1,8 @@
 //! Gemini CLI: its chat files, from 0.24 on.
 //!
-//! Owns what the records of a chat file mean. Two formats tell the same story: one record per
+//! Owns what the records of a chat file mean. Two formats hold the same messages: one record per
 //! line, appended ([`GeminiDecoder`], 0.39.1 and later), and one JSON document rewritten as a
-//! whole ([`GeminiLegacyDecoder`], up to 0.38.2). Both hand each message to `story`, which gives
+//! whole ([`GeminiLegacyDecoder`], up to 0.38.2). Both hand each message to `session_decoder`, which gives
 //! a message the same identities whichever file it is read from.
 //!
 //! Reads no file: what is a chat file, and where its working directory is written, is said by
@@ -22,9 +22,9 @@ mod lines;
 mod memory;
 mod paths;
 pub(crate) mod record;
-mod scene;
+mod record_writer;
+mod session_decoder;
 mod standing;
-mod story;
 pub(crate) mod tools;
 
 pub use legacy::GeminiLegacyDecoder;

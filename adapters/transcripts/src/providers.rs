@@ -16,7 +16,7 @@ use agents::Homes;
 use tailer::{
     collect::{Recognize, Root},
     decode::Decoder,
-    tail::{FileSpec, Format, MakeDecoder},
+    tail::{FileFormat, FileSpec, MakeDecoder},
 };
 
 /// What to collect of these homes.
@@ -52,7 +52,7 @@ fn first(relative: &Path) -> Option<&str> {
 }
 
 fn lines(make: MakeDecoder) -> FileSpec {
-    FileSpec { format: Format::Lines, make, live: false }
+    FileSpec { format: FileFormat::Lines, make, live: false }
 }
 
 struct Claude;
@@ -67,13 +67,15 @@ impl Recognize for Claude {
                 lines(|path, state| Box::new(TranscriptDecoder::new(&path.to_string_lossy(), state)))
             }
             FileKind::SubagentMeta => FileSpec {
-                format: Format::Whole,
+                format: FileFormat::Whole,
                 make: |path, _| Box::new(MetaDecoder::new(&path.to_string_lossy())),
                 live: false,
             },
-            FileKind::Registry => {
-                FileSpec { format: Format::Whole, make: |_, state| Box::new(RegistryDecoder::new(state)), live: true }
-            }
+            FileKind::Registry => FileSpec {
+                format: FileFormat::Whole,
+                make: |_, state| Box::new(RegistryDecoder::new(state)),
+                live: true,
+            },
         })
     }
 
@@ -110,7 +112,7 @@ impl Recognize for Gemini {
     fn file(&self, relative: &Path) -> Option<FileSpec> {
         Some(match gemini::recognize(relative)? {
             ChatFile::Session { .. } | ChatFile::Subagent { .. } => lines(gemini_lines),
-            ChatFile::Legacy { .. } => FileSpec { format: Format::Whole, make: gemini_legacy, live: false },
+            ChatFile::Legacy { .. } => FileSpec { format: FileFormat::Whole, make: gemini_legacy, live: false },
         })
     }
 

@@ -3,7 +3,7 @@
 use crate::{PermissionRequest, RequestKind, shell};
 
 /// The TOML of the rules that would allow just this again, in this directory, of this agent. `None`
-/// when the request is not fully understood, when it is not known where it would happen, or it is of a kind that is no thing to be allowed for good.
+/// when the request is not fully understood, when it is not known where it would happen, or it is of a kind that must not be allowed for good.
 #[must_use]
 pub fn rule_for(request: &PermissionRequest) -> Option<String> {
     if !request.cwd_is_certain {

@@ -43,7 +43,7 @@ pub(super) struct PolicyRule {
 pub(super) enum KnownSafe {
     /// A command that the tables of tools know to read only.
     Command,
-    /// Reading files of the workspace that are no secret.
+    /// Reading files of the workspace that are not secrets.
     Read,
     /// Changing files of the workspace that are neither secret nor decide what runs.
     Edit,
@@ -78,7 +78,7 @@ pub(super) struct CommandPattern {
 #[derive(Debug, Clone)]
 enum PatternWord {
     Exactly(String),
-    /// One plain word that is no option.
+    /// One plain word that is not an option.
     Any,
 }
 

@@ -106,7 +106,7 @@ fn simple(command: &ast::Command, options: &ParserOptions) -> Result<SimpleComma
         ast::Command::ExtendedTest(..) => return Err("It has `[[`.".into()),
     };
     let mut simple = SimpleCommand { words: Vec::new(), redirects: Vec::new(), input: None, then: Separator::End };
-    // `export a=b` is no assignment to the parser's mind but one of its words.
+    // `export a=b` is not an assignment to the parser's mind but one of its words.
     let mut item = |item: &ast::CommandPrefixOrSuffixItem, prefix: bool| {
         match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) if prefix => {

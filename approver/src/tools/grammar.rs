@@ -22,7 +22,7 @@ pub(super) enum Grammar {
     Cd,
 }
 
-/// Judges the arguments; `read` is told of every path.
+/// Judges the arguments; `read` is called with every path.
 ///
 /// # Errors
 /// A sentence that says what is not known.

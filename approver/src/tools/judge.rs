@@ -156,7 +156,7 @@ pub(crate) fn judge_git(
     let texts = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let values = parts.values.iter().map(|(option, _)| *option);
     let options = texts(&parts.options.iter().copied().chain(values).collect::<Vec<_>>());
-    // A text to look for is no path.
+    // A text to look for is not a path.
     let text = usize::from(tool.operands.first().is_some_and(|sort| sort == "text") && !parts.any(&tool.first_by));
     let operands = texts(parts.operands.get(text..).unwrap_or_default());
     let behind = parts.before.map_or(0, |before| parts.operands.len() - before.max(text).min(parts.operands.len()));

@@ -64,7 +64,7 @@ impl ValueKind {
         matches!(self, Self::Path)
     }
 
-    /// Whether a value that is no path is of this sort.
+    /// Whether a value that is not a path is of this sort.
     pub(super) fn accepts(&self, value: &str) -> bool {
         match self {
             Self::Text => true,
@@ -453,7 +453,7 @@ mod tests {
             assert!(sort.accepts(script), "{script:?} is a {sort:?}");
         }
         for script in bad {
-            assert!(!sort.accepts(script), "{script:?} is no {sort:?}");
+            assert!(!sort.accepts(script), "{script:?} was accepted as {sort:?}");
         }
     }
 

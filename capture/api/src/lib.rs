@@ -16,6 +16,7 @@ pub mod history;
 pub mod hooks;
 pub mod list;
 pub mod openapi;
+pub mod part;
 pub mod prompts;
 pub mod query;
 pub mod routes;

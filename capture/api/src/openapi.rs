@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     ErrorBody, Scope,
     history::EVENT,
-    routes::{Answer, ROUTES, RequestBody, Route},
+    routes::{AnswerKind, ROUTES, RequestBody, Route},
 };
 
 /// Writes the OpenAPI 3.1 document.
@@ -171,22 +171,22 @@ fn without_null(mut schema: Value) -> Value {
     schema
 }
 
-fn good_answers(answer: Answer, schemas: &mut Schemas) -> Vec<(String, Value)> {
+fn good_answers(answer: AnswerKind, schemas: &mut Schemas) -> Vec<(String, Value)> {
     let good = |content_type: &str, schema: Value| {
         ("200".to_owned(), json!({ "description": "OK", "content": { content_type: { "schema": schema } } }))
     };
     let upgraded = |description: &str| vec![("101".to_owned(), json!({ "description": description }))];
     match answer {
-        Answer::Json(schema) => vec![good("application/json", schema(&mut schemas.generator).to_value())],
-        Answer::JsonOrNothing(schema) => vec![
+        AnswerKind::Json(schema) => vec![good("application/json", schema(&mut schemas.generator).to_value())],
+        AnswerKind::JsonOrNothing(schema) => vec![
             good("application/json", schema(&mut schemas.generator).to_value()),
             ("204".to_owned(), json!({ "description": "There is none." })),
         ],
-        Answer::Telemetry => vec![good("application/json", json!({ "type": "object" }))],
-        Answer::Text(content_type) => vec![good(content_type, json!({ "type": "string" }))],
-        Answer::Events => vec![good("text/event-stream", json!({ "type": "string" }))],
-        Answer::WebSocket => upgraded("The connection is a WebSocket from here on."),
-        Answer::Upgrade => upgraded("The connection speaks another protocol from here on."),
+        AnswerKind::Telemetry => vec![good("application/json", json!({ "type": "object" }))],
+        AnswerKind::Text(content_type) => vec![good(content_type, json!({ "type": "string" }))],
+        AnswerKind::Events => vec![good("text/event-stream", json!({ "type": "string" }))],
+        AnswerKind::WebSocket => upgraded("The connection is a WebSocket from here on."),
+        AnswerKind::Upgrade => upgraded("The connection speaks another protocol from here on."),
     }
 }
 

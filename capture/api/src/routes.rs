@@ -33,7 +33,7 @@ pub struct Route {
     /// Its body.
     pub body: RequestBody,
     /// Its answer when all is well.
-    pub answer: Answer,
+    pub answer: AnswerKind,
     /// Error codes that are particular to it.
     pub errors: &'static [ErrorCode],
 }
@@ -52,7 +52,7 @@ pub enum RequestBody {
 
 /// What a route answers with.
 #[derive(Debug, Clone, Copy)]
-pub enum Answer {
+pub enum AnswerKind {
     /// JSON.
     Json(SchemaOf),
     /// JSON, or 204 when there is nothing to say.
@@ -90,7 +90,7 @@ pub trait BodyForm {
 /// An answer.
 pub trait AnswerForm {
     /// What the route answers with.
-    const ANSWER: Answer;
+    const ANSWER: AnswerKind;
 }
 
 /// No query parameters.
@@ -162,35 +162,35 @@ impl<T: JsonSchema> BodyForm for T {
 }
 
 impl AnswerForm for TelemetryAnswer {
-    const ANSWER: Answer = Answer::Telemetry;
+    const ANSWER: AnswerKind = AnswerKind::Telemetry;
 }
 
 impl AnswerForm for PlainText {
-    const ANSWER: Answer = Answer::Text("text/plain");
+    const ANSWER: AnswerKind = AnswerKind::Text("text/plain");
 }
 
 impl AnswerForm for OpenMetrics {
-    const ANSWER: Answer = Answer::Text("application/openmetrics-text");
+    const ANSWER: AnswerKind = AnswerKind::Text("application/openmetrics-text");
 }
 
 impl AnswerForm for Page {
-    const ANSWER: Answer = Answer::Text("text/html");
+    const ANSWER: AnswerKind = AnswerKind::Text("text/html");
 }
 
 impl AnswerForm for Document {
-    const ANSWER: Answer = Answer::Json(object);
+    const ANSWER: AnswerKind = AnswerKind::Json(object);
 }
 
 impl AnswerForm for EventStream {
-    const ANSWER: Answer = Answer::Events;
+    const ANSWER: AnswerKind = AnswerKind::Events;
 }
 
 impl AnswerForm for WebSocketStream {
-    const ANSWER: Answer = Answer::WebSocket;
+    const ANSWER: AnswerKind = AnswerKind::WebSocket;
 }
 
 impl AnswerForm for Upgraded {
-    const ANSWER: Answer = Answer::Upgrade;
+    const ANSWER: AnswerKind = AnswerKind::Upgrade;
 }
 
 /// JSON, or nothing.
@@ -198,11 +198,11 @@ impl AnswerForm for Upgraded {
 pub struct Maybe<T>(std::marker::PhantomData<T>);
 
 impl<T: JsonSchema> AnswerForm for Maybe<T> {
-    const ANSWER: Answer = Answer::JsonOrNothing(schema_of::<T>);
+    const ANSWER: AnswerKind = AnswerKind::JsonOrNothing(schema_of::<T>);
 }
 
 impl<T: JsonSchema> AnswerForm for T {
-    const ANSWER: Answer = Answer::Json(schema_of::<T>);
+    const ANSWER: AnswerKind = AnswerKind::Json(schema_of::<T>);
 }
 
 fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -289,43 +289,43 @@ operations! {
     /// The host of a run connects (Unix socket only).
     ConnectHost = GET "/api/v1/host" Ingest (NoQuery, NoBody) -> Upgraded, UnixOnly, UpgradeRequired, TooManyStreams;
     /// A hook put a delivery in the spool.
-    AnnounceDelivery = POST "/api/v1/deliveries" Ingest (NoQuery, DeliveryNotice) -> DeliveryTaken, Unavailable;
+    AnnounceDelivery = POST "/api/v1/deliveries" Ingest (NoQuery, DeliveryNotice) -> DeliveryTaken;
     /// A hook waits for the decision on its delivery; 204 when there is none.
-    AwaitDecision = POST "/api/v1/deliveries/{id}/answer" Ingest (NoQuery, HookWait) -> Maybe<HookAnswer>, UnixOnly, Unavailable;
+    AwaitDecision = POST "/api/v1/deliveries/{id}/answer" Ingest (NoQuery, HookWait) -> Maybe<HookAnswer>, UnixOnly;
 
     /// Permission requests, newest first.
-    ListApprovals = GET "/api/v1/approvals" Read (ApprovalsQuery, NoBody) -> ApprovalPage, Unavailable;
+    ListApprovals = GET "/api/v1/approvals" Read (ApprovalsQuery, NoBody) -> ApprovalPage;
     /// One of them, with everything needed to decide it.
-    GetApproval = GET "/api/v1/approvals/{id}" Read (NoQuery, NoBody) -> ApprovalView, Ambiguous, Unavailable;
+    GetApproval = GET "/api/v1/approvals/{id}" Read (NoQuery, NoBody) -> ApprovalView, Ambiguous;
     /// Allows or denies one; 409 when it is closed or cannot be answered from here.
-    DecideApproval = POST "/api/v1/approvals/{id}/decision" Control (NoQuery, DecisionRequest) -> ApprovalView, Conflict, Ambiguous, Unavailable;
+    DecideApproval = POST "/api/v1/approvals/{id}/decision" Control (NoQuery, DecisionRequest) -> ApprovalView, Conflict, Ambiguous;
 
     /// What the monitor noticed, newest first.
     ListFindings = GET "/api/v1/findings" Read (FindingsQuery, NoBody) -> FindingPage;
     /// One finding.
     GetFinding = GET "/api/v1/findings/{id}" Read (NoQuery, NoBody) -> events::Finding, Ambiguous;
     /// Acknowledges a finding: it is not reported again.
-    AcknowledgeFinding = POST "/api/v1/findings/{id}/ack" Control (NoQuery, EmptyBody) -> events::Finding, Conflict, Ambiguous, Unavailable;
+    AcknowledgeFinding = POST "/api/v1/findings/{id}/ack" Control (NoQuery, EmptyBody) -> events::Finding, Conflict, Ambiguous;
 
     /// Queued prompts and what became of them, newest first.
     ListPrompts = GET "/api/v1/prompts" Read (PromptsQuery, NoBody) -> PromptPage;
     /// Takes a queued prompt back.
-    CancelPrompt = POST "/api/v1/prompts/{id}/cancel" Control (NoQuery, EmptyBody) -> projections::Prompt, Conflict, Ambiguous, Unavailable;
+    CancelPrompt = POST "/api/v1/prompts/{id}/cancel" Control (NoQuery, EmptyBody) -> projections::Prompt, Conflict, Ambiguous;
     /// Queues a prompt: it is typed when the session's run waits for one.
-    QueuePrompt = POST "/api/v1/sessions/{id}/prompts" Control (NoQuery, PromptRequest) -> projections::Prompt, Conflict, Unavailable;
+    QueuePrompt = POST "/api/v1/sessions/{id}/prompts" Control (NoQuery, PromptRequest) -> projections::Prompt, Conflict;
     /// Sends a message over a notification channel, to try it out.
-    TestChannel = POST "/api/v1/notify/test" Control (NoQuery, ChannelTest) -> Receipt, Unavailable;
+    TestChannel = POST "/api/v1/notify/test" Control (NoQuery, ChannelTest) -> Receipt;
 
     /// The processes that `capture run` started.
-    ListRuns = GET "/api/v1/runs" Read (NoQuery, NoBody) -> RunPage, Unavailable;
+    ListRuns = GET "/api/v1/runs" Read (NoQuery, NoBody) -> RunPage;
     /// One of them, by its id or name.
-    GetRun = GET "/api/v1/runs/{id}" Read (NoQuery, NoBody) -> Run, Ambiguous, Unavailable;
+    GetRun = GET "/api/v1/runs/{id}" Read (NoQuery, NoBody) -> Run, Ambiguous;
     /// The screen of its terminal.
-    RunScreen = GET "/api/v1/runs/{id}/screen" Read (NoQuery, NoBody) -> Picture, Conflict, Ambiguous, Unavailable;
+    RunScreen = GET "/api/v1/runs/{id}/screen" Read (NoQuery, NoBody) -> Picture, Conflict, Ambiguous;
     /// Which rule reads its screen, and why the others do not.
-    ExplainRun = GET "/api/v1/runs/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict, Ambiguous, Unavailable;
+    ExplainRun = GET "/api/v1/runs/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict, Ambiguous;
     /// Types into its terminal: text, keys or an interrupt.
-    RunInput = POST "/api/v1/runs/{id}/input" Control (NoQuery, Input) -> InputSent, Conflict, Ambiguous, Unavailable;
+    RunInput = POST "/api/v1/runs/{id}/input" Control (NoQuery, Input) -> InputSent, Conflict, Ambiguous;
 
     /// Sessions, newest last event first.
     ListSessions = GET "/api/v1/sessions" Read (SessionsQuery, NoBody) -> SessionPage;
@@ -346,17 +346,17 @@ operations! {
     /// Changes of a session's status in pages, oldest first.
     ListStatusChanges = GET "/api/v1/sessions/{id}/status/changes" Read (HistoryQuery, NoBody) -> StatusChangePage;
     /// Answers when a session reaches a state.
-    WaitForState = GET "/api/v1/sessions/{id}/wait" Read (WaitQuery, NoBody) -> projections::Session, Timeout, Unavailable;
+    WaitForState = GET "/api/v1/sessions/{id}/wait" Read (WaitQuery, NoBody) -> projections::Session, Timeout;
     /// The screen of the run that hosts a session.
-    SessionScreen = GET "/api/v1/sessions/{id}/screen" Read (NoQuery, NoBody) -> Picture, Conflict, Unavailable;
+    SessionScreen = GET "/api/v1/sessions/{id}/screen" Read (NoQuery, NoBody) -> Picture, Conflict;
     /// Which rule reads that screen, and why the others do not.
-    ExplainSession = GET "/api/v1/sessions/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict, Unavailable;
+    ExplainSession = GET "/api/v1/sessions/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict;
     /// Types into the run that hosts a session.
-    SessionInput = POST "/api/v1/sessions/{id}/input" Control (NoQuery, Input) -> InputSent, Conflict, Unavailable;
+    SessionInput = POST "/api/v1/sessions/{id}/input" Control (NoQuery, Input) -> InputSent, Conflict;
     /// Puts labels on a session, which policies may name, and takes them off.
-    LabelSession = PUT "/api/v1/sessions/{id}/labels" Control (NoQuery, Labels) -> Labels, Unavailable;
+    LabelSession = PUT "/api/v1/sessions/{id}/labels" Control (NoQuery, Labels) -> Labels;
     /// Turns the capture of a session on or off.
-    CaptureSession = PUT "/api/v1/sessions/{id}/capture" Admin (NoQuery, CaptureRequest) -> CaptureAnswer, Unavailable;
+    CaptureSession = PUT "/api/v1/sessions/{id}/capture" Admin (NoQuery, CaptureRequest) -> CaptureAnswer;
 
     /// A snapshot, then events, statuses, approvals and findings as they come.
     Stream = GET "/api/v1/stream" Read (StreamQuery, NoBody) -> EventStream, TooManyStreams;

@@ -25,7 +25,7 @@ use std::{
 use figures::{Better, Goal, Latencies, Report, median};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-/// Each figure is the median of so many.
+/// Rounds whose median is a figure.
 const ROUNDS: usize = 5;
 const SIZE: PtySize = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
 

@@ -48,7 +48,7 @@ use crate::{
 use daemon::{
     config::Config,
     environment::{self, Environment},
-    places,
+    paths,
 };
 
 /// Observes coding-agent sessions and says, at any moment, which one needs you.
@@ -275,8 +275,8 @@ impl Context {
     /// The user's policy: the file that the server of this data directory reads.
     fn policy_file(&self) -> anyhow::Result<PathBuf> {
         match Environment::recorded(&self.data)? {
-            Some(recorded) => Ok(places::policy_file_in(&recorded.config_dir()?)),
-            None => places::policy_file(),
+            Some(recorded) => Ok(paths::policy_file_in(&recorded.config_dir()?)),
+            None => paths::policy_file(),
         }
     }
 
@@ -353,7 +353,7 @@ pub fn main() -> ExitCode {
 fn complain(text: &str) {
     for (index, line) in text.lines().enumerate() {
         let line = crate::terminal::safe(line);
-        terminal::note(&format!("{}{line}", if index == 0 { "capture: " } else { "  " }));
+        terminal::print_error_line(&format!("{}{line}", if index == 0 { "capture: " } else { "  " }));
     }
 }
 
@@ -375,9 +375,9 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let data = arguments.data_dir.as_deref();
     // Read by those that need it: a run's program does not wait for it.
     let context = || -> anyhow::Result<Context> {
-        let config = Config::load(&places::config_file()?)?;
+        let config = Config::load(&paths::config_file()?)?;
         let connection = if arguments.tcp { Connection::Tcp } else { Connection::Unix };
-        Ok(Context { data: places::data_dir(data)?, config, json: arguments.json, connection })
+        Ok(Context { data: paths::data_dir(data)?, config, json: arguments.json, connection })
     };
     let json = arguments.json;
     match arguments.command {

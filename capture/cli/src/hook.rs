@@ -1,6 +1,6 @@
 //! `capture hook`: what an agent's hooks call. It must cost the agent nothing: no command line
 //! parser, no configuration, no waiting for the server, and no word on any output, whatever goes
-//! wrong. The delivery is in the spool before the server is told of it, without its secrets where nothing else may be
+//! wrong. The delivery is in the spool before the server is notified, without its secrets where nothing else may be
 //! written (`redacted_only`); whoever waits for a decision tells the server of it as it was.
 //!
 //! With `--approver SECONDS`, which the user put into the agent's settings, a request for permission
@@ -29,14 +29,14 @@ use hooks::{
 use processes::{is_started_by, nearest_agent};
 use serde_json::value::RawValue;
 
-use daemon::{clock, places, redacted_only};
+use daemon::{clock, paths, redacted_only};
 
-/// The server has so long to take the call, and so long to answer it.
+/// Time the server has to accept the call, and again to answer it.
 const WITHIN: Duration = Duration::from_millis(80);
 
-/// What the policy says is waited for at most so long.
+/// Maximum wait for the decision of the policy.
 const POLICY_WITHIN: Duration = Duration::from_secs(2);
-/// A server that ended is asked again this often: it may have been started anew.
+/// A server that ended is asked again this often: it may have been restarted.
 const AGAIN: Duration = Duration::from_millis(500);
 /// A decision is no longer than this, bytes.
 const ANSWER_BYTES: u64 = 1 << 20;
@@ -47,7 +47,7 @@ pub const VERB: &str = "hook";
 /// Delivers what stands on standard input. Never fails, as far as the agent can see.
 #[must_use]
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    // Nobody is there to be told: the agent must not notice, and the server tells of hooks that stay away.
+    // An error cannot be reported: the agent must not notice, and the server tells of hooks that stay away.
     deliver(arguments).ok();
     ExitCode::SUCCESS
 }
@@ -67,7 +67,7 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
             approver = arguments.next().and_then(|word| word.to_str()?.parse().ok());
         }
     }
-    let data = places::data_dir(data.as_deref())?;
+    let data = paths::data_dir(data.as_deref())?;
     let mut payload = String::new();
     io::stdin().lock().take(PAYLOAD_BYTES).read_to_string(&mut payload)?;
     let payload = RawValue::from_string(payload)?;
@@ -75,8 +75,8 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
     let agent = rustix::process::getppid()
         .and_then(|parent| nearest_agent(parent.as_raw_nonzero().get().unsigned_abs()))
         .map(|(pid, start_ticks, shared)| Agent { pid, start_ticks, shared });
-    let run = places::variable(RUN_VARIABLE).and_then(|run| run.to_str()?.parse().ok());
-    let search_path = places::variable("PATH").and_then(|path| path.to_str().map(str::to_owned));
+    let run = paths::variable(RUN_VARIABLE).and_then(|run| run.to_str()?.parse().ok());
+    let search_path = paths::variable("PATH").and_then(|path| path.to_str().map(str::to_owned));
     if is_driven(agent) && accepts_allowance(provider) && asks_for_decision(provider, &payload) {
         // The agent asks whoever speaks with it too, who tells of it: once is enough.
         return Ok(());
@@ -85,7 +85,7 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
     let delivery =
         Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, redacted_from: None, payload };
     redacted_only::put(&data, &delivery)?;
-    let told = tell(&data, delivery.id);
+    let told = notify_server(&data, delivery.id);
     if let Some(seconds) = approver.filter(|_| asks_for_decision(provider, &delivery.payload)) {
         // Nobody is asked before the agent's own rules are.
         let patience = if asks_before_rules(provider) { 0 } else { seconds };
@@ -101,7 +101,7 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
 /// Whether somebody speaks with this agent over its protocol: its environment names who, and between
 /// the two there is nothing but the agent. An agent that another one started is not meant.
 fn is_driven(agent: Option<Agent>) -> bool {
-    let driver = places::variable(DRIVEN).and_then(|pid| pid.to_str()?.parse().ok());
+    let driver = paths::variable(DRIVEN).and_then(|pid| pid.to_str()?.parse().ok());
     agent.zip(driver).is_some_and(|(agent, driver)| is_started_by(agent.pid, driver))
 }
 
@@ -110,38 +110,38 @@ fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Option<String> 
     let people = !patience.is_zero();
     let patience = if people { patience } else { POLICY_WITHIN };
     match decision(data, delivery, patience, people) {
-        Waited::Decided(decided) => answer(delivery.provider, &delivery.payload, &decided),
-        Waited::Undecided | Waited::Nobody => None,
+        DecisionOutcome::Decided(decided) => answer(delivery.provider, &delivery.payload, &decided),
+        DecisionOutcome::Undecided | DecisionOutcome::NoServer => None,
     }
 }
 
 /// What came of waiting for a decision.
 #[derive(Debug)]
-pub(crate) enum Waited {
+pub(crate) enum DecisionOutcome {
     /// It was decided.
     Decided(AgentAnswer),
     /// Nobody decided, or not in time.
     Undecided,
-    /// Nobody was there from the start.
-    Nobody,
+    /// No server could be reached from the start.
+    NoServer,
 }
 
 /// Waits for the decision on a request that was delivered.
-pub(crate) fn decision(data: &Path, delivery: &Delivery, patience: Duration, people: bool) -> Waited {
+pub(crate) fn decision(data: &Path, delivery: &Delivery, patience: Duration, people: bool) -> DecisionOutcome {
     let until = Instant::now() + patience;
     let mut heard = false;
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Waited::Undecided;
+            return DecisionOutcome::Undecided;
         }
-        match asked(data, delivery, left, people, &mut heard) {
+        match request_decision(data, delivery, left, people, &mut heard) {
             Ok(decided) => {
                 let decided = decided.and_then(|decided| serde_json::from_slice(&decided).ok());
-                return decided.map_or(Waited::Undecided, Waited::Decided);
+                return decided.map_or(DecisionOutcome::Undecided, DecisionOutcome::Decided);
             }
             // Nobody there from the start is nobody who would decide.
-            Err(_) if !heard => return Waited::Nobody,
+            Err(_) if !heard => return DecisionOutcome::NoServer,
             // Nobody sends on this channel: it is a wait.
             Err(_) => drop(crossbeam_channel::after(AGAIN.min(left)).recv()),
         }
@@ -150,7 +150,7 @@ pub(crate) fn decision(data: &Path, delivery: &Delivery, patience: Duration, peo
 
 /// Asks the server for the decision; `None` when it says that there is none. Notes when somebody was
 /// there to be asked.
-fn asked(
+fn request_decision(
     data: &Path,
     delivery: &Delivery,
     left: Duration,
@@ -185,7 +185,7 @@ fn asked(
 }
 
 /// Tells the server that there is a delivery; it finds it by itself otherwise, a little later.
-pub(crate) fn tell(data: &Path, id: DeliveryId) -> io::Result<()> {
+pub(crate) fn notify_server(data: &Path, id: DeliveryId) -> io::Result<()> {
     let mut stream = post(data, "/api/v1/deliveries", &format!("{{\"id\":\"{id}\"}}"), WITHIN)?;
     // The first bytes of the answer say that it was heard.
     let heard = stream.read(&mut [0; 64]);

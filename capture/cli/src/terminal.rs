@@ -145,7 +145,7 @@ pub fn stderr() -> Screen<StderrLock<'static>> {
 }
 
 /// Says a line on standard error. Nobody has to be there to hear it.
-pub fn note(text: &str) {
+pub fn print_error_line(text: &str) {
     writeln!(stderr(), "{text}").ok();
 }
 

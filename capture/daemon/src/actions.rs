@@ -1,5 +1,5 @@
-//! What is done about findings without a person: only what the user's configuration says in so many
-//! words, and never more than an interrupt, a prompt in the queue, or a note. Without a rule, nothing.
+//! What is done about findings without a person: only what the user's configuration names
+//! explicitly, and never more than an interrupt, a prompt in the queue, or a note. Without a rule, nothing.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use server::RunTarget;
 use store::Reader;
 
 use crate::{
-    ingest::{Aside, IngestHandle, Input, Noted},
+    ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput},
     prompts::Prompts,
     runs::Runs,
 };
@@ -26,7 +26,7 @@ pub struct Action {
     pub labels: BTreeMap<String, String>,
     /// What to do.
     #[serde(rename = "do")]
-    pub deed: Deed,
+    pub kind: ActionKind,
     /// The prompt to queue, or the note.
     #[serde(default)]
     pub text: Option<String>,
@@ -35,7 +35,7 @@ pub struct Action {
 /// What can be done about a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Deed {
+pub enum ActionKind {
     /// Interrupt the agent, when it runs under `capture run` and works.
     Interrupt,
     /// Put a prompt in the session's queue.
@@ -51,9 +51,9 @@ impl Action {
     /// When a text is missing, or there is one that nothing needs.
     pub fn check(&self) -> anyhow::Result<()> {
         let text = self.text.as_deref().is_some_and(|text| !text.trim().is_empty());
-        match self.deed {
-            Deed::Interrupt => anyhow::ensure!(self.text.is_none(), "actions: `interrupt` takes no `text`"),
-            Deed::Queue | Deed::Note => anyhow::ensure!(text, "actions: `queue` and `note` need a `text`"),
+        match self.kind {
+            ActionKind::Interrupt => anyhow::ensure!(self.text.is_none(), "actions: `interrupt` takes no `text`"),
+            ActionKind::Queue | ActionKind::Note => anyhow::ensure!(text, "actions: `queue` and `note` need a `text`"),
         }
         anyhow::ensure!(!self.on.is_empty(), "actions: `on` names no kind of finding");
         Ok(())
@@ -91,15 +91,15 @@ impl Actions {
             Err(error) => return tracing::warn!(%error, "nothing is done about a finding: its session cannot be read"),
         };
         for rule in self.rules.iter().filter(|rule| rule.is_for(finding, &session)) {
-            match (rule.deed, &rule.text) {
-                (Deed::Interrupt, _) => self.interrupt(&session, finding),
-                (Deed::Queue, Some(text)) => {
+            match (rule.kind, &rule.text) {
+                (ActionKind::Interrupt, _) => self.interrupt(&session, finding),
+                (ActionKind::Queue, Some(text)) => {
                     self.prompts.suggest(session.id, text.clone());
                 }
-                (Deed::Note, Some(text)) => {
+                (ActionKind::Note, Some(text)) => {
                     self.inputs.send(note(session.id, text.clone())).ok();
                 }
-                (Deed::Queue | Deed::Note, None) => {}
+                (ActionKind::Queue | ActionKind::Note, None) => {}
             }
         }
     }
@@ -122,8 +122,8 @@ impl Actions {
     }
 }
 
-fn note(session: SessionId, text: String) -> Input {
-    Input::Aside(Aside::new(session, Noted::Note(text)))
+fn note(session: SessionId, text: String) -> IngestInput {
+    IngestInput::Derived(DerivedRecord::new(session, DerivedKind::Note(text)))
 }
 
 #[cfg(test)]
@@ -138,11 +138,11 @@ mod tests {
 
     #[test]
     fn a_rule_says_all_it_needs_and_nothing_else() {
-        assert_eq!(check("on = [\"loop\"]\ndo = \"interrupt\"").unwrap().deed, Deed::Interrupt);
+        assert_eq!(check("on = [\"loop\"]\ndo = \"interrupt\"").unwrap().kind, ActionKind::Interrupt);
         assert!(check("on = [\"loop\"]\ndo = \"interrupt\"\ntext = \"x\"").unwrap_err().contains("no `text`"));
         assert!(check("on = [\"stuck\"]\ndo = \"queue\"").unwrap_err().contains("`text`"));
         assert!(check("on = []\ndo = \"note\"\ntext = \"x\"").unwrap_err().contains("`on`"));
         assert!(check("on = [\"sticky\"]\ndo = \"note\"\ntext = \"x\"").unwrap_err().contains("sticky"));
-        assert!(check("on = [\"stuck\"]\ndo = \"approve\"").is_err(), "there is no such deed");
+        assert!(check("on = [\"stuck\"]\ndo = \"approve\"").is_err(), "there is no such kind");
     }
 }

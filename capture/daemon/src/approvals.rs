@@ -1,4 +1,4 @@
-//! Pending approvals: which there are, who waits for a decision on them, what the policy says, and how
+//! Pending approvals: their list, who waits for a decision on them, what the policy says, and how
 //! a decision reaches the agent.
 //!
 //! The [`ApprovalBroker`] owns the approvals that are pending and the hooks that wait. Ingest announces
@@ -32,12 +32,12 @@ use events::{ApprovalId, ApprovalState, DecidedVia, DeliveryId, SessionId};
 use projections::{Approval, Session};
 use serde_json::value::RawValue;
 use server::{ApprovalFilter, Decision, Refusal};
-use store::{KeptFilter, Reader};
+use store::{EntityFilter, Reader};
 use tokio::{sync::Notify, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    ingest::{IngestHandle, Input},
+    ingest::{IngestHandle, IngestInput},
     runs::Runs,
     supervisor::Supervisor,
 };
@@ -45,16 +45,21 @@ use crate::{
 use answer::{accepts_decisions, route_of};
 use blocking::BlockingPool;
 use dialog::dialog_of;
-use files::{Files, has_more_files, marks};
-use pending::{Known, PendingApprovals, Standing};
+use files::{FileMarks, has_more_files, marks};
+use pending::{KnownSince, PendingApprovals, PendingSummary};
 
-use api::approvals::{ApprovalView, FileView, PolicyView};
+use api::{
+    approvals::{ApprovalView, FileView, PolicyView},
+    part::{IdPart, shown},
+};
 pub use judge::{Judge, Judged, OnPolicy};
 
 /// Approvals that were pending before the start and are still decided from here.
 const TAKEN_UP: usize = 1_000;
 /// How many of the last approvals are searched for a part of an id.
 const SEARCHED: usize = 1_000;
+/// The shortest part of an id that names an approval.
+const SHORTEST_PART: usize = 4;
 /// How long a view of one approval waits for its files to be hashed.
 const HASHED_WITHIN: Duration = Duration::from_secs(1);
 /// How long decisions that are under way may take to end when the broker stops.
@@ -63,7 +68,7 @@ const FINISHED_WITHIN: Duration = Duration::from_secs(2);
 /// Holds the pending approvals and routes decisions. A handle: clones share it.
 #[derive(Clone)]
 pub struct ApprovalBroker {
-    shared: Arc<Shared>,
+    shared: Arc<BrokerState>,
 }
 
 /// What [`ApprovalBroker`] works with.
@@ -91,7 +96,7 @@ pub struct HookWait {
     pub digest: String,
 }
 
-struct Shared {
+struct BrokerState {
     inputs: IngestHandle,
     reader: Reader,
     runs: Runs,
@@ -116,7 +121,7 @@ impl ApprovalBroker {
     #[must_use]
     pub fn start(parts: BrokerParts, supervisor: &Supervisor) -> Self {
         let BrokerParts { inputs, reader, runs, runtime, judge } = parts;
-        let shared = Shared {
+        let shared = BrokerState {
             inputs,
             reader,
             runs,
@@ -131,7 +136,7 @@ impl ApprovalBroker {
             stopping: CancellationToken::new(),
         };
         let broker = Self { shared: Arc::new(shared) };
-        broker.take_up();
+        broker.restore();
         let announcing = broker.shared.stopping.clone().run_until_cancelled_owned(broker.clone().announce_waits());
         let task = async {
             announcing.await;
@@ -146,8 +151,8 @@ impl ApprovalBroker {
     /// When the store cannot be read.
     pub async fn list(&self, filter: ApprovalFilter) -> Result<Vec<ApprovalView>, Refusal> {
         let ApprovalFilter { state, session, behind, limit } = filter;
-        let filter = KeptFilter { states: state.map(|state| state..=state), session, limit, behind };
-        let approvals = self.read(move |reader| reader.kept::<Approval>(&filter)).await?;
+        let filter = EntityFilter { states: state.map(|state| state..=state), session, limit, behind };
+        let approvals = self.read(move |reader| reader.entities::<Approval>(&filter)).await?;
         Ok(approvals.into_iter().map(|approval| self.view(approval)).collect())
     }
 
@@ -179,7 +184,7 @@ impl ApprovalBroker {
     pub async fn decide(&self, id: &str, decision: Decision) -> Result<ApprovalView, Refusal> {
         let approval = self.find(id).await?;
         let claimed = self.claim_for_person(&approval, decision).await?;
-        let decided = self.shared.decisions.spawn(self.clone().carry_out(claimed));
+        let decided = self.shared.decisions.spawn(self.clone().execute(claimed));
         let approval = decided.await.map_err(|error| Refusal::Failed(error.to_string()))??;
         Ok(self.view(approval))
     }
@@ -187,7 +192,7 @@ impl ApprovalBroker {
     /// Waits for the decision on a delivery; `None` when the agent is to ask its user itself. With the
     /// whole delivery, the hook was called before the agent's own rules, and only a denial by a rule
     /// answers it. Dropping the future tells that the hook went away.
-    pub async fn hold(&self, wait: HookWait, whole: Option<Box<RawValue>>) -> Option<AgentAnswer> {
+    pub async fn answer_hook(&self, wait: HookWait, whole: Option<Box<RawValue>>) -> Option<AgentAnswer> {
         match whole {
             Some(whole) => self.forbid(wait.delivery, whole).await,
             None => self.wait_for_decision(wait).await,
@@ -198,7 +203,7 @@ impl ApprovalBroker {
     pub fn changed(&self, approval: Approval) {
         if approval.state != ApprovalState::Pending {
             self.pending().close(&approval);
-        } else if self.pending().open(&approval, Known::SinceAsked) {
+        } else if self.pending().open(&approval, KnownSince::Request) {
             self.start_marking(approval);
         }
     }
@@ -233,15 +238,15 @@ impl ApprovalBroker {
     }
 
     /// Takes up what was pending before the start.
-    fn take_up(&self) {
+    fn restore(&self) {
         let pending = ApprovalState::Pending;
         let filter =
-            KeptFilter::<Approval> { states: Some(pending..=pending), session: None, limit: TAKEN_UP, behind: None };
-        match self.shared.reader.kept(&filter) {
+            EntityFilter::<Approval> { states: Some(pending..=pending), session: None, limit: TAKEN_UP, behind: None };
+        match self.shared.reader.entities(&filter) {
             Ok(approvals) => {
                 for approval in approvals {
                     // The status may still show that a hook waits. Those that do come back.
-                    self.pending().open(&approval, Known::SinceStart);
+                    self.pending().open(&approval, KnownSince::Start);
                     self.start_marking(approval);
                 }
                 self.shared.waits_changed.notify_one();
@@ -259,7 +264,7 @@ impl ApprovalBroker {
             loop {
                 let change = self.pending().next_wait_change();
                 let Some((session, approval, waits)) = change else { break };
-                if self.shared.inputs.send_async(Input::Waits(session, approval, waits)).await.is_err() {
+                if self.shared.inputs.send_async(IngestInput::Waits(session, approval, waits)).await.is_err() {
                     return;
                 }
             }
@@ -278,19 +283,19 @@ impl ApprovalBroker {
     /// The approval a person means: its id, or the end or beginning of it, among the pending ones first
     /// and then among the last that were closed.
     async fn find(&self, given: &str) -> Result<Approval, Refusal> {
-        let wanted = given.to_ascii_uppercase();
-        let id = ApprovalId::from(wanted.as_str());
-        if let Some(approval) = self.read(move |reader| reader.one::<Approval>(&id)).await? {
+        let id = ApprovalId::from(given.to_ascii_uppercase().as_str());
+        if let Some(approval) = self.read(move |reader| reader.entity::<Approval>(&id)).await? {
             return Ok(approval);
         }
-        let fits = |id: &str| wanted.len() >= 4 && (id.starts_with(&wanted) || id.ends_with(&wanted));
+        let part = IdPart::new(given, SHORTEST_PART);
+        let fits = |id: &str| part.as_ref().is_some_and(|part| part.fits(id));
         let mut fitting = self.pending().matching(fits);
         if fitting.is_empty() {
-            let filter = KeptFilter { states: None, session: None, limit: SEARCHED, behind: None };
-            fitting = self.read(move |reader| reader.kept::<Approval>(&filter)).await?;
+            let filter = EntityFilter { states: None, session: None, limit: SEARCHED, behind: None };
+            fitting = self.read(move |reader| reader.entities::<Approval>(&filter)).await?;
             fitting.retain(|approval| fits(approval.id.as_str()));
         }
-        let shown = given.chars().take(64).collect::<String>();
+        let shown = shown(given);
         match (fitting.pop(), fitting.is_empty()) {
             (Some(approval), true) => Ok(approval),
             (Some(_), false) => Err(Refusal::Ambiguous(format!("`{shown}` fits several approvals"))),
@@ -309,14 +314,14 @@ impl ApprovalBroker {
     }
 
     /// Waits until the files of a pending approval are hashed; whoever comes first has it done.
-    async fn mark_files(&self, approval: &Approval) -> Result<Files, Refusal> {
+    async fn mark_files(&self, approval: &Approval) -> Result<FileMarks, Refusal> {
         let files = self.pending().get(&approval.id).map(|pending| Arc::clone(&pending.files));
-        let Some(files) = files else { return Ok(Files::default()) };
+        let Some(files) = files else { return Ok(FileMarks::default()) };
         let marked = files.get_or_try_init(|| self.marks_now(approval)).await?;
         Ok(Arc::clone(marked))
     }
 
-    async fn marks_now(&self, approval: &Approval) -> Result<Files, Refusal> {
+    async fn marks_now(&self, approval: &Approval) -> Result<FileMarks, Refusal> {
         let approval = approval.clone();
         self.shared.hashing.run(move || Arc::new(marks(&approval))).await
     }
@@ -325,7 +330,7 @@ impl ApprovalBroker {
     fn view(&self, approval: Approval) -> ApprovalView {
         let standing = self.pending().standing(&approval);
         let answer = self.route_now(&approval, &standing);
-        let Standing { files, judged, is_pending, .. } = standing;
+        let PendingSummary { files, judged, is_pending, .. } = standing;
         // Files that are not hashed yet may be any.
         let more_files = is_pending && files.as_ref().is_none_or(|files| has_more_files(&approval, files));
         ApprovalView {
@@ -339,7 +344,7 @@ impl ApprovalBroker {
     }
 
     /// How a decision made now would reach the agent.
-    fn route_now(&self, approval: &Approval, standing: &Standing) -> Option<DecidedVia> {
+    fn route_now(&self, approval: &Approval, standing: &PendingSummary) -> Option<DecidedVia> {
         if approval.state != ApprovalState::Pending {
             return None;
         }
@@ -350,7 +355,7 @@ impl ApprovalBroker {
     }
 }
 
-impl Shared {
+impl BrokerState {
     fn session(&self, id: SessionId) -> Option<Session> {
         self.reader.session(id).ok().flatten()
     }

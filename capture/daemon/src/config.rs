@@ -33,7 +33,7 @@ pub struct Config {
     pub monitor: monitor::DetectorLimits,
     /// What is done about findings.
     pub actions: Vec<crate::actions::Action>,
-    /// Who is told of findings, and how.
+    /// Where findings are announced, and how.
     pub notify: notifier::NotifySettings,
 }
 

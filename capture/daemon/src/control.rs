@@ -22,11 +22,11 @@ use crate::{
     approvals::{ApprovalBroker, HookWait},
     deliveries::Deliveries,
     findings::Findings,
-    ingest::{IngestHandle, Input},
+    ingest::{IngestHandle, IngestInput},
     notices::Notices,
     prompts::Prompts,
     runs::Runs,
-    telemetry::Telemeter,
+    telemetry::TelemetryReceiver,
 };
 
 /// The parts that carry out what the server asks for.
@@ -39,7 +39,7 @@ pub struct DaemonParts {
     /// What hooks put in the spool.
     pub deliveries: Deliveries,
     /// Takes telemetry in.
-    pub telemeter: Telemeter,
+    pub telemeter: TelemetryReceiver,
     /// Pending approvals.
     pub approvals: ApprovalBroker,
     /// Queued prompts.
@@ -74,7 +74,7 @@ impl Daemon {
     fn change(
         &self,
         session: SessionId,
-        input: impl FnOnce(Box<dyn FnOnce(Result<bool, String>) + Send>) -> Input + Send + 'static,
+        input: impl FnOnce(Box<dyn FnOnce(Result<bool, String>) + Send>) -> IngestInput + Send + 'static,
     ) -> Reply<()> {
         self.with(move |parts| async move {
             let (reply, answer) = oneshot::channel();
@@ -93,7 +93,7 @@ impl Daemon {
 
 impl Control for Daemon {
     fn set_capture(&self, session: SessionId, enabled: bool) -> Reply<()> {
-        self.change(session, move |answer| Input::SetCapture(session, enabled, answer))
+        self.change(session, move |answer| IngestInput::SetCapture(session, enabled, answer))
     }
 
     fn label(&self, session: SessionId, labels: BTreeMap<String, Option<String>>) -> Reply<()> {
@@ -102,26 +102,26 @@ impl Control for Daemon {
             None => key,
         };
         let labels = labels.into_iter().map(label).collect();
-        self.change(session, move |answer| Input::Label(session, labels, answer))
+        self.change(session, move |answer| IngestInput::Label(session, labels, answer))
     }
 
-    fn attend_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()> {
+    fn serve_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()> {
         self.with(|parts| parts.runs.clone().attend(connection, peer, parts.cancel.clone()))
     }
 
-    fn take_delivery(&self, id: DeliveryId) -> Reply<()> {
+    fn accept_delivery(&self, id: DeliveryId) -> Reply<()> {
         self.with(move |parts| async move {
             // It reads a file, and a full channel blocks.
-            let taken = tokio::task::spawn_blocking(move || parts.deliveries.take(id)).await;
+            let taken = tokio::task::spawn_blocking(move || parts.deliveries.submit(id)).await;
             if taken.unwrap_or(false) { Ok(()) } else { Err(Refusal::Unavailable) }
         })
     }
 
     fn await_decision(&self, wait: DecisionWait) -> Reply<Option<HookAnswer>> {
         let DecisionWait { delivery, people, digest, whole } = wait;
-        self.with(
-            move |parts| async move { Ok(parts.approvals.hold(HookWait { delivery, people, digest }, whole).await) },
-        )
+        self.with(move |parts| async move {
+            Ok(parts.approvals.answer_hook(HookWait { delivery, people, digest }, whole).await)
+        })
     }
 
     fn approvals(&self, filter: ApprovalFilter) -> Reply<Vec<ApprovalView>> {
@@ -180,7 +180,7 @@ impl Control for Daemon {
         self.with(|parts| async move {
             let (reply, answer) = oneshot::channel();
             // It interprets the message and may block; as many at once as the server lets in.
-            tokio::task::spawn_blocking(move || parts.telemeter.take(&message, reply));
+            tokio::task::spawn_blocking(move || parts.telemeter.receive(&message, reply));
             answer.await.unwrap_or(Err(TelemetryRefusal::Stuck))
         })
     }

@@ -8,7 +8,7 @@ use tailer::collect::Stopped;
 
 use crate::{
     clock,
-    ingest::{IngestHandle, Input, ProtocolInput},
+    ingest::{IngestHandle, IngestInput, ProtocolInput},
     supervisor::Supervisor,
 };
 
@@ -29,7 +29,7 @@ pub fn follow(homes: Vec<PathBuf>, inputs: IngestHandle, supervisor: &Supervisor
                 ProtocolInput::Only { provider: PROVIDER, sessions: threads.into_iter().collect() }
             }
         };
-        inputs.send(Input::Protocol(input)).map_err(|_| Stopped)
+        inputs.send(IngestInput::Protocol(input)).map_err(|_| Stopped)
     })
 }
 

@@ -13,7 +13,7 @@ use hooks::delivery::{Delivery, Spool};
 
 use crate::{
     clock,
-    ingest::{HookInput, IngestHandle, Input},
+    ingest::{HookInput, IngestHandle, IngestInput},
     redacted_only,
     supervisor::Supervisor,
 };
@@ -45,7 +45,7 @@ impl Deliveries {
     }
 
     /// Hands a delivery to ingest; waits while ingest takes nothing. False when ingest is gone.
-    pub fn take(&self, id: DeliveryId) -> bool {
+    pub fn submit(&self, id: DeliveryId) -> bool {
         if !self.under_way().insert(id) {
             return true;
         }
@@ -73,20 +73,20 @@ impl Deliveries {
             }
             under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         });
-        self.give(delivery, stored)
+        self.send_to_ingest(delivery, stored)
     }
 
-    /// Keeps what is no delivery for a person to look at, without its secrets where nothing else may be written.
+    /// Keeps a file that is not a delivery for a person to look at, without its secrets where nothing else may be written.
     fn put_aside(&self, id: DeliveryId) {
-        if redacted_only::is_noted(&self.data) {
+        if redacted_only::is_recorded(&self.data) {
             redacted_only::put_aside(&self.spool, id);
         } else {
             self.spool.reject(id);
         }
     }
 
-    fn give(&self, delivery: Delivery, stored: Box<dyn FnOnce(Result<(), String>) + Send>) -> bool {
-        self.inputs.send(Input::Delivery(Box::new(HookInput::new(delivery, clock::now(), stored)))).is_ok()
+    fn send_to_ingest(&self, delivery: Delivery, stored: Box<dyn FnOnce(Result<(), String>) + Send>) -> bool {
+        self.inputs.send(IngestInput::Delivery(Box::new(HookInput::new(delivery, clock::now(), stored)))).is_ok()
     }
 
     /// Starts the thread that finds what nobody told of: from before the start, or from hooks that
@@ -101,7 +101,7 @@ impl Deliveries {
             let mut wait = Duration::ZERO;
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
                 wait = LOOK_EVERY;
-                if !self.spool.waiting().into_iter().all(|id| self.take(id)) {
+                if !self.spool.waiting().into_iter().all(|id| self.submit(id)) {
                     return;
                 }
             }

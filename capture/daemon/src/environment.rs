@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     clock,
     endpoint::{read_if_there, write_private},
-    places,
+    paths,
 };
 
 /// The variables that count, and those that name the agents' homes. The environment of a server in the
@@ -70,7 +70,7 @@ impl Environment {
     /// That of this process.
     #[must_use]
     pub fn of_process() -> Self {
-        let variable = |name: &str| Some((name.to_owned(), places::variable(name)?.to_str()?.to_owned()));
+        let variable = |name: &str| Some((name.to_owned(), paths::variable(name)?.to_str()?.to_owned()));
         let names = VARIABLES.into_iter().chain(ALL.iter().map(|agent| agent.home.variable));
         Self { recorded_at: None, variables: names.filter_map(variable).collect() }
     }
@@ -185,7 +185,7 @@ impl Environment {
 
     /// The data directory that follows from it alone.
     fn data_dir(&self) -> Option<PathBuf> {
-        places::data_dir_in(&|name| self.variable(name)).ok()
+        paths::data_dir_in(&|name| self.variable(name)).ok()
     }
 
     /// The directory of configuration and policy.
@@ -193,6 +193,6 @@ impl Environment {
     /// # Errors
     /// When neither XDG_CONFIG_HOME nor HOME is set.
     pub fn config_dir(&self) -> anyhow::Result<PathBuf> {
-        places::config_dir_in(&|name| self.variable(name))
+        paths::config_dir_in(&|name| self.variable(name))
     }
 }

@@ -14,13 +14,13 @@ use events::{Event, Finding, FindingId, FindingKind, FindingState, Payload, Sess
 use monitor::Monitor;
 use projections::Session;
 use server::Refusal;
-use store::{KeptFilter, ReadError, Reader, SessionFilter};
+use store::{EntityFilter, ReadError, Reader, SessionFilter};
 use tokio::sync::oneshot;
 
 use crate::{
     actions::Actions,
     clock,
-    ingest::{Aside, IngestHandle, Input, Noted},
+    ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput},
     redaction,
     supervisor::Supervisor,
 };
@@ -31,18 +31,18 @@ pub const THREAD: &str = "monitor";
 const ASKED: usize = 64;
 /// Events that are read of the log at once.
 const PAGE: usize = 500;
-/// Of a session that is looked at anew so many of the last events are read.
+/// Number of last events read of a session that the monitor does not know yet.
 const LOOK_BACK: usize = 300;
 /// Sessions that are looked at again at the start.
 const SESSIONS: usize = 500;
 /// Findings that are remembered at the start, so that none is raised twice.
 const REMEMBERED: usize = 2_000;
-/// What began before the start is told of this much later, when it still is so: whose process is gone is
+/// How much later a finding from before the start is raised, when it still holds: whose process is gone is
 /// noticed first.
 const AFTER_START: Duration = Duration::from_secs(3);
-/// That an agent died which said nothing for so long before the start is no news, ms.
+/// An agent that was silent for this time before the start and died raises nothing, ms.
 const OLD_NEWS_MS: i64 = 10 * 60 * 1000;
-/// So long after the start it may be noticed, ms.
+/// Time after the start in which its end may be noticed, ms.
 const NOTICED_MS: i64 = 60_000;
 /// After a failure to read, the next try comes this much later.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -122,7 +122,7 @@ impl PendingMonitor {
         let monitor = Monitor::new(parts.rules.clone());
         let started_at = clock::now();
         let mut follower =
-            Follower { parts, monitor, position: 0, known: HashSet::new(), started_at, old: BTreeMap::new() };
+            MonitorThread { parts, monitor, position: 0, known: HashSet::new(), started_at, old: BTreeMap::new() };
         supervisor.spawn(THREAD, move || follower.run(&news, &asks))
     }
 }
@@ -131,19 +131,19 @@ fn complain(error: ReadError) {
     tracing::warn!(%error, "the log cannot be read for findings; trying again");
 }
 
-struct Follower {
+struct MonitorThread {
     parts: MonitorParts,
     monitor: Monitor,
     /// The log is read up to here.
     position: u64,
-    /// Sessions the monitor was told of.
+    /// Sessions the monitor knows.
     known: HashSet<SessionId>,
     started_at: Timestamp,
     /// Findings that began before the start, by their ids, and when they are told; never, if they are old news.
     old: BTreeMap<FindingId, (Option<Instant>, Finding)>,
 }
 
-impl Follower {
+impl MonitorThread {
     fn run(&mut self, news: &Receiver<()>, asks: &Receiver<MonitorRequest>) {
         let mut again = self.begin().map_err(complain).is_err();
         loop {
@@ -160,7 +160,7 @@ impl Follower {
                 default(wait) => if again { self.follow() } else { Ok(()) },
             };
             again = result.map_err(complain).is_err();
-            self.let_time_pass();
+            self.advance();
         }
     }
 
@@ -168,12 +168,12 @@ impl Follower {
     fn begin(&mut self) -> Result<(), ReadError> {
         // The findings last: what is stored of them meanwhile is known then.
         self.position = self.parts.reader.position()?;
-        let filter = KeptFilter { states: None, session: None, limit: REMEMBERED, behind: None };
-        self.monitor.restore(self.parts.reader.kept::<Finding>(&filter)?, self.position);
+        let filter = EntityFilter { states: None, session: None, limit: REMEMBERED, behind: None };
+        self.monitor.restore(self.parts.reader.entities::<Finding>(&filter)?, self.position);
         for session in self.parts.reader.sessions(&SessionFilter { before: None, limit: SESSIONS })? {
             if session.status.state != State::Exited && session.merged_into.is_none() {
-                self.meet(session.id, u64::MAX)?;
-                self.look(&session);
+                self.load_history(session.id, u64::MAX)?;
+                self.check_session(&session);
             }
         }
         Ok(())
@@ -197,11 +197,11 @@ impl Follower {
                 if is_ours(event) {
                     continue;
                 }
-                self.meet(event.session_id, event.sequence)?;
+                self.load_history(event.session_id, event.sequence)?;
                 touched.insert(event.session_id);
                 let mut found = self.monitor.advance(event.observed_at);
                 found.extend(self.monitor.apply(event));
-                self.give(found);
+                self.accept(found);
             }
             self.position = match events.last() {
                 Some(last) if events.len() == PAGE => last.position,
@@ -210,7 +210,7 @@ impl Follower {
         }
         for id in touched {
             if let Some(session) = self.parts.reader.session(id)? {
-                self.look(&session);
+                self.check_session(&session);
                 if session.status.state == State::Exited || session.merged_into.is_some() {
                     self.known.remove(&id);
                 }
@@ -220,7 +220,7 @@ impl Follower {
     }
 
     /// Tells the monitor what went before of a session it knows nothing of.
-    fn meet(&mut self, session: SessionId, before: u64) -> Result<(), ReadError> {
+    fn load_history(&mut self, session: SessionId, before: u64) -> Result<(), ReadError> {
         if !self.known.insert(session) {
             return Ok(());
         }
@@ -228,31 +228,31 @@ impl Follower {
         for event in events.into_iter().filter(|event| event.sequence < before && !is_ours(event)) {
             // What is over raises nothing.
             let found = self.monitor.apply(&Event { history: true, ..event });
-            self.give(found);
+            self.accept(found);
         }
         Ok(())
     }
 
-    fn look(&mut self, session: &Session) {
+    fn check_session(&mut self, session: &Session) {
         let found = self.monitor.check(session, clock::now());
-        self.give(found);
+        self.accept(found);
     }
 
-    fn let_time_pass(&mut self) {
+    fn advance(&mut self) {
         let found = self.monitor.advance(clock::now());
-        self.give(found);
+        self.accept(found);
         let now = Instant::now();
         while let Some(id) =
             self.old.iter().find(|(_, (due, _))| due.is_some_and(|due| due <= now)).map(|(id, _)| id.clone())
         {
             if let Some((_, finding)) = self.old.remove(&id) {
-                self.hand_over(finding);
+                self.record(finding);
             }
         }
     }
 
     /// Takes findings of the monitor: what began before the start has to last a little.
-    fn give(&mut self, findings: Vec<Finding>) {
+    fn accept(&mut self, findings: Vec<Finding>) {
         for finding in findings {
             match self.old.remove(&finding.id) {
                 Some((_, _)) if !finding.is_open() => {}
@@ -261,14 +261,14 @@ impl Follower {
                 None if finding.first_at < self.started_at && finding.is_open() && self.is_new(&finding) => {
                     self.old.insert(finding.id.clone(), (Some(Instant::now() + AFTER_START), finding));
                 }
-                None => self.hand_over(finding),
+                None => self.record(finding),
             }
         }
     }
 
     /// Whether nothing is stored of it yet.
     fn is_new(&self, finding: &Finding) -> bool {
-        matches!(self.parts.reader.one::<Finding>(&finding.id), Ok(None))
+        matches!(self.parts.reader.entity::<Finding>(&finding.id), Ok(None))
     }
 
     /// Whether it tells of an agent that died long before the start, and nobody looked.
@@ -283,33 +283,33 @@ impl Follower {
     }
 
     /// Hands a finding to ingest, and does what the user wants done about a new one.
-    fn hand_over(&self, finding: Finding) {
+    fn record(&self, finding: Finding) {
         let finding = redaction::of_finding(finding);
         if finding.state == FindingState::Open && finding.count <= 1 {
             self.parts.actions.on(&finding, &self.parts.reader);
         }
-        let aside = Aside::new(finding.session_id, Noted::Finding(Box::new(finding)));
-        self.parts.inputs.send(Input::Aside(aside)).ok();
+        let aside = DerivedRecord::new(finding.session_id, DerivedKind::Finding(Box::new(finding)));
+        self.parts.inputs.send(IngestInput::Derived(aside)).ok();
     }
 
     /// Acknowledges a finding; the answer comes when that is committed.
     fn acknowledge(&mut self, id: &FindingId, reply: oneshot::Sender<Result<Finding, Refusal>>) {
         let finding = match self.acknowledged(id) {
-            Ok(Acknowledged::Now(finding)) => finding,
-            Ok(Acknowledged::Before(finding)) => return drop(reply.send(Ok(finding))),
+            Ok(AcknowledgeOutcome::Now(finding)) => finding,
+            Ok(AcknowledgeOutcome::Before(finding)) => return drop(reply.send(Ok(finding))),
             Err(refusal) => return drop(reply.send(Err(refusal))),
         };
         let answer = finding.clone();
         let done = move |_| drop(reply.send(Ok(answer)));
-        let (session, what) = (finding.session_id, Noted::Finding(Box::new(finding)));
-        self.parts.inputs.send(Input::Aside(Aside { session, what, done: Box::new(done) })).ok();
+        let (session, what) = (finding.session_id, DerivedKind::Finding(Box::new(finding)));
+        self.parts.inputs.send(IngestInput::Derived(DerivedRecord { session, what, done: Box::new(done) })).ok();
     }
 
-    fn acknowledged(&mut self, id: &FindingId) -> Result<Acknowledged, Refusal> {
-        let stored = self.parts.reader.one::<Finding>(id).map_err(|error| Refusal::Failed(error.to_string()))?;
+    fn acknowledged(&mut self, id: &FindingId) -> Result<AcknowledgeOutcome, Refusal> {
+        let stored = self.parts.reader.entity::<Finding>(id).map_err(|error| Refusal::Failed(error.to_string()))?;
         let stored = stored.ok_or_else(|| Refusal::NotFound(format!("there is no finding `{id}`")))?;
         if stored.state == FindingState::Acknowledged {
-            return Ok(Acknowledged::Before(redaction::of_finding(stored)));
+            return Ok(AcknowledgeOutcome::Before(redaction::of_finding(stored)));
         }
         if !stored.is_open() {
             let over = stored.resolution.map(|why| format!(": {why}")).unwrap_or_default();
@@ -318,12 +318,12 @@ impl Follower {
         let changed = self.monitor.acknowledge(id, clock::now());
         let finding = changed.into_iter().find(|finding| finding.id == *id);
         let finding = finding.ok_or_else(|| Refusal::Conflict("its session is no longer monitored".into()))?;
-        Ok(Acknowledged::Now(redaction::of_finding(finding)))
+        Ok(AcknowledgeOutcome::Now(redaction::of_finding(finding)))
     }
 }
 
 /// What became of a finding that somebody acknowledges.
-enum Acknowledged {
+enum AcknowledgeOutcome {
     /// It is acknowledged now, which is to be stored.
     Now(Finding),
     /// It was before.

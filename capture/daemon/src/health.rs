@@ -19,8 +19,8 @@ use server::{Health, metrics::encode_family};
 use tailer::collect::CollectorHandle;
 
 use crate::{
-    clock, daemons, heard::Hearing, ingest::Gauges, notices::Notices, runs::Runs, supervisor::Supervisor,
-    telemetry::Telemeter,
+    clock, daemons, hook_health::AgentHookHealth, ingest::Gauges, notices::Notices, runs::Runs, supervisor::Supervisor,
+    telemetry::TelemetryReceiver,
 };
 
 /// What a source's detail says while history is read, before how far it is.
@@ -35,17 +35,17 @@ const POLL_MS: u64 = 1000;
 const WAITS_MS: i64 = 30_000;
 
 /// The parts that are asked.
-pub struct Observed {
+pub struct HealthParts {
     /// The files.
     pub control: CollectorHandle,
     /// What ingest counts.
     pub gauges: Arc<Gauges>,
     /// Telemetry.
-    pub telemeter: Telemeter,
+    pub telemeter: TelemetryReceiver,
     /// The runs.
     pub runs: Runs,
     /// The hooks.
-    pub hooks: Hooks,
+    pub hooks: HookPaths,
     /// The daemons of Codex.
     pub daemons: HealthHandle,
     /// Who tells people.
@@ -57,7 +57,7 @@ pub struct Observed {
 }
 
 /// Where hooks are installed, and where they deliver.
-pub struct Hooks {
+pub struct HookPaths {
     spool: Spool,
     /// The agents and their homes.
     agents: Vec<(Provider, PathBuf)>,
@@ -65,7 +65,7 @@ pub struct Hooks {
     search: ProgramSearch,
 }
 
-impl Hooks {
+impl HookPaths {
     /// The hooks of these homes; `program` is what they would run, `search` finds the agents that run them.
     #[must_use]
     pub fn new(data: &Path, homes: &Homes, program: PathBuf, search: ProgramSearch) -> Self {
@@ -116,7 +116,7 @@ impl Hooks {
         }
     }
 
-    fn agent_row(&self, provider: Provider, home: &Path, hearing: &Hearing, now: Timestamp) -> SourceHealth {
+    fn agent_row(&self, provider: Provider, home: &Path, hearing: &AgentHookHealth, now: Timestamp) -> SourceHealth {
         let row = row(format!("{provider} {HOOKS}"));
         let row = SourceHealth { last_event_at: hearing.last_delivery, ..row };
         // Nothing is run: an agent that replaced the program would have it run by the server.
@@ -152,7 +152,7 @@ impl Hooks {
             _ if !active => None,
             (Some(program), _) => Some(format!("{} is not there, or cannot be started", program.display())),
             (None, Some(since)) => Some(format!(
-                "installed, but nothing arrives: turns go on since {since} and no hook was called; start agents anew \
+                "installed, but nothing arrives: turns go on since {since} and no hook was called; restart the agents \
                  that ran before the hooks were installed, and see `capture hooks status`"
             )),
             (None, None) => None,
@@ -163,7 +163,7 @@ impl Hooks {
 
 /// What the server is to tell.
 #[must_use]
-pub fn health(observed: Observed) -> Health {
+pub fn health(observed: HealthParts) -> Health {
     let mut metrics = Registry::default();
     observed.gauges.counters.register(&mut metrics);
     metrics.register_collector(Box::new(HookDeliveries(Arc::clone(&observed.gauges))));
@@ -183,7 +183,7 @@ fn is_ready(supervisor: &Supervisor, gauges: &Gauges) -> bool {
     supervisor.failure().is_none() && !gauges.stuck.load(Ordering::Relaxed)
 }
 
-impl Observed {
+impl HealthParts {
     fn sources(&self, now: Timestamp) -> Vec<SourceHealth> {
         let mut sources = self.files();
         sources.extend(self.hooks.rows(&self.gauges, now));
@@ -238,7 +238,7 @@ impl Observed {
     }
 }
 
-/// The calls of hooks, which [`Heard`](crate::heard::Heard) counts.
+/// The calls of hooks, which [`HookHealth`](crate::hook_health::HookHealth) counts.
 #[derive(Debug)]
 struct HookDeliveries(Arc<Gauges>);
 

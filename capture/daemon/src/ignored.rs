@@ -9,11 +9,11 @@ use std::{
 /// The directories.
 #[derive(Debug, Default)]
 pub struct Ignored {
-    dirs: Vec<Dir>,
+    dirs: Vec<IgnoredDir>,
 }
 
 #[derive(Debug)]
-struct Dir {
+struct IgnoredDir {
     written: PathBuf,
     /// Where it really is, once it was there.
     real: RefCell<Option<PathBuf>>,
@@ -23,7 +23,7 @@ impl Ignored {
     /// Looks where these directories really are; those that do not exist yet are looked for again when they are asked for.
     #[must_use]
     pub fn new(dirs: Vec<PathBuf>) -> Self {
-        let dir = |written: PathBuf| Dir { real: RefCell::new(written.canonicalize().ok()), written };
+        let dir = |written: PathBuf| IgnoredDir { real: RefCell::new(written.canonicalize().ok()), written };
         Self { dirs: dirs.into_iter().map(dir).collect() }
     }
 
@@ -47,7 +47,7 @@ impl Ignored {
     }
 }
 
-impl Dir {
+impl IgnoredDir {
     fn real(&self) -> Option<PathBuf> {
         let mut real = self.real.borrow_mut();
         // A link may point elsewhere by now: what it pointed to counts until it is there again.

@@ -1,5 +1,5 @@
 //! The one place where knowledge becomes history: drops what is known, gives position and
-//! sequence, folds the projections, commits, and tells the board.
+//! sequence, folds the projections, commits, and publishes.
 //!
 //! One thread owns the store's writer and the reducers. Its inputs come over one bounded channel;
 //! what waits there is the only thing a slow disk can delay. A transaction holds whole inputs: if
@@ -38,30 +38,30 @@ use std::{
 
 use events::{Provider, RunId, Timestamp};
 use projections::SessionState;
-use server::{Board, Json, SessionEntry};
+use server::{Json, LiveView, SessionEntry};
 use store::{CommitError, ReadError, Writer};
 
 use crate::ignored::Ignored;
 
-pub use approvals::{Decide, Record, Undecided};
+pub use approvals::{ApprovalRecord, DecisionCommit, Undecided};
 pub use counters::Counters;
 pub use deliveries::HookInput;
-pub use findings::{Aside, Noted};
+pub use findings::{DerivedKind, DerivedRecord};
 pub use handle::{IngestHandle, IngestStopped, Inputs, NotSent, channel};
 pub use hosts::HostInput;
 use hosts::Hosts;
-pub use input::{Input, Prepared};
+pub use input::{IngestInput, PreparedBatch};
 use processes::Unclaimed;
 pub use protocol::ProtocolInput;
-pub use publisher::{Gauges, Nobody, Onlooker};
+pub use publisher::{CommitObserver, Gauges, NoObserver};
 use publisher::{Publisher, is_active};
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
-use transaction::{Failure, OpenTransaction};
+use transaction::{OpenTransaction, TransactionFailure};
 
 /// Inputs that may wait for the ingest thread.
 pub const INPUTS: usize = 16;
-/// So many of the newest sessions have their JSON in memory from the start.
+/// Number of newest sessions whose JSON is in memory from the start.
 const HOT_VIEWS: usize = 4_096;
 /// While the store does not work, the wish to end is looked for this often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -81,7 +81,7 @@ pub trait Processes: Send {
 }
 
 /// Reads the clock; the tests give their own.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+pub use notifier::Clock;
 
 /// The ingest thread's state. Each part owns what it keeps; what needs several of them is done here.
 pub struct Ingest {
@@ -122,7 +122,7 @@ pub struct IngestParts {
     /// The store.
     pub writer: Writer,
     /// What is live.
-    pub board: Board,
+    pub live_view: LiveView,
     /// Counters.
     pub gauges: Arc<Gauges>,
     /// The process side.
@@ -130,7 +130,7 @@ pub struct IngestParts {
     /// The clock.
     pub clock: Clock,
     /// Looks on.
-    pub onlooker: Box<dyn Onlooker>,
+    pub onlooker: Box<dyn CommitObserver>,
     /// Limits of the status rules.
     pub rules: projections::StatusRules,
     /// Sessions that begin in or below these directories are not captured.
@@ -145,11 +145,11 @@ impl Ingest {
     /// # Errors
     /// When the store cannot be read.
     pub fn new(parts: IngestParts) -> Result<Self, ReadError> {
-        let IngestParts { writer, board, gauges, processes, clock, onlooker, rules, ignore, redacted_only } = parts;
+        let IngestParts { writer, live_view, gauges, processes, clock, onlooker, rules, ignore, redacted_only } = parts;
         let mut ingest = Self {
             sessions: Sessions::load(&writer, rules)?,
             transaction: OpenTransaction::new(writer)?,
-            publisher: Publisher { board, gauges, onlooker },
+            publisher: Publisher { live_view, gauges, onlooker },
             hosts: Hosts::default(),
             unclaimed: Unclaimed::default(),
             ignored: Ignored::new(ignore),
@@ -161,7 +161,7 @@ impl Ingest {
         Ok(ingest)
     }
 
-    /// Puts every known session on the board, and takes up the clocks of those that may change.
+    /// Puts every known session on the live view, and takes up the clocks of those that may change.
     fn load_board(&mut self) -> Result<(), ReadError> {
         let filter = store::SessionFilter { before: None, limit: usize::MAX };
         let views = self.transaction.writer.reader().views(&filter)?;
@@ -190,7 +190,7 @@ impl Ingest {
             }
             entries.push(entry);
         }
-        self.publisher.board.load(entries, self.transaction.position());
+        self.publisher.live_view.load(entries, self.transaction.position());
         for slot in self.sessions.woken() {
             let process = self.state(slot)?.process();
             self.sessions.schedule(slot);
@@ -208,8 +208,8 @@ impl Ingest {
             let Ok(input) = inputs.recv(self.next_wait()) else { break };
             let lull = input.is_none() && !self.transaction.is_live();
             match input {
-                Some(Input::Stop) => break,
-                Some(input) => self.take(input),
+                Some(IngestInput::Stop) => break,
+                Some(input) => self.apply(input),
                 None => {}
             }
             self.advance();
@@ -249,13 +249,13 @@ impl Ingest {
     }
 
     /// Takes an input into the open transaction.
-    pub fn take(&mut self, input: Input) {
-        if matches!(&input, Input::Protocol(told) if self.is_moot(told)) {
+    pub fn apply(&mut self, input: IngestInput) {
+        if matches!(&input, IngestInput::Protocol(told) if self.is_moot(told)) {
             return;
         }
         let first_event = self.transaction.events();
-        let live = !matches!(&input, Input::Batch(prepared) if prepared.batch.backfill);
-        match self.try_take(&input) {
+        let live = !matches!(&input, IngestInput::Batch(prepared) if prepared.batch.backfill);
+        match self.try_apply(&input) {
             Ok(()) => {
                 let has_events = self.transaction.add_input(input, live, first_event);
                 if live && has_events && !self.transaction.is_due() {
@@ -263,29 +263,29 @@ impl Ingest {
                 }
             }
             Err(failure) => {
-                self.transaction.keep_input(input);
+                self.transaction.retain_input(input);
                 self.recover(&failure);
             }
         }
     }
 
-    fn try_take(&mut self, input: &Input) -> Result<(), Failure> {
+    fn try_apply(&mut self, input: &IngestInput) -> Result<(), TransactionFailure> {
         self.transaction.begin()?;
         match input {
-            Input::Batch(prepared) => self.apply_batch(prepared),
-            Input::Ended(ended) => self.apply_end(*ended),
-            Input::Agents(agents) => self.apply_agents(agents),
-            Input::SetCapture(id, on, _) => self.apply_capture(*id, *on),
-            Input::Label(id, labels, _) => self.apply_labels(*id, labels),
-            Input::Host(told) => self.apply_host(told),
-            Input::Delivery(told) => self.apply_delivery(told),
-            Input::Telemetry(told) => self.apply_telemetry(&told.events),
-            Input::Protocol(told) => self.apply_protocol(told),
-            Input::Decide(decide) => self.apply_decide(decide),
-            Input::Record(record) => self.apply_record(record),
-            Input::Waits(session, approval, on) => self.apply_wait(*session, approval, *on),
-            Input::Aside(aside) => self.apply_aside(aside),
-            Input::Stop => Ok(()),
+            IngestInput::Batch(prepared) => self.apply_batch(prepared),
+            IngestInput::Ended(ended) => self.apply_end(*ended),
+            IngestInput::Agents(agents) => self.apply_agents(agents),
+            IngestInput::SetCapture(id, on, _) => self.apply_capture(*id, *on),
+            IngestInput::Label(id, labels, _) => self.apply_labels(*id, labels),
+            IngestInput::Host(told) => self.apply_host(told),
+            IngestInput::Delivery(told) => self.apply_delivery(told),
+            IngestInput::Telemetry(told) => self.apply_telemetry(&told.events),
+            IngestInput::Protocol(told) => self.apply_protocol(told),
+            IngestInput::Decide(decide) => self.apply_decide(decide),
+            IngestInput::Record(record) => self.apply_record(record),
+            IngestInput::Waits(session, approval, on) => self.apply_wait(*session, approval, *on),
+            IngestInput::Derived(aside) => self.apply_derived(aside),
+            IngestInput::Stop => Ok(()),
         }
     }
 
@@ -300,7 +300,7 @@ impl Ingest {
         }
     }
 
-    fn try_advance(&mut self, slot: usize, now: Timestamp) -> Result<(), Failure> {
+    fn try_advance(&mut self, slot: usize, now: Timestamp) -> Result<(), TransactionFailure> {
         let state = self.state(slot)?;
         let reason = state.session.status.reason;
         let conclusions = state.advance(now);
@@ -327,42 +327,42 @@ impl Ingest {
     }
 
     /// Commits, then tells who is to know.
-    fn try_commit(&mut self) -> Result<(), Failure> {
+    fn try_commit(&mut self) -> Result<(), TransactionFailure> {
         let entries = self.sessions.write_changed(&mut self.transaction.writer, (self.clock)())?;
         let mut committed = self.transaction.commit()?;
         self.publisher.publish(&mut committed, entries);
         self.sessions.settle();
-        self.transaction.keep_audit_head(&mut committed.changes);
+        self.transaction.write_audit_head(&mut committed.changes);
         committed.inputs.into_iter().for_each(|input| self.reply(input));
         Ok(())
     }
 
     /// An input is committed: answers whoever waits for that.
-    fn reply(&self, input: Input) {
+    fn reply(&self, input: IngestInput) {
         match input {
-            Input::SetCapture(id, _, reply) | Input::Label(id, _, reply) => {
+            IngestInput::SetCapture(id, _, reply) | IngestInput::Label(id, _, reply) => {
                 reply(Ok(self.sessions.find(id).is_some()));
             }
-            Input::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),
-            Input::Delivery(told) => self.delivered(*told),
-            Input::Decide(decide) => decide.tell(),
-            Input::Aside(aside) => (aside.done)(self.sessions.find(aside.session).is_some()),
-            Input::Record(record) => drop(record.done.send(())),
-            Input::Telemetry(told) => (told.stored)(self.strange(&told.events)),
-            Input::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.unknown(&events)),
-            Input::Protocol(ProtocolInput::Only { .. })
-            | Input::Host(HostInput::Hello(_) | HostInput::Lost(_))
-            | Input::Batch(_)
-            | Input::Ended(_)
-            | Input::Agents(_)
-            | Input::Waits(..)
-            | Input::Stop => {}
+            IngestInput::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),
+            IngestInput::Delivery(told) => self.delivered(*told),
+            IngestInput::Decide(decide) => decide.send_reply(),
+            IngestInput::Derived(aside) => (aside.done)(self.sessions.find(aside.session).is_some()),
+            IngestInput::Record(record) => drop(record.done.send(())),
+            IngestInput::Telemetry(told) => (told.stored)(self.strange(&told.events)),
+            IngestInput::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.unknown(&events)),
+            IngestInput::Protocol(ProtocolInput::Only { .. })
+            | IngestInput::Host(HostInput::Hello(_) | HostInput::Lost(_))
+            | IngestInput::Batch(_)
+            | IngestInput::Ended(_)
+            | IngestInput::Agents(_)
+            | IngestInput::Waits(..)
+            | IngestInput::Stop => {}
         }
     }
 
     /// After a failure: nothing of the open transaction happened. Its inputs are taken again,
     /// after a while; until then no other input is taken, so that readers wait.
-    fn recover(&mut self, failure: &Failure) {
+    fn recover(&mut self, failure: &TransactionFailure) {
         let mut wait = RETRY_AFTER;
         let gauges = Arc::clone(&self.publisher.gauges);
         tracing::error!(%failure, "storing failed; trying again, nothing is read further until it works");
@@ -387,12 +387,12 @@ impl Ingest {
         }
     }
 
-    fn replay(&mut self) -> Result<(), Failure> {
+    fn replay(&mut self) -> Result<(), TransactionFailure> {
         self.transaction.reload_position()?;
         self.sessions.reload(&self.transaction.writer)?;
         self.hosts.forget_sessions();
         let inputs = self.transaction.take_inputs();
-        let taken = inputs.iter().try_for_each(|input| self.try_take(input));
+        let taken = inputs.iter().try_for_each(|input| self.try_apply(input));
         self.transaction.restore_inputs(inputs);
         taken?;
         self.seat_hosts()?;

@@ -10,7 +10,7 @@ use processes::{ProcessTable, Watcher, run_of};
 use events::RunId;
 
 use crate::{
-    ingest::{IngestHandle, Input, Processes},
+    ingest::{IngestHandle, IngestInput, Processes},
     supervisor::Supervisor,
 };
 
@@ -36,7 +36,7 @@ impl Linker {
         let watcher = Watcher::start(move |process| {
             let _watched = &sentinel;
             // Only a stopped ingest takes nothing more.
-            ended.send(Input::Ended(process)).ok();
+            ended.send(IngestInput::Ended(process)).ok();
         })
         .context("cannot start the processes thread")?;
         let (ask, asked) = bounded(1);
@@ -106,7 +106,7 @@ fn search(mut table: ProcessTable, asked: &Receiver<bool>, inputs: &IngestHandle
         next = Instant::now() + if tellings > 1 { AGAIN } else { ROUND };
         if tellings > 0 {
             tellings -= 1;
-            if inputs.send(Input::Agents(found)).is_err() {
+            if inputs.send(IngestInput::Agents(found)).is_err() {
                 return;
             }
         }

@@ -22,13 +22,13 @@ use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
 use server::{Refusal, metrics::encode_family};
-use store::{KeptFilter, Reader};
+use store::{EntityFilter, Reader};
 use terminal::host::frame::Presence as Seen;
 
 use crate::{
     clock,
-    ingest::{Aside, IngestHandle, Input, Noted},
-    places, redaction,
+    ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput},
+    paths, redaction,
     runs::Runs,
     supervisor::Supervisor,
 };
@@ -39,32 +39,32 @@ pub const THREAD: &str = "notices";
 /// The thread that plans messages, and remembers what it planned.
 const PLANNER: &str = "notify";
 /// Findings and receipts that may wait.
-const TOLD: usize = 1_024;
-/// Causes that are remembered at the start, so that nobody is told of one twice.
+const EVENTS: usize = 1_024;
+/// Causes that are remembered at the start, so that none is announced twice.
 const REMEMBERED: usize = 20_000;
-/// A finding that nobody was told of before the last end is told of at the start if it is not older, ms.
+/// A finding that was not announced before the last end is announced at the start up to this age, ms.
 const NOT_TOLD_YET_MS: i64 = 5 * 60 * 1000;
 /// Who typed within this time is at the terminal, when the terminal does not say whether it has the
 /// focus, ms. Short: who has just sent a prompt may be gone when it asks for something.
 const TYPED_MS: u64 = 1_000;
 /// Who typed within this time is at the terminal that says that it has the focus, ms.
 const FOCUSED_MS: u64 = 120_000;
-/// A message that is tried out is waited for so long.
+/// Maximum wait for a message that is tried out.
 const TEST_WITHIN: Duration = Duration::from_secs(8);
-/// What waits at the end has so long to be sent.
+/// Time to send what waits at the end.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
 
 /// A handle on the two threads; clones share it.
 #[derive(Clone)]
 pub struct Notices {
-    told: Sender<Told>,
-    delivery: Arc<OnceLock<Delivered>>,
+    events: Sender<NotifierEvent>,
+    delivery: Arc<OnceLock<SharedDelivery>>,
 }
 
 /// The channels, while they are there.
-type Delivered = Mutex<Option<Arc<Delivery>>>;
+type SharedDelivery = Mutex<Option<Arc<Delivery>>>;
 
-enum Told {
+enum NotifierEvent {
     Finding(Box<Finding>),
     Receipt(Box<Receipt>),
     Stop,
@@ -86,25 +86,25 @@ pub struct NotifierParts {
 
 /// What waits for the threads to begin.
 pub struct PendingNotifier {
-    told: Receiver<Told>,
-    back: Sender<Told>,
-    delivery: Arc<OnceLock<Delivered>>,
+    events: Receiver<NotifierEvent>,
+    back: Sender<NotifierEvent>,
+    delivery: Arc<OnceLock<SharedDelivery>>,
 }
 
 impl Notices {
     /// A handle on threads that are not at work yet.
     #[must_use]
     pub fn new() -> (Self, PendingNotifier) {
-        let (told, inbox) = bounded(TOLD);
+        let (events, inbox) = bounded(EVENTS);
         let delivery = Arc::new(OnceLock::new());
-        let waiting = PendingNotifier { told: inbox, back: told.clone(), delivery: Arc::clone(&delivery) };
-        (Self { told, delivery }, waiting)
+        let waiting = PendingNotifier { events: inbox, back: events.clone(), delivery: Arc::clone(&delivery) };
+        (Self { events, delivery }, waiting)
     }
 
     /// A finding changed; it is committed. Never waits.
     pub fn finding(&self, finding: Finding) {
-        if let Err(TrySendError::Full(_)) = self.told.try_send(Told::Finding(Box::new(finding))) {
-            tracing::warn!("findings come faster than people can be told: nobody is told of one");
+        if let Err(TrySendError::Full(_)) = self.events.try_send(NotifierEvent::Finding(Box::new(finding))) {
+            tracing::warn!("findings come faster than they can be sent: one is dropped");
         }
     }
 
@@ -125,7 +125,7 @@ impl Notices {
 
     /// Shows the messages of each channel among the metrics.
     pub fn register(&self, registry: &mut Registry) {
-        registry.register_collector(Box::new(Channels(Arc::clone(&self.delivery))));
+        registry.register_collector(Box::new(ChannelMetrics(Arc::clone(&self.delivery))));
     }
 
     fn delivery(&self) -> Option<Arc<Delivery>> {
@@ -134,24 +134,24 @@ impl Notices {
 
     /// Ends the threads.
     pub fn stop(&self) {
-        self.told.send(Told::Stop).ok();
+        self.events.send(NotifierEvent::Stop).ok();
     }
 }
 
-fn delivery(shared: &OnceLock<Delivered>) -> Option<Arc<Delivery>> {
+fn delivery(shared: &OnceLock<SharedDelivery>) -> Option<Arc<Delivery>> {
     shared.get()?.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// The channels, as far as metrics show them.
-struct Channels(Arc<OnceLock<Delivered>>);
+struct ChannelMetrics(Arc<OnceLock<SharedDelivery>>);
 
-impl fmt::Debug for Channels {
+impl fmt::Debug for ChannelMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Channels").finish_non_exhaustive()
+        f.debug_tuple("ChannelMetrics").finish_non_exhaustive()
     }
 }
 
-impl Collector for Channels {
+impl Collector for ChannelMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let counts = delivery(&self.0).map(|delivery| delivery.counts()).unwrap_or_default();
         let messages = counts.iter().flat_map(|of| {
@@ -169,47 +169,45 @@ impl PendingNotifier {
     /// # Errors
     /// When a channel's settings cannot be used, or a thread cannot be made.
     pub fn start(self, parts: NotifierParts, supervisor: &Supervisor) -> anyhow::Result<()> {
-        let Self { told, back, delivery: shared } = self;
+        let Self { events, back, delivery: shared } = self;
         let mut around = ChannelContext::new(
-            Arc::new(|name| places::variable(name).and_then(|value| value.into_os_string().into_string().ok())),
+            Arc::new(|name| paths::variable(name).and_then(|value| value.into_os_string().into_string().ok())),
             Arc::new(clock::now),
         );
         around.terminals = Some(Arc::new(Terminals { runs: parts.runs.clone(), runtime: parts.runtime.clone() }));
         let mut settings = parts.settings.clone();
         if settings == NotifySettings::default() && !has_desktop() {
-            // Nobody asked for it, and there is none: that is no failure to tell of each time.
-            tracing::info!(
-                "there is no desktop here, and no other channel: nobody is told of findings but by `capture findings`"
-            );
+            // Nobody asked for it, and there is none: that is not a failure to report each time.
+            tracing::info!("there is no desktop here, and no other channel: only `capture findings` shows findings");
             settings.channels.clear();
         }
         for (channel, trouble) in notifier::delivery::troubles(&settings, &around) {
             tracing::warn!(channel, trouble, "a channel cannot be used");
         }
-        let hear = move |receipt| {
-            if back.try_send(Told::Receipt(Box::new(receipt))).is_err() {
+        let on_receipt = move |receipt| {
+            if back.try_send(NotifierEvent::Receipt(Box::new(receipt))).is_err() {
                 tracing::warn!("what came of a message is not noted: too much waits");
             }
         };
-        let delivery = Arc::new(Delivery::start(&settings, around, Arc::new(hear))?);
+        let delivery = Arc::new(Delivery::start(&settings, around, Arc::new(on_receipt))?);
         shared.get_or_init(|| Mutex::new(Some(Arc::clone(&delivery))));
         let notified = parts.reader.notified(REMEMBERED)?;
         let mut planner = Planner::new(settings, notified.iter().map(FindingId::to_string));
         let (plan, inbox) = bounded(INBOX_CAPACITY);
-        let place = Place { runs: parts.runs.clone(), runtime: parts.runtime.clone() };
+        let presence = UserPresence { runs: parts.runs.clone(), runtime: parts.runtime.clone() };
         {
             let delivery = Arc::clone(&delivery);
-            supervisor.spawn(PLANNER, move || notifier::drive(&mut planner, &inbox, &place, &delivery))?;
+            supervisor.spawn(PLANNER, move || notifier::drive(&mut planner, &inbox, &presence, &delivery))?;
         }
-        let mut teller = Some(Teller { parts, plan });
+        let mut maker = Some(NoticeMaker { parts, plan });
         let mut delivery = Some(delivery);
         let own = supervisor.clone();
         supervisor.spawn(THREAD, move || {
-            if let Some(teller) = &mut teller {
-                teller.run(&told, &notified);
+            if let Some(maker) = &mut maker {
+                maker.run(&events, &notified);
             }
             // The planner ends with its channel.
-            teller = None;
+            maker = None;
             own.join(PLANNER);
             if let Some(shared) = shared.get() {
                 shared.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -224,51 +222,53 @@ impl PendingNotifier {
 
 /// Whether there is a session bus, by the variables that name one and by its usual place.
 fn has_desktop() -> bool {
-    places::variable("DBUS_SESSION_BUS_ADDRESS").is_some()
-        || places::variable("XDG_RUNTIME_DIR").is_some_and(|dir| dir.join("bus").exists())
+    paths::variable("DBUS_SESSION_BUS_ADDRESS").is_some()
+        || paths::variable("XDG_RUNTIME_DIR").is_some_and(|dir| dir.join("bus").exists())
 }
 
 /// Makes notices of findings.
-struct Teller {
+struct NoticeMaker {
     parts: NotifierParts,
     plan: Sender<notifier::PlannerInput>,
 }
 
-impl Teller {
-    fn run(&mut self, told: &Receiver<Told>, notified: &[FindingId]) {
-        self.take_up(notified);
-        for told in told {
-            match told {
-                Told::Finding(finding) => self.tell(&finding),
-                Told::Receipt(receipt) => self.note(&receipt),
-                Told::Stop => break,
+impl NoticeMaker {
+    fn run(&mut self, events: &Receiver<NotifierEvent>, notified: &[FindingId]) {
+        self.notify_missed(notified);
+        for event in events {
+            match event {
+                NotifierEvent::Finding(finding) => self.notify(&finding),
+                NotifierEvent::Receipt(receipt) => self.record_receipt(&receipt),
+                NotifierEvent::Stop => break,
             }
         }
     }
 
-    /// What was found right before the last end, and nobody was told of.
-    fn take_up(&mut self, notified: &[FindingId]) {
-        let filter = KeptFilter {
+    /// Announces what was found right before the last end and not announced then.
+    fn notify_missed(&mut self, notified: &[FindingId]) {
+        let filter = EntityFilter {
             states: Some(FindingState::Open..=FindingState::Open),
             session: None,
             limit: 1_000,
             behind: None,
         };
-        match self.parts.reader.kept::<Finding>(&filter) {
+        match self.parts.reader.entities::<Finding>(&filter) {
             Ok(open) => {
                 let fresh =
                     |f: &&Finding| clock::now().since_ms(f.first_at) < NOT_TOLD_YET_MS && !notified.contains(&f.id);
-                open.iter().filter(fresh).for_each(|finding| self.tell(finding));
+                open.iter().filter(fresh).for_each(|finding| self.notify(finding));
             }
-            Err(error) => tracing::warn!(%error, "findings cannot be read: nobody is told of those before the start"),
+            Err(error) => {
+                tracing::warn!(%error, "findings cannot be read: those from before the start are not announced")
+            }
         }
     }
 
-    fn tell(&mut self, finding: &Finding) {
+    fn notify(&mut self, finding: &Finding) {
         let input = match finding.state {
             FindingState::Open => match self.parts.reader.session(finding.session_id) {
                 Ok(session) => notifier::PlannerInput::Notice(Box::new(notice(finding, session.as_ref()))),
-                Err(error) => return tracing::warn!(%error, "nobody is told of a finding: its session cannot be read"),
+                Err(error) => return tracing::warn!(%error, "a finding is not announced: its session cannot be read"),
             },
             FindingState::Acknowledged | FindingState::Resolved => {
                 notifier::PlannerInput::Withdraw(finding.id.to_string())
@@ -278,7 +278,7 @@ impl Teller {
     }
 
     /// What came of a message is an event of each session it told of.
-    fn note(&self, receipt: &Receipt) {
+    fn record_receipt(&self, receipt: &Receipt) {
         let (outcome, error, attempts) = match &receipt.outcome {
             DeliveryOutcome::Sent => (SendOutcome::Sent, None, 1),
             DeliveryOutcome::Failed { error, attempts } => (SendOutcome::Failed, Some(error.clone()), *attempts),
@@ -292,7 +292,7 @@ impl Teller {
         }
         let mut sessions = std::collections::BTreeMap::new();
         for id in &receipt.causes {
-            if let Ok(Some(finding)) = self.parts.reader.one::<Finding>(&id.as_str().into()) {
+            if let Ok(Some(finding)) = self.parts.reader.entity::<Finding>(&id.as_str().into()) {
                 sessions.entry(finding.session_id).or_insert_with(Vec::new).push(finding.id);
             }
         }
@@ -305,7 +305,10 @@ impl Teller {
                 error: error.clone(),
                 attempts,
             };
-            self.parts.inputs.send(Input::Aside(Aside::new(session, Noted::Notification(Box::new(told))))).ok();
+            self.parts
+                .inputs
+                .send(IngestInput::Derived(DerivedRecord::new(session, DerivedKind::Notification(Box::new(told)))))
+                .ok();
         }
     }
 }
@@ -340,12 +343,12 @@ fn notice(finding: &Finding, session: Option<&Session>) -> Notice {
 }
 
 /// Says where the user is.
-struct Place {
+struct UserPresence {
     runs: Runs,
     runtime: tokio::runtime::Handle,
 }
 
-impl PlannerContext for Place {
+impl PlannerContext for UserPresence {
     fn now(&self) -> LocalTime {
         let at = clock::now();
         LocalTime { at, utc_offset_s: utc_offset_s(at) }
@@ -411,11 +414,7 @@ mod tests {
         assert_eq!(seen(true, None, Some(10_000)), Presence::Away);
         assert_eq!(seen(true, None, None), Presence::Away);
         assert_eq!(seen(true, Some(true), Some(60_000)), Presence::AtTerminal);
-        assert_eq!(
-            seen(true, Some(true), Some(600_000)),
-            Presence::Away,
-            "the window has the focus, and nobody is there"
-        );
+        assert_eq!(seen(true, Some(true), Some(600_000)), Presence::Away, "the window has the focus, and nobody types");
         assert_eq!(seen(true, Some(false), Some(10)), Presence::Away, "typed, and went to another window");
         assert_eq!(seen(false, None, Some(10)), Presence::Away);
     }

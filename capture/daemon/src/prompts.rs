@@ -12,7 +12,7 @@ use std::{
 use events::{PromptId, QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
 use projections::{Prompt, Session};
 use server::Refusal;
-use store::{KeptFilter, Reader};
+use store::{EntityFilter, Reader};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep},
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock,
-    ingest::{Aside, IngestHandle, IngestStopped, Input, Noted},
+    ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, IngestStopped},
     runs::Runs,
     supervisor::Supervisor,
 };
@@ -32,7 +32,7 @@ const TOLD: usize = 256;
 const PER_SESSION: usize = 50;
 /// Sessions with prompts that wait are looked at this often, beside when something is committed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A session waits for at least so long before a prompt is typed: its agent draws, its user may type, ms.
+/// Minimum time a session waits before a prompt is typed: its agent draws, its user may type, ms.
 const SETTLED_MS: i64 = 1_500;
 /// A run that took nothing is tried again after this,
 const FIRST_AGAIN: Duration = Duration::from_secs(2);
@@ -122,7 +122,7 @@ struct Queue {
 
 impl Queue {
     async fn run(mut self, mut inbox: mpsc::Receiver<QueueMessage>, cancel: CancellationToken) {
-        self.take_up().await;
+        self.restore().await;
         loop {
             let idle = self.waiting.is_empty();
             tokio::select! {
@@ -131,12 +131,12 @@ impl Queue {
                     // Nobody waits for the answer any more: it is not begun.
                     Some((_, Some(reply))) if reply.is_closed() => {}
                     Some((request, Some(reply))) => {
-                        let answer = self.carry_out(request).await;
+                        let answer = self.apply_request(request).await;
                         // The client may have gone away meanwhile.
                         reply.send(answer).ok();
                     }
                     Some((request, None)) => {
-                        if let Err(refusal) = self.carry_out(request).await {
+                        if let Err(refusal) = self.apply_request(request).await {
                             tracing::info!(%refusal, "a rule's prompt is not queued");
                         }
                     }
@@ -148,15 +148,15 @@ impl Queue {
     }
 
     /// What waited before the start waits still; what was being typed then, nobody knows.
-    async fn take_up(&mut self) {
+    async fn restore(&mut self) {
         let reader = self.parts.reader.clone();
-        let filter = KeptFilter {
+        let filter = EntityFilter {
             states: Some(QueuedState::Queued..=QueuedState::Delivering),
             session: None,
             limit: 10_000,
             behind: None,
         };
-        let found = tokio::task::spawn_blocking(move || reader.kept::<Prompt>(&filter)).await;
+        let found = tokio::task::spawn_blocking(move || reader.entities::<Prompt>(&filter)).await;
         let mut prompts = match found {
             Ok(Ok(prompts)) => prompts,
             Ok(Err(error)) => return tracing::error!(%error, "prompts that wait cannot be read: none is delivered"),
@@ -180,7 +180,7 @@ impl Queue {
         }
     }
 
-    async fn carry_out(&mut self, request: Request) -> Result<Prompt, Refusal> {
+    async fn apply_request(&mut self, request: Request) -> Result<Prompt, Refusal> {
         match request {
             Request::Queue { session, text, by } => {
                 let queue = self.waiting.get(&session).map_or(0, VecDeque::len);
@@ -231,7 +231,7 @@ impl Queue {
                 continue;
             };
             if view.status.state == State::Exited || view.merged_into.is_some() {
-                self.give_up(session, &view).await;
+                self.fail_all(session, &view).await;
             } else if waits(&view, clock::now())
                 && self.put_off.get(&session).is_none_or(|(at, _)| *at <= Instant::now())
                 && self.parts.runs.takes_prompt(session).await
@@ -277,8 +277,8 @@ impl Queue {
         }
     }
 
-    /// Nobody is there any more who could take them.
-    async fn give_up(&mut self, session: SessionId, view: &Session) {
+    /// Fails all prompts of a session that has ended.
+    async fn fail_all(&mut self, session: SessionId, view: &Session) {
         // A session that was found to be another goes on under its id.
         let others = self.waiting.remove(&session).unwrap_or_default();
         match view.merged_into {
@@ -310,9 +310,9 @@ impl Queue {
         let told = move |known| {
             done.send(known).ok();
         };
-        let aside = Aside { session, what: Noted::Prompt(Box::new(prompt)), done: Box::new(told) };
+        let aside = DerivedRecord { session, what: DerivedKind::Prompt(Box::new(prompt)), done: Box::new(told) };
         let stopped = |error: IngestStopped| Refusal::Failed(error.to_string());
-        self.parts.inputs.send_async(Input::Aside(aside)).await.map_err(stopped)?;
+        self.parts.inputs.send_async(IngestInput::Derived(aside)).await.map_err(stopped)?;
         match committed.await {
             Ok(true) => Ok(()),
             Ok(false) => Err(Refusal::NotFound(format!("there is no session {session}"))),

@@ -17,16 +17,16 @@ use export::asciicast::{CastHeader, CastVersion, RecordError, RecordSettings, Re
 use redacting::Redacting;
 use terminal::{
     host::{
-        sink::Sink,
+        sink::RecordingSink,
         start::{self, Recording},
         wire::{RecordSpec, Spec},
     },
     screen::Size,
 };
 
-use crate::{clock, places, redacted_only, redaction};
+use crate::{clock, paths, redacted_only, redaction};
 
-/// A recording has at most so many parts; the oldest makes room.
+/// Maximum number of parts of a recording; the oldest makes room.
 const PARTS: u32 = 4;
 
 /// The directory of the recordings nobody gave a file for.
@@ -61,7 +61,7 @@ fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recordi
     let settings = RecordSettings { path: path.clone(), version, max_bytes: max_bytes.max(64 << 10), keep: PARTS };
     let env: BTreeMap<String, String> = ["TERM", "SHELL"]
         .into_iter()
-        .filter_map(|name| Some((name.to_owned(), places::variable(name)?.to_str()?.to_owned())))
+        .filter_map(|name| Some((name.to_owned(), paths::variable(name)?.to_str()?.to_owned())))
         .collect();
     let words: Vec<String> = spec.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_redacted = redacted_only::is_on(&spec.data);
@@ -76,7 +76,7 @@ fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recordi
     };
     let recorder = Recorder::create(settings, header, clock::now())?;
     let cast = Cast { recorder: Some(recorder) };
-    let sink: Box<dyn Sink> = if is_redacted { Box::new(Redacting::new(cast)) } else { Box::new(cast) };
+    let sink: Box<dyn RecordingSink> = if is_redacted { Box::new(Redacting::new(cast)) } else { Box::new(cast) };
     Ok((sink, path.display().to_string()))
 }
 
@@ -96,7 +96,7 @@ impl Cast {
     }
 }
 
-impl Sink for Cast {
+impl RecordingSink for Cast {
     fn output(&mut self, at: Timestamp, bytes: &[u8]) {
         self.with(|recorder| recorder.output(at, bytes));
     }

@@ -12,7 +12,7 @@ use events::DeliveryId;
 use hooks::delivery::{Delivery, PAYLOAD_BYTES, Spool, SpoolError};
 use serde_json::{Value, value::RawValue};
 
-use crate::{config::Config, places, redaction};
+use crate::{config::Config, paths, redaction};
 
 /// The name of the file.
 const MARKER: &str = "redacted-only";
@@ -25,7 +25,7 @@ fn marker(data: &Path) -> PathBuf {
 ///
 /// # Errors
 /// When the file cannot be made or removed.
-pub fn keep(data: &Path, is_on: bool) -> io::Result<()> {
+pub fn record_setting(data: &Path, is_on: bool) -> io::Result<()> {
     let path = marker(data);
     if is_on {
         return fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path).map(drop);
@@ -38,16 +38,16 @@ pub fn keep(data: &Path, is_on: bool) -> io::Result<()> {
 
 /// Whether the setting was on when a server last started. What cannot be told is taken for a yes.
 #[must_use]
-pub fn is_noted(data: &Path) -> bool {
+pub fn is_recorded(data: &Path) -> bool {
     marker(data).try_exists().unwrap_or(true)
 }
 
 /// Whether nothing secret may be written: a server said so, or the configuration does.
 #[must_use]
 pub fn is_on(data: &Path) -> bool {
-    let configured = || places::config_file().and_then(|file| Config::load(&file));
+    let configured = || paths::config_file().and_then(|file| Config::load(&file));
     // A configuration that is wrong keeps every server from starting: then nothing else says that it is off.
-    is_noted(data) || configured().map_or(true, |config| config.store.redacted_only)
+    is_recorded(data) || configured().map_or(true, |config| config.store.redacted_only)
 }
 
 /// Puts a delivery into the spool, without its secrets when the setting is on. Whoever waits for a decision on it has
@@ -57,7 +57,7 @@ pub fn is_on(data: &Path) -> bool {
 /// When it cannot be written.
 pub fn put(data: &Path, delivery: &Delivery) -> Result<(), SpoolError> {
     let spool = Spool::of(data);
-    if !is_noted(data) {
+    if !is_recorded(data) {
         return spool.put(delivery);
     }
     let payload = without_secrets(&delivery.payload);
@@ -75,7 +75,7 @@ pub fn put(data: &Path, delivery: &Delivery) -> Result<(), SpoolError> {
     })
 }
 
-/// Puts aside what is no delivery, without its secrets.
+/// Puts aside a file that is not a delivery, without its secrets.
 pub fn put_aside(spool: &Spool, id: DeliveryId) {
     let (path, aside) = spool.paths(id);
     let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
@@ -87,7 +87,7 @@ pub fn put_aside(spool: &Spool, id: DeliveryId) {
         out.write_all(&redaction::of_bytes(&bytes))
     };
     if let Err(error) = read() {
-        tracing::debug!(%error, "what is no delivery is not kept");
+        tracing::debug!(%error, "a file that is not a delivery is dropped");
     }
     fs::remove_file(&path).ok();
 }
@@ -150,11 +150,11 @@ mod tests {
         let payload = format!(
             r#"{{"session_id":"s", "tool_input":{{"command":"T={secret} x","password":"opensesame9"}},"n":1}}"#
         );
-        keep(dir.path(), false).unwrap();
+        record_setting(dir.path(), false).unwrap();
         assert_eq!(kept(dir.path(), &payload).payload.get(), payload);
-        keep(dir.path(), true).unwrap();
-        keep(dir.path(), true).unwrap();
-        assert!(is_noted(dir.path()));
+        record_setting(dir.path(), true).unwrap();
+        record_setting(dir.path(), true).unwrap();
+        assert!(is_recorded(dir.path()));
         let redacted = kept(dir.path(), &payload);
         let text = redacted.payload.get();
         assert!(
@@ -165,7 +165,7 @@ mod tests {
         let harmless = r#"{"session_id" : "s", "tool_input":{"command":"ls"}}"#;
         let same = kept(dir.path(), harmless);
         assert_eq!((same.payload.get(), &same.redacted_from), (harmless, &None));
-        keep(dir.path(), false).unwrap();
-        assert!(!is_noted(dir.path()));
+        record_setting(dir.path(), false).unwrap();
+        assert!(!is_recorded(dir.path()));
     }
 }

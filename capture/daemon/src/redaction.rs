@@ -62,7 +62,7 @@ pub fn of_finding(mut finding: Finding) -> Finding {
     finding
 }
 
-/// What is told of a session, without secrets.
+/// A session without its secrets.
 #[must_use]
 pub fn of_session(session: &Session) -> Session {
     let mut session = session.clone();
@@ -79,7 +79,7 @@ pub fn of_session(session: &Session) -> Session {
     session
 }
 
-/// What is told of a turn, without secrets.
+/// A turn without its secrets.
 #[must_use]
 pub fn of_turn(turn: &Turn) -> Turn {
     let mut turn = turn.clone();

@@ -5,7 +5,7 @@ use std::path::Path;
 use agents::{Agent, Homes, agent::ALL};
 use events::Provider;
 
-use crate::{config::Config, places};
+use crate::{config::Config, paths};
 
 /// Finds the homes to read; `data` is the data directory.
 ///
@@ -13,7 +13,7 @@ use crate::{config::Config, places};
 /// When neither HOME nor the agents' own variables are set.
 pub fn homes(config: &Config, data: &Path) -> anyhow::Result<Homes> {
     let of = |agent: &&Agent| {
-        let mut all = agent.home.directories(places::variable);
+        let mut all = agent.home.directories(paths::variable);
         anyhow::ensure!(
             !all.is_empty(),
             "neither HOME nor {} is set, so the files of {} cannot be found",

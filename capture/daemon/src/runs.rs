@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use api::runs::{Explanation, Input as RunInput, InputSent, Picture, Run, RunState};
+use api::{
+    part::{IdPart, shown},
+    runs::{Explanation, Input as RunInput, InputSent, Picture, Run, RunState},
+};
 use events::{RunId, SessionId, State};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -25,7 +28,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::ingest::{HostInput, IngestHandle, Input};
+use crate::ingest::{HostInput, IngestHandle, IngestInput};
 
 /// Questions that may wait for one host.
 const ASKS: usize = 32;
@@ -47,36 +50,36 @@ const ENDED: usize = 100;
 /// The runs. A handle: clones share them.
 #[derive(Clone)]
 pub struct Runs {
-    table: Arc<Mutex<Table>>,
+    table: Arc<Mutex<RunTable>>,
     inputs: IngestHandle,
 }
 
 #[derive(Default)]
-struct Table {
-    live: HashMap<RunId, Live>,
+struct RunTable {
+    live: HashMap<RunId, ConnectedRun>,
     ended: VecDeque<Run>,
     connections: u64,
 }
 
-struct Live {
+struct ConnectedRun {
     described: Run,
-    asks: mpsc::Sender<Question>,
+    asks: mpsc::Sender<QueuedRequest>,
     /// Tells a connection from the one before it.
     connection: u64,
     /// The dialog on its screen.
     dialog: Option<Box<events::Dialog>>,
 }
 
-struct Question {
+struct QueuedRequest {
     ask: HostRequest,
-    reply: Reply,
+    reply: HostReply,
 }
 
 /// Takes the host's answer to a question, or why there is none.
-type Reply = oneshot::Sender<Result<Value, String>>;
+type HostReply = oneshot::Sender<Result<Value, String>>;
 
 /// Questions a host has not answered yet, by their number.
-type Waiting = HashMap<u64, Reply>;
+type AwaitedReplies = HashMap<u64, HostReply>;
 
 /// Why a prompt was not delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +92,7 @@ pub struct NotPrompted {
 
 /// How many runs there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Census {
+pub struct RunCounts {
     /// Whose hosts are connected.
     pub connected: usize,
     /// Whose hosts went away without telling of an end.
@@ -118,12 +121,6 @@ fn is_named(run: &Run, given: &str) -> bool {
     run.id.to_string().eq_ignore_ascii_case(given) || run.hello.name.as_deref() == Some(given)
 }
 
-/// Whether a part of an id is the beginning or end of this run's.
-fn fits(run: &Run, part: &str) -> bool {
-    let (id, part) = (run.id.to_string(), part.to_ascii_uppercase());
-    part.len() >= SHORTEST_PART && (id.starts_with(&part) || id.ends_with(&part))
-}
-
 impl Runs {
     /// No runs yet; what they tell goes to `inputs`.
     #[must_use]
@@ -131,7 +128,7 @@ impl Runs {
         Self { table: Arc::default(), inputs }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, RunTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -157,10 +154,10 @@ impl Runs {
 
     /// How many there are.
     #[must_use]
-    pub fn census(&self) -> Census {
+    pub fn census(&self) -> RunCounts {
         let table = self.table();
         let all = || table.live.values().map(|live| &live.described).chain(&table.ended);
-        Census {
+        RunCounts {
             connected: table.live.len(),
             unreachable: table.ended.iter().filter(|run| run.state == RunState::Unreachable).count(),
             frames_lost: all().map(|run| run.frames_lost).sum(),
@@ -180,7 +177,7 @@ impl Runs {
     /// # Errors
     /// When there is none, it is gone, or its host refuses.
     pub async fn screen(&self, target: &RunTarget) -> Result<Picture, Refusal> {
-        self.ask(target, HostRequest::Screen).await
+        self.request(target, HostRequest::Screen).await
     }
 
     /// How the screen of a run is read.
@@ -188,7 +185,7 @@ impl Runs {
     /// # Errors
     /// As [`screen`](Self::screen).
     pub async fn explain_screen(&self, target: &RunTarget) -> Result<Explanation, Refusal> {
-        self.ask(target, HostRequest::Explain).await
+        self.request(target, HostRequest::Explain).await
     }
 
     /// Types into a run.
@@ -200,7 +197,7 @@ impl Runs {
         type_into(&run, asks.as_ref(), input).await
     }
 
-    async fn ask<T: DeserializeOwned>(&self, target: &RunTarget, ask: HostRequest) -> Result<T, Refusal> {
+    async fn request<T: DeserializeOwned>(&self, target: &RunTarget, ask: HostRequest) -> Result<T, Refusal> {
         let (run, asks) = self.find(target)?;
         let answer = question(&run, asks.as_ref(), ask).await?;
         serde_json::from_value(answer).map_err(|error| Refusal::Failed(error.to_string()))
@@ -263,7 +260,7 @@ impl Runs {
     /// # Errors
     /// When the run has ended, or its host does not answer.
     pub async fn presence(&self, run: RunId) -> Result<Presence, Refusal> {
-        self.ask(&RunTarget::Run(run.to_string()), HostRequest::Presence).await
+        self.request(&RunTarget::Run(run.to_string()), HostRequest::Presence).await
     }
 
     /// Writes bytes to the terminals of those who look on at the run.
@@ -275,7 +272,7 @@ impl Runs {
         question(&described, asks.as_ref(), HostRequest::Announce { bytes }).await.map(|_| ())
     }
 
-    fn find(&self, target: &RunTarget) -> Result<(Run, Option<mpsc::Sender<Question>>), Refusal> {
+    fn find(&self, target: &RunTarget) -> Result<(Run, Option<mpsc::Sender<QueuedRequest>>), Refusal> {
         let table = self.table();
         let is_meant = |run: &Run| match target {
             RunTarget::Session(session) => run.session_id == Some(*session),
@@ -297,8 +294,9 @@ impl Runs {
         };
         let live = table.live.values().map(|live| (&live.described, Some(&live.asks)));
         let all = live.chain(table.ended.iter().map(|run| (run, None)));
-        let mut fitting = all.filter(|(run, _)| fits(run, given));
-        let shown: String = given.chars().take(64).collect();
+        let part = IdPart::new(given, SHORTEST_PART);
+        let mut fitting = all.filter(|(run, _)| part.as_ref().is_some_and(|part| part.fits(&run.id.to_string())));
+        let shown = shown(given);
         match (fitting.next(), fitting.next()) {
             (Some((run, asks)), None) => Ok((run.clone(), asks.cloned())),
             (Some((a, _)), Some((b, _))) => {
@@ -346,12 +344,12 @@ impl Runs {
             }
         }
         // An ingest that has stopped needs to know nothing of it.
-        self.inputs.send_async(Input::Host(HostInput::Lost(run))).await.ok();
+        self.inputs.send_async(IngestInput::Host(HostInput::Lost(run))).await.ok();
     }
 
     async fn converse(&self, stream: Box<dyn HostStream>, peer: Peer) -> Option<(RunId, u64)> {
         let (read, mut write) = tokio::io::split(stream);
-        let mut lines = Lines { read: BufReader::new(read), line: Vec::new() };
+        let mut lines = BoundedLines { read: BufReader::new(read), line: Vec::new() };
         let hello = match lines.next().await? {
             HostMessage::Hello(hello) => *hello,
             HostMessage::Frame(_) | HostMessage::Answer { .. } => {
@@ -369,8 +367,8 @@ impl Runs {
         let (acked, mut acks) = watch::channel(0_u64);
         let acked = Arc::new(acked);
         let connection = self.register(&hello, asks);
-        self.inputs.send_async(Input::Host(HostInput::Hello(Box::new(hello)))).await.ok()?;
-        let mut waiting = Waiting::new();
+        self.inputs.send_async(IngestInput::Host(HostInput::Hello(Box::new(hello)))).await.ok()?;
+        let mut waiting = AwaitedReplies::new();
         let mut next = 0;
         loop {
             let down = tokio::select! {
@@ -382,7 +380,7 @@ impl Runs {
                     continue;
                 }
                 question = asked.recv() => {
-                    let Question { ask, reply } = question?;
+                    let QueuedRequest { ask, reply } = question?;
                     waiting.retain(|_, reply| !reply.is_closed());
                     next += 1;
                     waiting.insert(next, reply);
@@ -411,7 +409,7 @@ impl Runs {
         run: RunId,
         up: HostMessage,
         acked: &Arc<watch::Sender<u64>>,
-        waiting: &mut Waiting,
+        waiting: &mut AwaitedReplies,
     ) -> ControlFlow<()> {
         let input = match up {
             HostMessage::Hello(hello) if hello.run == run => {
@@ -420,7 +418,7 @@ impl Runs {
             }
             HostMessage::Hello(_) => return ControlFlow::Break(()),
             HostMessage::Frame(frame) => {
-                self.note(run, &frame);
+                self.record_frame(run, &frame);
                 let acked = Arc::clone(acked);
                 let stored = Box::new(move |n: u64| {
                     acked.send_if_modified(|last| {
@@ -439,13 +437,13 @@ impl Runs {
                 return ControlFlow::Continue(());
             }
         };
-        match self.inputs.send_async(Input::Host(input)).await {
+        match self.inputs.send_async(IngestInput::Host(input)).await {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }
     }
 
-    fn register(&self, hello: &Hello, asks: mpsc::Sender<Question>) -> u64 {
+    fn register(&self, hello: &Hello, asks: mpsc::Sender<QueuedRequest>) -> u64 {
         let mut table = self.table();
         table.connections += 1;
         let connection = table.connections;
@@ -458,7 +456,7 @@ impl Runs {
         if let Some(before) = before {
             described = Run { hello: described.hello, state: RunState::Running, ..before };
         }
-        table.live.insert(hello.run, Live { described, asks, connection, dialog: None });
+        table.live.insert(hello.run, ConnectedRun { described, asks, connection, dialog: None });
         connection
     }
 
@@ -468,7 +466,7 @@ impl Runs {
         }
     }
 
-    fn note(&self, run: RunId, frame: &HostFrame) {
+    fn record_frame(&self, run: RunId, frame: &HostFrame) {
         let mut table = self.table();
         let Some(live) = table.live.get_mut(&run) else { return };
         let described = &mut live.described;
@@ -495,7 +493,7 @@ impl Runs {
     }
 }
 
-async fn question(run: &Run, asks: Option<&mpsc::Sender<Question>>, ask: HostRequest) -> Result<Value, Refusal> {
+async fn question(run: &Run, asks: Option<&mpsc::Sender<QueuedRequest>>, ask: HostRequest) -> Result<Value, Refusal> {
     let name = run.hello.name.clone().unwrap_or_else(|| run.id.to_string());
     let asks = asks.filter(|_| run.ended_at.is_none()).ok_or_else(|| {
         Refusal::Conflict(if run.ended_at.is_some() {
@@ -506,7 +504,7 @@ async fn question(run: &Run, asks: Option<&mpsc::Sender<Question>>, ask: HostReq
     })?;
     let (reply, answer) = oneshot::channel();
     let busy = || Refusal::Conflict(format!("the host of run {name} does not answer"));
-    asks.try_send(Question { ask, reply }).map_err(|_| busy())?;
+    asks.try_send(QueuedRequest { ask, reply }).map_err(|_| busy())?;
     match timeout(ANSWER_WITHIN, answer).await {
         Ok(Ok(Ok(value))) => Ok(value),
         Ok(Ok(Err(why))) => Err(Refusal::Conflict(why)),
@@ -516,7 +514,11 @@ async fn question(run: &Run, asks: Option<&mpsc::Sender<Question>>, ask: HostReq
 
 /// Types into a run. Text is for a prompt: while a dialog is open it is refused, because a letter
 /// or an Enter of it may be an answer. Keys are for dialogs: whoever names keys knows what they do.
-async fn type_into(run: &Run, asks: Option<&mpsc::Sender<Question>>, input: RunInput) -> Result<InputSent, Refusal> {
+async fn type_into(
+    run: &Run,
+    asks: Option<&mpsc::Sender<QueuedRequest>>,
+    input: RunInput,
+) -> Result<InputSent, Refusal> {
     let RunInput { text, submit, keys, interrupt, force } = input;
     if let Some(text) = text {
         if run.screen_state == Some(State::WaitingApproval) && !force {
@@ -545,12 +547,12 @@ async fn type_into(run: &Run, asks: Option<&mpsc::Sender<Question>>, input: RunI
 }
 
 /// Lines of a host, each of bounded length.
-struct Lines<R> {
+struct BoundedLines<R> {
     read: BufReader<R>,
     line: Vec<u8>,
 }
 
-impl<R: tokio::io::AsyncRead + Unpin> Lines<R> {
+impl<R: tokio::io::AsyncRead + Unpin> BoundedLines<R> {
     /// The next line that is understood; `None` when there is none any more. May be dropped half
     /// way and called again.
     async fn next(&mut self) -> Option<HostMessage> {

@@ -14,7 +14,7 @@ use events::{RunId, SessionId};
 use processes::{descends_from_agent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
 use rustix::process::{Resource, Rlimit, setrlimit};
-use server::Board;
+use server::LiveView;
 use store::Writer;
 use tailer::collect::{Batch, Collector, Stopped};
 use tokio::signal::unix::{SignalKind, signal};
@@ -31,15 +31,15 @@ use crate::{
     endpoint,
     findings::{self, Findings},
     health,
-    ingest::{self, Clock, Gauges, Ingest, IngestHandle, IngestLoop, Input, Prepared},
+    ingest::{self, Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, PreparedBatch},
     linker::Linker,
     notices::{self, Notices},
-    open_files, places,
+    open_files, paths,
     prompts::{self, Prompts},
     redacted_only, redaction, roots,
     runs::Runs,
     supervisor::Supervisor,
-    telemetry::Telemeter,
+    telemetry::TelemetryReceiver,
 };
 
 /// What `capture serve` was asked to do.
@@ -101,7 +101,7 @@ pub fn run_with(
     let supervisor = Supervisor::default();
     // The parts end in order, and not when the caller says so.
     let ends = CancellationToken::new();
-    let service = Service::start(options, writer, clock, &runtime, &ends, supervisor.clone())?;
+    let service = RunningService::start(options, writer, clock, &runtime, &ends, supervisor.clone())?;
     tracing::info!(url = %service.endpoint.url, data = %options.data.display(), "capture is serving");
     runtime.block_on(async {
         tokio::select! {
@@ -140,14 +140,14 @@ async fn received(kind: SignalKind) {
 }
 
 /// Receives what ingest commits.
-struct Onlookers {
+struct CommitObservers {
     runs: Runs,
     approvals: ApprovalBroker,
     findings: Findings,
     notices: Notices,
 }
 
-impl ingest::Onlooker for Onlookers {
+impl ingest::CommitObserver for CommitObservers {
     fn hosts(&self, run: RunId, session: SessionId) {
         self.runs.hosts(run, session);
     }
@@ -166,7 +166,7 @@ impl ingest::Onlooker for Onlookers {
 }
 
 /// A running service.
-struct Service {
+struct RunningService {
     endpoint: Endpoint,
     data: PathBuf,
     serving: server::Serving,
@@ -182,7 +182,7 @@ struct Service {
     supervisor: Supervisor,
 }
 
-impl Service {
+impl RunningService {
     fn start(
         options: &Options,
         writer: Writer,
@@ -193,10 +193,10 @@ impl Service {
     ) -> anyhow::Result<Self> {
         let data = &options.data;
         let redacted_only = options.config.store.redacted_only;
-        redacted_only::keep(data, redacted_only).context("cannot note what may be written")?;
+        redacted_only::record_setting(data, redacted_only).context("cannot note what may be written")?;
         let tokens = endpoint::tokens(data)?;
         let epoch = format!("{:x}-{:x}", clock::now().as_millisecond(), std::process::id());
-        let board = Board::new(&epoch);
+        let live_view = LiveView::new(&epoch);
         let gauges = Arc::new(Gauges::default());
         let (inputs, incoming) = ingest::channel(ingest::INPUTS);
 
@@ -210,9 +210,9 @@ impl Service {
         let runs = Runs::new(inputs.clone());
         let codex_homes = homes.of(protocols::codex_daemon::PROVIDER).to_vec();
         let program = std::env::current_exe().context("cannot find the program itself")?;
-        let hooks = health::Hooks::new(data, &homes, program, places::agent_search());
+        let hooks = health::HookPaths::new(data, &homes, program, paths::agent_search());
         let linker = Linker::start(homes, inputs.clone(), &supervisor)?;
-        let judge = approvals::OnPolicy { file: places::policy_file()?, facts: places::policy_facts(data) };
+        let judge = approvals::OnPolicy { file: paths::policy_file()?, facts: paths::policy_facts(data) };
         let parts = approvals::BrokerParts {
             inputs: inputs.clone(),
             reader: reader.clone(),
@@ -225,11 +225,11 @@ impl Service {
         let (notices, told) = Notices::new();
         let ingest = Ingest::new(ingest::IngestParts {
             writer,
-            board: board.clone(),
+            live_view: live_view.clone(),
             gauges: Arc::clone(&gauges),
             processes: Box::new(linker),
             clock,
-            onlooker: Box::new(Onlookers {
+            onlooker: Box::new(CommitObservers {
                 runs: runs.clone(),
                 approvals: approvals.clone(),
                 findings: findings.clone(),
@@ -246,10 +246,10 @@ impl Service {
 
         let socket = data.join("capture.sock");
         let mut config = server_config(options, tokens, socket.clone());
-        let telemeter = Telemeter::new(inputs.clone(), Arc::clone(&gauges));
+        let telemeter = TelemetryReceiver::new(inputs.clone(), Arc::clone(&gauges));
         let daemons = daemons::follow(codex_homes, inputs.clone(), &supervisor);
         let daemons = daemons.context("cannot start the codex-daemon thread")?;
-        let health = health::health(health::Observed {
+        let health = health::health(health::HealthParts {
             control: collecting,
             gauges: Arc::clone(&gauges),
             telemeter: telemeter.clone(),
@@ -257,7 +257,7 @@ impl Service {
             hooks,
             daemons: daemons.health(),
             notices: notices.clone(),
-            policy: places::policy_file()?,
+            policy: paths::policy_file()?,
             supervisor: supervisor.clone(),
         });
         let parts = prompts::QueueParts { inputs: inputs.clone(), reader: reader.clone(), runs: runs.clone() };
@@ -296,18 +296,18 @@ impl Service {
             notices: notices.clone(),
             cancel: cancel.clone(),
         }));
-        let mut serving = runtime.block_on(server::serve(config, board, reader, health, cancel.clone()))?;
-        for (name, task) in serving.take_roots() {
+        let mut serving = runtime.block_on(server::serve(config, live_view, reader, health, cancel.clone()))?;
+        for (name, task) in serving.root_tasks() {
             supervisor.watch_task(name, runtime.handle(), task);
         }
 
         let sink = {
             let inputs = inputs.clone();
-            let prepare = if redacted_only { Prepared::redacted } else { Prepared::new };
+            let prepare = if redacted_only { PreparedBatch::redacted } else { PreparedBatch::new };
             let sentinel = supervisor.sentinel();
             move |batch: Batch| {
                 let _watched = &sentinel;
-                inputs.send(Input::Batch(Box::new(prepare(batch)))).map_err(|_| Stopped)
+                inputs.send(IngestInput::Batch(Box::new(prepare(batch)))).map_err(|_| Stopped)
             }
         };
         let files = collector.start(sink).context("cannot start the threads that read files")?;
@@ -356,7 +356,7 @@ impl Service {
         supervisor.join(findings::THREAD);
         self.notices.stop();
         supervisor.join(notices::THREAD);
-        self.inputs.send(Input::Stop).ok();
+        self.inputs.send(IngestInput::Stop).ok();
         supervisor.join(INGEST);
         drop(self.checkpoints);
         supervisor.join(CHECKPOINT);

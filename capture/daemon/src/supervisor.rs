@@ -28,10 +28,10 @@ const PANICKED: &str = "it panicked";
 
 /// Owns the threads and tasks. A handle: clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Supervisor(Arc<Shared>);
+pub struct Supervisor(Arc<SupervisorState>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SupervisorState {
     threads: Mutex<BTreeMap<&'static str, JoinHandle<()>>>,
     /// The service has started and does not stop yet: whoever returns now was not asked to.
     whole: AtomicBool,

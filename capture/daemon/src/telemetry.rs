@@ -19,23 +19,23 @@ use tokio::sync::oneshot;
 
 use crate::{
     clock,
-    ingest::{Gauges, IngestHandle, Input, NotSent, Stored, TelemetryInput},
+    ingest::{Gauges, IngestHandle, IngestInput, NotSent, Stored, TelemetryInput},
 };
 
-/// So long a message waits for a place among the inputs of ingest.
+/// How long a message waits for a place among the inputs of ingest.
 const WAIT: Duration = Duration::from_secs(2);
 
 /// Takes telemetry in. A handle: clones share it.
 #[derive(Clone)]
-pub struct Telemeter {
+pub struct TelemetryReceiver {
     inputs: IngestHandle,
     gauges: Arc<Gauges>,
-    counts: Arc<Mutex<BTreeMap<Provider, Counts>>>,
+    counts: Arc<Mutex<BTreeMap<Provider, TelemetryCounts>>>,
 }
 
 /// What came of one agent since the start.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counts {
+struct TelemetryCounts {
     /// Log records, spans and metrics.
     records: u64,
     /// Of them, those over a limit or damaged.
@@ -47,9 +47,9 @@ struct Counts {
 }
 
 /// What a sender is answered.
-type Answer = Result<Vec<u8>, TelemetryRefusal>;
+type TelemetryReply = Result<Vec<u8>, TelemetryRefusal>;
 
-impl Telemeter {
+impl TelemetryReceiver {
     /// Hands what comes to ingest.
     #[must_use]
     pub fn new(inputs: IngestHandle, gauges: Arc<Gauges>) -> Self {
@@ -57,7 +57,7 @@ impl Telemeter {
     }
 
     /// Takes one message in; the answer comes when what it tells is stored. Blocks.
-    pub fn take(&self, message: &Telemetry, reply: oneshot::Sender<Answer>) {
+    pub fn receive(&self, message: &Telemetry, reply: oneshot::Sender<TelemetryReply>) {
         // The sender may have gone away meanwhile; what it sent is taken all the same.
         match self.read(message) {
             Err(refusal) => {
@@ -66,7 +66,7 @@ impl Telemeter {
             Ok((received, answer)) if received.events.is_empty() => {
                 reply.send(Ok(answer)).ok();
             }
-            Ok((received, answer)) => self.hand_over(received, answer, reply),
+            Ok((received, answer)) => self.send_to_ingest(received, answer, reply),
         }
     }
 
@@ -97,13 +97,13 @@ impl Telemeter {
         Ok((received, answer))
     }
 
-    fn hand_over(&self, received: Received, answer: Vec<u8>, reply: oneshot::Sender<Answer>) {
+    fn send_to_ingest(&self, received: Received, answer: Vec<u8>, reply: oneshot::Sender<TelemetryReply>) {
         let telemeter = self.clone();
         // Shared, because the input is lost when there is no place for it.
         let reply = Arc::new(Mutex::new(Some(reply)));
         let tell = {
             let reply = Arc::clone(&reply);
-            move |answer: Answer| {
+            move |answer: TelemetryReply| {
                 if let Some(reply) = reply.lock().unwrap_or_else(PoisonError::into_inner).take() {
                     reply.send(answer).ok();
                 }
@@ -118,7 +118,7 @@ impl Telemeter {
                 tell(Ok(answer));
             })
         };
-        let input = Input::Telemetry(TelemetryInput { events: received.events, stored });
+        let input = IngestInput::Telemetry(TelemetryInput { events: received.events, stored });
         match self.inputs.send_timeout(input, WAIT) {
             Ok(()) => {}
             Err(NotSent::Full) => tell(Err(TelemetryRefusal::Busy)),
@@ -126,7 +126,7 @@ impl Telemeter {
         }
     }
 
-    fn count(&self, provider: Provider, change: impl FnOnce(&mut Counts)) {
+    fn count(&self, provider: Provider, change: impl FnOnce(&mut TelemetryCounts)) {
         change(self.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(provider).or_default());
     }
 
@@ -162,12 +162,12 @@ impl Telemeter {
 
 /// What agents sent, as far as metrics show it.
 #[derive(Debug)]
-struct TelemetryMetrics(Arc<Mutex<BTreeMap<Provider, Counts>>>);
+struct TelemetryMetrics(Arc<Mutex<BTreeMap<Provider, TelemetryCounts>>>);
 
 impl Collector for TelemetryMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut family = |name, help, of: fn(&Counts) -> u64| {
+        let mut family = |name, help, of: fn(&TelemetryCounts) -> u64| {
             let each = counts
                 .iter()
                 .map(|(provider, counts)| ([("provider", provider.as_str())], ConstCounter::new(of(counts))));

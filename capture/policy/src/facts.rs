@@ -45,7 +45,7 @@ impl OnDisk {
 
 impl OnDisk {
     /// A look into a file of at most `cap` bytes.
-    fn look_at(&self, path: &Path, cap: usize) -> FileInspection {
+    fn inspect_file(&self, path: &Path, cap: usize) -> FileInspection {
         match self.read(path, cap) {
             FileContent::Missing => FileInspection::NoFile,
             FileContent::Unreadable if path.is_dir() => FileInspection::NoFile,
@@ -133,7 +133,7 @@ impl Facts for OnDisk {
     fn inspect(&self, path: &Path) -> FileInspection {
         match reach::in_git(self, path) {
             Some(true) => FileInspection::Secret,
-            Some(false) | None => self.look_at(path, MAX_LOOK),
+            Some(false) | None => self.inspect_file(path, MAX_LOOK),
         }
     }
 

@@ -30,8 +30,8 @@ pub enum Refused {
     /// It cannot be read.
     #[error("cannot read {}: {}", .0.display(), .1)]
     Unreadable(PathBuf, std::io::Error),
-    /// It is no regular file, or too long.
-    #[error("{} is no regular file of less than 1 MiB", .0.display())]
+    /// It is not a regular file, or too long.
+    #[error("{} is not a regular file of less than 1 MiB", .0.display())]
     NoFile(PathBuf),
     /// It, or a directory above it, belongs to somebody else.
     #[error("{} belongs to another user", .0.display())]

@@ -29,7 +29,7 @@ use axum::{
 use bytes::Bytes;
 use events::{Kind, Provider, SessionId, State, Timestamp};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use server::{Board, Config, Frame, Health, Json, SessionEntry, Token, Tokens, serve};
+use server::{Config, Frame, Health, Json, LiveView, SessionEntry, Token, Tokens, serve};
 use store::Reader;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -68,7 +68,7 @@ fn main() {
 struct Ours {
     runtime: Runtime,
     address: SocketAddr,
-    board: Board,
+    live_view: LiveView,
     session: Bytes,
     cancel: CancellationToken,
 }
@@ -82,18 +82,18 @@ struct Bare {
 
 impl Ours {
     fn start(core: usize) -> Self {
-        let board = Board::new("epoch");
+        let live_view = LiveView::new("epoch");
         let json = session();
         for n in 0..2000 {
-            board.put(entry(n, &json));
+            live_view.put(entry(n, &json));
         }
         let runtime = runtime(core);
         let cancel = CancellationToken::new();
         let reader = Reader::new("/nonexistent".into());
         let config = Config::new(tokens());
         let serving =
-            runtime.block_on(serve(config, board.clone(), reader, Health::default(), cancel.clone())).unwrap();
-        Self { address: serving.address(), runtime, board, session: json.bytes(), cancel }
+            runtime.block_on(serve(config, live_view.clone(), reader, Health::default(), cancel.clone())).unwrap();
+        Self { address: serving.address(), runtime, live_view, session: json.bytes(), cancel }
     }
 }
 
@@ -217,7 +217,7 @@ fn fan_out(ours: &Ours, bare: &Bare, core: usize) {
         let frame = Frame::event(Some(position), id, Kind::AssistantMessage, json.clone());
         let before = [cpu_time(&ours.runtime), cpu_time(&bare.runtime)];
         let start = Instant::now();
-        ours.board.publish(frame);
+        ours.live_view.publish(frame);
         let our_time = to_ours.last() - start;
         let text = Utf8Bytes::from(sent(position, &json));
         let start = Instant::now();

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::error::ApiError;
 
 /// What a handler answers.
-pub(crate) type Answer = Result<Response, ApiError>;
+pub(crate) type HandlerResult = Result<Response, ApiError>;
 
 fn of_type(content_type: &'static str, body: Body) -> Response {
     let mut response = Response::new(body);
@@ -27,7 +27,7 @@ pub(crate) fn json(text: impl Into<Bytes>) -> Response {
 }
 
 /// A value as JSON.
-pub(crate) fn json_of<T: Serialize + ?Sized>(value: &T) -> Answer {
+pub(crate) fn json_of<T: Serialize + ?Sized>(value: &T) -> HandlerResult {
     serde_json::to_vec(value).map(json).map_err(|cause| ApiError::internal(&cause))
 }
 

@@ -1,6 +1,9 @@
 //! What every handler can reach.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
 
 use projections::StatusRules;
 use prometheus_client::registry::Registry;
@@ -10,9 +13,10 @@ use tokio::{sync::Semaphore, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Board, Config, Control, Health, Json, Limits, Reply, SessionEntry, answer,
+    Config, Control, Health, Json, Limits, LiveView, Reply, SessionEntry, answer,
     config::Redact,
     error::ApiError,
+    gate::Gate,
     metrics::{self, Tally},
     snapshot::LastSnapshot,
 };
@@ -24,7 +28,9 @@ const STORE_READS: usize = 4;
 pub(crate) type App = Arc<Parts>;
 
 pub(crate) struct Parts {
-    pub(crate) board: Board,
+    /// Lets requests in.
+    pub(crate) gate: Gate,
+    pub(crate) live_view: LiveView,
     pub(crate) health: Health,
     /// What the program around the server does for it.
     pub(crate) control: Arc<dyn Control>,
@@ -52,16 +58,18 @@ pub(crate) struct Parts {
 
 impl Parts {
     pub(crate) fn new(
-        board: Board,
+        live_view: LiveView,
         reader: Reader,
         mut health: Health,
         config: &Config,
+        address: SocketAddr,
         cancel: CancellationToken,
     ) -> App {
         let tally = Tally::default();
-        let metrics = metrics::registry(&mut health, &board, &tally);
+        let metrics = metrics::registry(&mut health, &live_view, &tally);
         Arc::new(Self {
-            board,
+            gate: Gate::new(address, config),
+            live_view,
             health,
             control: Arc::clone(&config.control),
             limits: config.limits,
@@ -127,7 +135,7 @@ impl Parts {
     }
 
     /// An answer without secrets, as JSON.
-    pub(crate) fn redacted<T: Serialize>(&self, answer: &T) -> answer::Answer {
+    pub(crate) fn redacted<T: Serialize>(&self, answer: &T) -> answer::HandlerResult {
         let Some(redact) = &self.redact else { return answer::json_of(answer) };
         let mut value = serde_json::to_value(answer).map_err(|cause| ApiError::internal(&cause))?;
         redact(&mut value);

@@ -2,19 +2,20 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use api::{Operation, query};
+use api::{ErrorCode, Operation, Scope, query, routes::RequestBody};
 use axum::{
-    body::Body,
+    body::{Body, HttpBody as _},
     extract::{FromRequest, RawPathParams, Request},
 };
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::{Serialize, de::DeserializeOwned};
 use sync_wrapper::SyncWrapper;
 use tokio::time::timeout;
 
 use crate::{
-    answer::{self, Answer},
+    Limits,
+    answer::{self, HandlerResult},
     app::App,
     clients::{Admission, StreamSlot},
     error::ApiError,
@@ -23,14 +24,14 @@ use crate::{
 
 /// How a request arrived.
 #[derive(Debug, Clone)]
-pub(crate) enum Door {
+pub(crate) enum Transport {
     /// The TCP port: from where, to where, by whom.
     Tcp(SocketAddr, SocketAddr, Client),
     /// The Unix socket: a process of our own user.
     Unix(Peer),
 }
 
-impl Door {
+impl Transport {
     /// Who came in.
     pub(crate) fn client(&self) -> Client {
         match self {
@@ -44,7 +45,7 @@ impl Door {
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     /// How it arrived.
-    pub(crate) door: Door,
+    pub(crate) transport: Transport,
     /// Its place among those of its client; `None` without a connection.
     pub(crate) admission: Option<Arc<Admission>>,
 }
@@ -62,7 +63,7 @@ pub(crate) struct Call<O: Operation> {
     pub(crate) query: O::Query,
     /// The value of the path's variable segment, decoded; empty without one.
     pub(crate) segment: String,
-    pub(crate) connection: Connection,
+    pub(crate) connection: Arc<Connection>,
     pub(crate) parts: Parts,
     /// Only read, never shared, so that a call may be borrowed across a wait.
     pub(crate) body: SyncWrapper<Body>,
@@ -72,12 +73,68 @@ impl<O: Operation> FromRequest<App> for Call<O> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let route = O::ID.route();
+        let connection = authorize(app, &request, Some(route.scope))?;
         let (mut parts, body) = request.into_parts();
-        let segment = if O::ID.route().segment().is_some() { segment(&mut parts, app).await? } else { String::new() };
+        check_body(&route.body, &parts.headers, body.size_hint().exact(), &app.limits).inspect_err(|_| {
+            app.tally.refused.inc();
+        })?;
+        let segment = if route.segment().is_some() { segment(&mut parts, app).await? } else { String::new() };
         let query = query::read(parts.uri.query()).map_err(|bad| ApiError::parameter(&bad.name, bad.reason))?;
-        let connection = parts.extensions.get::<Connection>().cloned();
-        let connection = connection.ok_or_else(|| ApiError::internal(&"a request without its connection"))?;
         Ok(Self { app: Arc::clone(app), query, segment, connection, parts, body: SyncWrapper::new(body) })
+    }
+}
+
+/// Decides from the head of a request whether it is let in to a route of this scope, or, without one, whether it is
+/// told that there is none. Gives the connection it came by.
+pub(crate) fn authorize(app: &App, request: &Request, scope: Option<Scope>) -> Result<Arc<Connection>, ApiError> {
+    let connection = request.extensions().get::<Arc<Connection>>();
+    let connection = connection.ok_or_else(|| ApiError::internal(&"a request without its connection"))?;
+    let (headers, transport) = (request.headers(), &connection.transport);
+    let checked =
+        app.gate.check_origin(request.method(), request.uri(), headers, transport).and_then(|()| match scope {
+            Some(scope) => app.gate.check_scope(scope, headers, transport),
+            None => app.gate.check_known(headers, transport),
+        });
+    checked.inspect_err(|_| {
+        app.tally.refused.inc();
+    })?;
+    Ok(Arc::clone(connection))
+}
+
+/// Compares what the head says of the body with what the route takes.
+fn check_body(
+    takes: &RequestBody,
+    headers: &HeaderMap,
+    body_bytes: Option<u64>,
+    limits: &Limits,
+) -> Result<(), ApiError> {
+    let chunked = headers.contains_key(header::TRANSFER_ENCODING);
+    match takes {
+        RequestBody::None | RequestBody::Json(_) if chunked => {
+            // Of a request with both length and transfer coding hyper keeps only the latter, so
+            // this is also where smuggled ones end.
+            Err(ApiError::new(ErrorCode::LengthRequired, "send the body with a Content-Length"))
+        }
+        RequestBody::None => Ok(()),
+        RequestBody::Json(_) => {
+            // No form and no plain text, which a browser would send for any page without asking.
+            if media_type(headers) != Some(MediaType::Json) {
+                return Err(ApiError::new(ErrorCode::NotJson, "send the body as application/json"));
+            }
+            let limit = limits.body_bytes;
+            if body_bytes.is_none_or(|n| n > limit as u64) { Err(ApiError::too_large(limit)) } else { Ok(()) }
+        }
+        // Exporters send in chunks, and nothing between them and us would read a length differently.
+        RequestBody::Telemetry => {
+            if media_type(headers).is_none() {
+                let why = "send the body as application/json or application/x-protobuf";
+                return Err(ApiError::new(ErrorCode::NotOtlp, why));
+            }
+            coding(headers)?;
+            let limit = limits.telemetry_bytes;
+            if body_bytes.is_some_and(|n| n > limit as u64) { Err(ApiError::too_large(limit)) } else { Ok(()) }
+        }
     }
 }
 
@@ -95,7 +152,7 @@ async fn segment(parts: &mut Parts, app: &App) -> Result<String, ApiError> {
 impl<O: Operation> Call<O> {
     /// Answers with what the operation declares.
     #[expect(clippy::unused_self, reason = "the call says which type the answer has")]
-    pub(crate) fn answer(&self, answer: &O::Answer) -> Answer
+    pub(crate) fn answer(&self, answer: &O::Answer) -> HandlerResult
     where
         O::Answer: Serialize,
     {
@@ -171,11 +228,6 @@ pub(crate) fn coding(headers: &HeaderMap) -> Result<Coding, ApiError> {
     }
     Err(ApiError::new(api::ErrorCode::UnknownCoding, "the body may be compressed once, with gzip")
         .header(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip")))
-}
-
-/// The method whose handler answers: HEAD is GET without the body.
-pub(crate) fn effective(method: &Method) -> &Method {
-    if method == Method::HEAD { &Method::GET } else { method }
 }
 
 /// An answer without content.

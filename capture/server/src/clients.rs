@@ -19,7 +19,7 @@ const FILES_PER_CONNECTION: usize = 2;
 
 /// The way a connection came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum TransportKind {
     /// The TCP port.
     Tcp,
     /// The Unix socket.
@@ -83,7 +83,7 @@ impl ClientLimits {
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct ConnectionCounts {
     requests: usize,
     streams: usize,
     others: HashMap<Client, usize>,
@@ -94,7 +94,7 @@ struct Counts {
 #[derive(Debug)]
 pub(crate) struct Clients {
     limits: ClientLimits,
-    counts: Mutex<Counts>,
+    counts: Mutex<ConnectionCounts>,
 }
 
 impl Clients {
@@ -103,12 +103,12 @@ impl Clients {
     }
 
     /// Counts a connection; `None` when its client has as many as it may have.
-    pub(crate) fn admit(self: &Arc<Self>, client: Client, way: Way) -> Option<Admission> {
+    pub(crate) fn admit(self: &Arc<Self>, client: Client, kind: TransportKind) -> Option<Admission> {
         let limits = &self.limits;
         let mut counts = lock(&self.counts);
         match client {
             Client::Own => {
-                if counts.requests >= room(limits.requests, limits.requests_reserved, way) {
+                if counts.requests >= room(limits.requests, limits.requests_reserved, kind) {
                     return None;
                 }
                 counts.requests += 1;
@@ -126,15 +126,15 @@ impl Clients {
             }
         }
         drop(counts);
-        Some(Admission { clients: Arc::clone(self), client, way })
+        Some(Admission { clients: Arc::clone(self), client, kind })
     }
 }
 
 /// How many there may be of a kind for what comes in this way.
-fn room(most: usize, reserved: usize, way: Way) -> usize {
-    match way {
-        Way::Tcp => most.saturating_sub(reserved),
-        Way::Unix => most,
+fn room(most: usize, reserved: usize, kind: TransportKind) -> usize {
+    match kind {
+        TransportKind::Tcp => most.saturating_sub(reserved),
+        TransportKind::Unix => most,
     }
 }
 
@@ -143,7 +143,7 @@ fn room(most: usize, reserved: usize, way: Way) -> usize {
 pub(crate) struct Admission {
     clients: Arc<Clients>,
     client: Client,
-    way: Way,
+    kind: TransportKind,
 }
 
 impl Admission {
@@ -156,7 +156,7 @@ impl Admission {
         if self.client == Client::Own {
             let limits = &self.clients.limits;
             let mut counts = lock(&self.clients.counts);
-            if counts.streams >= room(limits.streams, limits.streams_reserved, self.way) {
+            if counts.streams >= room(limits.streams, limits.streams_reserved, self.kind) {
                 return Err(too_many_streams());
             }
             counts.streams += 1;
@@ -219,43 +219,47 @@ mod tests {
         }
     }
 
-    fn admit(clients: &Arc<Clients>, client: Client, way: Way, count: usize) -> Vec<Arc<Admission>> {
-        (0..count).filter_map(|_| clients.admit(client, way)).map(Arc::new).collect()
+    fn admit(clients: &Arc<Clients>, client: Client, kind: TransportKind, count: usize) -> Vec<Arc<Admission>> {
+        (0..count).filter_map(|_| clients.admit(client, kind)).map(Arc::new).collect()
     }
 
     #[test]
     fn each_client_has_its_room() {
         let clients = Clients::new(small());
-        let first = admit(&clients, Client::User(7), Way::Tcp, 3);
+        let first = admit(&clients, Client::User(7), TransportKind::Tcp, 3);
         assert_eq!(first.len(), 2, "one over the limit of another user");
         let more = [Client::User(8), Client::Unnamed, Client::Machine([10, 0, 0, 1].into())];
-        let more: Vec<_> = more.into_iter().map(|client| admit(&clients, client, Way::Tcp, 2)).collect();
+        let more: Vec<_> = more.into_iter().map(|client| admit(&clients, client, TransportKind::Tcp, 2)).collect();
         assert_eq!(more.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1, 0], "all others have five");
-        let own = admit(&clients, Client::Own, Way::Tcp, 4);
+        let own = admit(&clients, Client::Own, TransportKind::Tcp, 4);
         assert_eq!(own.len(), 3, "the last is for the Unix socket");
-        assert_eq!(admit(&clients, Client::Own, Way::Unix, 2).len(), 1);
+        assert_eq!(admit(&clients, Client::Own, TransportKind::Unix, 2).len(), 1);
         drop((first, more, own));
-        assert_eq!(admit(&clients, Client::User(7), Way::Tcp, 3).len(), 2, "what was given back counts again");
-        assert_eq!(admit(&clients, Client::Own, Way::Unix, 9).len(), 4);
+        assert_eq!(
+            admit(&clients, Client::User(7), TransportKind::Tcp, 3).len(),
+            2,
+            "what was given back counts again"
+        );
+        assert_eq!(admit(&clients, Client::Own, TransportKind::Unix, 9).len(), 4);
     }
 
     #[test]
     fn streams_leave_room_for_requests() {
         let clients = Clients::new(small());
-        let streams = |way, count| -> Vec<_> {
+        let streams = |kind, count| -> Vec<_> {
             (0..count)
-                .filter_map(|_| Arc::new(clients.admit(Client::Own, way).unwrap()).stream().ok())
+                .filter_map(|_| Arc::new(clients.admit(Client::Own, kind).unwrap()).stream().ok())
                 .collect::<Vec<_>>()
         };
-        let tcp = streams(Way::Tcp, 4);
+        let tcp = streams(TransportKind::Tcp, 4);
         assert_eq!(tcp.len(), 2, "the last is for the Unix socket");
-        let unix = streams(Way::Unix, 2);
+        let unix = streams(TransportKind::Unix, 2);
         assert_eq!(unix.len(), 1);
-        assert_eq!(admit(&clients, Client::Own, Way::Tcp, 9).len(), 3, "as without streams");
+        assert_eq!(admit(&clients, Client::Own, TransportKind::Tcp, 9).len(), 3, "as without streams");
         drop(tcp);
-        assert_eq!(streams(Way::Tcp, 4).len(), 1, "beside the one of the Unix socket");
+        assert_eq!(streams(TransportKind::Tcp, 4).len(), 1, "beside the one of the Unix socket");
         drop(unix);
-        assert_eq!(streams(Way::Tcp, 4).len(), 2);
+        assert_eq!(streams(TransportKind::Tcp, 4).len(), 2);
         let counts = lock(&clients.counts);
         assert_eq!((counts.requests, counts.streams), (0, 0));
     }

@@ -19,7 +19,7 @@ pub enum Exposure {
     /// This machine only; any other address is refused at start.
     #[default]
     Loopback,
-    /// Whoever reaches the address: the user asked for it in so many words.
+    /// Whoever reaches the address: the user asked for it explicitly.
     Network,
 }
 
@@ -50,7 +50,7 @@ pub struct Config {
     pub control: Arc<dyn Control>,
     /// The protocol hosts of runs speak, as their `Upgrade` header names it.
     pub host_protocol: &'static str,
-    /// The limits of the status rules, for folding a log anew.
+    /// The limits of the status rules, for folding a log again.
     pub rules: StatusRules,
     /// Redacts answers that are made from what is stored as it was, and are neither events nor
     /// approvals nor screens. `None` shows them as they are.
@@ -110,7 +110,7 @@ pub struct Limits {
     pub message_bytes: usize,
     /// Reading headers, and reading a body.
     pub read: Duration,
-    /// Taking what was sent: a client that takes nothing for so long is cut off.
+    /// How long a client may read nothing of what was sent before it is cut off.
     pub write: Duration,
     /// Between signs of life on a quiet stream.
     pub keepalive: Duration,

@@ -30,10 +30,10 @@ pub trait Control: Send + Sync + 'static {
     fn label(&self, session: SessionId, labels: BTreeMap<String, Option<String>>) -> Reply<()>;
 
     /// Talks with the host of a run until it goes; the connection has left HTTP.
-    fn attend_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()>;
+    fn serve_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()>;
 
     /// Reads a delivery that a hook put in the spool.
-    fn take_delivery(&self, id: DeliveryId) -> Reply<()>;
+    fn accept_delivery(&self, id: DeliveryId) -> Reply<()>;
 
     /// Waits for the decision on a delivery; `None` when the agent is to ask its user itself. Dropping the
     /// future says that the hook waits no longer.
@@ -236,11 +236,11 @@ impl Control for NoControl {
         unavailable()
     }
 
-    fn attend_host(&self, _: HostConnection, _: Peer) -> BoxFuture<'static, ()> {
+    fn serve_host(&self, _: HostConnection, _: Peer) -> BoxFuture<'static, ()> {
         Box::pin(async {})
     }
 
-    fn take_delivery(&self, _: DeliveryId) -> Reply<()> {
+    fn accept_delivery(&self, _: DeliveryId) -> Reply<()> {
         unavailable()
     }
 

@@ -7,7 +7,7 @@ use projections::Session;
 
 use crate::Json;
 
-/// One session on the board: what lists filter by, and its JSON.
+/// One session on the live view: what lists filter by, and its JSON.
 #[derive(Debug, Clone)]
 pub struct SessionEntry {
     /// Ours.

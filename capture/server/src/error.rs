@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use api::{ErrorBody, ErrorCode, ErrorText};
+use api::{ErrorBody, ErrorCode, ErrorText, part::shown};
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
@@ -50,8 +50,7 @@ impl ApiError {
     }
 
     pub(crate) fn session(given: &str) -> Self {
-        let given: String = given.chars().take(64).collect();
-        Self::not_found(format!("no session `{given}`")).hint("GET /api/v1/sessions?active=all lists them")
+        Self::not_found(format!("no session `{}`", shown(given))).hint("GET /api/v1/sessions?active=all lists them")
     }
 
     pub(crate) fn unauthorized() -> Self {

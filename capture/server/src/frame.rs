@@ -10,7 +10,7 @@ use crate::{entry::SessionEntry, json::Json};
 
 /// What a frame tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum FrameKind {
     /// An event; the JSON is the event.
     Event(Kind),
     /// A session stands differently; the JSON is the session.
@@ -21,7 +21,7 @@ pub(crate) enum News {
     Finding,
 }
 
-impl News {
+impl FrameKind {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Event(_) => "event",
@@ -38,9 +38,9 @@ impl News {
 pub struct Frame {
     pub(crate) position: Option<u64>,
     pub(crate) session: SessionId,
-    pub(crate) news: News,
+    pub(crate) kind: FrameKind,
     pub(crate) json: Json,
-    /// Order of publication; given by the board.
+    /// Order of publication; given by the live view.
     pub(crate) order: u64,
     sse: OnceLock<Bytes>,
     sse_without_id: OnceLock<Bytes>,
@@ -51,25 +51,25 @@ impl Frame {
     /// An event, as JSON in the contract's form.
     #[must_use]
     pub fn event(position: Option<u64>, session: SessionId, kind: Kind, json: Json) -> Self {
-        Self::new(position, session, News::Event(kind), json)
+        Self::new(position, session, FrameKind::Event(kind), json)
     }
 
     /// How a session stands now. `position` is that of the last event it follows from.
     #[must_use]
     pub fn status(position: Option<u64>, session: SessionId, state: State, json: Json) -> Self {
-        Self::new(position, session, News::Status(state), json)
+        Self::new(position, session, FrameKind::Status(state), json)
     }
 
     /// How an approval stands now. `position` is that of the last event it follows from.
     #[must_use]
     pub fn approval(position: Option<u64>, session: SessionId, json: Json) -> Self {
-        Self::new(position, session, News::Approval, json)
+        Self::new(position, session, FrameKind::Approval, json)
     }
 
     /// How a finding stands now. `position` is that of its event.
     #[must_use]
     pub fn finding(position: Option<u64>, session: SessionId, json: Json) -> Self {
-        Self::new(position, session, News::Finding, json)
+        Self::new(position, session, FrameKind::Finding, json)
     }
 
     /// The status frame of an entry; `None` when the entry has no JSON.
@@ -79,11 +79,11 @@ impl Frame {
         Some(Self::status(position, entry.id, entry.state, json))
     }
 
-    fn new(position: Option<u64>, session: SessionId, news: News, json: Json) -> Self {
+    fn new(position: Option<u64>, session: SessionId, kind: FrameKind, json: Json) -> Self {
         Self {
             position,
             session,
-            news,
+            kind,
             json,
             order: 0,
             sse: OnceLock::new(),
@@ -98,7 +98,7 @@ impl Frame {
     pub(crate) fn sse(&self, epoch: &Epoch, id: bool) -> Bytes {
         let cell = if id { &self.sse } else { &self.sse_without_id };
         cell.get_or_init(|| {
-            let name = self.news.name();
+            let name = self.kind.name();
             let json = self.json.as_str();
             match self.position {
                 Some(position) if id => format!("event: {name}\nid: {position}\ndata: {json}\n\n").into(),
@@ -118,7 +118,7 @@ impl Frame {
     pub(crate) fn message(&self, epoch: &Epoch) -> Utf8Bytes {
         self.message
             .get_or_init(|| {
-                let (name, epoch, json) = (self.news.name(), epoch.json(), self.json.as_str());
+                let (name, epoch, json) = (self.kind.name(), epoch.json(), self.json.as_str());
                 match self.position {
                     Some(position) => {
                         format!("{{\"type\":\"{name}\",\"position\":{position},\"epoch\":{epoch},\"data\":{json}}}")

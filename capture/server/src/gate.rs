@@ -8,8 +8,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use tokio::time::Instant;
 
 use crate::{
+    Config,
     access::{Grants, Tokens, WrongTokens},
-    call::Door,
+    call::Transport,
     error::ApiError,
     peer::{PeerCheck, TcpCheck},
 };
@@ -28,12 +29,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    pub(crate) fn new(
-        address: SocketAddr,
-        tokens: Tokens,
-        control_peer: Option<PeerCheck>,
-        control_tcp: Option<TcpCheck>,
-    ) -> Self {
+    pub(crate) fn new(address: SocketAddr, config: &Config) -> Self {
         let port = address.port();
         let mut hosts = vec![format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("[::1]:{port}")];
         let ip = address.ip();
@@ -43,7 +39,13 @@ impl Gate {
                 IpAddr::V6(_) => format!("[{ip}]:{port}"),
             });
         }
-        Self { hosts, tokens, wrong: WrongTokens::default(), control_peer, control_tcp }
+        Self {
+            hosts,
+            tokens: config.tokens.clone(),
+            wrong: WrongTokens::default(),
+            control_peer: config.control_peer.clone(),
+            control_tcp: config.control_tcp.clone(),
+        }
     }
 
     /// Checks what a browser cannot help saying: the host it thinks it talks to (a rebound name
@@ -54,13 +56,13 @@ impl Gate {
         method: &Method,
         uri: &Uri,
         headers: &HeaderMap,
-        door: &Door,
+        transport: &Transport,
     ) -> Result<(), ApiError> {
         if uri.authority().is_some() || !uri.path().starts_with('/') {
             return Err(ApiError::new(ErrorCode::BadTarget, "the request target must be a path"));
         }
-        match door {
-            Door::Tcp(..) => {
+        match transport {
+            Transport::Tcp(..) => {
                 let host = only(headers, &header::HOST)
                     .is_some_and(|host| self.hosts.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(host)));
                 if !host {
@@ -75,7 +77,7 @@ impl Gate {
                     }
                 }
             }
-            Door::Unix(_) => {
+            Transport::Unix(_) => {
                 if headers.contains_key(header::ORIGIN) {
                     return Err(foreign_origin());
                 }
@@ -88,11 +90,11 @@ impl Gate {
     }
 
     /// What the caller may do, by its token and the way it came.
-    pub(crate) fn grants(&self, headers: &HeaderMap, door: &Door) -> Result<Grants, ApiError> {
-        let by_token = self.by_token(headers, door)?;
-        Ok(match door {
-            Door::Tcp(..) => by_token,
-            Door::Unix(peer) => {
+    pub(crate) fn grants(&self, headers: &HeaderMap, transport: &Transport) -> Result<Grants, ApiError> {
+        let by_token = self.by_token(headers, transport)?;
+        Ok(match transport {
+            Transport::Tcp(..) => by_token,
+            Transport::Unix(peer) => {
                 let may_control = self.control_peer.as_ref().is_none_or(|check| check(*peer));
                 let by_token =
                     if may_control { by_token } else { by_token.without(Grants::CONTROL.and(Grants::ADMIN)) };
@@ -102,23 +104,23 @@ impl Gate {
     }
 
     /// What the token alone opens.
-    fn by_token(&self, headers: &HeaderMap, door: &Door) -> Result<Grants, ApiError> {
+    fn by_token(&self, headers: &HeaderMap, transport: &Transport) -> Result<Grants, ApiError> {
         let Some(token) = bearer(headers) else { return Ok(Grants::NONE) };
         let grants = self.tokens.grants(token);
-        if grants == Grants::NONE { Err(self.wrong_token(door)) } else { Ok(grants) }
+        if grants == Grants::NONE { Err(self.wrong_token(transport)) } else { Ok(grants) }
     }
 
     /// Checks that the caller may use a route of this scope.
-    pub(crate) fn check_scope(&self, scope: Scope, headers: &HeaderMap, door: &Door) -> Result<(), ApiError> {
+    pub(crate) fn check_scope(&self, scope: Scope, headers: &HeaderMap, transport: &Transport) -> Result<(), ApiError> {
         if scope == Scope::Open {
             return Ok(());
         }
-        let grants = self.grants(headers, door)?;
+        let grants = self.grants(headers, transport)?;
         if grants.cover(scope) {
-            self.check_tcp_peer(scope, door)
+            self.check_tcp_peer(scope, transport)
         } else if grants == Grants::NONE {
             Err(ApiError::unauthorized())
-        } else if matches!(door, Door::Unix(_)) && self.by_token(headers, door)?.cover(scope) {
+        } else if matches!(transport, Transport::Unix(_)) && self.by_token(headers, transport)?.cover(scope) {
             Err(agents_peer())
         } else {
             Err(ApiError::new(ErrorCode::WrongScope, "this token does not permit this route"))
@@ -127,24 +129,24 @@ impl Gate {
 
     /// An agent's own shell can read the token, but must not act with it. The kernel does not name
     /// the peer of a TCP connection, so it is looked for, and for these scopes only.
-    fn check_tcp_peer(&self, scope: Scope, door: &Door) -> Result<(), ApiError> {
+    fn check_tcp_peer(&self, scope: Scope, transport: &Transport) -> Result<(), ApiError> {
         let acts = match scope {
             Scope::Control | Scope::Admin => true,
             Scope::Open | Scope::Ingest | Scope::Read => false,
         };
-        match (door, &self.control_tcp) {
-            (Door::Tcp(from, to, _), Some(check)) if acts && !check(*from, *to) => Err(agents_peer()),
-            (Door::Tcp(..) | Door::Unix(_), _) => Ok(()),
+        match (transport, &self.control_tcp) {
+            (Transport::Tcp(from, to, _), Some(check)) if acts && !check(*from, *to) => Err(agents_peer()),
+            (Transport::Tcp(..) | Transport::Unix(_), _) => Ok(()),
         }
     }
 
     /// Checks that the caller has any right at all: strangers are not told which paths exist.
-    pub(crate) fn check_known(&self, headers: &HeaderMap, door: &Door) -> Result<(), ApiError> {
-        if self.grants(headers, door)? == Grants::NONE { Err(ApiError::unauthorized()) } else { Ok(()) }
+    pub(crate) fn check_known(&self, headers: &HeaderMap, transport: &Transport) -> Result<(), ApiError> {
+        if self.grants(headers, transport)? == Grants::NONE { Err(ApiError::unauthorized()) } else { Ok(()) }
     }
 
-    fn wrong_token(&self, door: &Door) -> ApiError {
-        if self.wrong.note(door.client(), Instant::now()) {
+    fn wrong_token(&self, transport: &Transport) -> ApiError {
+        if self.wrong.note(transport.client(), Instant::now()) {
             ApiError::new(ErrorCode::TooManyWrongTokens, "too many wrong tokens")
                 .header(header::RETRY_AFTER, HeaderValue::from(WrongTokens::WINDOW.as_secs()))
         } else {

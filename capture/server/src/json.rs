@@ -12,7 +12,7 @@ impl Json {
     /// Serializes a value.
     ///
     /// # Errors
-    /// When the value cannot be JSON (a map with keys that are no strings).
+    /// When the value cannot be JSON (a map with keys that are not strings).
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         serde_json::to_string(value).map(Self::from_text)
     }

@@ -1,6 +1,7 @@
 //! Listening: the TCP port and the Unix socket, their connections, and the end of them all.
 
 use std::{
+    convert::Infallible,
     io,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -9,9 +10,10 @@ use std::{
     time::Duration,
 };
 
-use axum::{Router, response::IntoResponse};
+use axum::response::IntoResponse;
+use futures_util::FutureExt;
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use store::Reader;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -20,17 +22,16 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use tower::Service as _;
 
 use crate::{
-    Board, Config, Exposure, Health,
+    Config, Exposure, Health, LiveView,
     app::{App, Parts},
-    call::{Connection, Door},
-    clients::{Clients, Way},
+    call::{Connection, Transport},
+    clients::{Clients, TransportKind},
     error::ApiError,
-    gate::Gate,
+    header_timer::HeaderTimer,
     peer::{Client, Peer, TcpUser},
-    router::{self, router},
+    router::{Answering, router},
     unix::{self, Socket, SocketError},
 };
 
@@ -95,7 +96,7 @@ impl Serving {
     }
 
     /// Gives the tasks that end only when the token is cancelled, with their names, to whoever watches them.
-    pub fn take_roots(&mut self) -> Vec<(&'static str, tokio::task::JoinHandle<()>)> {
+    pub fn root_tasks(&mut self) -> Vec<(&'static str, tokio::task::JoinHandle<()>)> {
         std::mem::take(&mut self.roots)
     }
 
@@ -112,7 +113,7 @@ impl Serving {
 /// When the address is not for us, or port or socket cannot be had.
 pub async fn serve(
     config: Config,
-    board: Board,
+    live_view: LiveView,
     reader: Reader,
     health: Health,
     cancel: CancellationToken,
@@ -130,18 +131,17 @@ pub async fn serve(
     let unix = config.socket.as_deref().map(Socket::open).transpose()?;
     let socket = unix.as_ref().map(|unix| unix.path().to_owned());
 
-    let app = Parts::new(board, reader, health, &config, cancel);
-    let gate = Arc::new(Gate::new(address, config.tokens, config.control_peer, config.control_tcp));
-    let entrance = Entrance {
+    let app = Parts::new(live_view, reader, health, &config, address, cancel);
+    let entrance = Acceptor {
         address,
-        router: router(&app, gate),
+        answering: Arc::new(Answering::new(&app, router(&app))),
         clients: Clients::new(limits.clients),
         tcp_user: config.tcp_user,
         refusals: Arc::new(Semaphore::new(REFUSALS)),
         app: Arc::clone(&app),
     };
     let mut roots = vec![
-        ("streams", app.tasks.spawn(app.board.clone().hand_on(app.cancel.clone()))),
+        ("streams", app.tasks.spawn(app.live_view.clone().relay_frames(app.cancel.clone()))),
         ("tcp", app.tasks.spawn(entrance.clone().tcp(tcp))),
     ];
     if let Some(unix) = unix {
@@ -151,16 +151,16 @@ pub async fn serve(
 }
 
 #[derive(Clone)]
-struct Entrance {
+struct Acceptor {
     address: SocketAddr,
     clients: Arc<Clients>,
     tcp_user: Option<TcpUser>,
     refusals: Arc<Semaphore>,
     app: App,
-    router: Router,
+    answering: Arc<Answering>,
 }
 
-impl Entrance {
+impl Acceptor {
     async fn tcp(self, listener: TcpListener) {
         loop {
             let accepted = tokio::select! {
@@ -172,7 +172,7 @@ impl Entrance {
                     prepare(&stream, self.app.limits.write);
                     let to = stream.local_addr().unwrap_or(self.address);
                     let client = Client::of_tcp(from, to, unix::own_uid(), self.tcp_user.as_ref());
-                    self.admit(stream, Door::Tcp(from, to, client));
+                    self.admit(stream, Transport::Tcp(from, to, client));
                 }
                 Err(cause) => self.rest(&cause).await,
             }
@@ -187,7 +187,7 @@ impl Entrance {
             };
             match accepted {
                 Ok((stream, _)) => match peer(&stream) {
-                    Ok(peer) if may_enter(peer, unix::own_uid()) => self.admit(stream, Door::Unix(peer)),
+                    Ok(peer) if may_enter(peer, unix::own_uid()) => self.admit(stream, Transport::Unix(peer)),
                     Ok(peer) => tracing::warn!(uid = peer.uid, "another user was refused on the Unix socket"),
                     Err(cause) => {
                         tracing::warn!(%cause, "a nameless peer was refused on the Unix socket")
@@ -199,20 +199,20 @@ impl Entrance {
     }
 
     /// Serves a connection, or refuses it when its client has too many.
-    fn admit<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, io: I, door: Door) {
+    fn admit<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, io: I, transport: Transport) {
         let app = Arc::clone(&self.app);
-        let client = door.client();
-        let (way, read) = match door {
-            Door::Unix(_) => (Way::Unix, app.limits.read),
-            Door::Tcp(..) if client == Client::Own => (Way::Tcp, app.limits.read),
-            Door::Tcp(..) => (Way::Tcp, app.limits.read.min(app.limits.clients.others_read)),
+        let client = transport.client();
+        let (kind, read) = match transport {
+            Transport::Unix(_) => (TransportKind::Unix, app.limits.read),
+            Transport::Tcp(..) if client == Client::Own => (TransportKind::Tcp, app.limits.read),
+            Transport::Tcp(..) => (TransportKind::Tcp, app.limits.read.min(app.limits.clients.others_read)),
         };
-        if let Some(admission) = self.clients.admit(client, way) {
-            let from = Connection { door, admission: Some(Arc::new(admission)) };
-            let router = self.router.clone();
+        if let Some(admission) = self.clients.admit(client, kind) {
+            let from = Arc::new(Connection { transport, admission: Some(Arc::new(admission)) });
+            let answering = Arc::clone(&self.answering);
             self.app.tasks.spawn(async move {
                 app.tally.connections.inc();
-                serve_connection(io, router, from, &app, read).await;
+                serve_connection(io, &answering, from, &app, read).await;
                 app.tally.connections.dec();
             });
             return;
@@ -224,7 +224,7 @@ impl Entrance {
         if let Ok(permit) = Arc::clone(&self.refusals).try_acquire_owned() {
             self.app.tasks.spawn(async move {
                 let full = service_fn(|_| async {
-                    Ok::<_, std::convert::Infallible>(ApiError::unavailable("too many connections").into_response())
+                    Ok::<_, Infallible>(ApiError::unavailable("too many connections").into_response())
                 });
                 let mut http = http1::Builder::new();
                 http.keep_alive(false);
@@ -248,18 +248,17 @@ impl Entrance {
 }
 
 /// Serves one connection until it ends; at shutdown, until its request is answered.
-async fn serve_connection<I>(io: I, router: Router, from: Connection, app: &App, read: Duration)
+async fn serve_connection<I>(io: I, answering: &Answering, from: Arc<Connection>, app: &App, read: Duration)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let answers = router::service(app, router);
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(|request: Request<Incoming>| {
         let mut request = request.map(axum::body::Body::new);
-        request.extensions_mut().insert(from.clone());
-        answers.clone().call(request)
+        request.extensions_mut().insert(Arc::clone(&from));
+        answering.answer(request).map(Ok::<_, Infallible>)
     });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
+    http.timer(HeaderTimer::default())
         .header_read_timeout(read)
         .max_buf_size(app.limits.header_bytes.max(MIN_HEADER_BYTES))
         .max_headers(MAX_HEADERS);

@@ -2,33 +2,75 @@
 
 use std::sync::Arc;
 
-use api::{ErrorCode, Operation};
+use api::{
+    ErrorCode, Operation,
+    part::{IdPart, shown},
+};
 use events::SessionId;
 use http::{HeaderValue, header};
+use projections::Session;
 
-use crate::{RunTarget, SessionEntry, app::App, call::Call, error::ApiError};
+use crate::{Json, RunTarget, SessionEntry, app::App, call::Call, error::ApiError};
 
 /// The shortest part of an id that names a session.
 const SHORTEST_PART: usize = 3;
 
-/// A session that a name means, and what it was merged into.
-struct Found {
-    id: SessionId,
+/// A session that a name means.
+pub(crate) struct Found {
+    pub(crate) id: SessionId,
     merged_into: Option<SessionId>,
+    view: View,
+}
+
+/// What is known of a session where it was found.
+enum View {
+    /// Its row of the live view.
+    Row(Arc<SessionEntry>),
+    /// All of it, as it is stored.
+    Stored(Box<Session>),
+    /// Its id only.
+    None,
 }
 
 impl Found {
-    fn entry(entry: &SessionEntry) -> Self {
-        Self { id: entry.id, merged_into: entry.merged_into }
+    fn row(entry: Arc<SessionEntry>) -> Self {
+        Self { id: entry.id, merged_into: entry.merged_into, view: View::Row(entry) }
+    }
+
+    /// Its JSON, when the live view holds it.
+    pub(crate) fn json(&self) -> Option<&Json> {
+        match &self.view {
+            View::Row(entry) => entry.json.as_ref(),
+            View::Stored(_) | View::None => None,
+        }
+    }
+
+    /// All of it, from where it was found or the store.
+    pub(crate) async fn session(self, app: &App) -> Result<Session, ApiError> {
+        if let Some(json) = self.json() {
+            return serde_json::from_str(json.as_str()).map_err(|cause| ApiError::internal(&cause));
+        }
+        let id = self.id;
+        match self.view {
+            View::Stored(session) => Ok(*session),
+            View::Row(_) | View::None => {
+                app.read(move |reader| reader.session(id)).await?.ok_or_else(|| ApiError::session(&id.to_string()))
+            }
+        }
     }
 }
 
 /// Finds the session that a name means: its id, the agent's id, the name or id of the run that hosts it, or a
 /// beginning or end of an id that fits no other. A session that was merged into another keeps its names.
 async fn find(app: &App, name: &str) -> Result<Found, ApiError> {
-    if let Some(entry) = on_board(app, name) {
-        return Ok(Found::entry(&entry));
+    match on_board(app, name) {
+        Some(entry) => Ok(Found::row(entry)),
+        // In a box, so that what is found at once does not carry the room for the rest.
+        None => Box::pin(find_elsewhere(app, name)).await,
     }
+}
+
+async fn find_elsewhere(app: &App, name: &str) -> Result<Found, ApiError> {
     let (id, given) = (name.parse::<SessionId>().ok(), name.to_owned());
     let stored = app
         .read(move |reader| {
@@ -40,23 +82,25 @@ async fn find(app: &App, name: &str) -> Result<Found, ApiError> {
         })
         .await?;
     if let Some(session) = stored {
-        return Ok(Found { id: session.id, merged_into: session.merged_into });
+        let (id, merged_into) = (session.id, session.merged_into);
+        return Ok(Found { id, merged_into, view: View::Stored(Box::new(session)) });
     }
     if let Ok(run) = app.control.run(&RunTarget::Run(name.to_owned()))
         && let Some(session) = run.session_id
     {
-        return Ok(Found { id: session, merged_into: app.board.get(session).and_then(|entry| entry.merged_into) });
+        let unlisted = Found { id: session, merged_into: None, view: View::None };
+        return Ok(app.live_view.get(session).map_or(unlisted, Found::row));
     }
-    let mut fitting = if name.len() < SHORTEST_PART { Vec::new() } else { app.board.fitting(name) };
+    let part = IdPart::new(name, SHORTEST_PART);
+    let mut fitting = part.map_or_else(Vec::new, |part| app.live_view.fitting(&part, name));
     // What was merged is the same session as what it was merged into.
     fitting.sort_by_key(|entry| entry.merged_into.is_some());
     fitting.dedup_by_key(|entry| entry.merged_into.unwrap_or(entry.id));
     match fitting.as_slice() {
         [] => Err(ApiError::session(name)),
-        [entry] => Ok(Found::entry(entry)),
+        [entry] => Ok(Found::row(Arc::clone(entry))),
         [a, b, ..] => {
-            let given: String = name.chars().take(64).collect();
-            let why = format!("`{given}` fits several sessions, for instance {} and {}", a.id, b.id);
+            let why = format!("`{}` fits several sessions, for instance {} and {}", shown(name), a.id, b.id);
             Err(ApiError::new(ErrorCode::Ambiguous, why))
         }
     }
@@ -93,22 +137,27 @@ pub(crate) async fn named(app: &App, name: Option<&str>) -> Result<Option<Sessio
     }
 }
 
-/// The id of the session in the path; 308 when it was merged into another, 404 when there is none.
-pub(crate) async fn target<O: Operation>(call: &Call<O>) -> Result<SessionId, ApiError> {
+/// The session in the path; 308 when it was merged into another, 404 when there is none.
+pub(crate) async fn in_path<O: Operation>(call: &Call<O>) -> Result<Found, ApiError> {
     let found = find(&call.app, &call.segment).await?;
     match found.merged_into {
         Some(target) => Err(moved(call, target)),
-        None => Ok(found.id),
+        None => Ok(found),
     }
+}
+
+/// The id of the session in the path, as [`in_path`].
+pub(crate) async fn target<O: Operation>(call: &Call<O>) -> Result<SessionId, ApiError> {
+    Ok(in_path(call).await?.id)
 }
 
 fn on_board(app: &App, name: &str) -> Option<Arc<SessionEntry>> {
     if let Ok(id) = name.parse::<SessionId>()
-        && let Some(entry) = app.board.get(id)
+        && let Some(entry) = app.live_view.get(id)
     {
         return Some(entry);
     }
-    app.board.get(app.board.find(name)?)
+    app.live_view.get(app.live_view.find(name)?)
 }
 
 /// 308 to the session this one was merged into, the rest of the path and query kept.

@@ -18,7 +18,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::{Board, Health};
+use crate::{Health, LiveView};
 
 /// What requests and connections are counted in. A handle: clones share it.
 #[derive(Debug, Clone, Default)]
@@ -46,10 +46,10 @@ impl Tally {
 }
 
 /// Everything that `/metrics` shows: what the program registered, and what the server adds.
-pub(crate) fn registry(health: &mut Health, board: &Board, tally: &Tally) -> Registry {
+pub(crate) fn registry(health: &mut Health, live_view: &LiveView, tally: &Tally) -> Registry {
     let mut registry = std::mem::take(&mut health.metrics);
     tally.register(&mut registry);
-    registry.register_collector(Box::new(LiveView(board.clone())));
+    registry.register_collector(Box::new(SessionCollector(live_view.clone())));
     registry.register_collector(Box::new(Sources(Arc::clone(&health.sources))));
     registry
 }
@@ -97,9 +97,9 @@ where
 
 /// The sessions and the streams of the live view.
 #[derive(Debug)]
-struct LiveView(Board);
+struct SessionCollector(LiveView);
 
-impl Collector for LiveView {
+impl Collector for SessionCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let sessions = self.0.counts().into_iter().map(|(provider, state, sessions)| {
             let labels = [("provider", provider.as_str()), ("state", state.as_str())];

@@ -1,89 +1,90 @@
-//! The router, built from the table of routes, and what every request passes: gate, handler, headers.
+//! The router, built from the table of routes, and what every answer passes.
 
-use std::{
-    any::Any,
-    collections::HashMap,
-    convert::Infallible,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{convert::Infallible, panic::AssertUnwindSafe, sync::Arc};
 
-use api::{
-    ErrorCode, OperationId, Route,
-    routes::{ROUTES, RequestBody},
-};
+use api::{ErrorCode, Operation, OperationId, routes::ROUTES};
 use axum::{
     Router,
-    body::HttpBody,
-    extract::{MatchedPath, Request},
+    body::Body,
+    extract::{MatchedPath, Request, State},
     handler::Handler,
     response::{IntoResponse, Response},
     routing::{MethodFilter, MethodRouter, on},
 };
-use futures_util::future::Either;
-use http::{HeaderMap, HeaderValue, Method, header, request::Parts};
-use tower::{Layer, Service, ServiceBuilder};
+use futures_util::FutureExt;
+use http::{HeaderValue, Method, header};
+use http_body_util::Either;
+use tower::{Layer, Service, service_fn, util::BoxCloneSyncService};
 use tower_http::{
     CompressionLevel,
-    catch_panic::CatchPanicLayer,
     compression::{
-        CompressionLayer,
+        CompressionBody, CompressionLayer,
         predicate::{NotForContentType, Predicate, SizeAbove},
     },
-    set_header::SetResponseHeaderLayer,
 };
 
 use crate::{
-    Limits,
     app::App,
-    call::{self, Connection, MediaType},
+    call::{self, Call},
     error::ApiError,
-    gate::Gate,
     routes::{admin, approvals, compat, findings, history, otlp, prompts, runs, sessions, site, status, streams, wait},
 };
 
 /// Shorter answers are not compressed, bytes.
 const COMPRESSED_FROM: u64 = 4 << 10;
 
-/// The router of all routes.
-pub(crate) fn router(app: &App, gate: Arc<Gate>) -> Router {
+/// The router of all routes. Each handler takes its request as a [`Call`](call::Call), which is where it is let in.
+pub(crate) fn router(app: &App) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
         router = router.route(route.path, handler(route.operation));
     }
-    router
-        .fallback(|| async { ApiError::not_found("no such route").hint("GET /openapi.json lists them") })
-        .method_not_allowed_fallback(other_method)
-        .layer(Guard { app: Arc::clone(app), gate, by_path: Arc::new(by_path()) })
-        .with_state(Arc::clone(app))
+    router.fallback(no_route).method_not_allowed_fallback(other_method).with_state(Arc::clone(app))
 }
 
-/// The router with what every answer passes: headers, compression, and an answer where a handler panicked. Around
-/// the router and not in it, where every route would be boxed once more for each layer.
-pub(crate) fn service(
-    app: &App,
+/// Answers requests: the router, and what every answer passes around it (an answer where a handler panicked, fixed
+/// headers, compression). Not in the router, where every route would be boxed once more for each layer.
+pub(crate) struct Answering {
+    app: App,
     router: Router,
-) -> impl Service<
-    Request,
-    Response = http::Response<impl HttpBody<Data = axum::body::Bytes, Error: Into<axum::BoxError>> + Send + 'static>,
-    Error = Infallible,
-    Future: Send + 'static,
-> + Clone
-+ Send
-+ 'static {
-    let panics = Arc::clone(app);
-    let fixed = |name, value| SetResponseHeaderLayer::overriding(name, HeaderValue::from_static(value));
-    let compressed = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::new("text/event-stream"));
-    ServiceBuilder::new()
-        .layer(fixed(header::CACHE_CONTROL, "no-store"))
-        .layer(fixed(header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .layer(fixed(header::REFERRER_POLICY, "no-referrer"))
-        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(compressed))
-        .layer(CatchPanicLayer::custom(move |_: Box<dyn Any + Send>| {
-            panics.tally.panics.inc();
+    /// The same for clients that accept compression.
+    compressing: BoxCloneSyncService<Request, Response<CompressionBody<Body>>, Infallible>,
+}
+
+impl Answering {
+    pub(crate) fn new(app: &App, router: Router) -> Self {
+        let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::new("text/event-stream"));
+        let (of, routes) = (Arc::clone(app), router.clone());
+        let answering = service_fn(move |request| answer(Arc::clone(&of), routes.clone(), request).map(Ok));
+        let compressing = CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(large);
+        let compressing = BoxCloneSyncService::new(compressing.layer(answering));
+        Self { app: Arc::clone(app), router, compressing }
+    }
+
+    /// Answers a request, however it goes.
+    pub(crate) async fn answer(&self, request: Request) -> Response<Either<Body, CompressionBody<Body>>> {
+        if request.headers().contains_key(header::ACCEPT_ENCODING) {
+            let Ok(response) = self.compressing.clone().call(request).await;
+            return response.map(Either::Right);
+        }
+        answer(Arc::clone(&self.app), self.router.clone(), request).await.map(Either::Left)
+    }
+}
+
+async fn answer(app: App, mut router: Router, request: Request) -> Response<Body> {
+    app.tally.requests.inc();
+    let mut response = match AssertUnwindSafe(router.call(request)).catch_unwind().await {
+        Ok(Ok(response)) => response,
+        Err(_) => {
+            app.tally.panics.inc();
             ApiError::internal(&"a handler panicked").into_response()
-        }))
-        .service(router)
+        }
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
 }
 
 /// The handler of an operation.
@@ -143,29 +144,37 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
 }
 
 /// A handler for the method of its operation.
-fn of<H: Handler<T, App>, T: 'static>(operation: OperationId, handler: H) -> MethodRouter<App> {
+fn of<O: Operation, M, H: Handler<(M, Call<O>), App>>(operation: OperationId, handler: H) -> MethodRouter<App>
+where
+    (M, Call<O>): 'static,
+{
+    debug_assert_eq!(O::ID, operation, "the handler is of another operation");
     let method = operation.route().method.clone();
     let filter = MethodFilter::try_from(method).unwrap_or(MethodFilter::GET);
     on(filter, handler)
 }
 
-fn by_path() -> HashMap<&'static str, Vec<&'static Route>> {
-    let mut by_path: HashMap<&str, Vec<&Route>> = HashMap::new();
-    for route in ROUTES {
-        by_path.entry(route.path).or_default().push(route);
+async fn no_route(State(app): State<App>, request: Request) -> ApiError {
+    // Strangers do not learn which paths exist.
+    match call::authorize(&app, &request, None) {
+        Ok(_) => ApiError::not_found("no such route").hint("GET /openapi.json lists them"),
+        Err(refused) => refused,
     }
-    by_path
 }
 
-async fn other_method(path: MatchedPath, method: Method) -> ApiError {
+async fn other_method(State(app): State<App>, path: MatchedPath, request: Request) -> ApiError {
+    let routes = || ROUTES.iter().filter(|route| route.path == path.as_str());
+    if let Err(refused) = call::authorize(&app, &request, routes().next().map(|route| route.scope)) {
+        return refused;
+    }
     let mut allowed: Vec<&str> = Vec::new();
-    for route in ROUTES.iter().filter(|route| route.path == path.as_str()) {
+    for route in routes() {
         allowed.push(route.method.as_str());
         if route.method == Method::GET {
             allowed.push("HEAD");
         }
     }
-    let allowed = allowed.join(", ");
+    let (method, allowed) = (request.method(), allowed.join(", "));
     let error = ApiError::new(
         ErrorCode::MethodNotAllowed,
         format!("this route does not accept {method}; it accepts {allowed}"),
@@ -173,113 +182,5 @@ async fn other_method(path: MatchedPath, method: Method) -> ApiError {
     match HeaderValue::try_from(allowed) {
         Ok(allowed) => error.header(header::ALLOW, allowed),
         Err(_) => error,
-    }
-}
-
-/// Decides from the head of a request whether it is let in, before its body is read.
-#[derive(Clone)]
-struct Guard {
-    app: App,
-    gate: Arc<Gate>,
-    by_path: Arc<HashMap<&'static str, Vec<&'static Route>>>,
-}
-
-impl<S> Layer<S> for Guard {
-    type Service = Guarded<S>;
-
-    fn layer(&self, inner: S) -> Guarded<S> {
-        Guarded { guard: self.clone(), inner }
-    }
-}
-
-/// A service behind the guard.
-#[derive(Clone)]
-struct Guarded<S> {
-    guard: Guard,
-    inner: S,
-}
-
-impl<S> Service<Request> for Guarded<S>
-where
-    S: Service<Request, Response = Response, Error = Infallible>,
-{
-    type Response = Response;
-    type Error = Infallible;
-    type Future = Either<std::future::Ready<Result<Response, Infallible>>, S::Future>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request) -> Self::Future {
-        let tally = &self.guard.app.tally;
-        tally.requests.inc();
-        let (parts, body) = request.into_parts();
-        match self.guard.admit(&parts, body.size_hint().exact()) {
-            Ok(()) => Either::Right(self.inner.call(Request::from_parts(parts, body))),
-            Err(error) => {
-                tally.refused.inc();
-                Either::Left(std::future::ready(Ok(error.into_response())))
-            }
-        }
-    }
-}
-
-impl Guard {
-    fn admit(&self, parts: &Parts, body_bytes: Option<u64>) -> Result<(), ApiError> {
-        let (gate, headers) = (&self.gate, &parts.headers);
-        let connection = parts.extensions.get::<Connection>();
-        let door = &connection.ok_or_else(|| ApiError::internal(&"a request without its connection"))?.door;
-        gate.check_origin(&parts.method, &parts.uri, headers, door)?;
-        let path = parts.extensions.get::<MatchedPath>().map(MatchedPath::as_str);
-        let Some(routes) = path.and_then(|path| self.by_path.get(path)) else {
-            // Strangers do not learn which paths exist.
-            return gate.check_known(headers, door);
-        };
-        let method = call::effective(&parts.method);
-        let route = routes.iter().find(|route| route.method == *method);
-        let Some(any) = route.or(routes.first()) else { return gate.check_known(headers, door) };
-        gate.check_scope(any.scope, headers, door)?;
-        match route {
-            Some(route) => check_body(&route.body, headers, body_bytes, &self.app.limits),
-            // The fallback says which methods there are.
-            None => Ok(()),
-        }
-    }
-}
-
-/// Compares what the head says of the body with what the route takes.
-fn check_body(
-    takes: &RequestBody,
-    headers: &HeaderMap,
-    body_bytes: Option<u64>,
-    limits: &Limits,
-) -> Result<(), ApiError> {
-    let chunked = headers.contains_key(header::TRANSFER_ENCODING);
-    match takes {
-        RequestBody::None | RequestBody::Json(_) if chunked => {
-            // Of a request with both length and transfer coding hyper keeps only the latter, so
-            // this is also where smuggled ones end.
-            Err(ApiError::new(ErrorCode::LengthRequired, "send the body with a Content-Length"))
-        }
-        RequestBody::None => Ok(()),
-        RequestBody::Json(_) => {
-            // No form and no plain text, which a browser would send for any page without asking.
-            if call::media_type(headers) != Some(MediaType::Json) {
-                return Err(ApiError::new(ErrorCode::NotJson, "send the body as application/json"));
-            }
-            let limit = limits.body_bytes;
-            if body_bytes.is_none_or(|n| n > limit as u64) { Err(ApiError::too_large(limit)) } else { Ok(()) }
-        }
-        // Exporters send in chunks, and nothing between them and us would read a length differently.
-        RequestBody::Telemetry => {
-            if call::media_type(headers).is_none() {
-                let why = "send the body as application/json or application/x-protobuf";
-                return Err(ApiError::new(ErrorCode::NotOtlp, why));
-            }
-            call::coding(headers)?;
-            let limit = limits.telemetry_bytes;
-            if body_bytes.is_some_and(|n| n > limit as u64) { Err(ApiError::too_large(limit)) } else { Ok(()) }
-        }
     }
 }

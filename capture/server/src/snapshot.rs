@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
 
-use crate::{Json, board::Mark, frame::Epoch};
+use crate::{Json, frame::Epoch, live_view::Mark};
 
 /// How the sessions of a stream stand.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Snapshot {
     }
 }
 
-/// A snapshot of everything and how the board stood when it was taken.
+/// A snapshot of everything and how the live view stood when it was taken.
 #[derive(Debug)]
 pub(crate) struct LastSnapshot {
     pub(crate) mark: Mark,

@@ -7,12 +7,12 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::time::sleep;
 
-use crate::{answer, app::App, clients::StreamSlot, dialect::Dialect, tail::Tail};
+use crate::{answer, app::App, clients::StreamSlot, stream_format::StreamFormat, tail::Tail};
 
 struct Open {
     app: App,
     tail: Tail,
-    dialect: Dialect,
+    format: StreamFormat,
     _slot: Option<StreamSlot>,
 }
 
@@ -23,9 +23,9 @@ impl Drop for Open {
 }
 
 /// Answers with the stream.
-pub(crate) fn answer(app: App, tail: Tail, dialect: Dialect, slot: Option<StreamSlot>) -> axum::response::Response {
+pub(crate) fn answer(app: App, tail: Tail, format: StreamFormat, slot: Option<StreamSlot>) -> axum::response::Response {
     app.tally.streams.inc();
-    let open = Open { app, tail, dialect, _slot: slot };
+    let open = Open { app, tail, format, _slot: slot };
     answer::events(stream::unfold(open, |mut open| async move {
         let part = open.part().await?;
         Some((part, open))
@@ -45,7 +45,7 @@ impl Open {
                 }
             };
             let part = match item {
-                Ok(item) => self.dialect.sse(&app, &item).await,
+                Ok(item) => self.format.sse(&app, &item).await,
                 Err(error) => Err(error),
             };
             match part {

@@ -16,8 +16,8 @@ use tokio::time::{Instant, sleep_until};
 use crate::{
     Frame, Json,
     app::App,
-    board::{Break, Interest, Query, Subscription},
     error::ApiError,
+    live_view::{FeedEnd, Interest, SessionFilter, Subscription},
     locks::lock,
     snapshot::{LastSnapshot, Snapshot},
 };
@@ -76,7 +76,7 @@ impl Tail {
     pub(crate) fn new(app: &App, interest: Interest, resume: Option<Resume>) -> Self {
         let limits = &app.limits;
         Self {
-            subscription: app.board.subscribe(interest.clone(), limits.queue_frames, limits.queue_bytes),
+            subscription: app.live_view.subscribe(interest.clone(), limits.queue_frames, limits.queue_bytes),
             app: Arc::clone(app),
             interest,
             stage: Stage::Start(resume),
@@ -93,8 +93,8 @@ impl Tail {
             }
             match &mut self.stage {
                 Stage::Start(resume) => {
-                    let mark = self.app.board.mark();
-                    let epoch = self.app.board.epoch().text();
+                    let mark = self.app.live_view.mark();
+                    let epoch = self.app.live_view.epoch().text();
                     let resume = resume.take().filter(|resume| {
                         resume.epoch.as_deref().is_none_or(|theirs| theirs == epoch)
                             && mark
@@ -123,11 +123,11 @@ impl Tail {
                 Stage::Replay { .. } => self.replay().await?,
                 Stage::Live => match self.subscription.take(&mut self.ready).await {
                     Ok(()) => {}
-                    Err(Break::Slow) => {
+                    Err(FeedEnd::Slow) => {
                         self.stage = Stage::Snapshot(None);
                         return Ok(Item::TooSlow);
                     }
-                    Err(Break::Skipped) => {
+                    Err(FeedEnd::Skipped) => {
                         self.stage = Stage::Snapshot(Some(Instant::now() + SETTLE));
                     }
                 },
@@ -180,7 +180,7 @@ impl Tail {
         }
         if !full || *after >= to {
             for id in std::mem::take(touched) {
-                let entry = self.app.board.get(id);
+                let entry = self.app.live_view.get(id);
                 if let Some(frame) = entry.and_then(|entry| Frame::of_entry(Some(to), &entry)) {
                     self.ready.push_back(Arc::new(frame));
                 }
@@ -194,25 +194,25 @@ impl Tail {
 /// How the sessions of interest stand, and up to which order that covers the feed.
 async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>), ApiError> {
     // The mark first, the rows after it: see the head of this file.
-    let mark = app.board.mark();
+    let mark = app.live_view.mark();
     match interest {
         Interest::All => {
-            let changes = app.board.changes();
+            let changes = app.live_view.changes();
             if let Some(last) = &*lock(&app.last_snapshot)
                 && (last.mark, last.changes) == (mark, changes)
             {
                 return Ok((mark.order, Arc::clone(&last.snapshot)));
             }
-            let active = Query { active: true, limit: SNAPSHOT_SESSIONS, ..Query::default() };
-            let sessions = app.session_jsons(app.board.list(&active).0).await?;
-            let snapshot = Arc::new(Snapshot::new(mark.position, app.board.epoch(), sessions));
+            let active = SessionFilter { active: true, limit: SNAPSHOT_SESSIONS, ..SessionFilter::default() };
+            let sessions = app.session_jsons(app.live_view.list(&active).0).await?;
+            let snapshot = Arc::new(Snapshot::new(mark.position, app.live_view.epoch(), sessions));
             *lock(&app.last_snapshot) = Some(LastSnapshot { mark, changes, snapshot: Arc::clone(&snapshot) });
             Ok((mark.order, snapshot))
         }
         Interest::Sessions(ids) => {
             let (mut rows, mut cold) = (Vec::new(), Vec::new());
             for id in ids {
-                match app.board.get(*id) {
+                match app.live_view.get(*id) {
                     Some(row) => rows.push(row),
                     None => cold.push(*id),
                 }
@@ -226,7 +226,7 @@ async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>)
                     .await?;
                 sessions.extend(found.into_iter().flatten().map(Json::from_text));
             }
-            Ok((mark.order, Arc::new(Snapshot::new(mark.position, app.board.epoch(), sessions))))
+            Ok((mark.order, Arc::new(Snapshot::new(mark.position, app.live_view.epoch(), sessions))))
         }
     }
 }

@@ -3,9 +3,9 @@
 
 mod clients;
 mod commands;
+mod compat;
 mod ids;
 mod limits;
-mod older;
 mod reading;
 mod runs;
 mod security;
@@ -34,16 +34,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use axum::Router;
-use tower::Service as _;
-
 use crate::{
-    Board, Config, Frame, Health, Json, Limits, Serving, SessionEntry, Token, Tokens,
-    app::{App, Parts},
-    call::{Connection, Door},
-    gate::Gate,
+    Config, Frame, Health, Json, Limits, LiveView, Serving, SessionEntry, Token, Tokens,
+    app::Parts,
+    call::{Connection, Transport},
     peer::Client,
-    router::{router, service},
+    router::{Answering, router},
     serve,
 };
 
@@ -181,23 +177,22 @@ impl Log {
     }
 }
 
-fn publish(board: &Board, event: &Event) {
+fn publish(live_view: &LiveView, event: &Event) {
     let json = Json::of(event).unwrap();
-    board.publish(Frame::event(Some(event.position), event.session_id, event.payload.kind(), json));
+    live_view.publish(Frame::event(Some(event.position), event.session_id, event.payload.kind(), json));
 }
 
-fn announce(board: &Board, position: Option<u64>, entry: SessionEntry) {
+fn announce(live_view: &LiveView, position: Option<u64>, entry: SessionEntry) {
     let frame = Frame::of_entry(position, &entry).unwrap();
-    board.put(entry);
-    board.publish(frame);
+    live_view.put(entry);
+    live_view.publish(frame);
 }
 
 /// The service without a connection.
-struct Desk {
-    app: App,
-    router: Router,
-    connection: Connection,
-    board: Board,
+struct TestServer {
+    answering: Answering,
+    connection: Arc<Connection>,
+    live_view: LiveView,
     log: Log,
 }
 
@@ -224,7 +219,7 @@ impl Answered {
     }
 }
 
-impl Desk {
+impl TestServer {
     fn new() -> Self {
         Self::with(Health::default(), |_| ())
     }
@@ -232,18 +227,18 @@ impl Desk {
     fn with(health: Health, adjust: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::new(tokens());
         adjust(&mut config);
-        let (board, log) = (Board::new("epoch-1"), Log::new());
+        let (live_view, log) = (LiveView::new("epoch-1"), Log::new());
         let address: SocketAddr = HOST.parse().unwrap();
-        let app = Parts::new(board.clone(), log.writer.reader(), health, &config, CancellationToken::new());
-        let gate = Gate::new(address, config.tokens, config.control_peer, config.control_tcp);
-        let connection = Connection { door: Door::Tcp(address, address, Client::Own), admission: None };
-        Self { router: router(&app, Arc::new(gate)), app, connection, board, log }
+        let app =
+            Parts::new(live_view.clone(), log.writer.reader(), health, &config, address, CancellationToken::new());
+        let connection = Connection { transport: Transport::Tcp(address, address, Client::Own), admission: None };
+        Self { answering: Answering::new(&app, router(&app)), connection: Arc::new(connection), live_view, log }
     }
 
     async fn send(&self, mut request: Request<Full<Bytes>>) -> Answered {
         request.extensions_mut().insert(self.connection.clone());
-        let answer = service(&self.app, self.router.clone()).call(request.map(axum::body::Body::new)).await;
-        Answered::of(answer.unwrap().map(axum::body::Body::new)).await
+        let answer = self.answering.answer(request.map(axum::body::Body::new)).await;
+        Answered::of(answer.map(axum::body::Body::new)).await
     }
 
     async fn get(&self, path: &str) -> Answered {
@@ -263,7 +258,7 @@ fn request(method: Method, path: &str) -> http::request::Builder {
 /// A server on a real port, stopped when dropped.
 struct Live {
     serving: Serving,
-    board: Board,
+    live_view: LiveView,
     log: Log,
     cancel: CancellationToken,
 }
@@ -282,10 +277,10 @@ impl Live {
     async fn with(adjust: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config::new(tokens());
         adjust(&mut config);
-        let (board, log, cancel) = (Board::new("epoch-1"), Log::new(), CancellationToken::new());
+        let (live_view, log, cancel) = (LiveView::new("epoch-1"), Log::new(), CancellationToken::new());
         let serving =
-            serve(config, board.clone(), log.writer.reader(), Health::default(), cancel.clone()).await.unwrap();
-        Self { serving, board, log, cancel }
+            serve(config, live_view.clone(), log.writer.reader(), Health::default(), cancel.clone()).await.unwrap();
+        Self { serving, live_view, log, cancel }
     }
 
     async fn connect(&self) -> TcpStream {
@@ -337,7 +332,7 @@ async fn rest(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// A client of server-sent events. Chunk sizes are skipped as lines that are no field.
+/// A client of server-sent events. Chunk sizes are skipped as lines that are not fields.
 struct Sse {
     stream: TcpStream,
     text: String,

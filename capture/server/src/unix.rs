@@ -34,8 +34,8 @@ pub enum SocketError {
         /// Its owner.
         owner: u32,
     },
-    /// Something that is no socket has the name.
-    #[error("{path} exists and is no socket")]
+    /// Something that is not a socket has the name.
+    #[error("{path} exists and is not a socket")]
     NoSocket {
         /// The path.
         path: PathBuf,
@@ -67,7 +67,7 @@ pub(crate) fn own_uid() -> u32 {
 }
 
 impl Socket {
-    /// Opens a socket at this path, in the place of one that nobody serves any more.
+    /// Opens a socket at this path, in the place of one whose server is gone.
     pub(crate) fn open(path: &Path) -> Result<Self, SocketError> {
         let failed = |doing| {
             let path = path.to_owned();

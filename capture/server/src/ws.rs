@@ -24,12 +24,12 @@ use tokio_tungstenite::tungstenite;
 
 use crate::{
     app::App,
-    board::Interest,
     clients::StreamSlot,
-    dialect::Dialect,
+    compat::CompatStream,
     error::ApiError,
+    live_view::Interest,
     lookup::ids_of,
-    older::Older,
+    stream_format::StreamFormat,
     tail::{Item, Resume, Tail},
 };
 
@@ -46,11 +46,11 @@ pub(crate) fn answer(
     resume: Option<Resume>,
     slot: Option<StreamSlot>,
 ) -> Response {
-    let client = Client {
+    let client = SocketClient {
         app: Arc::clone(app),
         tail: Tail::new(app, interest, resume),
-        dialect: Dialect::frames(),
-        older: Vec::new(),
+        format: StreamFormat::frames(),
+        compat_sessions: Vec::new(),
         resume_at: 0,
         out: Vec::new(),
         positions: Vec::new(),
@@ -79,18 +79,18 @@ enum End {
 enum Aside {
     /// The server stops.
     Stop,
-    /// The client said something, or went.
-    Said(Option<Result<Message, axum::Error>>),
+    /// The client messages something, or went.
+    CompatMessage(Option<Result<Message, axum::Error>>),
     /// Time for a sign of life.
     Tick,
 }
 
-struct Client {
+struct SocketClient {
     app: App,
     tail: Tail,
-    dialect: Dialect,
-    /// Sessions asked for in older words.
-    older: Vec<events::SessionId>,
+    format: StreamFormat,
+    /// Sessions asked for in the form older clients know.
+    compat_sessions: Vec<events::SessionId>,
     /// The last position sent.
     resume_at: u64,
     /// Room for messages on their way, and for the position a client that has it can resume from.
@@ -99,13 +99,13 @@ struct Client {
     _slot: Option<StreamSlot>,
 }
 
-impl Drop for Client {
+impl Drop for SocketClient {
     fn drop(&mut self) {
         self.app.tally.websockets.dec();
     }
 }
 
-impl Client {
+impl SocketClient {
     async fn run(mut self, mut socket: WebSocket) {
         let end = self.converse(&mut socket).await;
         let _ = timeout(self.app.limits.shutdown, self.part(socket, end)).await;
@@ -123,8 +123,8 @@ impl Client {
                 if cancelled.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(Aside::Stop);
                 }
-                if let Poll::Ready(said) = socket.poll_next_unpin(cx) {
-                    return Poll::Ready(Aside::Said(said));
+                if let Poll::Ready(messages) = socket.poll_next_unpin(cx) {
+                    return Poll::Ready(Aside::CompatMessage(messages));
                 }
                 keepalive.poll_tick(cx).map(|_| Aside::Tick)
             });
@@ -132,9 +132,9 @@ impl Client {
                 biased;
                 aside = aside => match aside {
                     Aside::Stop => Err(End::Close(close_code::AWAY, "the server is stopping".into())),
-                    Aside::Said(said) => {
+                    Aside::CompatMessage(messages) => {
                         silent = 0;
-                        self.receive(socket, said).await
+                        self.receive(socket, messages).await
                     }
                     Aside::Tick => {
                         silent += 1;
@@ -154,16 +154,16 @@ impl Client {
     }
 
     /// Closes: says why, and takes what the client still sends until it has closed too, so that the system
-    /// does not throw away what we said last.
+    /// does not throw away what we messages last.
     async fn part(&self, mut socket: WebSocket, end: End) {
-        let said = match end {
+        let messages = match end {
             End::Gone => socket.flush().await,
             End::Close(code, reason) => {
                 let reason = if code == close_code::AGAIN { self.where_to_resume(&reason) } else { reason };
                 socket.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await
             }
         };
-        if said.is_ok() {
+        if messages.is_ok() {
             while let Some(Ok(_)) = socket.next().await {}
         }
     }
@@ -179,7 +179,7 @@ impl Client {
                 Item::Frame(frame) => position = position.max(frame.position.unwrap_or_default()),
                 Item::TooSlow => return Err(too_slow()),
             }
-            self.dialect.messages(&self.app, &item, &mut self.out).await.map_err(|_| unreadable())?;
+            self.format.messages(&self.app, &item, &mut self.out).await.map_err(|_| unreadable())?;
             self.positions.resize(self.out.len(), position);
             if self.out.len() >= BATCH {
                 break;
@@ -205,7 +205,7 @@ impl Client {
             Some(Err(error)) => Err(end_of(error)),
             Some(Ok(Message::Text(text))) => {
                 if let Err(error) = self.listen(&text).await {
-                    let epoch = self.app.board.epoch().json();
+                    let epoch = self.app.live_view.epoch().json();
                     let data = serde_json::to_string(&error.body_of().error).unwrap_or_else(|_| "null".into());
                     let answer = format!("{{\"type\":\"error\",\"epoch\":{epoch},\"data\":{data}}}");
                     write(socket, self.app.limits.write, [Message::text(answer)], || ()).await?;
@@ -235,17 +235,18 @@ impl Client {
             let ids = ids_of(&self.app, names.iter().map(String::as_str)).await?;
             let interest = if ids.is_empty() { Interest::All } else { Interest::Sessions(ids) };
             let resume = words.after.map(|after| Resume { after, epoch: words.epoch });
-            self.dialect = Dialect::frames();
-            self.older.clear();
+            self.format = StreamFormat::frames();
+            self.compat_sessions.clear();
             self.tail = Tail::new(&self.app, interest, resume);
             return Ok(());
         }
         match (words.name.as_deref(), words.session) {
             (Some("subscribe-stream"), Some(session)) => {
                 let ids = ids_of(&self.app, std::iter::once(session.as_str())).await?;
-                self.older.extend(ids.into_iter().filter(|id| !self.older.contains(id)).collect::<Vec<_>>());
-                self.dialect = Dialect::Older(Older::of_sessions());
-                self.tail = Tail::new(&self.app, Interest::Sessions(self.older.clone()), None);
+                self.compat_sessions
+                    .extend(ids.into_iter().filter(|id| !self.compat_sessions.contains(id)).collect::<Vec<_>>());
+                self.format = StreamFormat::Compat(CompatStream::of_sessions());
+                self.tail = Tail::new(&self.app, Interest::Sessions(self.compat_sessions.clone()), None);
                 Ok(())
             }
             _ => Err(ApiError::body("say {\"subscribe\":[\"session-id\"]}")),
@@ -254,7 +255,7 @@ impl Client {
 
     /// Tells a client that is sent away as too slow where to go on. A reason has 123 bytes.
     fn where_to_resume(&self, reason: &str) -> String {
-        let epoch = self.app.board.epoch().text();
+        let epoch = self.app.live_view.epoch().text();
         let full = format!("{reason}; resume with ?after={}&epoch={epoch}", self.resume_at);
         if full.len() <= 123 { full } else { reason.to_owned() }
     }

@@ -1,7 +1,7 @@
 //! The record of decisions: rows that are only ever added, each with a hash over itself and the one
 //! before, so that a row that was changed, taken out or put in is noticed.
 //!
-//! Who can write the database can also make the whole chain anew: it shows accidents and clumsy
+//! Who can write the database can also rebuild the whole chain: it shows accidents and clumsy
 //! hands, and, against a head that was kept elsewhere, all of them. `verify` looks for both.
 
 mod head;
@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    head::{HEAD_FILE, HeadError, keep_head, kept_head},
+    head::{HEAD_FILE, HeadError, read_head, write_head},
     verify::{AuditCheck, VerifyError},
 };
 
@@ -119,7 +119,7 @@ impl Writer {
 
     /// Keeps the end of an empty record too: then a record with rows and without a kept end is one that
     /// was tampered with, also while its first row is being written.
-    pub(crate) fn keep_first_head(&self) -> std::io::Result<()> {
+    pub(crate) fn write_first_head(&self) -> std::io::Result<()> {
         let Some(directory) = self.path().parent() else { return Ok(()) };
         let is_new = self.connection().query_row(
             "SELECT NOT EXISTS (SELECT 1 FROM audit) AND NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'audit')",
@@ -127,7 +127,7 @@ impl Writer {
             |row| row.get::<_, bool>(0),
         );
         if is_new.unwrap_or(false) && !directory.join(HEAD_FILE).try_exists()? {
-            keep_head(directory, AuditHead::default())?;
+            write_head(directory, AuditHead::default())?;
         }
         Ok(())
     }

@@ -6,8 +6,8 @@
 //! It decides nothing about what events mean. Start at [`schema`] for the tables.
 
 pub mod audit;
+pub mod entity;
 mod error;
-pub mod kept;
 pub mod lock;
 pub mod reader;
 mod rows;
@@ -16,11 +16,11 @@ pub mod text;
 pub mod writer;
 
 pub use audit::{
-    AuditCheck, AuditEntry, AuditHash, AuditHead, HEAD_FILE, HeadError, VerifyError, keep_head, kept_head,
+    AuditCheck, AuditEntry, AuditHash, AuditHead, HEAD_FILE, HeadError, VerifyError, read_head, write_head,
 };
+pub use entity::{Entity, EntityFilter};
 pub use error::{ReadError, ReadFailure};
-pub use kept::{Kept, KeptFilter};
 pub use lock::{InstanceLock, LockError, lock_file};
 pub use reader::{Reader, SessionFilter};
 pub use text::{PackedText, TEXT_CAP_BYTES};
-pub use writer::{CommitError, Known, OpenError, SessionRow, Writer};
+pub use writer::{CommitError, KnownSession, SessionRow, StoreOpenError, Writer};

@@ -45,7 +45,7 @@ impl InstanceLock {
     ///
     /// # Errors
     /// When another process holds it (its pid is named), or the file cannot be made.
-    pub fn take(path: &Path) -> Result<Self, LockError> {
+    pub fn acquire(path: &Path) -> Result<Self, LockError> {
         let io = |source: std::io::Error| LockError::Io { path: path.to_owned(), source };
         let mut file = OpenOptions::new()
             .read(true)
@@ -88,12 +88,12 @@ mod tests {
     fn a_second_instance_is_refused_and_told_who_has_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
-        let held = InstanceLock::take(&path).unwrap();
+        let held = InstanceLock::acquire(&path).unwrap();
         assert!(is_held(&path));
-        let refused = InstanceLock::take(&path).unwrap_err().to_string();
+        let refused = InstanceLock::acquire(&path).unwrap_err().to_string();
         assert!(refused.contains(&format!("pid {}", std::process::id())), "{refused}");
         drop(held);
         assert!(!is_held(&path));
-        InstanceLock::take(&path).unwrap();
+        InstanceLock::acquire(&path).unwrap();
     }
 }

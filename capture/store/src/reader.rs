@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct SessionFilter {
     /// Only sessions whose last event is older than this one's: (last event in ms, id).
     pub before: Option<(i64, SessionId)>,
-    /// At most so many.
+    /// Maximum number of sessions.
     pub limit: usize,
 }
 
@@ -117,7 +117,7 @@ impl Reader {
     }
 
     /// The reducer of a session as last committed. `None` when there is none, or it was written by
-    /// a version that kept it differently: then the log can be folded anew.
+    /// a version that kept it differently: then the log can be folded again.
     ///
     /// # Errors
     /// When SQLite cannot read.

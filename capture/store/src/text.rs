@@ -4,11 +4,11 @@ use events::{TextRef, id::Hex};
 
 /// A longer text is not kept; the event says where its bytes are in the transcript.
 pub const TEXT_CAP_BYTES: usize = 256 * 1024;
-/// Up to here a text stays whole in its event.
+/// Longest text that stays whole in its event, bytes.
 pub const INLINE_BYTES: usize = 1024;
-/// So much of the beginning of a longer text stays in its event,
+/// Bytes of the beginning of a longer text that stay in its event.
 const HEAD_BYTES: usize = 256;
-/// and so much of its end, where commands say what came of them.
+/// Bytes of its end that stay, where commands say what came of them.
 const TAIL_BYTES: usize = 256;
 
 /// How a stored text is encoded.

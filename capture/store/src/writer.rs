@@ -26,7 +26,7 @@ use crate::{
 
 /// Why the store could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum StoreOpenError {
     /// Another process has it.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -84,7 +84,7 @@ impl SessionRow {
 
 /// A session the store knows.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct KnownSession {
     /// Its row.
     pub row: SessionRow,
     /// Its id.
@@ -120,13 +120,13 @@ impl Writer {
     /// # Errors
     /// When another process has it, the directory cannot be used, SQLite is too old, or the
     /// database is damaged or of a newer version.
-    pub fn open(directory: &Path) -> Result<Self, OpenError> {
-        let unusable = |source| OpenError::Directory { path: directory.to_owned(), source };
+    pub fn open(directory: &Path) -> Result<Self, StoreOpenError> {
+        let unusable = |source| StoreOpenError::Directory { path: directory.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(unusable)?;
         std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700)).map_err(unusable)?;
-        let lock = InstanceLock::take(&crate::lock_file(directory))?;
+        let lock = InstanceLock::acquire(&crate::lock_file(directory))?;
         if rusqlite::version_number() < SQLITE_OLDEST {
-            return Err(OpenError::OldSqlite { found: rusqlite::version().to_owned() });
+            return Err(StoreOpenError::OldSqlite { found: rusqlite::version().to_owned() });
         }
         let path = directory.join("capture.db");
         if !path.exists() {
@@ -136,7 +136,7 @@ impl Writer {
             private.create_new(true).write(true).mode(0o600);
             private.open(&path).map_err(unusable)?;
         }
-        let sqlite = |source| OpenError::Sqlite { path: path.clone(), source };
+        let sqlite = |source| StoreOpenError::Sqlite { path: path.clone(), source };
         let mut connection = Connection::open(&path).map_err(sqlite)?;
         connection.busy_timeout(std::time::Duration::from_secs(60)).map_err(sqlite)?;
         // Large pages suit the many kilobyte texts: a third less is written for them. The size is
@@ -148,10 +148,10 @@ impl Writer {
                  PRAGMA foreign_keys = OFF;",
             )
             .map_err(sqlite)?;
-        migrate(&mut connection).map_err(|source| OpenError::Migration { path: path.clone(), source })?;
+        migrate(&mut connection).map_err(|source| StoreOpenError::Migration { path: path.clone(), source })?;
         connection.set_prepared_statement_cache_capacity(64);
         let writer = Self { connection, path, files: HashMap::new(), files_before: None, _lock: lock };
-        if let Err(error) = writer.keep_first_head() {
+        if let Err(error) = writer.write_first_head() {
             tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
         }
         Ok(writer)
@@ -182,7 +182,7 @@ impl Writer {
     /// Every file's resume point.
     ///
     /// # Errors
-    /// When SQLite cannot read. A damaged cursor is left out: its file is read anew.
+    /// When SQLite cannot read. A damaged cursor is left out: its file is read again.
     pub fn cursors(&self) -> Result<Vec<Cursor>, ReadError> {
         let sqlite = |source| ReadError::Sqlite { what: "cursors", source };
         let mut statement =
@@ -192,7 +192,7 @@ impl Writer {
         for row in rows {
             match serde_json::from_str(&row.map_err(sqlite)?) {
                 Ok(cursor) => cursors.push(cursor),
-                Err(error) => tracing::warn!(%error, "a damaged cursor is left out; its file is read anew"),
+                Err(error) => tracing::warn!(%error, "a damaged cursor is left out; its file is read again"),
             }
         }
         Ok(cursors)
@@ -202,7 +202,7 @@ impl Writer {
     ///
     /// # Errors
     /// When SQLite cannot read.
-    pub fn sessions(&self) -> Result<Vec<Known>, ReadError> {
+    pub fn sessions(&self) -> Result<Vec<KnownSession>, ReadError> {
         let sqlite = |source| ReadError::Sqlite { what: "sessions", source };
         let mut statement = self
             .connection
@@ -222,7 +222,7 @@ impl Writer {
         let mut sessions = Vec::new();
         for row in rows {
             let (key, id, provider, provider_session_id, capture) = row.map_err(sqlite)?;
-            sessions.push(Known {
+            sessions.push(KnownSession {
                 row: SessionRow(key),
                 id: SessionId::from_bytes(id),
                 provider: Provider::from_code(provider).unwrap_or(Provider::Unknown),
@@ -234,7 +234,7 @@ impl Writer {
     }
 
     /// The reducer of a session as last committed. `None` when there is none, or it was written by
-    /// a version that kept it differently: then the log is folded anew.
+    /// a version that kept it differently: then the log is folded again.
     ///
     /// # Errors
     /// When SQLite cannot read.

@@ -1,4 +1,4 @@
-//! The files of one recording: their names, which there are, and reading them as one.
+//! The files of one recording: their names, their list, and reading them as one.
 
 use std::{
     ffi::OsString,
@@ -55,7 +55,7 @@ pub fn parts(first: &Path) -> std::io::Result<Vec<PathBuf>> {
 }
 
 /// Reads the parts of a recording as if they were one file: times go on over the parts, and a
-/// screen that was drawn anew at the beginning of a part is left out, because the part before, which
+/// screen that was redrawn at the beginning of a part is left out, because the part before, which
 /// is there, had drawn it.
 #[derive(Debug)]
 pub struct JoinedReader {

@@ -38,7 +38,7 @@ pub enum ReadError {
 
 /// Reads one file, an event at a time.
 ///
-/// A last line without a newline that is no event was being written when its writer ended; it is
+/// A last line without a newline that is not an event was being written when its writer ended; it is
 /// left out and [`cut`](Self::cut) says so.
 #[derive(Debug)]
 pub struct CastReader<R = BufReader<File>> {

@@ -47,7 +47,7 @@ pub struct RecordError {
     pub source: std::io::Error,
 }
 
-/// Gives the bytes that draw the screen as it stands.
+/// Returns the bytes that draw the current screen.
 pub type Repaint = Box<dyn FnMut() -> Option<Vec<u8>> + Send>;
 
 /// A recording that is being written. Dropping it writes out what it holds; errors of that are
@@ -247,7 +247,7 @@ impl Recorder {
 
     fn remove_oldest(&self) {
         if let Some(old) = self.part.checked_sub(self.settings.keep.max(1)).filter(|part| *part > 0) {
-            // A part that somebody took away is no trouble.
+            // A part that somebody took away is not an error.
             std::fs::remove_file(part_path(&self.settings.path, old)).ok();
         }
     }

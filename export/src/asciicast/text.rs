@@ -1,6 +1,6 @@
 //! Bytes to text: a character that is split over two reads is held back until its rest comes.
 
-/// Turns bytes into text piece by piece. What is no UTF-8 becomes U+FFFD, as
+/// Turns bytes into text piece by piece. What is not UTF-8 becomes U+FFFD, as
 /// [`String::from_utf8_lossy`] does it with the whole; how the bytes were split makes no difference.
 #[derive(Debug, Default)]
 pub(super) struct Utf8Decoder {

@@ -97,7 +97,7 @@ fn page(tree: &Tree) -> String {
     page_with(tree, None, &|text| Cow::Borrowed(text))
 }
 
-/// The block of data, as it stands in the page.
+/// The block of data, as written in the page.
 fn block(page: &str) -> &str {
     let (_, rest) = page.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
     rest.split_once("</script>").unwrap().0

@@ -19,7 +19,7 @@ pub(crate) const RIGHT: &[FindingKind] = &[
     FindingKind::Idle,
 ];
 
-/// So many sessions are played for the figures; they go on for some hours each.
+/// Sessions played for the figures; they go on for some hours each.
 const SESSIONS: u64 = 92;
 /// The seeds nobody looked at while rules were written begin here.
 const HELD_OUT: u64 = 7_000_000;

@@ -9,9 +9,9 @@ use crate::{
     stage::Stage,
 };
 
-/// So often a shape goes round.
+/// Rounds of a shape.
 const ROUNDS: i64 = 40;
-/// Found within so many rounds counts.
+/// Rounds within which a loop has to be found.
 const WITHIN: usize = 10;
 /// What counts as found.
 pub(crate) const FINDS: &[FindingKind] = &[FindingKind::Loop, FindingKind::RepeatedFailure, FindingKind::Stuck];

@@ -112,7 +112,7 @@ proptest! {
         let more = fed(&mut after, &stage.log[from..], None, end);
         let opened = |all: &[Finding]| all.iter().filter(|f| f.is_open()).map(|f| f.id.clone()).collect::<std::collections::BTreeSet<_>>();
         let before_ids = opened(&told);
-        // What was open goes on under its id, and nothing of before the restart is opened anew.
+        // What was open goes on under its id, and nothing from before the restart is reopened.
         for finding in more.iter().filter(|f| f.is_open() && !before_ids.contains(&f.id)) {
             prop_assert!(finding.last_at >= before_restart, "{finding:?} before {at}");
         }

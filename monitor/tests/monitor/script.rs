@@ -170,7 +170,7 @@ impl Script {
         self.put(Line::new(0, result).text(output));
     }
 
-    /// Runs a command for so many seconds.
+    /// Runs a command for this many seconds.
     pub(crate) fn run(&mut self, command: &str, seconds: i64, end: End, output: &str) {
         let input = serde_json::json!({ "command": command }).to_string();
         let id = self.call("Bash", ToolKind::Execute, command, &input);
@@ -214,7 +214,7 @@ impl Script {
         self.put(Line::new(0, error).text(text));
     }
 
-    /// Asks leave for a command, and gets it so many seconds later; then the command runs.
+    /// Requests permission for a command, which is allowed `waits` seconds later; then the command runs.
     pub(crate) fn approval(&mut self, command: &str, waits: i64, seconds: i64, output: &str) {
         let input = serde_json::json!({ "command": command }).to_string();
         let id = self.call("Bash", ToolKind::Execute, command, &input);

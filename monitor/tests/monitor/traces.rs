@@ -1,6 +1,6 @@
 //! The labelled traces of `fixtures/monitor`: what must be found by when, and that nothing else is.
 //!
-//! `UPDATE_TRACES=1` writes those that are generated anew.
+//! `UPDATE_TRACES=1` regenerates them.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 

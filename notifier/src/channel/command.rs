@@ -82,7 +82,7 @@ impl CommandChannel {
 impl Channel for CommandChannel {
     fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
         let mut child = self.start(message)?;
-        let ran = mind(&mut child, &wire::json(message), self.timeout);
+        let ran = wait_with_input(&mut child, &wire::json(message), self.timeout);
         // Whoever is left of its group ends with it. It was not waited for yet, so the number is
         // still its own.
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -106,7 +106,7 @@ impl Channel for CommandChannel {
 }
 
 /// Feeds it and listens until it ends or its time is up; says which, and what it complained of.
-fn mind(child: &mut Child, input: &[u8], timeout: Duration) -> std::io::Result<(bool, Vec<u8>)> {
+fn wait_with_input(child: &mut Child, input: &[u8], timeout: Duration) -> std::io::Result<(bool, Vec<u8>)> {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(ErrorKind::InvalidData)?;
     let ended = pidfd_open(pid, PidfdFlags::empty())?;
     let (mut stdin, mut stderr) = (child.stdin.take(), child.stderr.take());

@@ -71,9 +71,9 @@ mod tests {
     use crate::{MessageForm, SinkError, plan::tests::notice};
 
     #[derive(Default)]
-    struct Sink(Mutex<Vec<(String, String)>>);
+    struct WrittenTerminals(Mutex<Vec<(String, String)>>);
 
-    impl TerminalSink for Sink {
+    impl TerminalSink for WrittenTerminals {
         fn write(&self, run: &str, bytes: &[u8]) -> Result<(), SinkError> {
             if run == "gone" {
                 return Err(SinkError::NoTerminal);
@@ -89,7 +89,7 @@ mod tests {
         one.title = title.to_owned();
         let mut message = OutgoingMessage::new("t", MessageForm::Single, Loudness::Loud, vec![one], Timestamp::MIN);
         message.id = "m1".into();
-        let sink = Arc::new(Sink::default());
+        let sink = Arc::new(WrittenTerminals::default());
         TerminalChannel::new(style, sink.clone()).deliver(&message, Timestamp::MIN).unwrap();
         assert_eq!(*sink.0.lock().unwrap(), [("r".to_owned(), written.to_owned())]);
     }
@@ -114,7 +114,7 @@ mod tests {
             one.run = run.map(str::to_owned);
             let message =
                 OutgoingMessage::new("t", MessageForm::Single, Loudness::Loud, vec![one.clone()], Timestamp::MIN);
-            TerminalChannel::new(TerminalStyle::Bell, Arc::new(Sink::default()))
+            TerminalChannel::new(TerminalStyle::Bell, Arc::new(WrittenTerminals::default()))
                 .deliver(&message, Timestamp::MIN)
                 .unwrap_err()
                 .error

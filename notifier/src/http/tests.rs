@@ -142,7 +142,7 @@ fn what_the_user_allows_is_reached_there_and_nowhere_else() {
 fn the_connection_goes_to_the_address_that_was_checked() {
     let (port, requests) = server(OK);
     let near: &str = &format!("127.0.0.1:{port}");
-    // Whoever asks a second time is told of another place, where nobody listens.
+    // Whoever asks a second time is given another address, where nobody listens.
     let name = format!("rebind.test:{port}");
     let client = client(&[&name], &[("rebind.test", &[&[near], &["127.0.0.1:1"]])]);
     client.post(&format!("http://{name}/"), &[], b"{}").unwrap();

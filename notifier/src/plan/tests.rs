@@ -37,12 +37,12 @@ fn at(ms: i64) -> LocalTime {
 }
 
 /// A planner with a user who is away until somebody says otherwise.
-struct Desk {
+struct PlannerFixture {
     planner: Planner,
     there: Cell<bool>,
 }
 
-impl Desk {
+impl PlannerFixture {
     fn new(settings: NotifySettings) -> Self {
         settings.check().unwrap();
         Self { planner: Planner::new(settings, []), there: Cell::new(false) }
@@ -69,7 +69,7 @@ const NOTHING: [&str; 0] = [];
 
 #[test]
 fn an_approval_is_told_once_after_its_debounce() {
-    let mut desk = Desk::new(settings(&["d"]));
+    let mut desk = PlannerFixture::new(settings(&["d"]));
     assert_eq!(desk.submit(1000, "a", "approval"), NoticeOutcome::New);
     assert_eq!(desk.submit(1100, "a", "approval"), NoticeOutcome::Renewed);
     assert_eq!(desk.deadline(), Some(1300));
@@ -84,7 +84,7 @@ fn an_approval_is_told_once_after_its_debounce() {
 
 #[test]
 fn what_is_answered_within_the_debounce_is_not_told() {
-    let mut desk = Desk::new(settings(&["d"]));
+    let mut desk = PlannerFixture::new(settings(&["d"]));
     desk.submit(0, "a", "approval");
     desk.planner.withdraw("a");
     assert_eq!((desk.due(10_000), desk.deadline()), (vec![], None));
@@ -99,19 +99,22 @@ fn nothing_is_told_twice_after_a_restart() {
 
 #[test]
 fn what_is_off_or_has_no_channel_is_not_taken() {
-    let mut desk = Desk::new(settings(&["d"]));
+    let mut desk = PlannerFixture::new(settings(&["d"]));
     assert_eq!(desk.submit(0, "a", "idle"), NoticeOutcome::Off);
     let rules = vec![NotifyRule { channels: Some(vec![]), ..NotifyRule::default() }];
-    assert_eq!(Desk::new(NotifySettings { rules, ..settings(&["d"]) }).submit(0, "a", "approval"), NoticeOutcome::Off);
     assert_eq!(
-        Desk::new(NotifySettings { enabled: false, ..settings(&["d"]) }).submit(0, "a", "approval"),
+        PlannerFixture::new(NotifySettings { rules, ..settings(&["d"]) }).submit(0, "a", "approval"),
+        NoticeOutcome::Off
+    );
+    assert_eq!(
+        PlannerFixture::new(NotifySettings { enabled: false, ..settings(&["d"]) }).submit(0, "a", "approval"),
         NoticeOutcome::Off
     );
 }
 
 #[test]
 fn while_the_user_is_at_the_terminal_it_waits_or_is_dropped() {
-    let mut desk = Desk::new(settings(&["d"]));
+    let mut desk = PlannerFixture::new(settings(&["d"]));
     desk.there.set(true);
     desk.submit(0, "a", "approval");
     desk.submit(0, "b", "done");
@@ -124,12 +127,12 @@ fn while_the_user_is_at_the_terminal_it_waits_or_is_dropped() {
 
 #[test]
 fn many_at_once_are_one_list_and_many_in_a_window_are_gathered() {
-    let mut desk = Desk::new(settings(&["d"]));
+    let mut desk = PlannerFixture::new(settings(&["d"]));
     for cause in ["a", "b", "c", "d"] {
         desk.submit(0, cause, "approval");
     }
     assert_eq!(desk.due(300), ["Group:a,b,c,d"]);
-    let mut desk = Desk::new(settings(&["d"]));
+    let mut desk = PlannerFixture::new(settings(&["d"]));
     for (ms, cause) in [(0, "a"), (100, "b"), (200, "c"), (350, "d"), (20_000, "e")] {
         desk.submit(ms, cause, "approval");
     }
@@ -145,7 +148,7 @@ fn many_at_once_are_one_list_and_many_in_a_window_are_gathered() {
 
 #[test]
 fn what_a_channel_may_not_be_sent_now_is_one_list_later() {
-    let mut desk = Desk::new(NotifySettings { per_minute: 1, group_at: 100, ..settings(&["d"]) });
+    let mut desk = PlannerFixture::new(NotifySettings { per_minute: 1, group_at: 100, ..settings(&["d"]) });
     desk.submit(0, "a", "approval");
     assert_eq!(desk.due(300), ["Single:a"]);
     desk.submit(1_000, "b", "approval");
@@ -164,7 +167,7 @@ fn at_night() -> NotifySettings {
 #[test]
 fn quiet_hours_hold_and_end_with_one_digest() {
     let hour = 3_600_000;
-    let mut desk = Desk::new(at_night());
+    let mut desk = PlannerFixture::new(at_night());
     desk.submit(23 * hour, "a", "approval");
     desk.submit(24 * hour, "b", "error");
     desk.submit(25 * hour, "c", "approval");
@@ -182,7 +185,7 @@ fn quiet_hours_hold_and_end_with_one_digest() {
 #[test]
 fn a_rule_may_tell_it_again_while_it_holds() {
     let rules = vec![NotifyRule { repeat_s: Some(60), repeats: Some(2), ..NotifyRule::default() }];
-    let mut desk = Desk::new(NotifySettings { rules, ..settings(&["d"]) });
+    let mut desk = PlannerFixture::new(NotifySettings { rules, ..settings(&["d"]) });
     desk.submit(0, "a", "approval");
     assert_eq!(desk.due(300), ["Single:a"]);
     assert_eq!(desk.due(60_299), NOTHING);

@@ -428,7 +428,7 @@ const FAILED: &[StatusInputs] = &[
     ("gh api x", Some(1), "gh: API rate limit exceeded for user ID 1. (HTTP 403)", Some(RateLimit)),
     ("ls nosuch", Some(2), "ls: cannot access 'nosuch': No such file or directory", Some(Other)),
     ("false", Some(1), "", Some(Other)),
-    // Not a failure: the answer is no.
+    // Not a failure: there is no match.
     ("grep -rn needle src", Some(1), "", None),
     ("cd src && rg needle", Some(1), "", None),
     ("git diff --quiet", Some(1), "", None),

@@ -123,7 +123,7 @@ impl SessionState {
                         class.get_or_insert(error.class);
                     }
                 } else if error.retrying
-                    // Told late, it is no news of the turn; the claim beside it ends by itself.
+                    // Told late, it says nothing new of the turn; the claim beside it ends by itself.
                     && event.source != Source::Telemetry
                     && let Phase::Open { doing } = &mut self.conversation.phase
                 {

@@ -376,7 +376,7 @@ const fn allowed_by(outcome: ToolOutcome) -> Option<bool> {
     }
 }
 
-/// What is concluded of an approval, with the approval as it stands now.
+/// What is concluded of an approval, with the approval in its current state.
 fn concluded(approval: &Approval, told: impl Into<Payload>, turn_id: Option<TurnId>, at: Timestamp) -> Conclusion {
     Conclusion { at, turn_id, payload: told.into(), turn: None, approval: Some(Box::new(approval.clone())) }
 }

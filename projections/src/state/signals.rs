@@ -41,7 +41,7 @@ impl SessionState {
                 }
             }
             Claim::State { state, reason } if event.source == Source::Transcript && event.agent_id.is_none() => {
-                // The transcript's own word moves the conversation; it is no second voice.
+                // The transcript's own word moves the conversation; it is not a second voice.
                 self.conversation_at = at;
                 match (state, &mut self.conversation.phase) {
                     (State::Running, Phase::Open { doing }) => *doing = reason.unwrap_or(Reason::Thinking),

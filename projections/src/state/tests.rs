@@ -30,7 +30,7 @@ fn at(seconds: f64) -> Timestamp {
 
 /// An event before it has a place in the log.
 #[derive(Debug, Clone)]
-struct Said {
+struct TestEvent {
     payload: Payload,
     source: Source,
     text: Option<String>,
@@ -40,7 +40,7 @@ struct Said {
     created: Option<f64>,
 }
 
-impl Said {
+impl TestEvent {
     fn by(self, source: Source) -> Self {
         Self { source, ..self }
     }
@@ -62,11 +62,11 @@ impl Said {
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "a test holds a handful of them")]
 enum Step {
-    Event(f64, Said),
+    Event(f64, TestEvent),
     Until(f64),
 }
 
-fn on(seconds: f64, said: Said) -> Step {
+fn on(seconds: f64, said: TestEvent) -> Step {
     Step::Event(seconds, said)
 }
 
@@ -74,8 +74,8 @@ fn until(seconds: f64) -> Step {
     Step::Until(seconds)
 }
 
-fn said(payload: impl Into<Payload>) -> Said {
-    Said {
+fn said(payload: impl Into<Payload>) -> TestEvent {
+    TestEvent {
         payload: payload.into(),
         source: Source::Transcript,
         text: None,
@@ -85,31 +85,31 @@ fn said(payload: impl Into<Payload>) -> Said {
     }
 }
 
-fn says(text: &str, payload: impl Into<Payload>) -> Said {
-    Said { text: Some(text.into()), ..said(payload) }
+fn says(text: &str, payload: impl Into<Payload>) -> TestEvent {
+    TestEvent { text: Some(text.into()), ..said(payload) }
 }
 
-fn prompt(text: &str) -> Said {
+fn prompt(text: &str) -> TestEvent {
     asks(PromptOrigin::Human, text)
 }
 
-fn asks(origin: PromptOrigin, text: &str) -> Said {
+fn asks(origin: PromptOrigin, text: &str) -> TestEvent {
     says(text, UserPrompt { origin, attachments: 0, provider_turn_id: None })
 }
 
-fn message(id: &str, text: &str, stop: Option<Stop>) -> Said {
+fn message(id: &str, text: &str, stop: Option<Stop>) -> TestEvent {
     says(text, AssistantMessage { message_id: Some(id.into()), stop, blocks: 1, ..AssistantMessage::default() })
 }
 
-fn answer(text: &str) -> Said {
+fn answer(text: &str) -> TestEvent {
     message("last", text, Some(Stop::EndTurn))
 }
 
-fn part(id: &str, text: &str, stop: Option<Stop>) -> Said {
+fn part(id: &str, text: &str, stop: Option<Stop>) -> TestEvent {
     says(text, AssistantDelta { message_id: Some(id.into()), block: Block::Text, stop, blocks: 1 })
 }
 
-fn call(id: &str, tool: ToolKind, title: &str) -> Said {
+fn call(id: &str, tool: ToolKind, title: &str) -> TestEvent {
     said(tool_call(id, tool, title))
 }
 
@@ -117,40 +117,40 @@ fn tool_call(id: &str, tool: ToolKind, title: &str) -> ToolCall {
     ToolCall { call_id: id.into(), name: tool.as_str().into(), tool, title: Some(title.into()), ..ToolCall::default() }
 }
 
-fn result(id: &str) -> Said {
+fn result(id: &str) -> TestEvent {
     returns(id, ToolOutcome::Ok)
 }
 
-fn returns(id: &str, outcome: ToolOutcome) -> Said {
+fn returns(id: &str, outcome: ToolOutcome) -> TestEvent {
     said(ToolResult { call_id: id.into(), outcome, ..ToolResult::default() })
 }
 
-fn failure(class: ErrorClass) -> Said {
+fn failure(class: ErrorClass) -> TestEvent {
     says("it broke", ErrorReported { class, ends_turn: true, ..ErrorReported::default() })
 }
 
-fn signal(source: Source, strength: Confidence, claim: Claim) -> Said {
+fn signal(source: Source, strength: Confidence, claim: Claim) -> TestEvent {
     said(Signal::new(claim, strength, Some(format!("the {source} says so")))).by(source)
 }
 
-fn ends(outcome: TurnOutcome) -> Said {
+fn ends(outcome: TurnOutcome) -> TestEvent {
     signal(Source::Transcript, Confidence::High, Claim::TurnEnded { outcome, pending_subagents: 0 })
 }
 
-fn claims(source: Source, state: State) -> Said {
+fn claims(source: Source, state: State) -> TestEvent {
     claims_why(source, state, None)
 }
 
-fn claims_why(source: Source, state: State, reason: Option<Reason>) -> Said {
+fn claims_why(source: Source, state: State, reason: Option<Reason>) -> TestEvent {
     signal(source, Confidence::High, Claim::State { state, reason })
 }
 
-fn registry(state: State) -> Said {
+fn registry(state: State) -> TestEvent {
     claims(Source::Registry, state)
 }
 
 /// A hook's request for a command, with the claim that comes with it.
-fn requests(id: &str, command: &str) -> [Said; 2] {
+fn requests(id: &str, command: &str) -> [TestEvent; 2] {
     let claim = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
     let claim = Signal {
         key: Some(format!("key of {command}")),
@@ -167,7 +167,7 @@ fn requests(id: &str, command: &str) -> [Said; 2] {
     [said(asked).by(Source::Hook), said(claim).by(Source::Hook)]
 }
 
-fn decides(id: &str, allowed: bool) -> Said {
+fn decides(id: &str, allowed: bool) -> TestEvent {
     let resolved = ApprovalResolved {
         approval_id: id.into(),
         allowed: Some(allowed),
@@ -177,25 +177,25 @@ fn decides(id: &str, allowed: bool) -> Said {
     said(resolved).by(Source::Runtime)
 }
 
-fn sees_dialog(subject: &str) -> Said {
+fn sees_dialog(subject: &str) -> TestEvent {
     let claim = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
     let dialog = Dialog { subject: Some(subject.into()), ..Dialog::default() };
     said(Signal { dialog: Some(Box::new(dialog)), ..Signal::new(claim, Confidence::High, None) }).by(Source::Pty)
 }
 
-fn withdrawn(source: Source) -> Said {
+fn withdrawn(source: Source) -> TestEvent {
     signal(source, Confidence::High, Claim::Withdrawn)
 }
 
-fn alive() -> Said {
+fn alive() -> TestEvent {
     signal(Source::Registry, Confidence::High, Claim::ProcessAlive { pid: PID, start_ticks: 7 })
 }
 
-fn gone() -> Said {
+fn gone() -> TestEvent {
     signal(Source::Process, Confidence::High, Claim::ProcessGone { pid: PID, clean: false })
 }
 
-fn usage(message: &str, output_tokens: u64) -> Said {
+fn usage(message: &str, output_tokens: u64) -> TestEvent {
     said(UsageReported {
         message_id: Some(message.into()),
         input_tokens: 10,
@@ -206,7 +206,7 @@ fn usage(message: &str, output_tokens: u64) -> Said {
     })
 }
 
-fn note(topic: Topic, value: &str) -> Said {
+fn note(topic: Topic, value: &str) -> TestEvent {
     said(Annotation { topic, value: value.into() })
 }
 
@@ -227,7 +227,7 @@ impl Tape {
     }
 
     /// Gives the event the next place in the log.
-    fn event(&self, seconds: f64, said: &Said) -> Event {
+    fn event(&self, seconds: f64, said: &TestEvent) -> Event {
         let sequence = self.state.session.last_sequence + 1;
         Event {
             position: sequence,

@@ -8,7 +8,7 @@ use crate::{
 
 /// Whether a value is a secret, under a name that says `meaning`.
 pub(crate) fn is_secret(meaning: NameMeaning, value: &[u8], form: ValueForm) -> bool {
-    // A colour that begins here is no value; what follows it is read without it.
+    // A colour that begins here is not a value; what follows it is read without it.
     let is_sequence = value.starts_with(b"\x1b") || value.starts_with(b"\\u001b") || value.starts_with(b"\\x1b");
     if is_sequence || !value.iter().any(|b| b.is_ascii_alphanumeric() || *b >= 0x80) {
         return false;
@@ -52,7 +52,7 @@ pub(crate) fn is_secret(meaning: NameMeaning, value: &[u8], form: ValueForm) -> 
     }
 }
 
-/// Letters alone that no word has so many of: a token without digits.
+/// Letters alone, more than any word has: a token without digits.
 fn long_word(value: &[u8]) -> bool {
     value.len() >= 20
         && value.iter().all(u8::is_ascii_alphabetic)
@@ -60,7 +60,7 @@ fn long_word(value: &[u8]) -> bool {
         && value::looks_random(value)
 }
 
-/// Four groups of four letters, as mail providers give them to programs: one at least is no word.
+/// Four groups of four letters, as mail providers give them to programs: at least one is not a word.
 fn is_in_fours(value: &[u8]) -> bool {
     let has_vowel = |group: &[u8]| group.iter().any(|b| matches!(b, b'a' | b'e' | b'i' | b'o' | b'u' | b'y'));
     let groups: Vec<&[u8]> = value.split(|b| *b == b' ').collect();

@@ -13,7 +13,7 @@ use crate::{
         flatten, message_tokens,
     },
     context,
-    entry::{Body, Entry, EntryKind, NewBranchSummary},
+    entry::{Entry, EntryBody, EntryKind, NewBranchSummary},
     json::Object,
 };
 
@@ -56,12 +56,12 @@ impl<'a> AbandonedBranch<'a> {
         Self { entries, common_ancestor }
     }
 
-    /// Chooses what a summarizer sees: the newest, up to so many tokens; 0 is no limit.
+    /// Chooses what a summarizer sees: the newest, up to this many tokens; 0 means no limit.
     #[must_use]
     pub fn plan(&self, budget_tokens: u64) -> BranchPlan<'a> {
         let mut files = FileOperations::default();
         for entry in &self.entries {
-            if let Body::BranchSummary(summary) = entry.body()
+            if let EntryBody::BranchSummary(summary) = entry.body()
                 && !summary.is_from_hook()
             {
                 files.add_details(summary.details());
@@ -131,7 +131,7 @@ impl BranchPlan<'_> {
     /// Makes the summary of the answer.
     ///
     /// # Errors
-    /// The answer is no whole summary.
+    /// The answer is not a complete summary.
     pub fn assemble<E>(&self, answer: SummaryAnswer) -> Result<NewBranchSummary, SummaryError<E>> {
         let SummaryText { text, usage } = compaction::summary_text(answer)?;
         let (read, modified) = self.files.lists();
@@ -143,19 +143,19 @@ impl BranchPlan<'_> {
 /// What a summarizer sees of an entry.
 fn message_of(entry: &Entry) -> Option<Cow<'_, Object>> {
     match entry.body() {
-        Body::Message(message) => message.filter(|m| m.text("role") != Some("toolResult")).map(Cow::Borrowed),
-        Body::CustomMessage(message) => Some(Cow::Owned(context::custom(message.fields(), entry.at_ms()))),
-        Body::BranchSummary(summary) => Some(Cow::Owned(context::branch_summary(summary.fields(), entry.at_ms()))),
-        Body::Compaction(compaction) => Some(Cow::Owned(context::compaction_summary(&compaction, entry.at_ms()))),
-        Body::ThinkingLevelChange(_)
-        | Body::ModelChange(_)
-        | Body::Custom(_)
-        | Body::Label(_)
-        | Body::SessionInfo(_)
-        | Body::SessionInit(_)
-        | Body::TtsrInjection(_)
-        | Body::ContextEdit(_)
-        | Body::Usage(_)
-        | Body::Unknown(_) => None,
+        EntryBody::Message(message) => message.filter(|m| m.text("role") != Some("toolResult")).map(Cow::Borrowed),
+        EntryBody::CustomMessage(message) => Some(Cow::Owned(context::custom(message.fields(), entry.at_ms()))),
+        EntryBody::BranchSummary(summary) => Some(Cow::Owned(context::branch_summary(summary.fields(), entry.at_ms()))),
+        EntryBody::Compaction(compaction) => Some(Cow::Owned(context::compaction_summary(&compaction, entry.at_ms()))),
+        EntryBody::ThinkingLevelChange(_)
+        | EntryBody::ModelChange(_)
+        | EntryBody::Custom(_)
+        | EntryBody::Label(_)
+        | EntryBody::SessionInfo(_)
+        | EntryBody::SessionInit(_)
+        | EntryBody::TtsrInjection(_)
+        | EntryBody::ContextEdit(_)
+        | EntryBody::Usage(_)
+        | EntryBody::Unknown(_) => None,
     }
 }

@@ -24,7 +24,7 @@ pub use tokens::{TokenEstimate, context_tokens, estimate, message_tokens, usage_
 
 use crate::{
     context::{Context, ContextEntry},
-    entry::{Body, Entry, EntryKind},
+    entry::{Entry, EntryBody, EntryKind},
     json::{Json, Object},
 };
 
@@ -50,7 +50,7 @@ impl CompactionSettings {
     /// Whether a context of `tokens` tokens is to be compacted.
     #[must_use]
     pub fn is_due(&self, context_tokens: u64, context_window: u64) -> bool {
-        // Compared as a sum, so that a reserve larger than the window is no overflow.
+        // Compared as a sum, so that a reserve larger than the window is not an overflow.
         self.enabled && context_tokens.saturating_add(self.reserve_tokens) > context_window
     }
 }
@@ -98,7 +98,7 @@ impl<'a> CompactionPlan<'a> {
         }
         let mut files = FileOperations::default();
         let mut previous_summary = None;
-        if let Some(Body::Compaction(compaction)) = previous.map(|previous| entries[previous].entry.body()) {
+        if let Some(EntryBody::Compaction(compaction)) = previous.map(|previous| entries[previous].entry.body()) {
             previous_summary = compaction.summary();
             if !compaction.is_from_hook() {
                 files.add_details(compaction.details());

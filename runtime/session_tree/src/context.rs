@@ -14,7 +14,7 @@ pub use system::system_message;
 
 use crate::{
     Tree,
-    entry::{Body, Compaction, ContextEdit, Entry, EntryKey, EntryKind, Model},
+    entry::{Compaction, ContextEdit, Entry, EntryBody, EntryKey, EntryKind, Model},
     json::{Json, Object},
 };
 
@@ -55,7 +55,7 @@ impl<'a> Context<'a> {
         let chosen = choose(path);
         let mut edits: HashMap<EntryKey, ContextEdit<'a>> = HashMap::new();
         for entry in &chosen {
-            if let Body::ContextEdit(edit) = entry.body() {
+            if let EntryBody::ContextEdit(edit) = entry.body() {
                 edits.insert(edit.target.clone(), edit);
             }
         }
@@ -81,26 +81,26 @@ impl<'a> Context<'a> {
 #[must_use]
 pub fn messages_of(entry: &Entry) -> Vec<Cow<'_, Object>> {
     match entry.body() {
-        Body::Message(message) => message.map(with_content).into_iter().collect(),
-        Body::CustomMessage(message) => vec![Cow::Owned(custom(message.fields(), entry.at_ms()))],
-        Body::BranchSummary(summary) => {
+        EntryBody::Message(message) => message.map(with_content).into_iter().collect(),
+        EntryBody::CustomMessage(message) => vec![Cow::Owned(custom(message.fields(), entry.at_ms()))],
+        EntryBody::BranchSummary(summary) => {
             let told = summary.fields().get("summary").is_some_and(Json::is_truthy);
             told.then(|| Cow::Owned(branch_summary(summary.fields(), entry.at_ms()))).into_iter().collect()
         }
-        Body::Compaction(compaction) => {
+        EntryBody::Compaction(compaction) => {
             let system = compaction.system_message().map(Cow::Borrowed);
             system.into_iter().chain([Cow::Owned(compaction_summary(&compaction, entry.at_ms()))]).collect()
         }
-        Body::ThinkingLevelChange(_)
-        | Body::ModelChange(_)
-        | Body::Custom(_)
-        | Body::Label(_)
-        | Body::SessionInfo(_)
-        | Body::SessionInit(_)
-        | Body::TtsrInjection(_)
-        | Body::ContextEdit(_)
-        | Body::Usage(_)
-        | Body::Unknown(_) => Vec::new(),
+        EntryBody::ThinkingLevelChange(_)
+        | EntryBody::ModelChange(_)
+        | EntryBody::Custom(_)
+        | EntryBody::Label(_)
+        | EntryBody::SessionInfo(_)
+        | EntryBody::SessionInit(_)
+        | EntryBody::TtsrInjection(_)
+        | EntryBody::ContextEdit(_)
+        | EntryBody::Usage(_)
+        | EntryBody::Unknown(_) => Vec::new(),
     }
 }
 
@@ -203,23 +203,23 @@ fn settings<'a>(path: &[&'a Entry]) -> (Option<Cow<'a, Json>>, Option<Model<'a>>
     let (mut level, mut model) = (Some(Cow::Owned(NO_THINKING.into())), None);
     for entry in path {
         match entry.body() {
-            Body::ThinkingLevelChange(new) => level = new.map(Cow::Borrowed),
-            Body::ModelChange(new) => model = Some(new),
-            Body::Message(Some(message)) if message.text("role") == Some("assistant") => {
+            EntryBody::ThinkingLevelChange(new) => level = new.map(Cow::Borrowed),
+            EntryBody::ModelChange(new) => model = Some(new),
+            EntryBody::Message(Some(message)) if message.text("role") == Some("assistant") => {
                 model = Some(Model { provider: message.get("provider"), id: message.get("model"), both: None });
             }
-            Body::Message(_)
-            | Body::Compaction(_)
-            | Body::BranchSummary(_)
-            | Body::Custom(_)
-            | Body::CustomMessage(_)
-            | Body::Label(_)
-            | Body::SessionInfo(_)
-            | Body::SessionInit(_)
-            | Body::TtsrInjection(_)
-            | Body::ContextEdit(_)
-            | Body::Usage(_)
-            | Body::Unknown(_) => {}
+            EntryBody::Message(_)
+            | EntryBody::Compaction(_)
+            | EntryBody::BranchSummary(_)
+            | EntryBody::Custom(_)
+            | EntryBody::CustomMessage(_)
+            | EntryBody::Label(_)
+            | EntryBody::SessionInfo(_)
+            | EntryBody::SessionInit(_)
+            | EntryBody::TtsrInjection(_)
+            | EntryBody::ContextEdit(_)
+            | EntryBody::Usage(_)
+            | EntryBody::Unknown(_) => {}
         }
     }
     (level, model)

@@ -1,8 +1,8 @@
 //! What a session's file holds: header, entries, and what is wrong with it.
 //!
-//! A file is refused whole when its first object is no header: it is somebody else's, and is not touched. In
+//! A file is refused whole when its first object is not a header: it is somebody else's, and is not touched. In
 //! a file that is taken, what cannot be read is an [`DocumentIssue`] and its line is kept aside, so that
-//! writing the file anew throws nothing away.
+//! rewriting the file throws nothing away.
 //!
 //! Reads as pi 0.87.1 does (`loadEntriesFromFile`), and oh-my-pi's title slot before the header too. Owns
 //! the text form; must not know what entries mean. Versions are brought up to date by `migrate`.

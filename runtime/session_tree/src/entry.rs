@@ -11,7 +11,7 @@
 mod body;
 mod new;
 
-pub use body::{Body, BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, Label, Model};
+pub use body::{BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, EntryBody, Label, Model};
 pub use new::{NewBranchSummary, NewCompaction, NewEntry};
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     time,
 };
 
-/// Type of the `custom` entries by which a move of the leaf is kept, see [`Body::Custom`].
+/// Type of the `custom` entries by which a move of the leaf is kept, see [`EntryBody::Custom`].
 pub const LEAF_TYPE: &str = "capture.leaf";
 
 /// What an id or a parent's id is in a file. A string but for what other programs wrote wrong.
@@ -204,39 +204,39 @@ impl Entry {
 
     /// What the entry says, typed.
     #[must_use]
-    pub fn body(&self) -> Body<'_> {
+    pub fn body(&self) -> EntryBody<'_> {
         let fields = &self.fields;
         match self.kind {
-            EntryKind::Message => Body::Message(fields.get("message").and_then(Json::as_object)),
-            EntryKind::ThinkingLevelChange => Body::ThinkingLevelChange(fields.get("thinkingLevel")),
-            EntryKind::ModelChange => Body::ModelChange(Model {
+            EntryKind::Message => EntryBody::Message(fields.get("message").and_then(Json::as_object)),
+            EntryKind::ThinkingLevelChange => EntryBody::ThinkingLevelChange(fields.get("thinkingLevel")),
+            EntryKind::ModelChange => EntryBody::ModelChange(Model {
                 provider: fields.get("provider"),
                 id: fields.get("modelId"),
                 both: fields.text("model"),
             }),
-            EntryKind::Compaction => Body::Compaction(Compaction { fields }),
-            EntryKind::BranchSummary => Body::BranchSummary(BranchSummary { fields }),
-            EntryKind::Custom => Body::Custom(Custom { fields }),
-            EntryKind::CustomMessage => Body::CustomMessage(CustomMessage { fields }),
+            EntryKind::Compaction => EntryBody::Compaction(Compaction { fields }),
+            EntryKind::BranchSummary => EntryBody::BranchSummary(BranchSummary { fields }),
+            EntryKind::Custom => EntryBody::Custom(Custom { fields }),
+            EntryKind::CustomMessage => EntryBody::CustomMessage(CustomMessage { fields }),
             EntryKind::Label => {
-                Body::Label(Label { target: EntryKey::of(fields.get("targetId")), text: label_of(fields) })
+                EntryBody::Label(Label { target: EntryKey::of(fields.get("targetId")), text: label_of(fields) })
             }
-            EntryKind::SessionInfo => Body::SessionInfo(fields.text("name")),
-            EntryKind::SessionInit => Body::SessionInit(fields),
-            EntryKind::TtsrInjection => Body::TtsrInjection(fields),
-            EntryKind::ContextEdit => Body::ContextEdit(ContextEdit {
+            EntryKind::SessionInfo => EntryBody::SessionInfo(fields.text("name")),
+            EntryKind::SessionInit => EntryBody::SessionInit(fields),
+            EntryKind::TtsrInjection => EntryBody::TtsrInjection(fields),
+            EntryKind::ContextEdit => EntryBody::ContextEdit(ContextEdit {
                 target: EntryKey::of(fields.get("targetId")),
                 replacement: fields.get("replacement"),
             }),
-            EntryKind::Usage => Body::Usage(fields),
-            EntryKind::Unknown => Body::Unknown(fields),
+            EntryKind::Usage => EntryBody::Usage(fields),
+            EntryKind::Unknown => EntryBody::Unknown(fields),
         }
     }
 
     /// The message, when the entry is one and has one.
     #[must_use]
     pub fn message(&self) -> Option<&Object> {
-        if let Body::Message(message) = self.body() { message } else { None }
+        if let EntryBody::Message(message) = self.body() { message } else { None }
     }
 
     /// The role of the message, when the entry is one and has one.
@@ -249,7 +249,7 @@ impl Entry {
     /// entries (`Key::Null`).
     #[must_use]
     pub fn leaf_move(&self) -> Option<EntryKey> {
-        let Body::Custom(custom) = self.body() else { return None };
+        let EntryBody::Custom(custom) = self.body() else { return None };
         if custom.custom_type() != Some(LEAF_TYPE) {
             return None;
         }

@@ -1,7 +1,7 @@
 //! JSON that keeps the order of its keys.
 //!
-//! A session is written by other programs too, and read by them again. What we do not know is kept as it
-//! stands, in the order in which it stood: a tool's arguments are shown to a model, and the same text
+//! A session is written by other programs too, and read by them again. What we do not know is kept
+//! unchanged, in the order in which it stood: a tool's arguments are shown to a model, and the same text
 //! must come out each time. Text counts as JavaScript counts it (UTF-16 units), because the estimates of
 //! tokens that pi makes rest on it.
 //!

@@ -29,7 +29,7 @@ pub mod tree;
 
 pub use context::Context;
 pub use document::{DocumentIssue, DocumentRefusal, IssueReason, SessionDocument, SessionHeader};
-pub use entry::{Body, Entry, EntryKey, EntryKind, NewBranchSummary, NewCompaction, NewEntry};
+pub use entry::{Entry, EntryBody, EntryKey, EntryKind, NewBranchSummary, NewCompaction, NewEntry};
 pub use json::{Json, Object};
 pub use session::{ForkedSession, Session, SessionError};
 pub use stamp::Stamp;

@@ -3,7 +3,7 @@
 //! The file appears with the first message of the user, whole or not at all. After that every entry is one write
 //! of one line, at the end: a program that is killed in the middle of it leaves a line that is cut, which is skipped
 //! when the file is read, and closed by the next write. What could not be written is taken back from memory, so that
-//! no entry follows one that is not there. A file of an older version is written anew before the first
+//! no entry follows one that is not there. A file of an older version is rewritten before the first
 //! append, into another file that then takes its place; reading changes nothing.
 //!
 //! One writer: the file is locked (`flock`) while a session has it open, and an append to a file that somebody else
@@ -67,7 +67,7 @@ impl Session {
     /// Opens the session of a file. An empty file becomes a new session.
     ///
     /// # Errors
-    /// The file is not there, is no session, or another program writes it. It is not touched then.
+    /// The file is not there, is not a session, or another program writes it. It is not touched then.
     pub fn open(path: &Path, cwd: &str, stamp: Stamp) -> Result<Self, SessionError> {
         let (file, bytes) = disk::open(path)?;
         let len = bytes.len() as u64;
@@ -104,7 +104,7 @@ impl Session {
     /// Reads a file without locking or changing it.
     ///
     /// # Errors
-    /// The file cannot be read, or is no session.
+    /// The file cannot be read, or is not a session.
     pub fn read(path: &Path) -> Result<SessionDocument, SessionError> {
         let bytes = std::fs::read(path).map_err(SessionError::io("read", path))?;
         SessionDocument::read(&bytes).map_err(|refusal| SessionError::Refused { path: path.to_owned(), refusal })

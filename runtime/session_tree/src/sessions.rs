@@ -1,7 +1,7 @@
 //! The sessions of a directory: found, listed, the last one taken up again.
 //!
 //! Where sessions lie is the caller's to say; [`directory_name`] is how pi names the directory of a working
-//! directory. Files that are no sessions are passed over.
+//! directory. Files that are not sessions are passed over.
 
 use std::{
     fs::{self, File},
@@ -14,7 +14,7 @@ use crate::{
     SessionError,
     context::text_of,
     document::{SessionDocument, SessionHeader},
-    entry::{Body, Entry},
+    entry::{Entry, EntryBody},
     json::Json,
     time::parse_iso,
     tree::Tree,
@@ -107,7 +107,7 @@ fn info(path: PathBuf, changed: SystemTime, document: SessionDocument) -> Sessio
     let created_ms = document.header.timestamp().and_then(parse_iso);
     let title = document.title.clone().filter(|title| !title.is_empty());
     let tree = Tree::from(document);
-    let messages = tree.entries().iter().filter(|entry| matches!(entry.body(), Body::Message(_)));
+    let messages = tree.entries().iter().filter(|entry| matches!(entry.body(), EntryBody::Message(_)));
     let said = tree.entries().iter().filter_map(activity_ms).filter(|ms| *ms > 0).max();
     let changed_ms = changed.duration_since(UNIX_EPOCH).ok().and_then(|d| i64::try_from(d.as_millis()).ok());
     SessionInfo {

@@ -17,7 +17,7 @@ pub use outline::{Node, Outline};
 
 use crate::{
     document::{SessionDocument, SessionHeader},
-    entry::{Body, Entry, EntryKey},
+    entry::{Entry, EntryBody, EntryKey},
     json::Json,
 };
 
@@ -47,13 +47,13 @@ pub struct EntryLabel {
 }
 
 impl EntryLabel {
-    /// The label as it was written, also where that is no string.
+    /// The label as it was written, also where that is not a string.
     #[must_use]
     pub fn label(&self) -> &Json {
         &self.label
     }
 
-    /// When it was put, also where that is no string.
+    /// When it was put, also where that is not a string.
     #[must_use]
     pub fn written_at(&self) -> Option<&Json> {
         self.written_at.as_ref()
@@ -185,20 +185,20 @@ impl Tree {
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         let last = self.entries.iter().rev().find_map(|entry| match entry.body() {
-            Body::SessionInfo(name) => Some(name),
-            Body::Message(_)
-            | Body::ThinkingLevelChange(_)
-            | Body::ModelChange(_)
-            | Body::Compaction(_)
-            | Body::BranchSummary(_)
-            | Body::Custom(_)
-            | Body::CustomMessage(_)
-            | Body::Label(_)
-            | Body::SessionInit(_)
-            | Body::TtsrInjection(_)
-            | Body::ContextEdit(_)
-            | Body::Usage(_)
-            | Body::Unknown(_) => None,
+            EntryBody::SessionInfo(name) => Some(name),
+            EntryBody::Message(_)
+            | EntryBody::ThinkingLevelChange(_)
+            | EntryBody::ModelChange(_)
+            | EntryBody::Compaction(_)
+            | EntryBody::BranchSummary(_)
+            | EntryBody::Custom(_)
+            | EntryBody::CustomMessage(_)
+            | EntryBody::Label(_)
+            | EntryBody::SessionInit(_)
+            | EntryBody::TtsrInjection(_)
+            | EntryBody::ContextEdit(_)
+            | EntryBody::Usage(_)
+            | EntryBody::Unknown(_) => None,
         });
         last.flatten().map(str::trim).filter(|name| !name.is_empty())
     }
@@ -219,7 +219,7 @@ impl Tree {
     /// Adds an entry at the end of the file. Does not move the leaf.
     fn push(&mut self, entry: Entry) {
         let index = self.entries.len();
-        if let Body::Label(label) = entry.body() {
+        if let EntryBody::Label(label) = entry.body() {
             self.marked += 1;
             match label.text {
                 None => drop(self.labels.remove(&label.target)),

@@ -1,7 +1,7 @@
 //! What is said is right up to a second before and after it is so, and what is no longer said is wrong.
 
 use events::{Reason, State};
-use tests::live::judge::{Said, Truth, first_wrong, times};
+use tests::live::judge::{JudgedStatus, Truth, first_wrong, times};
 
 /// Works, asks at second 10, is at the end at second 20.
 fn truth() -> Vec<Truth> {
@@ -13,8 +13,8 @@ fn truth() -> Vec<Truth> {
     ]
 }
 
-fn said(said: &[(i64, State, Option<Reason>)]) -> Vec<Said> {
-    said.iter().map(|(at, state, reason)| Said { at: *at, state: *state, reason: *reason }).collect()
+fn said(said: &[(i64, State, Option<Reason>)]) -> Vec<JudgedStatus> {
+    said.iter().map(|(at, state, reason)| JudgedStatus { at: *at, state: *state, reason: *reason }).collect()
 }
 
 fn judged(all: &[(i64, State, Option<Reason>)]) -> Option<String> {

@@ -8,7 +8,7 @@ use tests::{
     PATIENCE, eventually,
     http::{Answer, Client},
     models::{
-        Api, Did, Model,
+        AnswerProgress, Api, Model,
         anthropic::PLAN_FILE,
         script::{Call, Part, Script, Step, call, hold, say},
     },
@@ -18,12 +18,12 @@ const APIS: [Api; 3] = [Api::Anthropic, Api::Responses, Api::Gemini];
 
 /// What a conversation holds, in no protocol's words.
 #[derive(Clone, Copy)]
-enum Held<'a> {
+enum ConversationItem<'a> {
     User(&'a str),
     Called(&'a str),
     Result(&'a str),
 }
-use Held::{Called, Result, User};
+use ConversationItem::{Called, Result, User};
 
 fn script() -> Script {
     Script::default()
@@ -52,10 +52,10 @@ fn start(api: Api) -> (Model, Client) {
     (model, client)
 }
 
-fn request(api: Api, held: &[Held]) -> (&'static str, Value) {
+fn request(api: Api, held: &[ConversationItem]) -> (&'static str, Value) {
     match api {
         Api::Anthropic => {
-            let message = |held: &Held| match held {
+            let message = |held: &ConversationItem| match held {
                 User(text) => json!({ "role": "user", "content": [{ "type": "text", "text": text }] }),
                 Called(name) => {
                     json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "1", "name": name, "input": {} }] })
@@ -68,7 +68,7 @@ fn request(api: Api, held: &[Held]) -> (&'static str, Value) {
             ("/v1/messages?beta=true", json!({ "stream": true, "tools": [{ "name": "Bash" }], "messages": messages }))
         }
         Api::Responses => {
-            let item = |held: &Held| match held {
+            let item = |held: &ConversationItem| match held {
                 User(text) => {
                     json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] })
                 }
@@ -79,7 +79,7 @@ fn request(api: Api, held: &[Held]) -> (&'static str, Value) {
             ("/v1/responses", json!({ "stream": true, "input": input }))
         }
         Api::Gemini => {
-            let content = |held: &Held| match held {
+            let content = |held: &ConversationItem| match held {
                 User(text) => json!({ "role": "user", "parts": [{ "text": text }] }),
                 Called(name) => json!({ "role": "model", "parts": [{ "functionCall": { "name": name } }] }),
                 Result(text) => {
@@ -92,7 +92,7 @@ fn request(api: Api, held: &[Held]) -> (&'static str, Value) {
     }
 }
 
-fn ask(api: Api, client: &Client, held: &[Held]) -> Answer {
+fn ask(api: Api, client: &Client, held: &[ConversationItem]) -> Answer {
     let (path, body) = request(api, held);
     client.send("POST", path, Some(&body.to_string()), PATIENCE).unwrap()
 }
@@ -157,7 +157,7 @@ fn what_is_said_follows_from_what_the_conversation_holds() {
         let (text, calls) = heard(api, &ask(api, &client, &second));
         assert_eq!((text.as_str(), calls.len()), ("It is done.", 0), "{api:?}");
         let third = [&second[..], &[User("touch it once more")]].concat();
-        assert_eq!(heard(api, &ask(api, &client, &third)).1.len(), 1, "{api:?}: a new prompt begins anew");
+        assert_eq!(heard(api, &ask(api, &client, &third)).1.len(), 1, "{api:?}: a new prompt begins again");
         assert_eq!(heard(api, &ask(api, &client, &[User("hello")])).0, "(not in the script)");
     }
 }
@@ -186,7 +186,7 @@ fn errors_are_counted_and_say_when_to_come_back() {
             assert!(answer.json()["error"].is_object());
         }
         assert_eq!(heard(api, &ask(api, &client, &[User("stumble")])).0, "Up again.", "{api:?}");
-        assert_eq!(model.notes().iter().filter(|note| note.did == Did::Failed).count(), 2);
+        assert_eq!(model.notes().iter().filter(|note| note.did == AnswerProgress::Failed).count(), 2);
     }
 }
 
@@ -196,13 +196,13 @@ fn it_waits_until_it_is_told() {
         let (model, client) = start(api);
         let text = std::thread::scope(|scope| {
             let asking = scope.spawn(|| heard(api, &ask(api, &client, &[User("wait")])).0);
-            eventually("the answer begins", || model.when("wait", 0, Did::Began));
-            assert_eq!(model.when("wait", 0, Did::Ended), None, "{api:?}");
+            eventually("the answer begins", || model.when("wait", 0, AnswerProgress::Began));
+            assert_eq!(model.when("wait", 0, AnswerProgress::Ended), None, "{api:?}");
             model.tell("go on");
             asking.join().unwrap()
         });
         assert_eq!(text, "I am at the end.", "{api:?}");
-        assert!(model.when("wait", 0, Did::Ended).is_some());
+        assert!(model.when("wait", 0, AnswerProgress::Ended).is_some());
     }
 }
 
@@ -213,7 +213,7 @@ fn who_hangs_up_is_missed() {
         let (path, body) = request(api, &[User("wait")]);
         let gone = client.send("POST", path, Some(&body.to_string()), Duration::from_millis(100));
         assert!(gone.is_err(), "{api:?}: nothing is complete yet");
-        eventually("it is noticed", || model.when("wait", 0, Did::Gone));
+        eventually("it is noticed", || model.when("wait", 0, AnswerProgress::Gone));
     }
 }
 
@@ -250,7 +250,7 @@ fn a_sub_agent_has_a_lane_of_its_own() {
     let body = json!({ "input": [mail] }).to_string();
     let answer = client.send("POST", "/v1/responses", Some(&body), PATIENCE).unwrap();
     assert_eq!(heard(Api::Responses, &answer).1.len(), 1);
-    assert!(model.when("touch", 0, Did::Ended).is_some());
+    assert!(model.when("touch", 0, AnswerProgress::Ended).is_some());
 }
 
 #[test]

@@ -24,7 +24,7 @@ use tests::live::{
 /// states that were told and were none.
 #[derive(Debug, Parser)]
 #[command(name = "live")]
-struct Asked {
+struct Options {
     /// Claude Code's program.
     #[arg(long, value_name = "PROGRAM")]
     claude: Option<PathBuf>,
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     if own.file_name().is_some_and(|name| name == "capture") {
         return capture::main();
     }
-    let asked = Asked::parse();
+    let asked = Options::parse();
     match run(&asked, &own) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -140,7 +140,7 @@ fn denies(programs: &[String], capture: &Path) -> Result<bool, String> {
 }
 
 /// Capture under its own name, as it was built with this program or named.
-fn capture_in(dir: &Path, asked: &Asked, own: &Path) -> Result<PathBuf, String> {
+fn capture_in(dir: &Path, asked: &Options, own: &Path) -> Result<PathBuf, String> {
     if let Some(bin) = &asked.bin {
         return std::path::absolute(bin).map_err(|error| format!("{}: {error}", bin.display()));
     }
@@ -152,7 +152,7 @@ fn capture_in(dir: &Path, asked: &Asked, own: &Path) -> Result<PathBuf, String> 
 }
 
 /// Whether all went well.
-fn run(asked: &Asked, own: &Path) -> Result<bool, String> {
+fn run(asked: &Options, own: &Path) -> Result<bool, String> {
     let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
     if !asked.denies.is_empty() {
         return denies(&asked.denies, &capture_in(dir.path(), asked, own)?);
@@ -202,7 +202,7 @@ fn run(asked: &Asked, own: &Path) -> Result<bool, String> {
     Ok(all_well)
 }
 
-/// The smallest that so many of a hundred do not exceed.
+/// The smallest that this share, percent, does not exceed.
 fn percentile(times: &[i64], percent: usize) -> Option<i64> {
     let mut times = times.to_vec();
     times.sort_unstable();

@@ -24,7 +24,7 @@ use tests::{
 /// status it shows is right.
 #[derive(Debug, Parser)]
 #[command(name = "statusbench")]
-struct Asked {
+struct Options {
     /// A folder of recordings, `<provider>/<scenario>`; those of the repository when none is given.
     #[arg(long, value_name = "DIR")]
     recordings: Vec<PathBuf>,
@@ -98,7 +98,7 @@ fn main() -> ExitCode {
         }
         _ => {}
     }
-    let asked = Asked::parse();
+    let asked = Options::parse();
     match asked.command {
         None => bench(&asked, &own).map_or_else(|words| failed(&words), |()| ExitCode::SUCCESS),
         Some(Making::Record { provider, ref out, ref command }) => {
@@ -119,7 +119,7 @@ fn failed(words: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn bench(asked: &Asked, own: &Path) -> Result<(), String> {
+fn bench(asked: &Options, own: &Path) -> Result<(), String> {
     let usual = [fixtures().join("recordings"), fixtures().join("terminal/recordings")];
     let dirs = if asked.recordings.is_empty() { &usual[..] } else { &asked.recordings };
     let dirs: Vec<&Path> = dirs.iter().map(PathBuf::as_path).collect();

@@ -17,11 +17,11 @@ use super::{
     },
 };
 use crate::models::{
-    Did,
+    AnswerProgress,
     script::{Part, Script, Step, call, hold},
 };
 
-/// So often the policy is asked.
+/// How often the policy is asked.
 pub(super) const TIMES: usize = 20;
 
 pub(super) const ALLOWS: &str = r#"version = 1
@@ -141,7 +141,7 @@ fn plans_nothing(_: &dyn Agent) -> Script {
     Script::default().lane(WORK, [begins, hold("I begin, ", GO_ON, "and it is done.")])
 }
 
-/// Lets the model call all it has, and waits until it was told of all.
+/// Lets the model call all it has, and waits until it got all results.
 fn calls_many(stage: &mut Stage) -> Played {
     to_the_call(stage)?;
     stage.calls(TIMES);
@@ -151,9 +151,9 @@ fn calls_many(stage: &mut Stage) -> Played {
     to_the_end(stage, TIMES)
 }
 
-/// When the model was told of a call, ms.
+/// When the model got the result of a call, ms.
 fn told_at(stage: &mut Stage, call: usize) -> Played<i64> {
-    stage.model_did(WORK, call + 1, Did::Asked)
+    stage.model_did(WORK, call + 1, AnswerProgress::Asked)
 }
 
 /// When a call was asked about: told by capture, else that the model has made it.
@@ -334,12 +334,12 @@ fn hook_session(stage: &mut Stage) -> Played {
     let told = stage.decides("approve", &approval, &["--scope", "session"])?;
     let arrived = stage.is_made(MADE)?;
     goes_on(stage, asked, told, arrived)?;
-    stage.model_did(WORK, 1, Did::Began)?;
+    stage.model_did(WORK, 1, AnswerProgress::Began)?;
     std::fs::remove_file(stage.machine.project().join(MADE)).map_err(|error| error.to_string())?;
     stage.calls(1);
     stage.model.tell(AGAIN);
     stage.is_made(MADE)?;
-    stage.model_did(WORK, 2, Did::Began)?;
+    stage.model_did(WORK, 2, AnswerProgress::Began)?;
     stage.stays()?;
     stage.model.tell(OTHERWISE);
     let (approval, asked) = is_held(stage)?;

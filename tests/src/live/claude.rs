@@ -5,7 +5,7 @@ use std::fs;
 use events::Provider;
 use serde_json::json;
 
-use super::{Agent, Key, Place, QUESTION, Start};
+use super::{Agent, Key, LiveAgent, QUESTION, Start};
 use crate::models::{
     Api, anthropic,
     script::{Call, Script, Step, hold, say},
@@ -41,7 +41,7 @@ impl Agent for Claude {
         Api::Anthropic
     }
 
-    fn prepare(&self, place: &Place) -> std::io::Result<Start> {
+    fn prepare(&self, place: &LiveAgent) -> std::io::Result<Start> {
         // Without the list 1.0.100 does not start.
         let project =
             json!({ "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true, "allowedTools": [] });

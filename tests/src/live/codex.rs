@@ -5,7 +5,7 @@ use std::fs;
 use events::Provider;
 use serde_json::json;
 
-use super::{Agent, Key, Place, QUESTION, Start};
+use super::{Agent, Key, LiveAgent, QUESTION, Start};
 use crate::models::{
     Api,
     responses::{delegate, wait},
@@ -25,7 +25,7 @@ impl Agent for Codex {
         Api::Responses
     }
 
-    fn prepare(&self, place: &Place) -> std::io::Result<Start> {
+    fn prepare(&self, place: &LiveAgent) -> std::io::Result<Start> {
         let home = place.home.join(".codex");
         // What it puts beside its files must not be below the temporary directory it knows.
         let temporary = place.home.join("tmp");

@@ -15,7 +15,7 @@ use std::{
 use events::Provider;
 use serde_json::{Value, json};
 
-use super::{Agent, Installed, Place, Start};
+use super::{Agent, Installed, LiveAgent, Start};
 use crate::{
     models::{
         Model, responses,
@@ -230,7 +230,7 @@ impl Trial {
         let script = Script::default().lane(PROMPT, [call(denied(agent)), say("It is over.")]);
         let model = Model::start(agent.api(), script).map_err(words)?;
         let (home, project, url) = (machine.home(), machine.project(), model.url());
-        let place = Place { home: &home, project: &project, model: &url, hooks: false, plans: false };
+        let place = LiveAgent { home: &home, project: &project, model: &url, hooks: false, plans: false };
         let start = agent.prepare(&place).map_err(words)?;
         Rule::write(rule, provider, &home).map_err(words)?;
 

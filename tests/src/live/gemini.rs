@@ -5,7 +5,7 @@ use std::fs;
 use events::Provider;
 use serde_json::json;
 
-use super::{Agent, Key, Place, QUESTION, Start};
+use super::{Agent, Key, LiveAgent, QUESTION, Start};
 use crate::models::{
     Api,
     gemini::{delegate, report},
@@ -25,7 +25,7 @@ impl Agent for Gemini {
         Api::Gemini
     }
 
-    fn prepare(&self, place: &Place) -> std::io::Result<Start> {
+    fn prepare(&self, place: &LiveAgent) -> std::io::Result<Start> {
         let settings = json!({
             "general": {
                 "enableAutoUpdate": false, "enableAutoUpdateNotification": false,

@@ -11,7 +11,7 @@ const GRAIN_MS: i64 = 20;
 
 /// What is said from a moment on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Said {
+pub struct JudgedStatus {
     /// When, ms of the wall clock.
     pub at: i64,
     /// The state.
@@ -36,12 +36,12 @@ pub struct Truth {
 impl Truth {
     /// Whether this is what is said.
     #[must_use]
-    pub fn is_said(&self, said: &Said) -> bool {
+    pub fn is_said(&self, said: &JudgedStatus) -> bool {
         said.state == self.state && self.reason.is_none_or(|reason| said.reason == Some(reason))
     }
 }
 
-impl fmt::Display for Said {
+impl fmt::Display for JudgedStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         tell(f, self.state, self.reason)
     }
@@ -61,7 +61,7 @@ fn tell(f: &mut fmt::Formatter<'_>, state: State, reason: Option<Reason>) -> fmt
 /// The first moment at which what was said is not what was true, in words; both are in order.
 /// Nobody is asked about the time before the first truth and after `end`.
 #[must_use]
-pub fn first_wrong(truth: &[Truth], said: &[Said], end: i64) -> Option<String> {
+pub fn first_wrong(truth: &[Truth], said: &[JudgedStatus], end: i64) -> Option<String> {
     let begin = truth.first()?.by + TOLERANCE_MS;
     let step = usize::try_from(GRAIN_MS).unwrap_or(1);
     (begin..end).step_by(step).find_map(|now| {

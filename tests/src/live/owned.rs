@@ -13,7 +13,7 @@ use super::{
         decisions::{Ends, moment},
     },
 };
-use crate::models::Did;
+use crate::models::AnswerProgress;
 
 const OWNED: Setting = Setting { run: false, owned: true, ..Setting::new("owned", Hooks::None) };
 const BY_POLICY: &[Setting] = &[Setting { policy: Some(ALLOWS), ..OWNED }];
@@ -38,9 +38,9 @@ fn to_the_call(stage: &mut Stage) -> Played {
 }
 
 fn to_the_end(stage: &mut Stage, step: usize) -> Played {
-    stage.model_did(WORK, step, Did::Began)?;
+    stage.model_did(WORK, step, AnswerProgress::Began)?;
     stage.model.tell(GO_ON);
-    stage.model_did(WORK, step, Did::Ended)?;
+    stage.model_did(WORK, step, AnswerProgress::Ended)?;
     stage.is_over()
 }
 
@@ -76,7 +76,7 @@ fn deny(stage: &mut Stage) -> Played {
     stage.calls(usize::from(stage.agent.provider() != Gemini));
     let approval = stage.waits_for("protocol")?;
     let told = stage.decides("deny", &approval, &["--message", "Use a template."])?;
-    let arrived = stage.model_did(WORK, 1, Did::Asked)?;
+    let arrived = stage.model_did(WORK, 1, AnswerProgress::Asked)?;
     stage.took(moment(&approval, "opened_at").unwrap_or(told), Some(told), arrived);
     let unmade = stage.made("made").is_none();
     stage.holds(unmade, || format!("{MAKE} was done"));

@@ -8,7 +8,7 @@ use super::{
     stage::{Played, Stage},
 };
 use crate::models::{
-    Did,
+    AnswerProgress,
     script::{Part, Script, Step, hold},
 };
 
@@ -98,10 +98,10 @@ pub(super) fn to_the_dialog(stage: &mut Stage) -> Played {
 
 /// From the model's going on to the end of the turn.
 pub(super) fn to_the_end(stage: &mut Stage, step: usize) -> Played {
-    stage.model_did(WORK, step, Did::Began)?;
+    stage.model_did(WORK, step, AnswerProgress::Began)?;
     stage.stays()?;
     stage.model.tell(GO_ON);
-    let ended = stage.model_did(WORK, step, Did::Ended)?;
+    let ended = stage.model_did(WORK, step, AnswerProgress::Ended)?;
     stage.is_since(ended, State::Waiting, Some(Reason::TurnComplete));
     stage.is_said()?;
     stage.stays()
@@ -124,7 +124,7 @@ fn interrupt(stage: &mut Stage) -> Played {
     stage.prompts(PROMPT, WORK)?;
     stage.stays()?;
     stage.presses(Key::Interrupt, State::Waiting, Some(Reason::Interrupted))?;
-    stage.model_did(WORK, 0, Did::Gone)?;
+    stage.model_did(WORK, 0, AnswerProgress::Gone)?;
     stage.stays()
 }
 
@@ -140,16 +140,16 @@ fn sub_agent(stage: &mut Stage) -> Played {
     stage.is_ready()?;
     stage.prompts(PROMPT, WORK)?;
     stage.calls(stage.agent.calls_to_delegate());
-    let rests = stage.model_did(WORK, stage.agent.rests_after(), Did::Ended)?;
-    let works = stage.model_did(PART, 0, Did::Began)?;
+    let rests = stage.model_did(WORK, stage.agent.rests_after(), AnswerProgress::Ended)?;
+    let works = stage.model_did(PART, 0, AnswerProgress::Began)?;
     stage.is_since(rests.max(works), State::Running, Some(Reason::Subagents));
     stage.is_said()?;
     stage.stays()?;
     stage.model.tell(GO_ON);
-    let ended = stage.model_did(PART, 0, Did::Ended)?;
+    let ended = stage.model_did(PART, 0, AnswerProgress::Ended)?;
     stage.is_since(ended, State::Running, None);
     let (lane, step) = stage.agent.last_word(WORK);
-    let ended = stage.model_did(lane, step, Did::Ended)?;
+    let ended = stage.model_did(lane, step, AnswerProgress::Ended)?;
     stage.is_since(ended, State::Waiting, Some(Reason::TurnComplete));
     stage.is_said()?;
     stage.stays()

@@ -21,11 +21,11 @@ use terminal::screen::{Observer, ScreenRules, Size};
 
 use super::{
     Agent, Hooks, Installed, Key, Setting,
-    judge::{Said, TOLERANCE_MS, Truth, first_wrong, times},
+    judge::{JudgedStatus, TOLERANCE_MS, Truth, first_wrong, times},
 };
 use crate::{
     http::Client,
-    models::{Did, Model, script::Script},
+    models::{AnswerProgress, Model, script::Script},
     program::{Machine, Server, events},
     terminal_user::{Process, User, end_all, signal},
 };
@@ -104,8 +104,8 @@ pub struct Stage<'a> {
     /// The agent draws dialogs that nobody has to answer: whether they are told is not judged.
     blinks: bool,
     truth: Vec<Truth>,
-    said: Vec<Said>,
-    /// So many sessions there are.
+    said: Vec<JudgedStatus>,
+    /// Number of sessions.
     expected: usize,
     /// Since when there have been more, ms.
     several_since: Option<i64>,
@@ -240,7 +240,7 @@ impl Stage<'_> {
         for _ in 0..3 {
             let entered = now();
             self.user.types("\r");
-            let asked = self.within(AGAIN, |stage| stage.model.when(lane, 0, Did::Asked));
+            let asked = self.within(AGAIN, |stage| stage.model.when(lane, 0, AnswerProgress::Asked));
             if asked.is_some() {
                 self.is_since(entered, State::Running, None);
                 return self.is_said();
@@ -258,7 +258,7 @@ impl Stage<'_> {
         let drawn = self.sees(self.agent.dialog())?;
         self.is_since(drawn, State::WaitingApproval, Some(Reason::Tool));
         self.is_said()?;
-        let first = |said: &&Said| said.state == State::WaitingApproval;
+        let first = |said: &&JudgedStatus| said.state == State::WaitingApproval;
         let delay = self.said.iter().find(first).map(|said| said.at - drawn);
         self.delay = self.delay.or(delay);
         self.stays()
@@ -293,7 +293,7 @@ impl Stage<'_> {
     ///
     /// # Errors
     /// When it does not.
-    pub fn model_did(&mut self, lane: &str, step: usize, did: Did) -> Played<i64> {
+    pub fn model_did(&mut self, lane: &str, step: usize, did: AnswerProgress) -> Played<i64> {
         let when = self.within(AGENT, |stage| stage.model.when(lane, step, did));
         let when = when.ok_or_else(|| format!("step {step} of {lane:?} was not {did:?}; {}", self.picture()))?;
         Ok(when.as_millisecond())
@@ -321,7 +321,7 @@ impl Stage<'_> {
     pub fn is_said(&mut self) -> Played {
         let Some(truth) = self.truth.last().copied() else { return Ok(()) };
         if self.within(CAPTURE, |stage| stage.said.last().filter(|said| truth.is_said(said)).map(|_| ())).is_none() {
-            let said = self.said.last().map_or_else(|| "nothing".to_owned(), Said::to_string);
+            let said = self.said.last().map_or_else(|| "nothing".to_owned(), JudgedStatus::to_string);
             self.wrong.push(format!("{truth} is not said within {CAPTURE:?} but {said}"));
             return Ok(());
         }
@@ -413,8 +413,8 @@ impl Stage<'_> {
         }
         let Some(session) = sessions.into_iter().min_by_key(|s| crate::terminal::rank(state_of(s))) else { return };
         if let Some(state) = state_of(&session) {
-            let now = Said { at, state, reason: word(&session["status"]["reason"]) };
-            if self.said.last().is_none_or(|last| Said { at, ..*last } != now) {
+            let now = JudgedStatus { at, state, reason: word(&session["status"]["reason"]) };
+            if self.said.last().is_none_or(|last| JudgedStatus { at, ..*last } != now) {
                 self.said.push(now);
             }
         }
@@ -435,13 +435,13 @@ impl Stage<'_> {
     fn judge(&mut self) {
         let end = now();
         let blinks = self.blinks;
-        let counts = |said: &&Said| !blinks || said.state != State::WaitingApproval;
-        let said: Vec<Said> = self.said.iter().filter(counts).copied().collect();
+        let counts = |said: &&JudgedStatus| !blinks || said.state != State::WaitingApproval;
+        let said: Vec<JudgedStatus> = self.said.iter().filter(counts).copied().collect();
         if let Some(wrong) = first_wrong(&self.truth, &said, end) {
             self.wrong.push(format!("sessions: {wrong}"));
         }
-        let history: Vec<Said> = self.history().into_iter().map(|(said, _)| said).collect();
-        let told: Vec<Said> = history.iter().filter(counts).copied().collect();
+        let history: Vec<JudgedStatus> = self.history().into_iter().map(|(said, _)| said).collect();
+        let told: Vec<JudgedStatus> = history.iter().filter(counts).copied().collect();
         // Of work the history tells that it began, not of what kind it became.
         let without =
             |truth: &Truth| Truth { reason: truth.reason.filter(|_| truth.state != State::Running), ..*truth };
@@ -487,13 +487,13 @@ impl Stage<'_> {
         all.into_iter().filter(|event| wanted(event)).collect()
     }
 
-    fn history(&self) -> Vec<(Said, String)> {
+    fn history(&self) -> Vec<(JudgedStatus, String)> {
         let id = self.session.as_ref().and_then(|session| session["id"].as_str()).unwrap_or_default();
         let path = format!("/api/v1/sessions/{id}/status/history?limit=1000");
         let changes = self.server.client.json(&path).and_then(|all| all.as_array().cloned()).unwrap_or_default();
         let said = |change: &Value| {
             let at = Timestamp::parse(change["at"].as_str()?)?.as_millisecond();
-            let said = Said { at, state: word(&change["to"])?, reason: word(&change["reason"]) };
+            let said = JudgedStatus { at, state: word(&change["to"])?, reason: word(&change["reason"]) };
             let evidence = change["evidence"].as_array().into_iter().flatten().filter_map(Value::as_str);
             Some((said, evidence.collect::<Vec<_>>().join(", ")))
         };

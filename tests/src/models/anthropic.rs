@@ -4,8 +4,8 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use super::{
-    Asked, Protocol, Speech,
-    script::{Call, Heard, Part},
+    ModelRequest, Protocol, Speech,
+    script::{Call, ConversationPart, Part},
     wire::Request,
 };
 
@@ -31,20 +31,20 @@ const PLAN_PATH: &str = r#"/[^\s"'`\\]+/\.claude/plans/[\w-]+\.md"#;
 pub(super) struct Messages;
 
 impl Protocol for Messages {
-    fn asked(&self, request: &Request) -> Asked {
+    fn asked(&self, request: &Request) -> ModelRequest {
         let (path, body) = (&request.path, &request.body);
         if path.contains("count_tokens") {
-            return Asked::Fixed(200, json!({ "input_tokens": 1200 }));
+            return ModelRequest::Fixed(200, json!({ "input_tokens": 1200 }));
         }
         if request.method != "POST" || !path.contains("/v1/messages") {
-            return Asked::Fixed(200, json!({ "data": [], "has_more": false }));
+            return ModelRequest::Fixed(200, json!({ "data": [], "has_more": false }));
         }
         let tools = body["tools"].as_array().into_iter().flatten();
         if !tools.filter_map(|tool| tool["name"].as_str()).any(|name| TOOLS.contains(&name)) {
-            return Asked::Aside { streamed: body["stream"] == true };
+            return ModelRequest::Side { streamed: body["stream"] == true };
         }
         let users = body["messages"].as_array().into_iter().flatten().filter(|message| message["role"] == "user");
-        Asked::Turn(users.flat_map(|message| heard(&message["content"])).collect())
+        ModelRequest::Turn(users.flat_map(|message| heard(&message["content"])).collect())
     }
 
     fn call(&self, request: &Request, call: &Call) -> Call {
@@ -86,14 +86,14 @@ impl Protocol for Messages {
 }
 
 /// What a user's message is made of.
-fn heard(content: &Value) -> Vec<Heard> {
+fn heard(content: &Value) -> Vec<ConversationPart> {
     if let Some(text) = content.as_str() {
-        return vec![Heard::Prompt(text.to_owned())];
+        return vec![ConversationPart::Prompt(text.to_owned())];
     }
     let blocks = content.as_array().into_iter().flatten();
     let heard = |block: &Value| match block["type"].as_str() {
-        Some("tool_result") => Some(Heard::Result(super::text_of(&block["content"]))),
-        Some("text") => block["text"].as_str().map(|text| Heard::Prompt(text.to_owned())),
+        Some("tool_result") => Some(ConversationPart::Result(super::text_of(&block["content"]))),
+        Some("text") => block["text"].as_str().map(|text| ConversationPart::Prompt(text.to_owned())),
         _ => None,
     };
     blocks.filter_map(heard).collect()

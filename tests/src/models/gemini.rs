@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Asked, Protocol, Speech,
-    script::{Call, Heard, Part},
+    ModelRequest, Protocol, Speech,
+    script::{Call, ConversationPart, Part},
     wire::Request,
 };
 
@@ -24,18 +24,18 @@ pub fn report(text: &str) -> Part {
 pub(super) struct Gemini;
 
 impl Protocol for Gemini {
-    fn asked(&self, request: &Request) -> Asked {
+    fn asked(&self, request: &Request) -> ModelRequest {
         let verb = request.path.rsplit(':').next().unwrap_or_default().split('?').next().unwrap_or_default();
         match verb {
-            "countTokens" => Asked::Fixed(200, json!({ "totalTokens": 1200 })),
-            "generateContent" => Asked::Aside { streamed: false },
+            "countTokens" => ModelRequest::Fixed(200, json!({ "totalTokens": 1200 })),
+            "generateContent" => ModelRequest::Side { streamed: false },
             "streamGenerateContent" => {
                 let contents = request.body["contents"].as_array().into_iter().flatten();
                 let users = contents.filter(|content| content["role"] == "user");
                 let parts = users.flat_map(|content| content["parts"].as_array().into_iter().flatten());
-                Asked::Turn(parts.filter_map(heard).collect())
+                ModelRequest::Turn(parts.filter_map(heard).collect())
             }
-            _ => Asked::Fixed(404, self.failure(404)),
+            _ => ModelRequest::Fixed(404, self.failure(404)),
         }
     }
 
@@ -63,11 +63,11 @@ impl Protocol for Gemini {
     }
 }
 
-fn heard(part: &Value) -> Option<Heard> {
+fn heard(part: &Value) -> Option<ConversationPart> {
     if part["functionResponse"].is_object() {
-        return Some(Heard::Result(super::text_of(&part["functionResponse"]["response"])));
+        return Some(ConversationPart::Result(super::text_of(&part["functionResponse"]["response"])));
     }
-    part["text"].as_str().map(|text| Heard::Prompt(text.to_owned()))
+    part["text"].as_str().map(|text| ConversationPart::Prompt(text.to_owned()))
 }
 
 /// `/v1beta/models/MODEL:VERB`

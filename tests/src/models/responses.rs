@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Asked, Protocol, Speech,
-    script::{Call, Heard, Part},
+    ModelRequest, Protocol, Speech,
+    script::{Call, ConversationPart, Part},
     wire::Request,
 };
 
@@ -34,18 +34,19 @@ pub fn shell(line: &str) -> Call {
 pub(super) struct Responses;
 
 impl Protocol for Responses {
-    fn asked(&self, request: &Request) -> Asked {
+    fn asked(&self, request: &Request) -> ModelRequest {
         if request.method != "POST" || !request.path.split('?').next().unwrap_or_default().ends_with("/responses") {
-            return Asked::Fixed(404, json!({ "error": { "message": "not found" } }));
+            return ModelRequest::Fixed(404, json!({ "error": { "message": "not found" } }));
         }
-        let heard: Vec<Heard> = request.body["input"].as_array().into_iter().flatten().filter_map(heard).collect();
+        let heard: Vec<ConversationPart> =
+            request.body["input"].as_array().into_iter().flatten().filter_map(heard).collect();
         // The title of a thread is asked for in a thread of its own, by its last prompt.
         let is_title = |text: &String| text.starts_with("Generate a concise") && text.contains("title");
         let last = heard.iter().rev().find_map(|heard| match heard {
-            Heard::Prompt(text) => Some(text),
-            Heard::Result(_) => None,
+            ConversationPart::Prompt(text) => Some(text),
+            ConversationPart::Result(_) => None,
         });
-        if last.is_some_and(is_title) { Asked::Aside { streamed: true } } else { Asked::Turn(heard) }
+        if last.is_some_and(is_title) { ModelRequest::Side { streamed: true } } else { ModelRequest::Turn(heard) }
     }
 
     /// A plain command is run with the tool that this version offers.
@@ -85,15 +86,17 @@ impl Protocol for Responses {
     }
 }
 
-fn heard(item: &Value) -> Option<Heard> {
+fn heard(item: &Value) -> Option<ConversationPart> {
     let content = item["content"].as_array().into_iter().flatten();
     // What one agent writes to another is said to be encrypted.
     let text = |part: &Value| part["text"].as_str().or(part["encrypted_content"].as_str()).map(str::to_owned);
     let text = content.filter_map(text).collect::<Vec<_>>().join("\n");
     match item["type"].as_str()? {
-        "function_call_output" | "custom_tool_call_output" => Some(Heard::Result(super::text_of(&item["output"]))),
-        "message" if item["role"] == "user" => Some(Heard::Prompt(text)),
-        "agent_message" if text.contains("Message Type: NEW_TASK") => Some(Heard::Prompt(text)),
+        "function_call_output" | "custom_tool_call_output" => {
+            Some(ConversationPart::Result(super::text_of(&item["output"])))
+        }
+        "message" if item["role"] == "user" => Some(ConversationPart::Prompt(text)),
+        "agent_message" if text.contains("Message Type: NEW_TASK") => Some(ConversationPart::Prompt(text)),
         _ => None,
     }
 }

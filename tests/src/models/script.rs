@@ -22,7 +22,7 @@ struct Lane {
 pub enum Step {
     /// A message. With calls in it the agent comes back with their results, and the next step is due.
     Answer(Vec<Part>),
-    /// An error. The next step is due when it was sent so many times.
+    /// An error. The next step is due when it was sent this many times.
     Fail {
         /// The HTTP status.
         status: u16,
@@ -96,7 +96,7 @@ pub fn hold(text: &str, word: &str, then: &str) -> Step {
 
 /// What a conversation holds, as far as it matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum ConversationPart {
     /// Somebody's words to the model: a person's, or those it was started with as a sub-agent.
     Prompt(String),
     /// What a tool gave back, as the model is told.
@@ -122,15 +122,19 @@ impl Script {
 
     /// What is due in a conversation. `fails` is asked whether a step that fails does so once more,
     /// given lane, step and how many times it is to.
-    pub(super) fn choose(&self, heard: &[Heard], mut fails: impl FnMut(usize, usize, u32) -> bool) -> Chosen<'_> {
+    pub(super) fn choose(
+        &self,
+        heard: &[ConversationPart],
+        mut fails: impl FnMut(usize, usize, u32) -> bool,
+    ) -> Chosen<'_> {
         let mut now = None;
         for heard in heard {
             match heard {
-                Heard::Prompt(text) => {
+                ConversationPart::Prompt(text) => {
                     let lane = self.lanes.iter().position(|lane| text.contains(&lane.word));
                     now = lane.map(|lane| (lane, 0)).or(now);
                 }
-                Heard::Result(_) => now = now.map(|(lane, results)| (lane, results + 1)),
+                ConversationPart::Result(_) => now = now.map(|(lane, results)| (lane, results + 1)),
             }
         }
         let Some((lane_at, mut results)) = now else { return Chosen::Unscripted };

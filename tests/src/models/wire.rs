@@ -19,7 +19,7 @@ pub(super) struct Request {
     pub(super) method: String,
     /// With its query.
     pub(super) path: String,
-    /// `Null` when it is no JSON.
+    /// `Null` when it is not JSON.
     pub(super) body: Value,
 }
 

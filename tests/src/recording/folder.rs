@@ -53,13 +53,13 @@ pub struct Line {
     pub at: f64,
     /// What.
     #[serde(flatten)]
-    pub what: What,
+    pub what: FolderStep,
 }
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
-pub enum What {
+pub enum FolderStep {
     /// The program began.
     Spawn {
         /// Which run, from 0.
@@ -93,7 +93,7 @@ pub enum What {
         /// What.
         data: String,
     },
-    /// A file was written anew.
+    /// A file was rewritten.
     Write {
         /// Below the home.
         path: String,
@@ -165,7 +165,7 @@ impl Folder {
         let meta = serde_json::from_str(&read(&about)?).map_err(|error| format!("{}: {error}", about.display()))?;
         let telemetry = dir.join("otlp.jsonl");
         let sent: Vec<Sent> = if telemetry.exists() { lines(&telemetry)? } else { Vec::new() };
-        let line = |Sent { at, path, payload }| Line { at, what: What::Otlp { path, payload } };
+        let line = |Sent { at, path, payload }| Line { at, what: FolderStep::Otlp { path, payload } };
         Ok(Self {
             meta,
             timeline: lines(&dir.join("timeline.jsonl"))?,

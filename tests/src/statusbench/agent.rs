@@ -13,7 +13,7 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{case::What, wait_until};
+use super::{case::FolderStep, wait_until};
 use crate::http::Client;
 
 /// The variable that names the file of a [`Part`].
@@ -35,7 +35,7 @@ pub struct Part {
     /// Whether it has a terminal of its own.
     pub terminal: bool,
     /// When, ms from second 0; what.
-    pub ops: Vec<(i64, What)>,
+    pub ops: Vec<(i64, FolderStep)>,
     /// Where telemetry goes: address and token.
     pub telemetry: (String, String),
 }
@@ -54,16 +54,16 @@ pub fn main(file: &Path) -> ExitCode {
     for (at, what) in &part.ops {
         wait_until(part.zero + at);
         match what {
-            What::Out { data, .. } => {
+            FolderStep::Out { data, .. } => {
                 let mut out = std::io::stdout().lock();
                 if out.write_all(data.as_bytes()).and_then(|()| out.flush()).is_err() {
                     return ExitCode::FAILURE;
                 }
             }
-            What::Hook { event, payload } => hooks.fire(event, payload),
-            What::Otlp { path, payload } => send(&part.telemetry, path, payload),
-            What::Append { .. } | What::Write { .. } | What::Remove { .. } => files.apply(what),
-            What::Spawn { .. } | What::Exit { .. } | What::In { .. } | What::Other => {}
+            FolderStep::Hook { event, payload } => hooks.fire(event, payload),
+            FolderStep::Otlp { path, payload } => send(&part.telemetry, path, payload),
+            FolderStep::Append { .. } | FolderStep::Write { .. } | FolderStep::Remove { .. } => files.apply(what),
+            FolderStep::Spawn { .. } | FolderStep::Exit { .. } | FolderStep::In { .. } | FolderStep::Other => {}
         }
     }
     wait_until(part.zero + part.end);
@@ -108,9 +108,9 @@ impl Files {
     }
 
     /// Does what was done to a file; anything else is not its business.
-    pub fn apply(&mut self, what: &What) {
+    pub fn apply(&mut self, what: &FolderStep) {
         match what {
-            What::Append { path, data } => {
+            FolderStep::Append { path, data } => {
                 let path = self.at(path);
                 let open = self
                     .open
@@ -118,24 +118,24 @@ impl Files {
                     .or_insert_with_key(|path| File::options().create(true).append(true).open(path).unwrap());
                 open.write_all(data.as_bytes()).unwrap();
             }
-            What::Write { path, data } => {
+            FolderStep::Write { path, data } => {
                 let mine = registry(path).and_then(|path| Some((path, own_registry(data)?)));
                 match mine {
                     Some((path, data)) => fs::write(self.at(&path), data).unwrap(),
                     None => fs::write(self.at(path), data).unwrap(),
                 }
             }
-            What::Remove { path } => {
+            FolderStep::Remove { path } => {
                 let path = registry(path).unwrap_or_else(|| path.clone());
                 fs::remove_file(self.at(&path)).ok();
             }
-            What::Spawn { .. }
-            | What::Exit { .. }
-            | What::Out { .. }
-            | What::In { .. }
-            | What::Hook { .. }
-            | What::Otlp { .. }
-            | What::Other => {}
+            FolderStep::Spawn { .. }
+            | FolderStep::Exit { .. }
+            | FolderStep::Out { .. }
+            | FolderStep::In { .. }
+            | FolderStep::Hook { .. }
+            | FolderStep::Otlp { .. }
+            | FolderStep::Other => {}
         }
     }
 

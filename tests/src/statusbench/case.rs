@@ -8,13 +8,13 @@ use serde_json::Value;
 use terminal::screen::Size;
 
 use super::{Mode, Source};
-pub use crate::recording::folder::What;
+pub use crate::recording::folder::FolderStep;
 use crate::{
     recording::{
         Names,
         folder::{Folder, Meta, ms},
     },
-    terminal::{Op, Said, Terminal},
+    terminal::{Op, ScreenStatus, Terminal},
 };
 
 /// A recording.
@@ -27,9 +27,9 @@ pub struct Case {
     /// Of its terminal.
     pub size: Size,
     /// When, ms; what; in order.
-    pub ops: Vec<(i64, What)>,
+    pub ops: Vec<(i64, FolderStep)>,
     /// What was true.
-    pub truth: Vec<Said>,
+    pub truth: Vec<ScreenStatus>,
     meta: Meta,
 }
 
@@ -45,11 +45,11 @@ impl Case {
         }
         let name = folder.name();
         let Folder { meta, timeline, telemetry, truth } = folder;
-        let mut ops: Vec<(i64, What)> =
+        let mut ops: Vec<(i64, FolderStep)> =
             timeline.into_iter().chain(telemetry).map(|line| (ms(line.at), line.what)).collect();
         ops.sort_by_key(|(at, _)| *at);
         let size = Size { rows: meta.rows, columns: meta.columns };
-        let truth = truth.iter().map(Said::of).collect();
+        let truth = truth.iter().map(ScreenStatus::of).collect();
         Ok(Self { name, provider: meta.provider, size, ops, truth, meta })
     }
 
@@ -78,7 +78,7 @@ impl Case {
     }
 
     fn merge(&mut self, other: Self) {
-        let lifecycle = |what: &What| matches!(what, What::Spawn { .. } | What::Exit { .. });
+        let lifecycle = |what: &FolderStep| matches!(what, FolderStep::Spawn { .. } | FolderStep::Exit { .. });
         if other.has_terminal() {
             self.size = other.size;
         }
@@ -91,17 +91,17 @@ impl Case {
     }
 
     fn has_terminal(&self) -> bool {
-        self.any(|what| matches!(what, What::Out { .. }))
+        self.any(|what| matches!(what, FolderStep::Out { .. }))
     }
 
     /// Whether the recording has what this mode plays.
     #[must_use]
     pub fn fits(&self, mode: Mode) -> bool {
         let has = |source: Source| match source {
-            Source::Files => self.any(|what| matches!(what, What::Append { .. } | What::Write { .. })),
-            Source::Hooks => self.any(|what| matches!(what, What::Hook { .. })),
+            Source::Files => self.any(|what| matches!(what, FolderStep::Append { .. } | FolderStep::Write { .. })),
+            Source::Hooks => self.any(|what| matches!(what, FolderStep::Hook { .. })),
             Source::Pty => self.has_terminal(),
-            Source::Otlp => self.any(|what| matches!(what, What::Otlp { .. })),
+            Source::Otlp => self.any(|what| matches!(what, FolderStep::Otlp { .. })),
         };
         let shown = mode.has(Source::Pty) || !self.meta.needs_pty;
         match mode {
@@ -112,7 +112,7 @@ impl Case {
         }
     }
 
-    fn any(&self, wanted: fn(&What) -> bool) -> bool {
+    fn any(&self, wanted: fn(&FolderStep) -> bool) -> bool {
         self.ops.iter().any(|(_, what)| wanted(what))
     }
 
@@ -122,16 +122,16 @@ impl Case {
         let silent = !mode.has(Source::Pty) && self.provider != Provider::Claude;
         let first = self.truth.iter().position(|t| t.state == Some(State::Running)).filter(|_| silent).unwrap_or(0);
         let spawns = self.ops.iter().filter_map(|(at, what)| match what {
-            What::Spawn { run } => Some((*at, *run, Op::Spawn)),
-            What::Exit { .. }
-            | What::Out { .. }
-            | What::In { .. }
-            | What::Append { .. }
-            | What::Write { .. }
-            | What::Remove { .. }
-            | What::Hook { .. }
-            | What::Otlp { .. }
-            | What::Other => None,
+            FolderStep::Spawn { run } => Some((*at, *run, Op::Spawn)),
+            FolderStep::Exit { .. }
+            | FolderStep::Out { .. }
+            | FolderStep::In { .. }
+            | FolderStep::Append { .. }
+            | FolderStep::Write { .. }
+            | FolderStep::Remove { .. }
+            | FolderStep::Hook { .. }
+            | FolderStep::Otlp { .. }
+            | FolderStep::Other => None,
         });
         Terminal {
             name: self.name.clone(),
@@ -145,20 +145,20 @@ impl Case {
     /// The hooks that ask for permission, ms: those an approval can be seen by.
     #[must_use]
     pub fn permission_hooks(&self) -> Vec<i64> {
-        let asks = |what: &What| match what {
-            What::Hook { event, payload } => {
+        let asks = |what: &FolderStep| match what {
+            FolderStep::Hook { event, payload } => {
                 event == "PermissionRequest"
                     || event == "Notification" && payload["notification_type"] == "ToolPermission"
             }
-            What::Spawn { .. }
-            | What::Exit { .. }
-            | What::Out { .. }
-            | What::In { .. }
-            | What::Append { .. }
-            | What::Write { .. }
-            | What::Remove { .. }
-            | What::Otlp { .. }
-            | What::Other => false,
+            FolderStep::Spawn { .. }
+            | FolderStep::Exit { .. }
+            | FolderStep::Out { .. }
+            | FolderStep::In { .. }
+            | FolderStep::Append { .. }
+            | FolderStep::Write { .. }
+            | FolderStep::Remove { .. }
+            | FolderStep::Otlp { .. }
+            | FolderStep::Other => false,
         };
         self.ops.iter().filter(|(_, what)| asks(what)).map(|(at, _)| *at).collect()
     }
@@ -177,14 +177,18 @@ impl Case {
         let tree = |value: &Value| serde_json::from_str(&data(&value.to_string())).unwrap_or_else(|_| value.clone());
         let ops = self.ops.iter().map(|(at, what)| {
             let what = match what {
-                What::Append { path: p, data: d } => What::Append { path: path(p), data: data(d) },
-                What::Write { path: p, data: d } => What::Write { path: path(p), data: data(d) },
-                What::Remove { path: p } => What::Remove { path: path(p) },
-                What::Hook { event, payload } => What::Hook { event: event.clone(), payload: tree(payload) },
-                What::Otlp { path, payload } => What::Otlp { path: path.clone(), payload: tree(payload) },
-                What::Spawn { .. } | What::Exit { .. } | What::Out { .. } | What::In { .. } | What::Other => {
-                    what.clone()
+                FolderStep::Append { path: p, data: d } => FolderStep::Append { path: path(p), data: data(d) },
+                FolderStep::Write { path: p, data: d } => FolderStep::Write { path: path(p), data: data(d) },
+                FolderStep::Remove { path: p } => FolderStep::Remove { path: path(p) },
+                FolderStep::Hook { event, payload } => {
+                    FolderStep::Hook { event: event.clone(), payload: tree(payload) }
                 }
+                FolderStep::Otlp { path, payload } => FolderStep::Otlp { path: path.clone(), payload: tree(payload) },
+                FolderStep::Spawn { .. }
+                | FolderStep::Exit { .. }
+                | FolderStep::Out { .. }
+                | FolderStep::In { .. }
+                | FolderStep::Other => what.clone(),
             };
             (*at, what)
         });

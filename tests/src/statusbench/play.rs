@@ -19,7 +19,7 @@ use serde::Deserialize;
 use super::{
     Mode, POLL, Source,
     agent::{Files, PART, Part},
-    case::{Case, What},
+    case::{Case, FolderStep},
     report::{Outcome, judge},
     steady_ms, wait_until,
 };
@@ -219,15 +219,19 @@ impl<'a> Stage<'a> {
     fn play(&mut self, end: i64) {
         let lives = lives(self.case);
         let nobodys = |at: i64| !lives.iter().any(|life| life.has(at));
-        let mut todo: Vec<(i64, &What)> = Vec::new();
+        let mut todo: Vec<(i64, &FolderStep)> = Vec::new();
         for (at, what) in &self.case.ops {
             let from = match what {
-                What::Spawn { .. } => Some(at - if self.mode.has(Source::Pty) { RUN_MS } else { START_MS }),
-                What::In { .. } => self.mode.has(Source::Pty).then_some(*at),
-                What::Append { .. } | What::Write { .. } | What::Remove { .. } => {
+                FolderStep::Spawn { .. } => Some(at - if self.mode.has(Source::Pty) { RUN_MS } else { START_MS }),
+                FolderStep::In { .. } => self.mode.has(Source::Pty).then_some(*at),
+                FolderStep::Append { .. } | FolderStep::Write { .. } | FolderStep::Remove { .. } => {
                     (self.mode.has(Source::Files) && nobodys(*at)).then_some(*at)
                 }
-                What::Exit { .. } | What::Out { .. } | What::Hook { .. } | What::Otlp { .. } | What::Other => None,
+                FolderStep::Exit { .. }
+                | FolderStep::Out { .. }
+                | FolderStep::Hook { .. }
+                | FolderStep::Otlp { .. }
+                | FolderStep::Other => None,
             };
             todo.extend(from.map(|from| (from, what)));
         }
@@ -235,18 +239,24 @@ impl<'a> Stage<'a> {
         for (at, what) in todo {
             self.look_on(at);
             match what {
-                What::Spawn { run } => {
+                FolderStep::Spawn { run } => {
                     if let Some(life) = lives.iter().find(|life| life.run == *run) {
                         self.start(life);
                     }
                 }
-                What::In { run, data } => {
+                FolderStep::In { run, data } => {
                     if let Some(user) = self.users.get_mut(run) {
                         user.types(data);
                     }
                 }
-                What::Append { .. } | What::Write { .. } | What::Remove { .. } => self.outside.apply(what),
-                What::Exit { .. } | What::Out { .. } | What::Hook { .. } | What::Otlp { .. } | What::Other => {}
+                FolderStep::Append { .. } | FolderStep::Write { .. } | FolderStep::Remove { .. } => {
+                    self.outside.apply(what)
+                }
+                FolderStep::Exit { .. }
+                | FolderStep::Out { .. }
+                | FolderStep::Hook { .. }
+                | FolderStep::Otlp { .. }
+                | FolderStep::Other => {}
             }
         }
         self.look_on(end);
@@ -271,12 +281,14 @@ impl<'a> Stage<'a> {
     }
 
     fn start(&mut self, life: &Life) {
-        let plays = |what: &What| match what {
-            What::Out { run, .. } => self.mode.has(Source::Pty) && *run == life.run,
-            What::Append { .. } | What::Write { .. } | What::Remove { .. } => self.mode.has(Source::Files),
-            What::Hook { .. } => self.mode.has(Source::Hooks),
-            What::Otlp { .. } => self.mode.has(Source::Otlp),
-            What::Spawn { .. } | What::Exit { .. } | What::In { .. } | What::Other => false,
+        let plays = |what: &FolderStep| match what {
+            FolderStep::Out { run, .. } => self.mode.has(Source::Pty) && *run == life.run,
+            FolderStep::Append { .. } | FolderStep::Write { .. } | FolderStep::Remove { .. } => {
+                self.mode.has(Source::Files)
+            }
+            FolderStep::Hook { .. } => self.mode.has(Source::Hooks),
+            FolderStep::Otlp { .. } => self.mode.has(Source::Otlp),
+            FolderStep::Spawn { .. } | FolderStep::Exit { .. } | FolderStep::In { .. } | FolderStep::Other => false,
         };
         let ops = self.case.ops.iter().filter(|(at, what)| life.has(*at) && plays(what)).cloned();
         let of = Agent::of(self.case.provider);
@@ -344,12 +356,12 @@ fn lives(case: &Case) -> Vec<Life> {
     let mut lives: Vec<Life> = Vec::new();
     let last = case.ops.iter().map(|(at, _)| *at).max().unwrap_or_default();
     for (at, what) in &case.ops {
-        if let What::Spawn { run } = what {
+        if let FolderStep::Spawn { run } = what {
             if let Some(before) = lives.last_mut() {
                 before.until = *at;
             }
             lives.push(Life { run: *run, from: *at, until: i64::MAX, end: last, code: None });
-        } else if let What::Exit { run, code } = what
+        } else if let FolderStep::Exit { run, code } = what
             && let Some(life) = lives.iter_mut().find(|life| life.run == *run)
         {
             (life.end, life.code) = (*at, *code);

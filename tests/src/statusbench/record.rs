@@ -93,7 +93,7 @@ pub fn record(what: &Recorded) -> io::Result<i32> {
 /// Says what is true from now on, of a recording that goes on.
 ///
 /// # Errors
-/// When the folder is no recording, or cannot be written.
+/// When the folder is not a recording, or cannot be written.
 pub fn truth(dir: &Path, state: State, reason: Option<Reason>) -> io::Result<()> {
     let about: Value = serde_json::from_str(&fs::read_to_string(dir.join("recording.json"))?)?;
     let started = about["started_at"].as_i64().ok_or_else(|| io::Error::other("recording.json has no started_at"))?;

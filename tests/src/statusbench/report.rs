@@ -6,7 +6,7 @@ use events::{Confidence, State};
 use serde_json::{Value, json};
 
 use super::{Mode, Source, case::Case, play::Shown};
-use crate::terminal::{Played, Said, Score, judged, score_where};
+use crate::terminal::{PlayedTerminal, Score, ScreenStatus, judged, score_where};
 
 /// The probabilities that the words of a confidence are held to for the Brier score.
 const CONFIDENCES: [(Confidence, &str, f64); 3] =
@@ -70,13 +70,13 @@ pub fn judge(case: &Case, mode: Mode, shown: Result<Vec<Shown>, String>) -> Outc
     if terminal.truth.len() < 2 {
         return outcome(Err("nothing of the truth can be judged".to_owned()), shown);
     }
-    let mut said: Vec<Said> = Vec::new();
+    let mut said: Vec<ScreenStatus> = Vec::new();
     for s in &shown {
         if said.last().is_none_or(|last| (last.state, last.reason) != (s.state, s.reason)) {
-            said.push(Said { at: s.at, state: s.state, reason: s.reason });
+            said.push(ScreenStatus { at: s.at, state: s.state, reason: s.reason });
         }
     }
-    let played = Played { shown: said, ..Played::default() };
+    let played = PlayedTerminal { shown: said, ..PlayedTerminal::default() };
     // By hooks alone an approval is seen when the agent called one for it.
     let hooks = case.permission_hooks();
     let by_hooks = mode.has(Source::Hooks) && !mode.has(Source::Pty);

@@ -283,12 +283,12 @@ fn nobody_there_is_no_answer() {
     let waiting = held(&server);
     assert_eq!(waiting["policy"]["rule"], "refused", "{waiting}");
     server.kill();
-    // The hook waits on, and finds the server that was started anew.
+    // The hook waits on, and finds the server that was restarted.
     let server = serve(&machine);
     let id = held(&server)["id"].as_str().unwrap().to_owned();
     assert_eq!(waiting["id"], id.as_str());
     let (code, _, err) = said(&machine, &["approve", &id]);
-    assert!(code == Some(5) && err.contains("started anew since it was asked"), "{err}");
+    assert!(code == Some(5) && err.contains("restarted since it was asked"), "{err}");
     done(&machine, &["approve", &id]);
     assert_eq!(hook.decision(), json!({"behavior": "allow"}));
 }

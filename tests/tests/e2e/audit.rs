@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use store::{AuditHead, HEAD_FILE, Writer, keep_head};
+use store::{AuditHead, HEAD_FILE, Writer, write_head};
 use tests::program::Machine;
 
 use super::PROGRAM;
@@ -16,7 +16,7 @@ fn recorded(rows: u64) -> (Machine, AuditHead) {
     let heads: Vec<_> = (0..rows).map(|n| writer.audit(&format!("{{\"n\":{n}}}")).unwrap()).collect();
     writer.commit().unwrap();
     let head = heads.last().copied().unwrap_or_default();
-    keep_head(&machine.data(), head).unwrap();
+    write_head(&machine.data(), head).unwrap();
     drop(writer);
     Writer::checkpoint(&machine.data().join("capture.db"), true).unwrap();
     (machine, head)

@@ -21,18 +21,18 @@ const SESSION: &str = "5a6b7c8d-0000-4000-8000-000000000001";
 /// The user `nobody` of Linux.
 const NOBODY: u32 = 65_534;
 
-struct Here {
+struct ClientsMachine {
     machine: Machine,
     server: Server,
 }
 
-impl Drop for Here {
+impl Drop for ClientsMachine {
     fn drop(&mut self) {
         end_all(&self.machine.data());
     }
 }
 
-impl Here {
+impl ClientsMachine {
     fn new() -> Self {
         let machine = Machine::new(PROGRAM);
         machine.configure("autostart = false\n");
@@ -112,7 +112,7 @@ impl Drop for Flood {
 
 #[test]
 fn a_flood_of_another_users_connections_keeps_nobody_from_us() {
-    let here = Here::new();
+    let here = ClientsMachine::new();
     let before = here.files();
     let Some(_flood) = Flood::start(here.address(), 1_000) else {
         println!("skipped: only root can become another user");
@@ -126,7 +126,7 @@ fn a_flood_of_another_users_connections_keeps_nobody_from_us() {
 
 #[test]
 fn another_users_wrong_tokens_are_its_own() {
-    let here = Here::new();
+    let here = ClientsMachine::new();
     if !rustix::process::geteuid().is_root() {
         println!("skipped: only root can become another user");
         return;
@@ -154,7 +154,7 @@ fn another_users_wrong_tokens_are_its_own() {
 
 #[test]
 fn streams_up_to_their_limit_leave_room_for_commands_and_hooks() {
-    let here = Here::new();
+    let here = ClientsMachine::new();
     // As many as this process may open, up to where the server has enough.
     rustix::process::setrlimit(
         rustix::process::Resource::Nofile,

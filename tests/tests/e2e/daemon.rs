@@ -140,7 +140,7 @@ fn a_daemon_that_talks_nonsense_is_borne() {
     until(&server, "waiting_approval");
     let told = row(&server).unwrap();
     assert_eq!((&told["active"], &told["errors"]), (&json!(true), &json!(3)), "{told}");
-    // Too long: the connection is given up, and made anew.
+    // Too long: the connection is given up, and another is made.
     daemon.say(Message::text("x".repeat(9 << 20)));
     eventually("it connects again", || (daemon.connections() == 2).then_some(()));
     daemon.set(THREAD, &idle());
@@ -197,6 +197,6 @@ fn a_socket_that_is_a_link_is_not_connected_to() {
         .unwrap();
     let server = machine.serve();
     let _known = server.session(THREAD);
-    eventually("the link is told of", || row(&server)?["trouble"].as_str()?.contains("is a link").then_some(()));
+    eventually("the link is reported", || row(&server)?["trouble"].as_str()?.contains("is a link").then_some(()));
     assert_eq!(daemon.connections(), 0);
 }

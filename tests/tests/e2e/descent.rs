@@ -14,22 +14,22 @@ use super::approvals::{Hook, call, held, machine, request, serve};
 const REFUSED: Option<i32> = Some(5);
 
 /// A request that waits for a decision.
-struct Waiting {
+struct WaitingApproval {
     machine: Machine,
     server: Server,
     hook: Hook,
     id: String,
 }
 
-fn waiting() -> Waiting {
+fn waiting() -> WaitingApproval {
     let machine = machine(None);
     let server = serve(&machine);
     let hook = call(&machine, "claude", "60", &request(&machine, "touch x"));
     let id = held(&server)["id"].as_str().unwrap().to_owned();
-    Waiting { machine, server, hook, id }
+    WaitingApproval { machine, server, hook, id }
 }
 
-impl Waiting {
+impl WaitingApproval {
     /// Runs a script of an agent, in which `$ID` is the request, and `attempt WORDS…` runs the words and
     /// keeps what came of them.
     fn attack(&self, agent: &str, script: &str) -> Command {

@@ -1,4 +1,4 @@
-//! `capture explain` at a past time, and what is told of sources that should deliver.
+//! `capture explain` at a past time, and the reports on sources that should deliver.
 
 use std::{
     io::Write,

@@ -19,12 +19,12 @@ fn first(part: u32, ms: i64, events: &str) -> String {
     )
 }
 
-struct Here {
+struct ExportMachine {
     machine: Machine,
     recordings: PathBuf,
 }
 
-impl Here {
+impl ExportMachine {
     fn new() -> Self {
         let machine = Machine::new(super::PROGRAM);
         let recordings = machine.data().join("recordings");
@@ -53,7 +53,7 @@ const V3: &str = "{\"version\":3,\"term\":{\"cols\":80,\"rows\":24,\"type\":\"xt
 
 #[test]
 fn a_run_is_exported_whole() {
-    let here = Here::new();
+    let here = ExportMachine::new();
     let file = here.recordings.join(format!("{RUN}.cast"));
     for what in [RUN, "01KAH1DZ7T", "01kah1dz7t", file.to_str().unwrap()] {
         let (code, out, err) = here.export(&[what, "--format", "asciicast"]);
@@ -66,7 +66,7 @@ fn a_run_is_exported_whole() {
 
 #[test]
 fn a_file_is_written_whole_and_never_replaced_unasked() {
-    let here = Here::new();
+    let here = ExportMachine::new();
     let target = here.machine.project().join("out.cast");
     let to = target.to_str().unwrap();
     let (code, out, err) = here.export(&[RUN, "-o", to]);
@@ -88,7 +88,7 @@ fn a_file_is_written_whole_and_never_replaced_unasked() {
 
 #[test]
 fn what_is_wrong_is_said() {
-    let here = Here::new();
+    let here = ExportMachine::new();
     for (what, expected_code, expected) in [
         ("01KAH1", 4, "fits several runs, for instance 01KAH1DZ7TT9X2Q0RN8VZ6M4YA and 01KAH1DZ7ZZZZ"),
         ("99", 4, "there is no recording of a run `99`"),
@@ -102,7 +102,7 @@ fn what_is_wrong_is_said() {
     for wrong in [&[RUN, "--cast-version", "1"][..], &[RUN, "--force"], &[RUN, "--format", "gif"], &[]] {
         assert_eq!(here.export(wrong).0, Some(2), "{wrong:?}");
     }
-    // A disk that is full is named; whoever has read enough is no trouble.
+    // A disk that is full is named; a reader that has enough is not an error.
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = here.machine.command(&["export", RUN]).stdout(full).stderr(Stdio::piped()).output().unwrap();
     assert!(output.status.code() == Some(1) && !output.stderr.is_empty());

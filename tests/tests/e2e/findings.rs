@@ -12,26 +12,26 @@ use events::{Event, Finding, FindingKind, Payload, Timestamp};
 use monitor::{DetectorLimits, Monitor};
 use projections::SessionState;
 use tests::{
+    observations,
     recording::{fixtures, folder::Folder},
-    told,
-    world::{Kept, World},
+    world::{StoredSession, World},
 };
 
 use FindingKind::{Approval, Auth, Completion, Crash, Question};
 
 /// Plays a recording; gives what was kept, and when it was over.
-fn played(name: &str) -> (Vec<Kept>, Timestamp) {
+fn played(name: &str) -> (Vec<StoredSession>, Timestamp) {
     let dir = fixtures().join("recordings").join(name);
     let folder = Folder::read(&dir).unwrap();
     let mut world = World::new(folder.meta.started_at.unwrap());
-    told::play(&mut world, &dir);
+    observations::play(&mut world, &dir);
     let now = world.wall();
     (world.end().1, now)
 }
 
 /// What the monitor says of the logs, as the program would give them to it: the events of all sessions in the
 /// order of their commits, and the reducer's word behind those that belong together.
-fn found(kept: &[Kept], until: Timestamp) -> Vec<Finding> {
+fn found(kept: &[StoredSession], until: Timestamp) -> Vec<Finding> {
     let mut events: Vec<&Event> = kept.iter().flat_map(|kept| &kept.events).collect();
     events.sort_by_key(|event| event.position);
     let mut states = HashMap::new();
@@ -193,12 +193,12 @@ fn the_recorded_traces_are_the_recordings() {
         }
         let committed = fs::read_to_string(&path).unwrap_or_default();
         let lines = |text: &str| text.lines().count();
-        assert_eq!(lines(&committed), lines(&trace), "{}: UPDATE_TRACES=1 writes it anew", path.display());
+        assert_eq!(lines(&committed), lines(&trace), "{}: UPDATE_TRACES=1 rewrites it", path.display());
     }
 }
 
 /// A trace of a session's log, without what capture concluded.
-fn trace_of(name: &str, kept: &Kept, now: Timestamp) -> String {
+fn trace_of(name: &str, kept: &StoredSession, now: Timestamp) -> String {
     let expected = RECORDINGS.iter().find(|(other, _)| other == &name).unwrap().1;
     let by = now.since_ms(START) as f64 / 1000.0;
     let expected: Vec<_> = expected

@@ -5,15 +5,15 @@ use projections::{SessionState, StatusRules};
 use tests::{
     recording::Recording,
     transcript::{answer, prompt, session, uuid},
-    world::{Kept, World},
+    world::{StoredSession, World},
 };
 
 /// A derived event without what its writing alone determines.
 type Derived = (Timestamp, Option<TurnId>, Payload);
 
-/// Folds a session's log anew and compares: the whole reducer but for `transcripts` and `health`
+/// Folds a session's log again and compares: the whole reducer but for `transcripts` and `health`
 /// (they describe files, which the log does not), and the derived events in order.
-fn compare(name: &str, kept: &Kept, now: Timestamp) -> Result<(), String> {
+fn compare(name: &str, kept: &StoredSession, now: Timestamp) -> Result<(), String> {
     let Some(first) = kept.events.first() else { return Ok(()) };
     let who = format!("{name}: session {}", kept.known.provider_session_id);
     for (index, event) in kept.events.iter().enumerate() {
@@ -55,7 +55,7 @@ fn compare(name: &str, kept: &Kept, now: Timestamp) -> Result<(), String> {
     Ok(())
 }
 
-fn fresh(kept: &Kept, at: Timestamp) -> SessionState {
+fn fresh(kept: &StoredSession, at: Timestamp) -> SessionState {
     SessionState::new(
         kept.known.id,
         kept.known.provider,
@@ -77,7 +77,7 @@ fn differences(path: &str, live: &serde_json::Value, fold: &serde_json::Value) -
 }
 
 /// A log, a line an event, for when a comparison fails.
-fn show(kept: &Kept) -> String {
+fn show(kept: &StoredSession) -> String {
     let line = |e: &events::Event| {
         let text = e.text.as_deref().unwrap_or_default().chars().take(40).collect::<String>();
         let data = serde_json::to_string(&e.payload).unwrap();
@@ -94,7 +94,7 @@ fn show(kept: &Kept) -> String {
     kept.events.iter().map(line).collect()
 }
 
-fn play(name: &str) -> (Timestamp, Vec<Kept>) {
+fn play(name: &str) -> (Timestamp, Vec<StoredSession>) {
     let recording = Recording::load(name);
     let mut world = World::new(recording.about.started_at);
     world.play(&recording);
@@ -104,7 +104,7 @@ fn play(name: &str) -> (Timestamp, Vec<Kept>) {
 
 /// How a session stood at the moment of each of its changes, from the log up to then: what it
 /// changed to. Of several changes at one moment the last counts.
-fn check_the_past(name: &str, kept: &Kept) -> usize {
+fn check_the_past(name: &str, kept: &StoredSession) -> usize {
     let changes: Vec<_> = kept
         .events
         .iter()
@@ -138,7 +138,7 @@ fn check(name: &str) {
     let checked: usize = kept.iter().map(|kept| check_the_past(name, kept)).sum();
     println!("{name}: {checked} past moments");
     assert!(kept.iter().any(|k| !k.events.is_empty()), "{name}: nothing was kept");
-    let wrong: Vec<(String, &Kept)> =
+    let wrong: Vec<(String, &StoredSession)> =
         kept.iter().filter_map(|kept| Some((compare(name, kept, now).err()?, kept))).collect();
     for (_, kept) in &wrong {
         println!("{}", show(kept));
@@ -149,7 +149,7 @@ fn check(name: &str) {
 
 /// The log alone decides: what a reducer was made with before its first event leaves no trace.
 /// (The program makes it with the time of the first record it reads when it is live, and with the
-/// `created_at` of the first event when it folds the log anew.)
+/// `created_at` of the first event when it folds the log again.)
 #[test]
 fn the_moment_a_reducer_is_made_leaves_no_trace() {
     let (_, kept) = play("claude/S14-resume-fork");

@@ -13,17 +13,17 @@ use tests::program::Machine;
 const CLAUDE: &str = "{\n  // the large one\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}\n    ]\n  }\n}\n";
 const CODEX: &str = "{\"hooks\":{}}";
 
-struct Here {
+struct HooksMachine {
     machine: Machine,
 }
 
-struct Said {
+struct CommandOutput {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
-impl Here {
+impl HooksMachine {
     fn new() -> Self {
         let here = Self { machine: Machine::new(super::PROGRAM) };
         here.machine.newest_agents();
@@ -44,10 +44,10 @@ impl Here {
         self.machine.home().join(".gemini/settings.json")
     }
 
-    fn hooks(&self, arguments: &[&str]) -> Said {
+    fn hooks(&self, arguments: &[&str]) -> CommandOutput {
         let output = self.machine.command(&[&["hooks"], arguments].concat()).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+        CommandOutput { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
     /// What the status says of each agent.
@@ -73,7 +73,7 @@ fn read(path: &Path) -> String {
 
 #[test]
 fn installed_and_taken_out_the_settings_are_as_they_were() {
-    let here = Here::new();
+    let here = HooksMachine::new();
     assert_eq!(here.states(), ["claude not_installed", "codex not_installed", "gemini not_installed"]);
     let said = here.hooks(&["install", "--yes"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -105,7 +105,7 @@ fn installed_and_taken_out_the_settings_are_as_they_were() {
 
 #[test]
 fn the_data_directory_is_always_named() {
-    let here = Here::new();
+    let here = HooksMachine::new();
     let home = here.machine.home();
     let usual = home.join(".local/share/capture");
     let command = |set_data: bool| {
@@ -129,7 +129,7 @@ fn the_data_directory_is_always_named() {
 
 #[test]
 fn nothing_is_changed_before_somebody_agreed() {
-    let here = Here::new();
+    let here = HooksMachine::new();
     let said = here.hooks(&["install", "--dry-run"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let header = format!("--- {0}\n+++ {0}\n@@ ", here.claude().display());
@@ -156,7 +156,7 @@ fn nothing_is_changed_before_somebody_agreed() {
 
 #[test]
 fn one_that_is_refused_does_not_stop_the_others() {
-    let here = Here::new();
+    let here = HooksMachine::new();
     let cut = "{\n  \"model\": \"opus\",\n";
     fs::write(here.claude(), cut).unwrap();
     fs::set_permissions(here.codex(), fs::Permissions::from_mode(0o444)).unwrap();
@@ -172,7 +172,7 @@ fn one_that_is_refused_does_not_stop_the_others() {
 
 #[test]
 fn only_agents_that_are_here_are_meant() {
-    let here = Here::new();
+    let here = HooksMachine::new();
     fs::remove_dir_all(here.machine.home().join(".gemini")).unwrap();
     assert_eq!(here.hooks(&["install", "--yes"]).code, Some(0));
     assert!(!here.machine.home().join(".gemini").exists());
@@ -186,7 +186,7 @@ fn only_agents_that_are_here_are_meant() {
 
 #[test]
 fn homes_that_are_elsewhere_are_found_and_links_stay() {
-    let here = Here::new();
+    let here = HooksMachine::new();
     let elsewhere = here.machine.project().join("claude home");
     fs::create_dir(&elsewhere).unwrap();
     fs::write(elsewhere.join("mine.json"), CLAUDE).unwrap();
@@ -203,7 +203,7 @@ fn homes_that_are_elsewhere_are_found_and_links_stay() {
 
 #[test]
 fn status_says_what_is_wrong() {
-    let here = Here::new();
+    let here = HooksMachine::new();
     let old = "{\"disableAllHooks\": true, \"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"'/gone/capture' hook claude # capture-hook\"}]}]}}";
     fs::write(here.claude(), old).unwrap();
     assert_eq!(here.states()[0], "claude turned_off");
@@ -222,7 +222,7 @@ fn status_says_what_is_wrong() {
 }
 
 /// Answers the question on a terminal, and says how it ended and what was asked.
-fn answered(here: &Here, answer: &[u8]) -> (Option<i32>, String) {
+fn answered(here: &HooksMachine, answer: &[u8]) -> (Option<i32>, String) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
@@ -245,7 +245,7 @@ fn answered(here: &Here, answer: &[u8]) -> (Option<i32>, String) {
 
 #[test]
 fn on_a_terminal_it_asks() {
-    let here = Here::new();
+    let here = HooksMachine::new();
     for no in ["n\n", "\n", "yup\n"] {
         let (code, said) = answered(&here, no.as_bytes());
         assert_eq!(code, Some(5), "{said}");

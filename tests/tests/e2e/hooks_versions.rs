@@ -12,17 +12,17 @@ const SETTINGS: &str = "{\n  \"permissions\": {\"deny\": [\"Bash(rm:*)\"]}\n}\n"
 /// Claude Code 2.0.60 does not know these.
 const UNKNOWN: [&str; 5] = ["PermissionDenied", "StopFailure", "PostCompact", "Elicitation", "ElicitationResult"];
 
-struct Here {
+struct HookVersionsMachine {
     machine: Machine,
 }
 
-struct Said {
+struct CommandOutput {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
-impl Here {
+impl HookVersionsMachine {
     fn new() -> Self {
         let here = Self { machine: Machine::new(super::PROGRAM) };
         fs::write(here.settings(), SETTINGS).unwrap();
@@ -43,13 +43,13 @@ impl Here {
         settings["hooks"].as_object().map(|hooks| hooks.keys().cloned().collect()).unwrap_or_default()
     }
 
-    fn run(&self, words: &[&str]) -> Said {
+    fn run(&self, words: &[&str]) -> CommandOutput {
         let output = self.machine.command(words).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+        CommandOutput { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    fn install(&self, more: &[&str]) -> Said {
+    fn install(&self, more: &[&str]) -> CommandOutput {
         self.run(&[&["hooks", "install", "--yes", "--provider", "claude"], more].concat())
     }
 
@@ -83,7 +83,7 @@ impl Here {
 
 #[test]
 fn only_events_that_the_version_knows_are_installed() {
-    let here = Here::new();
+    let here = HookVersionsMachine::new();
     here.machine.agent_version(Claude, "2.0.60");
     assert_eq!(here.install(&[]).code, Some(0));
     let known = |event: &&&str| !UNKNOWN.contains(*event);
@@ -126,7 +126,7 @@ fn only_events_that_the_version_knows_are_installed() {
 
 #[test]
 fn an_agent_that_is_not_there_yet_is_compared_when_it_comes() {
-    let here = Here::new();
+    let here = HookVersionsMachine::new();
     let said = here.install(&[]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.contains("no version was checked") || said.err.contains("no version was checked"), "{}", said.err);
@@ -139,7 +139,7 @@ fn an_agent_that_is_not_there_yet_is_compared_when_it_comes() {
 
 #[test]
 fn what_is_not_known_is_refused() {
-    let here = Here::new();
+    let here = HookVersionsMachine::new();
     // It was used here, by a path or an alias.
     fs::write(here.machine.claude("5a6b7c8d-0000-4000-8000-000000000001"), "{}\n").unwrap();
     here.is_refused("the version of claude is not known: `claude` was not found on the PATH");
@@ -162,7 +162,7 @@ fn what_is_not_known_is_refused() {
 
 #[test]
 fn force_installs_all_and_tells_the_risk() {
-    let here = Here::new();
+    let here = HookVersionsMachine::new();
     for (version, why) in [
         (None, "`claude` was not found on the PATH"),
         (Some("1.0.30"), "older than 1.0.38"),
@@ -182,7 +182,7 @@ fn force_installs_all_and_tells_the_risk() {
         assert_eq!(here.run(&["hooks", "uninstall", "--yes"]).code, Some(0));
         assert_eq!(here.read(), SETTINGS);
     }
-    // Where there is no risk, none is told of.
+    // Where there is no risk, none is reported.
     here.machine.agent_version(Claude, "2.1.330");
     let said = here.install(&["--force"]);
     assert!(said.code == Some(0) && !said.err.contains("forced"), "{}", said.err);
@@ -191,7 +191,7 @@ fn force_installs_all_and_tells_the_risk() {
 
 #[test]
 fn a_running_server_notices_an_older_agent() {
-    let here = Here::new();
+    let here = HookVersionsMachine::new();
     // As npm has it.
     let package = here.machine.home().join("node_modules/@anthropic-ai/claude-code");
     fs::create_dir_all(&package).unwrap();
@@ -221,7 +221,7 @@ fn a_running_server_notices_an_older_agent() {
 
 #[test]
 fn other_agents_skip_what_they_do_not_know() {
-    let here = Here::new();
+    let here = HookVersionsMachine::new();
     here.machine.agent_version(Codex, "0.169.0");
     here.machine.agent_version(Gemini, "0.61.0");
     let install = || here.run(&["hooks", "install", "--yes", "--provider", "codex,gemini"]);

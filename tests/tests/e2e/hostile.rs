@@ -32,20 +32,20 @@ fn evil_name() -> String {
     EVIL.replace('/', ":")
 }
 
-struct Here {
+struct HostileMachine {
     server: Server,
     machine: Machine,
     evil_dir: PathBuf,
     id: String,
 }
 
-impl Drop for Here {
+impl Drop for HostileMachine {
     fn drop(&mut self) {
         end_all(&self.machine.data());
     }
 }
 
-impl Here {
+impl HostileMachine {
     fn new() -> Self {
         let machine = Machine::new(PROGRAM);
         let evil_dir = machine.project().join(evil_name());
@@ -148,7 +148,7 @@ fn is_harmless(what: &str, shown: &str) {
 
 #[test]
 fn no_command_shows_what_would_take_over_a_terminal() {
-    let here = Here::new();
+    let here = HostileMachine::new();
     here.say_all();
     let approval = here.approval();
     let pi = here.machine.project().join(format!("{}.jsonl", evil_name()));
@@ -228,7 +228,7 @@ fn no_command_shows_what_would_take_over_a_terminal() {
 
 #[test]
 fn a_list_that_is_watched_shows_only_sequences_of_its_own() {
-    let here = Here::new();
+    let here = HostileMachine::new();
     here.say_all();
     let mut user = User::start(&here.machine, "exec \"$PROGRAM\" ps --all --watch");
     user.resize(200, 50);
@@ -241,7 +241,7 @@ fn a_list_that_is_watched_shows_only_sequences_of_its_own() {
 
 #[test]
 fn json_in_a_pipe_is_escaped_and_the_same_value() {
-    let here = Here::new();
+    let here = HostileMachine::new();
     here.say_all();
     for arguments in [&["show", &here.id, "--json"][..], &["events", &here.id, "--json"], &["ps", "--all", "--json"]] {
         let output = here.machine.command(arguments).output().unwrap();
@@ -273,7 +273,7 @@ fn unread(machine: &Machine, arguments: &[&str]) -> Output {
 
 #[test]
 fn output_that_nobody_reads_ends_a_command_quietly() {
-    let here = Here::new();
+    let here = HostileMachine::new();
     here.say_all();
     fs::write(here.machine.project().join("text"), EVIL).unwrap();
     let text = here.machine.project().join("text");

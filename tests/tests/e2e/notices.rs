@@ -30,7 +30,7 @@ done
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-struct Here {
+struct NoticesMachine {
     // Its socket is on the machine: it goes first.
     desktop: Desktop,
     hooks: Receiver,
@@ -38,7 +38,7 @@ struct Here {
     machine: Machine,
 }
 
-impl Here {
+impl NoticesMachine {
     /// A machine with a desktop, where messages go to a webhook too; `more` is further configuration.
     fn new(more: &str) -> Self {
         let machine = Machine::new(PROGRAM);
@@ -100,14 +100,14 @@ impl Here {
         eventually(&format!("a finding {kind}"), || self.findings(&format!("kind={kind}")).first().cloned())
     }
 
-    /// What is told of a session's events of one kind.
+    /// The data of a session's events of one kind.
     fn told(&self, session: &str, kind: &str) -> Vec<Value> {
         let events = self.server.events(session);
         events.into_iter().filter(|event| event["kind"] == kind).collect()
     }
 }
 
-impl Drop for Here {
+impl Drop for NoticesMachine {
     fn drop(&mut self) {
         end_all(&self.machine.data());
     }
@@ -115,7 +115,7 @@ impl Drop for Here {
 
 #[test]
 fn an_approval_of_a_run_is_told_once_over_each_channel() {
-    let here = Here::new("");
+    let here = NoticesMachine::new("");
     let session = here.start("one");
     here.done(&["send", "one", "ask to delete it\n"]);
     let delivered = here.hooks.wait(1, PATIENCE).remove(0);
@@ -134,7 +134,7 @@ fn an_approval_of_a_run_is_told_once_over_each_channel() {
     let outcomes: Vec<(&Value, &Value)> =
         told.iter().map(|e| (&e["data"]["outcome"], &e["data"]["findings"][0])).collect();
     assert_eq!(outcomes, [(&json!("sent"), &finding["id"]); 2]);
-    // It is answered: the finding is over, and nobody is told of that, nor of anything twice.
+    // It is answered: the finding is over; that is not announced, and nothing is announced twice.
     here.done(&["send", "one", "--force", "go on\n"]);
     let over = eventually("the finding is over", || here.findings("state=resolved&kind=approval").first().cloned());
     assert_eq!(over["id"], finding["id"]);
@@ -153,7 +153,7 @@ fn an_approval_of_a_run_is_told_once_over_each_channel() {
 
 #[test]
 fn what_is_answered_within_the_debounce_is_not_told() {
-    let here = Here::new("rules = [{ kind = \"approval\", debounce_ms = 3000 }]\n");
+    let here = NoticesMachine::new("rules = [{ kind = \"approval\", debounce_ms = 3000 }]\n");
     let (one, two) = (here.start("one"), here.start("two"));
     here.done(&["send", "one", "ask first\n"]);
     here.is(&one, "waiting_approval");
@@ -171,7 +171,7 @@ fn what_is_answered_within_the_debounce_is_not_told() {
 
 #[test]
 fn who_acknowledges_a_finding_is_not_told_of_it_again() {
-    let here = Here::new("rules = [{ kind = \"approval\", loudness = \"off\" }]\n");
+    let here = NoticesMachine::new("rules = [{ kind = \"approval\", loudness = \"off\" }]\n");
     let session = here.start("one");
     here.done(&["send", "one", "ask to go\n"]);
     let id = here.finding("approval")["id"].as_str().unwrap().to_owned();
@@ -194,7 +194,7 @@ fn who_acknowledges_a_finding_is_not_told_of_it_again() {
 
 #[test]
 fn a_channel_can_be_tried() {
-    let here = Here::new("");
+    let here = NoticesMachine::new("");
     let receipts: Value = serde_json::from_str(&here.done(&["notify", "test", "--json"])).unwrap();
     let outcomes: Vec<_> = receipts["receipts"].as_array().unwrap().iter().map(|r| r["outcome"].clone()).collect();
     assert_eq!(outcomes, ["sent", "sent"], "{receipts}");
@@ -205,7 +205,7 @@ fn a_channel_can_be_tried() {
 
 #[test]
 fn a_prompt_waits_until_the_session_does_and_never_answers_a_dialog() {
-    let here = Here::new("rules = [{ loudness = \"off\" }]\n");
+    let here = NoticesMachine::new("rules = [{ loudness = \"off\" }]\n");
     let session = here.start("one");
     here.done(&["send", "one", "ask to go\n"]);
     here.is(&session, "waiting_approval");

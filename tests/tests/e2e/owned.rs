@@ -57,7 +57,7 @@ impl Drop for Drive {
 }
 
 /// What came of it.
-struct Came {
+struct RunOutcome {
     code: Option<i32>,
     out: String,
     err: String,
@@ -84,13 +84,13 @@ fn drive(machine: &Machine, agent: &str, more: &[&str], all: &[Step]) -> Drive {
 }
 
 impl Drive {
-    fn came(mut self) -> Came {
+    fn came(mut self) -> RunOutcome {
         let child = self.child.take().unwrap();
         let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
         let heard = fs::read_to_string(format!("{}.heard", self.steps.display())).unwrap_or_default();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         let heard = heard.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        Came { code: status.code(), out: text(stdout), err: text(stderr), heard }
+        RunOutcome { code: status.code(), out: text(stdout), err: text(stderr), heard }
     }
 }
 

@@ -158,7 +158,7 @@ fn check_forks(provider: &str, server: &Server, wanted: &[(&str, usize)]) {
         .filter(|e| e["kind"] == "session.forked")
         .filter_map(|e| e["data"]["from"].as_str())
         .collect();
-    assert!(!forks.is_empty(), "nobody was told of the fork");
+    assert!(!forks.is_empty(), "the fork was not reported");
     assert!(forks.iter().all(|from| events.contains_key(*from)), "{forks:?}");
 }
 

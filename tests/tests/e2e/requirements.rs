@@ -30,11 +30,11 @@ use super::PROGRAM;
 const SESSION: &str = "5a6b7c8d-0000-4000-8000-000000000044";
 
 /// A machine whose processes end with the test.
-struct Here {
+struct RequirementsMachine {
     machine: Machine,
 }
 
-impl Here {
+impl RequirementsMachine {
     fn new() -> Self {
         let machine = Machine::new(PROGRAM);
         machine.newest_agents();
@@ -89,7 +89,7 @@ impl Here {
     }
 }
 
-impl Drop for Here {
+impl Drop for RequirementsMachine {
     fn drop(&mut self) {
         end_all(&self.machine.data());
     }

@@ -24,12 +24,12 @@ read -r answer; say working; echo "answer $answer"
 read -r end; exit 3
 "#;
 
-struct Here {
+struct RunsMachine {
     machine: Machine,
     server: Option<Server>,
 }
 
-impl Here {
+impl RunsMachine {
     fn new() -> Self {
         let machine = Machine::new(PROGRAM);
         machine.configure("autostart = false\n");
@@ -73,7 +73,7 @@ impl Here {
     }
 }
 
-impl Drop for Here {
+impl Drop for RunsMachine {
     fn drop(&mut self) {
         end_all(&self.machine.data());
     }
@@ -81,7 +81,7 @@ impl Drop for Here {
 
 #[test]
 fn a_run_is_watched_spoken_to_and_seen_to_end() {
-    let here = Here::new();
+    let here = RunsMachine::new();
     let started = here.start(&["--name", "mine"]);
     let waiting = here.until("mine", "waiting");
     assert_eq!((&waiting["run_id"], &waiting["pid"]), (&started["run"], &started["pid"]));
@@ -110,7 +110,7 @@ fn a_run_is_watched_spoken_to_and_seen_to_end() {
         (gone["status"]["reason"] == "failed").then_some(gone)
     });
     assert_eq!(here.run("mine").unwrap()["exit_code"], 3);
-    assert_eq!(here.input("mine", &json!({ "text": "x" })).0, 409, "nobody is there any more");
+    assert_eq!(here.input("mine", &json!({ "text": "x" })).0, 409, "the run is gone");
     let asked = here.machine.command(&["explain", gone["id"].as_str().unwrap()]).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&asked.stdout), String::from_utf8_lossy(&asked.stderr));
     assert!(out.contains("exited"), "{out}{err}");
@@ -118,11 +118,11 @@ fn a_run_is_watched_spoken_to_and_seen_to_end() {
 
 #[test]
 fn a_run_outlives_its_server_and_nothing_is_lost_or_doubled() {
-    let mut here = Here::new();
+    let mut here = RunsMachine::new();
     here.start(&["--name", "mine"]);
     let session = here.until("mine", "waiting")["id"].as_str().unwrap().to_owned();
     let agent = here.run("mine").unwrap();
-    let claims = |here: &Here| -> Vec<String> {
+    let claims = |here: &RunsMachine| -> Vec<String> {
         let events = here.server.as_ref().unwrap().events(&session);
         let said = events.iter().filter(|e| e["source"] == "pty" && e["data"]["state"].is_string());
         said.map(|e| e["data"]["state"].as_str().unwrap().to_owned()).collect()
@@ -143,7 +143,7 @@ fn a_run_outlives_its_server_and_nothing_is_lost_or_doubled() {
         assert_eq!(here.session("mine")["id"], session.as_str(), "the same session");
     }
     assert_eq!(here.until("mine", "running")["status"]["state"], "running");
-    // What happens while nobody is there is told afterwards, once.
+    // What happens while no server runs is reported afterwards, once.
     here.server.take().unwrap().kill();
     let attach = here.machine.command(&["send", "mine", "--keys", "enter"]).output().unwrap();
     assert_eq!(attach.status.code(), Some(4), "no server, no input");
@@ -159,7 +159,7 @@ fn a_run_outlives_its_server_and_nothing_is_lost_or_doubled() {
 #[test]
 fn another_process_is_no_host() {
     use std::io::{BufRead, BufReader, Write};
-    let here = Here::new();
+    let here = RunsMachine::new();
     let mut stream = std::os::unix::net::UnixStream::connect(here.machine.data().join("capture.sock")).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let head = "GET /api/v1/host HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: capture-host/1\r\n\r\n";

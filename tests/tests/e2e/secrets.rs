@@ -1,4 +1,4 @@
-//! Secrets in what an agent says: they are in the record of it, and in nothing that is told of it.
+//! Secrets in what an agent says: they are in the record of it, and in nothing that is derived from it.
 
 use std::{
     collections::BTreeSet,
@@ -52,13 +52,13 @@ fn is_clean(what: &str, text: &str) {
     }
 }
 
-struct Here {
+struct SecretsMachine {
     hooks: Receiver,
     server: Server,
     machine: Machine,
 }
 
-impl Here {
+impl SecretsMachine {
     fn new(more: &str) -> Self {
         let machine = Machine::new(PROGRAM);
         let hooks = Receiver::start();
@@ -76,7 +76,7 @@ impl Here {
         Self { hooks, server, machine }
     }
 
-    /// A session that says every secret wherever it can: its prompts, its answers, what it asks leave for.
+    /// A session that says every secret wherever it can: its prompts, its answers, its permission requests.
     fn say_all(&self) -> String {
         let (id, cwd) = (session(1), self.machine.project());
         let (path, cwd) = (self.machine.claude(&id), cwd.to_str().unwrap());
@@ -110,7 +110,7 @@ impl Here {
     }
 }
 
-impl Drop for Here {
+impl Drop for SecretsMachine {
     fn drop(&mut self) {
         end_all(&self.machine.data());
     }
@@ -136,7 +136,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 
 #[test]
 fn what_is_told_of_a_session_has_no_secrets_and_its_record_has() {
-    let here = Here::new("");
+    let here = SecretsMachine::new("");
     let id = here.say_all();
     let mine = here.server.session(&id)["id"].as_str().unwrap().to_owned();
     for arguments in [
@@ -181,7 +181,7 @@ fn what_is_told_of_a_session_has_no_secrets_and_its_record_has() {
 
 #[test]
 fn a_store_that_holds_no_secrets_holds_none() {
-    let here = Here::new("[store]\nredacted_only = true\n");
+    let here = SecretsMachine::new("[store]\nredacted_only = true\n");
     let id = here.say_all();
     is_clean("events", &here.says(&["events", &id, "--json"]));
     let approvals: Value = serde_json::from_str(&here.says(&["approvals", "--all", "--json"])).unwrap();
@@ -190,7 +190,7 @@ fn a_store_that_holds_no_secrets_holds_none() {
     }
     is_clean("approvals", &approvals.to_string());
     let data = here.machine.data();
-    let Here { server, hooks: _hooks, .. } = &here;
+    let SecretsMachine { server, hooks: _hooks, .. } = &here;
     let _ = server.client.get("/healthz").unwrap();
     eventually("what hooks handed over is taken in", || {
         let spool = fs::read_dir(data.join("spool")).ok()?;
@@ -326,7 +326,7 @@ fn written(redacted_only: bool) -> BTreeSet<&'static str> {
     says(&["label", &hosted, &format!("ticket={}", key(6))]);
     written.look(&data);
 
-    // A request that a person denies in so many words, which the agent is told to the letter.
+    // A request that a person denies with a message, which the agent gets to the letter.
     let asked = call(
         "PermissionRequest",
         json!({"tool_name": "Bash", "tool_input": {"command": format!("echo {}", key(7)), "password": key(12)}}),

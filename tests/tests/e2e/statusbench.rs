@@ -7,11 +7,11 @@ use tests::{
     recording::fixtures,
     statusbench::{
         Mode,
-        case::{Case, What},
+        case::{Case, FolderStep},
         play::{Programs, Shown, play},
         report::judge,
     },
-    terminal::Said,
+    terminal::ScreenStatus,
 };
 
 const BENCH: &str = env!("CARGO_BIN_EXE_statusbench");
@@ -29,8 +29,8 @@ fn until(mut case: Case, end: i64) -> Case {
     case.ops.retain(|(at, _)| *at < end);
     case.truth.retain(|t| t.at < end);
     let last = *case.truth.last().unwrap();
-    case.truth.push(Said { at: end, ..last });
-    case.ops.push((end + 2_000, What::Exit { run: 0, code: Some(0) }));
+    case.truth.push(ScreenStatus { at: end, ..last });
+    case.ops.push((end + 2_000, FolderStep::Exit { run: 0, code: Some(0) }));
     case
 }
 
@@ -128,10 +128,10 @@ fn paths_and_moments_are_those_of_the_replay() {
     assert!(case.fits(Mode::Files) && !case.fits(Mode::Hooks) && !case.fits(Mode::Pty) && !case.fits(Mode::All));
     let moved = case.moved(Path::new("/h"), Path::new("/p"), 1_795_149_658_760 + 60_000);
     let data = "/p 2026-11-20T04:41:59.000Z 1795149718761 1111111111111 17951496587612 2026-11-20 -p";
-    let append = What::Append { path: "a/-p/b".to_owned(), data: data.to_owned() };
+    let append = FolderStep::Append { path: "a/-p/b".to_owned(), data: data.to_owned() };
     let payload = serde_json::json!({"timeUnixNano": "1795149718761000005"});
-    let sent = What::Otlp { path: "/v1/logs".to_owned(), payload };
-    assert_eq!(moved.ops, [(1500, append), (1700, sent), (2000, What::Other)]);
+    let sent = FolderStep::Otlp { path: "/v1/logs".to_owned(), payload };
+    assert_eq!(moved.ops, [(1500, append), (1700, sent), (2000, FolderStep::Other)]);
 }
 
 #[test]
@@ -149,9 +149,9 @@ fn what_a_program_shows_is_recorded_with_its_truth() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "h\u{e9}llo");
     let case = Case::load(&to).unwrap();
     assert_eq!((case.provider, case.name.as_str()), (Provider::Claude, "claude/mine"));
-    let whats: Vec<&What> = case.ops.iter().map(|(_, what)| what).collect();
-    let out = What::Out { run: 0, data: "h\u{e9}llo".to_owned() };
-    assert_eq!(whats, [&What::Spawn { run: 0 }, &out, &What::Exit { run: 0, code: Some(3) }]);
+    let whats: Vec<&FolderStep> = case.ops.iter().map(|(_, what)| what).collect();
+    let out = FolderStep::Out { run: 0, data: "h\u{e9}llo".to_owned() };
+    assert_eq!(whats, [&FolderStep::Spawn { run: 0 }, &out, &FolderStep::Exit { run: 0, code: Some(3) }]);
     let truth: Vec<_> = case.truth.iter().map(|t| (t.state, t.reason)).collect();
     assert_eq!(truth, [(Some(State::WaitingApproval), Some(Reason::Tool)), (Some(State::Exited), None)]);
     assert!(

@@ -1,7 +1,7 @@
 //! `capture run` as a person at a terminal sees it: nothing may be different from the program alone.
 //!
 //! What can be compared is compared: a script is run as it is and with `$RUN` standing for
-//! `capture run --`, on terminals of the same kind ([`Here::both`]).
+//! `capture run --`, on terminals of the same kind ([`TerminalMachine::both`]).
 
 mod attach;
 mod bytes;
@@ -24,11 +24,11 @@ use tests::{
 };
 
 /// A machine on which nothing starts a server, and nothing is left when the test ends.
-struct Here {
+struct TerminalMachine {
     machine: Machine,
 }
 
-impl Here {
+impl TerminalMachine {
     fn new() -> Self {
         let machine = Machine::new(super::PROGRAM);
         machine.configure("autostart = false\n");
@@ -118,7 +118,7 @@ impl Here {
     }
 }
 
-impl Drop for Here {
+impl Drop for TerminalMachine {
     fn drop(&mut self) {
         end_all(&self.machine.data());
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 
 /// The fields that decide how an answer looks.
 #[derive(Deserialize)]
-struct PermissionDetails {
+struct AnswerFields {
     hook_event_name: String,
     #[serde(default)]
     tool_name: Option<String>,
@@ -34,12 +34,12 @@ fn answers(provider: Provider) -> Option<HookAnswers> {
 /// Whether this call of a hook asks for a decision that its answer can give.
 #[must_use]
 pub fn asks_for_decision(provider: Provider, payload: &RawValue) -> bool {
-    asked(provider, payload).is_some()
+    answer_fields(provider, payload).is_some()
 }
 
 /// What the call asks for; `None` when its answer cannot carry a decision.
-fn asked(provider: Provider, payload: &RawValue) -> Option<PermissionDetails> {
-    let asked: PermissionDetails = serde_json::from_str(payload.get()).ok()?;
+fn answer_fields(provider: Provider, payload: &RawValue) -> Option<AnswerFields> {
+    let asked: AnswerFields = serde_json::from_str(payload.get()).ok()?;
     (asking_event(provider) == Some(asked.hook_event_name.as_str())).then_some(asked)
 }
 
@@ -85,7 +85,7 @@ pub fn accepts_rewrite(provider: Provider) -> bool {
 /// The text for the hook's standard output; `None` when the agent's answer cannot express the decision.
 #[must_use]
 pub fn answer(provider: Provider, payload: &RawValue, answer: &AgentAnswer) -> Option<String> {
-    let asked = asked(provider, payload)?;
+    let asked = answer_fields(provider, payload)?;
     let message = answer.message.as_deref().filter(|m| !m.is_empty()).unwrap_or(DENIED);
     if asks_before_rules(provider) {
         // The agent ignores an allowance, so none is written.
@@ -107,7 +107,7 @@ pub fn answer(provider: Provider, payload: &RawValue, answer: &AgentAnswer) -> O
     Some(told.to_string())
 }
 
-impl PermissionDetails {
+impl AnswerFields {
     /// The input that Claude Code must be given back, if any; `None` when the decision
     /// decided does not fit what was asked.
     fn changed(mut self, answer: &AgentAnswer) -> Option<Option<Map<String, Value>>> {

@@ -28,7 +28,7 @@ const CONFIRMED_MS: i64 = 500;
 const SUBAGENT_MS: i64 = 60_000;
 /// A decoded delivery.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Decoded {
+pub struct DecodedDelivery {
     /// The agent's own id of the session.
     pub session: Arc<str>,
     /// Where it runs.
@@ -48,7 +48,7 @@ struct HookPayloadFields {
     source: Option<String>,
     model: Option<String>,
     tool_name: Option<String>,
-    tool_input: ToolInput,
+    tool_input: HookToolInput,
     mcp_server: Option<serde::de::IgnoredAny>,
     notification_type: Option<String>,
     message: Option<String>,
@@ -61,7 +61,7 @@ struct HookPayloadFields {
 /// What names the thing a tool works on.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct ToolInput {
+struct HookToolInput {
     command: Option<CommandText>,
     file_path: Option<String>,
     notebook_path: Option<String>,
@@ -112,7 +112,7 @@ struct Task {
 ///
 /// # Errors
 /// When the payload is not an object that names an event and a session.
-pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
+pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, String> {
     match delivery.source {
         Source::Hook => {}
         Source::Protocol => return Err("expected a hook's delivery, got a protocol's".into()),
@@ -159,7 +159,7 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<Decoded, String> {
         payloads.push((said.signal(delivery, &called, agent.is_some()).into(), true));
     }
     let events = events_of(delivery, &session, agent.as_ref(), payloads, now);
-    Ok(Decoded { session: Arc::clone(&session), cwd: called.cwd.clone(), events })
+    Ok(DecodedDelivery { session: Arc::clone(&session), cwd: called.cwd.clone(), events })
 }
 
 /// Turns the payloads of a delivery into events identified by the delivery; the flag marks those of a sub-agent.
@@ -197,10 +197,10 @@ pub fn events_of(
 /// The permission details of a tool call, from its name and input as the agent's hooks have
 /// them. `None` when the input is not an object with fields of the known types.
 pub fn details_of_tool(provider: Provider, tool: &str, input: &RawValue) -> Option<PermissionDetails> {
-    let tool_input: ToolInput = serde_json::from_str(input.get()).ok()?;
+    let tool_input: HookToolInput = serde_json::from_str(input.get()).ok()?;
     let called = HookPayloadFields { tool_name: Some(tool.to_owned()), tool_input, ..HookPayloadFields::default() };
     let about = if tool == "AskUserQuestion" { ApprovalKind::Question } else { called.about() };
-    Some(PermissionDetails { input: Some(input.get().to_owned()), ..called.asked(provider, about) })
+    Some(PermissionDetails { input: Some(input.get().to_owned()), ..called.permission_details(provider, about) })
 }
 
 /// The tool call that a hook reports before the agent asks for permission: the agent's id of the
@@ -304,13 +304,13 @@ impl HookPayloadFields {
             input: input_of(&delivery.payload).map(str::to_owned),
             cwd: self.cwd.clone(),
             key: self.key_of(delivery.provider),
-            ..self.asked(delivery.provider, about)
+            ..self.permission_details(delivery.provider, about)
         };
         asked.into_event(delivery)
     }
 
     /// What the call asks for, as far as the tool's name and input tell.
-    fn asked(&self, provider: Provider, about: ApprovalKind) -> PermissionDetails {
+    fn permission_details(&self, provider: Provider, about: ApprovalKind) -> PermissionDetails {
         // The `command` of any other tool is not a shell command line.
         let shell = about == ApprovalKind::Command && self.is_shell(provider);
         let has_details = payload_of(provider).is_some_and(|facts| facts.shell_details.is_some());

@@ -140,7 +140,7 @@ fn what_is_asked_for() {
         r#","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which?"}]}"#,
         r#"question tool AskUserQuestion input {"questions":[{"question":"Which?"}]}"#,
     );
-    // Words are no text of a shell.
+    // Words are not text of a shell.
     claude(
         r#","tool_name":"Bash","tool_input":{"command":["a","b"]}"#,
         r#"command tool Bash input {"command":["a","b"]}"#,
@@ -160,7 +160,7 @@ fn what_is_asked_for() {
         r#","notification_type":"ToolPermission","details":{"type":"exec","command":"echo hi"}"#,
         "command $ echo hi",
     );
-    // A reminder is no second request.
+    // A reminder is not a second request.
     requests(Provider::Claude, "Notification", r#","notification_type":"permission_prompt""#, "");
     // What is said twice is not understood.
     let twice = r#"{"hook_event_name":"PermissionRequest","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls","command":"rm"}}"#;
@@ -247,7 +247,7 @@ fn the_spool_keeps_deliveries_until_they_are_removed() {
     assert_eq!((got.provider, got.at, got.payload.get()), (Provider::Codex, second.at, r#"{"a":2}"#));
     spool.remove(second.id);
     assert!(spool.get(second.id).unwrap().is_none());
-    // What is no delivery is put aside, and a link is not followed.
+    // What is not a delivery is put aside, and a link is not followed.
     let path = dir.path().join(format!("spool/{}.json", second.id));
     fs::write(&path, "half a").unwrap();
     assert!(spool.get(second.id).is_err());
@@ -258,5 +258,5 @@ fn the_spool_keeps_deliveries_until_they_are_removed() {
     assert_eq!(spool.waiting(), [first.id]);
     let contents = spool.contents();
     assert!(contents.oldest.is_some());
-    assert_eq!(Contents { oldest: None, ..contents }, Contents { waiting: 1, oldest: None, aside: 1 });
+    assert_eq!(SpoolUsage { oldest: None, ..contents }, SpoolUsage { waiting: 1, oldest: None, aside: 1 });
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use super::*;
 
-fn refused(place: &Place, says: &str) {
+fn refused(place: &SettingsFixture, says: &str) {
     let before = place.bytes();
     let error = place.plan(&install(PROGRAM)).unwrap_err();
     assert!(matches!(error, Error::Refused { .. }), "{error:?}");
@@ -19,7 +19,7 @@ fn mode(path: &Path, mode: u32) {
 
 #[test]
 fn a_link_stays_and_its_file_is_written() {
-    let place = Place::new(Provider::Claude, None);
+    let place = SettingsFixture::new(Provider::Claude, None);
     let dotfiles = place.dir.path().join("dotfiles");
     fs::create_dir(&dotfiles).unwrap();
     fs::write(dotfiles.join("claude.json"), "{\"a\": 1}\n").unwrap();
@@ -28,14 +28,14 @@ fn a_link_stays_and_its_file_is_written() {
     place.make(&install(PROGRAM));
     assert!(place.file().symlink_metadata().unwrap().is_symlink());
     assert!(fs::read_to_string(dotfiles.join("claude.json")).unwrap().contains("capture-hook"));
-    place.make(&Wish::Uninstall);
+    place.make(&RequestedChange::Uninstall);
     assert!(place.file().symlink_metadata().unwrap().is_symlink());
     assert_eq!(fs::read_to_string(dotfiles.join("claude.json")).unwrap(), "{\"a\": 1}\n");
 }
 
 #[test]
 fn a_link_that_leads_nowhere_is_refused() {
-    let place = Place::new(Provider::Claude, None);
+    let place = SettingsFixture::new(Provider::Claude, None);
     symlink("nowhere", place.file()).unwrap();
     refused(&place, "a link to a file that does not exist");
     assert!(!place.home().join("nowhere").exists());
@@ -44,7 +44,7 @@ fn a_link_that_leads_nowhere_is_refused() {
 #[test]
 fn mode_and_group_are_kept() {
     for kept in [0o600, 0o644, 0o640, 0o664] {
-        let place = Place::new(Provider::Claude, Some(b"{}"));
+        let place = SettingsFixture::new(Provider::Claude, Some(b"{}"));
         mode(&place.file(), kept);
         let before = fs::metadata(place.file()).unwrap();
         place.make(&install(PROGRAM));
@@ -52,14 +52,14 @@ fn mode_and_group_are_kept() {
         assert_eq!(after.mode() & 0o7777, kept);
         assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
     }
-    let place = Place::new(Provider::Claude, None);
+    let place = SettingsFixture::new(Provider::Claude, None);
     place.make(&install(PROGRAM));
     assert_eq!(fs::metadata(place.file()).unwrap().mode() & 0o777, 0o600);
 }
 
 #[test]
 fn what_is_read_only_is_refused() {
-    let place = Place::new(Provider::Claude, Some(b"{}"));
+    let place = SettingsFixture::new(Provider::Claude, Some(b"{}"));
     mode(&place.file(), 0o444);
     refused(&place, "the file is read-only");
     mode(&place.file(), 0o644);
@@ -71,7 +71,7 @@ fn what_is_read_only_is_refused() {
 
 #[test]
 fn what_is_no_file_of_settings_is_refused() {
-    let place = Place::new(Provider::Claude, None);
+    let place = SettingsFixture::new(Provider::Claude, None);
     fs::create_dir(place.file()).unwrap();
     refused(&place, "not a regular file");
     fs::remove_dir(place.file()).unwrap();
@@ -94,7 +94,7 @@ fn what_is_no_file_of_settings_is_refused() {
 
 #[test]
 fn a_home_that_is_not_there_is_refused() {
-    let place = Place::new(Provider::Codex, None);
+    let place = SettingsFixture::new(Provider::Codex, None);
     fs::remove_dir(place.home()).unwrap();
     refused(&place, "has the agent ever run here");
 }
@@ -102,7 +102,7 @@ fn a_home_that_is_not_there_is_refused() {
 #[test]
 fn a_file_of_another_user_is_refused() {
     // Root gives a file away; to others every file of root's is another user's.
-    let place = Place::new(Provider::Claude, Some(b"{}"));
+    let place = SettingsFixture::new(Provider::Claude, Some(b"{}"));
     if std::os::unix::fs::chown(place.file(), Some(12_345), None).is_ok() {
         refused(&place, "belongs to another user (uid 12345)");
     } else {
@@ -119,7 +119,7 @@ fn a_file_that_changes_meanwhile_is_left_alone() {
     let cases: [(Option<&str>, Option<&str>); 4] =
         [(Some("{}"), Some("{\"a\": 1}")), (Some("{}"), None), (None, Some("{}")), (Some("{}"), Some("{}"))];
     for (before, meanwhile) in cases {
-        let place = Place::new(Provider::Claude, before.map(str::as_bytes));
+        let place = SettingsFixture::new(Provider::Claude, before.map(str::as_bytes));
         let plan = place.plan(&install(PROGRAM)).unwrap();
         fs::remove_file(place.file()).ok();
         if let Some(meanwhile) = meanwhile {
@@ -144,10 +144,10 @@ fn a_file_that_changes_meanwhile_is_left_alone() {
 
 #[test]
 fn copies_are_private_and_few() {
-    let place = Place::new(Provider::Claude, Some(b"{\"env\": {\"KEY\": \"secret\"}}"));
+    let place = SettingsFixture::new(Provider::Claude, Some(b"{\"env\": {\"KEY\": \"secret\"}}"));
     let mut last = None;
     for at in 0..15_i64 {
-        let wish = if at % 2 == 0 { install(PROGRAM) } else { Wish::Uninstall };
+        let wish = if at % 2 == 0 { install(PROGRAM) } else { RequestedChange::Uninstall };
         last = place.plan(&wish).unwrap().apply(Timestamp::from_millisecond(at * 1000)).unwrap().backup;
     }
     let last = last.unwrap();
@@ -166,12 +166,12 @@ fn copies_are_private_and_few() {
 #[test]
 fn a_damaged_note_is_not_believed() {
     let before = b"{\n  \"a\": 1\n}\n";
-    let place = Place::new(Provider::Claude, Some(before));
+    let place = SettingsFixture::new(Provider::Claude, Some(before));
     place.make(&install(PROGRAM));
     let dir = fs::read_dir(place.data().join("backups/hooks")).unwrap().next().unwrap().unwrap().path();
     let copy =
         fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path()).find(|p| p.to_string_lossy().contains("without-"));
     fs::write(copy.unwrap(), "{\"evil\": true}").unwrap();
-    place.make(&Wish::Uninstall);
+    place.make(&RequestedChange::Uninstall);
     assert_eq!(place.bytes().unwrap(), before);
 }

@@ -145,7 +145,7 @@ proptest! {
             _ => (Provider::Codex, PLAIN, false),
         };
         let text = lay_out(&made, &dice, spaces, trailing);
-        let keep = settings::keep(&text, settings::dialect(provider));
+        let keep = settings::empty_containers(&text, settings::dialect(provider));
         let line = command(PROGRAM).line(provider).unwrap();
         let installed = settings::install(&text, provider, &line, &catalogue(provider)).unwrap();
         prop_assert_eq!(without_ours(Tree::of(&installed)), without_ours(Tree::of(&text)), "{}", installed);

@@ -2,7 +2,7 @@
 
 use jsonc_parser::ast::Object;
 
-use super::{Container, Span};
+use super::{Container, TextSpan};
 
 /// The layout of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +51,8 @@ impl Style {
             },
         };
         let tight = root.properties.first().is_some_and(|first| {
-            let name = Span::from(&first.name).end;
-            text[name..Span::from(&first.value).start].ends_with(':')
+            let name = TextSpan::from(&first.name).end;
+            text[name..TextSpan::from(&first.value).start].ends_with(':')
         });
         Self { newline, unit, lines, gap: if tight { "" } else { " " } }
     }
@@ -139,7 +139,7 @@ fn block<T>(
 }
 
 /// The indentation of a member that begins a line; `None` for one that does not.
-fn own_line(text: &str, container: Span, member: Span) -> Option<&str> {
+fn own_line(text: &str, container: TextSpan, member: TextSpan) -> Option<&str> {
     let before = &text[container.start + 1..member.start];
     let line = &before[before.rfind('\n')? + 1..];
     line.chars().all(|c| c == ' ' || c == '\t').then_some(line)

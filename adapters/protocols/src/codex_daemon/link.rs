@@ -34,7 +34,7 @@ const BUFFER_BYTES: usize = 16 << 10;
 const MESSAGES: usize = 256;
 
 /// The connection of one home.
-pub(super) struct Link {
+pub(super) struct DaemonConnection {
     home: PathBuf,
     timing: Timing,
     stage: LinkStage,
@@ -64,10 +64,10 @@ pub(super) struct DaemonState {
 enum LinkStage {
     Away,
     Shaking(Box<MidHandshake<ClientHandshake<UnixStream>>>),
-    Open(Box<Conversation>),
+    Open(Box<DaemonConversation>),
 }
 
-struct Conversation {
+struct DaemonConversation {
     socket: WebSocket<UnixStream>,
     talk: DaemonSession,
 }
@@ -112,7 +112,7 @@ impl From<Error> for LinkEnd {
     }
 }
 
-impl Link {
+impl DaemonConnection {
     pub(super) fn new(home: PathBuf, timing: Timing, start: Instant) -> Self {
         Self {
             home,
@@ -252,12 +252,12 @@ impl Link {
         let (talk, hello) = DaemonSession::begin(&self.home.to_string_lossy(), now);
         send_text(&mut socket, hello)?;
         self.due = at + self.timing.answer;
-        Ok(LinkStage::Open(Box::new(Conversation { socket, talk })))
+        Ok(LinkStage::Open(Box::new(DaemonConversation { socket, talk })))
     }
 
     fn converse(
         &mut self,
-        open: &mut Conversation,
+        open: &mut DaemonConversation,
         now: Timestamp,
         at: Instant,
         turn: &mut LinkTurn,

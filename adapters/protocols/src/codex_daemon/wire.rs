@@ -106,7 +106,7 @@ struct ReplyError {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct StatusChanged {
+struct ThreadStatusChanged {
     thread_id: Arc<str>,
     status: StatusWords,
 }
@@ -183,7 +183,7 @@ pub(super) fn read(text: &str) -> Result<DaemonMessage, serde_json::Error> {
     let params = envelope.params.map_or("null", RawValue::get);
     Ok(match method.as_ref() {
         "thread/status/changed" => {
-            let changed: StatusChanged = serde_json::from_str(params)?;
+            let changed: ThreadStatusChanged = serde_json::from_str(params)?;
             let at = envelope.emitted_at_ms.map(Timestamp::from_millisecond);
             DaemonMessage::Changed { thread: changed.thread_id, status: changed.status.status(), at }
         }
@@ -221,7 +221,7 @@ struct OutgoingRequest<P> {
 }
 
 #[derive(Serialize)]
-struct Notification {
+struct DaemonNotification {
     method: &'static str,
 }
 
@@ -264,7 +264,7 @@ impl DaemonRequest<'_> {
                 let params = Initialize { client_info, capabilities: Capabilities { experimental_api: true } };
                 serde_json::to_string(&OutgoingRequest { id, method: "initialize", params })
             }
-            Self::Initialized => serde_json::to_string(&Notification { method: "initialized" }),
+            Self::Initialized => serde_json::to_string(&DaemonNotification { method: "initialized" }),
             Self::LoadedList => {
                 serde_json::to_string(&OutgoingRequest { id, method: "thread/loaded/list", params: Nothing {} })
             }

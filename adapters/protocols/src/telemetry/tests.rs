@@ -1,4 +1,4 @@
-//! The records of the fixtures, both encodings, and what is no telemetry at all.
+//! The records of the fixtures, both encodings, and what is not telemetry at all.
 
 use events::{Annotation, Claim, ErrorClass, Payload, Reason, State, Topic};
 use opentelemetry_proto::tonic::{

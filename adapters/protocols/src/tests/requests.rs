@@ -218,7 +218,7 @@ proptest! {
         let (mut cutter, mut got, mut from) = (LineSplitter::default(), Vec::new(), 0);
         for cut in cuts.into_iter().chain([text.len()]) {
             let cut = cut.min(text.len()).max(from);
-            got.extend(cutter.take(&text.as_bytes()[from..cut]));
+            got.extend(cutter.push(&text.as_bytes()[from..cut]));
             from = cut;
         }
         let wanted: Vec<AgentLine> = lines.iter().map(|line| AgentLine::Whole((*line).to_owned())).collect();

@@ -10,7 +10,7 @@ use std::{
 
 use events::Provider;
 
-use super::inbox::Inbox;
+use super::inbox::HintInbox;
 use crate::watch::{Hint, Mode};
 
 /// How far the reading of history is. Counts what had to be read since the start.
@@ -106,7 +106,7 @@ impl Default for CollectorHealth {
 /// What the threads of a collector share with each other and with handles.
 #[derive(Debug, Default)]
 pub(super) struct CollectorShared {
-    pub(super) inbox: Inbox,
+    pub(super) inbox: HintInbox,
     pub(super) stop: AtomicBool,
     pub(super) progress: Arc<Progress>,
     pub(super) health: Mutex<CollectorHealth>,

@@ -15,7 +15,7 @@ pub(super) type FileId = u32;
 
 /// Who has a file now.
 #[derive(Debug)]
-pub(super) enum Slot {
+pub(super) enum FileOwner {
     /// Nobody ever read it.
     Fresh,
     /// It was read up to here and is closed.
@@ -42,7 +42,7 @@ pub(super) struct FileEntry {
     pub(super) place: RootedPath,
     pub(super) root: u16,
     pub(super) spec: FileSpec,
-    pub(super) slot: Slot,
+    pub(super) slot: FileOwner,
     pub(super) owed: PendingCursor,
     pub(super) hot_until: Duration,
     /// Look again then, changed or not.
@@ -60,8 +60,8 @@ pub(super) struct FileEntry {
 impl FileEntry {
     pub(super) fn new(place: RootedPath, root: u16, spec: FileSpec, cursor: Option<Cursor>) -> Self {
         let slot = match cursor {
-            Some(cursor) => Slot::Resting(rest(cursor)),
-            None => Slot::Fresh,
+            Some(cursor) => FileOwner::Resting(rest(cursor)),
+            None => FileOwner::Fresh,
         };
         Self {
             place,
@@ -85,19 +85,19 @@ impl FileEntry {
     /// Where it stands, unless somebody else has it or nobody read it.
     pub(super) fn cursor(&self) -> Option<&Cursor> {
         match &self.slot {
-            Slot::Fresh | Slot::Away => None,
-            Slot::Resting(cursor) => Some(cursor),
-            Slot::Open(tail) => Some(tail.cursor()),
+            FileOwner::Fresh | FileOwner::Away => None,
+            FileOwner::Resting(cursor) => Some(cursor),
+            FileOwner::Open(tail) => Some(tail.cursor()),
         }
     }
 
     /// Where the next read begins.
     pub(super) fn resume_offset(&self) -> u64 {
         match &self.slot {
-            Slot::Fresh | Slot::Away => 0,
-            Slot::Resting(cursor) if cursor.caught_up => cursor.offset,
-            Slot::Resting(_) => 0,
-            Slot::Open(tail) => tail.cursor().offset,
+            FileOwner::Fresh | FileOwner::Away => 0,
+            FileOwner::Resting(cursor) if cursor.caught_up => cursor.offset,
+            FileOwner::Resting(_) => 0,
+            FileOwner::Open(tail) => tail.cursor().offset,
         }
     }
 
@@ -117,22 +117,22 @@ impl FileEntry {
 
     /// Takes the tail out, making it when the file was closed. `None`: somebody else has it.
     pub(super) fn take_tail(&mut self, provider: Provider) -> Option<Box<Tail>> {
-        let cursor = match std::mem::replace(&mut self.slot, Slot::Away) {
-            Slot::Away => return None,
-            Slot::Open(tail) => return Some(tail),
-            Slot::Resting(cursor) => Some(*cursor),
-            Slot::Fresh => None,
+        let cursor = match std::mem::replace(&mut self.slot, FileOwner::Away) {
+            FileOwner::Away => return None,
+            FileOwner::Open(tail) => return Some(tail),
+            FileOwner::Resting(cursor) => Some(*cursor),
+            FileOwner::Fresh => None,
         };
         Some(Box::new(Tail::new(self.place.clone(), provider, self.spec, cursor)))
     }
 
     /// Closes the file, unless a first pass is under way.
     pub(super) fn close(&mut self) {
-        let slot = std::mem::replace(&mut self.slot, Slot::Away);
+        let slot = std::mem::replace(&mut self.slot, FileOwner::Away);
         self.slot = match slot {
-            Slot::Open(tail) if tail.cursor().generation == 0 => Slot::Fresh,
-            Slot::Open(tail) if !tail.is_passing() => Slot::Resting(rest(tail.into_cursor())),
-            Slot::Open(_) | Slot::Fresh | Slot::Resting(_) | Slot::Away => slot,
+            FileOwner::Open(tail) if tail.cursor().generation == 0 => FileOwner::Fresh,
+            FileOwner::Open(tail) if !tail.is_passing() => FileOwner::Resting(rest(tail.into_cursor())),
+            FileOwner::Open(_) | FileOwner::Fresh | FileOwner::Resting(_) | FileOwner::Away => slot,
         };
     }
 }

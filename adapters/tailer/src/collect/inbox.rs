@@ -33,13 +33,13 @@ impl InboxContents {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Inbox {
+pub(super) struct HintInbox {
     news: Mutex<InboxContents>,
     arrived: Condvar,
     taken: Condvar,
 }
 
-impl Inbox {
+impl HintInbox {
     fn lock(&self) -> MutexGuard<'_, InboxContents> {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,7 +67,7 @@ impl Inbox {
     }
 
     /// Gives back a file; waits while too many results are not taken.
-    pub(super) fn done(&self, done: FinishedJob) {
+    pub(super) fn push_result(&self, done: FinishedJob) {
         let mut news = self.lock();
         while news.done.len() >= RESULTS && !news.closed {
             news = self.taken.wait(news).unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +78,7 @@ impl Inbox {
     }
 
     /// Takes what came in, without waiting.
-    pub(super) fn take(&self) -> InboxContents {
+    pub(super) fn drain(&self) -> InboxContents {
         let mut news = self.lock();
         let closed = news.closed;
         let taken = std::mem::take(&mut *news);

@@ -16,14 +16,14 @@ use crate::tail::{FileSpec, Now, Tail, TailError, TailReader, disk::RootedPath};
 
 /// What is read first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Class {
+pub(super) enum ReadPriority {
     Live,
     Recent,
     Rest,
 }
 
 /// Order in the queue: class, newest first, number.
-type Rank = (Class, std::cmp::Reverse<i64>, FileId);
+type Rank = (ReadPriority, std::cmp::Reverse<i64>, FileId);
 
 /// A file that waits. The tail is made when its turn comes: fifty thousand may wait.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) enum QueuedTail {
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) file: FileId,
-    pub(super) class: Class,
+    pub(super) class: ReadPriority,
     pub(super) modified_ns: i64,
     pub(super) waiting: QueuedTail,
     /// Bytes the progress expects of it and did not get yet.
@@ -133,11 +133,11 @@ impl HistoryQueue {
     /// Lifts files that wait to the front: they changed.
     pub(super) fn lift(&self, file: FileId, modified_ns: i64) {
         let mut state = self.lock();
-        let Some(rank) = state.jobs.keys().find(|rank| rank.2 == file && rank.0 > Class::Recent).copied() else {
+        let Some(rank) = state.jobs.keys().find(|rank| rank.2 == file && rank.0 > ReadPriority::Recent).copied() else {
             return;
         };
         if let Some(mut job) = state.jobs.remove(&rank) {
-            job.class = Class::Recent;
+            job.class = ReadPriority::Recent;
             job.modified_ns = modified_ns;
             state.jobs.insert(job.rank(), job);
         }
@@ -156,7 +156,7 @@ impl HistoryQueue {
         self.changed.notify_all();
     }
 
-    fn next(&self, class: Class, path: &Path) -> NextJob {
+    fn next(&self, class: ReadPriority, path: &Path) -> NextJob {
         let state = self.lock();
         if state.closed {
             NextJob::Stop
@@ -225,7 +225,7 @@ impl HistoryWorker {
 
     fn return_tail(&self, file: FileId, tail: Box<Tail>, error: Option<TailError>, expected: u64) {
         finish(&self.shared.progress, expected);
-        self.shared.inbox.done(FinishedJob { file, tail, error });
+        self.shared.inbox.push_result(FinishedJob { file, tail, error });
     }
 }
 
@@ -241,7 +241,7 @@ pub(super) fn step(
     tail: &mut Tail,
     reader: &mut TailReader,
     now: Now,
-    class: Class,
+    class: ReadPriority,
     expected: &mut u64,
     progress: &Progress,
     sink: &mut (impl FnMut(Batch) -> Result<(), Stopped> + ?Sized),
@@ -261,8 +261,8 @@ pub(super) fn step(
             events: look.events,
             vanished: look.vanished,
             modified_at: look.modified_at,
-            backfill: class == Class::Rest,
-            history: class != Class::Live,
+            backfill: class == ReadPriority::Rest,
+            history: class != ReadPriority::Live,
         })?;
     }
     Ok(if look.more { BatchOutcome::More } else { BatchOutcome::Done(None) })

@@ -4,12 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Batch, Collector, Now, Stopped,
-    files::{FileId, PendingCursor, Slot},
+    files::{FileId, FileOwner, PendingCursor},
     queue::{self, BatchOutcome, FinishedJob, Job, QueuedTail},
-    round::{RACY, Sink},
+    round::{BatchSink, RACY},
 };
 use crate::tail::{
-    Format, Tail, TailError, TailRead,
+    FileFormat, Tail, TailError, TailRead,
     disk::{self, Stat},
 };
 
@@ -19,7 +19,7 @@ const OWED_BYTES: u64 = 256 * 1024;
 const GONE: usize = 4096;
 
 impl Collector {
-    pub(super) fn read_dirty(&mut self, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
+    pub(super) fn read_dirty(&mut self, now: Now, sink: BatchSink<'_>) -> Result<(), Stopped> {
         for id in std::mem::take(&mut self.dirty) {
             if self.files.get_mut(id).is_some_and(|file| std::mem::take(&mut file.dirty)) {
                 self.read(id, now, sink)?;
@@ -28,7 +28,7 @@ impl Collector {
         Ok(())
     }
 
-    fn read(&mut self, id: FileId, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
+    fn read(&mut self, id: FileId, now: Now, sink: BatchSink<'_>) -> Result<(), Stopped> {
         let Some(file) = self.files.get_mut(id) else {
             return Ok(());
         };
@@ -51,7 +51,7 @@ impl Collector {
         let Some(file) = self.files.get_mut(id) else {
             return Ok(());
         };
-        let wait = if file.spec.format == Format::Whole { Duration::ZERO } else { RACY };
+        let wait = if file.spec.format == FileFormat::Whole { Duration::ZERO } else { RACY };
         file.again_at = look.unsettled.then(|| now.steady + wait);
         let offset = file.cursor().map_or(0, |cursor| cursor.offset);
         file.owed = match file.owed {
@@ -83,7 +83,7 @@ impl Collector {
         };
         file.gone = tail.is_gone();
         file.looked_at = now.steady;
-        file.slot = Slot::Open(tail);
+        file.slot = FileOwner::Open(tail);
         if !file.hot || file.gone || file.ignored {
             file.close();
         }
@@ -97,11 +97,11 @@ impl Collector {
         self.wake(id, stat, now);
     }
 
-    pub(super) fn flush_cursor(&mut self, id: FileId, sink: Sink<'_>) -> Result<(), Stopped> {
+    pub(super) fn flush_cursor(&mut self, id: FileId, sink: BatchSink<'_>) -> Result<(), Stopped> {
         self.deliver(id, TailRead::default(), sink)
     }
 
-    fn deliver(&mut self, id: FileId, look: TailRead, sink: Sink<'_>) -> Result<(), Stopped> {
+    fn deliver(&mut self, id: FileId, look: TailRead, sink: BatchSink<'_>) -> Result<(), Stopped> {
         let Some(file) = self.files.get_mut(id) else {
             return Ok(());
         };
@@ -177,7 +177,7 @@ impl Collector {
     }
 
     /// One batch of history, when there are no workers.
-    pub(super) fn backfill(&mut self, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
+    pub(super) fn backfill(&mut self, now: Now, sink: BatchSink<'_>) -> Result<(), Stopped> {
         let Some(job) = self.queue.pop() else {
             return Ok(());
         };

@@ -4,12 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Batch, Collector, CollectorHealth, Now, Progress, RootHealth, Stopped,
-    files::{FileId, PendingCursor, Slot},
-    queue::{Class, Job, QueuedTail},
+    files::{FileId, FileOwner, PendingCursor},
+    queue::{Job, QueuedTail, ReadPriority},
 };
 use crate::{
     tail::{
-        Format, TailError,
+        FileFormat, TailError,
         disk::{self, Stat},
     },
     watch::Mode,
@@ -23,7 +23,7 @@ pub(super) const RACY: Duration = Duration::from_secs(2);
 const EVERYTHING_GAP: Duration = Duration::from_millis(200);
 
 /// Who takes batches.
-pub(super) type Sink<'a> = &'a mut dyn FnMut(Batch) -> Result<(), Stopped>;
+pub(super) type BatchSink<'a> = &'a mut dyn FnMut(Batch) -> Result<(), Stopped>;
 
 impl Collector {
     /// Does what is to be done at `now` and says when to come again (by the steady clock); sooner
@@ -81,7 +81,7 @@ impl Collector {
 
     /// Returns whether to look everywhere.
     fn apply_inbox(&mut self, now: Now) -> bool {
-        let news = self.shared.inbox.take();
+        let news = self.shared.inbox.drain();
         if let Some(paths) = news.ignore {
             self.set_ignored(paths, now);
         }
@@ -114,7 +114,7 @@ impl Collector {
         self.due.quiet_from = (self.due.quiet_from + count) % room.max(1);
     }
 
-    fn poll_hot(&mut self, now: Now, sink: Sink<'_>) -> Result<(), Stopped> {
+    fn poll_hot(&mut self, now: Now, sink: BatchSink<'_>) -> Result<(), Stopped> {
         let mut kept = Vec::with_capacity(self.hot.len());
         for id in std::mem::take(&mut self.hot) {
             self.check(id, now);
@@ -148,7 +148,7 @@ impl Collector {
         let Some(file) = self.files.get_mut(id) else {
             return;
         };
-        if file.ignored || matches!(file.slot, Slot::Away) {
+        if file.ignored || matches!(file.slot, FileOwner::Away) {
             return;
         }
         match disk::stat_path(file.place.path()) {
@@ -167,7 +167,7 @@ impl Collector {
         let Some(file) = self.files.get_mut(id) else {
             return;
         };
-        if file.ignored || file.dirty || matches!(file.slot, Slot::Away) {
+        if file.ignored || file.dirty || matches!(file.slot, FileOwner::Away) {
             return;
         }
         let mut changed = file.differs(stat.as_ref());
@@ -216,8 +216,9 @@ impl Collector {
             return;
         };
         let backlog = stat.map_or(0, |stat| stat.size.saturating_sub(file.resume_offset()));
-        let queued =
-            file.spec.format == Format::Lines && stat.is_some() && (first || backlog > self.config.limits.batch_bytes);
+        let queued = file.spec.format == FileFormat::Lines
+            && stat.is_some()
+            && (first || backlog > self.config.limits.batch_bytes);
         if !queued {
             file.dirty = true;
             if file.spec.live {
@@ -233,26 +234,26 @@ impl Collector {
         let age = now.wall.as_millisecond() - modified_ns / 1_000_000;
         let fresh = age < self.config.fresh_for.as_millis() as i64;
         let class = if live || (fresh && !first) {
-            Class::Live
+            ReadPriority::Live
         } else if fresh {
-            Class::Recent
+            ReadPriority::Recent
         } else {
-            Class::Rest
+            ReadPriority::Rest
         };
         self.send_away(id, class, modified_ns, backlog);
     }
 
-    fn send_away(&mut self, id: FileId, class: Class, modified_ns: i64, backlog: u64) {
+    fn send_away(&mut self, id: FileId, class: ReadPriority, modified_ns: i64, backlog: u64) {
         let Some(file) = self.files.get_mut(id) else {
             return;
         };
         let provider = self.roots[usize::from(file.root)].provider;
         let of_cursor = |cursor| QueuedTail::Cursor { place: file.place.clone(), provider, spec: file.spec, cursor };
-        let waiting = match std::mem::replace(&mut file.slot, Slot::Away) {
-            Slot::Fresh => of_cursor(None),
-            Slot::Resting(cursor) => of_cursor(Some(cursor)),
-            Slot::Open(tail) => QueuedTail::Tail(tail),
-            Slot::Away => return,
+        let waiting = match std::mem::replace(&mut file.slot, FileOwner::Away) {
+            FileOwner::Fresh => of_cursor(None),
+            FileOwner::Resting(cursor) => of_cursor(Some(cursor)),
+            FileOwner::Open(tail) => QueuedTail::Tail(tail),
+            FileOwner::Away => return,
         };
         Progress::add(&self.shared.progress.files_total, 1);
         Progress::add(&self.shared.progress.bytes_total, backlog);
@@ -263,7 +264,7 @@ impl Collector {
     fn close_some(&mut self) {
         let mut open: Vec<_> = Vec::new();
         for id in &self.hot {
-            if let Some(file) = self.files.get_mut(*id).filter(|file| matches!(file.slot, Slot::Open(_))) {
+            if let Some(file) = self.files.get_mut(*id).filter(|file| matches!(file.slot, FileOwner::Open(_))) {
                 open.push((file.looked_at, *id));
             }
         }

@@ -34,7 +34,7 @@ struct Case {
     collector: Collector,
     ingest: RefCell<Ingest>,
     steady: Duration,
-    /// After so many more batches the sink stops.
+    /// Batches left until the sink stops.
     batches_left: usize,
 }
 
@@ -87,7 +87,7 @@ impl Case {
         }
     }
 
-    /// Rounds as a thread would make them, for so long; returns how many.
+    /// Makes rounds for this time as a thread would; returns how many.
     fn run(&mut self, time: Duration) -> usize {
         let end = self.steady + time;
         let mut rounds = 0;
@@ -213,7 +213,8 @@ fn tail_collect_an_unchanged_restart_opens_nothing() {
 
 #[test]
 fn tail_collect_a_cursor_inside_a_file_is_gone_on_from() {
-    let mut case = case_of(CollectorConfig { limits: Limits { batch_bytes: 64, ..Limits::default() }, ..config() });
+    let mut case =
+        case_of(CollectorConfig { limits: ReadLimits { batch_bytes: 64, ..ReadLimits::default() }, ..config() });
     case.append("f.jsonl", &note("first", "v"));
     case.run(seconds(3.0));
     case.append("f.jsonl", &(0..50).map(|n| note(n, "v")).collect::<String>());
@@ -244,7 +245,7 @@ fn tail_collect_the_history_is_read_newest_first_and_live_before_it() {
 
 #[test]
 fn tail_collect_live_files_do_not_wait_for_history() {
-    let limits = Limits { batch_bytes: 1000, ..Limits::default() };
+    let limits = ReadLimits { batch_bytes: 1000, ..ReadLimits::default() };
     let mut case = case_of(CollectorConfig { limits, ..config() });
     let history: String = (0..2000).map(|n| note(n, "history")).collect();
     case.append("old.jsonl", &history);

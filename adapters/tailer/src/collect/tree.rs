@@ -44,13 +44,13 @@ struct Directory {
 
 /// All directories.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) struct DirTree {
     directories: Vec<Directory>,
     index: HashMap<Arc<str>, usize>,
     to_watch: VecDeque<Arc<str>>,
 }
 
-impl Tree {
+impl DirTree {
     pub(super) fn len(&self) -> usize {
         self.directories.len()
     }

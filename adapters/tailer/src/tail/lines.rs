@@ -5,7 +5,7 @@
 
 use std::io;
 
-use super::{Limits, disk::Source, marks::Marks};
+use super::{ReadLimits, disk::Source, marks::Marks};
 
 /// Size of one read, bytes, and of a buffer at rest.
 const CHUNK: usize = 256 * 1024;
@@ -105,7 +105,7 @@ pub(super) fn split(
     half: &mut Half,
     marks: &mut Marks,
     size: u64,
-    limits: &Limits,
+    limits: &ReadLimits,
     each: &mut dyn FnMut(SplitLine<'_>),
 ) -> SplitProgress {
     let known = match half {
@@ -132,7 +132,7 @@ struct Pass<'a> {
     half: &'a mut Half,
     marks: &'a mut Marks,
     size: u64,
-    limits: &'a Limits,
+    limits: &'a ReadLimits,
 }
 
 impl Pass<'_> {

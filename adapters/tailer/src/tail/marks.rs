@@ -41,14 +41,14 @@ impl Marks {
     /// Bytes that were consumed, following those before.
     pub(super) fn pass(&mut self, bytes: &[u8]) {
         self.extend_head(bytes);
-        self.keep_last(bytes);
+        self.remember_last(bytes);
         self.offset += bytes.len() as u64;
     }
 
     /// A run of consumed bytes of which only the ends were kept.
     pub(super) fn append(&mut self, run: &Self) {
         self.extend_head(&run.head);
-        self.keep_last(&run.before);
+        self.remember_last(&run.before);
         self.offset += run.offset;
     }
 
@@ -59,7 +59,7 @@ impl Marks {
         }
     }
 
-    fn keep_last(&mut self, bytes: &[u8]) {
+    fn remember_last(&mut self, bytes: &[u8]) {
         let most = BEFORE_BYTES as usize;
         let bytes = &bytes[bytes.len().saturating_sub(most)..];
         let drop = (self.before.len() + bytes.len()).saturating_sub(most);

@@ -8,7 +8,7 @@ use crate::decode::Decoder;
 
 /// How a file is written by its agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum FileFormat {
     /// Lines are appended.
     Lines,
     /// It is one record and rewritten whole.
@@ -22,7 +22,7 @@ pub type MakeDecoder = fn(&Path, Option<&str>) -> Box<dyn Decoder>;
 #[derive(Debug, Clone, Copy)]
 pub struct FileSpec {
     /// How it is written.
-    pub format: Format,
+    pub format: FileFormat,
     /// Makes its decoder.
     pub make: MakeDecoder,
     /// It tells the state of a session that runs: looked at first and always as a hot file.
@@ -31,16 +31,16 @@ pub struct FileSpec {
 
 /// Bounds of reading.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ReadLimits {
     /// Longer lines are not held but become a stub, bytes.
     pub line_bytes: u64,
-    /// Larger files of [`Format::Whole`] are refused, bytes.
+    /// Larger files of [`FileFormat::Whole`] are refused, bytes.
     pub whole_bytes: u64,
     /// Approximate bytes of lines in one [`TailRead`](super::TailRead).
     pub batch_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for ReadLimits {
     fn default() -> Self {
         Self { line_bytes: 16 << 20, whole_bytes: 64 << 20, batch_bytes: 1 << 20 }
     }

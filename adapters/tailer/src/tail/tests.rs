@@ -23,10 +23,10 @@ struct Case {
 }
 
 fn case() -> Case {
-    case_of(LINES, Limits::default())
+    case_of(LINES, ReadLimits::default())
 }
 
-fn case_of(spec: FileSpec, limits: Limits) -> Case {
+fn case_of(spec: FileSpec, limits: ReadLimits) -> Case {
     let home = tempfile::tempdir().unwrap();
     let tail = Tail::new(RootedPath::new(home.path().to_str().unwrap(), "f"), Provider::Unknown, spec, None);
     Case { home, reader: TailReader::new(limits), spec, tail, ingest: Ingest::default(), steady: Duration::ZERO }
@@ -95,7 +95,7 @@ fn tail_t1_a_line_counts_when_it_ends() {
 fn tail_t1_a_long_half_line_is_not_read_again_and_again() {
     let mut case = case();
     let (disk, log) = Faulty::new(Fault::None);
-    case.reader = TailReader::on(Limits::default(), Box::new(disk));
+    case.reader = TailReader::on(ReadLimits::default(), Box::new(disk));
     case.append("{\"id\":\"1\",\"v\":\"");
     for _ in 0..64 {
         case.append(vec![b'x'; 100_000]);
@@ -153,7 +153,7 @@ fn tail_t6_short_reads_change_nothing() {
     let text = format!("{}{}{}", note(1, "grüße"), plain("→"), note(2, &"ab".repeat(300)));
     for size in 1..64 {
         let mut case = case();
-        case.reader = TailReader::on(Limits::default(), Box::new(Faulty::new(Fault::Short(size)).0));
+        case.reader = TailReader::on(ReadLimits::default(), Box::new(Faulty::new(Fault::Short(size)).0));
         case.append(&text);
         assert_eq!(case.look(), ["grüße", "→", &"ab".repeat(300)], "reads of {size}");
     }
@@ -165,7 +165,7 @@ fn tail_t7_a_giant_line_needs_no_memory() {
     let (disk, _) = Faulty::new(Fault::Giant(300 << 20));
     let rest = note(1, "after") + &note(2, "last");
     case.append(&rest);
-    case.reader = TailReader::on(Limits::default(), Box::new(disk));
+    case.reader = TailReader::on(ReadLimits::default(), Box::new(disk));
     let (mut peak, mut reads) = (0, 0);
     loop {
         let mut look = case.tail.read(&mut case.reader, now(Duration::ZERO)).unwrap();
@@ -188,7 +188,7 @@ fn tail_t7_a_giant_line_needs_no_memory() {
 
 #[test]
 fn tail_t7_lines_round_the_cap() {
-    let limits = Limits { line_bytes: 400_000, ..Limits::default() };
+    let limits = ReadLimits { line_bytes: 400_000, ..ReadLimits::default() };
     for length in [399_998_usize, 400_000, 400_001, 655_359, 655_360, 655_361, 900_000, 2_000_000] {
         for pieces in [1, 3] {
             let mut case = case_of(LINES, limits);
@@ -296,13 +296,13 @@ fn tail_t10_a_file_that_changes_while_it_is_read_is_not_believed() {
     case.write((0..50).map(|n| note(n, &format!("a{n}"))).collect::<String>());
     case.look();
     case.append(note("lost?", "x"));
-    // Truncated and written anew between the first look at its size and the read.
+    // Truncated and rewritten between the first look at its size and the read.
     let (disk, _) = Faulty::new(Fault::RewriteBeforeRead {
         nth: 1,
         content: (0..80).map(|n| note(1000 + n, &format!("b{n}"))).collect(),
         path: case.path(),
     });
-    case.reader = TailReader::on(Limits::default(), Box::new(disk));
+    case.reader = TailReader::on(ReadLimits::default(), Box::new(disk));
     case.restart();
     let seen = case.look();
     assert_eq!(seen.len(), 80);
@@ -373,7 +373,7 @@ fn tail_t13_compaction_doubles_nothing() {
 
 #[test]
 fn tail_records_without_ids_are_counted_once_each() {
-    let limits = Limits { batch_bytes: 16, ..Limits::default() };
+    let limits = ReadLimits { batch_bytes: 16, ..ReadLimits::default() };
     let mut case = case_of(LINES, limits);
     case.append(plain("a").repeat(5) + &plain("b") + &plain("a"));
     // Killed in the middle of the first pass.
@@ -433,7 +433,7 @@ fn tail_t15_a_directory_swapped_for_a_link_leads_nowhere() {
     fs::write(secret.path().join("f"), note(2, "secret")).unwrap();
     symlink(secret.path(), home.path().join("link")).unwrap();
     let place = RootedPath::new(home.path().to_str().unwrap(), "d/f");
-    let mut reader = TailReader::new(Limits::default());
+    let mut reader = TailReader::new(ReadLimits::default());
     let mut ingest = Ingest::default();
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -468,7 +468,7 @@ fn tail_t18_t21_errors_move_nothing() {
     for errno in [Errno::IO, Errno::STALE, Errno::ACCESS] {
         for nth in 0..12 {
             for caught_up in [false, true] {
-                let mut case = case_of(LINES, Limits { batch_bytes: 40, ..Limits::default() });
+                let mut case = case_of(LINES, ReadLimits { batch_bytes: 40, ..ReadLimits::default() });
                 case.append(plain("a") + &note(1, "one"));
                 if caught_up {
                     case.look();
@@ -501,7 +501,7 @@ fn tail_t20_times_of_files_decide_nothing() {
 
 #[test]
 fn tail_whole_files_are_read_whole_and_waited_for() {
-    let mut case = case_of(WHOLE, Limits { whole_bytes: 1000, ..Limits::default() });
+    let mut case = case_of(WHOLE, ReadLimits { whole_bytes: 1000, ..ReadLimits::default() });
     let step = |case: &mut Case, seconds: f64| {
         case.steady += Duration::from_secs_f64(seconds);
         let mut look = case.tail.read(&mut case.reader, now(case.steady));

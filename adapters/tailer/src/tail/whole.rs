@@ -32,7 +32,7 @@ impl Tail {
         let Some(source) = self.open_source(reader, there)? else {
             return Ok(self.vanish(now));
         };
-        let Some((stat, length)) = self.take_whole(&*source, reader)? else {
+        let Some((stat, length)) = self.read_whole_file(&*source, reader)? else {
             return Ok(TailRead { unsettled: true, ..TailRead::default() });
         };
         let bytes = &reader.buffer.bytes[..length];
@@ -42,7 +42,11 @@ impl Tail {
     }
 
     /// Reads all of it into the buffer; `None` when it changes faster than it can be read.
-    fn take_whole(&self, source: &dyn Source, reader: &mut TailReader) -> Result<Option<(Stat, usize)>, TailError> {
+    fn read_whole_file(
+        &self,
+        source: &dyn Source,
+        reader: &mut TailReader,
+    ) -> Result<Option<(Stat, usize)>, TailError> {
         let cap = reader.limits.whole_bytes;
         for _ in 0..TRIES {
             let stat = source.stat().map_err(|e| self.io(e))?;
@@ -67,7 +71,7 @@ impl Tail {
         if same && self.decoded == Some(hash) {
             // Touched, or looked at twice.
             self.broken = None;
-            self.stand_behind(bytes, stat);
+            self.advance_to_end(bytes, stat);
             return Ok(TailRead { unsettled: is_racy(stat, now), ..TailRead::default() });
         }
         let decoder = self.decoder.get_or_insert_with(|| {
@@ -96,7 +100,7 @@ impl Tail {
             self.cursor.issues = 0;
         }
         self.cursor.generation = generation;
-        self.stand_behind(bytes, stat);
+        self.advance_to_end(bytes, stat);
         // Each reading is a pass of its own: equal records get the numbers they had before.
         self.occurrences = Some(Occurrences::default());
         let events = self.emit(out);
@@ -127,7 +131,7 @@ impl Tail {
         Ok(TailRead { unsettled: !waited, ..TailRead::default() })
     }
 
-    fn stand_behind(&mut self, bytes: &[u8], stat: &Stat) {
+    fn advance_to_end(&mut self, bytes: &[u8], stat: &Stat) {
         self.marks = Marks::default();
         self.marks.pass(bytes);
         self.cursor.head_length = 0;

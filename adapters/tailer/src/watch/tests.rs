@@ -1,7 +1,7 @@
 use super::*;
 use std::sync::mpsc;
 
-/// Has room for so many watches.
+/// Number of watches there is room for.
 struct Full(usize);
 
 impl Watcher for Full {
@@ -34,7 +34,7 @@ fn tail_watch_gives_up_when_watches_run_out() {
 
 fn hints(event: notify::Result<Event>) -> Vec<Hint> {
     let told = std::cell::RefCell::new(Vec::new());
-    pass_on(event, &|hint| told.borrow_mut().push(hint));
+    forward(event, &|hint| told.borrow_mut().push(hint));
     told.into_inner()
 }
 

@@ -143,7 +143,7 @@ impl Follow {
         }
         // Our own group may be in the background when the terminal is put back.
         block_background_stops();
-        let mut signals = Signals::take(&[
+        let mut signals = Signals::watch(&[
             Signal::INT,
             Signal::QUIT,
             Signal::USR1,
@@ -169,7 +169,7 @@ impl Follow {
             {
                 return Err(error.into());
             }
-            for signal in signals.came() {
+            for signal in signals.received() {
                 if let Some(outcome) = self.forward(signal) {
                     return Ok(outcome);
                 }
@@ -179,7 +179,7 @@ impl Follow {
                     Some(FromHost::Stopped) => {
                         self.stop();
                         // That we go on is known by now.
-                        for signal in signals.came().into_iter().filter(|s| *s != Signal::CONT) {
+                        for signal in signals.received().into_iter().filter(|s| *s != Signal::CONT) {
                             if let Some(outcome) = self.forward(signal) {
                                 return Ok(outcome);
                             }

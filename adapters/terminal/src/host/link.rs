@@ -61,7 +61,7 @@ pub struct PendingRequest {
 pub type FindSocket = Box<dyn FnMut(bool) -> Option<PathBuf> + Send>;
 
 /// The connection. Dropping it waits briefly until everything sent is stored.
-pub struct Link {
+pub struct HostLink {
     orders: Option<Sender<LinkCommand>>,
     /// Events dropped because the channel to the thread was full.
     missed: Arc<AtomicU64>,
@@ -73,7 +73,7 @@ enum LinkCommand {
     Hello(Box<Hello>),
 }
 
-impl Link {
+impl HostLink {
     /// Starts the thread. `requests` receives the server's requests; they are refused when it is full.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for HostLink {
     fn drop(&mut self) {
         self.orders = None;
         if let Some(thread) = self.thread.take() {

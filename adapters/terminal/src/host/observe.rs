@@ -1,4 +1,4 @@
-//! The thread that reads the screen: owns the [`Observer`] and the [`Link`], so that neither a
+//! The thread that reads the screen: owns the [`Observer`] and the [`HostLink`], so that neither a
 //! slow parser nor a panic in it is felt by the thread that passes bytes on.
 
 use std::{
@@ -18,7 +18,7 @@ use super::{
     answer::{AnswerStep, Answering, Press, Pressed},
     frame::{Hello, HostEvent, HostRequest},
     keys,
-    link::{Link, PendingRequest},
+    link::{HostLink, PendingRequest},
     start::LoadRules,
 };
 use crate::screen::{Observer, ScreenRules, Size};
@@ -66,12 +66,12 @@ pub enum FromScreen {
     /// A dialog that needs the user, about this.
     Attention(String),
     /// The server wants this typed.
-    Type(TypeRequest, Reply),
+    Type(TypeRequest, RequestReply),
     /// The server wants to know whether somebody is there.
-    Presence(Reply),
+    Presence(RequestReply),
     /// The server wants this written to those who look on.
     Announce(Vec<u8>),
-    /// A dialog with this mark was told of.
+    /// A dialog with this mark was announced.
     DialogShown(String),
     /// A key of an answer, to be pressed if nothing changed.
     Press(Press),
@@ -88,11 +88,11 @@ pub struct TypeRequest {
 }
 
 /// Called with the answer to a request.
-pub type Reply = Box<dyn FnOnce(Result<serde_json::Value, String>) + Send>;
+pub type RequestReply = Box<dyn FnOnce(Result<serde_json::Value, String>) + Send>;
 
 /// The relay's handle to the thread.
 #[derive(Debug)]
-pub struct Screen {
+pub struct ScreenHandle {
     to: Sender<ToScreen>,
     waiting: Arc<AtomicUsize>,
     skipped: Arc<AtomicU64>,
@@ -104,7 +104,7 @@ pub struct ScreenThreadConfig {
     /// Who we are.
     pub hello: Hello,
     /// The connection to the server.
-    pub link: Link,
+    pub link: HostLink,
     /// What it asks.
     pub requests: Receiver<PendingRequest>,
     /// The size of the screen.
@@ -115,7 +115,7 @@ pub struct ScreenThreadConfig {
     pub wake: Wake,
 }
 
-impl Screen {
+impl ScreenHandle {
     /// Starts the thread. It tells over the channel and then wakes the relay.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ impl Screen {
     }
 
     /// Tells it something else; whether it was taken.
-    pub fn tell(&self, thing: ToScreen) -> bool {
+    pub fn try_send(&self, thing: ToScreen) -> bool {
         self.to.try_send(thing).is_ok()
     }
 
@@ -215,7 +215,7 @@ struct ScreenThread {
     stood: Option<String>,
     /// The answer that is being given, who wants to know of it, what comes of its key, and when it
     /// goes on.
-    answering: Option<(Answering, Reply)>,
+    answering: Option<(Answering, RequestReply)>,
     pressed: Receiver<Pressed>,
     step_at: Option<Timestamp>,
 }
@@ -237,7 +237,7 @@ impl ScreenThread {
                 });
             select! {
                 recv(incoming) -> thing => match thing {
-                    Ok(thing) => self.take(thing),
+                    Ok(thing) => self.apply(thing),
                     Err(_) => return,
                 },
                 recv(requests) -> question => match question {
@@ -249,7 +249,7 @@ impl ScreenThread {
             }
             let begun = Instant::now();
             while let Ok(thing) = incoming.try_recv() {
-                self.take(thing);
+                self.apply(thing);
             }
             let breath = if self.bytes > BACKLOG {
                 FLOOD_BREATH
@@ -261,7 +261,7 @@ impl ScreenThread {
             self.parse();
             let now = (self.begin.clock)();
             self.guard(|observer| observer.advance(now));
-            self.pass_on();
+            self.forward();
             self.continue_answer();
             if begun.elapsed() < breath {
                 // Nobody sends on this channel: it is a wait.
@@ -270,7 +270,7 @@ impl ScreenThread {
         }
     }
 
-    fn take(&mut self, thing: ToScreen) {
+    fn apply(&mut self, thing: ToScreen) {
         match thing {
             ToScreen::Output(bytes, at) => {
                 self.left.fetch_sub(bytes.len(), Ordering::Relaxed);
@@ -308,7 +308,7 @@ impl ScreenThread {
             }
             ToScreen::Event(at, event) => {
                 self.parse();
-                self.pass_on();
+                self.forward();
                 self.begin.link.send_event(at, event);
             }
         }
@@ -335,7 +335,7 @@ impl ScreenThread {
     }
 
     /// Sends the observer's events, replies and version on.
-    fn pass_on(&mut self) {
+    fn forward(&mut self) {
         let event = self.with_observer_mut(Observer::take_events).unwrap_or_default();
         for (at, event) in event {
             self.announce_approval(&event);
@@ -401,7 +401,7 @@ impl ScreenThread {
         self.apply_step(step, answering, reply);
     }
 
-    fn apply_step(&mut self, step: Option<AnswerStep>, answering: Answering, reply: Reply) {
+    fn apply_step(&mut self, step: Option<AnswerStep>, answering: Answering, reply: RequestReply) {
         self.step_at = None;
         match step {
             None => reply(Err("the screen could not be read; whether a key was typed is not known".into())),
@@ -460,7 +460,7 @@ impl ScreenThread {
     }
 
     /// Types a prompt. A control character could act as a key, and a newline outside a paste would submit.
-    fn type_prompt(&mut self, text: &str, reply: Reply) {
+    fn type_prompt(&mut self, text: &str, reply: RequestReply) {
         if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
             return reply(Err("the prompt contains control characters and was not typed".into()));
         }
@@ -474,7 +474,7 @@ impl ScreenThread {
         }
     }
 
-    fn type_at_prompt(&mut self, bytes: Vec<u8>, hands_off: bool, reply: Reply) {
+    fn type_at_prompt(&mut self, bytes: Vec<u8>, hands_off: bool, reply: RequestReply) {
         if self.answering.is_some() || !self.with_observer(Observer::waits_for_prompt).unwrap_or(false) {
             return reply(Err("the screen does not show that the program waits for a prompt".into()));
         }

@@ -30,7 +30,7 @@ mod terminals;
 use super::{
     child::{ChildEvent, Exit},
     guest::{Guest, Role},
-    observe::{FromScreen, Reply, Screen, ToScreen},
+    observe::{FromScreen, RequestReply, ScreenHandle, ToScreen},
     pty::Pty,
     signals::Signals,
     sink::Recorder,
@@ -92,7 +92,7 @@ pub struct Relay {
     /// Those that are.
     pub guests: Vec<Guest>,
     /// The thread that reads the screen.
-    pub screen: Screen,
+    pub screen: ScreenHandle,
     /// What it tells.
     pub screen_events: Receiver<FromScreen>,
     /// The recording.
@@ -138,7 +138,7 @@ pub(super) struct Keyboard {
     queued: u64,
     written: u64,
     /// Who wants to know when everything up to here was written.
-    replies: VecDeque<(u64, usize, Reply)>,
+    replies: VecDeque<(u64, usize, RequestReply)>,
 }
 
 impl Keyboard {
@@ -217,7 +217,7 @@ impl Relay {
     fn request_paint(&mut self, now: Instant) {
         let gone = self.screen.is_gone();
         for guest in &mut self.guests {
-            if guest.wants_paint() && (gone || self.screen.tell(ToScreen::Repaint(guest.id))) {
+            if guest.wants_paint() && (gone || self.screen.try_send(ToScreen::Repaint(guest.id))) {
                 guest.paint_asked(now);
             }
             if guest.waits_for_paint().is_some_and(|since| gone || now.saturating_duration_since(since) > PAINT) {
@@ -339,7 +339,7 @@ impl Relay {
             ReadySource::Woken => self.woken.drain(),
             ReadySource::Signals => {
                 // Whoever asks the host to end means the program.
-                if !self.signals.came().is_empty() {
+                if !self.signals.received().is_empty() {
                     self.end_program();
                 }
             }

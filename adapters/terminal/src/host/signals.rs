@@ -27,7 +27,7 @@ impl Signals {
     ///
     /// # Errors
     /// When the system gives no descriptors.
-    pub fn take(wanted: &[Signal]) -> io::Result<Self> {
+    pub fn watch(wanted: &[Signal]) -> io::Result<Self> {
         let ignored = ignored();
         let (read, write) = UnixStream::pair()?;
         read.set_nonblocking(true)?;
@@ -44,7 +44,7 @@ impl Signals {
     }
 
     /// Signals that arrived since the last call, each kind once.
-    pub fn came(&mut self) -> Vec<Signal> {
+    pub fn received(&mut self) -> Vec<Signal> {
         let mut drain = [0_u8; 64];
         while matches!(rustix::io::read(&self.read, &mut drain), Ok(n) if n > 0) {}
         self.came.iter().filter(|(_, flag)| flag.swap(false, Ordering::SeqCst)).map(|(signal, _)| *signal).collect()

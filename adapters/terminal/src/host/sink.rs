@@ -15,7 +15,7 @@ use events::Timestamp;
 use crate::screen::Size;
 
 /// Takes a recording. Called on a thread of its own, one call after another.
-pub trait Sink: Send {
+pub trait RecordingSink: Send {
     /// The program wrote.
     fn output(&mut self, at: Timestamp, bytes: &[u8]);
     /// The terminal has another size.
@@ -34,7 +34,7 @@ pub trait Sink: Send {
 const THINGS: usize = 4096;
 /// Most bytes queued for the recorder.
 const BYTES: usize = 8 << 20;
-/// Silence after which [`Sink::quiet`] is called.
+/// Silence after which [`RecordingSink::quiet`] is called.
 const QUIET: Duration = Duration::from_secs(1);
 /// How long the end of a recording is waited for.
 const END_WITHIN: Duration = Duration::from_secs(2);
@@ -46,7 +46,7 @@ enum RecorderMessage {
     End(Timestamp, Option<i32>),
 }
 
-/// Feeds a [`Sink`]; never waits for it.
+/// Feeds a [`RecordingSink`]; never waits for it.
 #[derive(Debug)]
 pub struct Recorder {
     things: Sender<RecorderMessage>,
@@ -61,7 +61,7 @@ impl Recorder {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn start(mut sink: Box<dyn Sink>) -> std::io::Result<Self> {
+    pub fn start(mut sink: Box<dyn RecordingSink>) -> std::io::Result<Self> {
         let (things, incoming) = bounded(THINGS);
         let (end, ended) = bounded(1);
         let (waiting, missed) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicU64::new(0)));

@@ -23,13 +23,13 @@ use super::{
     child,
     frame::Hello,
     guest::{Guest, Role},
-    link::Link,
-    observe::{Screen, ScreenThreadConfig},
+    link::HostLink,
+    observe::{ScreenHandle, ScreenThreadConfig},
     pty::{Pty, screen_size, winsize},
     relay::{Loop, Relay},
     runs::{self, Description},
     signals::{Signals, block_background_stops},
-    sink::{Recorder, Sink},
+    sink::{Recorder, RecordingSink},
     wire::{FromHost, LauncherSocket, Spec, StreamTarget, ToHost},
 };
 use crate::screen::{ScreenRules, Size};
@@ -44,7 +44,7 @@ const SCREEN_EVENTS: usize = 256;
 pub use super::link::FindSocket;
 
 /// A recording that was begun, and its file as people read it.
-pub type Recording = (Box<dyn Sink>, String);
+pub type Recording = (Box<dyn RecordingSink>, String);
 
 /// Begins a recording of a screen of this size.
 pub type StartRecording = Box<dyn FnOnce(Size) -> io::Result<Recording> + Send>;
@@ -95,14 +95,14 @@ pub fn host(socket: UnixStream, outside: impl FnOnce(&Spec) -> Outside) -> io::R
 }
 
 /// A terminal, and the streams that do not go to it.
-struct Prepared {
+struct PreparedTerminal {
     pty: Pty,
     size: Winsize,
     inherited: Vec<OwnedFd>,
 }
 
 /// Leads a session of its own and makes the terminal.
-fn prepare(mut control: LauncherSocket, spec: &Spec, guest: &mut Option<Guest>) -> io::Result<Prepared> {
+fn prepare(mut control: LauncherSocket, spec: &Spec, guest: &mut Option<Guest>) -> io::Result<PreparedTerminal> {
     let terminal = if spec.attached { control.descriptor().zip(control.descriptor()) } else { None };
     let inherited = std::iter::from_fn(|| control.descriptor()).collect();
     let launcher = guest.insert(match terminal {
@@ -116,12 +116,12 @@ fn prepare(mut control: LauncherSocket, spec: &Spec, guest: &mut Option<Guest>) 
     block_background_stops();
     let size = launcher.size().unwrap_or_else(|| winsize(spec.size));
     let pty = Pty::open(size, launcher.saved.as_ref().map(super::terminal::Saved::settings))?;
-    Ok(Prepared { pty, size, inherited })
+    Ok(PreparedTerminal { pty, size, inherited })
 }
 
 /// Starts the program and everything that watches it.
-fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Outside) -> io::Result<Relay> {
-    let Prepared { pty, size, inherited } = prepared;
+fn begin(spec: Spec, prepared: PreparedTerminal, guest: &mut Option<Guest>, outside: Outside) -> io::Result<Relay> {
+    let PreparedTerminal { pty, size, inherited } = prepared;
     let gone = || io::Error::other("the launcher is gone");
     let launcher = guest.as_mut().ok_or_else(gone)?;
     launcher.control.send(&FromHost::Ready)?;
@@ -135,7 +135,7 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
     launcher.live = spec.attached;
     launcher.control.socket().set_nonblocking(true)?;
 
-    let signals = Signals::take(&[Signal::TERM, Signal::HUP, Signal::INT])?;
+    let signals = Signals::watch(&[Signal::TERM, Signal::HUP, Signal::INT])?;
     let listener = listen(&spec);
     let cwd = std::env::current_dir().map(|dir| dir.display().to_string()).unwrap_or_default();
     let started_at = (outside.clock)();
@@ -182,7 +182,7 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
 
     let provider = hello.provider;
     let (requests, questions) = bounded(REQUESTS);
-    let link = Link::start(hello.clone(), outside.find, requests)?;
+    let link = HostLink::start(hello.clone(), outside.find, requests)?;
     let (tell, screen_events) = bounded(SCREEN_EVENTS);
     let begin = ScreenThreadConfig {
         hello,
@@ -192,7 +192,7 @@ fn begin(spec: Spec, prepared: Prepared, guest: &mut Option<Guest>, outside: Out
         clock: outside.clock,
         wake: woke,
     };
-    let screen = Screen::start(begin, outside.rules, tell)?;
+    let screen = ScreenHandle::start(begin, outside.rules, tell)?;
     let guests = if spec.attached { guest.take().into_iter().collect() } else { Vec::new() };
     *guest = None;
     Ok(Relay {

@@ -12,7 +12,7 @@ use rustix::{
 use super::{
     child::{self, ChildEvent, Exit},
     frame::HostEvent,
-    link::{Link, PendingRequest},
+    link::{HostLink, PendingRequest},
     signals::Signals,
     start::{Outside, hello},
     wire::Spec,
@@ -32,7 +32,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
     let failed = |error: std::io::Error| CannotRun::of(word, &error);
     // What the terminal sends reaches the program too: for us it means nothing.
     let mut signals =
-        Signals::take(&[Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP, Signal::USR1, Signal::USR2])
+        Signals::watch(&[Signal::INT, Signal::QUIT, Signal::TERM, Signal::HUP, Signal::USR1, Signal::USR2])
             .map_err(failed)?;
     let (woke, woken) = wake::pair().map_err(failed)?;
     let (tell, child_events) = bounded(16);
@@ -63,7 +63,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
     .map_err(failed)?;
     let (requests, questions) = bounded::<PendingRequest>(16);
     let hello = hello(spec, program, &cwd, started_at, None, None);
-    let link = Link::start(hello, outside.find, requests);
+    let link = HostLink::start(hello, outside.find, requests);
     loop {
         let mut fds = [
             PollFd::from_borrowed_fd(woken.as_fd(), PollFlags::IN),
@@ -72,7 +72,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
         // Interrupted is as good as woken.
         poll(&mut fds, None).ok();
         woken.drain();
-        for signal in signals.came() {
+        for signal in signals.received() {
             if signal != Signal::INT && signal != Signal::QUIT {
                 kill_process(program, signal).ok();
             }
@@ -90,7 +90,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
     }
 }
 
-fn deliver(link: Option<Link>, at: events::Timestamp, exit: Exit) {
+fn deliver(link: Option<HostLink>, at: events::Timestamp, exit: Exit) {
     let Some(link) = link else { return };
     link.send_event(at, HostEvent::Exited { code: exit.code, signal: exit.signal });
     let (end, ended) = bounded::<()>(1);

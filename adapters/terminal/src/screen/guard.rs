@@ -40,15 +40,15 @@ impl Guard {
     /// the parser takes broken ones differently when they come in two pieces.
     pub(crate) fn pass(&mut self, bytes: &[u8], mut on: impl FnMut(&[u8])) {
         if self.held.is_empty() {
-            self.pass_on(bytes, &mut on);
+            self.forward(bytes, &mut on);
         } else {
             let mut whole = std::mem::take(&mut self.held);
             whole.extend_from_slice(bytes);
-            self.pass_on(&whole, &mut on);
+            self.forward(&whole, &mut on);
         }
     }
 
-    fn pass_on(&mut self, bytes: &[u8], on: &mut impl FnMut(&[u8])) {
+    fn forward(&mut self, bytes: &[u8], on: &mut impl FnMut(&[u8])) {
         // Everything from `from` to the current byte is passed on together.
         let (mut from, mut at) = (0, 0);
         while at < bytes.len() {

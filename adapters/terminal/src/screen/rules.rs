@@ -74,7 +74,7 @@ impl ScreenRules {
 
     /// The rules that come with the program, and those in `dir`: every `*.toml`, in the order of
     /// their names. In a file for the same provider whose range holds the agent's version, a rule or
-    /// region of a name that is known replaces the known one, others are added. No directory is no
+    /// region of a name that is known replaces the known one, others are added. A missing directory is not an
     /// error.
     ///
     /// # Errors

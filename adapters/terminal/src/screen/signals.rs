@@ -26,7 +26,7 @@ pub(crate) enum AttentionCall {
 
 /// What was told since the terminal began, or since it was last taken.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Signals {
+pub(crate) struct ScreenSignals {
     /// The title.
     pub(crate) title: Option<String>,
     /// The agent's own state (OSC 7501), verbatim; empty when it was withdrawn.
@@ -49,7 +49,7 @@ pub(crate) struct Signals {
     coming: Option<(String, String)>,
 }
 
-impl Signals {
+impl ScreenSignals {
     fn reply(&mut self, bytes: &[u8]) {
         if self.replies.len() + bytes.len() <= MAX_REPLIES {
             self.replies.extend_from_slice(bytes);
@@ -114,7 +114,7 @@ fn text(params: &[&[u8]]) -> String {
     plain(&String::from_utf8_lossy(&params.join(&b';')))
 }
 
-impl Callbacks for Signals {
+impl Callbacks for ScreenSignals {
     fn audible_bell(&mut self, _: &mut Screen) {
         // Several in one go are one anyway.
         if !self.calls.contains(&AttentionCall::Bell) && self.calls.len() < MAX_CALLS {

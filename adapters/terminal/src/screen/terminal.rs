@@ -8,7 +8,7 @@ use std::{
 
 use vt100::{CursorStyle, MouseProtocolMode, Parser};
 
-use super::{Size, guard::Guard, signals::Signals};
+use super::{Size, guard::Guard, signals::ScreenSignals};
 
 /// Smaller terminals the parser cannot hold a wide character in; larger ones would cost too much memory.
 const SMALLEST: u16 = 2;
@@ -17,7 +17,7 @@ const MOST_COLUMNS: u16 = 1000;
 
 /// A parser with what stands around it.
 pub(crate) struct Terminal {
-    parser: Parser<Signals>,
+    parser: Parser<ScreenSignals>,
     guard: Guard,
     /// How often the parser panicked and was replaced.
     pub(crate) panics: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// A blank terminal.
     pub(crate) fn new(size: Size) -> Self {
-        Self { parser: parser(size, Signals::default()), guard: Guard::default(), panics: 0 }
+        Self { parser: parser(size, ScreenSignals::default()), guard: Guard::default(), panics: 0 }
     }
 
     /// Takes in bytes. Whether the screen was cleared by them.
@@ -76,12 +76,12 @@ impl Terminal {
     }
 
     /// What it was told.
-    pub(crate) fn signals(&self) -> &Signals {
+    pub(crate) fn signals(&self) -> &ScreenSignals {
         self.parser.callbacks()
     }
 
     /// What it was told, to take from.
-    pub(crate) fn signals_mut(&mut self) -> &mut Signals {
+    pub(crate) fn signals_mut(&mut self) -> &mut ScreenSignals {
         self.parser.callbacks_mut()
     }
 
@@ -176,7 +176,7 @@ fn clamp(size: Size) -> (NonZeroU16, NonZeroU16) {
     (within(size.rows, MOST_ROWS), within(size.columns, MOST_COLUMNS))
 }
 
-fn parser(size: Size, signals: Signals) -> Parser<Signals> {
+fn parser(size: Size, signals: ScreenSignals) -> Parser<ScreenSignals> {
     let (rows, columns) = clamp(size);
     Parser::new_with_callbacks(rows, columns, 0, signals)
 }

@@ -14,7 +14,7 @@ use agents::borrowed::Text;
 
 /// What a line is, told by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum LineClass {
     /// Known, and nothing anybody asks for.
     Skip,
     /// A line to read whole.
@@ -39,13 +39,13 @@ const SKIPPED: &[&[u8]] = &[
 ];
 
 /// Tells by the first bytes whether a line needs to be read.
-pub(super) fn classify(line: &[u8]) -> Class {
+pub(super) fn classify(line: &[u8]) -> LineClass {
     if let Some(kind) = line.strip_prefix(b"{\"type\":\"") {
-        return if SKIPPED.iter().any(|s| kind.starts_with(s)) { Class::Skip } else { Class::Read };
+        return if SKIPPED.iter().any(|s| kind.starts_with(s)) { LineClass::Skip } else { LineClass::Read };
     }
     // {"parentUuid":…,"isSidechain":…,["agentId":…,]"attachment":{…
     let head = &line[..line.len().min(160)];
-    if memchr::memmem::find(head, b",\"attachment\":{").is_some() { Class::Skip } else { Class::Read }
+    if memchr::memmem::find(head, b",\"attachment\":{").is_some() { LineClass::Skip } else { LineClass::Read }
 }
 
 /// One line.
@@ -207,8 +207,8 @@ pub(super) enum MessageContent<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for MessageContent<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reads;
-        impl<'de> Visitor<'de> for Reads {
+        struct ContentVisitor;
+        impl<'de> Visitor<'de> for ContentVisitor {
             type Value = MessageContent<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text or a list of blocks")
@@ -234,7 +234,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for MessageContent<'a> {
                 Ok(MessageContent::Empty)
             }
         }
-        deserializer.deserialize_any(Reads)
+        deserializer.deserialize_any(ContentVisitor)
     }
 }
 
@@ -323,11 +323,11 @@ pub(super) struct OfferedQuestion<'a> {
     #[serde(borrow)]
     pub question: Text<'a>,
     #[serde(borrow, default)]
-    pub options: Vec<Choice<'a>>,
+    pub options: Vec<QuestionChoice<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Choice<'a> {
+pub(super) struct QuestionChoice<'a> {
     #[serde(borrow)]
     pub label: Text<'a>,
 }

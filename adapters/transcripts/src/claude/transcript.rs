@@ -39,7 +39,7 @@ use events::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::record::{Class, ClaudeLine, MessageContent, classify};
+use super::record::{ClaudeLine, LineClass, MessageContent, classify};
 use super::{
     parent_of,
     words::{api_error, command_name},
@@ -351,7 +351,7 @@ impl TranscriptDecoder {
                 }
             }
             "attachment" | "progress" | "pr-link" | "worktree-state" => {}
-            skipped if classify(format!("{{\"type\":\"{skipped}\"").as_bytes()) == Class::Skip => {}
+            skipped if classify(format!("{{\"type\":\"{skipped}\"").as_bytes()) == LineClass::Skip => {}
             other => {
                 let raw_kind = other.to_owned();
                 self.unknown(&line, record, &own, &raw_kind, out);
@@ -369,7 +369,7 @@ fn is_uuid(text: &str) -> bool {
 
 impl Decoder for TranscriptDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
-        if classify(record.bytes) == Class::Skip {
+        if classify(record.bytes) == LineClass::Skip {
             return Ok(());
         }
         let line: ClaudeLine<'_> = serde_json::from_slice(record.bytes)?;

@@ -20,28 +20,28 @@ pub(super) fn text_block(text: Text<'_>) -> MessageBlock<'_> {
     }
 }
 
-pub(super) enum Who {
+pub(super) enum Speaker {
     Prompt(PromptOrigin),
     Command(String),
     Machine,
 }
 
 /// Who is behind a user line's text: a person, the agent itself, a command, or machinery.
-pub(super) fn who(line: &ClaudeLine<'_>, text: &str, task_of_subagent: bool) -> Who {
+pub(super) fn who(line: &ClaudeLine<'_>, text: &str, task_of_subagent: bool) -> Speaker {
     if text.starts_with("<task-notification>") {
-        return Who::Prompt(PromptOrigin::Wakeup);
+        return Speaker::Prompt(PromptOrigin::Wakeup);
     }
     if text.starts_with("<bash-input>") {
-        return Who::Prompt(PromptOrigin::Command);
+        return Speaker::Prompt(PromptOrigin::Command);
     }
     if let Some(name) = command_name(text) {
-        return Who::Command(name);
+        return Speaker::Command(name);
     }
     if line.is_meta == Some(true) || line.is_compact_summary == Some(true) {
-        return Who::Machine;
+        return Speaker::Machine;
     }
     if task_of_subagent {
-        return Who::Prompt(PromptOrigin::Agent);
+        return Speaker::Prompt(PromptOrigin::Agent);
     }
     let human = line.origin.as_ref().and_then(|o| o.kind.as_deref()) == Some("human");
     let tagged = [
@@ -54,9 +54,9 @@ pub(super) fn who(line: &ClaudeLine<'_>, text: &str, task_of_subagent: bool) -> 
         "<user-memory-input>",
     ];
     if !human && (line.origin.is_some() || tagged.iter().any(|tag| text.starts_with(tag))) {
-        return Who::Machine;
+        return Speaker::Machine;
     }
-    Who::Prompt(PromptOrigin::Human)
+    Speaker::Prompt(PromptOrigin::Human)
 }
 
 pub(super) fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t str> {

@@ -185,7 +185,7 @@ record! {
 }
 /// The outputs of tools.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Output<'a> {
+pub(super) struct CodexOutput<'a> {
     #[serde(borrow, default)]
     pub(super) call_id: Option<RawField<'a>>,
     #[serde(borrow, default)]
@@ -209,13 +209,13 @@ pub(super) struct OutputText {
 
 impl<'de> Deserialize<'de> for OutputText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(OutputVisitor)
+        deserializer.deserialize_any(CodexOutputVisitor)
     }
 }
 
-struct OutputVisitor;
+struct CodexOutputVisitor;
 
-impl<'de> Visitor<'de> for OutputVisitor {
+impl<'de> Visitor<'de> for CodexOutputVisitor {
     type Value = OutputText;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -58,7 +58,7 @@ struct Step {
 type Rollouts = Vec<(String, Vec<u8>)>;
 
 /// The rollouts of every scenario by its name: those that the recordings' timelines append
-/// (`fixtures/recordings/codex`), and whole files of what is no recording (`fixtures/codex`).
+/// (`fixtures/recordings/codex`), and whole files of what is not a recording (`fixtures/codex`).
 fn all_rollouts() -> &'static BTreeMap<String, Rollouts> {
     static ALL: OnceLock<BTreeMap<String, Rollouts>> = OnceLock::new();
     ALL.get_or_init(|| {

@@ -8,7 +8,7 @@ use events::{Confidence, QuestionAnswered, QuestionAsked, ToolCall, ToolKind, To
 use super::{
     memory::{CodexMemory, OpenCall},
     outcome, patch,
-    records::{Answered, Arguments, Call, Field, Output, Question, RawField, VerifiedAnswer},
+    records::{Answered, Arguments, Call, CodexOutput, Field, Question, RawField, VerifiedAnswer},
     script,
     writer::EventWriter,
 };
@@ -190,7 +190,7 @@ fn served_title(arguments: &Arguments<'_>) -> Option<String> {
 }
 
 /// `function_call_output`, `custom_tool_call_output`, `tool_search_output` (read).
-pub(super) fn output(output: Output<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
+pub(super) fn output(output: CodexOutput<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let Some(id) = output.call_id.name().or_else(|| output.id.name()) else {
         w.unrecognized("response_item/output");
         return;

@@ -8,13 +8,13 @@ use events::{
 
 use super::{
     record::ToolCall,
-    scene::{Scene, identity},
+    record_writer::{GeminiRecordWriter, identity},
     tools,
 };
 
 /// What became of the calls of a message that were not known before.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct MessageCalls {
     /// Calls with a result.
     pub(super) finished: u32,
     /// Those of them that a person stopped.
@@ -27,7 +27,7 @@ pub(super) struct Batch {
     pub(super) at: Option<Timestamp>,
 }
 
-impl Batch {
+impl MessageCalls {
     /// Puts out a call, and its result if it has one; says whether it has.
     pub(super) fn put_call(
         &mut self,
@@ -35,7 +35,7 @@ impl Batch {
         session: &Arc<str>,
         called_at: Option<Timestamp>,
         confidence: Confidence,
-        scene: &mut Scene<'_, '_>,
+        writer: &mut GeminiRecordWriter<'_, '_>,
     ) -> bool {
         let kind = tools::kind(&call);
         let about = tools::about(&call, kind);
@@ -52,9 +52,9 @@ impl Batch {
             text: call.args.map(|a| a.get().to_owned()),
             agent_id: agent.clone(),
             confidence,
-            ..scene.event(session, "call", &call.id, 0, called_at, payload)
+            ..writer.event(session, "call", &call.id, 0, called_at, payload)
         };
-        scene.out.push(called);
+        writer.out.push(called);
         if let Some(agent) = &agent {
             // The helper's own file does not say what kind of helper it is.
             let known = SessionStarted {
@@ -63,8 +63,8 @@ impl Batch {
                 agent_type: about.agent_type,
                 ..SessionStarted::default()
             };
-            let started = scene.event(agent, "session", &call.id, 0, called_at, known);
-            scene.out.push(started);
+            let started = writer.event(agent, "session", &call.id, 0, called_at, known);
+            writer.out.push(started);
         }
         let Some(ending) = tools::ending(&mut call, kind) else {
             return false;
@@ -89,7 +89,7 @@ impl Batch {
                 ToolOutcome::Denied => TurnOutcome::Denied,
                 ToolOutcome::Cancelled => TurnOutcome::Interrupted,
             };
-            scene.end(agent, &call.id, at, outcome, Confidence::High, "its call returned");
+            writer.end(agent, &call.id, at, outcome, Confidence::High, "its call returned");
         }
         let result = ToolResult {
             call_id: call.id.to_string(),
@@ -104,9 +104,9 @@ impl Batch {
             agent_id: agent,
             confidence,
             severity: (ending.outcome == ToolOutcome::Error).then_some(Severity::Warning),
-            ..scene.event(session, "result", &call.id, 0, at.or(called_at), result)
+            ..writer.event(session, "result", &call.id, 0, at.or(called_at), result)
         };
-        scene.out.push(returned);
+        writer.out.push(returned);
         true
     }
 }

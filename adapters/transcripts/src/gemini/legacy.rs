@@ -12,7 +12,7 @@ use serde::de::Error as _;
 use super::{
     memory::{EmittedMessage, GeminiMemory},
     record::ChatDocument,
-    story::{Header, Scene, Story},
+    session_decoder::{GeminiRecordWriter, Header, SessionDecoder},
 };
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
@@ -20,7 +20,7 @@ use tailer::decode::{Decoded, Decoder, Malformed, Record};
 /// time it changed.
 #[derive(Debug)]
 pub struct GeminiLegacyDecoder {
-    story: Story,
+    session_decoder: SessionDecoder,
 }
 
 impl GeminiLegacyDecoder {
@@ -31,15 +31,16 @@ impl GeminiLegacyDecoder {
         let stem = Path::new(path).file_stem().and_then(|s| s.to_str()).unwrap_or_default();
         let nameless = stem.rsplit('-').next().unwrap_or(stem);
         let told = state.and_then(|s| serde_json::from_str::<VecDeque<EmittedMessage>>(s).ok()).unwrap_or_default();
-        let mut story = Story::new(GeminiMemory { told, ..GeminiMemory::default() }, Arc::from(nameless), None);
-        story.whole = true;
-        Self { story }
+        let mut session_decoder =
+            SessionDecoder::new(GeminiMemory { told, ..GeminiMemory::default() }, Arc::from(nameless), None);
+        session_decoder.whole = true;
+        Self { session_decoder }
     }
 
     /// The decoder, told the working directory of the project the file belongs to.
     #[must_use]
     pub fn with_cwd(mut self, cwd: Option<String>) -> Self {
-        self.story.cwd = cwd;
+        self.session_decoder.cwd = cwd;
         self
     }
 }
@@ -48,8 +49,8 @@ impl Decoder for GeminiLegacyDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
         let text = std::str::from_utf8(record.bytes).map_err(|e| Malformed(serde_json::Error::custom(e)))?;
         let document: ChatDocument<'_> = serde_json::from_str(text)?;
-        self.story.again();
-        let mut scene = Scene { record: &record, out };
+        self.session_decoder.again();
+        let mut writer = GeminiRecordWriter { record: &record, out };
         let header = Header {
             session: &document.session_id,
             at: document.start_time.as_deref().and_then(Timestamp::parse),
@@ -57,22 +58,22 @@ impl Decoder for GeminiLegacyDecoder {
             directory: None,
             summary: document.summary,
         };
-        self.story.header(&header, &mut scene);
+        self.session_decoder.header(&header, &mut writer);
         for message in document.messages.unwrap_or_default() {
-            self.story.message(message, &mut scene);
+            self.session_decoder.message(message, &mut writer);
         }
         Ok(())
     }
 
     fn pause(&mut self, out: &mut Decoded) {
-        self.story.pause(out);
+        self.session_decoder.pause(out);
     }
 
     fn state(&self) -> Option<String> {
-        serde_json::to_string(&self.story.memory.told).ok()
+        serde_json::to_string(&self.session_decoder.memory.told).ok()
     }
 
     fn session(&self) -> Option<&Arc<str>> {
-        self.story.memory.session.as_ref()
+        self.session_decoder.memory.session.as_ref()
     }
 }

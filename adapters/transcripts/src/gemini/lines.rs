@@ -7,8 +7,8 @@ use serde::de::Error as _;
 
 use super::{
     memory::GeminiMemory,
-    record::{ChatLine, ChatMessage, Odd},
-    story::{Header, Scene, Story},
+    record::{ChatLine, ChatMessage, UnknownChatLine},
+    session_decoder::{GeminiRecordWriter, Header, SessionDecoder},
 };
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
@@ -20,7 +20,7 @@ const TOUCHED_LENGTH: usize = TOUCHED.len() + 40;
 /// Decodes a chat file of one record per line, main session or sub-agent.
 #[derive(Debug)]
 pub struct GeminiDecoder {
-    story: Story,
+    session_decoder: SessionDecoder,
 }
 
 impl GeminiDecoder {
@@ -37,59 +37,59 @@ impl GeminiDecoder {
         let parent = folder.filter(|_| inside_chats);
         let memory = state.and_then(|s| serde_json::from_str::<GeminiMemory>(s).ok()).unwrap_or_default();
         let nameless = if parent.is_some() { stem } else { stem.rsplit('-').next().unwrap_or(stem) };
-        Self { story: Story::new(memory, Arc::from(nameless), parent) }
+        Self { session_decoder: SessionDecoder::new(memory, Arc::from(nameless), parent) }
     }
 
     /// The decoder, told the working directory of the project the file belongs to.
     #[must_use]
     pub fn with_cwd(mut self, cwd: Option<String>) -> Self {
-        self.story.cwd = cwd;
+        self.session_decoder.cwd = cwd;
         self
     }
 }
 
 impl Decoder for GeminiDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
-        let story = &mut self.story;
-        let mut scene = Scene { record: &record, out };
+        let session_decoder = &mut self.session_decoder;
+        let mut writer = GeminiRecordWriter { record: &record, out };
         if record.bytes.len() <= TOUCHED_LENGTH
             && record.bytes.starts_with(TOUCHED)
             && record.bytes.ends_with(br#""}}"#)
         {
-            story.touched(&mut scene);
+            session_decoder.touched(&mut writer);
             return Ok(());
         }
         let text = std::str::from_utf8(record.bytes).map_err(|e| Malformed(serde_json::Error::custom(e)))?;
         match serde_json::from_str::<ChatLine<'_>>(text) {
-            Ok(line) => apply_line(story, line, &mut scene),
+            Ok(line) => apply_line(session_decoder, line, &mut writer),
             Err(error) => {
                 // A record, but not of a form known here?
-                let odd: Odd<'_> = serde_json::from_str(text).map_err(|_| error)?;
+                let odd: UnknownChatLine<'_> = serde_json::from_str(text).map_err(|_| error)?;
                 let kind = odd.kind.map_or("record", |k| k.get().trim_matches('"'));
-                story.unknown(&format!("{kind} of another form"), None, None, &mut scene);
+                session_decoder.unknown(&format!("{kind} of another form"), None, None, &mut writer);
             }
         }
         Ok(())
     }
 
     fn pause(&mut self, out: &mut Decoded) {
-        self.story.pause(out);
+        self.session_decoder.pause(out);
     }
 
     fn state(&self) -> Option<String> {
-        serde_json::to_string(&self.story.memory).ok()
+        serde_json::to_string(&self.session_decoder.memory).ok()
     }
 
     fn session(&self) -> Option<&Arc<str>> {
-        self.story.memory.session.as_ref()
+        self.session_decoder.memory.session.as_ref()
     }
 }
 
-fn apply_line(story: &mut Story, line: ChatLine<'_>, scene: &mut Scene<'_, '_>) {
+fn apply_line(session_decoder: &mut SessionDecoder, line: ChatLine<'_>, writer: &mut GeminiRecordWriter<'_, '_>) {
     if let Some(set) = line.set {
-        story.set(set, scene);
+        session_decoder.set(set, writer);
     } else if let Some(id) = line.rewind_to {
-        story.rewound(&id, scene);
+        session_decoder.rewound(&id, writer);
     } else if line.id.is_some() || line.kind_of_message.is_some() {
         let message = ChatMessage {
             id: line.id,
@@ -102,9 +102,9 @@ fn apply_line(story: &mut Story, line: ChatLine<'_>, scene: &mut Scene<'_, '_>) 
             model: line.model,
             tool_calls: line.tool_calls,
         };
-        story.message(message, scene);
+        session_decoder.message(message, writer);
     } else if let Some(session) = line.session_id {
-        story.header(
+        session_decoder.header(
             &Header {
                 session: &session,
                 at: line.start_time.as_deref().and_then(Timestamp::parse),
@@ -114,9 +114,9 @@ fn apply_line(story: &mut Story, line: ChatLine<'_>, scene: &mut Scene<'_, '_>) 
                     .and_then(|d| serde_json::from_str::<Vec<String>>(d.get()).ok()?.into_iter().next()),
                 summary: line.summary,
             },
-            scene,
+            writer,
         );
     } else {
-        story.unknown("record", None, None, scene);
+        session_decoder.unknown("record", None, None, writer);
     }
 }

@@ -113,7 +113,7 @@ fn each<'de, D: Deserializer<'de>, T: Deserialize<'de>>(list: D) -> Result<Optio
 
 /// What is known of a line that does not fit [`ChatLine`]: enough to keep it.
 #[derive(Debug, Deserialize)]
-pub(super) struct Odd<'a> {
+pub(super) struct UnknownChatLine<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Option<&'a RawValue>,
 }

@@ -78,7 +78,7 @@ impl EntryWriter<'_, '_> {
             "session_init" => self.notice("set up", text(line.task).as_deref()),
             "ttsr_injection" => self.notice("rules were shown to the model", None),
             "service_tier_change" => self.notice("service tier", text(line.service_tier).as_deref()),
-            "reset_boundary" => self.notice("the context begins anew", None),
+            "reset_boundary" => self.notice("the context begins again", None),
             // What is in it is nobody's but oh-my-pi's.
             "credential_pin" => self.notice("credential pinned", None),
             other => self.unknown(other),

@@ -150,7 +150,7 @@ fn a_title_may_stand_before_the_header() {
     let slot = r#"{"type":"title","v":1,"title":"Fix it","updatedAt":"2026-11-20T04:39:18.871Z","pad":"   "}"#;
     let out = decode(PATH, &format!("{slot}\n{HEADER}\n"));
     assert_eq!(out.events.iter().map(short).collect::<Vec<_>>(), ["session.started new /w", "annotation title Fix it"]);
-    // The slot is written anew in place, and the file is read again from its start.
+    // The slot is rewritten in place, and the file is read again from its start.
     let again = decode(PATH, &format!("{}\n{HEADER}\n", slot.replace("Fix it", "Fixed!")));
     assert_eq!(out.events[0].identity, again.events[0].identity);
     assert_ne!(out.events[1].identity, again.events[1].identity);

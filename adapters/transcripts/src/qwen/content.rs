@@ -9,7 +9,7 @@ use events::{
 
 use super::{
     record::{CallResult, Compression, QwenLine, QwenPart, QwenTokens, ShellResult, SystemPayload, UiEvent, shape},
-    transcript::{QwenState, Scene, words},
+    transcript::{QwenRecordWriter, QwenState, words},
 };
 use crate::gemini::{content, tools};
 
@@ -18,7 +18,7 @@ const USAGE: u32 = 2;
 const END: u32 = 3;
 const CALL: u32 = 1_000;
 
-impl Scene<'_, '_> {
+impl QwenRecordWriter<'_, '_> {
     pub(super) fn line(&mut self, line: &QwenLine<'_>, carried: &mut QwenState) {
         match (&*line.kind, line.subtype.as_deref()) {
             ("user", None) => self.prompt(line, PromptOrigin::Human),

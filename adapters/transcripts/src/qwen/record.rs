@@ -42,7 +42,7 @@ pub(super) struct QwenLine<'a> {
 
 /// A line of which only its kind can be read.
 #[derive(Debug, Deserialize)]
-pub(super) struct Odd<'a> {
+pub(super) struct UnknownQwenLine<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Text<'a>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use events::{Identity, NewEvent, Payload, Provider, Repeat, SessionStarted, StartKind, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::record::{Odd, QwenLine, Text};
+use super::record::{QwenLine, Text, UnknownQwenLine};
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 
 const PROVIDER: Provider = Provider::Qwen;
@@ -33,7 +33,7 @@ pub(super) struct QwenState {
 }
 
 /// One record, and where what it says goes.
-pub(super) struct Scene<'a, 'r> {
+pub(super) struct QwenRecordWriter<'a, 'r> {
     pub(super) session: &'a Arc<str>,
     pub(super) uuid: Option<&'a str>,
     pub(super) at: Option<Timestamp>,
@@ -54,7 +54,7 @@ impl QwenDecoder {
 
 impl QwenState {
     /// Directory, branch and version: in each record, told when they change.
-    fn surroundings(&mut self, line: &QwenLine<'_>, scene: &mut Scene<'_, '_>) {
+    fn surroundings(&mut self, line: &QwenLine<'_>, writer: &mut QwenRecordWriter<'_, '_>) {
         let first = self.session.is_none();
         let mut changed = first;
         for (known, said) in
@@ -65,7 +65,7 @@ impl QwenState {
                 changed = true;
             }
         }
-        self.session = Some(scene.session.to_string());
+        self.session = Some(writer.session.to_string());
         if changed {
             let started = SessionStarted {
                 how: if first { StartKind::New } else { StartKind::Unknown },
@@ -74,12 +74,12 @@ impl QwenState {
                 cli_version: self.version.clone(),
                 ..SessionStarted::default()
             };
-            scene.emit(STARTED, started, None);
+            writer.emit(STARTED, started, None);
         }
     }
 }
 
-impl Scene<'_, '_> {
+impl QwenRecordWriter<'_, '_> {
     fn identity(&self, block: u32) -> (Identity, Repeat) {
         match self.uuid {
             Some(uuid) => (Identity::record(PROVIDER, uuid, block), Repeat::Unique),
@@ -110,8 +110,10 @@ impl Decoder for QwenDecoder {
             Ok(line) => line,
             Err(error) => {
                 // A field of another type than ever seen: kept as it is.
-                let Ok(Odd { kind }) = serde_json::from_slice(record.bytes) else { return Err(error.into()) };
-                Scene { session: &session, uuid: None, at: None, record: &record, out }.unrecognized(&kind);
+                let Ok(UnknownQwenLine { kind }) = serde_json::from_slice(record.bytes) else {
+                    return Err(error.into());
+                };
+                QwenRecordWriter { session: &session, uuid: None, at: None, record: &record, out }.unrecognized(&kind);
                 return Ok(());
             }
         };
@@ -121,9 +123,9 @@ impl Decoder for QwenDecoder {
         let session = Arc::clone(&self.session);
         let at = line.timestamp.as_deref().and_then(Timestamp::parse);
         let uuid = line.uuid.as_deref().filter(|uuid| !uuid.is_empty());
-        let mut scene = Scene { session: &session, uuid, at, record: &record, out };
-        self.carried.surroundings(&line, &mut scene);
-        scene.line(&line, &mut self.carried);
+        let mut writer = QwenRecordWriter { session: &session, uuid, at, record: &record, out };
+        self.carried.surroundings(&line, &mut writer);
+        writer.line(&line, &mut self.carried);
         Ok(())
     }
 

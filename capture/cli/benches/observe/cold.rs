@@ -50,7 +50,7 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
         limits[1].push(mb / limit.cpu);
         limits[2].push(mb / limit.cpu);
         ours[0].push(mb / time);
-        // No machine of so many cores can be faster, as the program is.
+        // The program as it is cannot be faster on this number of cores.
         let floor = threads.first().map_or(0.0, |(_, cpu)| *cpu).max(cpu / cores() as f64);
         ours[1].push(mb / floor);
         ours[2].push(mb / cpu);

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::{
     lines::{Claude, Codex},
-    program::{Place, Program},
+    program::{ChildDirs, Program},
 };
 
 /// Of a corpus that is made here.
@@ -99,8 +99,8 @@ impl World {
     }
 
     /// A place for a child: this home and no configuration.
-    pub(crate) fn place<'a>(&'a self, data: &'a Path) -> Place<'a> {
-        Place { home: &self.home, data, config: self.scratch.path() }
+    pub(crate) fn place<'a>(&'a self, data: &'a Path) -> ChildDirs<'a> {
+        ChildDirs { home: &self.home, data, config: self.scratch.path() }
     }
 
     /// Keeps a data directory that has all history.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::{
     corpus::World,
     figures::{Better, Goal, Report, rounded},
-    program::{Place, Program, pause},
+    program::{ChildDirs, Program, pause},
 };
 
 const SETTLE: Duration = Duration::from_secs(6);
@@ -13,14 +13,14 @@ const IDLE: Duration = Duration::from_secs(30);
 
 pub(crate) fn measure(world: &mut World, report: &mut Report) {
     let (home, empty) = (world.dir(), world.dir());
-    let program = Program::start(&Place { home: &home, data: &empty, config: &home });
+    let program = Program::start(&ChildDirs { home: &home, data: &empty, config: &home });
     pause(SETTLE);
     let floor = program.memory("VmRSS");
     program.stop();
 
     let data = world.ingested();
     let place = world.place(&data);
-    // What was not closed in order is put right by the first start; the second is like any other.
+    // The first start repairs what was not closed in order; the second is like any other.
     let program = Program::start(&place);
     program.settled();
     program.stop();

@@ -15,7 +15,7 @@ use crate::{
     figures::{Better, Goal, Latencies, Report, rounded},
     limit::Composed,
     lines::Claude,
-    program::{Place, Program, pause},
+    program::{ChildDirs, Program, pause},
     socket::Socket,
 };
 
@@ -162,7 +162,7 @@ pub(crate) fn polled(world: &mut World, report: &mut Report) {
             (session, file)
         })
         .collect();
-    let program = Program::start(&Place { config: &config, ..world.place(&data) });
+    let program = Program::start(&ChildDirs { config: &config, ..world.place(&data) });
     program.settled();
 
     let mut line = follow(&program, session, file);

@@ -22,7 +22,7 @@ const STABLE: Duration = Duration::from_millis(1500);
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Where a child finds things.
-pub(crate) struct Place<'a> {
+pub(crate) struct ChildDirs<'a> {
     pub(crate) home: &'a Path,
     pub(crate) data: &'a Path,
     /// `XDG_CONFIG_HOME`.
@@ -55,7 +55,7 @@ pub(crate) struct Settled {
 
 impl Program {
     /// Starts it and does not wait for it.
-    pub(crate) fn launch(place: &Place<'_>) -> Self {
+    pub(crate) fn launch(place: &ChildDirs<'_>) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capture"));
         fs::create_dir_all(place.data).unwrap();
         let log = File::create(place.data.join("bench.log")).unwrap();
@@ -93,7 +93,7 @@ impl Program {
         }
     }
 
-    pub(crate) fn start(place: &Place<'_>) -> Self {
+    pub(crate) fn start(place: &ChildDirs<'_>) -> Self {
         Self::launch(place).found()
     }
 

@@ -50,8 +50,8 @@ pub(super) struct Approve {
     id: String,
     /// What to allow: this request; also the same request again in this session while the server runs; or
     /// the same request always, by a rule that is shown before it is saved.
-    #[arg(long, value_enum, default_value_t = Scope::Once)]
-    scope: Scope,
+    #[arg(long, value_enum, default_value_t = GrantScope::Once)]
+    scope: GrantScope,
     /// The answer to a question: `TEXT`, or `QUESTION=TEXT` when there are several.
     #[arg(long, value_name = "ANSWER")]
     answer: Vec<String>,
@@ -70,7 +70,7 @@ pub(super) struct Deny {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Scope {
+enum GrantScope {
     Once,
     Session,
     Rule,
@@ -283,12 +283,13 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
         // A list cuts; what is allowed is shown whole.
         write!(terminal::stderr(), "{}", exact(&shown.approval)).ok();
     }
-    let scope = if arguments.scope == Scope::Session { DecisionScope::Session } else { DecisionScope::Once };
-    let rule = (arguments.scope == Scope::Rule).then(|| agreed_rule(context, &shown, arguments.yes)).transpose()?;
+    let scope = if arguments.scope == GrantScope::Session { DecisionScope::Session } else { DecisionScope::Once };
+    let rule =
+        (arguments.scope == GrantScope::Rule).then(|| agreed_rule(context, &shown, arguments.yes)).transpose()?;
     decide(context, &client, &shown, &DecisionRequest { decision: Verdict::Allow, message: None, scope, answers })?;
     if let Some(rule) = rule {
         let path = super::policy::append(context, rule)?;
-        terminal::note(&format!("capture: saved in {}", safe(&path.display().to_string())));
+        terminal::print_error_line(&format!("capture: saved in {}", safe(&path.display().to_string())));
     }
     Ok(())
 }
@@ -315,17 +316,17 @@ fn decide(context: &Context, client: &Client, shown: &ApprovalView, decision: &D
 /// The answers of a question, by the words of the question.
 fn answers(approval: &Approval, given: &[String]) -> anyhow::Result<Option<BTreeMap<String, String>>> {
     #[derive(Deserialize)]
-    struct Input {
-        questions: Vec<Question>,
+    struct QuestionsInput {
+        questions: Vec<AskedQuestion>,
     }
     #[derive(Deserialize)]
-    struct Question {
+    struct AskedQuestion {
         question: String,
     }
     if given.is_empty() {
         return Ok(None);
     }
-    let input = approval.input.as_deref().and_then(|input| serde_json::from_str::<Input>(input).ok());
+    let input = approval.input.as_deref().and_then(|input| serde_json::from_str::<QuestionsInput>(input).ok());
     let asked = input.map(|input| input.questions).unwrap_or_default();
     let usage = |text: String| Err(Failed::Usage(text).into());
     if let ([only], [answer]) = (asked.as_slice(), given) {
@@ -357,7 +358,9 @@ fn agreed_rule<'s>(context: &Context, shown: &'s ApprovalView, yes: bool) -> any
     }
     if !yes {
         if context.json || !std::io::stdin().is_terminal() {
-            return Err(Failed::Refused("nobody is there to agree to the rule; --yes says that you do".into()).into());
+            return Err(
+                Failed::Refused("there is no terminal to confirm the rule on; pass --yes to accept it".into()).into()
+            );
         }
         if !is_agreed("\nSave it?")? {
             return Err(Failed::Refused("nothing was saved, and nothing was allowed".into()).into());

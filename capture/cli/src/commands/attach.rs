@@ -13,7 +13,7 @@ use anyhow::Context as _;
 
 use super::{Failed, run::finish};
 use crate::terminal::safe;
-use daemon::places;
+use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -27,14 +27,14 @@ pub(super) struct Arguments {
     take: bool,
     /// Key that detaches: ctrl-] or another ctrl- key, or none.
     #[arg(long, value_name = "KEY", default_value = "ctrl-]")]
-    detach_key: Key,
+    detach_key: DetachKeyArgument,
 }
 
 /// A key that detaches, as it is typed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Key(pub(super) DetachKey);
+pub(super) struct DetachKeyArgument(pub(super) DetachKey);
 
-impl FromStr for Key {
+impl FromStr for DetachKeyArgument {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         text.parse().map(Self)
@@ -42,7 +42,7 @@ impl FromStr for Key {
 }
 
 pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let data = places::data_dir(data)?;
+    let data = paths::data_dir(data)?;
     let run = match runs::find(&data, &arguments.run) {
         FoundRun::One(run) => run,
         FoundRun::Several(runs) => {

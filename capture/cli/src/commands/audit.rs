@@ -37,7 +37,7 @@ enum AuditCommand {
     Export,
 }
 
-/// Rows are read so many at a time.
+/// Rows read at a time.
 const PAGE: usize = 1_000;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 /// What it means that there is no database: nothing was recorded yet, or the record was taken away.
 fn without_database(context: &Context, verb: &AuditCommand) -> Failed {
     let kept = match verb {
-        AuditCommand::Verify { .. } => store::kept_head(&context.data),
+        AuditCommand::Verify { .. } => store::read_head(&context.data),
         AuditCommand::Show { .. } | AuditCommand::Export => Ok(None),
     };
     match kept {
@@ -118,7 +118,7 @@ fn head_of(text: &str) -> Result<AuditHead, Failed> {
 
 /// What is read of a row for people.
 #[derive(serde::Deserialize)]
-struct Row {
+struct AuditRow {
     at: events::Timestamp,
     what: String,
     approval: projections::Approval,
@@ -133,7 +133,7 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
         let Some(last) = page.last() else { break };
         after = last.sequence;
         for entry in page {
-            let row: Option<Row> = serde_json::from_str(&entry.body).ok();
+            let row: Option<AuditRow> = serde_json::from_str(&entry.body).ok();
             let fits = |id: &str| row.as_ref().is_some_and(|row| row.approval.id.as_str().ends_with(id));
             if wanted.as_deref().is_none_or(fits) {
                 rows.push_back((entry, row));
@@ -145,14 +145,14 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
     }
     if context.json {
         #[derive(Serialize)]
-        struct Rows<'a> {
+        struct AuditRows<'a> {
             rows: Vec<Exported<'a>>,
         }
         let rows = rows.iter().map(|(entry, _)| exported(entry)).collect::<Result<_, _>>()?;
-        return context.print_json(&Rows { rows });
+        return context.print_json(&AuditRows { rows });
     }
     for (entry, row) in &rows {
-        let Some(Row { at, what, approval }) = row else {
+        let Some(AuditRow { at, what, approval }) = row else {
             super::print_line(&format!("{:>6}  {}", entry.sequence, safe(&entry.body)))?;
             continue;
         };

@@ -15,7 +15,7 @@ use crate::terminal::{self, safe};
 use daemon::{
     clock,
     environment::{self, Environment},
-    places, roots,
+    paths, roots,
     serve::log_file,
 };
 
@@ -34,22 +34,22 @@ fn in_words(source: &SourceHealth, now: Timestamp) -> String {
 }
 
 #[derive(Serialize)]
-struct Check {
+struct DoctorCheck {
     name: String,
     ok: bool,
     detail: String,
 }
 
 #[derive(Serialize)]
-struct Report {
+struct DoctorReport {
     ok: bool,
-    checks: Vec<Check>,
+    checks: Vec<DoctorCheck>,
 }
 
 pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     let mut checks = Vec::new();
-    let mut check = |name: &str, ok: bool, detail: String| checks.push(Check { name: name.into(), ok, detail });
-    let config = places::config_file()?;
+    let mut check = |name: &str, ok: bool, detail: String| checks.push(DoctorCheck { name: name.into(), ok, detail });
+    let config = paths::config_file()?;
     check(
         "configuration",
         true,
@@ -60,7 +60,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         },
     );
     check("data", true, context.data.display().to_string());
-    let rules = places::screen_rules_dir()?;
+    let rules = paths::screen_rules_dir()?;
     match ScreenRules::load(Some(&rules)) {
         Ok(_) if rules.is_dir() => check("screen rules", true, format!("built in, and {}", rules.display())),
         Ok(_) => check("screen rules", true, "built in".into()),
@@ -119,7 +119,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         }
     }
     check("log", true, log_file(&context.data).display().to_string());
-    let report = Report { ok: checks.iter().all(|c| c.ok), checks };
+    let report = DoctorReport { ok: checks.iter().all(|c| c.ok), checks };
     if context.json {
         context.print_json(&report)?;
     } else {

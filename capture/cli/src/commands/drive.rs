@@ -1,8 +1,8 @@
 //! `capture agent drive`: an agent without a screen, spoken to over its own protocol.
 //!
-//! One thread, the one that started the agent, speaks with it ([`talk`]); others read, wait for
+//! One thread, the one that started the agent, speaks with it ([`driver`]); others read, wait for
 //! decisions and mind signals, and hand it what they hear. Requests for permission go the way of a
-//! hook's: into the spool, and then whoever asked waits at the desk ([`desk`]).
+//! hook's: into the spool, and then whoever asked waits for the server ([`server`]).
 //!
 //! Who decides: the policy, or a person with the scope `control` at whose back there is no agent. Here
 //! there is no other yes but the one of the user at our own terminal, while the question is shown: it
@@ -11,24 +11,24 @@
 //! the question is thrown away, and when we were started by an agent ourselves nobody is asked here.
 //! Nothing in our environment or on the agent's pipes decides. Whatever else happens is a denial.
 
-mod desk;
-mod heard;
-mod show;
-mod talk;
+mod driver;
+mod events;
+mod output;
+mod server;
 
 use std::{ffi::OsString, io::IsTerminal, path::PathBuf, process::ExitCode, time::Duration};
 
+use ::events::Provider;
 use ::terminal::host::child::resolve;
 use agents::Agent;
 use anyhow::Context as _;
-use events::Provider;
 use processes::nearest_agent;
 use protocols as protocol;
 use protocols::program;
 
 use super::{Context, Failed};
 use crate::terminal;
-use daemon::places;
+use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -66,7 +66,7 @@ pub(super) struct Child {
 /// Becomes the agent.
 pub(super) fn child(arguments: &Child) -> ExitCode {
     let error = program::become_program(arguments.driver, &arguments.command);
-    terminal::note(&format!("capture: {}", terminal::safe(&error.to_string())));
+    terminal::print_error_line(&format!("capture: {}", terminal::safe(&error.to_string())));
     ExitCode::from(error.shell_code())
 }
 
@@ -75,9 +75,9 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
     // Agents tell the directory without links, and so it is compared.
     let cwd = given.canonicalize().with_context(|| format!("cannot work in {}", given.display()))?;
     if !cwd.is_dir() {
-        return Err(Failed::Usage(format!("{} is no directory", cwd.display())).into());
+        return Err(Failed::Usage(format!("{} is not a directory", cwd.display())).into());
     }
-    let told = cwd.to_str().ok_or_else(|| Failed::Usage(format!("{} is no text", cwd.display())))?.to_owned();
+    let told = cwd.to_str().ok_or_else(|| Failed::Usage(format!("{} is not valid UTF-8", cwd.display())))?.to_owned();
     let none = || Failed::Usage(format!("{} has no protocol that is spoken here", arguments.agent));
     let drive = protocol::drive(arguments.agent).ok_or_else(none)?;
     let codec = protocol::codec(drive.protocol, &told);
@@ -88,7 +88,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
         words[0] = if path.components().count() > 1 { std::path::absolute(path)?.into_os_string() } else { program };
     }
     words.extend(arguments.agent_arg);
-    let path = places::variable("PATH").map(PathBuf::into_os_string);
+    let path = paths::variable("PATH").map(PathBuf::into_os_string);
     if let Err(error) = resolve(&words[0], path.as_deref()) {
         super::complain(&error.to_string());
         return Ok(ExitCode::from(error.shell_code()));
@@ -97,7 +97,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
     if let Err(error) = context.client() {
         super::complain(&format!("nobody can be asked for permission: {error:#}"));
     }
-    // A terminal that an agent made is no user's.
+    // A terminal that an agent made is not a user's.
     let by_agent = rustix::process::getppid()
         .and_then(|parent| u32::try_from(parent.as_raw_nonzero().get()).ok())
         .is_none_or(|parent| nearest_agent(parent).is_some());
@@ -106,7 +106,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
     let in_front = rustix::termios::tcgetpgrp(&input).is_ok_and(|group| group == rustix::process::getpgrp());
     let terminals = input.is_terminal() && std::io::stderr().is_terminal();
     let asks = !by_agent && !context.json && in_front && terminals;
-    let talk = talk::Begin {
+    let talk = driver::DriverOptions {
         data: context.data.clone(),
         provider: arguments.agent,
         cwd: told,
@@ -115,6 +115,6 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
         asks,
         json: context.json,
     };
-    let code = talk::talk(talk, codec, &words, &cwd)?;
+    let code = driver::run(talk, codec, &words, &cwd)?;
     Ok(ExitCode::from(code))
 }

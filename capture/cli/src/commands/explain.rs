@@ -41,9 +41,9 @@ struct Explained<'a> {
     screen: Option<&'a Explanation>,
 }
 
-/// So many of the last changes are shown.
+/// Number of last changes shown.
 const CHANGES: usize = 10;
-/// So many of the last changes are looked through for those before a past time.
+/// Number of last changes searched for those before a past time.
 const LOOKED_THROUGH: usize = 1000;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -145,7 +145,7 @@ fn screen_of(client: &Client, session: &Session) -> anyhow::Result<Option<Explan
     }
 }
 
-/// At most so many characters of a region or an expression are shown.
+/// Maximum number of characters shown of a region or an expression.
 const SHOWN: usize = 76;
 
 fn explain_screen(out: &mut dyn Write, screen: &Explanation) -> std::io::Result<()> {
@@ -193,7 +193,7 @@ fn explain_screen(out: &mut dyn Write, screen: &Explanation) -> std::io::Result<
         writeln!(out, "no rule matches at this moment: what was claimed last stands")?;
     }
     if screen.panics > 0 {
-        writeln!(out, "the parser failed {} times; the screen was begun anew", screen.panics)?;
+        writeln!(out, "the parser failed {} times; the screen was reset", screen.panics)?;
     }
     Ok(())
 }

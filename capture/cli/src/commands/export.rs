@@ -21,7 +21,7 @@ pub(super) struct Arguments {
     what: PathBuf,
     /// The format.
     #[arg(long, value_enum, default_value = "asciicast")]
-    format: Format,
+    format: ExportFormat,
     /// The asciicast version; every player reads version 2.
     #[arg(long, value_name = "2|3", default_value = "2", value_parser = ["2", "3"])]
     cast_version: String,
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum ExportFormat {
     /// A recording of a terminal, as asciinema plays it.
     Asciicast,
 }
@@ -43,7 +43,7 @@ enum Format {
 const EXTENSION: &str = "cast";
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
-    let Format::Asciicast = arguments.format;
+    let ExportFormat::Asciicast = arguments.format;
     let version = if arguments.cast_version == "3" { CastVersion::V3 } else { CastVersion::V2 };
     let first = recording(&context.data, &arguments.what)?;
     let files = parts(&first).with_context(|| format!("{}", first.display()))?;
@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         Some(path) => to_file(path, arguments.force, |out| convert(&mut joined, version, out))?,
     }
     for path in joined.cut() {
-        terminal::note(&format!(
+        terminal::print_error_line(&format!(
             "capture: {} ends in the middle of a line; what is whole was exported",
             safe(&path.display().to_string())
         ));
@@ -84,7 +84,7 @@ fn convert(joined: &mut JoinedReader, version: CastVersion, out: &mut impl Write
     Ok(out.flush()?)
 }
 
-/// So much of a recording is looked through for secrets at once, to the end of a line.
+/// Bytes of a recording searched for secrets at once, to the end of a line.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Writes events without secrets. What the terminal was sent, and what was typed, is a text each, of which

@@ -23,15 +23,15 @@ pub(super) fn run() -> anyhow::Result<ExitCode> {
     let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let all = [input.as_fd(), output.as_fd(), error.as_fd()];
     let Some(terminal) = all.into_iter().find(|fd| isatty(fd)) else {
-        return Err(Failed::Other("there is no terminal to put right".into()).into());
+        return Err(Failed::Other("there is no terminal to reset".into()).into());
     };
-    put_right(terminal)?;
+    reset(terminal)?;
     let mut terminal = std::fs::File::from(terminal.try_clone_to_owned()?);
     terminal.write_all(LEAVE.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn put_right(terminal: BorrowedFd<'_>) -> anyhow::Result<()> {
+fn reset(terminal: BorrowedFd<'_>) -> anyhow::Result<()> {
     let mut settings = tcgetattr(terminal)?;
     sane(&mut settings);
     Ok(tcsetattr(terminal, OptionalActions::Now, &settings)?)

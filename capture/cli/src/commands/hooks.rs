@@ -1,4 +1,4 @@
-//! `capture hooks`: our entries in the agents' settings, put in, taken out, looked at.
+//! `capture hooks`: installs, removes and shows our entries in the agents' settings.
 //!
 //! What a change would be is shown before it is made, and made only when somebody agreed.
 
@@ -17,14 +17,14 @@ use api::{
 };
 use events::Provider;
 use hooks::{
-    AGENTS, Error, HookCommand, HookStatus, InstallState, Plan, ProgramSearch, Unsupported, VersionUnknown, Wish,
-    accepted_events, catalogue, facts,
+    AGENTS, Error, HookCommand, HookStatus, InstallState, Plan, ProgramSearch, RequestedChange, Unsupported,
+    VersionUnknown, accepted_events, catalogue, facts,
 };
 
-use self::show::{Changed, Looked};
+use self::show::{AgentHooks, SettingsChange};
 use super::{Context, Failed, is_agreed, refuse_agents};
 use crate::terminal::safe;
-use daemon::{clock, places, roots};
+use daemon::{clock, paths, roots};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -38,13 +38,13 @@ enum HooksCommand {
     /// Add hook entries to the agents' settings.
     Install(Install),
     /// Remove our entries and leave everything else unchanged.
-    Uninstall(Change),
+    Uninstall(ChangeArguments),
     /// Show what is installed and what keeps it from working.
-    Status(Which),
+    Status(AgentSelection),
 }
 
 #[derive(Debug, clap::Args)]
-struct Which {
+struct AgentSelection {
     /// Only these agents [default: every agent with a home directory here].
     #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(&AGENTS, Provider::as_str))]
     provider: Vec<Provider>,
@@ -53,9 +53,9 @@ struct Which {
 #[derive(Debug, clap::Args)]
 struct Install {
     #[command(flatten)]
-    change: Change,
+    change: ChangeArguments,
     /// Have requests for permission decided: by your policy (`capture policy`), and by `capture
-    /// approve`, for which they wait so many seconds.
+    /// approve`, for which they wait this many seconds.
     ///
     /// Claude Code shows its dialog meanwhile; whoever answers first decides. Codex and Qwen Code show none
     /// while they wait; 0 asks only the policy. Gemini CLI can only be told to deny.
@@ -70,9 +70,9 @@ struct Install {
 }
 
 #[derive(Debug, clap::Args)]
-struct Change {
+struct ChangeArguments {
     #[command(flatten)]
-    which: Which,
+    selection: AgentSelection,
     /// Show what would change without changing it.
     #[arg(long)]
     dry_run: bool,
@@ -92,7 +92,7 @@ pub(super) enum Purpose {
 
 /// What becomes of the plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Go {
+enum PlanFate {
     /// They are carried out.
     Ahead,
     /// They were only to be shown.
@@ -114,25 +114,25 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             refuse_changing(change)?;
             make(context, change, &Purpose::Uninstall)
         }
-        HooksCommand::Status(which) => status(context, which),
+        HooksCommand::Status(selection) => status(context, selection),
     }
 }
 
 /// Refuses a change of the agents' settings to agents; they may look at what it would be.
-fn refuse_changing(change: &Change) -> anyhow::Result<()> {
+fn refuse_changing(change: &ChangeArguments) -> anyhow::Result<()> {
     if change.dry_run { Ok(()) } else { refuse_agents("changing the agents' hooks") }
 }
 
 /// The agents that are meant, each with its home.
-fn meant(context: &Context, which: &Which) -> anyhow::Result<Vec<(Provider, PathBuf)>> {
+fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(Provider, PathBuf)>> {
     let homes = roots::homes(&context.config, &context.data)?;
-    let named = |provider: &Provider| which.provider.is_empty() || which.provider.contains(provider);
+    let named = |provider: &Provider| selection.provider.is_empty() || selection.provider.contains(provider);
     let mut all = Vec::new();
     for provider in AGENTS.iter().copied().filter(named) {
         // The first is the one the agent itself uses; the others are read only.
         let Some(home) = homes.of(provider).first() else { continue };
         let home = std::path::absolute(home)?;
-        if !which.provider.is_empty() || home.is_dir() {
+        if !selection.provider.is_empty() || home.is_dir() {
             all.push((provider, home));
         }
     }
@@ -151,17 +151,17 @@ fn command(context: &Context) -> anyhow::Result<HookCommand> {
     Ok(HookCommand { program, data_dir: Some(data), approver: None })
 }
 
-fn make(context: &Context, change: &Change, purpose: &Purpose) -> anyhow::Result<()> {
-    let mut all: Vec<Changed> = Vec::new();
+fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose) -> anyhow::Result<()> {
+    let mut all: Vec<SettingsChange> = Vec::new();
     let mut plans = Vec::new();
-    let search = places::agent_search();
-    for (provider, home) in meant(context, &change.which)? {
+    let search = paths::agent_search();
+    for (provider, home) in meant(context, &change.selection)? {
         match plan(context, provider, &home, purpose, &search) {
             Ok(plan) => {
-                all.push(Changed::planned(&plan));
+                all.push(SettingsChange::planned(&plan));
                 plans.push((all.len() - 1, plan));
             }
-            Err(error) => all.push(Changed::refused(provider, &error)),
+            Err(error) => all.push(SettingsChange::refused(provider, &error)),
         }
     }
     plans.retain(|(_, plan)| plan.changes());
@@ -169,15 +169,15 @@ fn make(context: &Context, change: &Change, purpose: &Purpose) -> anyhow::Result
         show::plans(&all)?;
     }
     let go = if plans.is_empty() || change.dry_run {
-        Go::Shown
+        PlanFate::Shown
     } else if change.yes {
-        Go::Ahead
+        PlanFate::Ahead
     } else if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        Go::Unasked
+        PlanFate::Unasked
     } else {
-        ask(plans.len())?
+        confirm(plans.len())?
     };
-    if go == Go::Ahead {
+    if go == PlanFate::Ahead {
         for (at, plan) in plans {
             match plan.apply(clock::now()) {
                 Ok(done) => all[at].done(done),
@@ -202,7 +202,7 @@ fn plan(
     search: &ProgramSearch,
 ) -> Result<Plan, Error> {
     let (wish, risk) = match purpose {
-        Purpose::Uninstall => (Wish::Uninstall, None),
+        Purpose::Uninstall => (RequestedChange::Uninstall, None),
         Purpose::Install { command, force } => {
             let installed = search.installed(provider);
             let absent = matches!(installed, Err(VersionUnknown::NotOnPath { .. })) && !was_used(provider, home);
@@ -222,7 +222,7 @@ fn plan(
                 }
                 Err(why) => (catalogue(provider), Some(forced(provider, &why.to_string()))),
             };
-            (Wish::Install { command: command.clone(), events }, risk)
+            (RequestedChange::Install { command: command.clone(), events }, risk)
         }
     };
     let mut plan = Plan::new(provider, home, &context.data, &wish)?;
@@ -238,7 +238,7 @@ fn unchecked(provider: Provider) -> String {
     )
 }
 
-/// Most entries of a home that are looked at for a conversation.
+/// Maximum number of entries of a home that are searched for a conversation.
 const LOOKED_AT: usize = 2_000;
 
 /// Whether an agent was used with this home: one of its conversations is there. It may be started by a path,
@@ -282,40 +282,40 @@ fn listed(events: &[&str]) -> String {
 }
 
 /// Asks the person at the terminal.
-fn ask(files: usize) -> anyhow::Result<Go> {
+fn confirm(files: usize) -> anyhow::Result<PlanFate> {
     let what = if files == 1 { "this file".into() } else { format!("these {files} files") };
-    Ok(if is_agreed(&format!("Change {what}?"))? { Go::Ahead } else { Go::No })
+    Ok(if is_agreed(&format!("Change {what}?"))? { PlanFate::Ahead } else { PlanFate::No })
 }
 
-fn outcome(all: &[Changed], go: Go) -> anyhow::Result<()> {
+fn outcome(all: &[SettingsChange], go: PlanFate) -> anyhow::Result<()> {
     let errors: Vec<_> = all.iter().filter_map(|changed| changed.error.as_deref()).collect();
     if !errors.is_empty() {
         return Err(Failed::Refused(errors.join("\n")).into());
     }
     match go {
-        Go::Ahead | Go::Shown => Ok(()),
-        Go::No => Err(Failed::Refused("nothing was changed".into()).into()),
-        Go::Unasked => {
-            let text = "nothing was changed, since nobody is there to be asked; --yes says that you agree";
+        PlanFate::Ahead | PlanFate::Shown => Ok(()),
+        PlanFate::No => Err(Failed::Refused("nothing was changed".into()).into()),
+        PlanFate::Unasked => {
+            let text = "nothing was changed: there is no terminal to ask on; pass --yes to agree";
             Err(Failed::Refused(text.into()).into())
         }
     }
 }
 
-fn status(context: &Context, which: &Which) -> anyhow::Result<()> {
+fn status(context: &Context, selection: &AgentSelection) -> anyhow::Result<()> {
     let command = command(context)?;
-    let (heard, search) = (heard(context), places::agent_search());
-    let all: Vec<Looked> = meant(context, which)?
+    let (heard, search) = (server_health(context), paths::agent_search());
+    let all: Vec<AgentHooks> = meant(context, selection)?
         .into_iter()
-        .map(|(provider, home)| looked(provider, &home, &command, &search).heard(heard.as_deref()))
+        .map(|(provider, home)| hook_state(provider, &home, &command, &search).with_health(heard.as_deref()))
         .collect();
-    if context.json { context.print_json(&show::looked(&all)) } else { show::statuses(&all, clock::now()) }
+    if context.json { context.print_json(&show::states(&all)) } else { show::statuses(&all, clock::now()) }
 }
 
 /// Whether each agent with entries of ours accepts them, in the version that is on the PATH now: the agent,
 /// whether all is well, and how it is in words.
 pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool, String)>> {
-    let (command, search) = (command(context)?, places::agent_search());
+    let (command, search) = (command(context)?, paths::agent_search());
     let homes = roots::homes(&context.config, &context.data)?;
     let mut all = Vec::new();
     for provider in AGENTS.iter().copied() {
@@ -332,20 +332,20 @@ pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool,
 }
 
 /// What a server that runs has heard of; `None` when none does. It is not started for that.
-fn heard(context: &Context) -> Option<Vec<SourceHealth>> {
+fn server_health(context: &Context) -> Option<Vec<SourceHealth>> {
     let client = context.running().ok()??;
     let Sources { sources } = client.one::<HealthSources>("").ok()?;
     Some(sources)
 }
 
-fn looked(provider: Provider, home: &Path, command: &HookCommand, search: &ProgramSearch) -> Looked {
+fn hook_state(provider: Provider, home: &Path, command: &HookCommand, search: &ProgramSearch) -> AgentHooks {
     match HookStatus::read(provider, home, command, || search.installed(provider)) {
-        Ok(status) => Looked::from(status),
-        Err(error) => Looked::unreadable(provider, home, &error),
+        Ok(status) => AgentHooks::from(status),
+        Err(error) => AgentHooks::unreadable(provider, home, &error),
     }
 }
 
 /// The error as a person may see it.
-fn told(error: &Error) -> String {
+fn error_text(error: &Error) -> String {
     safe(&error.to_string())
 }

@@ -28,7 +28,7 @@ pub(super) struct Child {
 /// Becomes the program of a run.
 pub(super) fn child(arguments: &Child) -> ExitCode {
     let error = child::become_program(&arguments.command);
-    terminal::note(&format!("capture: {}", safe(&error.to_string())));
+    terminal::print_error_line(&format!("capture: {}", safe(&error.to_string())));
     ExitCode::from(error.shell_code())
 }
 
@@ -52,19 +52,19 @@ fn log_to_file(spec: &Spec) {
     let hook = path.clone();
     std::panic::set_hook(Box::new(move |panic| {
         // Nowhere is left to say that this failed too.
-        writeln!(Redacting(Screen::escaping(Log(hook.clone()))), "panicked: {panic}").ok();
+        writeln!(Redacting(Screen::escaping(LazyLog(hook.clone()))), "panicked: {panic}").ok();
     }));
     tracing_subscriber::fmt()
-        .with_writer(move || Redacting(Screen::escaping(Log(path.clone()))))
+        .with_writer(move || Redacting(Screen::escaping(LazyLog(path.clone()))))
         .with_ansi(false)
         .with_max_level(tracing::Level::WARN)
         .init();
 }
 
 /// A file that is made when something is written to it.
-struct Log(PathBuf);
+struct LazyLog(PathBuf);
 
-impl Write for Log {
+impl Write for LazyLog {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.0)?;
         file.write(text)

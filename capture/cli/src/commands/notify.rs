@@ -8,11 +8,11 @@ use crate::terminal::safe;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: NotifyCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum NotifyCommand {
     /// Send a test message over one channel, or over all of them, and report the outcome.
     Test {
         /// The channel's name in the configuration.
@@ -25,15 +25,15 @@ enum What {
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let channels: Vec<String> = context.config.notify.names().map(str::to_owned).collect();
     let wanted = match &arguments.what {
-        What::Channels => {
+        NotifyCommand::Channels => {
             return if context.json {
                 context.print_json(&serde_json::json!({ "channels": channels }))
             } else {
                 channels.iter().try_for_each(|name| print_line(&safe(name)))
             };
         }
-        What::Test { channel: Some(channel) } => vec![channel.clone()],
-        What::Test { channel: None } => channels,
+        NotifyCommand::Test { channel: Some(channel) } => vec![channel.clone()],
+        NotifyCommand::Test { channel: None } => channels,
     };
     let client = context.client()?;
     let mut receipts = Vec::new();

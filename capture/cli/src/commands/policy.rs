@@ -45,8 +45,8 @@ enum PolicyCommand {
     /// Explain what is decided about a command line, rule by rule.
     Explain {
         #[command(flatten)]
-        which: Which,
-        /// The command line: one word as it stands, or several words.
+        selection: PolicySelection,
+        /// The command line: one word that holds all of it, or several words.
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
@@ -55,17 +55,17 @@ enum PolicyCommand {
 #[derive(Debug, clap::Args)]
 struct Test {
     #[command(flatten)]
-    which: Which,
+    selection: PolicySelection,
     /// Read requests as JSON lines: {"id", "cmd", "cwd"?, "agent"?}.
     #[arg(long, conflicts_with = "command")]
     stdin: bool,
-    /// The command line: one word as it stands, or several words.
+    /// The command line: one word that holds all of it, or several words.
     #[arg(required_unless_present = "stdin", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
-struct Which {
+struct PolicySelection {
     /// Judge by a preset alone.
     #[arg(long, conflicts_with = "policy", value_parser = super::one_of(Preset::ALL, Preset::as_str))]
     preset: Option<Preset>,
@@ -80,9 +80,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     match &arguments.verb {
         PolicyCommand::Edit { yes } => edit::run(context, *yes),
         PolicyCommand::Check { file } => check(context, file.as_deref()),
-        PolicyCommand::Test(test) if test.stdin => lines(context, &test.which),
-        PolicyCommand::Test(test) => one(context, &test.which, &test.command),
-        PolicyCommand::Explain { which, command } => explain(context, which, command),
+        PolicyCommand::Test(test) if test.stdin => lines(context, &test.selection),
+        PolicyCommand::Test(test) => one(context, &test.selection, &test.command),
+        PolicyCommand::Explain { selection, command } => explain(context, selection, command),
     }
 }
 
@@ -110,7 +110,7 @@ fn check(context: &Context, file: Option<&Path>) -> anyhow::Result<()> {
 }
 
 /// What judges, for any directory.
-struct Judge {
+struct PolicyJudge {
     facts: OnDisk,
     rules: Rules,
 }
@@ -122,9 +122,9 @@ enum Rules {
     InForce(PathBuf),
 }
 
-impl Judge {
-    fn new(context: &Context, which: &Which) -> anyhow::Result<Self> {
-        let rules = match (&which.preset, &which.policy) {
+impl PolicyJudge {
+    fn new(context: &Context, selection: &PolicySelection) -> anyhow::Result<Self> {
+        let rules = match (&selection.preset, &selection.policy) {
             (Some(preset), _) => Rules::One(Policy::preset(*preset)),
             (None, Some(file)) => {
                 let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -132,7 +132,7 @@ impl Judge {
             }
             (None, None) => Rules::InForce(context.policy_file()?),
         };
-        Ok(Self { facts: daemon::places::policy_facts(&context.data), rules })
+        Ok(Self { facts: daemon::paths::policy_facts(&context.data), rules })
     }
 
     fn explain(&self, command: &str, cwd: &Path, agent: Provider) -> Explanation {
@@ -169,23 +169,23 @@ fn typed(words: &[String]) -> anyhow::Result<String> {
     match words {
         [line] => Ok(line.clone()),
         words => shlex::try_join(words.iter().map(String::as_str))
-            .map_err(|error| Failed::Usage(format!("this is no command line: {error}")).into()),
+            .map_err(|error| Failed::Usage(format!("this is not a command line: {error}")).into()),
     }
 }
 
-fn one(context: &Context, which: &Which, words: &[String]) -> anyhow::Result<()> {
-    let decision = Judge::new(context, which)?.explain(&typed(words)?, &here()?, Provider::Unknown).decision;
+fn one(context: &Context, selection: &PolicySelection, words: &[String]) -> anyhow::Result<()> {
+    let decision = PolicyJudge::new(context, selection)?.explain(&typed(words)?, &here()?, Provider::Unknown).decision;
     if context.json {
         return context.print_json(&decision);
     }
-    print_line(&told(&decision))
+    print_line(&decision_text(&decision))
 }
 
 fn here() -> anyhow::Result<PathBuf> {
     std::env::current_dir().context("cannot tell the current directory")
 }
 
-fn told(decision: &Decision) -> String {
+fn decision_text(decision: &Decision) -> String {
     let mut text = format!("{}: {} ({})", decision.verdict, show(&decision.reason).text, show(&decision.rule).text);
     if let Some(rewrite) = &decision.rewrite {
         text.push_str(&format!("\nas: {}", show(rewrite).text));
@@ -214,9 +214,9 @@ struct PolicyTestAnswer {
     reason: String,
 }
 
-fn lines(context: &Context, which: &Which) -> anyhow::Result<()> {
+fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
     anyhow::ensure!(context.json, Failed::Usage("--stdin answers in JSON lines: say --json".into()));
-    let judge = Judge::new(context, which)?;
+    let judge = PolicyJudge::new(context, selection)?;
     let here = here()?;
     let mut malformed = 0_usize;
     let mut input = std::io::stdin().lock();
@@ -242,7 +242,7 @@ fn lines(context: &Context, which: &Which) -> anyhow::Result<()> {
                     decision: Verdict::Ask,
                     rewrite: None,
                     rule: "malformed".into(),
-                    reason: format!("The line is no request: {error}."),
+                    reason: format!("The line is not a request: {error}."),
                 }
             }
         };
@@ -250,7 +250,7 @@ fn lines(context: &Context, which: &Which) -> anyhow::Result<()> {
         output.flush()?;
     }
     if malformed > 0 {
-        return Err(Failed::Other(format!("{malformed} of the lines are no requests")).into());
+        return Err(Failed::Other(format!("{malformed} of the lines are not requests")).into());
     }
     Ok(())
 }
@@ -272,9 +272,9 @@ fn next_line(input: &mut impl BufRead) -> anyhow::Result<Option<Line>> {
     Ok(Some(Ok(line)))
 }
 
-fn explain(context: &Context, which: &Which, words: &[String]) -> anyhow::Result<()> {
+fn explain(context: &Context, selection: &PolicySelection, words: &[String]) -> anyhow::Result<()> {
     let command = typed(words)?;
-    let account = Judge::new(context, which)?.explain(&command, &here()?, Provider::Unknown);
+    let account = PolicyJudge::new(context, selection)?.explain(&command, &here()?, Provider::Unknown);
     if context.json {
         return context.print_json(&account);
     }
@@ -302,7 +302,7 @@ fn explain(context: &Context, which: &Which, words: &[String]) -> anyhow::Result
         }
         print_line(&format!("   {}: {}", part.verdict, show(&part.reason).text))?;
     }
-    print_line(&format!("\n{}", told(&account.decision)))
+    print_line(&format!("\n{}", decision_text(&account.decision)))
 }
 
 #[cfg(test)]

@@ -80,7 +80,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             page = list()?;
         }
         if let Some(how_far) = how_far(&client)? {
-            terminal::note(&format!("capture: {READING}{} (older sessions appear as they are read)", safe(&how_far)));
+            terminal::print_error_line(&format!(
+                "capture: {READING}{} (older sessions appear as they are read)",
+                safe(&how_far)
+            ));
         }
         return if context.json { context.print_json(&page) } else { show(&render(&page, arguments)) };
     }
@@ -88,7 +91,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     watch(context, &client, STATUS, list, |page| render(page, arguments))
 }
 
-/// An empty list is looked at so often again while history is read,
+/// How often an empty list is requested again while history is read,
 const FIRST_LOOKS: u32 = 20;
 /// this far apart.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

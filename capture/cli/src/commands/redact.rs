@@ -25,16 +25,16 @@ pub(super) struct Arguments {
     stdin: bool,
 }
 
-/// What `--json` prints. `start` and `end` are bytes of the text that was read; where that is no UTF-8, `text` has
+/// What `--json` prints. `start` and `end` are bytes of the text that was read; where that is not UTF-8, `text` has
 /// replacement characters.
 #[derive(serde::Serialize)]
-struct Outcome<'a> {
+struct RedactionOutput<'a> {
     text: &'a str,
-    found: Vec<Place<'a>>,
+    found: Vec<SecretSpan<'a>>,
 }
 
 #[derive(serde::Serialize)]
-struct Place<'a> {
+struct SecretSpan<'a> {
     kind: &'a str,
     start: usize,
     end: usize,
@@ -52,9 +52,11 @@ pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<()> {
         input.read_to_end(&mut bytes).with_context(|| name.display().to_string())?;
         let redacted = redactor.redact_bytes(&bytes);
         let found = redacted.found.iter();
-        return super::print_json(&Outcome {
+        return super::print_json(&RedactionOutput {
             text: &String::from_utf8_lossy(&redacted.bytes),
-            found: found.map(|one| Place { kind: &one.kind, start: one.range.start, end: one.range.end }).collect(),
+            found: found
+                .map(|one| SecretSpan { kind: &one.kind, start: one.range.start, end: one.range.end })
+                .collect(),
         });
     }
     let mut out = BufWriter::new(terminal::stdout().without_colours());

@@ -42,7 +42,7 @@ const PAGE: usize = 1_000;
 const SESSIONS: usize = 500;
 /// Most findings of a session in a report.
 const FINDINGS: usize = 50;
-/// Of a session so many of the last events are looked at for a note.
+/// Number of last events of a session read for a note.
 const LAST_EVENTS: u64 = 20_000;
 
 pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::Result<()> {
@@ -65,11 +65,11 @@ pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::
     }
     if context.json {
         #[derive(serde::Serialize)]
-        struct Report {
+        struct StandupReport {
             since: Timestamp,
             sessions: Vec<SessionWork>,
         }
-        return print_redacted(context, serde_json::to_value(Report { since, sessions: work })?);
+        return print_redacted(context, serde_json::to_value(StandupReport { since, sessions: work })?);
     }
     let text = redaction::text(&standup(&work, since, now, &style::path)).into_owned();
     show(&format!("# Since {}\n\n{}", style::local(since), safe_lines(&text)))

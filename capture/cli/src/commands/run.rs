@@ -30,7 +30,7 @@ use crate::{
     client::{self, Connection},
     terminal::{self, safe},
 };
-use daemon::{clock, config::Config, places, recording, redacted_only, redaction};
+use daemon::{clock, config::Config, paths, recording, redacted_only, redaction};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -48,13 +48,13 @@ pub(super) struct Arguments {
     tty: bool,
     /// Key that detaches the terminal: ctrl-] or another ctrl- key, or none.
     #[arg(long, value_name = "KEY", default_value = "none")]
-    detach_key: super::attach::Key,
+    detach_key: super::attach::DetachKeyArgument,
     /// What to do with the program when the terminal closes.
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     on_hangup: Hangup,
     /// Notify in the terminal itself when a permission request waits.
     #[arg(long, value_name = "HOW")]
-    notify: Option<How>,
+    notify: Option<NotifyBy>,
     /// Record what the terminal shows.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     record: Option<Option<PathBuf>>,
@@ -81,7 +81,7 @@ enum Hangup {
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum How {
+enum NotifyBy {
     /// A notification of the terminal (OSC 9).
     Osc9,
     /// Its bell.
@@ -103,14 +103,14 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
         let error = child::replace(&arguments.command);
         return Ok(cannot_run(&error));
     }
-    let path = places::variable("PATH").map(PathBuf::into_os_string);
+    let path = paths::variable("PATH").map(PathBuf::into_os_string);
     if let Err(error) = child::resolve(&arguments.command[0], path.as_deref()) {
         return Ok(cannot_run(&error));
     }
     // What an agent starts here stays an agent's, also when it outlives whoever asked for it.
     processes::seal_if_agents().context("cannot mark what an agent starts")?;
-    let data = places::data_dir(data)?;
-    if let Err(error) = places::config_file().and_then(|file| Config::load(&file)) {
+    let data = paths::data_dir(data)?;
+    if let Err(error) = paths::config_file().and_then(|file| Config::load(&file)) {
         super::complain(&format!("{error:#}"));
         return Ok(ExitCode::from(USAGE));
     }
@@ -146,7 +146,7 @@ pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>) -> anyhow::Resu
         LaunchOutcome::Exited(exit) => ExitCode::from(exit.shell_code()),
         LaunchOutcome::Detached(run) => {
             // Wherever the cursor was left.
-            terminal::note(&format!("\ncapture: detached; `capture attach {run}` attaches again"));
+            terminal::print_error_line(&format!("\ncapture: detached; `capture attach {run}` attaches again"));
             ExitCode::SUCCESS
         }
         LaunchOutcome::HungUp => ExitCode::from(129),
@@ -155,7 +155,7 @@ pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>) -> anyhow::Resu
             if std::io::stderr().is_terminal() {
                 terminal::stderr().control(super::fix_tty::LEAVE).ok();
             }
-            terminal::note("capture: the run's host is gone, and the program with its terminal");
+            terminal::print_error_line("capture: the run's host is gone, and the program with its terminal");
             ExitCode::from(exit.shell_code().max(1))
         }
         LaunchOutcome::Lost(_) => return Err(Failed::Other("the run's host is gone".into()).into()),
@@ -185,7 +185,7 @@ fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
 
 fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::Result<Spec> {
     let mut environment = Vec::new();
-    if arguments.detach && places::variable("TERM").is_none() {
+    if arguments.detach && paths::variable("TERM").is_none() {
         environment.push(("TERM".to_owned(), "xterm-256color".to_owned()));
     }
     let own = arguments.detach || arguments.tty;
@@ -211,8 +211,8 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
         },
         detach_key: arguments.detach_key.0,
         notify: arguments.notify.map(|how| match how {
-            How::Osc9 => Notify::Osc9,
-            How::Bell => Notify::Bell,
+            NotifyBy::Osc9 => Notify::Osc9,
+            NotifyBy::Bell => Notify::Bell,
         }),
         record: record.transpose()?,
     })
@@ -230,9 +230,9 @@ pub(super) fn outside(spec: &Spec) -> Outside {
 }
 
 /// The rules for screens. A file of the user's that is wrong must not keep an agent from running:
-/// it is told of, here and by `capture doctor`, and the built-in rules count.
+/// it is reported here and by `capture doctor`, and the built-in rules count.
 fn rules() -> Arc<ScreenRules> {
-    let loaded = places::screen_rules_dir().and_then(|dir| Ok(ScreenRules::load(Some(&dir))?));
+    let loaded = paths::screen_rules_dir().and_then(|dir| Ok(ScreenRules::load(Some(&dir))?));
     Arc::new(loaded.unwrap_or_else(|error| {
         tracing::warn!(error = format!("{error:#}"), "the built-in screen rules are used");
         ScreenRules::load(None).unwrap_or_default()
@@ -245,7 +245,7 @@ fn find(data: PathBuf) -> FindSocket {
         if !may_start {
             return Endpoint::load(&data).ok().flatten().map(|endpoint| endpoint.socket);
         }
-        let config = places::config_file().and_then(|file| Config::load(&file)).ok()?;
+        let config = paths::config_file().and_then(|file| Config::load(&file)).ok()?;
         match client::connect(&data, &config, Connection::Unix) {
             Ok(client) => Some(client.endpoint().socket.clone()),
             Err(error) => {

@@ -41,7 +41,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if picture.skipped_bytes > 0 {
         writeln!(
             out,
-            "   {} bytes were not parsed: the screen may be wrong until it is drawn anew",
+            "   {} bytes were not parsed: the screen may be wrong until it is redrawn",
             picture.skipped_bytes
         )?;
     }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Context, Failed};
 use crate::{client, terminal};
-use daemon::{environment::Environment, places, redaction::Redacting, serve::Options};
+use daemon::{environment::Environment, paths, redaction::Redacting, serve::Options};
 
 /// A free port that only this machine reaches.
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if arguments.expose || arguments.listen != ANY_PORT {
         super::refuse_agents("choosing where the server listens")?;
     }
-    let filter = places::variable("CAPTURE_LOG")
+    let filter = paths::variable("CAPTURE_LOG")
         .and_then(|v| v.into_os_string().into_string().ok())
         .unwrap_or_else(|| "info".into());
     tracing_subscriber::fmt()
@@ -68,7 +68,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 fn in_use(error: anyhow::Error) -> anyhow::Error {
     let held = error.chain().any(|cause| {
         matches!(cause.downcast_ref(), Some(store::LockError::Held { .. }))
-            || matches!(cause.downcast_ref(), Some(store::OpenError::Lock(store::LockError::Held { .. })))
+            || matches!(cause.downcast_ref(), Some(store::StoreOpenError::Lock(store::LockError::Held { .. })))
     });
     if held { Failed::InUse(format!("{error:#}")).into() } else { error }
 }
@@ -76,6 +76,6 @@ fn in_use(error: anyhow::Error) -> anyhow::Error {
 fn stop(context: &Context) -> anyhow::Result<()> {
     super::refuse_agents("stopping the server")?;
     let pid = client::stop(&context.data, context.connection)?;
-    terminal::note(&format!("capture: the server (pid {pid}) has stopped"));
+    terminal::print_error_line(&format!("capture: the server (pid {pid}) has stopped"));
     Ok(())
 }

@@ -17,12 +17,12 @@ pub(super) struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct SessionDetails<'a> {
     session: &'a Session,
     turns: &'a [Turn],
 }
 
-/// So many of the last turns are shown.
+/// Number of last turns shown.
 const TURNS: u32 = 10;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let last = HistoryQuery { after: Some(after.into()), limit: Some(Limit::of(TURNS as usize)), cursor: None };
     let turns = client.get::<ListTurns>(&session.id.to_string(), &last)?.turns;
     if context.json {
-        return context.print_json(&Shown { session: &session, turns: &turns });
+        return context.print_json(&SessionDetails { session: &session, turns: &turns });
     }
     let mut out = terminal::stdout();
     let now = clock::now();

@@ -76,7 +76,7 @@ pub(super) fn local(at: Timestamp) -> String {
 
 /// A path with the home directory as `~`.
 pub(super) fn path(path: &str) -> String {
-    let home = daemon::places::home().ok();
+    let home = daemon::paths::home().ok();
     match home.as_deref().and_then(|home| path.strip_prefix(home.to_str()?)) {
         Some("") => "~".into(),
         Some(rest) if rest.starts_with('/') => format!("~{rest}"),
@@ -88,8 +88,8 @@ pub(super) fn path(path: &str) -> String {
 pub(super) fn colours() -> bool {
     use std::io::IsTerminal;
     std::io::stdout().is_terminal()
-        && daemon::places::variable("NO_COLOR").is_none()
-        && daemon::places::variable("TERM").is_none_or(|t| t.as_os_str() != "dumb")
+        && daemon::paths::variable("NO_COLOR").is_none()
+        && daemon::paths::variable("TERM").is_none_or(|t| t.as_os_str() != "dumb")
 }
 
 /// The last eight characters of an id: enough to name it.

@@ -30,12 +30,12 @@ enum TelemetryCommand {
         agent: Provider,
         /// The shell that is to read the variables.
         #[arg(long, default_value = "sh")]
-        shell: Shell,
+        shell: EnvironmentShell,
     },
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Shell {
+enum EnvironmentShell {
     Sh,
     Fish,
 }
@@ -52,19 +52,19 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let settings = settings(agent, &client.endpoint().url, token.trim())
         .ok_or_else(|| Failed::Other("this agent sends no telemetry".into()))?;
     if context.json {
-        return context.print_json(&Shown::of(&settings));
+        return context.print_json(&EnvironmentOutput::of(&settings));
     }
     print_line(text(&settings, shell).trim_end())
 }
 
 /// As JSON: the variables as an object.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct EnvironmentOutput<'a> {
     environment: std::collections::BTreeMap<&'a str, &'a str>,
     file: Option<&'a protocols::telemetry::settings::Snippet>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> EnvironmentOutput<'a> {
     fn of(settings: &'a TelemetrySettings) -> Self {
         Self {
             environment: settings.environment.iter().map(|(name, value)| (*name, value.as_str())).collect(),
@@ -75,7 +75,7 @@ impl<'a> Shown<'a> {
 
 /// What a shell can evaluate. A snippet for a file stands by itself, or as a comment before the
 /// variables that go with it.
-fn text(settings: &TelemetrySettings, shell: Shell) -> String {
+fn text(settings: &TelemetrySettings, shell: EnvironmentShell) -> String {
     let mut out = String::new();
     if let Some(file) = &settings.file {
         let quiet = !settings.environment.is_empty();
@@ -88,8 +88,8 @@ fn text(settings: &TelemetrySettings, shell: Shell) -> String {
         // The values are ours: an address, a token of hexadecimal digits, words.
         let quoted = format!("'{}'", value.replace('\'', "'\\''"));
         let _ = match shell {
-            Shell::Sh => writeln!(out, "export {name}={quoted}"),
-            Shell::Fish => writeln!(out, "set -gx {name} {quoted}"),
+            EnvironmentShell::Sh => writeln!(out, "export {name}={quoted}"),
+            EnvironmentShell::Fish => writeln!(out, "set -gx {name} {quoted}"),
         };
     }
     out
@@ -102,14 +102,14 @@ mod tests {
     #[test]
     fn a_shell_can_read_it() {
         let of = |provider, shell| text(&settings(provider, "http://127.0.0.1:9", "t0k3n").unwrap(), shell);
-        let sh = of(Provider::Claude, Shell::Sh);
+        let sh = of(Provider::Claude, EnvironmentShell::Sh);
         assert!(sh.contains("export OTEL_EXPORTER_OTLP_HEADERS='Authorization=Bearer t0k3n'\n"), "{sh}");
         assert!(sh.lines().all(|line| line.starts_with("export ")), "{sh}");
-        let fish = of(Provider::Claude, Shell::Fish);
+        let fish = of(Provider::Claude, EnvironmentShell::Fish);
         assert!(fish.contains("set -gx OTEL_EXPORTER_OTLP_ENDPOINT 'http://127.0.0.1:9'\n"), "{fish}");
-        let gemini = of(Provider::Gemini, Shell::Sh);
+        let gemini = of(Provider::Gemini, EnvironmentShell::Sh);
         assert!(gemini.lines().all(|line| line.starts_with('#') || line.starts_with("export ")), "{gemini}");
-        let codex = of(Provider::Codex, Shell::Sh);
+        let codex = of(Provider::Codex, EnvironmentShell::Sh);
         assert!(codex.contains("\n[otel]\n") && !codex.contains("export "), "{codex}");
     }
 }

@@ -16,25 +16,25 @@ use super::{
     ApprovalBroker, FileView,
     answer::{accepts_decisions, answer_of, is_expressible, route_of},
     dialog::dialog_of,
-    files::Files,
+    files::FileMarks,
     grants::Grant,
     pending::PendingApproval,
 };
-use crate::ingest::{Decide, Input, Record, Undecided};
+use crate::ingest::{ApprovalRecord, DecisionCommit, IngestInput, Undecided};
 
 /// A decision on an approval that is claimed for it.
 pub(super) struct ClaimedDecision {
-    pub claim: Claim,
+    pub claim: ClaimedApproval,
     pub resolved: ApprovalResolved,
     /// Who decided, and on what grounds.
     pub evidence: Value,
-    pub route: Route,
+    pub route: AnswerRoute,
     /// The same request is allowed again.
     pub grant: Option<Grant>,
 }
 
 /// How a decision reaches the agent.
-pub(super) enum Route {
+pub(super) enum AnswerRoute {
     /// By the hook, or the driver, that waits for this answer.
     Hook(AgentAnswer),
     /// By keys that answer the dialog with this mark.
@@ -42,12 +42,12 @@ pub(super) enum Route {
 }
 
 /// Keeps everybody else from deciding an approval while it lives.
-pub(super) struct Claim {
+pub(super) struct ClaimedApproval {
     broker: ApprovalBroker,
     approval: Approval,
 }
 
-impl Drop for Claim {
+impl Drop for ClaimedApproval {
     fn drop(&mut self) {
         if let Some(pending) = self.broker.pending().get_mut(&self.approval.id) {
             pending.claimed = false;
@@ -60,11 +60,11 @@ impl ApprovalBroker {
     ///
     /// # Errors
     /// Why nothing was decided, or why the agent was not answered.
-    pub(super) async fn carry_out(self, claimed: ClaimedDecision) -> Result<Approval, Refusal> {
+    pub(super) async fn execute(self, claimed: ClaimedDecision) -> Result<Approval, Refusal> {
         let ClaimedDecision { claim, resolved, evidence, route, grant } = claimed;
         let evidence = match &route {
-            Route::Hook(_) => evidence,
-            Route::Keys { run, mark, answer } => {
+            AnswerRoute::Hook(_) => evidence,
+            AnswerRoute::Keys { run, mark, answer } => {
                 self.press_keys(&claim.approval, evidence, (*run, mark.clone()), *answer).await?
             }
         };
@@ -75,7 +75,7 @@ impl ApprovalBroker {
                 return Err(why);
             }
         };
-        let Route::Hook(answer) = route else {
+        let AnswerRoute::Hook(answer) = route else {
             let mut pending = self.pending();
             pending.remove(&approval.id);
             // A hook that came while the keys were pressed has nothing left to answer.
@@ -117,7 +117,7 @@ impl ApprovalBroker {
         }
     }
 
-    /// Has a decision committed, with its row of the record; gives the approval as it stands then.
+    /// Has a decision committed, with its row of the record; returns the approval after the commit.
     async fn commit(
         &self,
         approval: &Approval,
@@ -125,9 +125,9 @@ impl ApprovalBroker {
         evidence: Value,
     ) -> Result<Approval, Refusal> {
         let (reply, committed) = oneshot::channel();
-        let decide = Decide::new(approval.session_id, resolved, evidence, reply);
+        let decide = DecisionCommit::new(approval.session_id, resolved, evidence, reply);
         // What ingest does not commit, because it has stopped, drops the reply.
-        self.shared.inputs.send_async(Input::Decide(Box::new(decide))).await.ok();
+        self.shared.inputs.send_async(IngestInput::Decide(Box::new(decide))).await.ok();
         match committed.await.map_err(|_| stopping())? {
             Ok(approval) => Ok(approval),
             Err(undecided) => {
@@ -145,8 +145,8 @@ impl ApprovalBroker {
         evidence: Value,
     ) -> oneshot::Receiver<()> {
         let (done, recorded) = oneshot::channel();
-        let record = Record { what, approval: Box::new(approval.clone()), evidence, done };
-        self.shared.inputs.send_async(Input::Record(Box::new(record))).await.ok();
+        let record = ApprovalRecord { what, approval: Box::new(approval.clone()), evidence, done };
+        self.shared.inputs.send_async(IngestInput::Record(Box::new(record))).await.ok();
         recorded
     }
 
@@ -171,10 +171,10 @@ impl ApprovalBroker {
             Verdict::Deny => None,
         };
         let (route, files) = self.check_and_claim(approval, &decision, files_now)?;
-        let claim = Claim { broker: self.clone(), approval: approval.clone() };
+        let claim = ClaimedApproval { broker: self.clone(), approval: approval.clone() };
         let via = match &route {
-            Route::Hook(_) => route_of(approval),
-            Route::Keys { .. } => DecidedVia::Keys,
+            AnswerRoute::Hook(_) => route_of(approval),
+            AnswerRoute::Keys { .. } => DecidedVia::Keys,
         };
         let resolved = ApprovalResolved {
             approval_id: approval.id.clone(),
@@ -208,8 +208,8 @@ impl ApprovalBroker {
             let pending = pending.get_mut(&approval.id).filter(|pending| !pending.claimed)?;
             pending.claimed = true;
         }
-        let claim = Claim { broker: self.clone(), approval: approval.clone() };
-        Some(ClaimedDecision { claim, resolved, evidence, route: Route::Hook(answer), grant: None })
+        let claim = ClaimedApproval { broker: self.clone(), approval: approval.clone() };
+        Some(ClaimedDecision { claim, resolved, evidence, route: AnswerRoute::Hook(answer), grant: None })
     }
 
     /// Checks a person's decision against how things stand now and, in the same moment, claims the
@@ -218,8 +218,8 @@ impl ApprovalBroker {
         &self,
         approval: &Approval,
         decision: &Decision,
-        files_now: Option<Files>,
-    ) -> Result<(Route, Files), Refusal> {
+        files_now: Option<FileMarks>,
+    ) -> Result<(AnswerRoute, FileMarks), Refusal> {
         let mut table = self.pending();
         if self.shared.stopping.is_cancelled() {
             return Err(stopping());
@@ -254,7 +254,7 @@ impl ApprovalBroker {
         Ok((route, files))
     }
 
-    fn keys_route(&self, approval: &Approval, decision: &Decision, is_alone: bool) -> Result<Route, Refusal> {
+    fn keys_route(&self, approval: &Approval, decision: &Decision, is_alone: bool) -> Result<AnswerRoute, Refusal> {
         if decision.answers.is_some() || decision.scope == DecisionScope::Session {
             return conflict("no hook of the agent waits for it, and keys can only allow or deny it, once");
         }
@@ -263,14 +263,14 @@ impl ApprovalBroker {
             Verdict::Allow => DialogAnswer::AllowOnce,
             Verdict::Deny => DialogAnswer::Deny,
         };
-        Ok(Route::Keys { run, mark, answer })
+        Ok(AnswerRoute::Keys { run, mark, answer })
     }
 }
 
-fn hook_route(approval: &Approval, decision: &Decision) -> Result<Route, Refusal> {
+fn hook_route(approval: &Approval, decision: &Decision) -> Result<AnswerRoute, Refusal> {
     let answer = answer_of(decision);
     if is_expressible(approval, &answer) {
-        return Ok(Route::Hook(answer));
+        return Ok(AnswerRoute::Hook(answer));
     }
     conflict(match route_of(approval) {
         DecidedVia::Protocol => "the agent's protocol cannot express such an answer",
@@ -281,9 +281,9 @@ fn hook_route(approval: &Approval, decision: &Decision) -> Result<Route, Refusal
 impl PendingApproval {
     /// The files of the request, when they are still what they were when it was asked. What changed, and
     /// what was asked before the server started, has to be looked at once more.
-    fn unchanged_files(&mut self, now: Files) -> Result<Files, Refusal> {
+    fn unchanged_files(&mut self, now: FileMarks) -> Result<FileMarks, Refusal> {
         if !std::mem::replace(&mut self.looked_at, true) {
-            return conflict("the server was started anew since it was asked: look at it, and decide again");
+            return conflict("the server was restarted since it was asked: look at it, and decide again");
         }
         let Some(before) = self.files.get().cloned() else {
             return conflict("its files are still being looked at; decide again");
@@ -299,7 +299,7 @@ impl PendingApproval {
 }
 
 /// Files as they are shown and recorded.
-pub(super) fn shown(files: &Files) -> Vec<FileView> {
+pub(super) fn shown(files: &FileMarks) -> Vec<FileView> {
     files.iter().map(FileView::from).collect()
 }
 

@@ -20,7 +20,7 @@ const FILES: usize = 64;
 const LARGEST: u64 = 4 << 20;
 
 /// The files of a request.
-pub(super) type Files = Arc<Vec<FileMark>>;
+pub(super) type FileMarks = Arc<Vec<FileMark>>;
 
 /// A file as it was when somebody looked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -8,22 +8,22 @@ use serde_json::{Value, json, value::RawValue};
 use server::Refusal;
 
 use super::{
-    ApprovalBroker, HookWait, Shared,
+    ApprovalBroker, BrokerState, HookWait,
     answer::{allowance, denial, denial_by, is_expressible, route_of},
     decision::{ClaimedDecision, shown},
-    files::Files,
+    files::FileMarks,
     judge::Judged,
     pending::Admitted,
 };
 
 /// Removes a hook from the table when it waits no longer, for whatever reason.
-struct WaitingHook {
+struct HookGuard {
     broker: ApprovalBroker,
     delivery: DeliveryId,
     number: u64,
 }
 
-impl Drop for WaitingHook {
+impl Drop for HookGuard {
     fn drop(&mut self) {
         self.broker.pending().remove_hook(self.delivery, self.number);
         self.broker.shared.waits_changed.notify_one();
@@ -31,7 +31,7 @@ impl Drop for WaitingHook {
 }
 
 /// What follows for a hook after the policy was asked.
-enum Next {
+enum HookStep {
     /// It waits: for a decision that is under way, for a person, or for its request to be closed.
     Wait,
     /// It does not wait for people.
@@ -43,19 +43,19 @@ impl ApprovalBroker {
     pub(super) async fn wait_for_decision(&self, wait: HookWait) -> Option<AgentAnswer> {
         let delivery = wait.delivery;
         let Admitted { number, requested, mut answer } = self.admit(wait)?;
-        let _waiting = WaitingHook { broker: self.clone(), delivery, number };
+        let _waiting = HookGuard { broker: self.clone(), delivery, number };
         let considered = async {
             match requested.await {
                 Ok(id) => self.consider(&id).await,
-                Err(_) => Next::Nobody,
+                Err(_) => HookStep::Nobody,
             }
         };
         tokio::select! {
             biased;
             answer = &mut answer => return answer.ok(),
             next = considered => match next {
-                Next::Wait => {}
-                Next::Nobody => return None,
+                HookStep::Wait => {}
+                HookStep::Nobody => return None,
             },
         }
         answer.await.ok()
@@ -68,18 +68,18 @@ impl ApprovalBroker {
 
     /// A hook waits for the decision on a pending approval: a grant decides, or the policy, or it is left
     /// to a person.
-    async fn consider(&self, id: &ApprovalId) -> Next {
+    async fn consider(&self, id: &ApprovalId) -> HookStep {
         let (approval, judged) = {
             let mut table = self.pending();
-            let Some(pending) = table.get(id) else { return Next::Wait };
+            let Some(pending) = table.get(id) else { return HookStep::Wait };
             let (approval, judged, claimed) = (pending.approval.clone(), pending.judged.clone(), pending.claimed);
             if !table.is_held(&approval) {
-                return Next::Wait;
+                return HookStep::Wait;
             }
             if claimed {
                 table.leave_to_person(&approval);
                 self.shared.waits_changed.notify_one();
-                return Next::Wait;
+                return HookStep::Wait;
             }
             (approval, judged)
         };
@@ -89,15 +89,15 @@ impl ApprovalBroker {
         };
         match decided {
             Ok(Some(claimed)) => {
-                self.shared.decisions.spawn(self.clone().carry_out(claimed));
-                return Next::Wait;
+                self.shared.decisions.spawn(self.clone().execute(claimed));
+                return HookStep::Wait;
             }
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, approval = approval.id.as_str(), "the policy cannot be asked"),
         }
         let waits = self.pending().leave_to_person(&approval);
         self.shared.waits_changed.notify_one();
-        if waits { Next::Wait } else { Next::Nobody }
+        if waits { HookStep::Wait } else { HookStep::Nobody }
     }
 
     /// Claims an approval for a grant or for a rule that decides it; `None` when it is left to a person.
@@ -105,7 +105,7 @@ impl ApprovalBroker {
         &self,
         approval: &Approval,
         judged: Option<Judged>,
-        files: &Files,
+        files: &FileMarks,
     ) -> Result<Option<ClaimedDecision>, Refusal> {
         let resolved = ApprovalResolved {
             approval_id: approval.id.clone(),
@@ -184,7 +184,7 @@ impl ApprovalBroker {
     }
 }
 
-impl Shared {
+impl BrokerState {
     /// What the policy says, held against what the agent can be answered.
     fn judged(&self, approval: &Approval) -> Judged {
         let session = self.session(approval.session_id);

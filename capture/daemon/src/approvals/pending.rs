@@ -11,7 +11,7 @@ use tokio::sync::{OnceCell, oneshot};
 use super::{
     HookWait,
     answer::route_of,
-    files::Files,
+    files::FileMarks,
     grants::{Grant, Grants},
     judge::Judged,
 };
@@ -35,7 +35,7 @@ pub(super) struct PendingApprovals {
 pub(super) struct PendingApproval {
     pub approval: Approval,
     /// The files it is about, as they were when it was asked; empty until they are hashed.
-    pub files: Arc<OnceCell<Files>>,
+    pub files: Arc<OnceCell<FileMarks>>,
     /// Whether the files are those of when it was asked, and not of a later start of the server.
     pub looked_at: bool,
     /// What the policy said.
@@ -49,11 +49,11 @@ pub(super) struct PendingApproval {
 
 /// Since when an approval is known here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum KnownSince {
     /// Since it was asked.
-    SinceAsked,
+    Request,
     /// Since the server started.
-    SinceStart,
+    Start,
 }
 
 struct WaitingHook {
@@ -77,10 +77,10 @@ pub(super) struct Admitted {
 }
 
 /// What is known here of an approval at one moment.
-pub(super) struct Standing {
+pub(super) struct PendingSummary {
     pub is_pending: bool,
     /// Absent until they are hashed.
-    pub files: Option<Files>,
+    pub files: Option<FileMarks>,
     pub judged: Option<Judged>,
     /// A hook waits for a person's decision.
     pub waits_for_person: bool,
@@ -90,7 +90,7 @@ pub(super) struct Standing {
 
 impl PendingApprovals {
     /// Adds an approval; false when it is here already, or there is no room for it.
-    pub(super) fn open(&mut self, approval: &Approval, known: Known) -> bool {
+    pub(super) fn open(&mut self, approval: &Approval, known: KnownSince) -> bool {
         let is_new = !self.approvals.contains_key(&approval.id);
         if is_new {
             if self.approvals.len() >= APPROVALS {
@@ -103,10 +103,10 @@ impl PendingApprovals {
             let pending = PendingApproval {
                 approval: approval.clone(),
                 files: Arc::default(),
-                looked_at: known == Known::SinceAsked,
+                looked_at: known == KnownSince::Request,
                 judged: None,
                 claimed: false,
-                wait_announced: (known == Known::SinceAsked).then_some(false),
+                wait_announced: (known == KnownSince::Request).then_some(false),
             };
             self.approvals.insert(approval.id.clone(), pending);
         }
@@ -144,10 +144,10 @@ impl PendingApprovals {
         approvals.filter(|approval| fits(approval.id.as_str())).cloned().collect()
     }
 
-    pub(super) fn standing(&self, approval: &Approval) -> Standing {
+    pub(super) fn standing(&self, approval: &Approval) -> PendingSummary {
         let pending = self.get(&approval.id);
         let hook = self.hook_of(approval);
-        Standing {
+        PendingSummary {
             is_pending: pending.is_some(),
             files: pending.and_then(|pending| pending.files.get().cloned()),
             judged: pending.and_then(|pending| pending.judged.clone()),

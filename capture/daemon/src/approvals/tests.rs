@@ -70,11 +70,11 @@ const QUIET_ROUNDS: usize = 32;
 type Decided = Result<ApprovalView, Refusal>;
 
 /// The broker, and what is around it.
-struct Around {
+struct BrokerFixture {
     broker: ApprovalBroker,
     inputs: Inputs,
     /// What waits to be committed.
-    open: Vec<Input>,
+    open: Vec<IngestInput>,
     approvals: BTreeMap<u8, Approval>,
     /// Verdicts that were committed, by approval.
     committed: BTreeMap<ApprovalId, bool>,
@@ -89,7 +89,7 @@ struct Around {
     runtime: tokio::runtime::Runtime,
 }
 
-impl Around {
+impl BrokerFixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let writer = Writer::open(dir.path()).unwrap();
@@ -130,7 +130,7 @@ impl Around {
     }
 
     /// The same while only these pools have to be idle.
-    fn settle_while(&mut self, is_idle: impl Fn(&Shared) -> bool) {
+    fn settle_while(&mut self, is_idle: impl Fn(&BrokerState) -> bool) {
         let shared = &self.broker.shared;
         self.runtime.block_on(async {
             let mut quiet = 0;
@@ -156,7 +156,7 @@ impl Around {
     fn wait_with(&mut self, n: u8, people: bool, digest: String) {
         let broker = self.broker.clone();
         let wait = HookWait { delivery: delivery(n), people, digest };
-        self.hooks.push((n, self.runtime.spawn(async move { broker.hold(wait, None).await })));
+        self.hooks.push((n, self.runtime.spawn(async move { broker.answer_hook(wait, None).await })));
     }
 
     /// A hook goes away.
@@ -188,7 +188,7 @@ impl Around {
                 continue;
             }
             match input {
-                Input::Decide(decide) => {
+                IngestInput::Decide(decide) => {
                     let id = decide.resolved.approval_id.clone();
                     let approval = self.approvals.values_mut().find(|a| a.id == id).unwrap();
                     let outcome = if approval.state == ApprovalState::Pending {
@@ -203,7 +203,7 @@ impl Around {
                     };
                     decide.reply.send(outcome).ok();
                 }
-                Input::Record(record) => {
+                IngestInput::Record(record) => {
                     self.recorded.push(record.what);
                     record.done.send(()).ok();
                 }
@@ -258,14 +258,16 @@ impl Around {
     }
 
     fn open_decisions(&self) -> usize {
-        self.open.iter().filter(|input| matches!(input, Input::Decide(_))).count()
+        self.open.iter().filter(|input| matches!(input, IngestInput::Decide(_))).count()
     }
 
     /// What sessions are to show: which approval, and whether a hook waits for a person.
     fn waits(&mut self) -> Vec<(ApprovalId, bool)> {
         self.settle();
         let waits = std::mem::take(&mut self.open).into_iter();
-        waits.filter_map(|input| if let Input::Waits(_, id, on) = input { Some((id, on)) } else { None }).collect()
+        waits
+            .filter_map(|input| if let IngestInput::Waits(_, id, on) = input { Some((id, on)) } else { None })
+            .collect()
     }
 }
 
@@ -311,7 +313,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 proptest! {
     #[test]
     fn nobody_gets_an_answer_that_was_not_committed_for_exactly_what_it_asked(steps in vec(any_step(), 1..60)) {
-        let mut around = Around::new();
+        let mut around = BrokerFixture::new();
         for step in steps {
             match step {
                 Step::Ask(n, command, provider) => around.ask(n, command, provider),
@@ -335,7 +337,7 @@ proptest! {
 #[test]
 fn rules_answer_whoever_waits_in_either_order() {
     for early in [false, true] {
-        let mut around = Around::new();
+        let mut around = BrokerFixture::new();
         if early {
             around.wait(1, false);
         }
@@ -347,7 +349,7 @@ fn rules_answer_whoever_waits_in_either_order() {
         assert_eq!((answer.allow, answer.rewrite.as_deref()), (true, Some("safe ok safe git status")));
     }
     // Nothing is said where nothing is committed.
-    let mut around = Around::new();
+    let mut around = BrokerFixture::new();
     around.ask(1, "ok ls", Provider::Claude);
     around.wait(1, false);
     around.commit(false);
@@ -362,7 +364,7 @@ fn what_is_not_exact_is_never_allowed_by_a_rule() {
         |a: &mut Approval| a.kind = None,
         |a: &mut Approval| a.kind = Some(ApprovalKind::Question),
     ] {
-        let mut around = Around::new();
+        let mut around = BrokerFixture::new();
         let mut asked = approval(1, "ok ls", Provider::Claude);
         change(&mut asked);
         around.approvals.insert(1, asked);
@@ -371,7 +373,7 @@ fn what_is_not_exact_is_never_allowed_by_a_rule() {
         assert_eq!(around.answer(), None);
     }
     // Codex takes no other command, so it asks its user.
-    let mut around = Around::new();
+    let mut around = BrokerFixture::new();
     around.ask(1, "ok safe git status", Provider::Codex);
     around.wait(1, false);
     assert_eq!(around.answer(), None);
@@ -417,7 +419,7 @@ fn files_that_are_marked_are_part_of_the_decision() {
     let dir = tempfile::tempdir().unwrap();
     let script: PathBuf = dir.path().join("run.sh");
     std::fs::write(&script, "one").unwrap();
-    let mut around = Around::new();
+    let mut around = BrokerFixture::new();
     let mut asked = approval(1, "sh run.sh", Provider::Claude);
     asked.cwd = Some(dir.path().to_str().unwrap().to_owned());
     around.approvals.insert(1, asked);
@@ -434,7 +436,7 @@ fn files_that_are_marked_are_part_of_the_decision() {
 #[test]
 fn of_two_who_decide_one_wins() {
     for (first, second) in [(true, true), (true, false), (false, true), (false, false)] {
-        let mut around = Around::new();
+        let mut around = BrokerFixture::new();
         around.ask(1, "touch x", Provider::Claude);
         around.wait(1, true);
         around.settle();
@@ -457,7 +459,7 @@ fn of_two_who_decide_one_wins() {
 
 #[test]
 fn a_person_and_a_rule_do_not_both_decide() {
-    let mut around = Around::new();
+    let mut around = BrokerFixture::new();
     around.ask(1, "ok ls", Provider::Claude);
     around.settle();
     // The rule speaks only after the person's decision is under way.
@@ -475,7 +477,7 @@ fn a_person_and_a_rule_do_not_both_decide() {
 
 #[test]
 fn nothing_is_decided_for_a_client_that_went_away_before_the_claim() {
-    let mut around = Around::new();
+    let mut around = BrokerFixture::new();
     around.ask(1, "touch x", Provider::Claude);
     around.wait(1, true);
     around.commit(true);
@@ -494,7 +496,7 @@ fn nothing_is_decided_for_a_client_that_went_away_before_the_claim() {
 
 #[test]
 fn what_is_claimed_is_carried_out_though_the_client_went_away() {
-    let mut around = Around::new();
+    let mut around = BrokerFixture::new();
     around.ask(1, "touch x", Provider::Claude);
     around.wait(1, true);
     around.settle();
@@ -507,7 +509,7 @@ fn what_is_claimed_is_carried_out_though_the_client_went_away() {
 
 #[test]
 fn a_hook_that_went_away_during_the_commit_is_recorded_as_not_answered() {
-    let mut around = Around::new();
+    let mut around = BrokerFixture::new();
     around.ask(1, "touch x", Provider::Claude);
     around.wait(1, true);
     around.settle();
@@ -523,7 +525,7 @@ fn a_hook_that_went_away_during_the_commit_is_recorded_as_not_answered() {
 #[test]
 fn a_hook_that_comes_back_during_the_commit_gets_the_answer() {
     for by_rule in [false, true] {
-        let mut around = Around::new();
+        let mut around = BrokerFixture::new();
         around.ask(1, if by_rule { "ok ls" } else { "touch x" }, Provider::Claude);
         around.wait(1, true);
         around.settle();
@@ -539,7 +541,7 @@ fn a_hook_that_comes_back_during_the_commit_gets_the_answer() {
 
 #[test]
 fn an_answer_is_only_for_what_the_hook_was_called_with() {
-    let mut around = Around::new();
+    let mut around = BrokerFixture::new();
     around.ask(1, "ok ls", Provider::Claude);
     around.wait_with(1, true, "digest of something else".into());
     assert_eq!(around.decisions(), 0, "no rule decides");
@@ -557,7 +559,7 @@ fn an_answer_is_only_for_what_the_hook_was_called_with() {
 
 #[test]
 fn a_decision_under_way_is_finished_when_the_broker_stops_and_nothing_else_is_decided() {
-    let mut around = Around::new();
+    let mut around = BrokerFixture::new();
     for n in [1, 2] {
         around.ask(n, "touch x", Provider::Claude);
         around.wait(n, true);
@@ -581,7 +583,7 @@ fn a_decision_under_way_is_finished_when_the_broker_stops_and_nothing_else_is_de
 
 #[test]
 fn what_is_not_committed_before_the_end_is_not_answered() {
-    let mut around = Around::new();
+    let mut around = BrokerFixture::new();
     around.ask(1, "touch x", Provider::Claude);
     around.wait(1, true);
     around.commit(true);
@@ -597,7 +599,7 @@ fn what_is_not_committed_before_the_end_is_not_answered() {
 
 #[test]
 fn a_slow_disk_delays_only_what_needs_it() {
-    let mut around = Around::new();
+    let mut around = BrokerFixture::new();
     let disk = around.broker.shared.hashing.occupy();
     around.ask(1, "touch x", Provider::Claude);
     around.ask(2, "ok ls", Provider::Claude);
@@ -622,7 +624,7 @@ fn a_slow_disk_delays_only_what_needs_it() {
 
 #[test]
 fn sessions_show_that_a_hook_waits_for_a_person() {
-    let mut around = Around::new();
+    let mut around = BrokerFixture::new();
     // Claude Code shows its dialog meanwhile.
     around.ask(1, "touch x", Provider::Claude);
     around.wait(1, true);
@@ -645,10 +647,10 @@ fn sessions_show_that_a_hook_waits_for_a_person() {
 #[test]
 fn after_a_start_sessions_show_what_is_so_now() {
     for waits in [false, true] {
-        let mut around = Around::new();
+        let mut around = BrokerFixture::new();
         around.settle();
         let asked = approval(1, "touch x", Provider::Codex);
-        around.broker.pending().open(&asked, pending::Known::SinceStart);
+        around.broker.pending().open(&asked, pending::KnownSince::Start);
         if waits {
             around.wait(1, true);
         } else {
@@ -661,14 +663,14 @@ fn after_a_start_sessions_show_what_is_so_now() {
 
 #[test]
 fn at_most_so_many_hooks_wait() {
-    let mut around = Around::new();
+    let mut around = BrokerFixture::new();
     for n in 0..=255 {
         around.wait(n, true);
     }
     around.settle();
     let one_more = HookWait { delivery: DeliveryId::mint(at(-1), [0; 10]), people: true, digest: String::new() };
     let broker = around.broker.clone();
-    assert_eq!(around.runtime.block_on(async move { broker.hold(one_more, None).await }), None);
+    assert_eq!(around.runtime.block_on(async move { broker.answer_hook(one_more, None).await }), None);
     assert!(around.hooks.iter().all(|(_, hook)| !hook.is_finished()));
     // One that goes away makes room at once.
     around.leave(7);

@@ -2,33 +2,34 @@
 
 use std::fs;
 
-use hooks::{Plan, ProgramSearch, Wish, catalogue};
+use hooks::{Plan, ProgramSearch, RequestedChange, catalogue};
 
 use super::*;
 
 const NOW: i64 = 1_795_149_432_000;
 
-struct Place {
+struct HealthFixture {
     dir: tempfile::TempDir,
-    hooks: Hooks,
+    hooks: HookPaths,
     gauges: Gauges,
     now: Timestamp,
 }
 
-impl Place {
+impl HealthFixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let at = |below: &str| dir.path().join(below);
         fs::create_dir_all(at(".claude")).unwrap();
         let home = |provider: Provider| (provider, vec![at(&format!(".{provider}"))]);
         let homes = [Provider::Claude, Provider::Codex, Provider::Gemini].map(home).into_iter().collect::<Homes>();
-        let hooks = Hooks::new(&at("data"), &homes, "/bin/sh".into(), ProgramSearch::new(at("bin").into(), Vec::new()));
+        let hooks =
+            HookPaths::new(&at("data"), &homes, "/bin/sh".into(), ProgramSearch::new(at("bin").into(), Vec::new()));
         Self { hooks, gauges: Gauges::default(), now: Timestamp::from_millisecond(NOW), dir }
     }
 
     fn install(&self) {
         let (command, events) = (self.hooks.command.clone(), catalogue(Provider::Claude));
-        let wish = Wish::Install { command, events };
+        let wish = RequestedChange::Install { command, events };
         let (home, data) = (self.dir.path().join(".claude"), self.dir.path().join("data"));
         let plan = Plan::new(Provider::Claude, &home, &data, &wish).unwrap();
         plan.apply(self.now).unwrap();
@@ -47,7 +48,7 @@ impl Place {
 
 #[test]
 fn one_row_for_each_agent_that_is_here() {
-    let mut place = Place::new();
+    let mut place = HealthFixture::new();
     let row = place.claude(0);
     assert_eq!((row.active, row.detail.as_deref(), row.trouble), (false, Some("not installed"), None));
 
@@ -68,12 +69,12 @@ fn one_row_for_each_agent_that_is_here() {
     assert!(!row.active && row.detail.unwrap().contains("settings.json"));
 
     place.gauges.heard.delivery(Provider::Codex, place.now);
-    assert_eq!(place.rows(3).len(), 3, "one that was heard of is told of");
+    assert_eq!(place.rows(3).len(), 3, "one that was heard of is reported");
 }
 
 #[test]
 fn installed_and_not_heard_of_is_a_trouble() {
-    let mut place = Place::new();
+    let mut place = HealthFixture::new();
     place.install();
     place.now = modified(&place.dir.path().join(".claude/settings.json")).unwrap();
     let turn = |seconds: i64| {
@@ -91,7 +92,7 @@ fn installed_and_not_heard_of_is_a_trouble() {
 
 #[test]
 fn what_stays_in_the_spool_is_told() {
-    let place = Place::new();
+    let place = HealthFixture::new();
     let spool = place.dir.path().join("data/spool");
     fs::create_dir_all(&spool).unwrap();
     let row = place.rows(0).remove(0);

@@ -12,18 +12,18 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Failure, Ingest};
+use super::{Ingest, TransactionFailure};
 use crate::redaction;
 
 /// A decision that is to be made.
-pub struct Decide {
+pub struct DecisionCommit {
     /// Whose approval.
     pub session: SessionId,
     /// What was decided; names the approval.
     pub resolved: ApprovalResolved,
     /// Who decided, from where, on what grounds: for the record.
     pub evidence: Value,
-    /// Takes, after the commit, the approval as it stands then, or why there was nothing to decide.
+    /// Receives, after the commit, the approval in its state then, or why there was nothing to decide.
     /// Dropped when the server ends before the commit.
     pub reply: oneshot::Sender<Result<Approval, Undecided>>,
     outcome: Mutex<Option<Result<Approval, Undecided>>>,
@@ -38,7 +38,7 @@ pub enum Undecided {
     Closed(ApprovalState),
 }
 
-impl Decide {
+impl DecisionCommit {
     /// A decision.
     #[must_use]
     pub fn new(
@@ -54,7 +54,7 @@ impl Decide {
         *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
     }
 
-    pub(super) fn tell(self) {
+    pub(super) fn send_reply(self) {
         let outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Whoever decided may have ended meanwhile.
         self.reply.send(outcome.unwrap_or(Err(Undecided::Unknown))).ok();
@@ -62,7 +62,7 @@ impl Decide {
 }
 
 /// Something of an approval that is only recorded.
-pub struct Record {
+pub struct ApprovalRecord {
     /// What happened: `asked` (the policy leaves it to a person), `attempted` (keys will be pressed),
     /// `delivered`, `undelivered`, `refused`, `unclear` (keys were pressed, and the dialog is still
     /// there), `forbidden` (denied before the agent asked anybody).
@@ -77,7 +77,7 @@ pub struct Record {
 
 /// A row of the record.
 #[derive(Serialize)]
-struct Row<'a> {
+struct AuditRow<'a> {
     at: Timestamp,
     what: &'static str,
     approval: &'a Approval,
@@ -86,7 +86,7 @@ struct Row<'a> {
 }
 
 impl Ingest {
-    pub(super) fn apply_decide(&mut self, decide: &Decide) -> Result<(), Failure> {
+    pub(super) fn apply_decide(&mut self, decide: &DecisionCommit) -> Result<(), TransactionFailure> {
         let id = &decide.resolved.approval_id;
         let Some(slot) = self.sessions.find(decide.session) else {
             decide.settle(Err(Undecided::Unknown));
@@ -113,12 +113,17 @@ impl Ingest {
         Ok(())
     }
 
-    pub(super) fn apply_record(&mut self, record: &Record) -> Result<(), Failure> {
+    pub(super) fn apply_record(&mut self, record: &ApprovalRecord) -> Result<(), TransactionFailure> {
         self.record(record.what, &record.approval, &record.evidence)
     }
 
     /// That a hook waits is a claim of ours: the agent shows that it works.
-    pub(super) fn apply_wait(&mut self, session: SessionId, approval: &ApprovalId, on: bool) -> Result<(), Failure> {
+    pub(super) fn apply_wait(
+        &mut self,
+        session: SessionId,
+        approval: &ApprovalId,
+        on: bool,
+    ) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(session) else { return Ok(()) };
         let state = self.state(slot)?;
         let Some(kind) = state.approval(approval).filter(|a| a.state == ApprovalState::Pending).map(|a| a.kind) else {
@@ -136,8 +141,8 @@ impl Ingest {
     }
 
     /// Adds a row to the record.
-    fn record(&mut self, what: &'static str, approval: &Approval, evidence: &Value) -> Result<(), Failure> {
-        let row = Row { at: (self.clock)(), what, approval, evidence };
+    fn record(&mut self, what: &'static str, approval: &Approval, evidence: &Value) -> Result<(), TransactionFailure> {
+        let row = AuditRow { at: (self.clock)(), what, approval, evidence };
         let body = if self.redacted_only {
             // What the agent asked and what people said of it comes from whoever waits, as it was.
             let mut row = serde_json::to_value(&row).unwrap_or_default();
@@ -150,7 +155,7 @@ impl Ingest {
     }
 
     /// Keeps an approval that an event of the log opened or closed.
-    pub(super) fn keep_told(&mut self, slot: usize, event: &Event) -> Result<(), Failure> {
+    pub(super) fn store_approval_of(&mut self, slot: usize, event: &Event) -> Result<(), TransactionFailure> {
         let id = if let Payload::ApprovalRequested(asked) = &event.payload {
             &asked.approval_id
         } else if let Payload::ApprovalResolved(resolved) = &event.payload {
@@ -162,17 +167,17 @@ impl Ingest {
         // What was closed by what follows from it is kept with that.
         let asked = matches!(event.payload, Payload::ApprovalRequested(_));
         let approval = approval.filter(|approval| !asked || approval.state == ApprovalState::Pending);
-        approval.map_or(Ok(()), |approval| self.keep_approval(slot, approval, &event.payload, event.history))
+        approval.map_or(Ok(()), |approval| self.store_approval(slot, approval, &event.payload, event.history))
     }
 
-    /// Keeps an approval as it stands now, and records how it ended when nobody decided it here.
-    pub(super) fn keep_approval(
+    /// Stores the current state of an approval, and records how it ended when nobody decided it here.
+    pub(super) fn store_approval(
         &mut self,
         slot: usize,
         approval: Approval,
         news: &Payload,
         history: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactionFailure> {
         if !history && approval.state != ApprovalState::Pending {
             match (approval.by, is_outcome(news)) {
                 (_, true) => self.record("outcome", &approval, &Value::Null)?,
@@ -180,7 +185,7 @@ impl Ingest {
                 (Some(_), false) => {}
             }
         }
-        Ok(self.transaction.keep_approval(self.sessions.known(slot).row, approval)?)
+        Ok(self.transaction.put_approval(self.sessions.known(slot).row, approval)?)
     }
 }
 

@@ -11,17 +11,17 @@ use projections::{SessionHealth, TranscriptView};
 use tailer::collect::Batch;
 
 use super::{
-    Failure, Ingest, Prepared,
-    fold::{Draft, first_seen},
+    Ingest, PreparedBatch, TransactionFailure,
+    fold::{UnsequencedEvent, first_seen},
     message::{Merge, OpenMessage, as_delta},
     transaction::Additions,
 };
 
-/// At most so many copies of a record without an id are told apart.
+/// Maximum number of copies of a record without an id that are told apart.
 const OCCURRENCES: u32 = 100_000;
 
 impl Ingest {
-    pub(super) fn apply_batch(&mut self, prepared: &Prepared) -> Result<(), Failure> {
+    pub(super) fn apply_batch(&mut self, prepared: &PreparedBatch) -> Result<(), TransactionFailure> {
         let batch = &prepared.batch;
         let mut additions = Additions::default();
         let mut open = OpenMessage::default();
@@ -82,7 +82,7 @@ impl Ingest {
                 new
             };
             let text = packed.and_then(|i| prepared.texts[i].as_ref());
-            let draft = Draft { new, identity, payload, text, history: batch.history };
+            let draft = UnsequencedEvent { new, identity, payload, text, history: batch.history };
             let event = self.make(slot, draft)?;
             if let Payload::AssistantMessage(_) = event.payload {
                 open.begin(slot, additions.events.len());
@@ -96,7 +96,7 @@ impl Ingest {
         self.sessions.rest(&batch.cursor, reads_on, additions.events.iter().map(|addition| addition.slot));
         additions.write(&mut self.transaction, &self.sessions, &prepared.texts, batch.history)?;
         self.transaction.writer.put_cursor(&batch.cursor)?;
-        self.note_transcript(prepared);
+        self.record_transcript(prepared);
         Ok(())
     }
 
@@ -114,7 +114,7 @@ impl Ingest {
 
     /// A session that begins in a directory whose sessions are not captured is turned off, before
     /// anything of it is kept.
-    pub(super) fn turn_off_if_ignored(&mut self, slot: usize, cwd: &str) -> Result<(), Failure> {
+    pub(super) fn turn_off_if_ignored(&mut self, slot: usize, cwd: &str) -> Result<(), TransactionFailure> {
         if !self.sessions.known(slot).capture || !self.ignored.holds(Path::new(cwd)) {
             return Ok(());
         }
@@ -136,7 +136,7 @@ impl Ingest {
         row: store::SessionRow,
         slot: usize,
         forks: &mut HashMap<(usize, usize), Timestamp>,
-    ) -> Result<Option<Identity>, Failure> {
+    ) -> Result<Option<Identity>, TransactionFailure> {
         match new.repeat {
             Repeat::Unique => {
                 if self.transaction.writer.learn(new.identity, row)? {
@@ -156,7 +156,11 @@ impl Ingest {
     }
 
     /// Learns the first occurrence of a record that is not known.
-    fn learn_next(&mut self, identity: Identity, row: store::SessionRow) -> Result<Option<Identity>, Failure> {
+    fn learn_next(
+        &mut self,
+        identity: Identity,
+        row: store::SessionRow,
+    ) -> Result<Option<Identity>, TransactionFailure> {
         for occurrence in 0..OCCURRENCES {
             let identity = identity.occurrence(occurrence);
             if self.transaction.writer.learn(identity, row)? {
@@ -173,7 +177,7 @@ impl Ingest {
         usage: &UsageReported,
         history: bool,
         additions: &mut Additions,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactionFailure> {
         let owner = self.transaction.writer.known(new.identity)?;
         let Some((row, slot)) = owner.and_then(|row| Some((row, self.sessions.find_by_row(row)?))) else {
             return Ok(());
@@ -183,13 +187,13 @@ impl Ingest {
         }
         let Some(growth) = self.state(slot)?.usage_growth(usage) else { return Ok(()) };
         let Some(identity) = self.learn_next(new.identity, row)? else { return Ok(()) };
-        let draft = Draft { new, identity, payload: Some(growth.into()), text: None, history };
+        let draft = UnsequencedEvent { new, identity, payload: Some(growth.into()), text: None, history };
         let event = self.make(slot, draft)?;
         self.fold(slot, event, None, additions)
     }
 
     /// Keeps where a session's transcript stands beside the session.
-    fn note_transcript(&mut self, prepared: &Prepared) {
+    fn record_transcript(&mut self, prepared: &PreparedBatch) {
         let batch = &prepared.batch;
         let Some(id) = batch
             .cursor

@@ -22,7 +22,7 @@ use prometheus_client::{
 use server::metrics::encode_metric;
 
 /// One label and its value.
-type Label = [(&'static str, &'static str); 1];
+type CounterLabel = [(&'static str, &'static str); 1];
 
 /// What was committed since the start. A handle: clones share it.
 #[derive(Debug, Clone)]
@@ -36,14 +36,14 @@ pub struct Counters {
     /// Commits that failed.
     pub commits_failed: Counter,
     approvals_requested: Counter,
-    approvals_closed: Family<Label, Counter>,
-    approval_wait: Wait,
-    findings: Family<Label, Counter>,
+    approvals_closed: Family<CounterLabel, Counter>,
+    approval_wait: ApprovalWait,
+    findings: Family<CounterLabel, Counter>,
 }
 
 /// How long closed approvals waited, ms.
 #[derive(Debug, Clone, Default)]
-struct Wait(Arc<AtomicU64>);
+struct ApprovalWait(Arc<AtomicU64>);
 
 impl Default for Counters {
     fn default() -> Self {
@@ -55,14 +55,14 @@ impl Default for Counters {
             commits_failed: Counter::default(),
             approvals_requested: Counter::default(),
             approvals_closed: zeros("state", closed.map(|state| state.as_str())),
-            approval_wait: Wait::default(),
+            approval_wait: ApprovalWait::default(),
             findings: zeros("kind", FindingKind::ALL.iter().map(|kind| kind.as_str())),
         }
     }
 }
 
 /// A counter for each value of a label, so that all are shown before anything is counted.
-fn zeros(label: &'static str, values: impl Iterator<Item = &'static str>) -> Family<Label, Counter> {
+fn zeros(label: &'static str, values: impl Iterator<Item = &'static str>) -> Family<CounterLabel, Counter> {
     let family = Family::default();
     for value in values {
         drop(family.get_or_create(&[(label, value)]));
@@ -104,7 +104,7 @@ impl Counters {
     }
 }
 
-impl Collector for Wait {
+impl Collector for ApprovalWait {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         // Added up in milliseconds: seconds as floating point would gather errors.
         let seconds = self.0.load(Ordering::Relaxed) as f64 / 1000.0;

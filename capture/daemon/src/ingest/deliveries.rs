@@ -5,17 +5,17 @@ use std::sync::Arc;
 use events::{Annotation, Claim, Confidence, Signal, Source, Timestamp, Topic};
 use hooks::delivery::{
     Agent, Delivery,
-    decode::{self, Decoded},
+    decode::{self, DecodedDelivery},
 };
 use protocols::conversation;
 
-use super::{Failure, Ingest, LATE_MS};
+use super::{Ingest, LATE_MS, TransactionFailure};
 
 /// What an agent's hook hands over, or what its protocol told.
 pub struct HookInput {
     delivery: Delivery,
     /// What it says, or why nobody understands it.
-    decoded: Result<Decoded, String>,
+    decoded: Result<DecodedDelivery, String>,
     /// Is told when it is stored, or that nobody understands it.
     stored: Box<dyn FnOnce(Result<(), String>) + Send>,
 }
@@ -39,7 +39,7 @@ impl Ingest {
         (told.stored)(told.decoded.map(|_| ()));
     }
 
-    pub(super) fn apply_delivery(&mut self, told: &HookInput) -> Result<(), Failure> {
+    pub(super) fn apply_delivery(&mut self, told: &HookInput) -> Result<(), TransactionFailure> {
         let now = (self.clock)();
         let delivery = &told.delivery;
         // What is not understood is told to whoever handed it in, at the commit.
@@ -78,7 +78,7 @@ impl Ingest {
     }
 
     /// The agent that called the hook, or that is spoken to, runs the session.
-    fn run_by(&mut self, slot: usize, agent: Agent, source: Source) -> Result<(), Failure> {
+    fn run_by(&mut self, slot: usize, agent: Agent, source: Source) -> Result<(), TransactionFailure> {
         let known = self.state(slot)?.process();
         if known == Some((agent.pid, agent.start_ticks)) || known.is_some() && agent.shared {
             return Ok(());

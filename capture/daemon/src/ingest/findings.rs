@@ -4,23 +4,23 @@
 use events::{Annotation, Finding, Notification, Payload, SendOutcome, SessionId, Timestamp, Topic};
 use projections::{Conclusion, Prompt};
 
-use super::{Failure, Ingest};
+use super::{Ingest, TransactionFailure};
 use crate::redaction;
 
-/// Something about a session that is no part of its conversation.
-pub struct Aside {
+/// A record about a session outside its conversation.
+pub struct DerivedRecord {
     /// Whose.
     pub session: SessionId,
     /// What.
-    pub what: Noted,
+    pub what: DerivedKind,
     /// Is told after the commit whether there is such a session.
     pub done: Box<dyn FnOnce(bool) + Send>,
 }
 
 /// What is noted of a session.
 #[derive(Debug, Clone)]
-pub enum Noted {
-    /// A finding, as it stands now.
+pub enum DerivedKind {
+    /// The current state of a finding.
     Finding(Box<Finding>),
     /// A message was sent, or was not.
     Notification(Box<Notification>),
@@ -30,27 +30,27 @@ pub enum Noted {
     Note(String),
 }
 
-impl Aside {
+impl DerivedRecord {
     /// Something nobody waits for.
     #[must_use]
-    pub fn new(session: SessionId, what: Noted) -> Self {
+    pub fn new(session: SessionId, what: DerivedKind) -> Self {
         Self { session, what, done: Box::new(|_| ()) }
     }
 }
 
 impl Ingest {
-    pub(super) fn apply_aside(&mut self, aside: &Aside) -> Result<(), Failure> {
+    pub(super) fn apply_derived(&mut self, aside: &DerivedRecord) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(aside.session) else { return Ok(()) };
         let now = (self.clock)();
         // The fold lets time pass up to a derived event: it passes here too.
         self.try_advance(slot, now)?;
         let row = self.sessions.known(slot).row;
         let (payload, text) = match &aside.what {
-            Noted::Finding(finding) => {
-                self.transaction.keep_finding(row, finding.as_ref().clone())?;
+            DerivedKind::Finding(finding) => {
+                self.transaction.put_finding(row, finding.as_ref().clone())?;
                 (Payload::Finding(finding.as_ref().clone()), None)
             }
-            Noted::Notification(notification) => {
+            DerivedKind::Notification(notification) => {
                 if notification.outcome == SendOutcome::Sent {
                     for finding in &notification.findings {
                         self.transaction.writer.notified(finding, now)?;
@@ -58,12 +58,12 @@ impl Ingest {
                 }
                 (Payload::Notification(notification.as_ref().clone()), None)
             }
-            Noted::Prompt(prompt) => {
+            DerivedKind::Prompt(prompt) => {
                 let prompt = if self.redacted_only { redaction::of_prompt(prompt) } else { prompt.as_ref().clone() };
-                self.transaction.writer.keep(row, &prompt)?;
+                self.transaction.writer.put_entity(row, &prompt)?;
                 (Payload::QueuedPrompt(prompt.to_event()), Some(prompt.text))
             }
-            Noted::Note(value) => (Annotation { topic: Topic::Note, value: value.clone() }.into(), None),
+            DerivedKind::Note(value) => (Annotation { topic: Topic::Note, value: value.clone() }.into(), None),
         };
         self.note(slot, payload, text, now)
     }
@@ -75,7 +75,7 @@ impl Ingest {
         mut payload: Payload,
         mut text: Option<String>,
         now: Timestamp,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactionFailure> {
         if self.redacted_only {
             redaction::of_event(&mut text, &mut payload);
         }

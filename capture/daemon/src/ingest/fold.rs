@@ -10,14 +10,14 @@ use events::{
 use projections::Conclusion;
 use store::PackedText;
 
-use super::{Failure, Ingest, transaction::Additions};
+use super::{Ingest, TransactionFailure, transaction::Additions};
 use crate::redaction;
 
 /// A session with fewer events than this has just begun.
 const FRESH_EVENTS: u64 = 20;
 
 /// An event that has no place in the log yet.
-pub(super) struct Draft<'a> {
+pub(super) struct UnsequencedEvent<'a> {
     pub(super) new: &'a NewEvent,
     /// What it is known by.
     pub(super) identity: Identity,
@@ -28,7 +28,7 @@ pub(super) struct Draft<'a> {
     pub(super) history: bool,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> UnsequencedEvent<'a> {
     /// An event of now, as it was read.
     pub(super) const fn of(new: &'a NewEvent) -> Self {
         Self { new, identity: new.identity, payload: None, text: None, history: false }
@@ -37,8 +37,8 @@ impl<'a> Draft<'a> {
 
 impl Ingest {
     /// Gives an event its place in the log.
-    pub(super) fn make(&mut self, slot: usize, draft: Draft<'_>) -> Result<Event, Failure> {
-        let Draft { new, identity, payload, text, history } = draft;
+    pub(super) fn make(&mut self, slot: usize, draft: UnsequencedEvent<'_>) -> Result<Event, TransactionFailure> {
+        let UnsequencedEvent { new, identity, payload, text, history } = draft;
         let mut payload = payload.unwrap_or_else(|| new.payload.clone());
         if let Payload::SessionStarted(started) = &mut payload
             && let Some(parent) = &started.parent_provider_session_id
@@ -88,7 +88,7 @@ impl Ingest {
         event: Event,
         text: Option<usize>,
         additions: &mut Additions,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactionFailure> {
         if let Payload::UsageReported(usage) = &event.payload {
             self.transaction.writer.add_usage(self.sessions.known(slot).row, usage)?;
         }
@@ -108,7 +108,7 @@ impl Ingest {
         if let (true, None, Some(turn)) = (adds, state.open_turn(), state.recent_turns().next_back()) {
             self.transaction.writer.put_turn(row, &redaction::of_turn(turn))?;
         }
-        self.keep_told(slot, &event)?;
+        self.store_approval_of(slot, &event)?;
         additions.push(slot, event, text);
         self.sessions.mark(slot);
         for conclusion in conclusions {
@@ -128,7 +128,7 @@ impl Ingest {
             self.processes.wanted(sequence < FRESH_EVENTS);
         }
         if !history {
-            self.tell_parent(slot, observed_at, additions)?;
+            self.signal_parent(slot, observed_at, additions)?;
         }
         self.sessions.schedule(slot);
         Ok(())
@@ -141,13 +141,13 @@ impl Ingest {
         mut conclusion: Conclusion,
         observed_at: Timestamp,
         history: bool,
-    ) -> Result<Event, Failure> {
+    ) -> Result<Event, TransactionFailure> {
         let known = self.sessions.known(slot).clone();
         if let Some(turn) = &conclusion.turn {
             self.transaction.writer.put_turn(known.row, &redaction::of_turn(turn))?;
         }
         if let Some(approval) = conclusion.approval.take() {
-            self.keep_approval(slot, *approval, &conclusion.payload, history)?;
+            self.store_approval(slot, *approval, &conclusion.payload, history)?;
         }
         let state = self.state(slot)?;
         state.session.last_sequence += 1;
@@ -184,19 +184,24 @@ impl Ingest {
         conclusions: Vec<Conclusion>,
         now: Timestamp,
         history: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactionFailure> {
         let mut additions = Additions::default();
         for conclusion in conclusions {
             let event = self.derive(slot, conclusion, now, history)?;
             additions.push_derived(slot, event);
         }
-        self.tell_parent(slot, now, &mut additions)?;
+        self.signal_parent(slot, now, &mut additions)?;
         Ok(additions.write(&mut self.transaction, &self.sessions, &[], history)?)
     }
 
     /// A helper's work keeps its parent running, and its dialog is its parent's too: the parent is
     /// told by a signal, so that the parent's log explains its state alone.
-    fn tell_parent(&mut self, slot: usize, now: Timestamp, additions: &mut Additions) -> Result<(), Failure> {
+    fn signal_parent(
+        &mut self,
+        slot: usize,
+        now: Timestamp,
+        additions: &mut Additions,
+    ) -> Result<(), TransactionFailure> {
         let Some(child) = self.sessions.loaded(slot) else { return Ok(()) };
         let Some(parent) = child.session.parent_session_id.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let (child_id, state) =
@@ -233,7 +238,7 @@ impl Ingest {
             Some(child_id),
         );
         self.transaction.writer.learn(identity, known.row)?;
-        let event = self.make(parent, Draft::of(&new))?;
+        let event = self.make(parent, UnsequencedEvent::of(&new))?;
         self.fold(parent, event, None, additions)
     }
 
@@ -245,7 +250,7 @@ impl Ingest {
         at: Timestamp,
         history: bool,
         additions: &mut Additions,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactionFailure> {
         let (own, from) = (self.sessions.known(slot).clone(), self.sessions.known(owner).clone());
         let identity = Identity::of(
             own.provider,
@@ -266,11 +271,11 @@ impl Ingest {
             None,
         );
         let new = NewEvent { created_at: Some(at), ..new };
-        let event = self.make(slot, Draft { history, ..Draft::of(&new) })?;
+        let event = self.make(slot, UnsequencedEvent { history, ..UnsequencedEvent::of(&new) })?;
         self.fold(slot, event, None, additions)
     }
 
-    pub(super) fn apply_capture(&mut self, id: SessionId, on: bool) -> Result<(), Failure> {
+    pub(super) fn apply_capture(&mut self, id: SessionId, on: bool) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(id) else { return Ok(()) };
         let row = self.sessions.known(slot).row;
         self.transaction.writer.set_capture(row, on)?;
@@ -285,7 +290,7 @@ impl Ingest {
         )
     }
 
-    pub(super) fn apply_labels(&mut self, id: SessionId, labels: &[String]) -> Result<(), Failure> {
+    pub(super) fn apply_labels(&mut self, id: SessionId, labels: &[String]) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(id) else { return Ok(()) };
         for value in labels {
             let label = Annotation { topic: Topic::Label, value: value.clone() };
@@ -302,7 +307,7 @@ impl Ingest {
         now: Timestamp,
         space: &str,
         payload: Payload,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactionFailure> {
         let known = self.sessions.known(slot).clone();
         let sequence = self.state(slot)?.session.last_sequence;
         let identity = Identity::of(known.provider, space, &[&known.id.to_bytes(), &sequence.to_le_bytes()]);
@@ -312,8 +317,8 @@ impl Ingest {
     }
 
     /// Folds one event and writes it, with what follows from it.
-    pub(super) fn add(&mut self, slot: usize, new: &NewEvent, history: bool) -> Result<(), Failure> {
-        let event = self.make(slot, Draft { history, ..Draft::of(new) })?;
+    pub(super) fn add(&mut self, slot: usize, new: &NewEvent, history: bool) -> Result<(), TransactionFailure> {
+        let event = self.make(slot, UnsequencedEvent { history, ..UnsequencedEvent::of(new) })?;
         let mut additions = Additions::default();
         self.fold(slot, event, None, &mut additions)?;
         Ok(additions.write(&mut self.transaction, &self.sessions, &[], history)?)

@@ -15,12 +15,12 @@ use std::{
 
 use flume::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, TrySendError};
 
-use super::Input;
+use super::IngestInput;
 
 /// Sends into the ingest channel. Clones share it.
 #[derive(Clone)]
 pub struct IngestHandle {
-    sender: Sender<Input>,
+    sender: Sender<IngestInput>,
     end: Arc<ReceivingEnd>,
 }
 
@@ -30,7 +30,7 @@ pub struct Inputs(Arc<ReceivingEnd>);
 /// Shared with the senders, who empty it when nobody else does any more.
 struct ReceivingEnd {
     is_dropped: AtomicBool,
-    receiver: Receiver<Input>,
+    receiver: Receiver<IngestInput>,
 }
 
 /// Ingest has stopped: the input is dropped.
@@ -62,7 +62,7 @@ impl IngestHandle {
     ///
     /// # Errors
     /// When ingest has stopped.
-    pub fn send(&self, input: Input) -> Result<(), IngestStopped> {
+    pub fn send(&self, input: IngestInput) -> Result<(), IngestStopped> {
         self.sender.send(input).map_err(|_| IngestStopped)?;
         self.end.check()
     }
@@ -72,7 +72,7 @@ impl IngestHandle {
     ///
     /// # Errors
     /// When ingest has stopped.
-    pub async fn send_async(&self, input: Input) -> Result<(), IngestStopped> {
+    pub async fn send_async(&self, input: IngestInput) -> Result<(), IngestStopped> {
         self.sender.send_async(input).await.map_err(|_| IngestStopped)?;
         self.end.check()
     }
@@ -81,7 +81,7 @@ impl IngestHandle {
     ///
     /// # Errors
     /// When there is none, or ingest has stopped.
-    pub fn try_send(&self, input: Input) -> Result<(), NotSent> {
+    pub fn try_send(&self, input: IngestInput) -> Result<(), NotSent> {
         self.sender.try_send(input).map_err(|error| match error {
             TrySendError::Full(_) => NotSent::Full,
             TrySendError::Disconnected(_) => NotSent::Stopped(IngestStopped),
@@ -93,7 +93,7 @@ impl IngestHandle {
     ///
     /// # Errors
     /// When there is no room in time, or ingest has stopped.
-    pub fn send_timeout(&self, input: Input, timeout: Duration) -> Result<(), NotSent> {
+    pub fn send_timeout(&self, input: IngestInput, timeout: Duration) -> Result<(), NotSent> {
         self.sender.send_timeout(input, timeout).map_err(|error| match error {
             SendTimeoutError::Timeout(_) => NotSent::Full,
             SendTimeoutError::Disconnected(_) => NotSent::Stopped(IngestStopped),
@@ -107,7 +107,7 @@ impl Inputs {
     ///
     /// # Errors
     /// When nobody can send any more.
-    pub fn recv(&self, timeout: Option<Duration>) -> Result<Option<Input>, flume::RecvError> {
+    pub fn recv(&self, timeout: Option<Duration>) -> Result<Option<IngestInput>, flume::RecvError> {
         let Some(timeout) = timeout else { return self.0.receiver.recv().map(Some) };
         match self.0.receiver.recv_timeout(timeout) {
             Ok(input) => Ok(Some(input)),
@@ -117,7 +117,7 @@ impl Inputs {
     }
 
     /// Takes the inputs that are there now.
-    pub fn try_iter(&self) -> impl Iterator<Item = Input> {
+    pub fn try_iter(&self) -> impl Iterator<Item = IngestInput> {
         self.0.receiver.try_iter()
     }
 }
@@ -154,18 +154,18 @@ mod tests {
     use super::*;
 
     /// An input that holds a reply.
-    fn label(reply: oneshot::Sender<()>) -> Input {
-        Input::Label(SessionId::from_bits(1), Vec::new(), Box::new(move |_| reply.send(()).unwrap_or_default()))
+    fn label(reply: oneshot::Sender<()>) -> IngestInput {
+        IngestInput::Label(SessionId::from_bits(1), Vec::new(), Box::new(move |_| reply.send(()).unwrap_or_default()))
     }
 
     /// An input that is known by its number.
-    fn waits(n: u128) -> Input {
-        Input::Waits(SessionId::from_bits(n), ApprovalId::default(), true)
+    fn waits(n: u128) -> IngestInput {
+        IngestInput::Waits(SessionId::from_bits(n), ApprovalId::default(), true)
     }
 
-    fn number(input: &Input) -> u128 {
+    fn number(input: &IngestInput) -> u128 {
         match input {
-            Input::Waits(session, ..) => session.bits(),
+            IngestInput::Waits(session, ..) => session.bits(),
             _ => 0,
         }
     }

@@ -13,14 +13,14 @@ use events::{
 use processes::AgentProcess;
 use terminal::host::frame::{Hello, HostEvent, HostFrame, ScreenClaim};
 
-use super::{Failure, Ingest, LATE_MS, link::AWAITED_RUN, sessions::Sessions};
+use super::{Ingest, LATE_MS, TransactionFailure, link::AWAITED_RUN, sessions::Sessions};
 
 /// A session that began this much before its run may still be the run's, ms.
 const BEFORE_MS: i64 = 2_000;
 /// The screen shows work this close to the prompt that began it, ms.
 const TOGETHER_MS: i64 = 3_000;
 
-/// What ingest is told of hosts.
+/// Inputs from the hosts of runs.
 pub enum HostInput {
     /// A host connected, or something of it changed.
     Hello(Box<Hello>),
@@ -153,7 +153,7 @@ impl Hosts {
 }
 
 impl Ingest {
-    pub(super) fn apply_host(&mut self, input: &HostInput) -> Result<(), Failure> {
+    pub(super) fn apply_host(&mut self, input: &HostInput) -> Result<(), TransactionFailure> {
         match input {
             HostInput::Hello(hello) => self.apply_hello(hello),
             HostInput::Frame { run, frame, .. } => self.apply_frame(*run, frame),
@@ -168,14 +168,14 @@ impl Ingest {
         }
     }
 
-    fn apply_hello(&mut self, hello: &Hello) -> Result<(), Failure> {
+    fn apply_hello(&mut self, hello: &Hello) -> Result<(), TransactionFailure> {
         let session = self.hosts.connect(hello);
         let seated = session.is_some_and(|id| self.sessions.find(id).is_some());
         if seated { Ok(()) } else { self.seat(hello.run, hello.provider) }
     }
 
     /// Finds the session a run hosts, or makes one that is named by the run.
-    fn seat(&mut self, run: RunId, provider: Provider) -> Result<(), Failure> {
+    fn seat(&mut self, run: RunId, provider: Provider) -> Result<(), TransactionFailure> {
         let Some(hello) = self.hosts.runs.get(&run).map(|host| host.hello.clone()) else { return Ok(()) };
         let process = (hello.pid, hello.start_ticks);
         let known = self.sessions.all_loaded().filter(|(_, s)| {
@@ -219,7 +219,7 @@ impl Ingest {
             self.inject(slot, Source::Process, now, "run-process", signal.into())?;
             if provider == Provider::Unknown {
                 let claim = Claim::State { state: State::Running, reason: Some(Reason::Tool) };
-                let words = Some("the program runs; it is no agent whose screen could be read".into());
+                let words = Some("the program runs; it is not an agent whose screen could be read".into());
                 let signal = Signal::new(claim, Confidence::Low, words);
                 self.inject(slot, Source::Pty, now, "run-alive", signal.into())?;
             }
@@ -228,7 +228,7 @@ impl Ingest {
     }
 
     /// Seats the hosts whose session was forgotten and not found again.
-    pub(super) fn seat_hosts(&mut self) -> Result<(), Failure> {
+    pub(super) fn seat_hosts(&mut self) -> Result<(), TransactionFailure> {
         for (run, provider) in self.hosts.without_session() {
             self.seat(run, provider)?;
         }
@@ -236,7 +236,7 @@ impl Ingest {
     }
 
     /// The run hosts this session from now on.
-    fn host_session(&mut self, run: RunId, slot: usize) -> Result<(), Failure> {
+    fn host_session(&mut self, run: RunId, slot: usize) -> Result<(), TransactionFailure> {
         let known = self.sessions.known(slot).clone();
         let Some(host) = self.hosts.runs.get_mut(&run) else { return Ok(()) };
         let before = host.session.replace(known.id);
@@ -265,12 +265,12 @@ impl Ingest {
         Ok(())
     }
 
-    fn withdraw_screen(&mut self, session: SessionId, why: &str) -> Result<(), Failure> {
+    fn withdraw_screen(&mut self, session: SessionId, why: &str) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(session) else { return Ok(()) };
         self.inject(slot, Source::Pty, (self.clock)(), "screen-gone", withdrawn(why).into())
     }
 
-    fn apply_frame(&mut self, run: RunId, frame: &HostFrame) -> Result<(), Failure> {
+    fn apply_frame(&mut self, run: RunId, frame: &HostFrame) -> Result<(), TransactionFailure> {
         let Some((session, pid)) = self.hosts.apply(run, frame) else { return Ok(()) };
         let Some(slot) = session.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let annotation = |topic, value: &str| Some(Annotation { topic, value: value.to_owned() }.into());
@@ -310,7 +310,7 @@ impl Ingest {
         frame: &HostFrame,
         source: Source,
         payload: Payload,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TransactionFailure> {
         let known = self.sessions.known(slot).clone();
         if !known.capture {
             return Ok(());
@@ -340,7 +340,7 @@ impl Ingest {
     }
 
     /// A session's process is known: when a run started it, the run hosts the session.
-    pub(super) fn link_host(&mut self, slot: usize, pid: u32) -> Result<(), Failure> {
+    pub(super) fn link_host(&mut self, slot: usize, pid: u32) -> Result<(), TransactionFailure> {
         if self.hosts.runs.is_empty()
             || self.sessions.loaded(slot).is_some_and(|s| s.session.parent_session_id.is_some())
         {
@@ -358,7 +358,7 @@ impl Ingest {
     }
 
     /// An agent that runs inside a run and has named no session yet: gives whether that is so.
-    pub(super) fn seat_agent(&mut self, agent: &AgentProcess) -> Result<bool, Failure> {
+    pub(super) fn seat_agent(&mut self, agent: &AgentProcess) -> Result<bool, TransactionFailure> {
         let Some((run, host)) = agent.run.and_then(|run| self.hosts.runs.get(&run).map(|host| (run, host))) else {
             return Ok(false);
         };
@@ -370,7 +370,7 @@ impl Ingest {
     }
 
     /// Runs whose agent works in another process find their session.
-    pub(super) fn link_hosts_by_place(&mut self) -> Result<(), Failure> {
+    pub(super) fn link_hosts_by_place(&mut self) -> Result<(), TransactionFailure> {
         for (run, slot) in self.hosts.by_place(&self.sessions) {
             self.host_session(run, slot)?;
         }

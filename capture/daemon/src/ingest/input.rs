@@ -5,19 +5,19 @@ use processes::{AgentProcess, EndedProcess};
 use store::PackedText;
 use tailer::collect::Batch;
 
-use super::{Aside, Decide, HookInput, HostInput, ProtocolInput, Record, TelemetryInput};
+use super::{ApprovalRecord, DecisionCommit, DerivedRecord, HookInput, HostInput, ProtocolInput, TelemetryInput};
 use crate::redaction;
 
 /// A batch with its long texts packed, which is done on the reading threads.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedBatch {
     /// The batch; long texts are cut to what an event carries.
     pub batch: Batch,
     /// The packed texts, one slot an event.
     pub texts: Vec<Option<PackedText>>,
 }
 
-impl Prepared {
+impl PreparedBatch {
     /// Packs a batch's texts.
     #[must_use]
     pub fn new(mut batch: Batch) -> Self {
@@ -36,9 +36,9 @@ impl Prepared {
 }
 
 /// What the ingest thread is told.
-pub enum Input {
+pub enum IngestInput {
     /// What was read of a file.
-    Batch(Box<Prepared>),
+    Batch(Box<PreparedBatch>),
     /// A process ended.
     Ended(EndedProcess),
     /// The agents that run now.
@@ -56,13 +56,13 @@ pub enum Input {
     /// What an agent's daemon says.
     Protocol(ProtocolInput),
     /// An approval was decided.
-    Decide(Box<Decide>),
+    Decide(Box<DecisionCommit>),
     /// Something of an approval is to be recorded.
-    Record(Box<Record>),
+    Record(Box<ApprovalRecord>),
     /// A hook waits for the decision on an approval, and nothing of the agent shows it; or no more.
     Waits(SessionId, ApprovalId, bool),
     /// A finding, a message that was sent, a prompt that waits.
-    Aside(Aside),
+    Derived(DerivedRecord),
     /// Commit and end.
     Stop,
 }

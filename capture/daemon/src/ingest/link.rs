@@ -13,7 +13,7 @@ pub(super) const AWAITED_RUN: &str = "run-";
 
 /// A session and the process found for it.
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct LinkedProcess<'a> {
     pub slot: usize,
     pub process: &'a AgentProcess,
     /// High when it has the transcript open, medium when only the directory is the same.
@@ -43,7 +43,7 @@ pub(super) fn link<'s, 'a>(
     sessions: impl Iterator<Item = (usize, &'s SessionState)>,
     agents: &'a [AgentProcess],
     now: Timestamp,
-) -> Vec<Found<'a>> {
+) -> Vec<LinkedProcess<'a>> {
     let sessions: Vec<(usize, &SessionState)> = sessions
         .filter(|(_, s)| {
             s.session.parent_session_id.is_none()
@@ -57,7 +57,7 @@ pub(super) fn link<'s, 'a>(
     let has_open = |state: &SessionState, process: &AgentProcess| {
         state.session.transcripts.iter().any(|t| process.open_files.iter().any(|f| f.as_os_str() == t.path.as_str()))
     };
-    let mut found: Vec<Found<'a>> = Vec::new();
+    let mut found: Vec<LinkedProcess<'a>> = Vec::new();
     for process in agents {
         let own = || sessions.iter().filter(|(_, s)| s.session.provider == process.provider);
         let linked: Vec<usize> = own()
@@ -74,7 +74,7 @@ pub(super) fn link<'s, 'a>(
             } else {
                 linked.iter().copied().filter(|l| !own().any(|(s, state)| s == l && has_open(state, process))).collect()
             };
-            found.push(Found { slot: *slot, process, strength: Confidence::High, left });
+            found.push(LinkedProcess { slot: *slot, process, strength: Confidence::High, left });
         }
         if process.shared || !linked.is_empty() || !opened.is_empty() {
             continue;
@@ -88,17 +88,17 @@ pub(super) fn link<'s, 'a>(
             .filter(|(_, s)| runs_in(s, process))
             .max_by_key(|(_, s)| s.session.last_event_at);
         if let Some((slot, _)) = here {
-            found.push(Found { slot: *slot, process, strength: Confidence::Medium, left: Vec::new() });
+            found.push(LinkedProcess { slot: *slot, process, strength: Confidence::Medium, left: Vec::new() });
         }
     }
     // Of several processes for one session the surest counts, and of those the one that began
     // first: a launcher begins before its child.
     found.sort_by_key(|f| (f.slot, std::cmp::Reverse(f.strength), f.process.start_ticks, f.process.pid));
-    let mut best: HashMap<usize, Found<'a>> = HashMap::new();
+    let mut best: HashMap<usize, LinkedProcess<'a>> = HashMap::new();
     for candidate in found {
         best.entry(candidate.slot).or_insert(candidate);
     }
-    let mut best: Vec<Found<'a>> = best.into_values().collect();
+    let mut best: Vec<LinkedProcess<'a>> = best.into_values().collect();
     best.sort_by_key(|f| f.slot);
     best
 }

@@ -6,7 +6,7 @@ use events::{Annotation, Claim, Confidence, SessionId, SessionStarted, Signal, S
 use processes::{AgentProcess, EndedProcess};
 
 use super::{
-    Failure, Ingest,
+    Ingest, TransactionFailure,
     link::{AWAITED, link},
 };
 
@@ -33,7 +33,7 @@ impl Unclaimed {
 
 impl Ingest {
     /// A process ended: so did every session it ran.
-    pub(super) fn apply_end(&mut self, ended: EndedProcess) -> Result<(), Failure> {
+    pub(super) fn apply_end(&mut self, ended: EndedProcess) -> Result<(), TransactionFailure> {
         let now = (self.clock)();
         let mut slots: Vec<usize> = self
             .sessions
@@ -60,7 +60,7 @@ impl Ingest {
     }
 
     /// The agents that run now: finds the sessions they run.
-    pub(super) fn apply_agents(&mut self, agents: &[AgentProcess]) -> Result<(), Failure> {
+    pub(super) fn apply_agents(&mut self, agents: &[AgentProcess]) -> Result<(), TransactionFailure> {
         let now = (self.clock)();
         let links = link(self.sessions.all_loaded(), agents, now);
         for found in links {
@@ -90,7 +90,7 @@ impl Ingest {
 
     /// A program that only starts the agent proper, as npm's entry of Codex does, has no session of its
     /// own: one it was given before that was known is the agent's.
-    fn merge_wrappers(&mut self, agents: &[AgentProcess]) -> Result<(), Failure> {
+    fn merge_wrappers(&mut self, agents: &[AgentProcess]) -> Result<(), TransactionFailure> {
         for agent in agents.iter().filter(|agent| agent.child) {
             let runs =
                 |(_, s): &(usize, &projections::SessionState)| s.process() == Some((agent.pid, agent.start_ticks));
@@ -106,7 +106,7 @@ impl Ingest {
     /// An agent that runs and has told nothing yet has a session all the same: it waits for its
     /// first prompt, or shows a dialog that comes before it. It is named by its process until the
     /// agent names it.
-    fn await_sessions(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), Failure> {
+    fn await_sessions(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), TransactionFailure> {
         self.unclaimed.begin_look();
         for agent in agents.iter().filter(|a| !a.shared && !a.child) {
             // Its session is not captured, so none here has it: it is not without one.
@@ -146,7 +146,7 @@ impl Ingest {
 
     /// A session turned out to be run by this process: the one that was named by the process is
     /// the same.
-    pub(super) fn merge_awaited(&mut self, slot: usize, pid: u32, start_ticks: u64) -> Result<(), Failure> {
+    pub(super) fn merge_awaited(&mut self, slot: usize, pid: u32, start_ticks: u64) -> Result<(), TransactionFailure> {
         let known = self.sessions.known(slot).clone();
         if known.provider_session_id.starts_with(AWAITED) {
             return Ok(());

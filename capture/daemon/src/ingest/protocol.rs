@@ -8,9 +8,9 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use events::{Claim, Confidence, NewEvent, Provider, Signal, Source};
 
-use super::{Failure, Ingest};
+use super::{Ingest, TransactionFailure};
 
-/// What ingest is told of daemons.
+/// Inputs from the daemons of agents.
 pub enum ProtocolInput {
     /// Claims, oldest first.
     Claims {
@@ -30,10 +30,10 @@ pub enum ProtocolInput {
 }
 
 impl Ingest {
-    pub(super) fn apply_protocol(&mut self, input: &ProtocolInput) -> Result<(), Failure> {
+    pub(super) fn apply_protocol(&mut self, input: &ProtocolInput) -> Result<(), TransactionFailure> {
         match input {
             ProtocolInput::Claims { events, .. } => self.apply_telemetry(events),
-            ProtocolInput::Only { provider, sessions } => self.keep_only(*provider, sessions),
+            ProtocolInput::Only { provider, sessions } => self.withdraw_all_but(*provider, sessions),
         }
     }
 
@@ -55,7 +55,11 @@ impl Ingest {
             .collect()
     }
 
-    fn keep_only(&mut self, provider: Provider, sessions: &BTreeSet<Arc<str>>) -> Result<(), Failure> {
+    fn withdraw_all_but(
+        &mut self,
+        provider: Provider,
+        sessions: &BTreeSet<Arc<str>>,
+    ) -> Result<(), TransactionFailure> {
         for slot in self.left(provider, sessions) {
             let words = Some("the daemon that said so is gone".to_owned());
             let signal = Signal::new(Claim::Withdrawn, Confidence::High, words);

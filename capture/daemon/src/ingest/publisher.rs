@@ -1,4 +1,4 @@
-//! What others learn: the board, the streams, the counters, the onlooker. After the commit, but for the status of
+//! What others learn: the live view, the streams, the counters, the onlooker. After the commit, but for the status of
 //! sessions, which streams get ahead of it.
 
 use std::sync::{
@@ -8,14 +8,14 @@ use std::sync::{
 
 use events::{Event, Finding, Payload, Provider, RunId, SessionId, Timestamp};
 use projections::Approval;
-use server::{Board, Frame, Json, SessionEntry};
+use server::{Frame, Json, LiveView, SessionEntry};
 
 use super::{
     counters::Counters,
     sessions::Sessions,
-    transaction::{Changes, Committed},
+    transaction::{ChangeSet, Committed},
 };
-use crate::{heard::Heard, redaction};
+use crate::{hook_health::HookHealth, redaction};
 
 /// What others may know of the ingest thread.
 #[derive(Debug, Default)]
@@ -30,11 +30,11 @@ pub struct Gauges {
     /// none since the start.
     pub last_event_at: [AtomicI64; Provider::ALL.len()],
     /// What is heard of hooks, and what is not.
-    pub heard: Heard,
+    pub heard: HookHealth,
 }
 
 /// Who looks on: told after the commit, and never to wait.
-pub trait Onlooker: Send {
+pub trait CommitObserver: Send {
     /// A run hosts a session. Told before the commit.
     fn hosts(&self, _run: RunId, _session: SessionId) {}
     /// An approval was opened or closed.
@@ -46,21 +46,21 @@ pub trait Onlooker: Send {
 }
 
 /// Nobody looks on.
-pub struct Nobody;
+pub struct NoObserver;
 
-impl Onlooker for Nobody {}
+impl CommitObserver for NoObserver {}
 
 /// Publishes what ingest does.
 pub(super) struct Publisher {
-    pub(super) board: Board,
+    pub(super) live_view: LiveView,
     pub(super) gauges: Arc<Gauges>,
-    pub(super) onlooker: Box<dyn Onlooker>,
+    pub(super) onlooker: Box<dyn CommitObserver>,
 }
 
 impl Publisher {
     /// Before the commit: streams get the new status at once, marked as not committed.
     pub(super) fn publish_ahead(&self, sessions: &mut Sessions, now: Timestamp) {
-        if !self.board.watched() {
+        if !self.live_view.watched() {
             return;
         }
         for slot in sessions.changed_ahead() {
@@ -68,9 +68,9 @@ impl Publisher {
             let session = redaction::of_session(state.view());
             let Ok(entry) = SessionEntry::of(&session, is_active(&session, now)) else { continue };
             let frame = Frame::of_entry(None, &entry);
-            self.board.put(entry);
+            self.live_view.put(entry);
             if let Some(frame) = frame {
-                self.board.publish(frame);
+                self.live_view.publish(frame);
             }
         }
     }
@@ -95,11 +95,11 @@ impl Publisher {
         }
     }
 
-    fn publish_frames(&self, changes: &mut Changes, position: u64, entries: Vec<SessionEntry>) {
+    fn publish_frames(&self, changes: &mut ChangeSet, position: u64, entries: Vec<SessionEntry>) {
         let mut frames = Vec::with_capacity(entries.len());
         for entry in entries {
             frames.extend(Frame::of_entry(Some(position), &entry));
-            self.board.put(entry);
+            self.live_view.put(entry);
         }
         for (event, _) in &changes.events {
             if let Some(last) = self.gauges.last_event_at.get(usize::from(event.provider.code())) {
@@ -112,25 +112,30 @@ impl Publisher {
         changes.events.sort_unstable_by_key(|(event, _)| event.position);
         // First: it voids what was published before, and does nothing once a later position is known.
         if changes.events.iter().any(|(_, history)| *history) {
-            self.board.advance(position);
+            self.live_view.advance(position);
         }
         for (event, _) in changes.events.iter().filter(|(_, history)| !history) {
             if let Ok(json) = Json::of(event) {
-                self.board.publish(Frame::event(Some(event.position), event.session_id, event.payload.kind(), json));
+                self.live_view.publish(Frame::event(
+                    Some(event.position),
+                    event.session_id,
+                    event.payload.kind(),
+                    json,
+                ));
             }
         }
         for approval in &changes.approvals {
             if let Ok(json) = Json::of(approval) {
-                self.board.publish(Frame::approval(Some(position), approval.session_id, json));
+                self.live_view.publish(Frame::approval(Some(position), approval.session_id, json));
             }
         }
         for finding in &changes.findings {
             if let Ok(json) = Json::of(finding) {
-                self.board.publish(Frame::finding(Some(position), finding.session_id, json));
+                self.live_view.publish(Frame::finding(Some(position), finding.session_id, json));
             }
         }
         for frame in frames {
-            self.board.publish(frame);
+            self.live_view.publish(frame);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use events::{Cursor, Event, Provider, SessionId, Timestamp};
 use projections::{SessionState, StatusRules};
 use server::{Json, SessionEntry};
-use store::{CommitError, Known, ReadError, SessionRow, Writer};
+use store::{CommitError, KnownSession, ReadError, SessionRow, Writer};
 
 use super::publisher::is_active;
 use crate::redaction;
@@ -17,8 +17,8 @@ use crate::redaction;
 const KEPT: usize = 128;
 
 #[derive(Debug)]
-struct Slot {
-    known: Known,
+struct SessionSlot {
+    known: KnownSession,
     state: Option<Box<SessionState>>,
     deadline: Option<Timestamp>,
     dirty: bool,
@@ -28,13 +28,13 @@ struct Slot {
     used: u64,
 }
 
-/// What a session's row in the store gets: row, last event, view (shared with the board) and
+/// What a session's row in the store gets: row, last event, view (shared with the live view) and
 /// snapshot as JSON.
-type Snapshot = (SessionRow, Timestamp, Json, String);
+type StoredSnapshot = (SessionRow, Timestamp, Json, String);
 
 #[derive(Debug)]
 pub(super) struct Sessions {
-    slots: Vec<Slot>,
+    slots: Vec<SessionSlot>,
     by_provider: HashMap<(Provider, Arc<str>), usize>,
     by_id: HashMap<SessionId, usize>,
     by_row: HashMap<SessionRow, usize>,
@@ -69,12 +69,12 @@ impl Sessions {
         Ok(sessions)
     }
 
-    fn add(&mut self, known: Known) -> usize {
+    fn add(&mut self, known: KnownSession) -> usize {
         let slot = self.slots.len();
         self.by_provider.insert((known.provider, Arc::clone(&known.provider_session_id)), slot);
         self.by_id.insert(known.id, slot);
         self.by_row.insert(known.row, slot);
-        self.slots.push(Slot { known, state: None, deadline: None, dirty: false, told_ahead: false, used: 0 });
+        self.slots.push(SessionSlot { known, state: None, deadline: None, dirty: false, told_ahead: false, used: 0 });
         slot
     }
 
@@ -103,7 +103,7 @@ impl Sessions {
         }
         let session_id = SessionId::mint(first_seen, provider, id);
         let row = writer.add_session(session_id, provider, id)?;
-        let known = Known { row, id: session_id, provider, provider_session_id: Arc::clone(id), capture: true };
+        let known = KnownSession { row, id: session_id, provider, provider_session_id: Arc::clone(id), capture: true };
         let slot = self.add(known);
         let state = SessionState::new(session_id, provider, Some(Arc::clone(id)), first_seen, self.rules);
         self.slots[slot].state = Some(Box::new(state));
@@ -111,7 +111,7 @@ impl Sessions {
         Ok(slot)
     }
 
-    pub(super) fn known(&self, slot: usize) -> &Known {
+    pub(super) fn known(&self, slot: usize) -> &KnownSession {
         &self.slots[slot].known
     }
 
@@ -119,14 +119,14 @@ impl Sessions {
         self.slots[slot].known.capture = on;
     }
 
-    /// The reducer of a session, from memory or from the store; folded anew from the log when the
+    /// The reducer of a session, from memory or from the store; folded again from the log when the
     /// snapshot is of another version.
     pub(super) fn state(&mut self, writer: &Writer, slot: usize) -> Result<&mut SessionState, ReadError> {
         self.uses += 1;
         let (uses, rules) = (self.uses, self.rules);
         let entry = &mut self.slots[slot];
         entry.used = uses;
-        let Known { row, id, provider, provider_session_id, .. } = &entry.known;
+        let KnownSession { row, id, provider, provider_session_id, .. } = &entry.known;
         if entry.state.is_none() {
             self.loaded += 1;
         }
@@ -224,7 +224,7 @@ impl Sessions {
         }
     }
 
-    /// Writes the changed sessions. Gives their rows for the board: what is told is what was stored.
+    /// Writes the changed sessions. Gives their rows for the live view: what is shown is what was stored.
     pub(super) fn write_changed(
         &mut self,
         writer: &mut Writer,
@@ -243,7 +243,7 @@ impl Sessions {
     }
 
     /// What the store gets of a session.
-    fn snapshot(&mut self, slot: usize) -> Option<Snapshot> {
+    fn snapshot(&mut self, slot: usize) -> Option<StoredSnapshot> {
         let entry = &mut self.slots[slot];
         let row = entry.known.row;
         let state = entry.state.as_deref_mut()?;

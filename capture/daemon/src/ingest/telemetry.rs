@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use events::{NewEvent, Payload, Provider};
 
-use super::{Failure, Ingest};
+use super::{Ingest, TransactionFailure};
 
 /// A message of an agent, understood.
 pub struct TelemetryInput {
@@ -27,7 +27,7 @@ pub struct Stored {
 }
 
 impl Ingest {
-    pub(super) fn apply_telemetry(&mut self, events: &[NewEvent]) -> Result<(), Failure> {
+    pub(super) fn apply_telemetry(&mut self, events: &[NewEvent]) -> Result<(), TransactionFailure> {
         let now = (self.clock)();
         for new in events {
             let Some(slot) = self.sessions.find_by_provider(new.provider, &new.provider_session_id) else { continue };

@@ -1,4 +1,4 @@
-//! Inputs in, log and board out: with a clock of ours, a store of ours and no processes.
+//! Inputs in, log and live view out: with a clock of ours, a store of ours and no processes.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,7 @@ use tailer::collect::Batch;
 use super::*;
 
 mod failures;
-mod heard;
+mod hook_health;
 mod hosts;
 mod ignored;
 mod processes;
@@ -37,14 +37,14 @@ fn at(seconds: f64) -> Timestamp {
 
 /// What ingest asked of the process side.
 #[derive(Debug, Default, Clone)]
-struct Asked {
+struct FakeProcesses {
     watched: Arc<Mutex<Vec<(u32, u64)>>>,
     wanted: Arc<AtomicUsize>,
     /// The run each process belongs to.
     runs: Arc<Mutex<HashMap<u32, RunId>>>,
 }
 
-impl Processes for Asked {
+impl Processes for FakeProcesses {
     fn watch(&mut self, pid: u32, start_ticks: u64) {
         self.watched.lock().unwrap().push((pid, start_ticks));
     }
@@ -60,9 +60,9 @@ impl Processes for Asked {
 struct World {
     dir: tempfile::TempDir,
     now: Arc<AtomicI64>,
-    asked: Asked,
+    asked: FakeProcesses,
     gauges: Arc<Gauges>,
-    board: Board,
+    live_view: LiveView,
     ingest: Option<Ingest>,
     /// Bytes of each file that were read so far.
     offsets: HashMap<String, u64>,
@@ -73,9 +73,9 @@ impl World {
         let mut world = Self {
             dir: tempfile::tempdir().unwrap(),
             now: Arc::new(AtomicI64::new(START)),
-            asked: Asked::default(),
+            asked: FakeProcesses::default(),
             gauges: Arc::default(),
-            board: Board::new("e"),
+            live_view: LiveView::new("e"),
             ingest: None,
             offsets: HashMap::new(),
         };
@@ -86,15 +86,15 @@ impl World {
     /// Ends as at a power cut, and takes up the store again.
     fn start(&mut self) {
         self.ingest = None;
-        self.board = Board::new("e");
+        self.live_view = LiveView::new("e");
         let now = Arc::clone(&self.now);
         let parts = IngestParts {
             writer: Writer::open(self.dir.path()).unwrap(),
-            board: self.board.clone(),
+            live_view: self.live_view.clone(),
             gauges: Arc::clone(&self.gauges),
             processes: Box::new(self.asked.clone()),
             clock: Arc::new(move || Timestamp::from_millisecond(now.load(Ordering::Relaxed))),
-            onlooker: Box::new(Nobody),
+            onlooker: Box::new(NoObserver),
             rules: StatusRules::default(),
             ignore: vec![PathBuf::from("/secret"), self.dir.path().join("link/secret")],
             redacted_only: false,
@@ -110,15 +110,15 @@ impl World {
         self.ingest.as_ref().unwrap().transaction.writer.reader()
     }
 
-    /// It is so many seconds after the start now; what is due happens.
+    /// Sets the time to this many seconds after the start; what is due happens.
     fn until(&mut self, seconds: f64) {
         self.now.fetch_max(at(seconds).as_millisecond(), Ordering::Relaxed);
         self.ingest().advance();
         self.ingest().commit();
     }
 
-    fn take(&mut self, input: Input) {
-        self.ingest().take(input);
+    fn take(&mut self, input: IngestInput) {
+        self.ingest().apply(input);
     }
 
     /// A read of the file of the first event's session that found these events.
@@ -143,7 +143,7 @@ impl World {
             backfill: history,
             history,
         };
-        self.take(Input::Batch(Box::new(Prepared::new(batch))));
+        self.take(IngestInput::Batch(Box::new(PreparedBatch::new(batch))));
     }
 
     /// What a live session wrote just now.

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use events::{Event, Finding};
 use projections::Approval;
-use store::{AuditHead, CommitError, PackedText, ReadError, SessionRow, Writer, keep_head};
+use store::{AuditHead, CommitError, PackedText, ReadError, SessionRow, Writer, write_head};
 
-use super::{Input, publisher::needs_somebody, sessions::Sessions};
+use super::{IngestInput, publisher::needs_somebody, sessions::Sessions};
 
 /// Live commits are at least this far apart; what comes between shares the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
@@ -22,7 +22,7 @@ const LULL: Duration = Duration::from_millis(50);
 
 /// Why the open transaction has to be given up.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum TransactionFailure {
     #[error(transparent)]
     Write(#[from] CommitError),
     #[error(transparent)]
@@ -43,13 +43,13 @@ pub(super) struct OpenTransaction {
     live: bool,
     /// Whether it holds something that a person or a hook waits for.
     urgent: bool,
-    inputs: Vec<Input>,
-    changes: Changes,
+    inputs: Vec<IngestInput>,
+    changes: ChangeSet,
 }
 
 /// What a transaction changes, for those who learn of it after the commit.
 #[derive(Default)]
-pub(super) struct Changes {
+pub(super) struct ChangeSet {
     /// Events of the log, and whether they are history, in the order in which they were written.
     pub(super) events: Vec<(Event, bool)>,
     /// Approvals as they stand now, in the order of their changes.
@@ -62,8 +62,8 @@ pub(super) struct Changes {
 
 /// A transaction that is committed.
 pub(super) struct Committed {
-    pub(super) changes: Changes,
-    pub(super) inputs: Vec<Input>,
+    pub(super) changes: ChangeSet,
+    pub(super) inputs: Vec<IngestInput>,
     /// Whether it held anything but history.
     pub(super) live: bool,
     /// The log goes up to here.
@@ -82,7 +82,7 @@ impl OpenTransaction {
             live: false,
             urgent: false,
             inputs: Vec::new(),
-            changes: Changes::default(),
+            changes: ChangeSet::default(),
         })
     }
 
@@ -113,7 +113,7 @@ impl OpenTransaction {
     }
 
     /// An input was applied whose events begin at `first_event`; says whether there are any.
-    pub(super) fn add_input(&mut self, input: Input, live: bool, first_event: usize) -> bool {
+    pub(super) fn add_input(&mut self, input: IngestInput, live: bool, first_event: usize) -> bool {
         let events = &self.changes.events[first_event..];
         self.live |= live;
         self.urgent |= live && events.iter().any(|(event, _)| needs_somebody(event));
@@ -123,7 +123,7 @@ impl OpenTransaction {
     }
 
     /// An input could not be applied: it is to be taken again.
-    pub(super) fn keep_input(&mut self, input: Input) {
+    pub(super) fn retain_input(&mut self, input: IngestInput) {
         self.inputs.push(input);
     }
 
@@ -152,16 +152,16 @@ impl OpenTransaction {
         Ok(())
     }
 
-    /// Keeps an approval as it stands now.
-    pub(super) fn keep_approval(&mut self, row: SessionRow, approval: Approval) -> Result<(), CommitError> {
-        self.writer.keep(row, &approval)?;
+    /// Writes the current state of an approval.
+    pub(super) fn put_approval(&mut self, row: SessionRow, approval: Approval) -> Result<(), CommitError> {
+        self.writer.put_entity(row, &approval)?;
         self.changes.approvals.push(approval);
         Ok(())
     }
 
-    /// Keeps a finding as it stands now.
-    pub(super) fn keep_finding(&mut self, row: SessionRow, finding: Finding) -> Result<(), CommitError> {
-        self.writer.keep(row, &finding)?;
+    /// Writes the current state of a finding.
+    pub(super) fn put_finding(&mut self, row: SessionRow, finding: Finding) -> Result<(), CommitError> {
+        self.writer.put_entity(row, &finding)?;
         self.changes.findings.push(finding);
         Ok(())
     }
@@ -210,7 +210,7 @@ impl OpenTransaction {
     /// Gives up what was written; the inputs stay.
     pub(super) fn roll_back(&mut self) {
         self.writer.rollback();
-        self.changes = Changes::default();
+        self.changes = ChangeSet::default();
         self.open_since = None;
         self.rows = 0;
     }
@@ -222,20 +222,20 @@ impl OpenTransaction {
     }
 
     /// Takes the inputs out, to apply them again. They come back by [`Self::restore_inputs`].
-    pub(super) fn take_inputs(&mut self) -> Vec<Input> {
+    pub(super) fn take_inputs(&mut self) -> Vec<IngestInput> {
         std::mem::take(&mut self.inputs)
     }
 
     /// Puts the inputs back.
-    pub(super) fn restore_inputs(&mut self, inputs: Vec<Input>) {
+    pub(super) fn restore_inputs(&mut self, inputs: Vec<IngestInput>) {
         self.inputs = inputs;
     }
 
     /// After the commit: keeps the end of the record of decisions beside it.
-    pub(super) fn keep_audit_head(&self, changes: &mut Changes) {
+    pub(super) fn write_audit_head(&self, changes: &mut ChangeSet) {
         if let Some(head) = changes.audit_head.take()
             && let Some(data) = self.writer.path().parent()
-            && let Err(error) = keep_head(data, head)
+            && let Err(error) = write_head(data, head)
         {
             tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
         }

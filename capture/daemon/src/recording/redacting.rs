@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use events::Timestamp;
-use terminal::{host::sink::Sink, screen::Size};
+use terminal::{host::sink::RecordingSink, screen::Size};
 
 use crate::redaction;
 
@@ -16,7 +16,7 @@ const MOST: usize = 512 << 10;
 /// How much of what was written is looked at with what follows, bytes.
 const CONTEXT: usize = 16 << 10;
 
-enum Thing {
+enum SinkCall {
     Output(Timestamp, Vec<u8>),
     Resize(Timestamp, Size),
     Mark(Timestamp, String),
@@ -26,13 +26,13 @@ enum Thing {
 /// Hands on to another sink what holds no secrets any more.
 pub(super) struct Redacting<S> {
     inner: S,
-    held: VecDeque<Thing>,
+    held: VecDeque<SinkCall>,
     held_bytes: usize,
     /// The end of what was written, as it was.
     context: Vec<u8>,
 }
 
-impl<S: Sink> Redacting<S> {
+impl<S: RecordingSink> Redacting<S> {
     pub(super) fn new(inner: S) -> Self {
         Self { inner, held: VecDeque::new(), held_bytes: 0, context: Vec::new() }
     }
@@ -41,8 +41,8 @@ impl<S: Sink> Redacting<S> {
     fn write(&mut self, bytes: usize) {
         let mut pieces = vec![std::mem::take(&mut self.context)];
         pieces.extend(self.held.iter().filter_map(|thing| match thing {
-            Thing::Output(_, bytes) => Some(bytes.clone()),
-            Thing::Resize(..) | Thing::Mark(..) | Thing::Gap(..) => None,
+            SinkCall::Output(_, bytes) => Some(bytes.clone()),
+            SinkCall::Resize(..) | SinkCall::Mark(..) | SinkCall::Gap(..) => None,
         }));
         let whole = pieces.concat();
         let begins = pieces[0].len();
@@ -52,20 +52,20 @@ impl<S: Sink> Redacting<S> {
         let mut left = bytes;
         while let Some(thing) = self.held.pop_front() {
             match thing {
-                Thing::Output(at, output) if output.len() <= left => {
+                SinkCall::Output(at, output) if output.len() <= left => {
                     left -= output.len();
                     self.inner.output(at, &pieces.next().unwrap_or_default());
                 }
-                Thing::Output(at, output) => {
+                SinkCall::Output(at, output) => {
                     if left > 0 {
                         self.inner.output(at, &pieces.next().unwrap_or_default());
                     }
-                    self.held.push_front(Thing::Output(at, output[left..].to_vec()));
+                    self.held.push_front(SinkCall::Output(at, output[left..].to_vec()));
                     break;
                 }
-                Thing::Resize(at, size) => self.inner.resize(at, size),
-                Thing::Mark(at, text) => self.inner.mark(at, &redaction::text(&text)),
-                Thing::Gap(at, bytes) => self.inner.gap(at, bytes),
+                SinkCall::Resize(at, size) => self.inner.resize(at, size),
+                SinkCall::Mark(at, text) => self.inner.mark(at, &redaction::text(&text)),
+                SinkCall::Gap(at, bytes) => self.inner.gap(at, bytes),
             }
         }
         self.held_bytes -= bytes;
@@ -76,7 +76,7 @@ impl<S: Sink> Redacting<S> {
     fn write_lines(&mut self) {
         let mut before = self.held_bytes;
         for thing in self.held.iter().rev() {
-            if let Thing::Output(_, output) = thing {
+            if let SinkCall::Output(_, output) = thing {
                 before -= output.len();
                 if let Some(end) = output.iter().rposition(|b| *b == b'\n') {
                     return self.write(before + end + 1);
@@ -85,13 +85,13 @@ impl<S: Sink> Redacting<S> {
         }
     }
 
-    fn hold(&mut self, thing: Thing) {
+    fn queue(&mut self, thing: SinkCall) {
         // Without output before it, nothing is to be held back for.
-        if self.held_bytes == 0 && !matches!(thing, Thing::Output(..)) {
+        if self.held_bytes == 0 && !matches!(thing, SinkCall::Output(..)) {
             self.held.push_back(thing);
             return self.write(0);
         }
-        if let Thing::Output(_, output) = &thing {
+        if let SinkCall::Output(_, output) = &thing {
             self.held_bytes += output.len();
         }
         self.held.push_back(thing);
@@ -101,21 +101,21 @@ impl<S: Sink> Redacting<S> {
     }
 }
 
-impl<S: Sink> Sink for Redacting<S> {
+impl<S: RecordingSink> RecordingSink for Redacting<S> {
     fn output(&mut self, at: Timestamp, bytes: &[u8]) {
-        self.hold(Thing::Output(at, bytes.to_vec()));
+        self.queue(SinkCall::Output(at, bytes.to_vec()));
     }
 
     fn resize(&mut self, at: Timestamp, size: Size) {
-        self.hold(Thing::Resize(at, size));
+        self.queue(SinkCall::Resize(at, size));
     }
 
     fn mark(&mut self, at: Timestamp, text: &str) {
-        self.hold(Thing::Mark(at, text.to_owned()));
+        self.queue(SinkCall::Mark(at, text.to_owned()));
     }
 
     fn gap(&mut self, at: Timestamp, bytes: u64) {
-        self.hold(Thing::Gap(at, bytes));
+        self.queue(SinkCall::Gap(at, bytes));
     }
 
     fn quiet(&mut self) {
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    impl Sink for Written {
+    impl RecordingSink for Written {
         fn output(&mut self, _: Timestamp, bytes: &[u8]) {
             self.add(String::from_utf8_lossy(bytes).into_owned());
         }

@@ -19,18 +19,19 @@ use super::OnDisk;
 
 /// Below directories with more entries nobody looks for secrets.
 const MAX_ENTRIES: usize = 1_000_000;
-/// At most so many secrets are named.
+/// Maximum number of secrets named.
 const MAX_SECRETS: usize = 64;
-/// At most so many files of git's are looked into; with more it is not known whether one holds a credential.
+/// Maximum number of git's files that are searched; with more it is not known whether one holds a credential.
 const MAX_GIT_FILES: usize = 4000;
-/// Of files whose names only make one look, at most so many are looked into, and so many bytes of them.
+/// Maximum number of files that are searched because of their name alone.
 const MAX_SUSPECTS: usize = 400;
+/// Maximum number of bytes read of them all.
 const MAX_SUSPECT_BYTES: usize = 8 * 1024 * 1024;
 /// Longer files of that sort are not looked into, bytes.
 const MAX_SUSPECT: usize = 128 * 1024;
 /// Longer files of git's are taken for secrets, bytes.
 const MAX_GIT_FILE: usize = 1024 * 1024;
-/// So much is looked at to tell a binary file, bytes: less than any reader takes at once.
+/// Bytes that are read to recognize a binary file: less than any reader takes at once.
 const HEAD: usize = 8 * 1024;
 
 /// The secrets that are reached; not all, when there are many.
@@ -207,7 +208,7 @@ impl Walked<'_> {
         }
         self.suspects += 1;
         self.bytes += size;
-        self.disk.look_at(path, MAX_SUSPECT) == FileInspection::Secret
+        self.disk.inspect_file(path, MAX_SUSPECT) == FileInspection::Secret
     }
 
     /// Whether ripgrep passes over a file since it is binary.

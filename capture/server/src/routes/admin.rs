@@ -5,10 +5,10 @@ use api::{
     sessions::CaptureAnswer,
 };
 
-use crate::{answer::Answer, call::Call, error::ApiError, lookup::target};
+use crate::{answer::HandlerResult, call::Call, error::ApiError, lookup::target};
 
 /// `PUT /api/v1/sessions/{id}/capture`
-pub(crate) async fn set_capture(mut call: Call<CaptureSession>) -> Answer {
+pub(crate) async fn set_capture(mut call: Call<CaptureSession>) -> HandlerResult {
     let enabled = call.body().await?.enabled;
     let session = target(&call).await?;
     call.app.ask(call.app.control.set_capture(session, enabled)).await?;
@@ -21,7 +21,7 @@ const LABEL_CHARS: usize = 100;
 const LABELS: usize = 32;
 
 /// `PUT /api/v1/sessions/{id}/labels`
-pub(crate) async fn label(mut call: Call<LabelSession>) -> Answer {
+pub(crate) async fn label(mut call: Call<LabelSession>) -> HandlerResult {
     let given = call.body().await?;
     let plain = |text: &str| text.chars().count() <= LABEL_CHARS && !text.chars().any(char::is_control);
     let key = |key: &str| !key.is_empty() && plain(key) && !key.contains('=');

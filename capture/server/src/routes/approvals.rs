@@ -14,59 +14,55 @@ use tokio::time::timeout;
 
 use crate::{
     ApprovalFilter, Decision, DecisionWait, Who,
-    answer::Answer,
-    call::{Call, Door, no_content},
+    answer::HandlerResult,
+    call::{Call, Transport, no_content},
     error::ApiError,
     lookup::named,
+    page::{self, Cursor},
 };
 
-use super::findings::{Cursor, DEFAULT_LIMIT};
-
 /// `GET /api/v1/approvals`
-pub(crate) async fn list(call: Call<ListApprovals>) -> Answer {
+pub(crate) async fn list(call: Call<ListApprovals>) -> HandlerResult {
     let (app, query) = (&call.app, &call.query);
-    let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
+    let limit = page::limit(query.limit);
     let behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
     let session = named(app, query.session.as_deref()).await?;
-    let as_of = app.board.mark().position;
+    let as_of = app.live_view.mark().position;
     // One more than asked for says whether there are more.
     let filter = ApprovalFilter { state: query.state, session, behind, limit: limit + 1 };
     let mut approvals = app.ask(app.control.approvals(filter)).await?;
-    let more = approvals.len() > limit;
-    approvals.truncate(limit);
-    let last = approvals.last().filter(|_| more);
-    let next_cursor = last.map(|view| Cursor::of(&view.approval).to_string());
+    let next_cursor = page::cut(&mut approvals, limit, |view| Cursor::of(&view.approval));
     call.answer(&ApprovalPage { as_of, approvals, next_cursor })
 }
 
 /// `GET /api/v1/approvals/{id}`
-pub(crate) async fn one(call: Call<GetApproval>) -> Answer {
+pub(crate) async fn one(call: Call<GetApproval>) -> HandlerResult {
     let view = call.app.ask(call.app.control.approval(call.segment.clone())).await?;
     call.answer(&view)
 }
 
 /// `POST /api/v1/approvals/{id}/decision`
-pub(crate) async fn decide(mut call: Call<DecideApproval>) -> Answer {
+pub(crate) async fn decide(mut call: Call<DecideApproval>) -> HandlerResult {
     let DecisionRequest { decision, message, scope, answers } = call.body().await?;
     if scope == DecisionScope::Session && decision == Verdict::Deny {
         return Err(ApiError::body("`scope` applies to what is allowed only"));
     }
-    let decision = Decision { verdict: decision, message, scope, answers, who: who(&call.connection.door) };
+    let decision = Decision { verdict: decision, message, scope, answers, who: who(&call.connection.transport) };
     let view = call.app.ask(call.app.control.decide(call.segment.clone(), decision)).await?;
     call.answer(&view)
 }
 
-const fn who(door: &Door) -> Who {
-    match door {
-        Door::Unix(peer) => Who { pid: peer.pid, uid: Some(peer.uid), address: None },
-        Door::Tcp(from, ..) => Who { pid: None, uid: None, address: Some(*from) },
+const fn who(transport: &Transport) -> Who {
+    match transport {
+        Transport::Unix(peer) => Who { pid: peer.pid, uid: Some(peer.uid), address: None },
+        Transport::Tcp(from, ..) => Who { pid: None, uid: None, address: Some(*from) },
     }
 }
 
 /// `POST /api/v1/deliveries/{id}/answer`: a hook waits for a decision. 204 when there is none: the
 /// agent then asks its user itself.
-pub(crate) async fn await_decision(mut call: Call<AwaitDecision>) -> Answer {
-    let Door::Unix(_) = call.connection.door else {
+pub(crate) async fn await_decision(mut call: Call<AwaitDecision>) -> HandlerResult {
+    let Transport::Unix(_) = call.connection.transport else {
         return Err(ApiError::new(ErrorCode::UnixOnly, "hooks connect over the Unix socket"));
     };
     let HookWait { wait_ms, people, digest, whole } = call.body().await?;

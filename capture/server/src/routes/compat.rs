@@ -7,13 +7,13 @@ use api::{
 use events::Kind;
 
 use crate::{
-    answer::Answer,
-    board::Interest,
+    answer::HandlerResult,
     call::Call,
-    dialect::Dialect,
+    compat::CompatStream,
+    live_view::Interest,
     lookup::{id_of, target},
-    older::Older,
     sse,
+    stream_format::StreamFormat,
     tail::Tail,
 };
 
@@ -21,22 +21,22 @@ use crate::{
 const MESSAGES: usize = 100;
 
 /// `GET /api/stream/status`
-pub(crate) async fn status_stream(call: Call<CompatStatusStream>) -> Answer {
+pub(crate) async fn status_stream(call: Call<CompatStatusStream>) -> HandlerResult {
     let slot = call.stream()?;
     let tail = Tail::new(&call.app, Interest::All, None);
-    Ok(sse::answer(call.app, tail, Dialect::Older(Older::of_all()), slot))
+    Ok(sse::answer(call.app, tail, StreamFormat::Compat(CompatStream::of_all()), slot))
 }
 
 /// `GET /api/sessions/{id}/stream`
-pub(crate) async fn session_stream(call: Call<CompatSessionStream>) -> Answer {
+pub(crate) async fn session_stream(call: Call<CompatSessionStream>) -> HandlerResult {
     let id = target(&call).await?;
     let slot = call.stream()?;
     let tail = Tail::new(&call.app, Interest::Sessions(vec![id]), None);
-    Ok(sse::answer(call.app, tail, Dialect::Older(Older::of_sessions()), slot))
+    Ok(sse::answer(call.app, tail, StreamFormat::Compat(CompatStream::of_sessions()), slot))
 }
 
 /// `GET /api/session/messages?session=`
-pub(crate) async fn messages(call: Call<CompatMessages>) -> Answer {
+pub(crate) async fn messages(call: Call<CompatMessages>) -> HandlerResult {
     let limit = call.query.limit.map_or(MESSAGES, |limit| limit.get());
     let session = id_of(&call.app, &call.query.session).await?;
     let kinds = [Kind::UserPrompt, Kind::AssistantMessage];

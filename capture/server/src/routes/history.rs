@@ -10,7 +10,7 @@ use events::{Event, Kind, Payload};
 use projections::Usage;
 
 use crate::{
-    answer::{self, Answer},
+    answer::{self, HandlerResult},
     call::Call,
     error::ApiError,
     lookup::target,
@@ -19,13 +19,13 @@ use crate::{
 const DEFAULT_LIMIT: usize = 200;
 
 /// `GET /api/v1/sessions/{id}/events`
-pub(crate) async fn events(call: Call<ListEvents>) -> Answer {
+pub(crate) async fn events(call: Call<ListEvents>) -> HandlerResult {
     let query = &call.query;
     let after = query.begins_after();
     let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
     let kinds = query.kind.0.clone();
     let id = target(&call).await?;
-    let as_of = call.app.board.mark().position;
+    let as_of = call.app.live_view.mark().position;
     let events = call.app.read(move |reader| reader.events(id, after, limit, &kinds)).await?;
     let next_after = events.last().map_or(after, |event| event.sequence);
     let next_cursor = (events.len() == limit).then(|| next_after.to_string());
@@ -35,13 +35,13 @@ pub(crate) async fn events(call: Call<ListEvents>) -> Answer {
 }
 
 /// `GET /api/v1/sessions/{id}/turns`
-pub(crate) async fn turns(call: Call<ListTurns>) -> Answer {
+pub(crate) async fn turns(call: Call<ListTurns>) -> HandlerResult {
     let after = call.query.begins_after().unwrap_or_default();
     let name = if call.query.cursor.is_some() { "cursor" } else { "after" };
-    let after = u32::try_from(after).map_err(|_| ApiError::parameter(name, "no session has so many turns"))?;
+    let after = u32::try_from(after).map_err(|_| ApiError::parameter(name, "larger than any number of turns"))?;
     let limit = call.query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
     let id = target(&call).await?;
-    let as_of = call.app.board.mark().position;
+    let as_of = call.app.live_view.mark().position;
     let turns = call.app.read(move |reader| reader.turns(id, after, limit)).await?;
     let next_after = turns.last().map_or(after, |turn| turn.number);
     let next_cursor = (turns.len() == limit).then(|| next_after.to_string());
@@ -67,16 +67,16 @@ fn change_of(event: Event) -> Option<StatusChange> {
 }
 
 /// `GET /api/v1/sessions/{id}/status/history`
-pub(crate) async fn status(call: Call<StatusHistory>) -> Answer {
+pub(crate) async fn status(call: Call<StatusHistory>) -> HandlerResult {
     let limit = call.query.limit.map_or(MAX_LIMIT, |limit| limit.get());
     let changes = changes(&call, call.query.begins_after(), limit).await?;
     call.app.redacted(&changes)
 }
 
 /// `GET /api/v1/sessions/{id}/status/changes`
-pub(crate) async fn status_changes(call: Call<ListStatusChanges>) -> Answer {
+pub(crate) async fn status_changes(call: Call<ListStatusChanges>) -> HandlerResult {
     let limit = call.query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
-    let as_of = call.app.board.mark().position;
+    let as_of = call.app.live_view.mark().position;
     let changes = changes(&call, Some(call.query.begins_after().unwrap_or_default()), limit).await?;
     let last = changes.last().filter(|_| changes.len() == limit);
     let next_cursor = last.map(|change| change.sequence.to_string());
@@ -102,7 +102,7 @@ async fn changes<O: Operation<Query = HistoryQuery>>(
 }
 
 /// `GET /api/v1/usage`
-pub(crate) async fn usage_of_all(call: Call<UsageOfAll>) -> Answer {
+pub(crate) async fn usage_of_all(call: Call<UsageOfAll>) -> HandlerResult {
     let rows = call.app.read(|reader| reader.usage()).await?;
     let mut total = Usage::default();
     for (_, _, usage) in &rows {
@@ -116,7 +116,7 @@ pub(crate) async fn usage_of_all(call: Call<UsageOfAll>) -> Answer {
 }
 
 /// `GET /api/v1/texts/{hash}`
-pub(crate) async fn text(call: Call<GetText>) -> Answer {
+pub(crate) async fn text(call: Call<GetText>) -> HandlerResult {
     let hash = call.segment;
     if hash.is_empty() || hash.len() > 64 || !hash.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(ApiError::parameter("hash", "must be hexadecimal"));

@@ -21,7 +21,7 @@ use tokio_util::io::StreamReader;
 
 use crate::{
     Telemetry, TelemetryKind, TelemetryRefusal,
-    answer::{self, Answer},
+    answer::{self, HandlerResult},
     app::App,
     call::{self, Call, Coding, MediaType},
     error::ApiError,
@@ -31,21 +31,21 @@ use crate::{
 const RETRY_AFTER_S: u32 = 2;
 
 /// `POST /v1/logs`
-pub(crate) async fn logs(call: Call<TelemetryLogs>) -> Answer {
+pub(crate) async fn logs(call: Call<TelemetryLogs>) -> HandlerResult {
     take(call, TelemetryKind::Logs).await
 }
 
 /// `POST /v1/traces`
-pub(crate) async fn traces(call: Call<TelemetryTraces>) -> Answer {
+pub(crate) async fn traces(call: Call<TelemetryTraces>) -> HandlerResult {
     take(call, TelemetryKind::Traces).await
 }
 
 /// `POST /v1/metrics`
-pub(crate) async fn metrics(call: Call<TelemetryMetrics>) -> Answer {
+pub(crate) async fn metrics(call: Call<TelemetryMetrics>) -> HandlerResult {
     take(call, TelemetryKind::Metrics).await
 }
 
-async fn take<O: Operation>(call: Call<O>, kind: TelemetryKind) -> Answer {
+async fn take<O: Operation>(call: Call<O>, kind: TelemetryKind) -> HandlerResult {
     let app = call.app;
     // Held until the answer: it bounds the memory all bodies take together.
     let _permit = Arc::clone(&app.telemetry).try_acquire_owned().map_err(|_| busy())?;
@@ -82,7 +82,7 @@ async fn capped(body: impl AsyncRead + Unpin, limit: usize) -> Result<Vec<u8>, A
 }
 
 /// Hands a message to the daemon and waits until what it reports is stored.
-async fn hand_over(app: &App, message: Telemetry) -> Answer {
+async fn hand_over(app: &App, message: Telemetry) -> HandlerResult {
     let protobuf = message.protobuf;
     let stuck =
         || ApiError::unavailable("nothing can be stored at present; retry").header(header::RETRY_AFTER, later());

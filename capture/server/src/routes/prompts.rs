@@ -5,38 +5,37 @@ use api::{
     routes::{CancelPrompt, ListPrompts, QueuePrompt, TestChannel},
 };
 use projections::Prompt;
-use store::KeptFilter;
+use store::EntityFilter;
 
 use crate::{
-    answer::Answer,
+    answer::HandlerResult,
     call::Call,
     error::ApiError,
     lookup::{named, target},
+    page::{self, Cursor},
 };
 
-use super::findings::{Cursor, DEFAULT_LIMIT, by_id};
+use super::findings::by_id;
 
 /// Longest prompt, bytes.
 const PROMPT_BYTES: usize = 64 * 1024;
 
 /// `GET /api/v1/prompts`
-pub(crate) async fn list(call: Call<ListPrompts>) -> Answer {
+pub(crate) async fn list(call: Call<ListPrompts>) -> HandlerResult {
     let (app, query) = (&call.app, &call.query);
     let states = query.state.map(|state| state..=state);
-    let limit = query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
+    let limit = page::limit(query.limit);
     let behind = Cursor::read(query.cursor.as_deref())?.map(Into::into);
     let session = named(app, query.session.as_deref()).await?;
-    let as_of = app.board.mark().position;
-    let filter = KeptFilter { states, session, limit: limit + 1, behind };
-    let mut prompts: Vec<Prompt> = app.read(move |reader| reader.kept(&filter)).await?;
-    let more = prompts.len() > limit;
-    prompts.truncate(limit);
-    let next_cursor = prompts.last().filter(|_| more).map(|prompt| Cursor::of(prompt).to_string());
+    let as_of = app.live_view.mark().position;
+    let filter = EntityFilter { states, session, limit: limit + 1, behind };
+    let mut prompts: Vec<Prompt> = app.read(move |reader| reader.entities(&filter)).await?;
+    let next_cursor = page::cut(&mut prompts, limit, Cursor::of);
     call.answer(&PromptPage { as_of, prompts, next_cursor })
 }
 
 /// `POST /api/v1/sessions/{id}/prompts`
-pub(crate) async fn queue(mut call: Call<QueuePrompt>) -> Answer {
+pub(crate) async fn queue(mut call: Call<QueuePrompt>) -> HandlerResult {
     let text = call.body().await?.text.trim().to_owned();
     if text.is_empty() || text.len() > PROMPT_BYTES {
         return Err(ApiError::body("a prompt has 1 to 65,536 bytes"));
@@ -50,14 +49,14 @@ pub(crate) async fn queue(mut call: Call<QueuePrompt>) -> Answer {
 }
 
 /// `POST /api/v1/prompts/{id}/cancel`
-pub(crate) async fn cancel(call: Call<CancelPrompt>) -> Answer {
+pub(crate) async fn cancel(call: Call<CancelPrompt>) -> HandlerResult {
     let prompt: Prompt = by_id(&call.app, &call.segment, "queued prompt").await?;
     let prompt = call.app.ask(call.app.control.cancel_prompt(prompt.id)).await?;
     call.answer(&prompt)
 }
 
 /// `POST /api/v1/notify/test`
-pub(crate) async fn test_channel(mut call: Call<TestChannel>) -> Answer {
+pub(crate) async fn test_channel(mut call: Call<TestChannel>) -> HandlerResult {
     let channel = call.body().await?.channel;
     let receipt = call.app.ask(call.app.control.test_channel(channel)).await?;
     call.answer(&receipt)

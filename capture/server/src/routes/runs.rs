@@ -4,6 +4,7 @@
 use api::{
     ErrorCode, Operation,
     hooks::DeliveryTaken,
+    part::shown,
     routes::{
         AnnounceDelivery, ConnectHost, ExplainRun, ExplainSession, GetRun, ListRuns, RunInput, RunScreen, SessionInput,
         SessionScreen,
@@ -17,14 +18,14 @@ use hyper_util::rt::TokioIo;
 
 use crate::{
     HostConnection, Refusal, RunTarget,
-    answer::Answer,
-    call::{Call, Door},
+    answer::HandlerResult,
+    call::{Call, Transport},
     error::ApiError,
     lookup::{id_of, target},
 };
 
 /// `GET /api/v1/host`: the host of a run connects. The connection leaves HTTP, and the daemon goes on with it.
-pub(crate) async fn host(mut call: Call<ConnectHost>) -> Answer {
+pub(crate) async fn host(mut call: Call<ConnectHost>) -> HandlerResult {
     let app = call.app.clone();
     let protocol = app.host_protocol;
     let wanted = || {
@@ -35,7 +36,7 @@ pub(crate) async fn host(mut call: Call<ConnectHost>) -> Answer {
     if !named.is_some_and(|named| named.eq_ignore_ascii_case(protocol)) {
         return Err(wanted());
     }
-    let Door::Unix(peer) = call.connection.door else {
+    let Transport::Unix(peer) = call.connection.transport else {
         return Err(ApiError::new(ErrorCode::UnixOnly, "hosts connect over the Unix socket"));
     };
     let upgrade = call.parts.extensions.remove::<OnUpgrade>().ok_or_else(wanted)?;
@@ -46,7 +47,7 @@ pub(crate) async fn host(mut call: Call<ConnectHost>) -> Answer {
             match upgrade.await {
                 Ok(upgraded) => {
                     let connection = HostConnection(Box::new(TokioIo::new(upgraded)));
-                    app.control.attend_host(connection, peer).await;
+                    app.control.serve_host(connection, peer).await;
                 }
                 Err(cause) => tracing::debug!(%cause, "the upgrade of a host failed"),
             }
@@ -64,60 +65,60 @@ pub(crate) async fn host(mut call: Call<ConnectHost>) -> Answer {
 
 /// `POST /api/v1/deliveries`: a hook says that there is something in the spool. It waits only until that is
 /// known.
-pub(crate) async fn delivery(mut call: Call<AnnounceDelivery>) -> Answer {
+pub(crate) async fn delivery(mut call: Call<AnnounceDelivery>) -> HandlerResult {
     let id = call.body().await?.id;
-    call.app.ask(call.app.control.take_delivery(id)).await?;
+    call.app.ask(call.app.control.accept_delivery(id)).await?;
     call.answer(&DeliveryTaken {})
 }
 
 /// `GET /api/v1/runs`
-pub(crate) async fn list(call: Call<ListRuns>) -> Answer {
-    let as_of = call.app.board.mark().position;
+pub(crate) async fn list(call: Call<ListRuns>) -> HandlerResult {
+    let as_of = call.app.live_view.mark().position;
     let runs = call.app.control.runs()?;
     call.answer(&RunPage { as_of, runs, next_cursor: None })
 }
 
 /// `GET /api/v1/runs/{id}`
-pub(crate) async fn one(call: Call<GetRun>) -> Answer {
+pub(crate) async fn one(call: Call<GetRun>) -> HandlerResult {
     let run = call.app.control.run(&of_run(&call).await?)?;
     call.answer(&run)
 }
 
 /// `GET /api/v1/runs/{id}/screen`
-pub(crate) async fn screen(call: Call<RunScreen>) -> Answer {
+pub(crate) async fn screen(call: Call<RunScreen>) -> HandlerResult {
     let screen = call.app.ask(call.app.control.screen(of_run(&call).await?)).await?;
     call.answer(&screen)
 }
 
 /// `GET /api/v1/runs/{id}/explain`
-pub(crate) async fn explain(call: Call<ExplainRun>) -> Answer {
+pub(crate) async fn explain(call: Call<ExplainRun>) -> HandlerResult {
     let explanation = call.app.ask(call.app.control.explain_screen(of_run(&call).await?)).await?;
     call.answer(&explanation)
 }
 
 /// `POST /api/v1/runs/{id}/input`
-pub(crate) async fn input(mut call: Call<RunInput>) -> Answer {
+pub(crate) async fn input(mut call: Call<RunInput>) -> HandlerResult {
     let input = checked(call.body().await?)?;
     let sent = call.app.ask(call.app.control.send_input(of_run(&call).await?, input)).await?;
     call.answer(&sent)
 }
 
 /// `GET /api/v1/sessions/{id}/screen`
-pub(crate) async fn session_screen(call: Call<SessionScreen>) -> Answer {
+pub(crate) async fn session_screen(call: Call<SessionScreen>) -> HandlerResult {
     let target = RunTarget::Session(target(&call).await?);
     let screen = call.app.ask(call.app.control.screen(target)).await?;
     call.answer(&screen)
 }
 
 /// `GET /api/v1/sessions/{id}/explain`
-pub(crate) async fn session_explain(call: Call<ExplainSession>) -> Answer {
+pub(crate) async fn session_explain(call: Call<ExplainSession>) -> HandlerResult {
     let target = RunTarget::Session(target(&call).await?);
     let explanation = call.app.ask(call.app.control.explain_screen(target)).await?;
     call.answer(&explanation)
 }
 
 /// `POST /api/v1/sessions/{id}/input`
-pub(crate) async fn session_input(mut call: Call<SessionInput>) -> Answer {
+pub(crate) async fn session_input(mut call: Call<SessionInput>) -> HandlerResult {
     let input = checked(call.body().await?)?;
     let target = RunTarget::Session(target(&call).await?);
     let sent = call.app.ask(call.app.control.send_input(target, input)).await?;
@@ -129,9 +130,17 @@ async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, ApiError> {
     let target = RunTarget::Run(call.segment.clone());
     let Err(Refusal::NotFound(_)) = call.app.control.run(&target) else { return Ok(target) };
     match id_of(&call.app, &call.segment).await {
-        Ok(session) => Ok(RunTarget::Session(session)),
+        Ok(session) => {
+            let target = RunTarget::Session(session);
+            match call.app.control.run(&target) {
+                Err(Refusal::Conflict(why)) => {
+                    Err(ApiError::not_found(format!("there is no run `{}`: {why}", shown(&call.segment))))
+                }
+                Ok(_) | Err(_) => Ok(target),
+            }
+        }
         Err(error) if error.code == ErrorCode::NotFound => {
-            let given: String = call.segment.chars().take(64).collect();
+            let given = shown(&call.segment);
             Err(ApiError::not_found(format!("there is no run and no session `{given}`")))
         }
         Err(error) => Err(error),

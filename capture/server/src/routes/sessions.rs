@@ -1,4 +1,4 @@
-//! Sessions as they stand. Answered from the board; from the store where the board has no JSON.
+//! Sessions as they stand. Answered from the live view; from the store where the live view has no JSON.
 
 use std::cmp::Reverse;
 
@@ -7,45 +7,41 @@ use api::{
     routes::{GetSession, ListSessions, UsageOfSession},
     sessions::{ActiveFilter, SessionSummary, SessionUsage, SessionsQuery},
 };
-use events::{SessionId, Timestamp};
-use projections::Session;
 
 use crate::{
     Json,
-    answer::{self, Answer},
-    app::App,
-    board::{Key, Query},
+    answer::{self, HandlerResult},
     call::Call,
     error::ApiError,
-    lookup::target,
+    live_view::SessionFilter,
+    lookup::in_path,
+    page::{self, Cursor},
 };
 
-const DEFAULT_LIMIT: usize = 100;
-
 /// `GET /api/v1/sessions/{id}`: the hot path, no allocation but the head of the answer.
-pub(crate) async fn one(call: Call<GetSession>) -> Answer {
-    let id = target(&call).await?;
-    if let Some(json) = call.app.board.get(id).and_then(|entry| entry.json.clone()) {
-        return Ok(answer::json(json.bytes()));
+pub(crate) async fn one(call: Call<GetSession>) -> HandlerResult {
+    let found = in_path(&call).await?;
+    match found.json() {
+        Some(json) => Ok(answer::json(json.bytes())),
+        None => call.answer(&Box::pin(found.session(&call.app)).await?),
     }
-    let session = stored(&call.app, id, &call.segment).await?;
-    call.answer(&session)
 }
 
 /// `GET /api/v1/sessions`
-pub(crate) async fn list(call: Call<ListSessions>) -> Answer {
-    let (app, query) = (&call.app, list_query(&call.query)?);
+pub(crate) async fn list(call: Call<ListSessions>) -> HandlerResult {
+    let (app, query) = (&call.app, filter_of(&call.query)?);
     // The mark first: what the rows say is then never older than what `as_of` claims.
-    let as_of = app.board.mark().position;
-    let (rows, more) = app.board.list(&query);
-    let next_cursor = more.then(|| rows.last().map(|row| cursor_text(row.key()))).flatten();
+    let as_of = app.live_view.mark().position;
+    let (rows, more) = app.live_view.list(&query);
+    let next_cursor =
+        more.then(|| rows.last().map(|row| Cursor { at: row.last_event_at, id: row.id }.to_string())).flatten();
     let parts = app.session_jsons(rows).await?;
-    Ok(page(as_of, &parts, next_cursor.as_deref()))
+    Ok(list_of(as_of, &parts, next_cursor.as_deref()))
 }
 
 /// `GET /api/v1/sessions/{id}/summary`, under both its names
-pub(crate) async fn summary<O: Operation<Answer = SessionSummary>>(call: Call<O>) -> Answer {
-    let session = session(&call).await?;
+pub(crate) async fn summary<O: Operation<Answer = SessionSummary>>(call: Call<O>) -> HandlerResult {
+    let session = in_path(&call).await?.session(&call.app).await?;
     call.answer(&SessionSummary {
         id: session.id,
         title: session.title,
@@ -61,25 +57,12 @@ pub(crate) async fn summary<O: Operation<Answer = SessionSummary>>(call: Call<O>
 }
 
 /// `GET /api/v1/sessions/{id}/usage`
-pub(crate) async fn usage(call: Call<UsageOfSession>) -> Answer {
-    let session = session(&call).await?;
+pub(crate) async fn usage(call: Call<UsageOfSession>) -> HandlerResult {
+    let session = in_path(&call).await?.session(&call.app).await?;
     call.answer(&SessionUsage { id: session.id, model: session.model, usage: session.usage })
 }
 
-/// The session in the path, from the board's JSON or the store.
-async fn session<O: Operation>(call: &Call<O>) -> Result<Session, ApiError> {
-    let id = target(call).await?;
-    match call.app.board.get(id).and_then(|entry| entry.json.clone()) {
-        Some(json) => serde_json::from_str(json.as_str()).map_err(|cause| ApiError::internal(&cause)),
-        None => stored(&call.app, id, &call.segment).await,
-    }
-}
-
-async fn stored(app: &App, id: SessionId, given: &str) -> Result<Session, ApiError> {
-    app.read(move |reader| reader.session(id)).await?.ok_or_else(|| ApiError::session(given))
-}
-
-fn list_query(query: &SessionsQuery) -> Result<Query, ApiError> {
+fn filter_of(query: &SessionsQuery) -> Result<SessionFilter, ApiError> {
     let states = query.state.0.clone();
     let active = match query.active {
         None => states.is_empty(),
@@ -90,27 +73,17 @@ fn list_query(query: &SessionsQuery) -> Result<Query, ApiError> {
         "" => "/".to_owned(),
         cwd => cwd.to_owned(),
     });
-    Ok(Query {
+    Ok(SessionFilter {
         states,
         providers: query.provider.0.clone(),
         cwd,
         active,
-        after: query.cursor.as_deref().map(read_cursor).transpose()?,
-        limit: query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get()),
+        after: Cursor::read(query.cursor.as_deref())?.map(|cursor| (Reverse(cursor.at), cursor.id)),
+        limit: page::limit(query.limit),
     })
 }
 
-fn cursor_text((Reverse(at), id): Key) -> String {
-    format!("{}.{id}", at.as_millisecond())
-}
-
-fn read_cursor(text: &str) -> Result<Key, ApiError> {
-    text.split_once('.')
-        .and_then(|(at, id)| Some((Reverse(Timestamp::from_millisecond(at.parse().ok()?)), id.parse().ok()?)))
-        .ok_or_else(|| ApiError::parameter("cursor", "not a `next_cursor` of this list"))
-}
-
-fn page(as_of: u64, parts: &[Json], next_cursor: Option<&str>) -> axum::response::Response {
+fn list_of(as_of: u64, parts: &[Json], next_cursor: Option<&str>) -> axum::response::Response {
     let mut out = format!("{{\"as_of\":{as_of},\"sessions\":");
     Json::concatenate(&mut out, parts);
     match next_cursor {

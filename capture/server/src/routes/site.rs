@@ -9,14 +9,14 @@ use api::{
 use http::StatusCode;
 
 use crate::{
-    answer::{self, Answer},
+    answer::{self, HandlerResult},
     call::Call,
     error::ApiError,
     metrics::encode,
 };
 
 /// `GET /healthz`: no data, so no token.
-pub(crate) async fn healthz(call: Call<Healthz>) -> Answer {
+pub(crate) async fn healthz(call: Call<Healthz>) -> HandlerResult {
     if (call.app.health.ready)() {
         return Ok(answer::text("ok\n"));
     }
@@ -26,13 +26,13 @@ pub(crate) async fn healthz(call: Call<Healthz>) -> Answer {
 }
 
 /// `GET /api/v1/health/sources`
-pub(crate) async fn sources(call: Call<HealthSources>) -> Answer {
+pub(crate) async fn sources(call: Call<HealthSources>) -> HandlerResult {
     let sources = call.app.sources().await?;
     call.answer(&Sources { sources })
 }
 
 /// `GET /metrics`
-pub(crate) async fn metrics(call: Call<Metrics>) -> Answer {
+pub(crate) async fn metrics(call: Call<Metrics>) -> HandlerResult {
     let app = Arc::clone(&call.app);
     let encoded = call.app.tasks.spawn_blocking(move || encode(&app.metrics)).await;
     let text = encoded.map_err(|cause| ApiError::internal(&cause))?.map_err(|cause| ApiError::internal(&cause))?;
@@ -40,7 +40,7 @@ pub(crate) async fn metrics(call: Call<Metrics>) -> Answer {
 }
 
 /// `GET /openapi.json`
-pub(crate) async fn openapi(_: Call<Openapi>) -> Answer {
+pub(crate) async fn openapi(_: Call<Openapi>) -> HandlerResult {
     static DOCUMENT: LazyLock<Result<String, String>> =
         LazyLock::new(|| serde_json::to_string(&api::openapi::document()).map_err(|cause| cause.to_string()));
     match &*DOCUMENT {
@@ -50,7 +50,7 @@ pub(crate) async fn openapi(_: Call<Openapi>) -> Answer {
 }
 
 /// `GET /`
-pub(crate) async fn index(_: Call<Index>) -> Answer {
+pub(crate) async fn index(_: Call<Index>) -> HandlerResult {
     Ok(answer::html(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>capture</title>\
          <h1>capture</h1><p>The interface is described in <a href=\"/openapi.json\">/openapi.json</a>; \

@@ -7,11 +7,11 @@ use events::{SessionId, Timestamp};
 use projections::{Account, SessionState, SessionStatus};
 use serde::Deserialize;
 
-use crate::{answer::Answer, app::App, call::Call, error::ApiError, lookup::target};
+use crate::{answer::HandlerResult, app::App, call::Call, error::ApiError, lookup::target};
 
 /// Events folded before another reader of the store gets its turn.
 const PAGE: usize = 1000;
-/// What the board shows is in the store within this time, unless the store does not work.
+/// What the live view shows is in the store within this time, unless the store does not work.
 const COMMITTED_WITHIN: Duration = Duration::from_secs(1);
 /// Until then the store is looked at this often.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -23,7 +23,7 @@ struct JsonHead {
 }
 
 /// `GET /api/v1/sessions/{id}/status`
-pub(crate) async fn at(call: Call<GetStatus>) -> Answer {
+pub(crate) async fn at(call: Call<GetStatus>) -> HandlerResult {
     let (app, at) = (&call.app, call.query.at);
     let id = target(&call).await?;
     let (status, account) = match at {
@@ -33,10 +33,10 @@ pub(crate) async fn at(call: Call<GetStatus>) -> Answer {
     app.redacted(&StatusAt { session_id: id, at, status, account })
 }
 
-/// As it stands. The board may be ahead of the store by what is committed next: that is waited for,
+/// The current state. The live view may be ahead of the store by what is committed next: that is waited for,
 /// so that nobody is told two things.
 async fn present(app: &App, id: SessionId) -> Result<(SessionStatus, Account), ApiError> {
-    let told = app.board.get(id).and_then(|entry| {
+    let told = app.live_view.get(id).and_then(|entry| {
         let json = entry.json.as_ref()?;
         serde_json::from_str::<JsonHead>(json.as_str()).ok()
     });

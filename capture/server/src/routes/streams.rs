@@ -11,28 +11,28 @@ use axum::extract::{
 use http::{HeaderValue, header};
 
 use crate::{
-    answer::Answer,
+    answer::HandlerResult,
     app::App,
-    board::Interest,
     call::Call,
-    dialect::Dialect,
     error::ApiError,
+    live_view::Interest,
     lookup::ids_of,
     sse,
+    stream_format::StreamFormat,
     tail::{Resume, Tail},
     ws,
 };
 
 /// `GET /api/v1/stream`
-pub(crate) async fn sse(call: Call<Stream>) -> Answer {
+pub(crate) async fn sse(call: Call<Stream>) -> HandlerResult {
     let interest = interest(&call.app, &call.query).await?;
     let slot = call.stream()?;
     let tail = Tail::new(&call.app, interest, resume(&call));
-    Ok(sse::answer(call.app, tail, Dialect::frames(), slot))
+    Ok(sse::answer(call.app, tail, StreamFormat::frames(), slot))
 }
 
 /// `GET /api/v1/ws`
-pub(crate) async fn websocket(mut call: Call<StreamOverWebSocket>) -> Answer {
+pub(crate) async fn websocket(mut call: Call<StreamOverWebSocket>) -> HandlerResult {
     let interest = interest(&call.app, &call.query).await?;
     let resume = resume(&call);
     let upgrade = WebSocketUpgrade::from_request_parts(&mut call.parts, &()).await.map_err(|why| refused(&why))?;

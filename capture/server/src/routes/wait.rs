@@ -8,11 +8,11 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     Json,
-    answer::{self, Answer},
-    board::Interest,
+    answer::{self, HandlerResult},
     call::Call,
     error::ApiError,
-    frame::News,
+    frame::FrameKind,
+    live_view::Interest,
     lookup::{moved, target},
 };
 
@@ -20,7 +20,7 @@ const DEFAULT_TIMEOUT_MS: u64 = 30_000;
 const MAX_TIMEOUT_MS: u64 = 3_600_000;
 
 /// `GET /api/v1/sessions/{id}/wait`
-pub(crate) async fn wait(call: Call<WaitForState>) -> Answer {
+pub(crate) async fn wait(call: Call<WaitForState>) -> HandlerResult {
     let until = &call.query.until.0;
     let timeout_ms = call.query.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS).min(MAX_TIMEOUT_MS);
     let id = target(&call).await?;
@@ -35,10 +35,10 @@ pub(crate) async fn wait(call: Call<WaitForState>) -> Answer {
 }
 
 /// Answers when the session is in, or passes through, one of the states.
-async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -> Answer {
+async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -> HandlerResult {
     let app = &call.app;
     let subscription =
-        app.board.subscribe(Interest::Sessions(vec![id]), app.limits.queue_frames, app.limits.queue_bytes);
+        app.live_view.subscribe(Interest::Sessions(vec![id]), app.limits.queue_frames, app.limits.queue_bytes);
     let mut frames = VecDeque::new();
     loop {
         subscription.mend();
@@ -48,7 +48,7 @@ async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -
         // Frames one by one: a state that was left again at once still counts.
         while subscription.take(&mut frames).await.is_ok() {
             let reached =
-                frames.drain(..).find(|frame| matches!(frame.news, News::Status(state) if until.contains(&state)));
+                frames.drain(..).find(|frame| matches!(frame.kind, FrameKind::Status(state) if until.contains(&state)));
             if let Some(frame) = reached {
                 return Ok(answer::json(frame.json.bytes()));
             }
@@ -58,7 +58,7 @@ async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -
 
 async fn now<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -> Result<Option<Json>, ApiError> {
     let app = &call.app;
-    match app.board.get(id) {
+    match app.live_view.get(id) {
         Some(entry) => {
             if let Some(target) = entry.merged_into {
                 return Err(moved(call, target));

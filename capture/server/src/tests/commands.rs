@@ -62,12 +62,12 @@ impl Control for Commands {
         NoControl.label(session, labels)
     }
 
-    fn attend_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()> {
-        NoControl.attend_host(connection, peer)
+    fn serve_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()> {
+        NoControl.serve_host(connection, peer)
     }
 
-    fn take_delivery(&self, id: events::DeliveryId) -> Reply<()> {
-        NoControl.take_delivery(id)
+    fn accept_delivery(&self, id: events::DeliveryId) -> Reply<()> {
+        NoControl.accept_delivery(id)
     }
 
     fn await_decision(&self, wait: DecisionWait) -> Reply<Option<HookAnswer>> {
@@ -109,7 +109,7 @@ impl Control for Commands {
     fn run(&self, target: &RunTarget) -> Result<Run, Refusal> {
         match target {
             RunTarget::Run(name) if name.starts_with("agent-") => Err(Refusal::NotFound("no run".into())),
-            target => NoControl.run(target),
+            RunTarget::Run(_) | RunTarget::Session(_) => NoControl.run(target),
         }
     }
 

@@ -4,8 +4,8 @@ use events::{Finding, FindingKind, FindingState, Severity};
 
 use super::*;
 
-async fn named(desk: &Desk, name: &str) -> (u16, String) {
-    let answer = desk.get(&format!("/api/v1/sessions/{name}")).await;
+async fn named(server: &TestServer, name: &str) -> (u16, String) {
+    let answer = server.get(&format!("/api/v1/sessions/{name}")).await;
     let told = answer.json();
     let id = told["id"].as_str().or(told["error"]["code"].as_str()).unwrap_or_default();
     (answer.status.as_u16(), id.to_owned())
@@ -13,37 +13,37 @@ async fn named(desk: &Desk, name: &str) -> (u16, String) {
 
 #[tokio::test]
 async fn any_id_a_session_ever_had_names_it() {
-    let desk = Desk::new();
+    let server = TestServer::new();
     // The ids of the first two end alike; the agents' ids begin alike.
     let (a, b, c) = (0x1234_5678, 0x2345_5678, 7);
     for n in [a, b, c] {
-        desk.board.put(entry(n, State::Running));
+        server.live_view.put(entry(n, State::Running));
     }
     let text = |n: u128| id(n).to_string();
-    assert_eq!(named(&desk, &text(a)).await, (200, text(a)));
-    assert_eq!(named(&desk, &text(a)[18..]).await, (200, text(a)), "its end");
-    assert_eq!(named(&desk, &text(a)[18..].to_lowercase()).await, (200, text(a)));
-    assert_eq!(named(&desk, &format!("agent-{c}")).await, (200, text(c)));
-    assert_eq!(named(&desk, &format!("agent-{}", &a.to_string()[..5])).await, (200, text(a)), "its beginning");
-    assert_eq!(named(&desk, "agent-").await, (409, "ambiguous".into()));
-    assert_eq!(named(&desk, &text(a)[..8]).await, (409, "ambiguous".into()));
-    assert_eq!(named(&desk, "nothing-like-it").await, (404, "not_found".into()));
-    assert_eq!(named(&desk, &text(a)[24..]).await, (404, "not_found".into()), "too short to mean anything");
+    assert_eq!(named(&server, &text(a)).await, (200, text(a)));
+    assert_eq!(named(&server, &text(a)[18..]).await, (200, text(a)), "its end");
+    assert_eq!(named(&server, &text(a)[18..].to_lowercase()).await, (200, text(a)));
+    assert_eq!(named(&server, &format!("agent-{c}")).await, (200, text(c)));
+    assert_eq!(named(&server, &format!("agent-{}", &a.to_string()[..5])).await, (200, text(a)), "its beginning");
+    assert_eq!(named(&server, "agent-").await, (409, "ambiguous".into()));
+    assert_eq!(named(&server, &text(a)[..8]).await, (409, "ambiguous".into()));
+    assert_eq!(named(&server, "nothing-like-it").await, (404, "not_found".into()));
+    assert_eq!(named(&server, &text(a)[24..]).await, (404, "not_found".into()), "too short to mean anything");
 }
 
 #[tokio::test]
 async fn what_was_merged_is_one_with_what_it_became() {
-    let desk = Desk::new();
-    desk.board.put(entry(0xAAAA_0001, State::Running));
+    let server = TestServer::new();
+    server.live_view.put(entry(0xAAAA_0001, State::Running));
     let merged = SessionEntry { merged_into: Some(id(0xAAAA_0001)), ..entry(0xBBBB_0001, State::Running) };
-    desk.board.put(merged);
+    server.live_view.put(merged);
     let short = id(0xBBBB_0001).to_string()[19..].to_owned();
-    let answer = desk.get(&format!("/api/v1/sessions/{short}/events?after=2")).await;
+    let answer = server.get(&format!("/api/v1/sessions/{short}/events?after=2")).await;
     assert_eq!(answer.error(), (308, "merged".into()));
     let now = id(0xAAAA_0001);
     assert_eq!(answer.head.headers[header::LOCATION], format!("/api/v1/sessions/{now}/events?after=2"));
     // Both have this beginning, and both are the same session.
-    let both = desk.get(&format!("/api/v1/sessions/{}", &now.to_string()[..10])).await;
+    let both = server.get(&format!("/api/v1/sessions/{}", &now.to_string()[..10])).await;
     assert_eq!(both.json()["id"], now.to_string());
 }
 
@@ -72,19 +72,19 @@ fn finding(n: u32, kind: FindingKind) -> Finding {
 
 #[tokio::test]
 async fn lists_go_on_where_the_page_before_ended() {
-    let mut desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
-    let row = desk.log.session(&session(1, State::Running));
-    desk.log.writer.begin().unwrap();
+    let mut server = TestServer::new();
+    server.live_view.put(entry(1, State::Running));
+    let row = server.log.session(&session(1, State::Running));
+    server.log.writer.begin().unwrap();
     for n in 0..25 {
         let kind = if n % 5 == 0 { FindingKind::ALL[0] } else { FindingKind::ALL[1] };
-        desk.log.writer.keep(row, &finding(n, kind)).unwrap();
+        server.log.writer.put_entity(row, &finding(n, kind)).unwrap();
     }
-    desk.log.writer.commit().unwrap();
+    server.log.writer.commit().unwrap();
     for (query, expected) in [("", 25), (&*format!("&kind={}", FindingKind::ALL[0]), 5)] {
         let (mut seen, mut cursor) = (Vec::new(), String::new());
         loop {
-            let page = desk.get(&format!("/api/v1/findings?limit=4{query}{cursor}")).await.json();
+            let page = server.get(&format!("/api/v1/findings?limit=4{query}{cursor}")).await.json();
             let findings = page["findings"].as_array().unwrap();
             assert!(!findings.is_empty() && findings.len() <= 4, "{page}");
             seen.extend(findings.iter().map(|finding| finding["id"].as_str().unwrap().to_owned()));
@@ -96,9 +96,9 @@ async fn lists_go_on_where_the_page_before_ended() {
         assert_eq!(seen.len(), expected, "{query}");
         assert!(seen.is_sorted_by(|a, b| a > b), "newest first: {seen:?}");
     }
-    assert_eq!(desk.get("/api/v1/findings/0007").await.json()["id"], finding(7, FindingKind::ALL[1]).id.as_str());
-    assert_eq!(desk.get("/api/v1/findings/000").await.error(), (404, "not_found".into()));
+    assert_eq!(server.get("/api/v1/findings/0007").await.json()["id"], finding(7, FindingKind::ALL[1]).id.as_str());
+    assert_eq!(server.get("/api/v1/findings/000").await.error(), (404, "not_found".into()));
     let kind = FindingKind::ALL[1].to_string();
-    assert_eq!(desk.get(&format!("/api/v1/findings/{kind}")).await.error(), (409, "ambiguous".into()));
-    assert_eq!(desk.get("/api/v1/findings?cursor=x").await.error(), (400, "bad_parameter".into()));
+    assert_eq!(server.get(&format!("/api/v1/findings/{kind}")).await.error(), (409, "ambiguous".into()));
+    assert_eq!(server.get("/api/v1/findings?cursor=x").await.error(), (400, "bad_parameter".into()));
 }

@@ -20,21 +20,21 @@ async fn headers_up_to_16_kib() {
 #[tokio::test]
 async fn bodies_up_to_the_limit() {
     let live = Live::new().await;
-    live.board.put(entry(1, State::Running));
+    live.live_view.put(entry(1, State::Running));
     let put = |length: usize| {
         let body = format!("{{\"enabled\":true{}}}", " ".repeat(length - 16));
         let head = live.head("PUT /api/v1/sessions/agent-1/capture");
         format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
     };
     let limit = Limits::default().body_bytes;
-    assert!(live.exchange(put(limit).as_bytes()).await.starts_with("HTTP/1.1 503"), "read, and nobody serves it");
+    assert!(live.exchange(put(limit).as_bytes()).await.starts_with("HTTP/1.1 503"), "read, and not served");
     assert!(live.exchange(put(limit + 1).as_bytes()).await.starts_with("HTTP/1.1 413"));
 }
 
 #[tokio::test]
 async fn slow_heads_and_bodies() {
     let live = Live::with(|config| config.limits = tight()).await;
-    live.board.put(entry(1, State::Running));
+    live.live_view.put(entry(1, State::Running));
     assert_eq!(live.exchange(b"GET /healthz HTTP/1.1\r\nHo").await, "", "closed without an answer");
     let head = live.head("PUT /api/v1/sessions/agent-1/capture");
     let slow = format!("{head}Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{{");

@@ -14,64 +14,64 @@ fn ids_of(answer: &Value) -> Vec<SessionId> {
 
 #[tokio::test]
 async fn one_session() {
-    let desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
+    let server = TestServer::new();
+    server.live_view.put(entry(1, State::Running));
     let expected = serde_json::to_value(session(1, State::Running)).unwrap();
-    let by_id = desk.get(&format!("/api/v1/sessions/{}", id(1))).await;
+    let by_id = server.get(&format!("/api/v1/sessions/{}", id(1))).await;
     assert_eq!(by_id.head.headers[header::CONTENT_TYPE], "application/json");
     assert_eq!(by_id.json(), expected);
-    assert_eq!(desk.get("/api/v1/sessions/agent-1").await.json(), expected);
-    assert_eq!(desk.get("/api/v1/sessions/agent%2D1").await.json(), expected);
-    assert_eq!(desk.get("/api/v1/sessions/agent-2").await.error(), (404, "not_found".into()));
-    assert_eq!(desk.get(&format!("/api/v1/sessions/{}", id(2))).await.error(), (404, "not_found".into()));
-    assert_eq!(desk.get("/api/v1/sessions/%ff").await.error(), (400, "bad_parameter".into()));
-    assert_eq!(desk.get("/api/v1/sessions/a%00b").await.error(), (400, "bad_parameter".into()));
+    assert_eq!(server.get("/api/v1/sessions/agent-1").await.json(), expected);
+    assert_eq!(server.get("/api/v1/sessions/agent%2D1").await.json(), expected);
+    assert_eq!(server.get("/api/v1/sessions/agent-2").await.error(), (404, "not_found".into()));
+    assert_eq!(server.get(&format!("/api/v1/sessions/{}", id(2))).await.error(), (404, "not_found".into()));
+    assert_eq!(server.get("/api/v1/sessions/%ff").await.error(), (400, "bad_parameter".into()));
+    assert_eq!(server.get("/api/v1/sessions/a%00b").await.error(), (400, "bad_parameter".into()));
 }
 
 #[tokio::test]
 async fn a_merged_session_is_elsewhere() {
-    let desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
-    desk.board.put(SessionEntry { merged_into: Some(id(1)), ..entry(2, State::Running) });
+    let server = TestServer::new();
+    server.live_view.put(entry(1, State::Running));
+    server.live_view.put(SessionEntry { merged_into: Some(id(1)), ..entry(2, State::Running) });
     let mut gone = session(3, State::Running);
     gone.merged_into = Some(id(1));
-    let mut desk = desk;
-    desk.log.session(&gone);
+    let mut server = server;
+    server.log.session(&gone);
     for n in [2, 3] {
         for rest in ["", "/events?after=3&limit=2", "/summary", "/wait?until=idle"] {
-            let answer = desk.get(&format!("/api/v1/sessions/{}{rest}", id(n))).await;
+            let answer = server.get(&format!("/api/v1/sessions/{}{rest}", id(n))).await;
             assert_eq!(answer.error(), (308, "merged".into()), "{n}{rest}");
             assert_eq!(answer.head.headers[header::LOCATION], format!("/api/v1/sessions/{}{rest}", id(1)));
         }
     }
-    assert_eq!(ids_of(&desk.get("/api/v1/sessions").await.json()), [id(1)]);
+    assert_eq!(ids_of(&server.get("/api/v1/sessions").await.json()), [id(1)]);
 }
 
 #[tokio::test]
 async fn cold_sessions_come_from_the_store() {
-    let mut desk = Desk::new();
-    desk.log.session(&session(1, State::Idle));
-    desk.log.session(&session(2, State::Idle));
-    desk.board.put(SessionEntry::cold(&session(1, State::Idle), true));
-    desk.board.put(entry(3, State::Running));
+    let mut server = TestServer::new();
+    server.log.session(&session(1, State::Idle));
+    server.log.session(&session(2, State::Idle));
+    server.live_view.put(SessionEntry::cold(&session(1, State::Idle), true));
+    server.live_view.put(entry(3, State::Running));
     let expected = serde_json::to_value(session(1, State::Idle)).unwrap();
-    assert_eq!(desk.get(&format!("/api/v1/sessions/{}", id(1))).await.json(), expected);
-    assert_eq!(ids_of(&desk.get("/api/v1/sessions").await.json()), [id(3), id(1)]);
+    assert_eq!(server.get(&format!("/api/v1/sessions/{}", id(1))).await.json(), expected);
+    assert_eq!(ids_of(&server.get("/api/v1/sessions").await.json()), [id(3), id(1)]);
     for name in [id(2).to_string(), "agent-2".into()] {
-        assert_eq!(desk.get(&format!("/api/v1/sessions/{name}")).await.json()["title"], "Session 2", "{name}");
+        assert_eq!(server.get(&format!("/api/v1/sessions/{name}")).await.json()["title"], "Session 2", "{name}");
     }
 }
 
 #[tokio::test]
 async fn lists() {
-    let desk = Desk::new();
+    let server = TestServer::new();
     for n in 1..=5 {
-        desk.board.put(entry(n, if n == 2 { State::Exited } else { State::Running }));
+        server.live_view.put(entry(n, if n == 2 { State::Exited } else { State::Running }));
     }
-    desk.board.advance(812);
+    server.live_view.advance(812);
     let list = |query: &'static str| {
-        let desk = &desk;
-        async move { desk.get(&format!("/api/v1/sessions{query}")).await.json() }
+        let server = &server;
+        async move { server.get(&format!("/api/v1/sessions{query}")).await.json() }
     };
     let all = list("?active=all").await;
     assert_eq!(all["as_of"], 812);
@@ -89,7 +89,7 @@ async fn lists() {
     let mut seen = Vec::new();
     let mut query = "?active=all&limit=2".to_owned();
     loop {
-        let page = desk.get(&format!("/api/v1/sessions{query}")).await.json();
+        let page = server.get(&format!("/api/v1/sessions{query}")).await.json();
         seen.extend(ids_of(&page));
         match page["next_cursor"].as_str() {
             Some(cursor) => query = format!("?active=all&limit=2&cursor={cursor}"),
@@ -101,8 +101,8 @@ async fn lists() {
 
 #[tokio::test]
 async fn bad_parameters_are_named() {
-    let desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
+    let server = TestServer::new();
+    server.live_view.put(entry(1, State::Running));
     for (query, name) in [
         ("sessions?state=sleeping", "state"),
         ("sessions?provider=x", "provider"),
@@ -119,7 +119,7 @@ async fn bad_parameters_are_named() {
         ("stream?after=x", "after"),
         ("texts/xyz", "hash"),
     ] {
-        let answer = desk.get(&format!("/api/v1/{query}")).await;
+        let answer = server.get(&format!("/api/v1/{query}")).await;
         assert_eq!(answer.error(), (400, "bad_parameter".into()), "{query}");
         let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
         assert!(message.starts_with(&format!("{name}: ")), "{query}: {message}");
@@ -128,11 +128,11 @@ async fn bad_parameters_are_named() {
 
 #[tokio::test]
 async fn history() {
-    let mut desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
-    let row = desk.log.session(&session(1, State::Running));
+    let mut server = TestServer::new();
+    server.live_view.put(entry(1, State::Running));
+    let row = server.log.session(&session(1, State::Running));
     let answer = AssistantMessage::default();
-    desk.log.append(
+    server.log.append(
         row,
         &[
             prompt(1, 1, 1),
@@ -142,8 +142,8 @@ async fn history() {
         ],
     );
     let get = |rest: &'static str| {
-        let desk = &desk;
-        async move { desk.get(&format!("/api/v1/sessions/agent-1/{rest}")).await.json() }
+        let server = &server;
+        async move { server.get(&format!("/api/v1/sessions/agent-1/{rest}")).await.json() }
     };
     let events = get("events").await;
     assert_eq!(events["events"].as_array().unwrap().len(), 4);
@@ -175,14 +175,14 @@ async fn history() {
 
     assert_eq!(get("summary").await["current"], "at work");
     assert_eq!(get("usage").await["input_tokens"], 10);
-    assert_eq!(desk.get("/api/v1/sessions/agent-9/events").await.error(), (404, "not_found".into()));
+    assert_eq!(server.get("/api/v1/sessions/agent-9/events").await.error(), (404, "not_found".into()));
 }
 
 #[tokio::test]
 async fn turns_usage_and_texts() {
-    let mut desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
-    let row = desk.log.session(&session(1, State::Running));
+    let mut server = TestServer::new();
+    server.live_view.put(entry(1, State::Running));
+    let row = server.log.session(&session(1, State::Running));
     let long = "x".repeat(100_000);
     let mut text = long.clone();
     let packed = store::PackedText::split(&mut text).unwrap();
@@ -204,28 +204,28 @@ async fn turns_usage_and_texts() {
         usage: Usage::default(),
         failures: std::collections::BTreeMap::new(),
     };
-    let writer = &mut desk.log.writer;
+    let writer = &mut server.log.writer;
     writer.begin().unwrap();
     writer.append(row, &prompt(1, 1, 1), Some(&packed)).unwrap();
     writer.put_turn(row, &turn).unwrap();
     writer.add_usage(row, &UsageReported { input_tokens: 7, ..UsageReported::default() }).unwrap();
     writer.commit().unwrap();
 
-    let turns = desk.get("/api/v1/sessions/agent-1/turns").await.json();
+    let turns = server.get("/api/v1/sessions/agent-1/turns").await.json();
     assert_eq!(turns, serde_json::json!({ "as_of": 0, "turns": [turn], "next_cursor": null, "next_after": 1 }));
-    let usage = desk.get("/api/v1/usage").await.json();
+    let usage = server.get("/api/v1/usage").await.json();
     assert_eq!((&usage["total"]["input_tokens"], &usage["usage"][0]["provider"]), (&7.into(), &"claude".into()));
-    let text = desk.get(&format!("/api/v1/texts/{hash}")).await;
+    let text = server.get(&format!("/api/v1/texts/{hash}")).await;
     assert_eq!(text.head.headers[header::CONTENT_TYPE], "text/plain; charset=utf-8");
     assert_eq!(text.body, long);
-    assert_eq!(desk.get("/api/v1/texts/00ff").await.error(), (404, "not_found".into()));
+    assert_eq!(server.get("/api/v1/texts/00ff").await.error(), (404, "not_found".into()));
 }
 
 #[tokio::test]
 async fn capture_is_switched_by_capture() {
     let (control, mut inbox) = commands(1);
-    let desk = Desk::with(Health::default(), |config| config.control = control);
-    desk.board.put(entry(1, State::Running));
+    let server = TestServer::with(Health::default(), |config| config.control = control);
+    server.live_view.put(entry(1, State::Running));
     let put = |body: &'static str| {
         request(Method::PUT, "/api/v1/sessions/agent-1/capture")
             .header(header::CONTENT_TYPE, "application/json; charset=utf-8")
@@ -248,34 +248,34 @@ async fn capture_is_switched_by_capture() {
                 answer.send(reply).unwrap();
             }
         };
-        let (answer, ()) = tokio::join!(desk.send(put(r#"{"enabled":false}"#)), serve);
+        let (answer, ()) = tokio::join!(server.send(put(r#"{"enabled":false}"#)), serve);
         assert_eq!(answer.status, expected);
         assert!(!String::from_utf8_lossy(&answer.body).contains("disk"), "causes stay in the log");
     }
     for bad in ["", "{", "{}", r#"{"enabled":1}"#, r#"{"enabled":true,"approved":true}"#] {
-        assert_eq!(desk.send(put(bad)).await.error(), (400, "bad_body".into()), "{bad}");
+        assert_eq!(server.send(put(bad)).await.error(), (400, "bad_body".into()), "{bad}");
     }
     let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
     let deep: &'static str = deep.leak();
-    assert_eq!(desk.send(put(deep)).await.error(), (400, "bad_body".into()));
+    assert_eq!(server.send(put(deep)).await.error(), (400, "bad_body".into()));
     drop(inbox);
-    assert_eq!(desk.send(put(r#"{"enabled":true}"#)).await.error(), (503, "unavailable".into()));
-    let alone = Desk::new();
-    alone.board.put(entry(1, State::Running));
+    assert_eq!(server.send(put(r#"{"enabled":true}"#)).await.error(), (503, "unavailable".into()));
+    let alone = TestServer::new();
+    alone.live_view.put(entry(1, State::Running));
     assert_eq!(alone.send(put(r#"{"enabled":true}"#)).await.error(), (503, "unavailable".into()));
 }
 
 #[tokio::test]
 async fn the_status_at_a_past_time() {
-    let mut desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
-    let row = desk.log.session(&session(1, State::Running));
+    let mut server = TestServer::new();
+    server.live_view.put(entry(1, State::Running));
+    let row = server.log.session(&session(1, State::Running));
     // Seen a millisecond after they happened; the second was read later, by its own time.
     let long_ago = Event { history: true, ..event(1, 2, 500, AssistantMessage::default()) };
-    desk.log.append(row, &[prompt(1, 1, 1000), long_ago, prompt(1, 3, 300_000)]);
+    server.log.append(row, &[prompt(1, 1, 1000), long_ago, prompt(1, 3, 300_000)]);
     let get = |query: String| {
-        let desk = &desk;
-        async move { desk.get(&format!("/api/v1/sessions/agent-1/status{query}")).await }
+        let server = &server;
+        async move { server.get(&format!("/api/v1/sessions/agent-1/status{query}")).await }
     };
     let then = |ms: i64| get(format!("?at={}", at(ms)));
 
@@ -296,17 +296,17 @@ async fn the_status_at_a_past_time() {
     let message = before.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.contains("began later") && message.contains(&at(500).to_string()), "{message}");
     assert_eq!(get("?at=yesterday".into()).await.error(), (400, "bad_parameter".into()));
-    assert_eq!(desk.get("/api/v1/sessions/nobody/status").await.error(), (404, "not_found".into()));
+    assert_eq!(server.get("/api/v1/sessions/nobody/status").await.error(), (404, "not_found".into()));
 }
 
 #[tokio::test]
 async fn a_long_past_is_read_in_pages() {
-    let mut desk = Desk::new();
-    desk.board.put(entry(1, State::Running));
-    let row = desk.log.session(&session(1, State::Running));
+    let mut server = TestServer::new();
+    server.live_view.put(entry(1, State::Running));
+    let row = server.log.session(&session(1, State::Running));
     let events: Vec<_> = (1..=2500).map(|n| prompt(1, n, n)).collect();
-    desk.log.append(row, &events);
-    let moment = desk.get(&format!("/api/v1/sessions/agent-1/status?at={}", at(2501))).await.json();
+    server.log.append(row, &events);
+    let moment = server.get(&format!("/api/v1/sessions/agent-1/status?at={}", at(2501))).await.json();
     let last = at(2501).to_string();
     assert_eq!(moment["account"]["claims"][0]["at"], last, "the last event of the third page");
 }

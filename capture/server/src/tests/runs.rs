@@ -17,17 +17,17 @@ fn post(path: &str, body: &str) -> Request<Full<Bytes>> {
         .unwrap()
 }
 
-/// A desk whose commands the test answers.
-fn desk() -> (Desk, mpsc::Receiver<Command>) {
+/// A server whose commands the test answers.
+fn server() -> (TestServer, mpsc::Receiver<Command>) {
     let (control, inbox) = commands(4);
-    let desk = Desk::with(Health::default(), |config| config.control = control);
-    desk.board.put(entry(1, State::Running));
-    (desk, inbox)
+    let server = TestServer::with(Health::default(), |config| config.control = control);
+    server.live_view.put(entry(1, State::Running));
+    (server, inbox)
 }
 
 /// Sends input and answers the command it becomes.
 async fn asked(request: Request<Full<Bytes>>, answer: Result<InputSent, Refusal>) -> (Answered, (RunTarget, Input)) {
-    let (desk, mut inbox) = desk();
+    let (server, mut inbox) = server();
     let serve = async {
         match inbox.recv().await {
             Some(Command::Input { target, input, reply }) => {
@@ -37,7 +37,7 @@ async fn asked(request: Request<Full<Bytes>>, answer: Result<InputSent, Refusal>
             other => panic!("{other:?}"),
         }
     };
-    tokio::join!(desk.send(request), serve)
+    tokio::join!(server.send(request), serve)
 }
 
 #[tokio::test]
@@ -68,23 +68,23 @@ async fn a_refusal_says_why() {
     let (answer, _) = asked(post("/api/v1/sessions/agent-1/input", r#"{"text":"y"}"#), no()).await;
     assert_eq!(answer.error(), (409, "conflict".into()));
     assert!(answer.json()["error"]["message"].as_str().unwrap().contains("a dialog waits"));
-    let (desk, mut inbox) = desk();
+    let (server, mut inbox) = server();
     let serve = async {
         let Some(Command::Screen { target, reply }) = inbox.recv().await else { panic!() };
         reply.send(Err(Refusal::NotFound("no run".into()))).unwrap();
         target
     };
-    let (answer, target) = tokio::join!(desk.get("/api/v1/runs/x/screen"), serve);
+    let (answer, target) = tokio::join!(server.get("/api/v1/runs/x/screen"), serve);
     assert_eq!(answer.error(), (404, "not_found".into()));
     assert_eq!(target, RunTarget::Run("x".into()));
-    let answer = desk.get("/api/v1/runs/agent-9/screen").await;
+    let answer = server.get("/api/v1/runs/agent-9/screen").await;
     assert_eq!(answer.error(), (404, "not_found".into()), "neither a run nor a session");
     assert!(answer.json()["error"]["message"].as_str().unwrap().contains("agent-9"));
 }
 
 #[tokio::test]
 async fn input_that_says_nothing_or_too_much_is_refused_here() {
-    let (desk, mut inbox) = desk();
+    let (server, mut inbox) = server();
     for bad in [
         "",
         "{}",
@@ -95,25 +95,25 @@ async fn input_that_says_nothing_or_too_much_is_refused_here() {
         r#"{"keys":"enter"}"#,
         r#"{"text":"a","approved":true}"#,
     ] {
-        let answer = desk.send(post("/api/v1/sessions/agent-1/input", bad)).await;
+        let answer = server.send(post("/api/v1/sessions/agent-1/input", bad)).await;
         assert_eq!(answer.error(), (400, "bad_body".into()), "{bad}");
     }
     let form = request(Method::POST, "/api/v1/sessions/agent-1/input")
         .header(header::CONTENT_TYPE, "text/plain")
         .body(Full::from(r#"{"text":"a"}"#))
         .unwrap();
-    assert_eq!(desk.send(form).await.status, 415);
+    assert_eq!(server.send(form).await.status, 415);
     assert!(inbox.try_recv().is_err(), "nobody was asked");
-    let nobody = Desk::new();
+    let nobody = TestServer::new();
     let list = request(Method::GET, "/api/v1/runs").body(Full::default()).unwrap();
     assert_eq!(nobody.send(list).await.error(), (503, "unavailable".into()));
 }
 
 #[tokio::test]
 async fn a_host_comes_over_the_unix_socket_only() {
-    let (desk, _inbox) = desk();
+    let (server, _inbox) = server();
     let mut hello = request(Method::GET, "/api/v1/host").body(Full::default()).unwrap();
-    assert_eq!(desk.get("/api/v1/host").await.status, 426);
+    assert_eq!(server.get("/api/v1/host").await.status, 426);
     hello.headers_mut().insert(header::UPGRADE, http::HeaderValue::from_static("capture-host/1"));
-    assert_eq!(desk.send(hello).await.error(), (403, "unix_only".into()));
+    assert_eq!(server.send(hello).await.error(), (403, "unix_only".into()));
 }

@@ -26,9 +26,9 @@ fn set(request: &mut Request<Full<Bytes>>, name: &'static str, value: &str) {
     request.headers_mut().insert(name, HeaderValue::from_str(value).unwrap());
 }
 
-async fn refused(desk: &Desk, request: Request<Full<Bytes>>, expected: (u16, &str)) {
+async fn refused(server: &TestServer, request: Request<Full<Bytes>>, expected: (u16, &str)) {
     let what = format!("{} {}", request.method(), request.uri());
-    let answer = desk.send(request).await;
+    let answer = server.send(request).await;
     let (status, code) = answer.error();
     assert_eq!((status, code.as_str()), expected, "{what}");
     clean(&answer);
@@ -45,28 +45,28 @@ fn clean(answer: &Answered) {
 
 #[tokio::test]
 async fn every_route_needs_a_token_but_healthz() {
-    let desk = Desk::new();
+    let server = TestServer::new();
     for route in ROUTES {
         let mut request = of(route);
         request.headers_mut().remove(header::AUTHORIZATION);
         if route.path == "/healthz" {
-            let answer = desk.send(request).await;
+            let answer = server.send(request).await;
             assert_eq!(answer.status, 200);
             assert_eq!(answer.body, "ok\n");
             clean(&answer);
         } else {
             assert_ne!(route.scope, Scope::Open, "{}", route.path);
-            refused(&desk, request, (401, "unauthorized")).await;
+            refused(&server, request, (401, "unauthorized")).await;
         }
     }
     let mut nowhere = request(Method::GET, "/nowhere").body(Full::default()).unwrap();
     nowhere.headers_mut().remove(header::AUTHORIZATION);
-    refused(&desk, nowhere, (401, "unauthorized")).await;
+    refused(&server, nowhere, (401, "unauthorized")).await;
 }
 
 #[tokio::test]
 async fn every_route_refuses_tokens_of_other_scopes() {
-    let desk = Desk::new();
+    let server = TestServer::new();
     for route in ROUTES.iter().filter(|route| route.scope != Scope::Open) {
         for scope in ["ingest", "read", "control", "admin"] {
             let opens = match route.scope {
@@ -80,7 +80,7 @@ async fn every_route_refuses_tokens_of_other_scopes() {
             set(&mut request, "authorization", &format!("Bearer {}", token(scope)));
             if opens {
                 if route.path != "/api/stream/status" && route.path != "/api/v1/stream" {
-                    let answer = desk.send(request).await;
+                    let answer = server.send(request).await;
                     clean(&answer);
                     if route.path == "/api/v1/deliveries/{id}/answer" {
                         // Whatever its token, a hook comes over the Unix socket.
@@ -90,7 +90,7 @@ async fn every_route_refuses_tokens_of_other_scopes() {
                     }
                 }
             } else {
-                refused(&desk, request, (403, "wrong_scope")).await;
+                refused(&server, request, (403, "wrong_scope")).await;
             }
         }
     }
@@ -98,7 +98,7 @@ async fn every_route_refuses_tokens_of_other_scopes() {
 
 #[tokio::test]
 async fn every_route_refuses_other_hosts() {
-    let desk = Desk::new();
+    let server = TestServer::new();
     for route in ROUTES {
         for host in [
             "evil.test",
@@ -112,25 +112,25 @@ async fn every_route_refuses_other_hosts() {
         ] {
             let mut request = of(route);
             set(&mut request, "host", host);
-            refused(&desk, request, (403, "wrong_host")).await;
+            refused(&server, request, (403, "wrong_host")).await;
         }
         let mut request = of(route);
         request.headers_mut().remove(header::HOST);
-        refused(&desk, request, (403, "wrong_host")).await;
+        refused(&server, request, (403, "wrong_host")).await;
         let mut request = of(route);
         request.headers_mut().append(header::HOST, HeaderValue::from_static("evil.test"));
-        refused(&desk, request, (403, "wrong_host")).await;
+        refused(&server, request, (403, "wrong_host")).await;
     }
     for host in ["127.0.0.1:7777", "localhost:7777", "LOCALHOST:7777", "[::1]:7777"] {
         let mut request = request(Method::GET, "/healthz").body(Full::default()).unwrap();
         set(&mut request, "host", host);
-        assert_eq!(desk.send(request).await.status, 200, "{host}");
+        assert_eq!(server.send(request).await.status, 200, "{host}");
     }
 }
 
 #[tokio::test]
 async fn every_route_refuses_foreign_origins() {
-    let desk = Desk::new();
+    let server = TestServer::new();
     for route in ROUTES {
         for origin in [
             "null",
@@ -147,23 +147,23 @@ async fn every_route_refuses_foreign_origins() {
         ] {
             let mut request = of(route);
             set(&mut request, "origin", origin);
-            refused(&desk, request, (403, "foreign_origin")).await;
+            refused(&server, request, (403, "foreign_origin")).await;
         }
         let mut request = of(route);
         set(&mut request, "origin", "http://127.0.0.1:7777");
         request.headers_mut().append(header::ORIGIN, HeaderValue::from_static("http://127.0.0.1:7777"));
-        refused(&desk, request, (403, "foreign_origin")).await;
+        refused(&server, request, (403, "foreign_origin")).await;
     }
     let mut own = request(Method::GET, "/api/v1/sessions").body(Full::default()).unwrap();
     set(&mut own, "origin", "http://localhost:7777");
-    let answer = desk.send(own).await;
+    let answer = server.send(own).await;
     assert_eq!(answer.status, 200);
     clean(&answer);
 }
 
 #[tokio::test]
 async fn preflights_are_refused() {
-    let desk = Desk::new();
+    let server = TestServer::new();
     for route in ROUTES {
         let ask = |origin: &str| {
             request(Method::OPTIONS, &path(route))
@@ -171,19 +171,19 @@ async fn preflights_are_refused() {
                 .header(header::ACCESS_CONTROL_REQUEST_METHOD, "GET")
         };
         let foreign = ask("http://router.lan").header("access-control-request-private-network", "true");
-        refused(&desk, foreign.body(Full::default()).unwrap(), (403, "foreign_origin")).await;
+        refused(&server, foreign.body(Full::default()).unwrap(), (403, "foreign_origin")).await;
         let own = ask("http://localhost:7777").header("access-control-request-private-network", "true");
-        refused(&desk, own.body(Full::default()).unwrap(), (403, "private_network")).await;
+        refused(&server, own.body(Full::default()).unwrap(), (403, "private_network")).await;
         if route.scope != Scope::Open {
             let own = ask("http://localhost:7777").body(Full::default()).unwrap();
-            refused(&desk, own, (405, "method_not_allowed")).await;
+            refused(&server, own, (405, "method_not_allowed")).await;
         }
     }
 }
 
 #[tokio::test]
 async fn wrong_tokens_are_counted() {
-    let desk = Desk::new();
+    let server = TestServer::new();
     let with = |token: &str| {
         let mut request = request(Method::GET, "/api/v1/sessions").body(Full::default()).unwrap();
         set(&mut request, "authorization", token);
@@ -191,21 +191,21 @@ async fn wrong_tokens_are_counted() {
     };
     let wrong = format!("Bearer {}", "x".repeat(43));
     for malformed in ["Bearer", "Bearer ", "Basic b3duZXI6", &wrong] {
-        refused(&desk, with(malformed), (401, "unauthorized")).await;
+        refused(&server, with(malformed), (401, "unauthorized")).await;
     }
     for _ in 4..20 {
-        refused(&desk, with(&wrong), (401, "unauthorized")).await;
+        refused(&server, with(&wrong), (401, "unauthorized")).await;
     }
-    let answer = desk.send(with(&wrong)).await;
+    let answer = server.send(with(&wrong)).await;
     assert_eq!(answer.error(), (429, "too_many_wrong_tokens".into()));
     assert_eq!(answer.head.headers[header::RETRY_AFTER], "10");
     let right = format!("bearer {}", token("read"));
-    assert_eq!(desk.send(with(&right)).await.status, 200, "the owner is not locked out");
+    assert_eq!(server.send(with(&right)).await.status, 200, "the owner is not locked out");
 }
 
 #[tokio::test]
 async fn bodies_are_nothing_a_page_can_send() {
-    let desk = Desk::new();
+    let server = TestServer::new();
     for route in ROUTES {
         let (code, foreign) = match route.body {
             RequestBody::None => {
@@ -226,17 +226,17 @@ async fn bodies_are_nothing_a_page_can_send() {
         ] {
             let mut request = of(route);
             set(&mut request, "content-type", kind);
-            refused(&desk, request, (415, code)).await;
+            refused(&server, request, (415, code)).await;
         }
         let mut request = of(route);
         request.headers_mut().remove(header::CONTENT_TYPE);
-        refused(&desk, request, (415, code)).await;
+        refused(&server, request, (415, code)).await;
     }
 }
 
 #[tokio::test]
 async fn only_telemetry_comes_in_chunks_packed_and_large() {
-    let desk = Desk::new();
+    let server = TestServer::new();
     for route in ROUTES {
         let telemetry = matches!(route.body, RequestBody::Telemetry);
         assert_eq!(telemetry, route.path.starts_with("/v1/"), "{}", route.path);
@@ -245,14 +245,14 @@ async fn only_telemetry_comes_in_chunks_packed_and_large() {
         let mut large = of(route);
         *large.body_mut() = Full::from("x".repeat(Limits::default().body_bytes + 1));
         match route.body {
-            RequestBody::None => assert_eq!(desk.send(chunked).await.status, 411, "{}", route.path),
+            RequestBody::None => assert_eq!(server.send(chunked).await.status, 411, "{}", route.path),
             RequestBody::Json(_) => {
-                assert_eq!(desk.send(chunked).await.status, 411, "{}", route.path);
-                assert_eq!(desk.send(large).await.status, 413, "{}", route.path);
+                assert_eq!(server.send(chunked).await.status, 411, "{}", route.path);
+                assert_eq!(server.send(large).await.status, 413, "{}", route.path);
             }
             RequestBody::Telemetry => {
-                assert_eq!(desk.send(chunked).await.status, 503, "{}: nobody takes it", route.path);
-                assert_eq!(desk.send(large).await.status, 503, "{}: nobody takes it", route.path);
+                assert_eq!(server.send(chunked).await.status, 503, "{}: nobody takes it", route.path);
+                assert_eq!(server.send(large).await.status, 503, "{}: nobody takes it", route.path);
             }
         }
     }
@@ -299,7 +299,7 @@ fn only_loopback_unless_asked() {
         config.listen = "0.0.0.0:0".parse().unwrap();
         let log = Log::new();
         let refused =
-            serve(config, Board::new("e"), log.writer.reader(), Health::default(), CancellationToken::new()).await;
+            serve(config, LiveView::new("e"), log.writer.reader(), Health::default(), CancellationToken::new()).await;
         assert!(matches!(refused, Err(crate::ServeError::Exposed { .. })));
     });
 }

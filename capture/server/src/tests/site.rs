@@ -26,13 +26,13 @@ async fn health_sources_and_metrics() {
     let mut metrics = Registry::default();
     metrics.register("capture_more", "More", ConstCounter::new(1_u64));
     let health = Health { ready: Arc::new(|| false), sources: Arc::new(|| vec![source(), source()]), metrics };
-    let desk = Desk::with(health, |_| ());
-    desk.board.put(entry(1, State::Running));
-    desk.board.advance(9);
-    assert_eq!(desk.get("/healthz").await.status, 503);
-    let sources = desk.get("/api/v1/health/sources").await.json();
+    let server = TestServer::with(health, |_| ());
+    server.live_view.put(entry(1, State::Running));
+    server.live_view.advance(9);
+    assert_eq!(server.get("/healthz").await.status, 503);
+    let sources = server.get("/api/v1/health/sources").await.json();
     assert_eq!(sources, serde_json::json!({ "sources": [source(), source()] }));
-    let metrics = desk.get("/metrics").await;
+    let metrics = server.get("/metrics").await;
     let form = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     assert_eq!(metrics.head.headers[header::CONTENT_TYPE], form);
     let text = std::str::from_utf8(&metrics.body).unwrap();
@@ -59,27 +59,27 @@ async fn a_panic_is_one_request_that_failed() {
         }),
         ..Health::default()
     };
-    let desk = Desk::with(health, |_| ());
-    assert_eq!(desk.get("/healthz").await.error(), (500, "internal".into()));
-    assert_eq!(desk.get("/healthz").await.status, 200);
+    let server = TestServer::with(health, |_| ());
+    assert_eq!(server.get("/healthz").await.error(), (500, "internal".into()));
+    assert_eq!(server.get("/healthz").await.status, 200);
 }
 
 #[tokio::test]
 async fn what_is_not_there() {
-    let desk = Desk::new();
-    assert_eq!(desk.get("/api/v1/nothing").await.error(), (404, "not_found".into()));
-    assert_eq!(desk.get("/api/v1/..%2fhealthz").await.error(), (404, "not_found".into()));
+    let server = TestServer::new();
+    assert_eq!(server.get("/api/v1/nothing").await.error(), (404, "not_found".into()));
+    assert_eq!(server.get("/api/v1/..%2fhealthz").await.error(), (404, "not_found".into()));
     let post = request(Method::POST, "/api/v1/sessions").body(Full::default()).unwrap();
-    let answer = desk.send(post).await;
+    let answer = server.send(post).await;
     assert_eq!(answer.error(), (405, "method_not_allowed".into()));
     assert_eq!(answer.head.headers[header::ALLOW], "GET, HEAD");
     let absolute = request(Method::GET, "http://127.0.0.1:7777/healthz").body(Full::default()).unwrap();
-    assert_eq!(desk.send(absolute).await.error(), (400, "bad_target".into()));
+    assert_eq!(server.send(absolute).await.error(), (400, "bad_target".into()));
 }
 
 #[tokio::test]
 async fn the_page_runs_nothing_foreign() {
-    let page = Desk::new().get("/").await;
+    let page = TestServer::new().get("/").await;
     let policy = page.head.headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
     for part in ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"] {
         assert!(policy.contains(part), "{part}");
@@ -89,7 +89,7 @@ async fn the_page_runs_nothing_foreign() {
 
 #[tokio::test]
 async fn openapi_has_every_route_and_no_loose_end() {
-    let document = Desk::new().get("/openapi.json").await.json();
+    let document = TestServer::new().get("/openapi.json").await.json();
     for route in ROUTES {
         let operation = &document["paths"][route.path][route.method.as_str().to_ascii_lowercase()];
         assert_eq!(operation["summary"], route.about, "{}", route.path);

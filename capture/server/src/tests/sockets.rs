@@ -54,14 +54,14 @@ async fn closed(socket: &mut WebSocketStream<TcpStream>) -> CloseFrame {
 #[tokio::test]
 async fn snapshot_then_frames() {
     let live = Live::new().await;
-    live.board.load([entry(1, State::Running)], 7);
+    live.live_view.load([entry(1, State::Running)], 7);
     let mut socket = websocket(&live, "").await;
     let snapshot = frame(&mut socket).await;
     assert_eq!((&snapshot["type"], &snapshot["epoch"]), (&"snapshot".into(), &"epoch-1".into()));
     assert_eq!(snapshot["data"]["as_of"], 7);
     assert_eq!(snapshot["data"]["sessions"][0]["id"], id(1).to_string());
-    announce(&live.board, None, entry(1, State::Waiting));
-    publish(&live.board, &prompt(1, 1, 8));
+    announce(&live.live_view, None, entry(1, State::Waiting));
+    publish(&live.live_view, &prompt(1, 1, 8));
     let ahead = frame(&mut socket).await;
     assert_eq!((&ahead["type"], &ahead["live"], &ahead["position"]), (&"status".into(), &true.into(), &Value::Null));
     let event = frame(&mut socket).await;
@@ -74,30 +74,30 @@ async fn snapshot_then_frames() {
 #[tokio::test]
 async fn subscribing_narrows() {
     let live = Live::new().await;
-    live.board.load([entry(1, State::Running), entry(2, State::Running)], 0);
+    live.live_view.load([entry(1, State::Running), entry(2, State::Running)], 0);
     let mut socket = websocket(&live, "").await;
     assert_eq!(frame(&mut socket).await["data"]["sessions"].as_array().unwrap().len(), 2);
     socket.send(r#"{"subscribe":["agent-2"]}"#.into()).await.unwrap();
     let snapshot = frame(&mut socket).await;
     assert_eq!(snapshot["data"]["sessions"].as_array().unwrap().len(), 1);
-    publish(&live.board, &prompt(1, 1, 1));
-    publish(&live.board, &prompt(2, 1, 2));
+    publish(&live.live_view, &prompt(1, 1, 1));
+    publish(&live.live_view, &prompt(2, 1, 2));
     assert_eq!(frame(&mut socket).await["position"], 2);
-    for (said, code) in [(r#"{"subscribe":["nobody"]}"#, "not_found"), ("{", "bad_body"), ("{}", "bad_body")] {
-        socket.send(said.into()).await.unwrap();
+    for (messages, code) in [(r#"{"subscribe":["nobody"]}"#, "not_found"), ("{", "bad_body"), ("{}", "bad_body")] {
+        socket.send(messages.into()).await.unwrap();
         let answer = frame(&mut socket).await;
-        assert_eq!((&answer["type"], &answer["data"]["code"]), (&"error".into(), &code.into()), "{said}");
+        assert_eq!((&answer["type"], &answer["data"]["code"]), (&"error".into(), &code.into()), "{messages}");
     }
 }
 
 #[tokio::test]
 async fn a_websocket_resumes() {
     let mut live = Live::new().await;
-    live.board.put(entry(1, State::Running));
+    live.live_view.put(entry(1, State::Running));
     let row = live.log.session(&session(1, State::Running));
     let events: Vec<Event> = (1..=1200).map(|n| prompt(1, n, n)).collect();
     live.log.append(row, &events);
-    live.board.advance(1200);
+    live.live_view.advance(1200);
     let mut socket = websocket(&live, "?after=10&epoch=epoch-1").await;
     for n in 11..=1200 {
         assert_eq!(frame(&mut socket).await["position"], n, "more than a page of the log");
@@ -140,22 +140,22 @@ async fn what_a_client_may_not_send() {
 #[tokio::test]
 async fn a_slow_client_is_closed_and_told_where_to_resume() {
     let live = Live::with(|config| config.limits.queue_frames = 8).await;
-    live.board.load([entry(1, State::Running), entry(2, State::Running)], 0);
+    live.live_view.load([entry(1, State::Running), entry(2, State::Running)], 0);
     let mut slow = websocket(&live, "").await;
     let mut other = websocket(&live, "?session=agent-2").await;
     assert_eq!(frame(&mut slow).await["type"], "snapshot");
     assert_eq!(frame(&mut other).await["type"], "snapshot");
-    publish(&live.board, &prompt(1, 1, 1));
+    publish(&live.live_view, &prompt(1, 1, 1));
     assert_eq!(frame(&mut slow).await["position"], 1);
     // All at once, more than the queue holds: no task of the server runs in between.
     for n in 2..100 {
-        publish(&live.board, &prompt(1, n, n));
+        publish(&live.live_view, &prompt(1, n, n));
     }
     let close = closed(&mut slow).await;
     assert_eq!(close.code, CloseCode::Again);
     assert!(close.reason.starts_with("too slow; resume with ?after="), "{}", close.reason);
     assert!(close.reason.ends_with("&epoch=epoch-1"), "{}", close.reason);
-    publish(&live.board, &prompt(2, 1, 100));
+    publish(&live.live_view, &prompt(2, 1, 100));
     assert_eq!(frame(&mut other).await["position"], 100, "others notice nothing");
 }
 
@@ -188,11 +188,11 @@ async fn commits_that_are_not_published_give_a_snapshot() {
     let live = Live::new().await;
     let mut socket = websocket(&live, "").await;
     assert_eq!(frame(&mut socket).await["type"], "snapshot");
-    live.board.put(entry(1, State::Idle));
-    live.board.advance(1000);
+    live.live_view.put(entry(1, State::Idle));
+    live.live_view.advance(1000);
     let snapshot = frame(&mut socket).await;
     assert_eq!((&snapshot["type"], &snapshot["data"]["as_of"]), (&"snapshot".into(), &1000.into()));
-    publish(&live.board, &prompt(1, 1, 1001));
+    publish(&live.live_view, &prompt(1, 1, 1001));
     assert_eq!(frame(&mut socket).await["position"], 1001);
 }
 
@@ -215,7 +215,7 @@ async fn the_unix_socket_knows_us() {
     let directory = private();
     let path = directory.path().join("capture.sock");
     let live = Live::with(|config| config.socket = Some(path.clone())).await;
-    live.board.put(entry(1, State::Running));
+    live.live_view.put(entry(1, State::Running));
     assert_eq!(live.serving.socket(), Some(path.as_path()));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let get = |more: &str| format!("GET /api/v1/sessions HTTP/1.1\r\nHost: any\r\nConnection: close\r\n{more}\r\n");
@@ -230,7 +230,7 @@ async fn the_unix_socket_knows_us() {
     };
     assert!(over(&path, &put("")).await.starts_with("HTTP/1.1 403"), "admin needs a token here too");
     let bearer = format!("Authorization: Bearer {}\r\n", token("admin"));
-    assert!(over(&path, &put(&bearer)).await.starts_with("HTTP/1.1 503"), "let in; nobody serves it");
+    assert!(over(&path, &put(&bearer)).await.starts_with("HTTP/1.1 503"), "let in, and not served");
     live.cancel.cancel();
     live.serving.stopped().await;
     assert!(!path.exists());
@@ -254,16 +254,14 @@ async fn a_peer_may_be_kept_from_control() {
 
 #[tokio::test]
 async fn the_port_asks_who_wants_to_act() {
-    let (desk, ends) = (Desk::new(), HOST.parse::<SocketAddr>().unwrap());
-    let gate = |may: bool| Gate::new(ends, tokens(), None, Some(Arc::new(move |_, _| may)));
     for (may, capture, list) in [(false, 403, 200), (true, 400, 200)] {
-        let desk = Desk { router: router(&desk.app, Arc::new(gate(may))), ..Desk::new() };
+        let server = TestServer::with(Health::default(), |config| config.control_tcp = Some(Arc::new(move |_, _| may)));
         for (method, path, expected) in
             [(Method::PUT, "/api/v1/sessions/x/capture", capture), (Method::GET, "/api/v1/sessions", list)]
         {
             let request =
                 request(method, path).header(header::CONTENT_TYPE, "application/json").body(Full::from("{")).unwrap();
-            assert_eq!(desk.send(request).await.status, expected, "{path} {may}");
+            assert_eq!(server.send(request).await.status, expected, "{path} {may}");
         }
     }
 }
@@ -272,7 +270,7 @@ async fn try_socket(path: &Path) -> Result<Serving, ServeError> {
     let mut config = Config::new(tokens());
     config.socket = Some(path.to_owned());
     let log = Log::new();
-    serve(config, Board::new("e"), log.writer.reader(), Health::default(), CancellationToken::new()).await
+    serve(config, LiveView::new("e"), log.writer.reader(), Health::default(), CancellationToken::new()).await
 }
 
 #[tokio::test]

@@ -7,22 +7,22 @@ use super::*;
 #[tokio::test]
 async fn snapshot_then_frames() {
     let live = Live::new().await;
-    live.board.load([entry(1, State::Running), entry(2, State::Exited)], 812);
+    live.live_view.load([entry(1, State::Running), entry(2, State::Exited)], 812);
     let mut stream = live.events("/api/v1/stream", "").await;
     let snapshot = stream.next().await;
     assert_eq!((snapshot.event.as_str(), snapshot.id), ("snapshot", Some(812)));
     assert_eq!((&snapshot.data["as_of"], &snapshot.data["epoch"]), (&812.into(), &"epoch-1".into()));
     assert_eq!(snapshot.data["sessions"].as_array().unwrap().len(), 1, "the active ones");
 
-    announce(&live.board, None, entry(1, State::Waiting));
+    announce(&live.live_view, None, entry(1, State::Waiting));
     let ahead = stream.next().await;
     assert_eq!((ahead.event.as_str(), ahead.id), ("status", None));
     assert_eq!((&ahead.data["live"], &ahead.data["epoch"]), (&true.into(), &"epoch-1".into()));
     assert_eq!(ahead.data["status"]["state"], "waiting");
 
     let event = prompt(1, 1, 813);
-    publish(&live.board, &event);
-    announce(&live.board, Some(813), entry(1, State::Waiting));
+    publish(&live.live_view, &event);
+    announce(&live.live_view, Some(813), entry(1, State::Waiting));
     let told = stream.next().await;
     assert_eq!((told.event.as_str(), told.id), ("event", Some(813)));
     assert_eq!(told.data, serde_json::to_value(&event).unwrap());
@@ -33,12 +33,12 @@ async fn snapshot_then_frames() {
 #[tokio::test]
 async fn one_session_only() {
     let live = Live::new().await;
-    live.board.load([entry(1, State::Exited), entry(2, State::Running)], 0);
+    live.live_view.load([entry(1, State::Exited), entry(2, State::Running)], 0);
     let mut stream = live.events("/api/v1/stream?session=agent-1", "").await;
     let snapshot = stream.next().await;
     assert_eq!(snapshot.data["sessions"][0]["id"], id(1).to_string(), "in whatever state it is");
-    publish(&live.board, &prompt(2, 1, 1));
-    publish(&live.board, &prompt(1, 1, 2));
+    publish(&live.live_view, &prompt(2, 1, 1));
+    publish(&live.live_view, &prompt(1, 1, 2));
     assert_eq!(stream.next().await.id, Some(2));
     assert!(live.get("/api/v1/stream?session=nobody").await.starts_with("HTTP/1.1 404"));
 }
@@ -48,9 +48,9 @@ async fn ids_never_go_back() {
     let live = Live::new().await;
     let mut stream = live.events("/api/v1/stream", "").await;
     stream.next().await;
-    publish(&live.board, &prompt(1, 1, 1));
-    publish(&live.board, &prompt(1, 2, 2));
-    announce(&live.board, Some(1), entry(1, State::Running));
+    publish(&live.live_view, &prompt(1, 1, 1));
+    publish(&live.live_view, &prompt(1, 2, 2));
+    announce(&live.live_view, Some(1), entry(1, State::Running));
     assert_eq!(stream.next().await.id, Some(1));
     assert_eq!(stream.next().await.id, Some(2));
     let status = stream.next().await;
@@ -60,11 +60,11 @@ async fn ids_never_go_back() {
 #[tokio::test]
 async fn resuming() {
     let mut live = Live::with(|config| config.limits.resume_events = 50).await;
-    live.board.put(entry(1, State::Running));
+    live.live_view.put(entry(1, State::Running));
     let row = live.log.session(&session(1, State::Running));
     let events: Vec<Event> = (1..=100).map(|n| prompt(1, n, n)).collect();
     live.log.append(row, &events);
-    live.board.advance(100);
+    live.live_view.advance(100);
 
     let mut stream = live.events("/api/v1/stream", "Last-Event-ID: 97\r\n").await;
     for n in 98..=100 {
@@ -73,7 +73,7 @@ async fn resuming() {
     }
     let told = stream.next().await;
     assert_eq!((told.event.as_str(), told.id), ("status", Some(100)), "how the sessions met stand now");
-    publish(&live.board, &prompt(1, 101, 101));
+    publish(&live.live_view, &prompt(1, 101, 101));
     assert_eq!(stream.next().await.id, Some(101));
 
     for (query, header, why) in [
@@ -87,7 +87,7 @@ async fn resuming() {
         assert_eq!(stream.next().await.event, "snapshot", "{why}");
     }
     let mut stream = live.events("/api/v1/stream?after=100&epoch=epoch-1", "").await;
-    publish(&live.board, &prompt(1, 102, 102));
+    publish(&live.live_view, &prompt(1, 102, 102));
     // 101 was never written to this test's log; what matters is that the feed goes on behind it.
     assert_eq!(stream.next().await.id, Some(102));
 }
@@ -95,27 +95,27 @@ async fn resuming() {
 #[tokio::test]
 async fn a_slow_reader_gets_a_snapshot() {
     let live = Live::with(|config| config.limits.queue_frames = 4).await;
-    live.board.put(entry(1, State::Running));
+    live.live_view.put(entry(1, State::Running));
     let mut stream = live.events("/api/v1/stream", "").await;
     assert_eq!(stream.next().await.event, "snapshot");
     for n in 1..=50 {
-        publish(&live.board, &prompt(1, n, n));
+        publish(&live.live_view, &prompt(1, n, n));
     }
     let told = stream.next().await;
     assert_eq!((told.event.as_str(), told.id), ("snapshot", Some(50)));
-    publish(&live.board, &prompt(1, 51, 51));
+    publish(&live.live_view, &prompt(1, 51, 51));
     assert_eq!(stream.next().await.id, Some(51));
 }
 
 /// Clients come, leave and come back with what they last saw, while a writer commits and
-/// publishes. Each keeps a ledger: positions must follow each other; a snapshot starts it anew.
+/// publishes. Each keeps a ledger: positions must follow each other; a snapshot starts a new one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_gap_and_no_double() {
     const LAST: u64 = 3000;
     const LEAD: u64 = 60;
     let live = Live::with(|config| config.limits.queue_frames = 64).await;
-    let board = live.board.clone();
-    board.put(entry(1, State::Running));
+    let live_view = live.live_view.clone();
+    live_view.put(entry(1, State::Running));
     let live = Arc::new(tokio::sync::Mutex::new(live));
     let address = live.lock().await.serving.address();
     let row = live.lock().await.log.session(&session(1, State::Running));
@@ -132,12 +132,12 @@ async fn no_gap_and_no_double() {
                 let events: Vec<Event> = (1..=7).map(|n| prompt(1, position + n, position + n)).collect();
                 live.lock().await.log.append(row, &events);
                 position += 7;
-                board.put(entry(1, State::Running));
+                live_view.put(entry(1, State::Running));
                 if position % 700 == 0 {
-                    board.advance(position);
+                    live_view.advance(position);
                 } else {
-                    events.iter().for_each(|event| publish(&board, event));
-                    announce(&board, Some(position), entry(1, State::Running));
+                    events.iter().for_each(|event| publish(&live_view, event));
+                    announce(&live_view, Some(position), entry(1, State::Running));
                 }
                 let slowest = || ledgers.iter().map(|seen| seen.load(Ordering::Relaxed)).min().unwrap_or(0);
                 while position < LAST && slowest() + LEAD < position {

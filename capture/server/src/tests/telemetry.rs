@@ -28,13 +28,13 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn desk(adjust: impl FnOnce(&mut Limits)) -> (Desk, mpsc::Receiver<Command>) {
+fn server(adjust: impl FnOnce(&mut Limits)) -> (TestServer, mpsc::Receiver<Command>) {
     let (control, inbox) = commands(4);
-    let desk = Desk::with(Health::default(), |config| {
+    let server = TestServer::with(Health::default(), |config| {
         config.control = control;
         adjust(&mut config.limits);
     });
-    (desk, inbox)
+    (server, inbox)
 }
 
 /// Sends a request and answers what capture is given.
@@ -42,7 +42,7 @@ async fn told(
     request: Request<Full<Bytes>>,
     answer: Result<Vec<u8>, TelemetryRefusal>,
 ) -> (Answered, Option<Telemetry>) {
-    let (desk, mut inbox) = desk(|_| ());
+    let (server, mut inbox) = server(|_| ());
     let serve = async {
         match inbox.recv().await {
             Some(Command::Telemetry { message, reply }) => {
@@ -52,7 +52,7 @@ async fn told(
             other => panic!("{other:?}"),
         }
     };
-    tokio::join!(desk.send(request), serve)
+    tokio::join!(server.send(request), serve)
 }
 
 #[tokio::test]
@@ -95,22 +95,22 @@ async fn a_packed_message_is_inflated() {
 
 #[tokio::test]
 async fn other_packings_are_refused() {
-    let (desk, _inbox) = desk(|_| ());
+    let (server, _inbox) = server(|_| ());
     for coding in ["zstd", "deflate", "br", "gzip, gzip", "gzip,", "x-gzip"] {
         let mut request = logs("{}");
         request.headers_mut().insert(header::CONTENT_ENCODING, coding.parse().unwrap());
-        let answer = desk.send(request).await;
+        let answer = server.send(request).await;
         assert_eq!(answer.error(), (415, "unknown_coding".into()), "{coding}");
         assert_eq!(answer.head.headers[header::ACCEPT_ENCODING], "gzip");
     }
     let mut twice = packed(gzip(b"{}"));
     twice.headers_mut().append(header::CONTENT_ENCODING, http::HeaderValue::from_static("gzip"));
-    assert_eq!(desk.send(twice).await.status, 415);
+    assert_eq!(server.send(twice).await.status, 415);
 }
 
 #[tokio::test]
 async fn what_is_damaged_is_refused_with_a_reason() {
-    let (desk, mut inbox) = desk(|_| ());
+    let (server, mut inbox) = server(|_| ());
     let whole = gzip(&b"a message ".repeat(100));
     let mut wrong_sum = whole.clone();
     let sum = wrong_sum.len() - 6;
@@ -127,7 +127,7 @@ async fn what_is_damaged_is_refused_with_a_reason() {
         ("wrong length", wrong_length),
         ("with more behind it", trailing),
     ] {
-        let answer = desk.send(packed(body)).await;
+        let answer = server.send(packed(body)).await;
         assert_eq!(answer.error(), (400, "bad_body".into()), "{what}");
     }
     assert!(inbox.try_recv().is_err(), "capture was not bothered");
@@ -141,9 +141,9 @@ async fn up_to_20_mib_inflated() {
     let limit = Limits::default().telemetry_bytes;
     let (_, message) = told(packed(gzip(&vec![b' '; limit])), Ok(Vec::new())).await;
     assert_eq!(message.unwrap().body.len(), limit);
-    let (desk, mut inbox) = desk(|_| ());
-    assert_eq!(desk.send(packed(gzip(&vec![b' '; limit + 1]))).await.error(), (413, "body_too_large".into()));
-    assert_eq!(desk.send(logs(vec![b' '; limit + 1])).await.error(), (413, "body_too_large".into()));
+    let (server, mut inbox) = server(|_| ());
+    assert_eq!(server.send(packed(gzip(&vec![b' '; limit + 1]))).await.error(), (413, "body_too_large".into()));
+    assert_eq!(server.send(logs(vec![b' '; limit + 1])).await.error(), (413, "body_too_large".into()));
     assert!(inbox.try_recv().is_err());
 }
 
@@ -163,10 +163,10 @@ async fn a_bomb_is_defused_early() {
     }
     let bomb = encoder.finish().unwrap();
     assert!(bomb.len() < 8 << 20, "{}", bomb.len());
-    let (desk, _inbox) = desk(|_| ());
+    let (server, _inbox) = server(|_| ());
     let before = peak();
     for _ in 0..8 {
-        assert_eq!(desk.send(packed(bomb.clone())).await.error(), (413, "body_too_large".into()));
+        assert_eq!(server.send(packed(bomb.clone())).await.error(), (413, "body_too_large".into()));
     }
     let grown = peak() - before;
     assert!(grown < 96 << 20, "{} MiB more for a body of {} MiB", grown >> 20, bomb.len() >> 20);
@@ -221,8 +221,8 @@ async fn too_much_to_do() {
         assert_eq!(answer.head.headers[header::RETRY_AFTER], "2");
     }
     // The channel to capture holds four, and capture answers none of them in time.
-    let (desk, inbox) = desk(|limits| limits.telemetry_at_once = 6);
-    let answers = futures_util::future::join_all((0..5).map(|_| desk.send(logs("{}")))).await;
+    let (server, inbox) = server(|limits| limits.telemetry_at_once = 6);
+    let answers = futures_util::future::join_all((0..5).map(|_| server.send(logs("{}")))).await;
     for answer in answers {
         assert_eq!(answer.error(), (429, "busy".into()));
         assert_eq!(answer.head.headers[header::RETRY_AFTER], "2");
@@ -232,16 +232,16 @@ async fn too_much_to_do() {
 
 #[tokio::test]
 async fn bodies_at_once() {
-    let (desk, mut inbox) = desk(|limits| limits.telemetry_at_once = 1);
+    let (server, mut inbox) = server(|limits| limits.telemetry_at_once = 1);
     let serve = async {
         let Some(Command::Telemetry { reply, .. }) = inbox.recv().await else { panic!() };
-        let second = desk.send(logs("{}")).await;
+        let second = server.send(logs("{}")).await;
         reply.send(Ok(b"{}".to_vec())).unwrap();
         second.error()
     };
-    let (first, second) = tokio::join!(desk.send(logs("{}")), serve);
+    let (first, second) = tokio::join!(server.send(logs("{}")), serve);
     assert_eq!((first.status.as_u16(), second), (200, (429, "busy".into())));
-    let (third, _) = tokio::join!(desk.send(logs("{}")), async { inbox.recv().await.map(|_| ()) });
+    let (third, _) = tokio::join!(server.send(logs("{}")), async { inbox.recv().await.map(|_| ()) });
     assert_eq!(third.status, 503, "the place is free again");
 }
 
@@ -249,8 +249,8 @@ async fn bodies_at_once() {
 async fn a_store_that_does_not_work_is_another_thing_than_a_slow_one() {
     let (control, inbox) = commands(4);
     let health = Health { ready: Arc::new(|| false), ..Health::default() };
-    let desk = Desk::with(health, |config| config.control = control);
-    let answer = desk.send(logs("{}")).await;
+    let server = TestServer::with(health, |config| config.control = control);
+    let answer = server.send(logs("{}")).await;
     assert_eq!(answer.error(), (503, "unavailable".into()));
     assert_eq!(answer.head.headers[header::RETRY_AFTER], "2");
     drop(inbox);

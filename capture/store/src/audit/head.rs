@@ -40,7 +40,7 @@ pub enum HeadError {
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn keep_head(directory: &Path, head: AuditHead) -> io::Result<()> {
+pub fn write_head(directory: &Path, head: AuditHead) -> io::Result<()> {
     let path = directory.join(HEAD_FILE);
     atomic_file::replace(&path, &serde_json::to_vec(&head)?, Durability::Unsynced)
 }
@@ -49,7 +49,7 @@ pub fn keep_head(directory: &Path, head: AuditHead) -> io::Result<()> {
 ///
 /// # Errors
 /// When the file cannot be read, or holds something else.
-pub fn kept_head(directory: &Path) -> Result<Option<AuditHead>, HeadError> {
+pub fn read_head(directory: &Path) -> Result<Option<AuditHead>, HeadError> {
     let path = directory.join(HEAD_FILE);
     match fs::read(&path) {
         Ok(bytes) => serde_json::from_slice(&bytes)

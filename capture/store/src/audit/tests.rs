@@ -22,7 +22,7 @@ impl Record {
         self.writer.begin().unwrap();
         let heads: Vec<_> = (0..rows.get()).map(|n| self.writer.audit(&format!("{{\"n\":{n}}}")).unwrap()).collect();
         self.writer.commit().unwrap();
-        keep_head(self.dir.path(), *heads.last().unwrap()).unwrap();
+        write_head(self.dir.path(), *heads.last().unwrap()).unwrap();
     }
 
     fn execute(&self, sql: &str) {
@@ -124,7 +124,7 @@ fn an_end_that_was_kept_elsewhere_finds_more() {
     let kept = reader.verify_audit(None).unwrap().head;
     let four = AuditHead { sequence: 4, hash: reader.audit(3, 1).unwrap()[0].hash };
     record.execute("DELETE FROM audit WHERE sequence > 4; UPDATE sqlite_sequence SET seq = 4 WHERE name = 'audit'");
-    keep_head(record.dir.path(), four).unwrap();
+    write_head(record.dir.path(), four).unwrap();
     assert_eq!(record.broken(None), None, "whoever can write both makes them agree");
     assert_eq!(record.broken(Some(four)), None);
     assert_eq!(record.broken(Some(kept)).as_deref(), Some("rows 5 to 6 are missing at the end"));

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, types::ValueRef};
 
-use super::{AuditHash, AuditHead, HEAD_FILE, HeadError, kept_head, link};
+use super::{AuditHash, AuditHead, HEAD_FILE, HeadError, link, read_head};
 use crate::{error::ReadError, reader::Reader};
 
 /// The version of the schema that brought the table of the chain.
@@ -40,7 +40,7 @@ impl Reader {
     pub fn verify_audit(&self, elsewhere: Option<AuditHead>) -> Result<AuditCheck, VerifyError> {
         // The file before the rows: it is written after its row is committed, so whatever it names is
         // in every later state of the database.
-        let (beside, damaged) = match self.directory().map_or(Ok(None), kept_head) {
+        let (beside, damaged) = match self.directory().map_or(Ok(None), read_head) {
             Ok(beside) => (beside, None),
             Err(error @ HeadError::Damaged { .. }) => (None, Some(error.to_string())),
             Err(error @ HeadError::Read { .. }) => return Err(VerifyError::Head(error)),
@@ -55,7 +55,7 @@ impl Reader {
         Ok(check)
     }
 
-    /// Looks through the whole record as it stands at one moment; `kept` are ends of the chain as they
+    /// Verifies a snapshot of the whole record; `kept` are ends of the chain as they
     /// were kept elsewhere, read before this call.
     ///
     /// # Errors

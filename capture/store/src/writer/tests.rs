@@ -18,7 +18,7 @@ mod kinds;
 struct Fresh {
     dir: tempfile::TempDir,
     writer: Writer,
-    session: Known,
+    session: KnownSession,
 }
 
 fn session_id(name: &str) -> SessionId {
@@ -176,7 +176,7 @@ fn cursors_come_back_as_they_went() {
         cursors
     };
     assert_eq!(sorted(&store.writer), [cursor("/a", 30), cursor("/b", 20)]);
-    // A damaged one is left out; its file is read anew.
+    // A damaged one is left out; its file is read again.
     store.writer.connection.execute("UPDATE files SET cursor = '{' WHERE path = '/a'", []).unwrap();
     assert_eq!(sorted(&store.writer), [cursor("/b", 20)]);
     store.commit(|writer, _| writer.put_cursor(&cursor("/a", 40)).unwrap());
@@ -238,7 +238,7 @@ fn sessions_settings_and_snapshots() {
         [("s", Provider::Claude, false), ("t", Provider::Codex, true)]
     );
     assert_eq!(store.writer.snapshot(known[0].row).unwrap(), Some(state.clone()));
-    assert_eq!(store.writer.snapshot(known[1].row).unwrap(), None, "the log is folded anew");
+    assert_eq!(store.writer.snapshot(known[1].row).unwrap(), None, "the log is folded again");
     let reader = store.writer.reader();
     assert_eq!(reader.session(known[0].id).unwrap().as_ref(), Some(state.view()));
     let page = |before, limit| reader.views(&SessionFilter { before, limit }).unwrap().len();
@@ -324,7 +324,7 @@ fn what_is_not_committed_did_not_happen() {
     store.writer.rollback();
     let counts = |store: &Fresh| ["events", "files", "known", "sessions"].map(|table| store.count(table));
     assert_eq!(counts(&store), [1, 1, 0, 1]);
-    // What was remembered of it is forgotten: the path gets its row anew.
+    // What was remembered of it is forgotten: the path gets a new row.
     store.commit(|writer, row| {
         writer.append(row, &there(2, "/new"), None).unwrap();
         writer.put_cursor(&Cursor { path: "/other".into(), ..Cursor::default() }).unwrap();
@@ -388,7 +388,7 @@ fn a_full_disk_leaves_nothing_half_done() {
 fn only_one_writer() {
     let store = Fresh::new();
     let refused = Writer::open(store.dir.path()).unwrap_err();
-    assert!(matches!(refused, OpenError::Lock(_)) && refused.to_string().contains("in use"), "{refused}");
+    assert!(matches!(refused, StoreOpenError::Lock(_)) && refused.to_string().contains("in use"), "{refused}");
     // Readers look on meanwhile, and there may be many.
     let reader = store.writer.reader();
     assert_eq!(reader.log(0, 9, None).unwrap(), []);
@@ -424,15 +424,16 @@ fn a_database_of_another_version() {
     writer.connection.pragma_update(None, "user_version", SCHEMA_VERSION + 1).unwrap();
     drop(writer);
     let refused = Writer::open(dir.path()).unwrap_err();
-    assert!(matches!(refused, OpenError::Migration { source: MigrationError::Newer { .. }, .. }), "{refused}");
+    assert!(matches!(refused, StoreOpenError::Migration { source: MigrationError::Newer { .. }, .. }), "{refused}");
     // It was left as it was, and the lock is free.
     let connection = Connection::open(dir.path().join("capture.db")).unwrap();
     connection.pragma_update(None, "user_version", SCHEMA_VERSION).unwrap();
     drop(connection);
     assert_eq!(Writer::open(dir.path()).unwrap().sessions().unwrap().len(), 1);
-    // What is no database at all is said to be none.
+    // What is not a database at all is said to be none.
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("capture.db"), "this is no database, whatever its name says".repeat(100)).unwrap();
+    std::fs::write(dir.path().join("capture.db"), "this is not a database, whatever its name says".repeat(100))
+        .unwrap();
     let error = Writer::open(dir.path()).unwrap_err().to_string();
     assert!(error.contains("capture.db"), "{error}");
 }

@@ -183,7 +183,7 @@ fn a_dialog_that_is_still_seen_is_no_new_approval() {
     let steps =
         and(steps, [on(1.5, sees_dialog("rm x")), on(2.0, decides("a", true)), on(2.1, registry(WaitingApproval))]);
     remain(&steps[..steps.len() - 1], &["command allowed `rm x` yes"]);
-    // One that is seen anew is.
+    // One that reappears is.
     remain(&and(steps, [on(2.3, sees_dialog("rm y"))]), &["command allowed `rm x` yes", "command pending `rm y`"]);
 }
 
@@ -242,7 +242,7 @@ fn a_request_over_a_protocol_is_open_until_it_is_decided_or_taken_back() {
     };
     remain(&and(steps.clone(), [on(2.0, taken_back(Source::Protocol))]), &["command answered_elsewhere `rm x`"]);
     remain(&and(steps.clone(), [on(2.0, taken_back(Source::Hook))]), &["command pending `rm x`"]);
-    // The next counts at once, right behind a decision: it is no dialog that is seen still.
+    // The next counts at once, right behind a decision: it is not a dialog that is seen still.
     let resolved = ApprovalResolved {
         approval_id: "a".into(),
         allowed: Some(true),

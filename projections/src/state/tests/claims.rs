@@ -244,7 +244,7 @@ fn a_goodbye_keeps_the_last_word_until_the_process_goes() {
     let mut tape = Tape::played(&steps);
     tape.play(&until(130.0));
     assert_eq!(tape.status(), "idle quiet");
-    // What a sub-agent still says is no word of the one that said goodbye.
+    // What a sub-agent still says is not a claim of the one that ended.
     let steps = [
         on(0.0, alive()),
         on(0.0, registry(Waiting)),
@@ -335,7 +335,7 @@ fn a_claim_holds_until_it_runs_out() {
         &[on(0.0, said(SessionStarted::default())), on(1.0, brief.clone()), until(4.9), until(6.0)],
         &["0 waiting new_session", "1 running retrying", "5 waiting new_session"],
     );
-    // Its end is no activity: idle is counted from the last sign of the conversation.
+    // Its end is not activity: idle is counted from the last sign of the conversation.
     let tape = Tape::played(&[on(0.0, said(SessionStarted::default())), on(1.0, brief), until(500.0)]);
     assert_eq!(tape.transitions().pop().as_deref(), Some("120 idle quiet"));
 }

@@ -189,7 +189,7 @@ fn what_is_known_of_a_session() {
         (session.title.as_deref(), session.cwd.as_deref(), session.model.as_deref()),
         (Some("greetings"), Some("/q"), Some("m"))
     );
-    // A machine's prompt is no title.
+    // A machine's prompt is not a title.
     let mut tape = Tape::played(&[on(0.0, asks(Wakeup, "<task-notification>"))]);
     assert_eq!(tape.state.view().title, None);
 }

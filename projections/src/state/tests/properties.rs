@@ -32,8 +32,8 @@ fn any_payload() -> impl Strategy<Value = Payload> {
         1 => any_id().prop_map(|id| QuestionAnswered { call_id: Some(id) }.into()),
         2 => (select(ErrorClass::ALL), any::<bool>(), any::<bool>())
             .prop_map(|(class, ends_turn, retrying)| ErrorReported { class, ends_turn, retrying, ..ErrorReported::default() }.into()),
-        8 => (any_claim(), select(Confidence::ALL), prop_oneof![4 => Just(None), 1 => (0.0..200.0).prop_map(|s| Some(at(s)))])
-            .prop_map(|(claim, strength, valid_until)| Signal { dialog: None, key: None, holds_from: None, claim, strength, valid_until, words: None }.into()),
+        8 => (any_claim(), select(Confidence::ALL), prop_oneof![4 => Just(None), 1 => (0.0..200.0).prop_map(|s| Some(at(s)))], prop_oneof![4 => Just(None), 1 => (0.0..200.0).prop_map(|s| Some(at(s)))])
+            .prop_map(|(claim, strength, valid_until, holds_from)| Signal { dialog: None, key: None, holds_from, claim, strength, valid_until, words: None }.into()),
         2 => (any_id(), select(vec!["rm x", "ls"]), any::<bool>()).prop_map(|(id, command, keyed)| ApprovalRequested {
             approval_id: id.into(),
             command: Some(command.into()),
@@ -41,7 +41,7 @@ fn any_payload() -> impl Strategy<Value = Payload> {
             ..ApprovalRequested::default()
         }.into()),
         1 => (any_id(), any::<bool>()).prop_map(|(id, allowed)| ApprovalResolved { approval_id: id.into(), allowed: Some(allowed), ..ApprovalResolved::default() }.into()),
-        1 => any::<u64>().prop_map(|n| UsageReported { output_tokens: n, ..UsageReported::default() }.into()),
+        1 => (any::<u64>(), prop_oneof![Just(None), any_id().prop_map(Some)]).prop_map(|(n, message_id)| UsageReported { message_id, output_tokens: n, ..UsageReported::default() }.into()),
         1 => Just(ContextCompacted::default().into()),
         1 => Just(Heartbeat {}.into()),
         1 => Just(SessionStarted::default().into()),
@@ -51,14 +51,14 @@ fn any_payload() -> impl Strategy<Value = Payload> {
     ]
 }
 
-fn any_said() -> impl Strategy<Value = Said> {
+fn any_said() -> impl Strategy<Value = TestEvent> {
     let agent = prop_oneof![4 => Just(None), 1 => select(vec!["a1", "a2"]).prop_map(|a| Some(a.to_owned()))];
     let source = prop_oneof![4 => Just(Source::Transcript), 2 => Just(Source::Registry), 1 => select(Source::ALL)];
     let confidence = prop_oneof![6 => Just(Confidence::High), 1 => select(Confidence::ALL)];
     let text = prop_oneof![Just(None), ".{0,12}".prop_map(Some)];
     let created = prop_oneof![4 => Just(None), 1 => (0.0..200.0).prop_map(Some)];
     (any_payload(), source, agent, confidence, text, created).prop_map(
-        |(payload, source, agent, confidence, text, created)| Said {
+        |(payload, source, agent, confidence, text, created)| TestEvent {
             payload,
             source,
             text,
@@ -78,7 +78,7 @@ fn any_gap() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// A script: each event comes so long after the one before, and time is let pass now and then.
+/// A script: each event comes some time after the one before, and time is let pass now and then.
 fn any_script() -> impl Strategy<Value = Vec<Step>> {
     vec((any_gap(), prop_oneof![4 => any_said().prop_map(Some), 1 => Just(None)]), 0..40).prop_map(|steps| {
         let mut now = 0.0;
@@ -99,7 +99,7 @@ fn any_script() -> impl Strategy<Value = Vec<Step>> {
 fn any_live_script() -> impl Strategy<Value = Vec<Step>> {
     any_script().prop_map(|script| {
         let live = |step| match step {
-            Step::Event(seconds, said) => on(seconds, Said { created: None, ..said }),
+            Step::Event(seconds, said) => on(seconds, TestEvent { created: None, ..said }),
             Step::Until(seconds) => until(seconds),
         };
         script.into_iter().map(live).collect()
@@ -110,7 +110,7 @@ fn any_live_script() -> impl Strategy<Value = Vec<Step>> {
 fn any_history() -> impl Strategy<Value = Vec<Step>> {
     vec((any_gap(), any_said()), 0..20).prop_map(|said| {
         let mut created = -5_000.0;
-        let long_ago = |(gap, said): (f64, Said)| {
+        let long_ago = |(gap, said): (f64, TestEvent)| {
             created = f64::min(created + gap, 0.0);
             on(0.0, said.long_ago(created))
         };

@@ -1,4 +1,4 @@
-//! Turns: how they begin, what runs in them, how they end and what is told of it.
+//! Turns: how they begin, what runs in them, how they end, and the events of it.
 
 use super::*;
 use PromptOrigin::{Agent, Command, Steering, Wakeup};
@@ -52,7 +52,7 @@ fn what_runs_is_said_while_it_runs() {
 
 #[test]
 fn how_a_turn_ended_is_why_it_waits() {
-    let ended = |end: Said| [on(0.0, prompt("go")), on(1.0, call("c", ToolKind::Execute, "ls")), on(2.0, end)];
+    let ended = |end: TestEvent| [on(0.0, prompt("go")), on(1.0, call("c", ToolKind::Execute, "ls")), on(2.0, end)];
     stands(&ended(ends(TurnOutcome::Interrupted)), "waiting interrupted");
     stands(&ended(ends(TurnOutcome::Denied)), "waiting denied");
     stands(&ended(failure(ErrorClass::Auth)), "waiting auth");
@@ -177,7 +177,7 @@ fn the_next_prompt_ends_a_turn_whose_end_nobody_saw() {
 
 #[test]
 fn the_turn_an_event_belongs_to() {
-    let turn_of = |steps: &[Step], seconds: f64, said: Said| {
+    let turn_of = |steps: &[Step], seconds: f64, said: TestEvent| {
         let tape = Tape::played(steps);
         let event = tape.event(seconds, &said);
         let turn = tape.state.turn_of(&event);
@@ -188,7 +188,7 @@ fn the_turn_an_event_belongs_to() {
             .into_iter()
             .flatten()
             .any(|t| Some(t.id) == turn);
-        assert!(turn.is_none() || known, "{turn:?} is no turn");
+        assert!(turn.is_none() || known, "{turn:?} is not a turn");
         match turn {
             None => "none",
             Some(id) if id == TurnId::from(event.id) => "new",
@@ -259,12 +259,12 @@ fn a_likely_end_counts_only_after_silence() {
     check(&[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, asks()), until(9.0)], &asked);
     let called = [&opened[..], &["0.9 waiting_approval tool"]].concat();
     check(&[on(0.0, prompt("go")), on(0.9, asks()), on(1.0, likely()), until(9.0)], &called);
-    // Another source's word is no going on.
+    // A claim of another source does not continue the turn.
     check(&[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, said(Heartbeat {}).by(Hook)), until(9.0)], &ended);
 }
 
 /// A text that may be the end of its turn: it counts 30 s later, or sooner if it is surely whole.
-fn may_end(seconds: f64, strength: Confidence) -> Said {
+fn may_end(seconds: f64, strength: Confidence) -> TestEvent {
     let claim = Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 };
     said(Signal { holds_from: Some(at(seconds + 30.0)), ..Signal::new(claim, strength, None) })
 }
@@ -309,7 +309,7 @@ fn a_ready_prompt_against_an_open_turn_gives_it_up() {
     // Back to work in time.
     let steps = [on(0.0, prompt("go")), on(1.0, registry(Waiting)), on(2.0, registry(Running)), until(60.0)];
     assert!(Tape::played(&steps).state.open_turn().is_some());
-    // A dialog is no ready prompt, nor is a weak word.
+    // A dialog is not a ready prompt, nor is a weak word.
     let steps = [on(0.0, prompt("go")), on(1.0, registry(WaitingApproval)), until(60.0)];
     assert!(Tape::played(&steps).state.open_turn().is_some());
     let steps = [

@@ -114,7 +114,7 @@ impl CompactionPlan<'_> {
     /// Puts the answers to [`CompactionPlan::requests`] together.
     ///
     /// # Errors
-    /// One of them is missing, or is no whole summary.
+    /// One of them is missing, or is not a complete summary.
     pub fn assemble<E>(
         &self,
         history: Option<SummaryAnswer>,

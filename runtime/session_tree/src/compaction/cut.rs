@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use super::tokens::message_tokens;
 use crate::{
     context::{ContextEntry, messages_of},
-    entry::{Body, EntryKey, EntryKind},
+    entry::{EntryBody, EntryKey, EntryKind},
     json::{Json, Object},
 };
 
@@ -83,20 +83,20 @@ fn is_omitted_attempt(after: &[ContextEntry<'_>]) -> bool {
     let is_omitted = |entry: &ContextEntry<'_>| seen_by_itself(entry) && entry.messages.is_empty();
     let omitted: HashSet<&EntryKey> = after.iter().filter(|e| is_omitted(e)).map(|e| e.entry.key()).collect();
     let replaces_other = after.iter().any(|entry| match entry.entry.body() {
-        Body::ContextEdit(edit) => edit.replacement != Some(&Json::Null) && !omitted.contains(&edit.target),
-        Body::Message(_)
-        | Body::ThinkingLevelChange(_)
-        | Body::ModelChange(_)
-        | Body::Compaction(_)
-        | Body::BranchSummary(_)
-        | Body::Custom(_)
-        | Body::CustomMessage(_)
-        | Body::Label(_)
-        | Body::SessionInfo(_)
-        | Body::SessionInit(_)
-        | Body::TtsrInjection(_)
-        | Body::Usage(_)
-        | Body::Unknown(_) => false,
+        EntryBody::ContextEdit(edit) => edit.replacement != Some(&Json::Null) && !omitted.contains(&edit.target),
+        EntryBody::Message(_)
+        | EntryBody::ThinkingLevelChange(_)
+        | EntryBody::ModelChange(_)
+        | EntryBody::Compaction(_)
+        | EntryBody::BranchSummary(_)
+        | EntryBody::Custom(_)
+        | EntryBody::CustomMessage(_)
+        | EntryBody::Label(_)
+        | EntryBody::SessionInfo(_)
+        | EntryBody::SessionInit(_)
+        | EntryBody::TtsrInjection(_)
+        | EntryBody::Usage(_)
+        | EntryBody::Unknown(_) => false,
     });
     !replaces_other
         && after.iter().any(|entry| entry.entry.role() == Some("assistant") && is_omitted(entry))

@@ -25,7 +25,7 @@ pub(super) fn migrate(
         None | Some(Json::Null) => 1.0,
         Some(version) => version.to_number(),
     };
-    // A version that is no number is below nothing.
+    // A version that is not a number is below nothing.
     if version >= 3.0 || version.is_nan() {
         return MigrationResult::default();
     }

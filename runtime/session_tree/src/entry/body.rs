@@ -5,7 +5,7 @@ use crate::json::{Json, Object};
 
 /// What an entry says. Borrows from the entry.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Body<'a> {
+pub enum EntryBody<'a> {
     /// The message; nothing when the entry has none, which is damage.
     Message(Option<&'a Object>),
     /// The level, for instance `high`.
@@ -60,7 +60,7 @@ impl<'a> Compaction<'a> {
         self.fields.text("summary")
     }
 
-    /// The first entry that is kept as it stands.
+    /// The first entry that is kept unchanged.
     #[must_use]
     pub fn first_kept(&self) -> EntryKey {
         EntryKey::of(self.fields.get("firstKeptEntryId"))

@@ -36,7 +36,7 @@ fn mantissa_at(digits: &str, exponent: i32) -> String {
 }
 
 impl Json {
-    /// What `Number(value)` gives; NaN for what is no number.
+    /// What `Number(value)` gives; NaN for what is not a number.
     #[must_use]
     pub fn to_number(&self) -> f64 {
         match self {

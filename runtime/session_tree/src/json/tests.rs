@@ -52,7 +52,7 @@ fn values_become_numbers_and_texts_as_in_javascript() {
 fn half_a_pair_becomes_a_replacement() {
     check(r#""x\ud83d""#, "\"x\u{fffd}\"");
     check(r#""\udc00\ud83d\ude00""#, "\"\u{fffd}\u{1f600}\"");
-    // An escaped backslash before a u is no escape.
+    // An escaped backslash before a u is not an escape.
     check(r#""\\ud83d \ud83d""#, "\"\\\\ud83d \u{fffd}\"");
     assert!(Json::parse(r#"{"a":"\ud83d"#).is_err());
     assert!(Json::parse("\"\\").is_err());

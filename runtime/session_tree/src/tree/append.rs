@@ -238,7 +238,7 @@ impl Tree {
 fn json_of(key: &EntryKey) -> Json {
     match key {
         EntryKey::Text(id) => Json::String(id.clone()),
-        // A parent that is no string is never written anew: the entry would be cut off all the same.
+        // A parent that is not a string is never rewritten: the entry would be cut off all the same.
         EntryKey::Absent | EntryKey::Null | EntryKey::Other(_) => Json::Null,
     }
 }

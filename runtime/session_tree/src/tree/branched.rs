@@ -57,7 +57,7 @@ impl Tree {
     /// A session with what stands before a message of the user or of an extension, and the message's text.
     ///
     /// # Errors
-    /// There is no such entry, or it is no such message.
+    /// There is no such entry, or it is not a message of the user.
     pub fn forked(&self, id: &str, header: SessionHeader, stamp: Stamp) -> Result<Forked, TreeError> {
         let entry = self.entry(id).ok_or_else(|| TreeError::NotFound(id.to_owned()))?;
         let content = match (entry.kind(), entry.role()) {

@@ -68,7 +68,7 @@ fn a_move_of_the_leaf_is_kept_and_seen_by_pi() {
     tree.record_leaf(stamp(10));
     assert_eq!(reopened(&tree).leaf_id(), None);
     assert!(reopened(&tree).is_leaf_kept());
-    // The next entry is no child of the mark.
+    // The next entry is not a child of the mark.
     tree.branch(&ids[1]).unwrap();
     say(&mut tree, &["3"]);
     assert_eq!(texts(&tree), ["1", "2", "3"]);

@@ -12,7 +12,7 @@ use events::{Provider, Reason, State, Timestamp};
 use serde_json::Value;
 
 use super::{AGENT, CAPTURE, Hooks, Key, Played, STAY, Stage, now, word};
-use crate::models::Did;
+use crate::models::AnswerProgress;
 
 /// What the agent calls as git is kept there, below the home: ms and words, one call a line.
 pub(super) const GIT_CALLS: &str = "git-calls.txt";
@@ -152,7 +152,7 @@ impl Stage<'_> {
         text.lines().filter_map(call).collect()
     }
 
-    /// What the model was told of this call of a lane holds these words.
+    /// The result of this call of a lane, as the model got it, holds these words.
     pub fn model_was_told(&mut self, lane: &str, call: usize, words: &str) {
         let results = self.model.results(lane);
         let told = results.get(call);
@@ -161,13 +161,13 @@ impl Stage<'_> {
         }
     }
 
-    /// Waits until the model was told of a call that needs no word of a person. When a dialog stays for
+    /// Waits until the model got the result of a call that needs no person. When a dialog stays for
     /// one all the same, it is answered, so that the others are seen too.
     ///
     /// # Errors
     /// When it is not told.
     pub fn goes_on_by_itself(&mut self, lane: &str, step: usize) -> Played {
-        let asked = |stage: &mut Self| stage.model.when(lane, step, Did::Asked).map(|_| ());
+        let asked = |stage: &mut Self| stage.model.when(lane, step, AnswerProgress::Asked).map(|_| ());
         if self.within(STAY, asked).is_some() {
             return Ok(());
         }
@@ -175,7 +175,7 @@ impl Stage<'_> {
             self.wrong.push(format!("a dialog stays before step {step}"));
             self.user.types(self.agent.key(Key::Approve));
         }
-        self.model_did(lane, step, Did::Asked).map(drop)
+        self.model_did(lane, step, AnswerProgress::Asked).map(drop)
     }
 
     /// No dialog was on the screen. Claude Code draws its own while the hook is at work.
@@ -250,7 +250,7 @@ impl Stage<'_> {
         self.blinks = true;
         // Gemini CLI begins one of its own before it is asked for one.
         self.expected += usize::from(self.agent.provider() == Provider::Gemini);
-        self.model_did(lane, 0, Did::Asked).map(drop)
+        self.model_did(lane, 0, AnswerProgress::Asked).map(drop)
     }
 
     /// Waits until the session is over.
@@ -286,7 +286,7 @@ impl Stage<'_> {
     /// When the model had said a step of a lane, ms.
     #[must_use]
     pub fn said_at(&self, lane: &str, step: usize) -> i64 {
-        self.model.when(lane, step, Did::Ended).map_or(0, Timestamp::as_millisecond)
+        self.model.when(lane, step, AnswerProgress::Ended).map_or(0, Timestamp::as_millisecond)
     }
 
     /// Everything capture and the model say of decisions, for people.

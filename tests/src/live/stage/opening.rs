@@ -9,7 +9,7 @@ use events::Provider;
 
 use super::{Played, SIZE, decisions::GIT_CALLS};
 use crate::{
-    live::{Hooks, Installed, Place, Setting, scenarios::PROMPT},
+    live::{Hooks, Installed, LiveAgent, Setting, scenarios::PROMPT},
     models::Model,
     program::Machine,
     terminal_user::User,
@@ -46,7 +46,7 @@ pub(super) fn start(installed: &Installed, machine: &Machine, model: &Model, set
     let agent = installed.agent;
     let (home, project, url) = (machine.home(), machine.project(), model.url());
     let hooks = setting.hooks != Hooks::None;
-    let place = Place { home: &home, project: &project, model: &url, hooks, plans: setting.plans };
+    let place = LiveAgent { home: &home, project: &project, model: &url, hooks, plans: setting.plans };
     let start = agent.prepare(&place).map_err(|error| format!("settings of the agent: {error}"))?;
     if hooks {
         let linked = machine.link_agent(agent.provider(), &installed.program);

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 use tests::{eventually, program::Server};
 
-use super::Here;
+use super::RequirementsMachine;
 use crate::e2e::terminal::dialogs::RULES;
 
 /// Asks whether it may run `ls`, and writes down the first key it gets. `$0` is its version, `$1` the file.
@@ -17,8 +17,8 @@ printf '\033[2J\033[Hinput:'
 exec sleep 8888"#;
 
 /// A machine whose policy allows `ls`, with a run of the program that asks for it.
-fn asking(version: &str) -> (Here, Server, Value) {
-    let here = Here::new();
+fn asking(version: &str) -> (RequirementsMachine, Server, Value) {
+    let here = RequirementsMachine::new();
     let rules = here.root().join("config/capture/screen-rules");
     fs::create_dir_all(&rules).unwrap();
     fs::write(rules.join("asker.toml"), RULES).unwrap();
@@ -33,7 +33,7 @@ fn asking(version: &str) -> (Here, Server, Value) {
     (here, server, asked)
 }
 
-fn key(here: &Here) -> Option<String> {
+fn key(here: &RequirementsMachine) -> Option<String> {
     let text = fs::read_to_string(here.root().join("key.txt")).ok()?;
     Some(text.trim().to_owned()).filter(|key| !key.is_empty())
 }

@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 use tests::eventually;
 
-use super::{Here, Hook, PROGRAM, SESSION, below};
+use super::{Hook, PROGRAM, RequirementsMachine, SESSION, below};
 
 /// What others may do with anything below a directory; and how much was looked at.
 fn open_to_others(dir: &Path) -> (Vec<String>, usize) {
@@ -32,7 +32,7 @@ fn open_to_others(dir: &Path) -> (Vec<String>, usize) {
 }
 
 /// The program as somebody calls it whose umask takes nothing away. `TMPDIR` is a directory of the test.
-fn called(here: &Here, arguments: &[&str]) -> Command {
+fn called(here: &RequirementsMachine, arguments: &[&str]) -> Command {
     let template = here.machine.command(&[]);
     let mut command = Command::new("sh");
     command.args(["-c", "umask 000; exec \"$0\" \"$@\"", PROGRAM]).args(arguments);
@@ -44,7 +44,7 @@ fn called(here: &Here, arguments: &[&str]) -> Command {
 
 #[test]
 fn everything_kept_is_private_under_any_umask() {
-    let here = Here::new();
+    let here = RequirementsMachine::new();
     let (data, root) = (here.machine.data(), here.root());
     fs::create_dir(root.join("tmp")).unwrap();
     let run = |arguments: &[&str]| {

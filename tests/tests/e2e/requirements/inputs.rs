@@ -17,7 +17,7 @@ use tests::{
     transcript::{answer, append, prompt, session, uuid},
 };
 
-use super::{Here, Hook, SESSION, held};
+use super::{Hook, RequirementsMachine, SESSION, held};
 
 /// Values that say yes, for fields of any type.
 fn yes() -> [Value; 6] {
@@ -104,14 +104,14 @@ fn over_unix(socket: &Path, path: &str, body: &Value) -> String {
 }
 
 /// The rows of the record of decisions that let somebody do something.
-fn decisions(here: &Here) -> Vec<String> {
+fn decisions(here: &RequirementsMachine) -> Vec<String> {
     let exported = here.done(&["audit", "export"]);
     exported.lines().filter(|line| line.contains("\"what\":\"decided\"")).map(str::to_owned).collect()
 }
 
 #[test]
 fn no_field_of_any_input_decides() {
-    let here = Here::new();
+    let here = RequirementsMachine::new();
     let server = here.machine.serve();
     here.begin();
     let names = field_names(&server.client);
@@ -203,7 +203,7 @@ fn no_field_of_any_input_decides() {
 
 #[test]
 fn a_rule_decides_the_same_with_any_field_added() {
-    let here = Here::new();
+    let here = RequirementsMachine::new();
     here.save_policy("version = 1\npreset = \"read-only\"\n");
     let server = here.machine.serve();
     here.begin();
@@ -230,7 +230,7 @@ fn a_rule_decides_the_same_with_any_field_added() {
 
 #[test]
 fn an_allowance_is_used_once_and_ends_with_the_server() {
-    let here = Here::new();
+    let here = RequirementsMachine::new();
     let server = here.machine.serve();
     here.begin();
     let ask = |server: &Server| {
@@ -298,7 +298,7 @@ fn percent(text: &str) -> String {
 
 #[test]
 fn odd_names_stay_names() {
-    let here = Here::new();
+    let here = RequirementsMachine::new();
     let server = here.machine.serve();
     let names = odd_names();
     let (root, data) = (here.root(), here.machine.data());
@@ -381,7 +381,7 @@ fn nested(depth: usize) -> String {
 
 #[test]
 fn json_of_agents_is_read_within_limits() {
-    let here = Here::new();
+    let here = RequirementsMachine::new();
     let server = here.machine.serve();
     let (id, cwd) = (session(38), here.machine.project());
     let (path, cwd) = (here.machine.claude(&id), cwd.to_str().unwrap());

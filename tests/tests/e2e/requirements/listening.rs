@@ -8,7 +8,7 @@ use std::{
 
 use tests::PATIENCE;
 
-use super::{Here, PROGRAM};
+use super::{PROGRAM, RequirementsMachine};
 use tests::program::Machine;
 
 /// State of a listening socket in `/proc/net/tcp`.
@@ -53,7 +53,7 @@ fn sockets(pid: u32) -> Vec<(&'static str, SocketAddr)> {
 
 #[test]
 fn only_loopback_is_listened_on_by_default() {
-    let here = Here::new();
+    let here = RequirementsMachine::new();
     // Started as a user's first command starts it: nothing said, nothing configured.
     here.done(&["ps"]);
     let endpoint = here.machine.endpoint().unwrap();
@@ -66,7 +66,7 @@ fn only_loopback_is_listened_on_by_default() {
 
 #[test]
 fn other_addresses_need_the_flag() {
-    let here = Here::new();
+    let here = RequirementsMachine::new();
     for address in ["0.0.0.0:0", "[::]:0", "[::ffff:127.0.0.1]:0", "192.0.2.1:0"] {
         let (code, err) = here.failed(&["serve", "--listen", address]);
         assert_eq!(code, Some(1), "{address}: {err}");

@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, fs, process::Command};
 
-use super::{Here, PROGRAM, SESSION};
+use super::{PROGRAM, RequirementsMachine, SESSION};
 
 /// What the kernel counts when somebody tries to reach another machine.
 const COUNTERS: [&str; 4] = ["IpOutNoRoutes", "UdpOutDatagrams", "Ip6OutNoRoutes", "Udp6OutDatagrams"];
@@ -80,7 +80,7 @@ fn nothing_leaves_the_machine_by_default() {
         println!("skipped: network namespaces cannot be made here (needs unshare, ip and bash): {possible:?}");
         return;
     }
-    let here = Here::new();
+    let here = RequirementsMachine::new();
     let root = here.root();
     for event in ["SessionStart", "PermissionRequest", "Stop"] {
         let mut payload = here.request("curl https://example.test/");

@@ -9,7 +9,7 @@ use tests::{
     transcript::{append, prompt, uuid},
 };
 
-use super::{Here, held};
+use super::{RequirementsMachine, held};
 
 /// A file for each table of the configuration, with a key that does not exist.
 const UNKNOWN: &[(&str, &str)] = &[
@@ -33,7 +33,7 @@ const UNKNOWN: &[(&str, &str)] = &[
 
 #[test]
 fn an_unknown_key_stops_every_command_and_is_named() {
-    let here = Here::new();
+    let here = RequirementsMachine::new();
     let file = here.root().join("config/capture/config.toml");
     for (text, key) in UNKNOWN {
         here.machine.configure(text);
@@ -53,7 +53,7 @@ fn an_unknown_key_stops_every_command_and_is_named() {
 
 #[test]
 fn an_unknown_key_of_the_policy_is_named_and_nothing_is_allowed() {
-    let here = Here::new();
+    let here = RequirementsMachine::new();
     for (text, key) in [
         ("version = 1\npreset = \"read-only\"\nalways = true\n", "always"),
         (
@@ -72,7 +72,7 @@ fn an_unknown_key_of_the_policy_is_named_and_nothing_is_allowed() {
 
 #[test]
 fn nothing_an_agent_writes_becomes_an_argument() {
-    let here = Here::new();
+    let here = RequirementsMachine::new();
     let ran = here.root().join("ran.txt");
     // Writes down its arguments, one a line.
     let script = "printf '%s\\n' \"$#\" \"$@\" >> \"$0\"";
@@ -91,7 +91,7 @@ fn nothing_an_agent_writes_becomes_an_argument() {
     append(&file, &prompt("--help", &uuid(1, 1), cwd.to_str().unwrap(), "--version"));
     let hook = here.hook("claude", "60", &payload);
     let id = held(&server)["id"].as_str().unwrap().to_owned();
-    let told = eventually("the program is told of the approval", || {
+    let told = eventually("the program gets the approval", || {
         fs::read_to_string(&ran).ok().filter(|text| text.lines().count() >= 2)
     });
     assert_eq!(told, "1\nfixed\n");

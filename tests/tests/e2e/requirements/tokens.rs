@@ -13,7 +13,7 @@ use std::{
 use serde_json::json;
 use tests::{PATIENCE, eventually, http::Client, program::Machine, terminal_user::processes};
 
-use super::{Here, PROGRAM, SESSION, below};
+use super::{PROGRAM, RequirementsMachine, SESSION, below};
 
 const NAMES: [&str; 5] = ["owner", "ingest", "read", "control", "admin"];
 
@@ -51,7 +51,7 @@ fn tokens_have_256_bits_and_are_new_for_each_installation() {
 const CHILD: &str = "tr '\\0' '\\n' < /proc/self/environ > \"$0\"; tr '\\0' '\\n' < /proc/$$/cmdline >> \"$0\"";
 
 struct Used {
-    here: Here,
+    here: RequirementsMachine,
     /// What commands printed, on either output.
     printed: Vec<(String, Vec<u8>)>,
 }
@@ -65,7 +65,7 @@ impl Used {
 
 /// A machine on which about everything was done once that handles a token, all of it logged.
 fn used() -> Used {
-    let here = Here::new();
+    let here = RequirementsMachine::new();
     let (root, data) = (here.root(), here.machine.data());
     let child = root.join("child.txt");
     here.machine.configure(&format!(

@@ -9,13 +9,13 @@ use tests::{
     terminal_user::{User, signal},
 };
 
-use super::Here;
+use super::TerminalMachine;
 
 /// What a person is busy with: it tells what was typed.
 const TELLS: &str = "echo ready; while read line; do echo \"got:$line\"; done; exit 3";
 
 /// What the only run's host says of it.
-fn description(here: &Here) -> Value {
+fn description(here: &TerminalMachine) -> Value {
     eventually("a description of the run", || {
         let mut found: Vec<PathBuf> = fs::read_dir(here.machine.data().join("runs"))
             .ok()?
@@ -27,16 +27,16 @@ fn description(here: &Here) -> Value {
     })
 }
 
-fn run_id(here: &Here) -> String {
+fn run_id(here: &TerminalMachine) -> String {
     description(here)["run"].as_str().unwrap().to_owned()
 }
 
 /// Somebody else comes to the run; nothing of an agent is among the ancestors.
-fn attach(here: &Here, arguments: &str) -> User {
+fn attach(here: &TerminalMachine, arguments: &str) -> User {
     here.user(&format!("$PROGRAM attach {arguments}"))
 }
 
-fn with_key(here: &Here, key: &str) -> User {
+fn with_key(here: &TerminalMachine, key: &str) -> User {
     let script = format!("$PROGRAM run --detach-key {key} -- sh -c \"$INNER\"");
     let mut user = User::start_with(&here.machine, &script, &[("INNER", TELLS)]);
     user.expect("ready\r\n");
@@ -46,7 +46,7 @@ fn with_key(here: &Here, key: &str) -> User {
 
 #[test]
 fn a_run_is_left_and_found_again() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     // The key as it is, and as keyboards of the kitty kind and of xterm's tell it.
     for key in ["\x1d", "\x1b[93;5u", "\x1b[27;5;93~"] {
         let mut user = with_key(&here, "ctrl-]");
@@ -77,7 +77,7 @@ fn a_run_is_left_and_found_again() {
 
 #[test]
 fn a_key_that_is_not_set_is_typed() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut user = here.run("stty -icanon -echo min 1; echo ready; head -c 1 | od -An -tx1; exit 2");
     user.expect("ready\r\n");
     user.is_raw_soon();
@@ -98,7 +98,7 @@ fn until_shown(typist: &mut User, line: &str, viewer: &mut User) {
 
 #[test]
 fn many_look_on_and_one_types() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut first = here.run(TELLS);
     first.expect("ready\r\n");
     first.is_raw_soon();
@@ -131,7 +131,7 @@ fn many_look_on_and_one_types() {
 /// A viewer that reads nothing slows nobody.
 #[test]
 fn a_viewer_that_does_not_read_is_passed_over() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut first =
         here.run("echo ready; read line; head -c 8000000 /dev/zero | tr '\\0' x; echo over; read line; exit 3");
     first.expect("ready\r\n");
@@ -151,7 +151,7 @@ fn a_viewer_that_does_not_read_is_passed_over() {
 /// What an agent starts must not type into a run, not even its own.
 #[test]
 fn what_an_agent_started_is_refused() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let agent = here.machine.project().join("claude");
     symlink("/bin/sh", &agent).unwrap();
     let mut first = here.run(TELLS);
@@ -171,7 +171,7 @@ fn what_an_agent_started_is_refused() {
 /// Who comes sees what is there, not only what comes.
 #[test]
 fn the_screen_is_drawn_for_who_comes() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut first =
         here.run("stty -echo; printf '\\033[2J\\033[5;9Hon the screen'; echo; echo ready; read line; exit 3");
     first.expect("ready\r\n");
@@ -186,9 +186,9 @@ fn the_screen_is_drawn_for_who_comes() {
 
 #[test]
 fn what_is_not_there_is_not_attached_to() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     assert_eq!(attach(&here, "01KAH1DZ7T").end().1, 4);
-    // What a host that was killed left behind is no run.
+    // What a host that was killed left behind is not a run.
     let mut user = here.run(TELLS);
     user.expect("ready\r\n");
     let id = run_id(&here);
@@ -202,7 +202,7 @@ fn what_is_not_there_is_not_attached_to() {
 
 #[test]
 fn a_run_begins_without_a_terminal() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let began = here.machine.project().join("began");
     let script = format!("(echo $TERM; stty size) >{0}.part; mv {0}.part {0}; {TELLS}", began.display());
     let arguments = ["--json", "run", "--detach", "--name", "mine", "--size", "100x30", "--", "sh", "-c", &script];
@@ -227,7 +227,7 @@ fn a_run_begins_without_a_terminal() {
 
 #[test]
 fn a_run_is_not_shown_within_itself() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut user = User::start_with(
         &here.machine,
         "$PROGRAM run --name mine -- sh -c \"$INNER\"",

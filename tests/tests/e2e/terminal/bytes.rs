@@ -9,7 +9,7 @@ use tests::{
     within,
 };
 
-use super::Here;
+use super::TerminalMachine;
 
 /// More memory than this above what it has at rest a host may not take, KiB.
 const ROOM_KIB: u64 = 32 << 10;
@@ -17,7 +17,7 @@ const ROOM_KIB: u64 = 32 << 10;
 /// P1: what was written last before the end. `RUNS=1000` for longer.
 #[test]
 fn the_last_bytes_before_the_end_are_shown() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     for n in 0..number_from_env("RUNS", 50) {
         let (shown, status) = here.user("$PROGRAM run -- printf Bingo").end();
         assert_eq!((String::from_utf8_lossy(&shown).as_ref(), status), ("Bingo", 0), "run {n}");
@@ -27,7 +27,7 @@ fn the_last_bytes_before_the_end_are_shown() {
 /// P1: much of it.
 #[test]
 fn a_million_bytes_before_the_end_are_shown() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     for n in 0..number_from_env("RUNS", 5) {
         let (shown, status) = here.run("head -c 1048576 /dev/zero | tr '\\0' x; exit 7").end();
         assert_eq!((shown.len(), status), (1 << 20, 7), "run {n}");
@@ -38,7 +38,7 @@ fn a_million_bytes_before_the_end_are_shown() {
 /// P2.
 #[test]
 fn a_flood_takes_no_memory_and_ends_at_ctrl_c() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut user = here.run("echo ready; read line; exec yes flood");
     user.expect("ready\r\n");
     let (launcher, host) = (here.launcher(), here.host());
@@ -60,7 +60,7 @@ fn a_flood_takes_no_memory_and_ends_at_ctrl_c() {
 #[test]
 fn a_terminal_that_takes_nothing_holds_the_program_up() {
     const BYTES: usize = 24 << 20;
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut user = here.run(&format!("echo ready; read line; head -c {BYTES} /dev/zero | tr '\\0' x; echo over"));
     user.expect("ready\r\n");
     let host = here.host();
@@ -89,7 +89,7 @@ fn a_terminal_that_takes_nothing_holds_the_program_up() {
 /// P10.
 #[test]
 fn bytes_that_are_no_text_pass_unchanged() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut random = Random::new(7);
     let mut endless_osc = b"\x1b]0;".to_vec();
     endless_osc.resize(1 << 20, b't');
@@ -124,7 +124,7 @@ fn bytes_that_are_no_text_pass_unchanged() {
 /// P5.
 #[test]
 fn a_storm_of_sizes_harms_nothing_and_the_last_one_holds() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let script = "i=0; while [ $i -lt 3000 ]; do echo \"漢字かな交じり文 e\u{301} 🦀🦀 $i\"; i=$((i+1)); done; \
                   echo ready; while read line; do stty size; done; exit 4";
     let mut user = here.run(script);
@@ -153,7 +153,7 @@ fn a_storm_of_sizes_harms_nothing_and_the_last_one_holds() {
 /// P4.
 #[test]
 fn who_holds_the_terminal_open_does_not_hold_the_end_up() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     for holder in ["setsid sleep 9999", "sleep 9999", "(trap '' HUP TERM; exec sleep 9999)"] {
         let mut user = here.run(&format!("{holder} & echo done; exit 3"));
         let (shown, status) = user.end();

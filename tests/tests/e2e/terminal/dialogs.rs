@@ -8,7 +8,7 @@ use std::{
 use terminal::host::frame::{Answered, DialogAnswer, HostEvent, HostMessage, HostRequest, ServerMessage};
 use tests::PATIENCE;
 
-use super::Here;
+use super::TerminalMachine;
 
 /// How the screen of such a program is read. It may be answered by keys in version 1.0.0.
 pub(in crate::e2e) const RULES: &str = r#"
@@ -116,7 +116,7 @@ impl Conversation {
 
 #[test]
 fn a_dialog_gets_the_key_that_was_decided_for_it_and_no_other_does() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let data = here.machine.data();
     std::fs::create_dir_all(&data).unwrap();
     let rules = data.parent().unwrap().join("config/capture/screen-rules");

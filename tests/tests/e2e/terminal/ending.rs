@@ -7,12 +7,12 @@ use tests::{
     terminal_user::{User, signal},
 };
 
-use super::Here;
+use super::TerminalMachine;
 
 /// P13: `EVERY=1` tries all codes.
 #[test]
 fn the_status_is_that_of_the_program() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let step = number_from_env("EVERY", 17);
     let codes: Vec<String> = (0..256)
         .filter(|n| n % step == 0 || [1, 2, 126, 127, 128, 129, 130, 254].contains(n))
@@ -26,7 +26,7 @@ fn the_status_is_that_of_the_program() {
 /// P13.
 #[test]
 fn a_signal_that_ended_the_program_is_128_and_its_number() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let signals = [1, 2, 3, 4, 6, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 31];
     let list = signals.map(|n: i32| n.to_string()).join(" ");
     // The shell tells of the signal when it sees it itself, so only the numbers are compared.
@@ -43,7 +43,7 @@ fn a_signal_that_ended_the_program_is_128_and_its_number() {
 /// P13.
 #[test]
 fn a_command_that_cannot_be_started_is_126_or_127() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     for (command, expected) in [
         ("./nowhere", 127),
         ("no-such-command-anywhere", 127),
@@ -64,7 +64,7 @@ fn a_command_that_cannot_be_started_is_126_or_127() {
 }
 
 /// A run that has started: the terminal is raw and the program there.
-fn started(here: &Here, script: &str) -> User {
+fn started(here: &TerminalMachine, script: &str) -> User {
     let mut user = here.run(&format!("{script}; echo ready; while :; do sleep 9999 & wait; done"));
     user.expect("ready\r\n");
     user.is_raw_soon();
@@ -74,7 +74,7 @@ fn started(here: &Here, script: &str) -> User {
 /// P3: the program is asked to end, then made to.
 #[test]
 fn a_program_that_ignores_its_end_is_ended() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut user = started(&here, "trap '' TERM HUP INT");
     signal(here.launcher(), Signal::TERM);
     assert_eq!(user.end().1, 137);
@@ -85,7 +85,7 @@ fn a_program_that_ignores_its_end_is_ended() {
 /// P7.
 #[test]
 fn a_launcher_that_is_asked_to_end_ends_the_program() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut user = started(&here, "trap 'echo asked; exit 9' TERM");
     signal(here.launcher(), Signal::TERM);
     let (shown, status) = user.end();
@@ -103,7 +103,7 @@ fn a_launcher_that_is_asked_to_end_ends_the_program() {
 #[test]
 fn a_host_that_is_asked_to_end_ends_the_program() {
     for asked in [Signal::TERM, Signal::HUP, Signal::INT] {
-        let here = Here::new();
+        let here = TerminalMachine::new();
         let mut user = started(&here, "true");
         signal(here.host(), asked);
         user.end();
@@ -116,7 +116,7 @@ fn a_host_that_is_asked_to_end_ends_the_program() {
 #[test]
 fn a_launcher_that_is_gone_leaves_the_terminal_as_it_was() {
     for (how, expected) in [(Signal::KILL, 137), (Signal::HUP, 129)] {
-        let here = Here::new();
+        let here = TerminalMachine::new();
         let mut user = started(&here, "true");
         signal(here.launcher(), how);
         assert_eq!(user.end().1, expected, "{how:?}");
@@ -133,7 +133,7 @@ fn a_launcher_that_is_gone_leaves_the_terminal_as_it_was() {
 /// P7.
 #[test]
 fn a_host_that_is_gone_leaves_the_terminal_as_it_was() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut user = started(&here, "true");
     signal(here.host(), Signal::KILL);
     let (shown, status) = user.end();
@@ -147,7 +147,7 @@ fn a_host_that_is_gone_leaves_the_terminal_as_it_was() {
 /// P7: the one that has nobody else to restore it.
 #[test]
 fn fix_tty_makes_a_terminal_usable() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut user =
         here.user("stty raw -echo; printf '\\033[?1049h\\033[?1000h\\033[?2004h\\033[?25l'; $PROGRAM fix-tty");
     let (shown, status) = user.end();
@@ -164,7 +164,7 @@ fn fix_tty_makes_a_terminal_usable() {
 /// The terminal goes: the program stays, or goes with it where that is wanted.
 #[test]
 fn a_terminal_that_is_closed() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let user = started(&here, "true");
     let host = here.host();
     user.walks_away();

@@ -7,12 +7,12 @@ use tests::{
     within,
 };
 
-use super::Here;
+use super::TerminalMachine;
 
 const PROMPT: &str = "prompt> ";
 
 /// An interactive shell, alone or itself under capture, that has shown its prompt.
-fn shell(here: &Here, before: &str) -> User {
+fn shell(here: &TerminalMachine, before: &str) -> User {
     let script = format!("PS1='{PROMPT}' {before} bash --norc --noprofile --noediting -i");
     let mut user = here.user(&script);
     user.expect(PROMPT);
@@ -23,7 +23,7 @@ fn shell(here: &Here, before: &str) -> User {
 #[test]
 fn a_run_is_stopped_and_goes_on() {
     for before in ["", "$PROGRAM run --"] {
-        let here = Here::new();
+        let here = TerminalMachine::new();
         let mut user = shell(&here, before);
         // Words are cut in two where they are typed, so that the echo is not taken for the output.
         user.types("$PROGRAM run -- sh -c 'echo re''ady; read line; echo got:$line; stty size; exit 5'\n");
@@ -59,7 +59,7 @@ fn a_run_is_stopped_and_goes_on() {
 /// P8: in the background it leaves the terminal alone.
 #[test]
 fn a_run_goes_on_in_the_background() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut user = shell(&here, "");
     user.types("$PROGRAM run -- sh -c 'echo re''ady; exec sleep 9999'\n");
     user.expect("ready\r\n");
@@ -84,7 +84,7 @@ fn a_run_goes_on_in_the_background() {
 /// P8: something that stops itself.
 #[test]
 fn a_program_that_stops_itself_stops_its_run() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut user = shell(&here, "");
     user.types("$PROGRAM run -- sh -c 'kill -STOP $$; echo on''ward; exit 3'\n");
     user.expect("Stopped");
@@ -101,7 +101,7 @@ fn a_program_that_stops_itself_stops_its_run() {
 /// P8.
 #[test]
 fn a_run_within_a_run() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let inner = "sh -c 'echo inner; stty size; exit 4'";
     let (shown, status) = here.both(&format!("$RUN sh -c \"echo outer; $RUN {inner}; echo code \\$?; exit 6\""));
     assert_eq!((shown.as_str(), status), ("outer\r\ninner\r\n24 80\r\ncode 4\r\n", 6));
@@ -110,7 +110,7 @@ fn a_run_within_a_run() {
 /// P14.
 #[test]
 fn a_signal_is_delivered_once() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let traps =
         ["INT", "QUIT", "WINCH", "USR1", "USR2"].map(|name| format!("trap 'echo got-{name}' {name}")).join("; ");
     let script = format!(
@@ -145,7 +145,7 @@ fn a_signal_is_delivered_once() {
 /// What is typed before the program reads is not lost.
 #[test]
 fn what_is_typed_ahead_arrives() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut user = here.run("echo ready; sleep 0.2; read line; echo got:$line; cat");
     user.expect("ready\r\n");
     user.is_raw_soon();
@@ -159,7 +159,7 @@ fn what_is_typed_ahead_arrives() {
 /// Much that is typed while the program does not read holds nothing up but itself.
 #[test]
 fn a_program_that_does_not_read_can_be_interrupted() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut user = here.run("stty -icanon -echo; echo ready; sleep 9999");
     user.expect("ready\r\n");
     user.is_raw_soon();

@@ -1,11 +1,11 @@
 //! The server goes and comes back while a run goes on.
 
-use super::Here;
+use super::TerminalMachine;
 
 /// P12: the agent notices nothing.
 #[test]
 fn a_server_that_goes_and_comes_back_is_not_noticed() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let server = here.machine.serve();
     let mut user = here.run("while read line; do printf '\\a'; echo \"got:$line\"; done; exit 3");
     user.is_raw_soon();

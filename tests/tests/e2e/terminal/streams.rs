@@ -5,12 +5,12 @@ use std::{io::Write, process::Stdio};
 use rustix::process::Signal;
 use tests::{eventually, terminal_user::signal};
 
-use super::Here;
+use super::TerminalMachine;
 
 /// P9.
 #[test]
 fn streams_that_are_no_terminal_are_the_programs_own() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     for script in [
         "$RUN sh -c 'cat; echo end' </dev/null",
         "printf 'a\\nb' | $RUN cat",
@@ -34,7 +34,7 @@ fn streams_that_are_no_terminal_are_the_programs_own() {
 /// P9: a stream that is closed is one that takes and gives nothing; our runtime opens it so.
 #[test]
 fn streams_that_are_closed_hold_nothing_up() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     for (closed, expected) in [(">&-", ""), ("2>&-", "x\r\n"), ("<&-", "x\r\n"), ("<&- >&- 2>&-", "")] {
         let mut user = here.user(&format!("$PROGRAM run -- sh -c 'cat; echo x; exit 3' {closed}"));
         // With its output elsewhere a terminal is not made raw: a pager may be reading from it.
@@ -53,7 +53,7 @@ fn streams_that_are_closed_hold_nothing_up() {
 /// P9: without any terminal.
 #[test]
 fn without_a_terminal_nothing_is_between() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let mut command = here.machine.command(&["run", "--", "sh", "-c", "cat; echo err >&2; exit 9"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"typed\x03\x04\xff without end").unwrap();
@@ -75,12 +75,12 @@ fn without_a_terminal_nothing_is_between() {
 /// A terminal although there is none.
 #[test]
 fn a_terminal_can_be_had_without_one() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let script = "for n in 0 1 2; do test -t $n && echo $n; done; stty size; exit 3";
     let output = here.output(&mut here.machine.command(&["run", "--tty", "--size", "90x33", "--", "sh", "-c", script]));
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!((shown.as_str(), output.status.code()), ("0\r\n1\r\n2\r\n33 90\r\n", Some(3)));
-    // Nothing is typed at the end of what is no terminal, no newline and no end of file.
+    // Nothing is typed at the end of what is not a terminal, no newline and no end of file.
     let script = "read line && echo typed; echo over";
     let mut child =
         here.machine.command(&["run", "--tty", "--", "sh", "-c", script]).stdin(Stdio::null()).spawn().unwrap();
@@ -93,7 +93,7 @@ fn a_terminal_can_be_had_without_one() {
 /// P15.
 #[test]
 fn the_environment_is_what_it_was() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let sorted = |run: &str| {
         let mut user = here.user(&format!("{run} env"));
         let (shown, status) = user.end();
@@ -114,7 +114,7 @@ fn the_environment_is_what_it_was() {
 /// P15.
 #[test]
 fn the_program_finds_itself_as_it_would_alone() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     for script in [
         // No descriptor of ours: 3 is that of `ls` itself.
         "$RUN ls /proc/self/fd",
@@ -139,7 +139,7 @@ fn the_program_finds_itself_as_it_would_alone() {
 
 #[test]
 fn without_capture_nothing_of_ours_is_left() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     let script = "sh -c 'echo $$; exec $PROGRAM run --no-capture -- sh -c \"echo \\$\\$; env | grep -c ^CAPTURE_RUN_ID; exit 5\"'";
     let mut user = here.user(script);
     let (shown, status) = user.end();
@@ -155,7 +155,7 @@ fn without_capture_nothing_of_ours_is_left() {
 /// A configuration that cannot be read is told before anything starts.
 #[test]
 fn a_bad_configuration_starts_nothing() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     here.machine.configure("no_such_key = 1\n");
     let output = here.output(&mut here.machine.command(&["run", "--", "touch", "started"]));
     assert_eq!(output.status.code(), Some(2));
@@ -165,6 +165,6 @@ fn a_bad_configuration_starts_nothing() {
 
 #[test]
 fn arguments_may_be_long() {
-    let here = Here::new();
+    let here = TerminalMachine::new();
     here.both("long=$(printf '%060000d' 0); $RUN sh -c 'printf %s \"$1$9\" | wc -c' sh $long $long $long $long $long $long $long $long $long");
 }

@@ -19,7 +19,7 @@ enum Op {
     Half,
     /// The rest of it.
     Finish,
-    /// Truncated and written anew: with lines of about this many percent of the old length.
+    /// Truncated and rewritten: with lines of about this many percent of the old length.
     Rewrite(u8),
     /// Another file takes the name.
     Replace(u8),
@@ -72,7 +72,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let limits = Limits { batch_bytes: 150, line_bytes: 400, ..Limits::default() };
+        let limits = ReadLimits { batch_bytes: 150, line_bytes: 400, ..ReadLimits::default() };
         let case = case_of(CollectorConfig { limits, open_files: 2, ..config() });
         Self { case, half: String::new(), lines: 0, names: 0, must: BTreeSet::new(), may: BTreeSet::new() }
     }

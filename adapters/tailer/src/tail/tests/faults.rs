@@ -29,7 +29,7 @@ pub(crate) enum Fault {
         errno: Errno,
         down: Arc<AtomicBool>,
     },
-    /// The file begins with a line of so many bytes.
+    /// The file begins with a line of this length, bytes.
     Giant(u64),
     /// Just before the n-th read the file gets another content.
     RewriteBeforeRead {

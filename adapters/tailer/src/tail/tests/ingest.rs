@@ -11,7 +11,7 @@ use events::{Annotation, Cursor, Identity, NewEvent, Origin, Payload, Provider, 
 
 use crate::{
     decode::{Decoded, Decoder, Malformed, Record, line_identity},
-    tail::{FileSpec, Format, Now},
+    tail::{FileFormat, FileSpec, Now},
 };
 
 /// Takes `{"id": …, "v": …}`, and `{"v": …}` without an id. Its state is the number of records. A
@@ -78,8 +78,8 @@ fn make(path: &Path, state: Option<&str>) -> Box<dyn Decoder> {
     Box::new(Notes { session: Arc::from("s"), records, path: path.display().to_string(), held: None })
 }
 
-pub(crate) const LINES: FileSpec = FileSpec { format: Format::Lines, make, live: false };
-pub(crate) const WHOLE: FileSpec = FileSpec { format: Format::Whole, make, live: true };
+pub(crate) const LINES: FileSpec = FileSpec { format: FileFormat::Lines, make, live: false };
+pub(crate) const WHOLE: FileSpec = FileSpec { format: FileFormat::Whole, make, live: true };
 
 pub(crate) fn note(id: impl std::fmt::Display, value: &str) -> String {
     format!("{{\"id\":\"{id}\",\"v\":\"{value}\"}}\n")
@@ -97,7 +97,7 @@ pub(crate) fn now(steady: Duration) -> Now {
     Now { wall: Timestamp::from_millisecond(wall + steady.as_millis() as i64), steady }
 }
 
-/// The time of a file that was modified so long before now.
+/// The time of a file of this age.
 pub(crate) fn ago(age: Duration) -> SystemTime {
     let wall = now(Duration::ZERO).wall.as_millisecond() as u64;
     SystemTime::UNIX_EPOCH + Duration::from_millis(wall) - age

@@ -16,7 +16,7 @@ use crate::{
     screen::{ScreenRules, Size},
 };
 
-/// So many cases in the suite; `CAPTURE_SWAPS` says another number.
+/// Cases in the suite; `CAPTURE_SWAPS` overrides the number.
 const CASES: u64 = 500;
 const SIZE: Size = Size { rows: 24, columns: 80 };
 const SCREEN: &str = include_str!("../../../../../fixtures/terminal/screens/claude/permission-24x80.txt");

@@ -43,10 +43,10 @@ impl Server {
         Self { dir, listener }
     }
 
-    fn link(&self) -> (Link, Receiver<PendingRequest>) {
+    fn link(&self) -> (HostLink, Receiver<PendingRequest>) {
         let path = self.dir.path().join("s");
         let (requests, asks) = bounded(1);
-        (Link::start(hello(), Box::new(move |_| Some(path.clone())), requests).unwrap(), asks)
+        (HostLink::start(hello(), Box::new(move |_| Some(path.clone())), requests).unwrap(), asks)
     }
 
     /// Takes the next connection and its hello.
@@ -72,7 +72,7 @@ impl Conversation {
 
     fn frame(&mut self) -> (u64, HostEvent) {
         let up = self.next();
-        let HostMessage::Frame(HostFrame { n, event, .. }) = up else { panic!("{up:?} is no frame") };
+        let HostMessage::Frame(HostFrame { n, event, .. }) = up else { panic!("{up:?} is not a frame") };
         (n, event)
     }
 

@@ -21,7 +21,7 @@ fn clock() -> Timestamp {
     Timestamp::from_millisecond(1_800_000_000_000)
 }
 
-fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<PendingRequest>) {
+fn start(provider: Provider) -> (ScreenHandle, Receiver<FromScreen>, Sender<PendingRequest>) {
     let hello = Hello {
         run: RunId::from_bits(1),
         name: None,
@@ -40,12 +40,12 @@ fn start(provider: Provider) -> (Screen, Receiver<FromScreen>, Sender<PendingReq
         answers: true,
     };
     let (server, requests) = bounded(4);
-    let link = Link::start(hello.clone(), Box::new(|_| None), bounded(1).0).unwrap();
+    let link = HostLink::start(hello.clone(), Box::new(|_| None), bounded(1).0).unwrap();
     let size = Size { rows: 24, columns: 80 };
     let (wake, _woken) = wake::pair().unwrap();
     let (tell, screen_events) = bounded(4);
     let begin = ScreenThreadConfig { hello, link, requests, size, clock, wake };
-    (Screen::start(begin, Box::new(|| Arc::new(ScreenRules::default())), tell).unwrap(), screen_events, server)
+    (ScreenHandle::start(begin, Box::new(|| Arc::new(ScreenRules::default())), tell).unwrap(), screen_events, server)
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -112,7 +112,7 @@ fn the_screen_is_answered_with_its_picture() {
 fn a_reader_that_does_not_keep_up_is_never_waited_for() {
     // Nobody takes anything here.
     let (to, incoming) = bounded(THINGS);
-    let screen = Screen {
+    let screen = ScreenHandle {
         to,
         waiting: Arc::new(AtomicUsize::new(0)),
         skipped: Arc::new(AtomicU64::new(0)),

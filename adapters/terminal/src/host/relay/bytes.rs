@@ -10,7 +10,7 @@ use crate::host::{
     answer::{Press, Pressed, TerminalFacts, may_press},
     frame::Presence,
     guest::{Role, Typed},
-    observe::{Reply, ToScreen, TypeRequest},
+    observe::{RequestReply, ToScreen, TypeRequest},
 };
 
 /// Least time since somebody last typed before a prompt is typed: their text may still be in the box.
@@ -47,12 +47,12 @@ impl Relay {
             }
         }
         if filled > 0 {
-            self.pass_on(&buffer[..filled]);
+            self.forward(&buffer[..filled]);
         }
         self.state.buffer = buffer;
     }
 
-    fn pass_on(&mut self, bytes: &[u8]) {
+    fn forward(&mut self, bytes: &[u8]) {
         let mut gone = Vec::new();
         for guest in &mut self.guests {
             if guest.write_output(bytes).is_err() {
@@ -123,12 +123,12 @@ impl Relay {
         self.state.keys.push(bytes);
         self.type_on();
         if !secret {
-            self.screen.tell(ToScreen::Input(bytes.to_vec(), (self.clock)()));
+            self.screen.try_send(ToScreen::Input(bytes.to_vec(), (self.clock)()));
         }
     }
 
     /// Types what the server asked for, and answers when it is typed.
-    pub(super) fn type_for(&mut self, typing: TypeRequest, reply: Reply) {
+    pub(super) fn type_for(&mut self, typing: TypeRequest, reply: RequestReply) {
         let TypeRequest { bytes, parsed, hands_off } = typing;
         if self.state.exited.is_some() {
             return reply(Err("the program has ended".into()));
@@ -183,7 +183,7 @@ impl Relay {
                     // Of so few bytes none is left, or the rest follows at once.
                     self.state.keys.push(&press.bytes[written..]);
                     self.type_on();
-                    self.screen.tell(ToScreen::Input(press.bytes.clone(), (self.clock)()));
+                    self.screen.try_send(ToScreen::Input(press.bytes.clone(), (self.clock)()));
                     Pressed::Yes
                 }
             },

@@ -72,7 +72,7 @@ impl Relay {
         let Some(group) = self.pty.foreground() else { return };
         let Ok(pid) = u32::try_from(group.as_raw_nonzero().get()) else { return };
         let Some(provider) = processes::agent_in_group(pid) else { return };
-        if provider != self.provider && self.screen.tell(ToScreen::Provider(provider, (self.clock)())) {
+        if provider != self.provider && self.screen.try_send(ToScreen::Provider(provider, (self.clock)())) {
             self.provider = provider;
         }
     }
@@ -91,7 +91,7 @@ impl Relay {
         }
         self.size = size;
         let at = (self.clock)();
-        self.screen.tell(ToScreen::Resize(screen_size(size), at));
+        self.screen.try_send(ToScreen::Resize(screen_size(size), at));
         if let Some(recorder) = &self.recorder {
             recorder.resize(at, screen_size(size));
         }

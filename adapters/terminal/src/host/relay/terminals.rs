@@ -221,7 +221,7 @@ impl Relay {
     }
 
     pub(super) fn send_to_screen(&self, thing: ToScreen) {
-        if !self.screen.tell(thing) {
+        if !self.screen.try_send(thing) {
             tracing::warn!("the end of the program could not be reported");
         }
     }

@@ -24,7 +24,7 @@ fn recordings() -> Vec<(String, Provider, PathBuf)> {
     found
 }
 
-/// What is told of approvals in a recording: `mark subject` for each dialog, and for each key that
+/// The events of approvals in a recording: `mark subject` for each dialog, and for each key that
 /// answers one `key meaning`, with why it could not have been answered by us, if so.
 fn told(provider: Provider, timeline: &Path) -> Vec<String> {
     let mut stage = Stage::sized(Size { rows: 40, columns: 120 }, provider, embedded());

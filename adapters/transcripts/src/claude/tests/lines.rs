@@ -350,7 +350,7 @@ fn what_nobody_asks_for_is_not_read() {
         "agent-name",
         "mode",
     ] {
-        // Not even when it is no JSON to its end, or has another order.
+        // Not even when it is not JSON to its end, or has another order.
         check(&format!(r#"{{"type":"{kind}","x":"#), &[]);
         check(&format!(r#"{{"x":1,"type":"{kind}"}}"#), &[]);
     }

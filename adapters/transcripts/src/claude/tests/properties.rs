@@ -53,7 +53,7 @@ fn any_line() -> impl Strategy<Value = Vec<u8>> {
     let lines: Vec<Vec<u8>> = files()
         .iter()
         .flat_map(|(_, bytes)| bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>())
-        .filter(|line| !line.is_empty() && line.len() < 4_000 && record::classify(line) == record::Class::Read)
+        .filter(|line| !line.is_empty() && line.len() < 4_000 && record::classify(line) == record::LineClass::Read)
         .collect();
     prop::sample::select(lines)
 }

@@ -5,7 +5,7 @@ use events::{Kind, TurnOutcome};
 use super::*;
 
 #[derive(Debug, Default, PartialEq)]
-struct Counts {
+struct RecordingCounts {
     /// Prompts: of people, of the agent to itself, of agents to their helpers.
     prompts: [usize; 3],
     /// Messages of the model, each counted once.
@@ -16,8 +16,8 @@ struct Counts {
     ends: Vec<TurnOutcome>,
 }
 
-fn count(scenario: &str) -> Counts {
-    let mut counts = Counts::default();
+fn count(scenario: &str) -> RecordingCounts {
+    let mut counts = RecordingCounts::default();
     let mut known = std::collections::HashSet::new();
     let mut messages = std::collections::HashSet::new();
     for (path, bytes) in recorded(scenario) {
@@ -78,7 +78,7 @@ fn say_what_happened_and_no_more() {
     ];
     assert_eq!(scenarios(), table.iter().map(|row| row.0).collect::<Vec<_>>(), "every recording is in the table");
     for (scenario, prompts, messages, calls, results, errors, ends) in table {
-        let expected = Counts {
+        let expected = RecordingCounts {
             prompts: *prompts,
             messages: *messages,
             calls: *calls,

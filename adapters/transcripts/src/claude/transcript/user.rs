@@ -11,7 +11,7 @@ use tailer::decode::{Decoded, Record};
 use super::{ANSWER, CALL, CLAUDE, EXTRA, HeldPrompt, TranscriptDecoder};
 use crate::claude::{
     record::{ClaudeLine, INTERRUPTED, MessageBlock, MessageContent},
-    words::{Who, between, who},
+    words::{Speaker, between, who},
 };
 
 /// What the result of a call says that was not run because another one failed.
@@ -132,15 +132,15 @@ impl TranscriptDecoder {
             return;
         }
         let origin = match who(line, start, self.parent.is_some() && !self.carried.prompted) {
-            Who::Prompt(origin) => origin,
-            Who::Command(name) => {
+            Speaker::Prompt(origin) => origin,
+            Speaker::Command(name) => {
                 if name == "/clear" && self.foreign.is_none() && !self.carried.own {
                     self.begin_own(out);
                 }
                 self.annotate(line, record, owner, EXTRA, Topic::Command, &name, out);
                 return;
             }
-            Who::Machine => return,
+            Speaker::Machine => return,
         };
         self.carried.prompted = true;
         self.carried.denied = false;

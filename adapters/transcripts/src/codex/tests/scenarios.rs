@@ -5,7 +5,7 @@ use events::{Kind, Payload, Signal, TurnOutcome};
 use super::*;
 
 #[derive(Debug, Default, PartialEq)]
-struct Counts {
+struct ScenarioCounts {
     prompts: usize,
     blocks: u32,
     calls: usize,
@@ -15,8 +15,8 @@ struct Counts {
     ends: Vec<TurnOutcome>,
 }
 
-fn count(events: &[NewEvent]) -> Counts {
-    let mut counts = Counts::default();
+fn count(events: &[NewEvent]) -> ScenarioCounts {
+    let mut counts = ScenarioCounts::default();
     for event in events {
         let kind = event.payload.kind();
         counts.prompts += usize::from(kind == Kind::UserPrompt);
@@ -71,7 +71,7 @@ fn say_what_happened_and_no_more() {
     assert_eq!(all_rollouts().keys().collect::<Vec<_>>(), named, "every fixture is in the table");
     for (scenario, prompts, blocks, calls, results, details, usage, ends) in table {
         let events: Vec<NewEvent> = rollouts(scenario).iter().flat_map(|(path, bytes)| decode(path, bytes).0).collect();
-        let expected = Counts {
+        let expected = ScenarioCounts {
             prompts: *prompts,
             blocks: *blocks,
             calls: *calls,

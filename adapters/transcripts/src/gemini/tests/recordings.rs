@@ -1,4 +1,4 @@
-//! Whole recordings (`fixtures/recordings/gemini`; in `fixtures/gemini` what is no recording): what they come to, that it does not matter where a
+//! Whole recordings (`fixtures/recordings/gemini`; in `fixtures/gemini` what is not a recording): what they come to, that it does not matter where a
 //! reader stops, and how often the claims agree with the truth.
 
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ fn rows<T: for<'de> Deserialize<'de>>(scenario: &str, file: &str) -> Vec<T> {
     text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
 }
 
-/// Where scenarios are: the recordings, and what is no recording of its own.
+/// Where scenarios are: the recordings, and what is not a recording of its own.
 fn homes() -> [std::path::PathBuf; 2] {
     let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     [fixtures.join("recordings/gemini"), fixtures.join("gemini")]

@@ -33,7 +33,7 @@ enum SessionCommand {
     /// The messages a model would get at a point.
     Llm(At),
     /// The whole tree.
-    Tree(Which),
+    Tree(SessionFile),
     /// The entries from the root to a point.
     Path(At),
     /// Go on at another entry, or before all of them.
@@ -42,8 +42,8 @@ enum SessionCommand {
     Fork(change::Fork),
     /// List the labels, put one, or take one off.
     Labels(change::Labels),
-    /// Write a file of an older version anew, in the version of today.
-    Migrate(Which),
+    /// Rewrite a file of an older version in the current version.
+    Migrate(SessionFile),
     /// Say what a compaction would sum up and keep.
     CompactPlan(CompactPlan),
     /// Write the tree as one HTML page that needs nothing else.
@@ -51,7 +51,7 @@ enum SessionCommand {
 }
 
 #[derive(Debug, clap::Args)]
-struct Which {
+struct SessionFile {
     /// The session's file.
     file: PathBuf,
 }
@@ -84,7 +84,7 @@ struct CompactPlan {
 }
 
 /// What a command found: for programs, and for people.
-struct Answer {
+struct SessionOutput {
     json: Object,
     text: String,
 }
@@ -104,12 +104,12 @@ pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-fn answer(verb: &SessionCommand) -> anyhow::Result<Answer> {
+fn answer(verb: &SessionCommand) -> anyhow::Result<SessionOutput> {
     match verb {
         SessionCommand::Load(arguments) => {
             let loaded = Loaded::read(&arguments.file)?;
             let json = shape::load(&loaded, arguments.issues);
-            Ok(Answer { json, text: show::load(&loaded, &arguments.file) })
+            Ok(SessionOutput { json, text: show::load(&loaded, &arguments.file) })
         }
         SessionCommand::Context(at) => at.answer(|loaded, context| {
             let messages = context.messages().cloned().map(Into::into).collect();
@@ -123,12 +123,12 @@ fn answer(verb: &SessionCommand) -> anyhow::Result<Answer> {
         }),
         SessionCommand::Tree(which) => {
             let loaded = Loaded::read(&which.file)?;
-            Ok(Answer { json: shape::tree(&loaded), text: show::tree(&loaded) })
+            Ok(SessionOutput { json: shape::tree(&loaded), text: show::tree(&loaded) })
         }
         SessionCommand::Path(at) => {
             let loaded = Loaded::read(&at.file)?.at(at.leaf.as_ref())?;
             let path = loaded.tree.path(loaded.leaf());
-            Ok(Answer { json: shape::path(&loaded, &path), text: show::path(&loaded, &path) })
+            Ok(SessionOutput { json: shape::path(&loaded, &path), text: show::path(&loaded, &path) })
         }
         SessionCommand::CompactPlan(arguments) => {
             let loaded = Loaded::read(&arguments.at.file)?.at(arguments.at.leaf.as_ref())?;
@@ -138,7 +138,7 @@ fn answer(verb: &SessionCommand) -> anyhow::Result<Answer> {
                 ..compaction::CompactionSettings::default()
             };
             let plan = compaction::CompactionPlan::of(&path, settings);
-            Ok(Answer { json: shape::plan(&loaded, plan.as_ref()), text: show::plan(&loaded, plan.as_ref()) })
+            Ok(SessionOutput { json: shape::plan(&loaded, plan.as_ref()), text: show::plan(&loaded, plan.as_ref()) })
         }
         SessionCommand::Branch(arguments) => change::branch(arguments),
         SessionCommand::Fork(arguments) => change::fork(arguments),
@@ -149,11 +149,11 @@ fn answer(verb: &SessionCommand) -> anyhow::Result<Answer> {
 }
 
 impl At {
-    fn answer(&self, make: impl FnOnce(&Loaded, &Context<'_>) -> (Object, String)) -> anyhow::Result<Answer> {
+    fn answer(&self, make: impl FnOnce(&Loaded, &Context<'_>) -> (Object, String)) -> anyhow::Result<SessionOutput> {
         let loaded = Loaded::read(&self.file)?.at(self.leaf.as_ref())?;
         let context = Context::of(&loaded.tree, loaded.leaf());
         let (json, text) = make(&loaded, &context);
-        Ok(Answer { json, text })
+        Ok(SessionOutput { json, text })
     }
 }
 

@@ -11,7 +11,7 @@ use hooks::{AppliedPlan, Error, EventState, Fit, HookStatus, InstallState, Plan,
 use serde::Serialize;
 use similar::TextDiff;
 
-use super::{Purpose, told};
+use super::{Purpose, error_text};
 use crate::{
     commands::style,
     terminal::{self, safe},
@@ -20,11 +20,11 @@ use daemon::health::HOOKS;
 
 /// A change of one agent's settings: what would be done, and what was.
 #[derive(Debug, Serialize)]
-pub(super) struct Changed {
+pub(super) struct SettingsChange {
     provider: Provider,
     /// The settings file; `None` when it is only in the error.
     file: Option<PathBuf>,
-    change: Change,
+    change: ChangeForm,
     /// Whether the change was made.
     done: bool,
     diff: Option<String>,
@@ -36,7 +36,7 @@ pub(super) struct Changed {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Change {
+enum ChangeForm {
     None,
     Create,
     Edit,
@@ -46,7 +46,7 @@ enum Change {
 
 /// How it stands with one agent's settings.
 #[derive(Debug, Serialize)]
-pub(super) struct Looked {
+pub(super) struct AgentHooks {
     provider: Provider,
     file: Option<PathBuf>,
     /// `installed`, `partly`, `out_of_date`, `not_installed`, `turned_off`, `harmful` (the agent ignores
@@ -58,8 +58,8 @@ pub(super) struct Looked {
     unknown_events: Vec<String>,
     /// What is wrong between the entries and that version, in words.
     mismatch: Option<String>,
-    events: Vec<Event>,
-    programs: Vec<Program>,
+    events: Vec<EntryState>,
+    programs: Vec<EntryProgram>,
     hindrances: Vec<String>,
     remarks: Vec<String>,
     /// Whether a server runs, which would have heard of calls.
@@ -70,52 +70,52 @@ pub(super) struct Looked {
 }
 
 #[derive(Debug, Serialize)]
-struct Event {
+struct EntryState {
     name: &'static str,
     state: &'static str,
 }
 
 #[derive(Debug, Serialize)]
-struct Program {
+struct EntryProgram {
     path: PathBuf,
     exists: bool,
 }
 
 #[derive(Serialize)]
-pub(super) struct Changes<'a> {
+pub(super) struct ChangesOutput<'a> {
     dry_run: bool,
-    agents: &'a [Changed],
+    agents: &'a [SettingsChange],
 }
 
 #[derive(Serialize)]
-pub(super) struct States<'a> {
-    agents: &'a [Looked],
+pub(super) struct HooksOutput<'a> {
+    agents: &'a [AgentHooks],
 }
 
 /// Changes as JSON has them.
-pub(super) fn changed(agents: &[Changed], dry_run: bool) -> Changes<'_> {
-    Changes { dry_run, agents }
+pub(super) fn changed(agents: &[SettingsChange], dry_run: bool) -> ChangesOutput<'_> {
+    ChangesOutput { dry_run, agents }
 }
 
 /// States as JSON has them.
-pub(super) fn looked(agents: &[Looked]) -> States<'_> {
-    States { agents }
+pub(super) fn states(agents: &[AgentHooks]) -> HooksOutput<'_> {
+    HooksOutput { agents }
 }
 
-impl Changed {
+impl SettingsChange {
     pub(super) fn planned(plan: &Plan) -> Self {
         let change = match (plan.before(), plan.after()) {
-            (before, after) if before == after => Change::None,
-            (None, _) => Change::Create,
-            (Some(_), None) => Change::Remove,
-            (Some(_), Some(_)) => Change::Edit,
+            (before, after) if before == after => ChangeForm::None,
+            (None, _) => ChangeForm::Create,
+            (Some(_), None) => ChangeForm::Remove,
+            (Some(_), Some(_)) => ChangeForm::Edit,
         };
         Self {
             provider: plan.provider,
             file: Some(plan.target().to_owned()),
             change,
             done: false,
-            diff: (change != Change::None).then(|| diff(plan)),
+            diff: (change != ChangeForm::None).then(|| diff(plan)),
             backup: None,
             notes: plan.notes.clone(),
             error: None,
@@ -126,12 +126,12 @@ impl Changed {
         Self {
             provider,
             file: None,
-            change: Change::Refused,
+            change: ChangeForm::Refused,
             done: false,
             diff: None,
             backup: None,
             notes: Vec::new(),
-            error: Some(told(error)),
+            error: Some(error_text(error)),
         }
     }
 
@@ -141,7 +141,7 @@ impl Changed {
     }
 
     pub(super) fn failed(&mut self, error: &Error) {
-        self.error = Some(told(error));
+        self.error = Some(error_text(error));
     }
 
     fn name(&self) -> String {
@@ -163,7 +163,7 @@ fn diff(plan: &Plan) -> String {
 }
 
 /// What would change. On a terminal nothing of a file moves the cursor; elsewhere it is the patch.
-pub(super) fn plans(all: &[Changed]) -> anyhow::Result<()> {
+pub(super) fn plans(all: &[SettingsChange]) -> anyhow::Result<()> {
     let mut out = terminal::stdout();
     let terminal = out.escapes();
     let colour = style::colours();
@@ -200,11 +200,11 @@ fn coloured(line: &str, colour: bool) -> String {
 }
 
 /// What was done.
-pub(super) fn done(all: &[Changed], purpose: &Purpose) -> anyhow::Result<()> {
+pub(super) fn done(all: &[SettingsChange], purpose: &Purpose) -> anyhow::Result<()> {
     let mut err = terminal::stderr();
     for changed in all {
         let (provider, name) = (changed.provider, changed.name());
-        if changed.change == Change::None {
+        if changed.change == ChangeForm::None {
             let how = match purpose {
                 Purpose::Install { .. } => "everything is installed already",
                 Purpose::Uninstall => "nothing of ours is installed",
@@ -225,7 +225,7 @@ pub(super) fn done(all: &[Changed], purpose: &Purpose) -> anyhow::Result<()> {
     Ok(())
 }
 
-impl From<HookStatus> for Looked {
+impl From<HookStatus> for AgentHooks {
     fn from(status: HookStatus) -> Self {
         let off = !status.hindrances.is_empty() && status.state != InstallState::NotInstalled;
         let state = match status.state.as_str() {
@@ -243,8 +243,8 @@ impl From<HookStatus> for Looked {
                 Fit::Accepted | Fit::Unchecked { .. } => Vec::new(),
                 Fit::Skips { events, .. } | Fit::DropsSettings { events, .. } => events,
             },
-            events: status.events.iter().map(|(name, state)| Event { name, state: state.as_str() }).collect(),
-            programs: status.programs.into_iter().map(|(path, exists)| Program { path, exists }).collect(),
+            events: status.events.iter().map(|(name, state)| EntryState { name, state: state.as_str() }).collect(),
+            programs: status.programs.into_iter().map(|(path, exists)| EntryProgram { path, exists }).collect(),
             hindrances: status.hindrances,
             remarks: status.remarks,
             server: false,
@@ -254,7 +254,7 @@ impl From<HookStatus> for Looked {
     }
 }
 
-impl Looked {
+impl AgentHooks {
     pub(super) fn unreadable(provider: Provider, home: &Path, error: &Error) -> Self {
         Self {
             provider,
@@ -269,18 +269,18 @@ impl Looked {
             remarks: Vec::new(),
             server: false,
             last_seen: None,
-            error: Some(told(error)),
+            error: Some(error_text(error)),
         }
     }
 
     /// With what a server that runs has heard.
-    pub(super) fn heard(self, sources: Option<&[SourceHealth]>) -> Self {
+    pub(super) fn with_health(self, sources: Option<&[SourceHealth]>) -> Self {
         let name = format!("{} {HOOKS}", self.provider);
         let row = sources.and_then(|sources| sources.iter().find(|source| source.name == name));
         Self { server: sources.is_some(), last_seen: row.and_then(|row| row.last_event_at), ..self }
     }
 
-    fn seen(&self, now: Timestamp) -> String {
+    fn last_call(&self, now: Timestamp) -> String {
         match (self.last_seen, self.server) {
             (Some(at), _) => format!("last seen {} ago", style::age(at, now)),
             (None, true) => "not seen since the server started".into(),
@@ -294,36 +294,36 @@ impl Looked {
 }
 
 /// How it stands, for people: a line for each agent, and below it what is not as it should be.
-pub(super) fn statuses(all: &[Looked], now: Timestamp) -> anyhow::Result<()> {
+pub(super) fn statuses(all: &[AgentHooks], now: Timestamp) -> anyhow::Result<()> {
     let mut out = terminal::stdout();
-    for looked in all {
-        let name = looked.file.as_deref().map(shown).unwrap_or_default();
-        let there = looked.events.len() - looked.with(EventState::Missing).len();
-        let of = if looked.events.is_empty() { "-".into() } else { format!("{there}/{}", looked.events.len()) };
-        let state = looked.state.replace('_', " ");
-        writeln!(out, "{:<8} {state:<14} {of:>5}  {name}", looked.provider.as_str())?;
-        if let Some(error) = &looked.error {
+    for agent in all {
+        let name = agent.file.as_deref().map(shown).unwrap_or_default();
+        let there = agent.events.len() - agent.with(EventState::Missing).len();
+        let of = if agent.events.is_empty() { "-".into() } else { format!("{there}/{}", agent.events.len()) };
+        let state = agent.state.replace('_', " ");
+        writeln!(out, "{:<8} {state:<14} {of:>5}  {name}", agent.provider.as_str())?;
+        if let Some(error) = &agent.error {
             writeln!(out, "         {error}")?;
         }
-        if let Some(mismatch) = &looked.mismatch {
+        if let Some(mismatch) = &agent.mismatch {
             writeln!(out, "         {}", safe(mismatch))?;
         }
-        if there > 0 || looked.last_seen.is_some() {
-            writeln!(out, "         {}", looked.seen(now))?;
+        if there > 0 || agent.last_seen.is_some() {
+            writeln!(out, "         {}", agent.last_call(now))?;
         }
-        let missing = looked.with(EventState::Missing);
+        let missing = agent.with(EventState::Missing);
         if there > 0 && !missing.is_empty() {
             writeln!(out, "         missing: {}", missing.join(", "))?;
         }
-        let old = looked.with(EventState::OutOfDate);
+        let old = agent.with(EventState::OutOfDate);
         if !old.is_empty() {
             writeln!(out, "         `capture hooks install` brings up to date: {}", old.join(", "))?;
         }
-        for program in looked.programs.iter().filter(|program| !program.exists) {
+        for program in agent.programs.iter().filter(|program| !program.exists) {
             writeln!(out, "         {} is not there, or cannot be started", shown(&program.path))?;
         }
-        for told in looked.hindrances.iter().chain(&looked.remarks) {
-            writeln!(out, "         {}", safe(told))?;
+        for remark in agent.hindrances.iter().chain(&agent.remarks) {
+            writeln!(out, "         {}", safe(remark))?;
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use atomic_file::Draft;
 use similar::TextDiff;
 
 use super::super::{Context, Failed, complain, is_agreed, print_line, refuse_agents};
-use daemon::{endpoint::read_if_there, places};
+use daemon::{endpoint::read_if_there, paths};
 
 /// What a new policy begins as.
 const STARTER: &str = r#"# What agents may do unasked. `capture policy explain COMMAND` says what each rule does.
@@ -103,15 +103,15 @@ fn put_in_force(copy: Draft, file: &Path) -> anyhow::Result<()> {
 
 /// Opens the user's editor, which may be a command with words of its own, and waits for it.
 fn open(file: &Path) -> anyhow::Result<()> {
-    let editor = places::variable("VISUAL").or_else(|| places::variable("EDITOR")).unwrap_or_else(|| "vi".into());
-    let script = format!("{} \"$1\"", editor.to_str().context("the name of the editor is no text")?);
+    let editor = paths::variable("VISUAL").or_else(|| paths::variable("EDITOR")).unwrap_or_else(|| "vi".into());
+    let script = format!("{} \"$1\"", editor.to_str().context("the name of the editor is not valid UTF-8")?);
     let status = std::process::Command::new("sh").arg("-c").arg(script).arg("sh").arg(file).status();
     let status = status.context("cannot run the editor")?;
     anyhow::ensure!(status.success(), Failed::Refused(format!("the editor failed ({status}); nothing was changed")));
     Ok(())
 }
 
-/// Asks the person at the terminal; nobody there is no.
+/// Asks the person at the terminal; without a terminal nothing is agreed.
 fn agreed(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(false);

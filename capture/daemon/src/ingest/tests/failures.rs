@@ -60,7 +60,7 @@ fn a_transaction_that_fails_is_done_again_as_a_whole() {
         assert_eq!(world.session(session), expected.session(session));
     }
     assert_eq!(world.read().session_usage(world.id("new")).unwrap()[0].2.output_tokens, 9, "counted once");
-    assert_eq!(world.board.position(), world.log().len() as u64);
+    assert_eq!(world.live_view.position(), world.log().len() as u64);
     world.assert_sound();
     // And goes on from there, in this life and the next.
     world.live("s", vec![result("s", "r", "c", 6.0)]);
@@ -78,7 +78,7 @@ fn a_setting_made_in_a_transaction_that_fails_is_not_lost() {
     first(&mut world);
     let (id, told) = (world.id("t"), Arc::new(AtomicUsize::new(0)));
     let reply = Arc::clone(&told);
-    world.take(Input::SetCapture(id, false, Box::new(move |_| _ = reply.fetch_add(1, Ordering::Relaxed))));
+    world.take(IngestInput::SetCapture(id, false, Box::new(move |_| _ = reply.fetch_add(1, Ordering::Relaxed))));
     world.break_once();
     world.live("s", vec![prompt("s", "two", 3.0)]);
     world.commit();

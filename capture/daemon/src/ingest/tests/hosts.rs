@@ -53,7 +53,7 @@ fn says(state: State, reason: Option<Reason>, subject: Option<&str>) -> HostEven
 
 impl World {
     fn hello(&mut self, hello: Hello) {
-        self.take(Input::Host(HostInput::Hello(Box::new(hello))));
+        self.take(IngestInput::Host(HostInput::Hello(Box::new(hello))));
         self.commit();
     }
 
@@ -65,7 +65,7 @@ impl World {
             Box::new(move |n| acked.store(n, Ordering::Relaxed))
         };
         let frame = HostFrame { n: number, at: at(seconds), event };
-        self.take(Input::Host(HostInput::Frame { run: run(n), frame, stored }));
+        self.take(IngestInput::Host(HostInput::Frame { run: run(n), frame, stored }));
         assert_eq!(acked.load(Ordering::Relaxed), 0, "not acknowledged before its commit");
         self.commit();
         acked.load(Ordering::Relaxed)
@@ -187,16 +187,16 @@ fn a_daemon_outlives_the_terminal_of_its_run() {
     world.frame(2, 1, 5.0, says(State::Running, Some(Reason::Thinking), None));
     let here = SessionStarted { cwd: Some("/p".into()), ..SessionStarted::default() };
     world.live("s", vec![started("s", 5.1, here), prompt("s", "go", 5.1)]);
-    world.take(Input::Agents(vec![daemon(&path_of("s"))]));
+    world.take(IngestInput::Agents(vec![daemon(&path_of("s"))]));
     world.commit();
     let session = world.session("s");
     assert_eq!((session.pid, session.run_id), (Some(500), Some(run(2))), "the one that began to work then");
     world.until(6.0);
     world.frame(2, 2, 6.0, HostEvent::Exited { code: None, signal: Some(9) });
-    world.take(Input::Ended(EndedProcess { pid: 902, start_ticks: 7 }));
+    world.take(IngestInput::Ended(EndedProcess { pid: 902, start_ticks: 7 }));
     world.commit();
     assert_eq!(world.status("s"), "running thinking", "its daemon goes on");
-    world.take(Input::Ended(EndedProcess { pid: 500, start_ticks: 3 }));
+    world.take(IngestInput::Ended(EndedProcess { pid: 500, start_ticks: 3 }));
     world.commit();
     assert!(world.status("s").starts_with("exited"));
     world.assert_sound();
@@ -219,7 +219,7 @@ fn a_host_that_stays_away_leaves_no_claim_behind() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Codex, "/p"));
     world.frame(1, 1, 0.5, says(State::WaitingApproval, Some(Reason::Tool), None));
-    world.take(Input::Host(HostInput::Lost(run(1))));
+    world.take(IngestInput::Host(HostInput::Lost(run(1))));
     world.commit();
     assert_eq!(world.status(&name(1)), "waiting new_session");
 }

@@ -8,8 +8,8 @@ use terminal::host::frame::Hello;
 
 use super::*;
 
-fn agent(cwd: &str) -> Input {
-    Input::Agents(vec![AgentProcess {
+fn agent(cwd: &str) -> IngestInput {
+    IngestInput::Agents(vec![AgentProcess {
         provider: Provider::Claude,
         pid: 821,
         start_ticks: 7,
@@ -26,7 +26,7 @@ fn here(session: &str, cwd: &str) -> NewEvent {
     started(session, 1.0, SessionStarted { cwd: Some(cwd.into()), ..SessionStarted::default() })
 }
 
-fn hook(seconds: f64, cwd: Option<&str>) -> Input {
+fn hook(seconds: f64, cwd: Option<&str>) -> IngestInput {
     let cwd = cwd.map(|cwd| format!(",\"cwd\":\"{cwd}\"")).unwrap_or_default();
     let payload = format!("{{\"session_id\":\"s\",\"hook_event_name\":\"UserPromptSubmit\",\"prompt\":\"x\"{cwd}}}");
     let delivery = Delivery {
@@ -40,7 +40,7 @@ fn hook(seconds: f64, cwd: Option<&str>) -> Input {
         redacted_from: None,
         payload: RawValue::from_string(payload).unwrap(),
     };
-    Input::Delivery(Box::new(HookInput::new(delivery, at(seconds), Box::new(|_| ()))))
+    IngestInput::Delivery(Box::new(HookInput::new(delivery, at(seconds), Box::new(|_| ()))))
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_run_in_an_ignored_directory_stores_nothing() {
     };
     for seconds in [1.0, 3.0, 5.0] {
         world.until(seconds);
-        world.take(Input::Host(HostInput::Hello(Box::new(hello.clone()))));
+        world.take(IngestInput::Host(HostInput::Hello(Box::new(hello.clone()))));
         world.take(agent("/secret/plans"));
         world.live("s", vec![here("s", "/secret/plans"), prompt("s", &format!("p{seconds}"), seconds)]);
         world.commit();

@@ -20,8 +20,8 @@ fn agent(cwd: &str, open: &[&str]) -> AgentProcess {
     }
 }
 
-fn ended() -> Input {
-    Input::Ended(EndedProcess { pid: NAME.0, start_ticks: NAME.1 })
+fn ended() -> IngestInput {
+    IngestInput::Ended(EndedProcess { pid: NAME.0, start_ticks: NAME.1 })
 }
 
 fn here(session: &str, seconds: f64, cwd: &str) -> NewEvent {
@@ -40,7 +40,7 @@ fn the_end_of_a_process_ends_its_session() {
     assert_eq!(*world.asked.watched.lock().unwrap(), [NAME]);
     assert_eq!(world.session("s").pid, Some(NAME.0));
     world.until(2.0);
-    world.take(Input::Ended(EndedProcess { pid: NAME.0, start_ticks: 8 }));
+    world.take(IngestInput::Ended(EndedProcess { pid: NAME.0, start_ticks: 8 }));
     world.commit();
     assert_eq!(world.status("s"), "running thinking", "another process of that pid");
     let before = world.told("s").len();
@@ -126,18 +126,18 @@ fn an_agent_is_found_by_the_transcript_it_has_open() {
     world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
     world.live("t", vec![here("t", 2.0, "/p"), prompt("t", "go t", 2.0)]);
     assert!(world.asked.wanted.load(Ordering::Relaxed) > 0, "a live session's process is looked for");
-    world.take(Input::Agents(vec![agent("/elsewhere", &[&path_of("s")])]));
+    world.take(IngestInput::Agents(vec![agent("/elsewhere", &[&path_of("s")])]));
     world.commit();
     assert_eq!((world.session("s").pid, world.session("t").pid), (Some(NAME.0), None));
     assert!(world.told("s").contains(&"process 821 has its transcript open".to_owned()));
-    // Told again, it is no news.
+    // Told again, it is not news.
     let before = world.log().len();
-    world.take(Input::Agents(vec![agent("/elsewhere", &[&path_of("s")])]));
+    world.take(IngestInput::Agents(vec![agent("/elsewhere", &[&path_of("s")])]));
     world.commit();
     assert_eq!(world.log().len(), before);
     // It goes on to another session.
     world.until(3.0);
-    world.take(Input::Agents(vec![agent("/elsewhere", &[&path_of("t")])]));
+    world.take(IngestInput::Agents(vec![agent("/elsewhere", &[&path_of("t")])]));
     world.commit();
     assert_eq!((world.session("s").pid, world.session("t").pid), (None, Some(NAME.0)));
     assert_eq!(world.status("s"), "exited clean");
@@ -150,7 +150,7 @@ fn an_agent_is_found_by_its_directory() {
     world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
     world.live("t", vec![here("t", 2.0, "/p"), prompt("t", "go t", 2.0)]);
     world.live("u", vec![here("u", 3.0, "/q"), prompt("u", "go u", 3.0)]);
-    world.take(Input::Agents(vec![agent("/p", &[])]));
+    world.take(IngestInput::Agents(vec![agent("/p", &[])]));
     world.commit();
     assert_eq!(
         [world.session("s").pid, world.session("t").pid, world.session("u").pid],
@@ -161,9 +161,9 @@ fn an_agent_is_found_by_its_directory() {
     // Not one long silent, and not by a process that serves others.
     let mut world = World::new();
     world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
-    world.take(Input::Agents(vec![AgentProcess { shared: true, ..agent("/p", &[]) }]));
+    world.take(IngestInput::Agents(vec![AgentProcess { shared: true, ..agent("/p", &[]) }]));
     world.until(5_000.0);
-    world.take(Input::Agents(vec![agent("/p", &[])]));
+    world.take(IngestInput::Agents(vec![agent("/p", &[])]));
     world.commit();
     assert_eq!(world.session("s").pid, None);
 }
@@ -171,16 +171,16 @@ fn an_agent_is_found_by_its_directory() {
 #[test]
 fn an_agent_that_has_said_nothing_yet_has_a_session() {
     let mut world = World::new();
-    world.take(Input::Agents(vec![agent("/p", &[]), AgentProcess { child: true, pid: 900, ..agent("/p", &[]) }]));
+    world.take(IngestInput::Agents(vec![agent("/p", &[]), AgentProcess { child: true, pid: 900, ..agent("/p", &[]) }]));
     world.commit();
     assert!(world.log().is_empty(), "it may be about to say something");
-    world.take(Input::Agents(vec![agent("/p", &[]), AgentProcess { child: true, pid: 900, ..agent("/p", &[]) }]));
+    world.take(IngestInput::Agents(vec![agent("/p", &[]), AgentProcess { child: true, pid: 900, ..agent("/p", &[]) }]));
     world.commit();
     let awaited = "process-821-7";
     assert_eq!(world.status(awaited), "waiting new_session");
     assert_eq!((world.session(awaited).cwd.as_deref(), world.session(awaited).pid), (Some("/p"), Some(NAME.0)));
     let before = world.log().len();
-    world.take(Input::Agents(vec![agent("/p", &[])]));
+    world.take(IngestInput::Agents(vec![agent("/p", &[])]));
     world.commit();
     assert_eq!(world.log().len(), before, "once");
     // It names its session.
@@ -199,11 +199,11 @@ fn an_agent_that_has_said_nothing_yet_has_a_session() {
 fn a_session_found_by_its_file_takes_over_the_awaited_one() {
     let mut world = World::new();
     for _ in 0..2 {
-        world.take(Input::Agents(vec![agent("/p", &[])]));
+        world.take(IngestInput::Agents(vec![agent("/p", &[])]));
     }
     world.until(1.0);
     world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
-    world.take(Input::Agents(vec![agent("/p", &[&path_of("s")])]));
+    world.take(IngestInput::Agents(vec![agent("/p", &[&path_of("s")])]));
     world.commit();
     assert_eq!(world.session("process-821-7").merged_into, Some(world.id("s")));
     assert_eq!(world.session("s").pid, Some(NAME.0));
@@ -217,12 +217,12 @@ fn a_program_that_only_starts_the_agent_has_no_session_of_its_own() {
     // It was given one before the agent named its own.
     let mut world = World::new();
     for _ in 0..2 {
-        world.take(Input::Agents(vec![wrapper(), proper(&[])]));
+        world.take(IngestInput::Agents(vec![wrapper(), proper(&[])]));
     }
     world.until(1.0);
     world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
-    world.take(Input::Agents(vec![wrapper(), proper(&[&path_of("s")])]));
-    world.take(Input::Agents(vec![wrapper(), proper(&[&path_of("s")])]));
+    world.take(IngestInput::Agents(vec![wrapper(), proper(&[&path_of("s")])]));
+    world.take(IngestInput::Agents(vec![wrapper(), proper(&[&path_of("s")])]));
     world.commit();
     assert_eq!(world.session("process-821-7").merged_into, Some(world.id("s")));
     assert_eq!(world.session("s").pid, Some(900));
@@ -231,7 +231,7 @@ fn a_program_that_only_starts_the_agent_has_no_session_of_its_own() {
     let mut world = World::new();
     world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
     for _ in 0..3 {
-        world.take(Input::Agents(vec![wrapper(), proper(&[&path_of("s")])]));
+        world.take(IngestInput::Agents(vec![wrapper(), proper(&[&path_of("s")])]));
     }
     world.commit();
     assert!(world.log().iter().all(|event| &*event.provider_session_id == "s"));
@@ -241,7 +241,7 @@ fn a_program_that_only_starts_the_agent_has_no_session_of_its_own() {
 #[test]
 fn an_older_chat_is_joined_to_the_process_in_the_directory_its_folder_is_named_after() {
     let gemini = |event: NewEvent| NewEvent { provider: Provider::Gemini, ..event };
-    let process = || Input::Agents(vec![AgentProcess { provider: Provider::Gemini, ..agent("/p", &[]) }]);
+    let process = || IngestInput::Agents(vec![AgentProcess { provider: Provider::Gemini, ..agent("/p", &[]) }]);
     // printf %s /p | sha256sum
     let folder = "00d74baf14ea415c6164614838c91f834c38c3e564444dfa5bc3aa0d2809e265";
     for (folder, joined) in [(folder, true), (&folder[1..], false)] {
@@ -252,7 +252,7 @@ fn an_older_chat_is_joined_to_the_process_in_the_directory_its_folder_is_named_a
         assert_eq!(world.log().iter().filter(|e| e.payload.kind() == Kind::SessionStarted).count(), 1);
         let path = format!("/h/.gemini/tmp/{folder}/chats/session-2025-11-20T04-38-10828683.json");
         let cursor = Cursor { path, provider_session_id: Some("chat".into()), caught_up: true, ..Cursor::default() };
-        world.take(Input::Batch(Box::new(Prepared::new(Batch {
+        world.take(IngestInput::Batch(Box::new(PreparedBatch::new(Batch {
             cursor,
             provider: Provider::Gemini,
             events: vec![gemini(prompt("chat", "go", 1.0))],

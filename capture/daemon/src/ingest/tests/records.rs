@@ -119,7 +119,7 @@ fn a_record_known_already_is_dropped_and_counted() {
     world.commit();
     let before = (world.log(), world.session("s").usage);
     assert_eq!(world.repeated(), 0);
-    // The file is read anew from its start, in the same life and in the next.
+    // The file is read again from its start, in the same life and in the next.
     world.past("s", file());
     world.commit();
     assert_eq!(world.repeated(), 3);
@@ -179,7 +179,7 @@ fn records_without_a_time_are_as_old_as_their_file() {
         let mut world = World::new();
         world.until(9_000.0);
         let cursor = Cursor { path: path_of("s"), offset: 100, size: 100, caught_up: true, ..Cursor::default() };
-        world.take(Input::Batch(Box::new(Prepared::new(Batch {
+        world.take(IngestInput::Batch(Box::new(PreparedBatch::new(Batch {
             cursor,
             provider: Provider::Claude,
             events,
@@ -348,7 +348,7 @@ fn capture_is_turned_off_and_on() {
     let (id, replies) = (world.id("s"), Arc::new(Mutex::new(Vec::new())));
     let set = |id, on| {
         let replies = Arc::clone(&replies);
-        Input::SetCapture(id, on, Box::new(move |reply| replies.lock().unwrap().push(reply)))
+        IngestInput::SetCapture(id, on, Box::new(move |reply| replies.lock().unwrap().push(reply)))
     };
     world.take(set(id, false));
     assert_eq!(*replies.lock().unwrap(), [], "not before it is stored");
@@ -418,7 +418,7 @@ fn history_goes_by_its_own_clock_even_when_read_in_parts() {
     world.until(9_000.0);
     assert_eq!(world.status("s"), "running tool");
     let cursor = Cursor { path, ..Cursor::default() };
-    world.take(Input::Batch(Box::new(Prepared::new(Batch {
+    world.take(IngestInput::Batch(Box::new(PreparedBatch::new(Batch {
         cursor,
         provider: Provider::Claude,
         events: vec![],
@@ -487,11 +487,11 @@ fn where_a_file_stands_is_kept_with_what_it_said() {
 fn the_board_shows_what_is_committed() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "go", 1.0)]);
-    assert!(world.board.is_empty());
+    assert!(world.live_view.is_empty());
     world.commit();
-    assert_eq!((world.board.len(), world.board.position()), (1, world.log().len() as u64));
+    assert_eq!((world.live_view.len(), world.live_view.position()), (1, world.log().len() as u64));
     world.start();
-    assert_eq!((world.board.len(), world.board.position()), (1, world.log().len() as u64));
+    assert_eq!((world.live_view.len(), world.live_view.position()), (1, world.log().len() as u64));
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl World {
         };
         let came = |event| NewEvent { observed_at: at(seconds), ..event };
         let events = events.into_iter().map(came).collect();
-        self.take(Input::Telemetry(TelemetryInput { events, stored }));
+        self.take(IngestInput::Telemetry(TelemetryInput { events, stored }));
         answered
     }
 
@@ -137,7 +137,7 @@ fn the_last_batch_of_a_process_that_ended_revives_nothing() {
     let alive = Claim::ProcessAlive { pid: 7, start_ticks: 9 };
     world.live("s", vec![registry("s", "alive", 1.0, alive), prompt("s", "one", 1.0)]);
     world.until(2.0);
-    world.take(Input::Ended(EndedProcess { pid: 7, start_ticks: 9 }));
+    world.take(IngestInput::Ended(EndedProcess { pid: 7, start_ticks: 9 }));
     world.until(5.0);
     assert_eq!(world.status("s"), "exited killed");
     let mut batch = vec![told("s", "beat", 1.9, Heartbeat {}), claim("s", "p", 1.5, Reason::Thinking)];
@@ -189,7 +189,7 @@ fn a_session_that_is_not_captured_takes_nothing() {
     world.live("s", vec![prompt("s", "one", 1.0)]);
     world.commit();
     let id = world.id("s");
-    world.take(Input::SetCapture(id, false, Box::new(|_| ())));
+    world.take(IngestInput::SetCapture(id, false, Box::new(|_| ())));
     world.commit();
     let before = world.log().len();
     assert_eq!(world.telemetry_now(3.0, vec![told("s", "beat", 2.0, Heartbeat {})]), Stored::default());

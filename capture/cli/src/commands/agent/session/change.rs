@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use session_tree::{Json, NewBranchSummary, NewEntry, Object, Session};
 
 use super::{
-    Answer,
+    SessionOutput,
     file::{Leaf, Loaded, failed, stamp, working_directory},
     shape, show,
 };
@@ -52,7 +52,7 @@ fn open(file: &Path) -> anyhow::Result<Session> {
     Ok(session)
 }
 
-pub(super) fn branch(arguments: &Branch) -> anyhow::Result<Answer> {
+pub(super) fn branch(arguments: &Branch) -> anyhow::Result<SessionOutput> {
     let mut session = open(&arguments.file)?;
     let id = match &arguments.leaf {
         Leaf::Before => None,
@@ -69,10 +69,10 @@ pub(super) fn branch(arguments: &Branch) -> anyhow::Result<Answer> {
     let leaf = session.tree().leaf_id();
     let text =
         leaf.map_or("The session goes on before all entries.".to_owned(), |id| format!("The session goes on at {id}."));
-    Ok(Answer { json: ok().with("leafId", leaf.map_or(Json::Null, Json::from)), text })
+    Ok(SessionOutput { json: ok().with("leafId", leaf.map_or(Json::Null, Json::from)), text })
 }
 
-pub(super) fn fork(arguments: &Fork) -> anyhow::Result<Answer> {
+pub(super) fn fork(arguments: &Fork) -> anyhow::Result<SessionOutput> {
     let session = open(&arguments.file)?;
     let id = meant(&arguments.file, &arguments.entry)?;
     let (mut new, before) = if arguments.whole {
@@ -86,10 +86,10 @@ pub(super) fn fork(arguments: &Fork) -> anyhow::Result<Answer> {
     let file = new.path().display().to_string();
     let leaf = new.tree().leaf_id().map_or(Json::Null, Json::from);
     let json = ok().with("file", file.as_str()).with("leafId", leaf).with_some("text", before);
-    Ok(Answer { json, text: file })
+    Ok(SessionOutput { json, text: file })
 }
 
-pub(super) fn labels(arguments: &Labels) -> anyhow::Result<Answer> {
+pub(super) fn labels(arguments: &Labels) -> anyhow::Result<SessionOutput> {
     let change = match (arguments.set.as_slice(), &arguments.clear) {
         ([id, text], _) => Some((id, Some(text.clone()))),
         (_, Some(id)) => Some((id, None)),
@@ -101,17 +101,17 @@ pub(super) fn labels(arguments: &Labels) -> anyhow::Result<Answer> {
         session.append(NewEntry::Label { target, text }, stamp()?).map(|_| ()).map_err(failed)?;
     }
     let loaded = Loaded::read(&arguments.file)?;
-    Ok(Answer { json: shape::labels(&loaded), text: show::labels(&loaded) })
+    Ok(SessionOutput { json: shape::labels(&loaded), text: show::labels(&loaded) })
 }
 
-pub(super) fn migrate(file: &Path) -> anyhow::Result<Answer> {
+pub(super) fn migrate(file: &Path) -> anyhow::Result<SessionOutput> {
     let is_old = Loaded::read(file)?.is_old;
     let mut session = open(file)?;
     session.save().map_err(failed)?;
     let loaded = Loaded::read(file)?;
     let text = if is_old { "The file is of version 3 now." } else { "The file is of version 3 already." };
     let changed = loaded.size_before;
-    Ok(Answer { json: ok().with("migrated", is_old).with("size", changed), text: text.to_owned() })
+    Ok(SessionOutput { json: ok().with("migrated", is_old).with("size", changed), text: text.to_owned() })
 }
 
 /// The id of an entry that was named as it is shown.

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use export::tree_html::{self, PageOptions};
 use session_tree::Object;
 
-use super::{Answer, At, file::Loaded};
+use super::{At, SessionOutput, file::Loaded};
 use crate::{commands::export::to_file, terminal::safe};
 use daemon::redaction;
 
@@ -25,7 +25,7 @@ pub(super) struct Export {
     force: bool,
 }
 
-pub(super) fn export(arguments: &Export) -> anyhow::Result<Answer> {
+pub(super) fn export(arguments: &Export) -> anyhow::Result<SessionOutput> {
     let At { file, leaf } = &arguments.at;
     let loaded = Loaded::read(file)?.at(leaf.as_ref())?;
     let out = match &arguments.out {
@@ -40,10 +40,10 @@ pub(super) fn export(arguments: &Export) -> anyhow::Result<Answer> {
     let entries = loaded.tree.entries().len();
     let json =
         Object::new().with("ok", true).with("page", out.to_string_lossy().into_owned()).with("entries", entries as u64);
-    Ok(Answer { json, text: format!("{entries} entries in {}", safe(&out.to_string_lossy())) })
+    Ok(SessionOutput { json, text: format!("{entries} entries in {}", safe(&out.to_string_lossy())) })
 }
 
 fn beside_us(file: &Path) -> anyhow::Result<PathBuf> {
-    let name = file.file_name().with_context(|| format!("{} is no name of a file", file.display()))?;
+    let name = file.file_name().with_context(|| format!("{} is not a file name", file.display()))?;
     Ok(Path::new(name).with_extension("html"))
 }

@@ -16,7 +16,7 @@ fn with_leaf(object: Object, loaded: &Loaded, leaf: Option<&Entry>) -> Object {
     }
 }
 
-/// The id as it is shown; one that is no string as it was written.
+/// The id as it is shown; one that is not a string as it was written.
 fn id(loaded: &Loaded, entry: &Entry) -> Option<Json> {
     entry.id().map(|id| loaded.shown(id).into()).or_else(|| entry.fields().get("id").cloned())
 }

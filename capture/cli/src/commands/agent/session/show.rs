@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fmt::Write as _, path::Path};
 
-use session_tree::{Body, Entry, Json, Object, compaction::CompactionPlan, context::text_of};
+use session_tree::{Entry, EntryBody, Json, Object, compaction::CompactionPlan, context::text_of};
 
 use super::file::Loaded;
 use crate::terminal::safe;
@@ -116,37 +116,39 @@ pub(super) fn plan(loaded: &Loaded, plan: Option<&CompactionPlan<'_>>) -> String
 fn line(loaded: &Loaded, entry: &Entry) -> String {
     let id = entry.id().map_or_else(|| "-".to_owned(), |id| loaded.shown(id));
     let (what, text) = match entry.body() {
-        Body::Message(Some(message)) => (role(message), message_text(message)),
-        Body::Message(None) => ("message".to_owned(), "(no message)".to_owned()),
-        Body::ThinkingLevelChange(level) => {
+        EntryBody::Message(Some(message)) => (role(message), message_text(message)),
+        EntryBody::Message(None) => ("message".to_owned(), "(no message)".to_owned()),
+        EntryBody::ThinkingLevelChange(level) => {
             ("thinking".to_owned(), level.and_then(Json::as_str).unwrap_or("?").to_owned())
         }
-        Body::ModelChange(model) => {
+        EntryBody::ModelChange(model) => {
             let both =
                 [model.provider, model.id].into_iter().flatten().filter_map(Json::as_str).collect::<Vec<_>>().join("/");
             ("model".to_owned(), model.both.map_or(both, str::to_owned))
         }
-        Body::Compaction(compaction) => ("compaction".to_owned(), short(compaction.summary().unwrap_or_default())),
-        Body::BranchSummary(summary) => ("branch summary".to_owned(), short(summary.summary().unwrap_or_default())),
-        Body::Custom(custom) => ("custom".to_owned(), custom.custom_type().unwrap_or("?").to_owned()),
-        Body::CustomMessage(message) => {
+        EntryBody::Compaction(compaction) => ("compaction".to_owned(), short(compaction.summary().unwrap_or_default())),
+        EntryBody::BranchSummary(summary) => {
+            ("branch summary".to_owned(), short(summary.summary().unwrap_or_default()))
+        }
+        EntryBody::Custom(custom) => ("custom".to_owned(), custom.custom_type().unwrap_or("?").to_owned()),
+        EntryBody::CustomMessage(message) => {
             let text = message.content().map(|content| text_of(content, " ")).unwrap_or_default();
             (message.custom_type().unwrap_or("custom").to_owned(), short(&text))
         }
-        Body::Label(label) => {
+        EntryBody::Label(label) => {
             let on = label.target.as_str().map_or_else(|| "?".to_owned(), |id| loaded.shown(id));
             (
                 "label".to_owned(),
                 format!("{} on {on}", label.text.map_or_else(|| "(taken off)".to_owned(), Json::to_template)),
             )
         }
-        Body::SessionInfo(name) => ("name".to_owned(), name.unwrap_or_default().to_owned()),
-        Body::ContextEdit(edit) => {
+        EntryBody::SessionInfo(name) => ("name".to_owned(), name.unwrap_or_default().to_owned()),
+        EntryBody::ContextEdit(edit) => {
             let on = edit.target.as_str().map_or_else(|| "?".to_owned(), |id| loaded.shown(id));
             let what = if edit.replacement == Some(&Json::Null) { "left out" } else { "replaced" };
             ("edit".to_owned(), format!("{on} {what}"))
         }
-        Body::SessionInit(_) | Body::TtsrInjection(_) | Body::Usage(_) | Body::Unknown(_) => {
+        EntryBody::SessionInit(_) | EntryBody::TtsrInjection(_) | EntryBody::Usage(_) | EntryBody::Unknown(_) => {
             (entry.type_name().unwrap_or("?").to_owned(), String::new())
         }
     };

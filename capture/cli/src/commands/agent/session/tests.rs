@@ -12,7 +12,7 @@ fn fixtures() -> PathBuf {
 }
 
 /// Runs a command as it is typed.
-fn ask(words: &[&str]) -> anyhow::Result<Answer> {
+fn ask(words: &[&str]) -> anyhow::Result<SessionOutput> {
     #[derive(clap::Parser)]
     struct Typed {
         #[command(flatten)]
@@ -39,7 +39,7 @@ fn value(text: &str) -> serde_json::Value {
     plain(serde_json::from_str(text).unwrap())
 }
 
-/// Whether pi would write the file anew without lines that we keep, or with a directory that is not ours.
+/// Whether pi would rewrite the file without lines that we keep, or with a directory that is not ours.
 fn size_is_ours(session: &Path) -> bool {
     let bytes = fs::read(session).unwrap();
     session_tree::SessionDocument::read(&bytes).is_ok_and(|document| document.issues.is_empty())

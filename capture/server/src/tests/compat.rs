@@ -8,7 +8,7 @@ use super::{sockets::websocket, *};
 #[tokio::test]
 async fn status_stream() {
     let live = Live::new().await;
-    live.board.put(entry(1, State::Waiting));
+    live.live_view.put(entry(1, State::Waiting));
     let mut stream = live.events("/api/stream/status", "").await;
     let told = stream.next().await;
     assert_eq!(told.event, "session.status");
@@ -19,8 +19,8 @@ async fn status_stream() {
         })
     );
     assert_eq!(stream.next().await.event, "waiting-for-input");
-    publish(&live.board, &prompt(1, 1, 1));
-    announce(&live.board, Some(1), entry(1, State::Running));
+    publish(&live.live_view, &prompt(1, 1, 1));
+    announce(&live.live_view, Some(1), entry(1, State::Running));
     let told = stream.next().await;
     assert_eq!(
         (told.event.as_str(), &told.data["status"], &told.data["working"]),
@@ -31,10 +31,10 @@ async fn status_stream() {
 #[tokio::test]
 async fn one_session_over_a_websocket() {
     let mut live = Live::new().await;
-    live.board.put(entry(1, State::Running));
+    live.live_view.put(entry(1, State::Running));
     let row = live.log.session(&session(1, State::Running));
     live.log.append(row, &[prompt(1, 1, 1)]);
-    live.board.advance(1);
+    live.live_view.advance(1);
     let mut socket = websocket(&live, "").await;
     let mut next = async |name: &str| loop {
         let message: Value = serde_json::from_str(socket.next().await.unwrap().unwrap().to_text().unwrap()).unwrap();
@@ -49,15 +49,15 @@ async fn one_session_over_a_websocket() {
     };
     let init = next("stream-init").await;
     assert_eq!((&init["status"], &init["events"][0]["text"]), (&"running".into(), &"text 1".into()));
-    publish(&live.board, &prompt(1, 2, 2));
+    publish(&live.live_view, &prompt(1, 2, 2));
     assert_eq!(next("stream-event").await["event"]["position"], 2);
-    announce(&live.board, Some(2), entry(1, State::WaitingApproval));
+    announce(&live.live_view, Some(2), entry(1, State::WaitingApproval));
     let status = next("stream-status").await;
     assert_eq!((&status["status"], &status["reason"]), (&"waiting_approval".into(), &"tool".into()));
     next("session.status").await;
     next("waiting-for-input").await;
     let resolved = ApprovalResolved { approval_id: "a1".into(), allowed: Some(true), ..ApprovalResolved::default() };
-    publish(&live.board, &event(1, 3, 3, resolved));
+    publish(&live.live_view, &event(1, 3, 3, resolved));
     next("stream-event").await;
     let decision = next("approval-decision").await;
     assert_eq!((&decision["approvalId"], &decision["allowed"]), (&"a1".into(), &true.into()));
@@ -66,28 +66,28 @@ async fn one_session_over_a_websocket() {
 #[tokio::test]
 async fn one_session_as_events() {
     let live = Live::new().await;
-    live.board.put(entry(1, State::Idle));
+    live.live_view.put(entry(1, State::Idle));
     let mut stream = live.events("/api/sessions/agent-1/stream", "").await;
     assert_eq!(stream.next().await.event, "stream-init");
-    publish(&live.board, &prompt(2, 1, 1));
-    publish(&live.board, &prompt(1, 1, 2));
+    publish(&live.live_view, &prompt(2, 1, 1));
+    publish(&live.live_view, &prompt(1, 1, 2));
     let told = stream.next().await;
     assert_eq!((told.event.as_str(), &told.data["event"]["position"]), ("stream-event", &2.into()));
 }
 
 #[tokio::test]
 async fn messages_and_summary() {
-    let mut desk = Desk::new();
-    desk.board.put(entry(1, State::Idle));
-    let row = desk.log.session(&session(1, State::Idle));
-    desk.log.append(row, &[prompt(1, 1, 1), changed(1, 2, 2, State::Idle, State::Running)]);
-    let messages = desk.get("/api/session/messages?session=agent-1").await.json();
+    let mut server = TestServer::new();
+    server.live_view.put(entry(1, State::Idle));
+    let row = server.log.session(&session(1, State::Idle));
+    server.log.append(row, &[prompt(1, 1, 1), changed(1, 2, 2, State::Idle, State::Running)]);
+    let messages = server.get("/api/session/messages?session=agent-1").await.json();
     assert_eq!(messages["sessionId"], id(1).to_string());
     assert_eq!(messages["messages"].as_array().unwrap().len(), 1);
     assert_eq!(messages["messages"][0]["role"], "user");
-    assert_eq!(desk.get("/api/session/messages").await.error(), (400, "bad_parameter".into()));
-    assert_eq!(desk.get("/api/session/messages?session=x").await.error(), (404, "not_found".into()));
+    assert_eq!(server.get("/api/session/messages").await.error(), (400, "bad_parameter".into()));
+    assert_eq!(server.get("/api/session/messages?session=x").await.error(), (404, "not_found".into()));
     let (older, now) =
-        (desk.get("/api/sessions/agent-1/summary").await, desk.get("/api/v1/sessions/agent-1/summary").await);
+        (server.get("/api/sessions/agent-1/summary").await, server.get("/api/v1/sessions/agent-1/summary").await);
     assert_eq!(older.json(), now.json());
 }

@@ -14,18 +14,18 @@ use rustix::{
 };
 
 use crate::{
-    hook::Waited,
+    hook::DecisionOutcome,
     terminal::{self, safe},
 };
 
 /// What is heard.
-pub(super) enum Heard {
+pub(super) enum DriverEvent {
     /// The agent wrote a line.
     Line(AgentLine),
     /// It will write no more.
     Closed,
     /// What came of waiting for the decision on this request.
-    Waited(String, Waited),
+    Waited(String, DecisionOutcome),
     /// The user typed a line.
     Typed(String),
     /// Somebody wants us to stop.
@@ -33,50 +33,50 @@ pub(super) enum Heard {
 }
 
 /// Reads what the agent writes. The conversation ends when it does.
-pub(super) fn listen(mut output: UnixStream, tell: &Sender<Heard>) {
+pub(super) fn listen(mut output: UnixStream, events: &Sender<DriverEvent>) {
     let (mut lines, mut bytes) = (LineSplitter::default(), vec![0_u8; 64 << 10]);
     while let Ok(read @ 1..) = output.read(&mut bytes) {
-        for line in lines.take(&bytes[..read]) {
-            if tell.send(Heard::Line(line)).is_err() {
+        for line in lines.push(&bytes[..read]) {
+            if events.send(DriverEvent::Line(line)).is_err() {
                 return;
             }
         }
     }
-    tell.send(Heard::Closed).ok();
+    events.send(DriverEvent::Closed).ok();
 }
 
 /// Passes on what it complains of, made safe for a terminal: its standard error is not ours.
-pub(super) fn pass_on(error: UnixStream) {
+pub(super) fn forward_errors(error: UnixStream) {
     let mut error = std::io::BufReader::new(error);
     let mut line = Vec::new();
     while let Ok(1..) = (&mut error).take(64 << 10).read_until(b'\n', &mut line) {
         let text = String::from_utf8_lossy(&line);
-        terminal::note(&safe(text.trim_end()));
+        terminal::print_error_line(&safe(text.trim_end()));
         line.clear();
     }
 }
 
 /// Reads what the user types.
-pub(super) fn listen_to_user(tell: &Sender<Heard>) {
+pub(super) fn listen_to_user(events: &Sender<DriverEvent>) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
-        if tell.send(Heard::Typed(line)).is_err() {
+        if events.send(DriverEvent::Typed(line)).is_err() {
             return;
         }
     }
 }
 
 /// Takes signals from now on.
-pub(super) fn listen_to_signals(tell: Sender<Heard>) -> anyhow::Result<()> {
-    let mut signals = Signals::take(&[Signal::INT, Signal::TERM, Signal::HUP])?;
+pub(super) fn listen_to_signals(events: Sender<DriverEvent>) -> anyhow::Result<()> {
+    let mut signals = Signals::watch(&[Signal::INT, Signal::TERM, Signal::HUP])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         loop {
             let mut wanted = [PollFd::new(&signals, PollFlags::IN)];
             if poll(&mut wanted, None).is_err() {
                 continue;
             }
-            for signal in signals.came() {
-                if tell.send(Heard::Signal(signal)).is_err() {
+            for signal in signals.received() {
+                if events.send(DriverEvent::Signal(signal)).is_err() {
                     return;
                 }
             }

@@ -26,18 +26,18 @@ use rustix::{
 };
 
 use super::{
-    desk::{self, Desk},
-    heard::{Heard, listen, listen_to_signals, listen_to_user, pass_on},
-    show::{Show, Shown, Whose, asks, ended, question},
+    events::{DriverEvent, forward_errors, listen, listen_to_signals, listen_to_user},
+    output::{DecisionSource, DriveOutput, OutputWriter, ended, question, request_output},
+    server::{self, ServerReporter},
 };
 use crate::{
-    hook::Waited,
+    hook::DecisionOutcome,
     terminal::{self, safe},
 };
 
 /// Things heard and not taken up yet.
-const HEARD: usize = 256;
-/// An agent that is told to go has so long, before it is told again, louder.
+const EVENTS: usize = 256;
+/// Time an agent has to end before it is signalled again, with a stronger signal.
 const GRACE: Duration = Duration::from_secs(5);
 /// A line is to be taken by the agent within this.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
@@ -54,7 +54,7 @@ const BY_INTERRUPT: u8 = 130;
 const BY_TERMINATE: u8 = 143;
 
 /// What a conversation begins with.
-pub(super) struct Begin {
+pub(super) struct DriverOptions {
     pub data: PathBuf,
     pub provider: Provider,
     pub cwd: String,
@@ -67,36 +67,36 @@ pub(super) struct Begin {
 }
 
 /// A request that waits for its decision.
-struct Pending {
+struct WaitingRequest {
     request: PermissionRequest,
     approval: Approval,
     /// Until when somebody is waited for.
     until: Instant,
     /// From when on the user here is asked: a rule answers sooner.
     ask_at: Instant,
-    /// Nobody is at the desk; only the user here may decide.
+    /// No server can be reached; only the user here may decide.
     alone: bool,
 }
 
 /// What a request that was decided came to is told once its call ends.
-struct Decided {
+struct DecidedCall {
     call: String,
     session: String,
     approval: ApprovalId,
 }
 
-struct Talk {
-    begin: Begin,
+struct Driver {
+    options: DriverOptions,
     codec: Box<dyn Codec>,
     program: Program,
     input: UnixStream,
-    desk: Desk,
-    show: Show,
-    tell: Sender<Heard>,
+    server: ServerReporter,
+    output: OutputWriter,
+    events: Sender<DriverEvent>,
     session: Option<String>,
     prompted: bool,
-    pending: Vec<Pending>,
-    decided: Vec<Decided>,
+    pending: Vec<WaitingRequest>,
+    decided: Vec<DecidedCall>,
     /// The request the user at the terminal is looking at.
     asked: Option<String>,
     outcome: Option<TurnEnd>,
@@ -107,31 +107,31 @@ struct Talk {
 }
 
 /// Talks with the agent until it is gone; gives the exit code.
-pub(super) fn talk(begin: Begin, codec: Box<dyn Codec>, words: &[OsString], cwd: &Path) -> anyhow::Result<u8> {
-    let (tell, inbox) = bounded(HEARD);
+pub(super) fn run(options: DriverOptions, codec: Box<dyn Codec>, words: &[OsString], cwd: &Path) -> anyhow::Result<u8> {
+    let (events, inbox) = bounded(EVENTS);
     // Before the agent is there, so that none is left behind.
-    listen_to_signals(tell.clone()).context("cannot take signals")?;
+    listen_to_signals(events.clone()).context("cannot take signals")?;
     let (program, streams) = Program::start(words, cwd).context("cannot start the agent")?;
-    let Streams { input, output, error } = streams;
+    let Streams { input, output: from_agent, error } = streams;
     input.set_write_timeout(Some(TAKEN_WITHIN))?;
     let thread = |name: &str| std::thread::Builder::new().name(name.into());
-    let read = tell.clone();
-    thread("agent").spawn(move || listen(output, &read))?;
-    thread("agent-errors").spawn(move || pass_on(error))?;
-    if begin.asks {
-        let typed = tell.clone();
+    let read = events.clone();
+    thread("agent").spawn(move || listen(from_agent, &read))?;
+    thread("agent-errors").spawn(move || forward_errors(error))?;
+    if options.asks {
+        let typed = events.clone();
         thread("typed").spawn(move || listen_to_user(&typed))?;
     }
-    let desk = Desk::new(begin.data.clone(), begin.provider, begin.cwd.clone(), program.pid());
-    let show = Show::new(begin.json);
-    let talk = Talk {
-        begin,
+    let server = ServerReporter::new(options.data.clone(), options.provider, options.cwd.clone(), program.pid());
+    let output = OutputWriter::new(options.json);
+    let driver = Driver {
+        options,
         codec,
         program,
         input,
-        desk,
-        show,
-        tell,
+        server,
+        output,
+        events,
         session: None,
         prompted: false,
         pending: Vec::new(),
@@ -141,37 +141,37 @@ pub(super) fn talk(begin: Begin, codec: Box<dyn Codec>, words: &[OsString], cwd:
         stopped: None,
         patience: None,
     };
-    talk.run(&inbox)
+    driver.run(&inbox)
 }
 
-impl Talk {
-    fn run(mut self, inbox: &Receiver<Heard>) -> anyhow::Result<u8> {
+impl Driver {
+    fn run(mut self, inbox: &Receiver<DriverEvent>) -> anyhow::Result<u8> {
         for line in self.codec.begin() {
             self.send(&line);
         }
         loop {
-            let heard = match self.due() {
-                Some(due) => inbox.recv_deadline(due),
+            let heard = match self.next_deadline() {
+                Some(next_deadline) => inbox.recv_deadline(next_deadline),
                 None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match heard {
-                Ok(Heard::Line(AgentLine::Whole(line))) => self.hear(&line)?,
-                Ok(Heard::Line(AgentLine::Damaged)) => {
-                    self.show.show(&Shown::Unrecognized { sort: "a damaged line" })?
+                Ok(DriverEvent::Line(AgentLine::Whole(line))) => self.apply_line(&line)?,
+                Ok(DriverEvent::Line(AgentLine::Damaged)) => {
+                    self.output.write(&DriveOutput::Unrecognized { sort: "a damaged line" })?
                 }
-                Ok(Heard::Closed) => break,
-                Ok(Heard::Waited(request, waited)) => self.waited(&request, waited)?,
-                Ok(Heard::Typed(line)) => self.typed(&line)?,
-                Ok(Heard::Signal(signal)) => self.signalled(signal)?,
-                Err(RecvTimeoutError::Timeout) => self.is_due()?,
+                Ok(DriverEvent::Closed) => break,
+                Ok(DriverEvent::Waited(request, waited)) => self.on_decision(&request, waited)?,
+                Ok(DriverEvent::Typed(line)) => self.on_typed(&line)?,
+                Ok(DriverEvent::Signal(signal)) => self.on_signal(signal)?,
+                Err(RecvTimeoutError::Timeout) => self.on_deadline()?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        self.leave()
+        self.finish()
     }
 
     /// The agent is gone, or writes no more.
-    fn leave(mut self) -> anyhow::Result<u8> {
+    fn finish(mut self) -> anyhow::Result<u8> {
         let mut until = Instant::now() + GRACE;
         let mut signals = [Signal::TERM, Signal::KILL].into_iter();
         let code = loop {
@@ -188,12 +188,12 @@ impl Talk {
         };
         if let Some(session) = &self.session {
             for pending in &self.pending {
-                self.desk.tell(
+                self.server.report(
                     &pending.request.session,
                     ProtocolEventKind::Settled { approval: pending.approval.id.clone() },
                 );
             }
-            self.desk.tell(session, ProtocolEventKind::Left);
+            self.server.report(session, ProtocolEventKind::Left);
         }
         if let Some(code) = self.stopped {
             return Ok(code);
@@ -204,21 +204,21 @@ impl Talk {
             Some(TurnEnd::Failed(_)) => Ok(FAILED),
             None => {
                 let why = format!("the agent ended with {code}, and its turn had not");
-                self.show.show(&Shown::Ended { outcome: "gone", message: Some(&why) })?;
+                self.output.write(&DriveOutput::Ended { outcome: "gone", message: Some(&why) })?;
                 Ok(u8::try_from(code).ok().filter(|code| *code != 0).unwrap_or(FAILED))
             }
         }
     }
 
     /// When something is to be done that nobody tells of.
-    fn due(&self) -> Option<Instant> {
+    fn next_deadline(&self) -> Option<Instant> {
         let waits = self.pending.iter().map(|pending| pending.until);
-        let asks = self.begin.asks && self.asked.is_none();
+        let asks = self.options.asks && self.asked.is_none();
         let ask = self.pending.first().filter(|_| asks).map(|pending| pending.ask_at);
         waits.chain(self.patience.map(|(at, _)| at)).chain(ask).min()
     }
 
-    fn is_due(&mut self) -> anyhow::Result<()> {
+    fn on_deadline(&mut self) -> anyhow::Result<()> {
         self.ask_user();
         let now = Instant::now();
         if let Some((at, signal)) = self.patience
@@ -229,13 +229,13 @@ impl Talk {
         }
         while let Some(late) = self.pending.iter().find(|pending| pending.until <= now) {
             let id = late.request.id.clone();
-            let seconds = self.begin.patience.as_secs();
+            let seconds = self.options.patience.as_secs();
             self.refuse(&id, &format!("nobody decided within {seconds} seconds, so it is denied"))?;
         }
         Ok(())
     }
 
-    /// What cannot be written to the agent is no answer to it.
+    /// What cannot be written to the agent is not an answer to it.
     fn send(&mut self, line: &str) {
         let sent = self.input.write_all(line.as_bytes()).and_then(|()| self.input.write_all(b"\n"));
         if sent.is_err() && self.outcome.is_none() && self.patience.is_none() {
@@ -243,65 +243,67 @@ impl Talk {
         }
     }
 
-    fn hear(&mut self, line: &str) -> anyhow::Result<()> {
+    fn apply_line(&mut self, line: &str) -> anyhow::Result<()> {
         for meaning in self.codec.decode_line(line) {
             match meaning {
                 Meaning::Send(line) => self.send(&line),
                 Meaning::Session(id) => {
-                    self.desk.tell(&id, ProtocolEventKind::Began);
+                    self.server.report(&id, ProtocolEventKind::Began);
                     if self.prompted {
-                        self.desk.tell(&id, ProtocolEventKind::Works);
+                        self.server.report(&id, ProtocolEventKind::Works);
                     }
-                    let provider = self.begin.provider.as_str();
-                    self.show.show(&Shown::Session { provider, session_id: &id, cwd: &self.begin.cwd })?;
+                    let provider = self.options.provider.as_str();
+                    self.output.write(&DriveOutput::Session { provider, session_id: &id, cwd: &self.options.cwd })?;
                     self.session = Some(id);
                 }
                 Meaning::Ready => {
-                    if let Some(prompt) = self.codec.prompt(&self.begin.prompt).filter(|_| !self.prompted) {
+                    if let Some(prompt) = self.codec.prompt(&self.options.prompt).filter(|_| !self.prompted) {
                         self.prompted = true;
                         self.send(&prompt);
-                        self.works();
+                        self.report_working();
                     }
                 }
-                Meaning::Text(text) => self.show.show(&Shown::Text { text: &text })?,
-                Meaning::Called { call, tool } => self.show.show(&Shown::ToolCall { id: &call, tool: &tool })?,
+                Meaning::Text(text) => self.output.write(&DriveOutput::Text { text: &text })?,
+                Meaning::Called { call, tool } => {
+                    self.output.write(&DriveOutput::ToolCall { id: &call, tool: &tool })?
+                }
                 Meaning::Returned { call, outcome } => {
-                    self.show.show(&Shown::ToolResult { id: &call, outcome })?;
+                    self.output.write(&DriveOutput::ToolResult { id: &call, outcome })?;
                     self.program.reap();
                     if let Some(at) = self.decided.iter().position(|decided| decided.call == call) {
-                        let Decided { session, approval, .. } = self.decided.swap_remove(at);
-                        self.desk.tell(&session, ProtocolEventKind::Returned { approval, outcome });
+                        let DecidedCall { session, approval, .. } = self.decided.swap_remove(at);
+                        self.server.report(&session, ProtocolEventKind::Returned { approval, outcome });
                     }
                 }
-                Meaning::Asks(request) => self.asks(*request)?,
+                Meaning::Asks(request) => self.on_request(*request)?,
                 Meaning::Settled(id) => {
-                    if let Some(pending) = self.take(&id) {
-                        self.settled(&pending);
-                        self.show.show(&Shown::Settled { approval_id: &pending.approval.id })?;
+                    if let Some(pending) = self.remove(&id) {
+                        self.report_settled(&pending);
+                        self.output.write(&DriveOutput::Settled { approval_id: &pending.approval.id })?;
                     }
                 }
-                Meaning::Ended(outcome) => self.ended(outcome)?,
-                Meaning::Failed(why) => self.show.show(&Shown::Error { message: &why })?,
-                Meaning::Unrecognized(sort) => self.show.show(&Shown::Unrecognized { sort: &sort })?,
+                Meaning::Ended(outcome) => self.on_turn_end(outcome)?,
+                Meaning::Failed(why) => self.output.write(&DriveOutput::Error { message: &why })?,
+                Meaning::Unrecognized(sort) => self.output.write(&DriveOutput::Unrecognized { sort: &sort })?,
             }
         }
         Ok(())
     }
 
-    fn works(&self) {
+    fn report_working(&self) {
         if let Some(session) = self.session.as_deref().filter(|_| self.pending.is_empty() && self.outcome.is_none()) {
-            self.desk.tell(session, ProtocolEventKind::Works);
+            self.server.report(session, ProtocolEventKind::Works);
         }
     }
 
-    fn ended(&mut self, outcome: TurnEnd) -> anyhow::Result<()> {
+    fn on_turn_end(&mut self, outcome: TurnEnd) -> anyhow::Result<()> {
         if self.outcome.is_some() {
             return Ok(());
         }
-        self.show.show(&ended(&outcome))?;
+        self.output.write(&ended(&outcome))?;
         self.outcome = Some(outcome);
         if let Some(session) = &self.session {
-            self.desk.tell(session, ProtocolEventKind::Rests);
+            self.server.report(session, ProtocolEventKind::Rests);
         }
         // That is all it is to do: its input ends, and it goes.
         self.input.shutdown(Shutdown::Write).ok();
@@ -310,7 +312,7 @@ impl Talk {
     }
 
     /// It asks for permission: somebody is waited for.
-    fn asks(&mut self, request: PermissionRequest) -> anyhow::Result<()> {
+    fn on_request(&mut self, request: PermissionRequest) -> anyhow::Result<()> {
         let known = self.pending.iter().any(|pending| pending.request.id == request.id);
         if self.stopped.is_some() || known {
             let line = self.codec.cancel(&request);
@@ -320,93 +322,101 @@ impl Talk {
         if self.pending.len() >= PENDING {
             return self.answer(&request, &denial("too many requests wait already, so it is denied"));
         }
-        let asked = self.desk.ask(&request).and_then(|delivery| Ok((approval(&delivery)?, delivery)));
+        let asked = self.server.request(&request).and_then(|delivery| Ok((approval(&delivery)?, delivery)));
         let (approval, delivery) = match asked {
             Ok(asked) => asked,
             Err(error) => {
                 let why = "what is asked for is not understood, or cannot be kept, so it is denied";
-                self.show.show(&Shown::Error { message: &format!("{error:#}") })?;
+                self.output.write(&DriveOutput::Error { message: &format!("{error:#}") })?;
                 return self.answer(&request, &denial(why));
             }
         };
-        self.show.show(&asks(&approval))?;
-        let (data, tell, patience) = (self.desk.data().to_owned(), self.tell.clone(), self.begin.patience);
+        self.output.write(&request_output(&approval))?;
+        let (data, events, patience) = (self.server.data().to_owned(), self.events.clone(), self.options.patience);
         let id = request.id.clone();
         let now = Instant::now();
         std::thread::Builder::new().name("waits".into()).spawn(move || {
-            let waited = desk::wait(&data, &delivery, patience);
+            let waited = server::wait(&data, &delivery, patience);
             // The conversation may be over.
-            tell.send(Heard::Waited(id, waited)).ok();
+            events.send(DriverEvent::Waited(id, waited)).ok();
         })?;
         let (until, ask_at) = (now + patience, now + RULES_WITHIN);
-        self.pending.push(Pending { request, approval, until, ask_at, alone: false });
+        self.pending.push(WaitingRequest { request, approval, until, ask_at, alone: false });
         self.ask_user();
         Ok(())
     }
 
     /// Shows the user the next request, when there is somebody to be shown one.
     fn ask_user(&mut self) {
-        if !self.begin.asks || self.asked.is_some() {
+        if !self.options.asks || self.asked.is_some() {
             return;
         }
         let Some(next) = self.pending.first().filter(|next| next.ask_at <= Instant::now()) else { return };
-        // What was typed before the question is no answer to it.
+        // What was typed before the question is not an answer to it.
         tcflush(std::io::stdin().as_fd(), QueueSelector::IFlush).ok();
         question(&next.approval);
         self.asked = Some(next.request.id.clone());
     }
 
-    fn take(&mut self, id: &str) -> Option<Pending> {
+    fn remove(&mut self, id: &str) -> Option<WaitingRequest> {
         let at = self.pending.iter().position(|pending| pending.request.id == id)?;
         let taken = self.pending.remove(at);
         if self.asked.as_deref() == Some(id) {
-            terminal::note("");
+            terminal::print_error_line("");
             self.asked = None;
         }
         Some(taken)
     }
 
-    /// Nobody at the desk is to decide on it any more.
-    fn settled(&self, pending: &Pending) {
-        self.desk.tell(&pending.request.session, ProtocolEventKind::Settled { approval: pending.approval.id.clone() });
+    /// Tells the server that it needs no decision any more.
+    fn report_settled(&self, pending: &WaitingRequest) {
+        self.server
+            .report(&pending.request.session, ProtocolEventKind::Settled { approval: pending.approval.id.clone() });
     }
 
-    fn waited(&mut self, id: &str, waited: Waited) -> anyhow::Result<()> {
+    fn on_decision(&mut self, id: &str, waited: DecisionOutcome) -> anyhow::Result<()> {
         let Some(pending) = self.pending.iter_mut().find(|pending| pending.request.id == id) else { return Ok(()) };
         match waited {
-            Waited::Decided(answer) => self.decide(id, &answer, Whose::Desk),
-            Waited::Nobody if self.begin.asks => {
+            DecisionOutcome::Decided(answer) => self.decide(id, &answer, DecisionSource::Server),
+            DecisionOutcome::NoServer if self.options.asks => {
                 pending.alone = true;
                 Ok(())
             }
-            Waited::Nobody => self.refuse(id, "nobody could be asked: capture's server is not there, so it is denied"),
-            Waited::Undecided if pending.until <= Instant::now() => self.is_due(),
-            Waited::Undecided => self.refuse(id, "nobody decides on it any more, so it is denied"),
+            DecisionOutcome::NoServer => {
+                self.refuse(id, "nobody could be asked: capture's server is not there, so it is denied")
+            }
+            DecisionOutcome::Undecided if pending.until <= Instant::now() => self.on_deadline(),
+            DecisionOutcome::Undecided => self.refuse(id, "nobody decides on it any more, so it is denied"),
         }
     }
 
     /// Denies what nobody decided on.
     fn refuse(&mut self, id: &str, why: &str) -> anyhow::Result<()> {
         if let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) {
-            self.settled(pending);
+            self.report_settled(pending);
         }
-        self.decide(id, &denial(why), Whose::Nobody)
+        self.decide(id, &denial(why), DecisionSource::Nobody)
     }
 
-    fn decide(&mut self, id: &str, answer: &AgentAnswer, decided: Whose) -> anyhow::Result<()> {
-        let Some(pending) = self.take(id) else { return Ok(()) };
-        let Pending { request, approval, .. } = pending;
+    fn decide(&mut self, id: &str, answer: &AgentAnswer, decided: DecisionSource) -> anyhow::Result<()> {
+        let Some(pending) = self.remove(id) else { return Ok(()) };
+        let WaitingRequest { request, approval, .. } = pending;
         let message = answer.message.as_deref();
-        self.show.show(&Shown::Decided { approval_id: &approval.id, allowed: answer.allow, decided, message })?;
+        self.output.write(&DriveOutput::Decided {
+            approval_id: &approval.id,
+            allowed: answer.allow,
+            decided,
+            message,
+        })?;
         self.answer(&request, answer)?;
-        if decided == Whose::Desk
+        if decided == DecisionSource::Server
             && let Some(call) = &request.call
             && self.decided.len() < DECIDED
         {
             let (call, session) = (call.clone(), request.session.clone());
-            self.decided.push(Decided { call, session, approval: approval.id });
+            self.decided.push(DecidedCall { call, session, approval: approval.id });
         }
-        self.works();
+        self.report_working();
         self.ask_user();
         Ok(())
     }
@@ -416,7 +426,7 @@ impl Talk {
         let words = self.codec.answer(request, answer);
         let why = "it was allowed in a way that cannot be told, so it is denied";
         if words.is_none() {
-            self.show.show(&Shown::Error { message: why })?;
+            self.output.write(&DriveOutput::Error { message: why })?;
         }
         let words = words.or_else(|| self.codec.answer(request, &denial(why)));
         let line = words.unwrap_or_else(|| self.codec.cancel(request));
@@ -425,21 +435,21 @@ impl Talk {
     }
 
     /// The user at the terminal answers the question that stands there.
-    fn typed(&mut self, line: &str) -> anyhow::Result<()> {
+    fn on_typed(&mut self, line: &str) -> anyhow::Result<()> {
         let Some(id) = self.asked.clone() else { return Ok(()) };
         let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) else { return Ok(()) };
         let allow = matches!(line.trim(), "y" | "Y" | "yes");
-        let at_desk = if pending.alone { Ok(false) } else { self.desk.decide(&pending.approval.id, allow) };
+        let at_desk = if pending.alone { Ok(false) } else { self.server.decide(&pending.approval.id, allow) };
         match at_desk {
-            // The desk tells whoever waits there, which is us.
+            // The server answers whoever waits for it, which is us.
             Ok(true) => Ok(()),
             Ok(false) => {
                 self.settled_here(&id);
                 let answer = if allow { allowance() } else { denial("denied by the user") };
-                self.decide(&id, &answer, Whose::Terminal)
+                self.decide(&id, &answer, DecisionSource::Terminal)
             }
             Err(error) => {
-                terminal::note(&format!("capture: {}", safe(&format!("{error:#}"))));
+                terminal::print_error_line(&format!("capture: {}", safe(&format!("{error:#}"))));
                 self.asked = None;
                 self.ask_user();
                 Ok(())
@@ -449,21 +459,21 @@ impl Talk {
 
     fn settled_here(&self, id: &str) {
         if let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) {
-            self.settled(pending);
+            self.report_settled(pending);
         }
     }
 
     /// The first interrupt stops the turn, all else the agent.
-    fn signalled(&mut self, signal: Signal) -> anyhow::Result<()> {
+    fn on_signal(&mut self, signal: Signal) -> anyhow::Result<()> {
         let first = signal == Signal::INT && self.stopped.is_none() && self.outcome.is_none();
         self.stopped = Some(if signal == Signal::INT { BY_INTERRUPT } else { BY_TERMINATE });
         // Requests are taken off the table before the turn is stopped: none is answered with a yes now.
         while let Some(id) = self.pending.first().map(|pending| pending.request.id.clone()) {
-            let Some(pending) = self.take(&id) else { break };
-            self.settled(&pending);
+            let Some(pending) = self.remove(&id) else { break };
+            self.report_settled(&pending);
             let line = self.codec.cancel(&pending.request);
             self.send(&line);
-            self.show.show(&Shown::Settled { approval_id: &pending.approval.id })?;
+            self.output.write(&DriveOutput::Settled { approval_id: &pending.approval.id })?;
         }
         let stop = if first { self.codec.interrupt() } else { None };
         match stop {

@@ -1,4 +1,4 @@
-//! The names and words older clients know, kept.
+//! Routes, messages and words that are kept for older clients.
 //!
 //! | older | now |
 //! |---|---|
@@ -6,13 +6,13 @@
 //! | `GET /api/sessions/{id}/stream` | SSE `stream-init`, then as below |
 //! | `GET /api/sessions/{id}/summary` | as `/api/v1/sessions/{id}/summary` |
 //! | `GET /api/session/messages?session=` | the last prompts and answers |
-//! | WebSocket `{"type":"subscribe-stream","sessionId"}` | from then on the connection speaks older words |
+//! | WebSocket `{"type":"subscribe-stream","sessionId"}` | from then on the connection uses the messages below |
 //!
 //! Messages, each with `type` and `sessionId`: `stream-init` {status, working, reason, events},
 //! `stream-event` {event}, `stream-status` and `session.status` {status, working, reason},
 //! `waiting-for-input` {status, reason} when a session comes to wait, `approval-decision`
 //! {approvalId, allowed}. Status words: running (working), waiting_input, waiting_approval, idle,
-//! exited; `unknown` is told as idle, the older words for it.
+//! exited; `unknown` is `idle` here.
 
 use std::collections::HashMap;
 
@@ -20,19 +20,19 @@ use events::{ApprovalId, Event, Kind, Payload, Reason, SessionId, State};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Frame, Json, app::App, error::ApiError, frame::News, tail::Item};
+use crate::{Frame, Json, app::App, error::ApiError, frame::FrameKind, tail::Item};
 
 /// Events a `stream-init` carries.
 const INIT_EVENTS: usize = 50;
 
-/// One message in older words.
-pub(crate) struct Said {
+/// One message in the form older clients know.
+pub(crate) struct CompatMessage {
     pub(crate) name: &'static str,
     pub(crate) json: String,
 }
 
 /// Translates a stream, remembering how each session stood.
-pub(crate) struct Older {
+pub(crate) struct CompatStream {
     subscribed: bool,
     states: HashMap<SessionId, State>,
 }
@@ -71,7 +71,7 @@ enum Content<'a> {
     },
 }
 
-impl Older {
+impl CompatStream {
     /// The status of all sessions.
     pub(crate) fn of_all() -> Self {
         Self { subscribed: false, states: HashMap::new() }
@@ -82,72 +82,82 @@ impl Older {
         Self { subscribed: true, states: HashMap::new() }
     }
 
-    /// Says an item in older words.
-    pub(crate) async fn say(&mut self, app: &App, item: &Item) -> Result<Vec<Said>, ApiError> {
-        let mut said = Vec::new();
+    /// Translates an item to the form older clients know.
+    pub(crate) async fn translate(&mut self, app: &App, item: &Item) -> Result<Vec<CompatMessage>, ApiError> {
+        let mut messages = Vec::new();
         match item {
             Item::Snapshot(snapshot) => {
                 for json in &snapshot.sessions {
                     let standing = standing(json)?;
                     if self.subscribed {
-                        self.init(app, &standing, &mut said).await?;
+                        self.init(app, &standing, &mut messages).await?;
                     } else {
-                        self.status(&standing, &mut said)?;
+                        self.status(&standing, &mut messages)?;
                     }
                 }
             }
-            Item::Frame(frame) => match frame.news {
-                News::Status(_) => self.status(&standing(&frame.json)?, &mut said)?,
-                News::Event(kind) if self.subscribed => event(frame, kind, &mut said)?,
-                News::Event(_) | News::Approval | News::Finding => {}
+            Item::Frame(frame) => match frame.kind {
+                FrameKind::Status(_) => self.status(&standing(&frame.json)?, &mut messages)?,
+                FrameKind::Event(kind) if self.subscribed => event(frame, kind, &mut messages)?,
+                FrameKind::Event(_) | FrameKind::Approval | FrameKind::Finding => {}
             },
             Item::TooSlow => {}
         }
-        Ok(said)
+        Ok(messages)
     }
 
-    async fn init(&mut self, app: &App, standing: &Standing, said: &mut Vec<Said>) -> Result<(), ApiError> {
+    async fn init(
+        &mut self,
+        app: &App,
+        standing: &Standing,
+        messages: &mut Vec<CompatMessage>,
+    ) -> Result<(), ApiError> {
         let id = standing.id;
         let events = app.read(move |reader| reader.last_events(id, INIT_EVENTS, &[])).await?;
         let (status, working) = words(standing.status.state);
         self.states.insert(id, standing.status.state);
         let reason = standing.status.reason;
-        say(said, "stream-init", id, Content::Init { status, working, reason, events })
+        push(messages, "stream-init", id, Content::Init { status, working, reason, events })
     }
 
-    fn status(&mut self, standing: &Standing, said: &mut Vec<Said>) -> Result<(), ApiError> {
+    fn status(&mut self, standing: &Standing, messages: &mut Vec<CompatMessage>) -> Result<(), ApiError> {
         let Standing { id, status: StandingStatus { state, reason } } = *standing;
         let (status, working) = words(state);
         if self.subscribed {
-            say(said, "stream-status", id, Content::Status { status, working, reason })?;
+            push(messages, "stream-status", id, Content::Status { status, working, reason })?;
         }
-        say(said, "session.status", id, Content::Status { status, working, reason })?;
+        push(messages, "session.status", id, Content::Status { status, working, reason })?;
         let waits = matches!(state, State::Waiting | State::WaitingApproval);
         if self.states.insert(id, state) != Some(state) && waits {
-            say(said, "waiting-for-input", id, Content::Status { status, working, reason })?;
+            push(messages, "waiting-for-input", id, Content::Status { status, working, reason })?;
         }
         Ok(())
     }
 }
 
-fn event(frame: &Frame, kind: Kind, said: &mut Vec<Said>) -> Result<(), ApiError> {
+fn event(frame: &Frame, kind: Kind, messages: &mut Vec<CompatMessage>) -> Result<(), ApiError> {
     let raw: &RawValue = serde_json::from_str(frame.json.as_str()).map_err(|cause| ApiError::internal(&cause))?;
-    say(said, "stream-event", frame.session, Content::Event { event: raw })?;
+    push(messages, "stream-event", frame.session, Content::Event { event: raw })?;
     if kind == Kind::ApprovalResolved
         && let Ok(event) = Event::from_json(frame.json.as_str())
         && let Payload::ApprovalResolved(resolved) = event.payload
         && resolved.outcome.is_none()
     {
         let content = Content::Decision { approval: resolved.approval_id, allowed: resolved.allowed };
-        say(said, "approval-decision", frame.session, content)?;
+        push(messages, "approval-decision", frame.session, content)?;
     }
     Ok(())
 }
 
-fn say(said: &mut Vec<Said>, name: &'static str, session: SessionId, content: Content<'_>) -> Result<(), ApiError> {
+fn push(
+    messages: &mut Vec<CompatMessage>,
+    name: &'static str,
+    session: SessionId,
+    content: Content<'_>,
+) -> Result<(), ApiError> {
     let json =
         serde_json::to_string(&Message { name, session, content }).map_err(|cause| ApiError::internal(&cause))?;
-    said.push(Said { name, json });
+    messages.push(CompatMessage { name, json });
     Ok(())
 }
 
@@ -155,7 +165,7 @@ fn standing(json: &Json) -> Result<Standing, ApiError> {
     serde_json::from_str(json.as_str()).map_err(|cause| ApiError::internal(&cause))
 }
 
-/// The older word for a state, and whether it is work.
+/// The word older clients know for a state, and whether it is work.
 const fn words(state: State) -> (&'static str, bool) {
     match state {
         State::Running => ("running", true),

@@ -1,4 +1,4 @@
-//! The way to the desk: what is told of the conversation, and who waits for a decision.
+//! Reports a conversation to the server and waits for its decisions.
 
 use std::{
     cell::Cell,
@@ -21,17 +21,17 @@ use protocols::{
 
 use crate::{
     client::{Client, Connection},
-    hook::{self, Waited},
+    hook::{self, DecisionOutcome},
 };
-use daemon::{clock, places, redacted_only};
+use daemon::{clock, paths, redacted_only};
 
-/// A server that did not hear of a delivery finds it, and all behind it, within this: until then it is told
-/// of none, so that it takes them in their order.
-const CATCHES_UP: Duration = Duration::from_secs(5);
+/// Time in which a server that missed a delivery finds it and those behind it. Until then it is notified of
+/// none, so that it reads them in order.
+const CATCH_UP_WITHIN: Duration = Duration::from_secs(5);
 
 /// Tells the server of one conversation.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct ServerReporter {
     data: PathBuf,
     provider: Provider,
     cwd: String,
@@ -42,7 +42,7 @@ pub(super) struct Desk {
     last: Cell<Timestamp>,
 }
 
-impl Desk {
+impl ServerReporter {
     /// For the agent that runs in this process.
     pub(super) fn new(data: PathBuf, provider: Provider, cwd: String, pid: u32) -> Self {
         let agent = start_ticks(pid).map(|start_ticks| Agent { pid, start_ticks, shared: false });
@@ -50,14 +50,14 @@ impl Desk {
     }
 
     /// Tells something of a session. What cannot be told is lost, and nothing is allowed by it.
-    pub(super) fn tell(&self, session: &str, what: ProtocolEventKind) {
+    pub(super) fn report(&self, session: &str, what: ProtocolEventKind) {
         if let Err(error) = self.deliver(session, what) {
             super::super::complain(&format!("the server cannot be told: {error:#}"));
         }
     }
 
     /// Delivers a request: what is decided is decided for just this delivery.
-    pub(super) fn ask(&self, request: &PermissionRequest) -> anyhow::Result<Delivery> {
+    pub(super) fn request(&self, request: &PermissionRequest) -> anyhow::Result<Delivery> {
         self.deliver(&request.session, ProtocolEventKind::Asks(PermissionPayload::of(request)))
     }
 
@@ -74,15 +74,15 @@ impl Desk {
             at,
             agent,
             run: None,
-            search_path: places::variable("PATH").and_then(|path| path.to_str().map(str::to_owned)),
+            search_path: paths::variable("PATH").and_then(|path| path.to_str().map(str::to_owned)),
             redacted_from: None,
             payload,
         };
         redacted_only::put(&self.data, &delivery)?;
         let now = Instant::now();
         if self.behind.get().is_none_or(|until| until <= now) {
-            let heard = hook::tell(&self.data, delivery.id).is_ok();
-            self.behind.set((!heard).then(|| now + CATCHES_UP));
+            let heard = hook::notify_server(&self.data, delivery.id).is_ok();
+            self.behind.set((!heard).then(|| now + CATCH_UP_WITHIN));
         }
         Ok(delivery)
     }
@@ -106,6 +106,6 @@ impl Desk {
 }
 
 /// Waits for the decision on a delivery.
-pub(super) fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Waited {
+pub(super) fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> DecisionOutcome {
     hook::decision(data, delivery, patience, true)
 }

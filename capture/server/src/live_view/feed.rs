@@ -1,6 +1,6 @@
 //! Frames on their way from the ingest side to the streams.
 //!
-//! Publishing puts a frame in the inbox and wakes one task; that task ([`Feed::hand_on`]) puts it
+//! Publishing puts a frame in the inbox and wakes one task; that task ([`Feed::relay_frames`]) puts it
 //! in the queue of each stream it concerns. Everything is bounded. A queue that is full, or an
 //! inbox that is, breaks the stream: its queue is emptied, it is told so, and it starts again
 //! with a snapshot.
@@ -44,7 +44,7 @@ pub(crate) struct Mark {
 
 /// Why a stream broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Break {
+pub(crate) enum FeedEnd {
     /// It did not take its frames in time.
     Slow,
     /// Events were committed that are not published.
@@ -53,7 +53,7 @@ pub(crate) enum Break {
 
 /// Counters for the metrics.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Counts {
+pub(crate) struct FeedCounts {
     pub(crate) subscribers: usize,
     pub(crate) published: u64,
     pub(crate) delivered: u64,
@@ -76,7 +76,7 @@ struct Inbox {
     frames: Vec<Arc<Frame>>,
     bytes: usize,
     /// Everybody's stream is to be broken, for this reason.
-    broken: Option<Break>,
+    broken: Option<FeedEnd>,
 }
 
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ impl Feed {
         if inbox.frames.len() >= INBOX_FRAMES || inbox.bytes >= INBOX_BYTES {
             inbox.frames.clear();
             inbox.bytes = 0;
-            inbox.broken = Some(Break::Slow);
+            inbox.broken = Some(FeedEnd::Slow);
         }
         inbox.bytes += frame.weight();
         inbox.frames.push(Arc::new(frame));
@@ -120,7 +120,7 @@ impl Feed {
         }
         inbox.frames.clear();
         inbox.bytes = 0;
-        inbox.broken.get_or_insert(Break::Skipped);
+        inbox.broken.get_or_insert(FeedEnd::Skipped);
         drop(inbox);
         self.arrived.notify_one();
     }
@@ -133,8 +133,8 @@ impl Feed {
         self.subscribers.load(Ordering::Relaxed)
     }
 
-    pub(super) fn counts(&self) -> Counts {
-        Counts {
+    pub(super) fn counts(&self) -> FeedCounts {
+        FeedCounts {
             subscribers: self.subscribers(),
             published: self.mark().order,
             delivered: self.delivered.load(Ordering::Relaxed),
@@ -143,7 +143,7 @@ impl Feed {
     }
 
     /// Waits for frames and puts them in the queues they belong in.
-    pub(super) async fn hand_on(&self) {
+    pub(super) async fn relay_frames(&self) {
         self.arrived.notified().await;
         let (frames, broken) = {
             let mut inbox = lock(&self.inbox);
@@ -179,7 +179,7 @@ impl Feed {
         delivered
     }
 
-    fn break_all(&self, reason: Break) {
+    fn break_all(&self, reason: FeedEnd) {
         let streams = lock(&self.streams);
         let of_sessions = streams.by_session.values().flat_map(HashMap::values);
         for mailbox in streams.all.values().chain(of_sessions) {
@@ -238,7 +238,7 @@ struct Mailbox {
 struct Queue {
     frames: VecDeque<Arc<Frame>>,
     bytes: usize,
-    broken: Option<Break>,
+    broken: Option<FeedEnd>,
 }
 
 impl Mailbox {
@@ -253,14 +253,14 @@ impl Mailbox {
             queue.bytes += frame.weight();
             queue.frames.push_back(Arc::clone(frame));
         } else {
-            *queue = Queue { broken: Some(Break::Slow), ..Queue::default() };
+            *queue = Queue { broken: Some(FeedEnd::Slow), ..Queue::default() };
         }
         drop(queue);
         self.arrived.notify_one();
         fits
     }
 
-    fn interrupt(&self, reason: Break) {
+    fn interrupt(&self, reason: FeedEnd) {
         let mut queue = lock(&self.queue);
         let reason = queue.broken.unwrap_or(reason);
         *queue = Queue { broken: Some(reason), ..Queue::default() };
@@ -272,13 +272,13 @@ impl Mailbox {
 /// A place among the streams. Dropping it gives the place up.
 #[derive(Debug)]
 pub(crate) struct Subscription {
-    board: Arc<super::Shared>,
+    live_view: Arc<super::Shared>,
     interest: Interest,
     id: u64,
     mailbox: Arc<Mailbox>,
 }
 
-impl super::Board {
+impl super::LiveView {
     pub(crate) fn subscribe(&self, interest: Interest, max_frames: usize, max_bytes: usize) -> Subscription {
         let mailbox = Arc::new(Mailbox { queue: Mutex::default(), arrived: Notify::new(), max_frames, max_bytes });
         let feed = &self.0.feed;
@@ -287,14 +287,14 @@ impl super::Board {
         feed.subscribers.fetch_add(1, Ordering::Relaxed);
         drop(inbox);
         let id = feed.add(&interest, &mailbox);
-        Subscription { board: Arc::clone(&self.0), interest, id, mailbox }
+        Subscription { live_view: Arc::clone(&self.0), interest, id, mailbox }
     }
 }
 
 impl Subscription {
     /// Waits for frames and takes them; a break empties the queue and nothing comes after it
     /// until [`Subscription::mend`]. Dropped while waiting, it has taken nothing.
-    pub(crate) async fn take(&self, into: &mut VecDeque<Arc<Frame>>) -> Result<(), Break> {
+    pub(crate) async fn take(&self, into: &mut VecDeque<Arc<Frame>>) -> Result<(), FeedEnd> {
         loop {
             {
                 let mut queue = lock(&self.mailbox.queue);
@@ -328,7 +328,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.board.feed.drop_out(self.id, &self.interest);
-        self.board.feed.subscribers.fetch_sub(1, Ordering::Relaxed);
+        self.live_view.feed.drop_out(self.id, &self.interest);
+        self.live_view.feed.subscribers.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,24 +1,24 @@
-//! How a stream speaks: in frames, or in the words older clients know.
+//! The form of a stream: frames, or the messages that older clients know.
 
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
 
-use crate::{app::App, error::ApiError, older::Older, tail::Item};
+use crate::{app::App, compat::CompatStream, error::ApiError, tail::Item};
 
 /// The form of a stream's messages.
-pub(crate) enum Dialect {
+pub(crate) enum StreamFormat {
     /// Frames; `last_id` is the last SSE id sent.
     Frames { last_id: u64 },
-    /// See [`crate::older`].
-    Older(Older),
+    /// See [`crate::compat`].
+    Compat(CompatStream),
 }
 
-impl Dialect {
+impl StreamFormat {
     pub(crate) const fn frames() -> Self {
         Self::Frames { last_id: 0 }
     }
 
-    /// An item as server-sent events. Empty when it says nothing in this dialect.
+    /// An item as server-sent events. Empty when it says nothing in this format.
     pub(crate) async fn sse(&mut self, app: &App, item: &Item) -> Result<Bytes, ApiError> {
         match self {
             Self::Frames { last_id } => Ok(match item {
@@ -29,14 +29,14 @@ impl Dialect {
                 Item::Frame(frame) => {
                     let id = frame.position.filter(|position| *position >= *last_id);
                     *last_id = id.unwrap_or(*last_id);
-                    frame.sse(app.board.epoch(), id.is_some())
+                    frame.sse(app.live_view.epoch(), id.is_some())
                 }
                 Item::TooSlow => Bytes::new(),
             }),
-            Self::Older(older) => {
+            Self::Compat(stream) => {
                 let mut out = String::new();
-                for said in older.say(app, item).await? {
-                    out.extend(["event: ", said.name, "\ndata: ", &said.json, "\n\n"]);
+                for messages in stream.translate(app, item).await? {
+                    out.extend(["event: ", messages.name, "\ndata: ", &messages.json, "\n\n"]);
                 }
                 Ok(out.into())
             }
@@ -47,12 +47,12 @@ impl Dialect {
     pub(crate) async fn messages(&mut self, app: &App, item: &Item, out: &mut Vec<Utf8Bytes>) -> Result<(), ApiError> {
         match self {
             Self::Frames { .. } => match item {
-                Item::Snapshot(snapshot) => out.push(snapshot.message(app.board.epoch())),
-                Item::Frame(frame) => out.push(frame.message(app.board.epoch())),
+                Item::Snapshot(snapshot) => out.push(snapshot.message(app.live_view.epoch())),
+                Item::Frame(frame) => out.push(frame.message(app.live_view.epoch())),
                 Item::TooSlow => {}
             },
-            Self::Older(older) => {
-                out.extend(older.say(app, item).await?.into_iter().map(|said| said.json.into()));
+            Self::Compat(stream) => {
+                out.extend(stream.translate(app, item).await?.into_iter().map(|messages| messages.json.into()));
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::*;
 
-fn delivery(seconds: f64, payload: &str) -> Input {
+fn delivery(seconds: f64, payload: &str) -> IngestInput {
     let delivery = Delivery {
         id: DeliveryId::mint(at(seconds), [seconds as u8; 10]),
         provider: Provider::Claude,
@@ -17,7 +17,7 @@ fn delivery(seconds: f64, payload: &str) -> Input {
         redacted_from: None,
         payload: RawValue::from_string(payload.into()).unwrap(),
     };
-    Input::Delivery(Box::new(HookInput::new(delivery, at(seconds), Box::new(|_| ()))))
+    IngestInput::Delivery(Box::new(HookInput::new(delivery, at(seconds), Box::new(|_| ()))))
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn turns_without_a_call_are_noticed_and_a_call_ends_it() {
     let silent = |world: &World, seconds| world.gauges.heard.of(Provider::Claude).silent_since(None, at(seconds));
     world.file(&path_of("old"), vec![prompt("old", "p0", 0.0)], true, false);
     world.until(1.0);
-    assert_eq!(silent(&world, 200.0), None, "history is no sign of life");
+    assert_eq!(silent(&world, 200.0), None, "history is not a sign of life");
     world.until(2.0);
     world.live("s", vec![prompt("s", "p1", 2.0)]);
     world.until(3.0);

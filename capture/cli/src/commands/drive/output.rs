@@ -14,7 +14,7 @@ use crate::terminal::{self, safe, safe_json};
 /// One thing that happens.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub(super) enum Shown<'a> {
+pub(super) enum DriveOutput<'a> {
     Session {
         provider: &'a str,
         session_id: &'a str,
@@ -34,12 +34,12 @@ pub(super) enum Shown<'a> {
     Approval {
         approval_id: &'a ApprovalId,
         #[serde(flatten)]
-        asked: Asked<'a>,
+        asked: RequestOutput<'a>,
     },
     Decided {
         approval_id: &'a ApprovalId,
         allowed: bool,
-        decided: Whose,
+        decided: DecisionSource,
         message: Option<&'a str>,
     },
     Settled {
@@ -59,7 +59,7 @@ pub(super) enum Shown<'a> {
 
 /// What a request asks for. Which session of the server's it belongs to, the server says.
 #[derive(Debug, Serialize)]
-pub(super) struct Asked<'a> {
+pub(super) struct RequestOutput<'a> {
     kind: Option<ApprovalKind>,
     tool: Option<&'a str>,
     command: Option<&'a str>,
@@ -74,8 +74,8 @@ pub(super) struct Asked<'a> {
 }
 
 /// A request as it is shown.
-pub(super) fn asks(approval: &Approval) -> Shown<'_> {
-    let asked = Asked {
+pub(super) fn request_output(approval: &Approval) -> DriveOutput<'_> {
+    let asked = RequestOutput {
         kind: approval.kind,
         tool: approval.tool.as_deref(),
         command: approval.command.as_deref(),
@@ -86,48 +86,49 @@ pub(super) fn asks(approval: &Approval) -> Shown<'_> {
         cwd: approval.cwd.as_deref(),
         headline: approvals::headline(approval),
     };
-    Shown::Approval { approval_id: &approval.id, asked }
+    DriveOutput::Approval { approval_id: &approval.id, asked }
 }
 
-/// Whose word a decision was.
+/// Who decided on a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Whose {
-    /// The desk's: a rule's, a grant's or a person's.
-    Desk,
-    /// The user's at this terminal, while no server could be reached.
+pub(super) enum DecisionSource {
+    /// The server: a rule, a grant or a person.
+    #[serde(rename = "desk")]
+    Server,
+    /// The user at this terminal, while no server could be reached.
     Terminal,
-    /// Nobody's: it was denied.
+    /// Nobody decided: it was denied.
     Nobody,
 }
 
 /// Where it is shown.
 #[derive(Debug)]
-pub(super) struct Show {
+pub(super) struct OutputWriter {
     json: bool,
     /// The last text did not end its line.
     open: bool,
 }
 
-impl Show {
+impl OutputWriter {
     pub(super) fn new(json: bool) -> Self {
         Self { json, open: false }
     }
 
-    pub(super) fn show(&mut self, what: &Shown<'_>) -> std::io::Result<()> {
+    pub(super) fn write(&mut self, what: &DriveOutput<'_>) -> std::io::Result<()> {
         let mut out = terminal::stdout();
         if self.json {
             #[derive(Serialize)]
             struct Versioned<'a> {
                 schema_version: u32,
                 #[serde(flatten)]
-                what: &'a Shown<'a>,
+                what: &'a DriveOutput<'a>,
             }
             let line = serde_json::to_string(&Versioned { schema_version: SCHEMA_VERSION, what })?;
             writeln!(out, "{}", safe_json(&line))?;
             return out.flush();
         }
-        if let Shown::Text { text } = what {
+        if let DriveOutput::Text { text } = what {
             let text = if out.escapes() { lines(text) } else { (*text).to_owned() };
             self.open = !text.is_empty() && !text.ends_with('\n') || text.is_empty() && self.open;
             out.write_all(text.as_bytes())?;
@@ -138,38 +139,43 @@ impl Show {
         }
         out.flush()?;
         drop(out);
-        note(what);
+        print_remark(what);
         Ok(())
     }
 }
 
 /// Says the rest.
-fn note(what: &Shown<'_>) {
+fn print_remark(what: &DriveOutput<'_>) {
     match what {
-        Shown::Session { provider, session_id, .. } => complain(&format!("{provider} works, session {session_id}")),
-        Shown::Text { .. } | Shown::ToolCall { .. } | Shown::ToolResult { .. } | Shown::Unrecognized { .. } => {}
-        Shown::Approval { approval_id, asked } => {
+        DriveOutput::Session { provider, session_id, .. } => {
+            complain(&format!("{provider} works, session {session_id}"))
+        }
+        DriveOutput::Text { .. }
+        | DriveOutput::ToolCall { .. }
+        | DriveOutput::ToolResult { .. }
+        | DriveOutput::Unrecognized { .. } => {}
+        DriveOutput::Approval { approval_id, asked } => {
             complain(&format!("it asks for leave: {} ({approval_id})", asked.headline));
         }
-        Shown::Decided { allowed, message, decided, .. } => {
+        DriveOutput::Decided { allowed, message, decided, .. } => {
             let word = if *allowed { "allowed" } else { "denied" };
             let why = message.map(|why| format!(": {why}")).unwrap_or_default();
-            let whose = if *decided == Whose::Terminal {
+            let whose = if *decided == DecisionSource::Terminal {
                 " here; no server could be reached, so it is not recorded"
             } else {
                 ""
             };
             complain(&format!("{word}{whose}{why}"));
         }
-        Shown::Settled { .. } => complain("it does not wait for the answer any more"),
-        Shown::Ended { outcome: "completed", .. } => {}
-        Shown::Ended { outcome, message } => {
+        DriveOutput::Settled { .. } => complain("it does not wait for the answer any more"),
+        DriveOutput::Ended { outcome: "completed", .. } => {}
+        DriveOutput::Ended { outcome, message } => {
             complain(&format!(
                 "the turn ended: {outcome}{}",
                 message.map(|why| format!(": {why}")).unwrap_or_default()
             ));
         }
-        Shown::Error { message } => complain(message),
+        DriveOutput::Error { message } => complain(message),
     }
 }
 
@@ -191,10 +197,10 @@ fn lines(text: &str) -> String {
 }
 
 /// How a turn ended, in a word, and why.
-pub(super) fn ended(outcome: &TurnEnd) -> Shown<'_> {
+pub(super) fn ended(outcome: &TurnEnd) -> DriveOutput<'_> {
     match outcome {
-        TurnEnd::Completed => Shown::Ended { outcome: "completed", message: None },
-        TurnEnd::Interrupted => Shown::Ended { outcome: "interrupted", message: None },
-        TurnEnd::Failed(why) => Shown::Ended { outcome: "failed", message: Some(why) },
+        TurnEnd::Completed => DriveOutput::Ended { outcome: "completed", message: None },
+        TurnEnd::Interrupted => DriveOutput::Ended { outcome: "interrupted", message: None },
+        TurnEnd::Failed(why) => DriveOutput::Ended { outcome: "failed", message: Some(why) },
     }
 }

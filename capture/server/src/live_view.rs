@@ -1,14 +1,14 @@
-//! The board: what is live, put there by the ingest side and read by every handler.
+//! The live view: what is live, put there by the ingest side and read by every handler.
 //!
 //! Owns the rows (one per session, light) and the feed (frames on their way to streams). A write
 //! takes a short lock and never waits for a reader: lists are read in small parts, and
 //! publishing hands the frame to a task of the server that does the rest.
 //!
 //! The ingest side's part of the bargain, on which streams without gap or double rest:
-//! - [`Board::put`] the rows before publishing the frames that tell of them;
+//! - [`LiveView::put`] the rows before publishing the frames that tell of them;
 //! - every committed event of live sessions is published, in the order of positions, and the
 //!   status frames of a commit after its events;
-//! - a commit that is not published (history read at start) is told with [`Board::advance`];
+//! - a commit that is not published (history read at start) is told with [`LiveView::advance`];
 //!   streams then get a fresh snapshot.
 
 mod feed;
@@ -16,13 +16,14 @@ mod rows;
 
 use std::sync::Arc;
 
+use api::part::IdPart;
 use events::{Provider, SessionId, State};
 use tokio_util::sync::CancellationToken;
 
 use feed::Feed;
-pub(crate) use feed::{Break, Interest, Mark, Subscription};
+pub(crate) use feed::{FeedEnd, Interest, Mark, Subscription};
 use rows::Rows;
-pub(crate) use rows::{Key, Query};
+pub(crate) use rows::SessionFilter;
 
 use crate::{
     entry::SessionEntry,
@@ -30,11 +31,11 @@ use crate::{
 };
 
 /// How many sessions of which agent are in which state.
-pub(crate) type Counts = Vec<(Provider, State, u64)>;
+pub(crate) type SessionCounts = Vec<(Provider, State, u64)>;
 
-/// What is live. A handle: clones share one board.
+/// What is live. A handle: clones share one live view.
 #[derive(Debug, Clone)]
-pub struct Board(Arc<Shared>);
+pub struct LiveView(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -43,14 +44,14 @@ struct Shared {
     feed: Feed,
 }
 
-impl Board {
-    /// An empty board. The epoch names this life of the program.
+impl LiveView {
+    /// An empty live view. The epoch names this life of the program.
     #[must_use]
     pub fn new(epoch: &str) -> Self {
         Self(Arc::new(Shared { epoch: Epoch::new(epoch), rows: Rows::default(), feed: Feed::default() }))
     }
 
-    /// Fills the board at start; `position` is the last committed one.
+    /// Fills the live view at start; `position` is the last committed one.
     pub fn load(&self, entries: impl IntoIterator<Item = SessionEntry>, position: u64) {
         for entry in entries {
             self.put(entry);
@@ -63,7 +64,7 @@ impl Board {
         self.0.rows.put(entry);
     }
 
-    /// Takes a session off the board. It is still answered from the store.
+    /// Takes a session off the live view. It is still answered from the store.
     pub fn remove(&self, id: SessionId) {
         self.0.rows.remove(id);
     }
@@ -92,23 +93,23 @@ impl Board {
         self.0.feed.subscribers() > 0
     }
 
-    /// Sessions on the board.
+    /// Sessions on the live view.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.rows.len()
     }
 
-    /// Whether there is no session on the board.
+    /// Whether there is no session on the live view.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Hands frames on to the streams until cancelled. One such task runs, owned by `serve`.
-    pub(crate) async fn hand_on(self, cancel: CancellationToken) {
+    pub(crate) async fn relay_frames(self, cancel: CancellationToken) {
         let work = async {
             loop {
-                self.0.feed.hand_on().await;
+                self.0.feed.relay_frames().await;
             }
         };
         tokio::select! {
@@ -130,16 +131,16 @@ impl Board {
     }
 
     /// The sessions of whose id a text is the beginning or end, or of whose agent's id the beginning.
-    pub(crate) fn fitting(&self, part: &str) -> Vec<Arc<SessionEntry>> {
-        self.0.rows.fitting(part)
+    pub(crate) fn fitting(&self, part: &IdPart, name: &str) -> Vec<Arc<SessionEntry>> {
+        self.0.rows.fitting(part, name)
     }
 
     /// The rows a query asks for and whether there are more behind them.
-    pub(crate) fn list(&self, query: &Query) -> (Vec<Arc<SessionEntry>>, bool) {
+    pub(crate) fn list(&self, query: &SessionFilter) -> (Vec<Arc<SessionEntry>>, bool) {
         self.0.rows.list(query)
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> SessionCounts {
         self.0.rows.counts()
     }
 
@@ -152,7 +153,7 @@ impl Board {
         self.0.feed.mark()
     }
 
-    pub(crate) fn feed_counts(&self) -> feed::Counts {
+    pub(crate) fn feed_counts(&self) -> feed::FeedCounts {
         self.0.feed.counts()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use events::{Annotation, Confidence, SessionForked, SessionStarted, StartKind, Timestamp, Topic, TurnOutcome};
 use serde_json::value::RawValue;
 
-use super::{Freshness, Scene, Story};
+use super::{Freshness, GeminiRecordWriter, SessionDecoder};
 use crate::gemini::{
     content::{self, UserRecord},
     memory::{HeldRecord, Restated, hash},
@@ -22,11 +22,11 @@ pub(in crate::gemini) struct Header<'a> {
     pub(in crate::gemini) summary: Option<&'a RawValue>,
 }
 
-impl Story {
+impl SessionDecoder {
     /// A header: the first one tells of the session; it is written again when the session is
     /// resumed.
-    pub(in crate::gemini) fn header(&mut self, header: &Header<'_>, scene: &mut Scene<'_, '_>) {
-        self.release(Freshness::Live, None, scene.out);
+    pub(in crate::gemini) fn header(&mut self, header: &Header<'_>, writer: &mut GeminiRecordWriter<'_, '_>) {
+        self.release(Freshness::Live, None, writer.out);
         if self.memory.session.as_deref() != Some(header.session) {
             self.memory.session = Some(Arc::from(header.session));
             self.memory.started = false;
@@ -41,37 +41,42 @@ impl Story {
                 parent_provider_session_id: parent,
                 ..SessionStarted::default()
             };
-            let event = scene.event(&session, "session", "started", 0, header.at, started);
-            scene.out.push(event);
+            let event = writer.event(&session, "session", "started", 0, header.at, started);
+            writer.out.push(event);
         }
-        self.title(header.summary, scene);
+        self.title(header.summary, writer);
     }
 
     /// The `$set` that follows a message and only says when it was written: the message before it
     /// is not a copy; copies are written in one go.
-    pub(in crate::gemini) fn touched(&mut self, scene: &mut Scene<'_, '_>) {
-        self.release(Freshness::Live, None, scene.out);
+    pub(in crate::gemini) fn touched(&mut self, writer: &mut GeminiRecordWriter<'_, '_>) {
+        self.release(Freshness::Live, None, writer.out);
     }
 
     /// Any other `$set`.
-    pub(in crate::gemini) fn set(&mut self, set: Set<'_>, scene: &mut Scene<'_, '_>) {
-        self.release(Freshness::Live, None, scene.out);
-        self.title(set.summary, scene);
+    pub(in crate::gemini) fn set(&mut self, set: Set<'_>, writer: &mut GeminiRecordWriter<'_, '_>) {
+        self.release(Freshness::Live, None, writer.out);
+        self.title(set.summary, writer);
         if set.session_id.is_some() {
             self.memory.reopened = true;
         }
         let Some(messages) = set.messages else { return };
         let written_at = set.last_updated.as_deref().and_then(Timestamp::parse);
         let reopened = std::mem::take(&mut self.memory.reopened);
-        self.history(messages, written_at, scene);
+        self.history(messages, written_at, writer);
         if reopened && !matches!(self.memory.held, Some(HeldRecord::Compaction { .. })) {
             let key = set.last_updated.as_deref().unwrap_or_default();
-            self.resumed(key, written_at, scene);
+            self.resumed(key, written_at, writer);
         }
     }
 
     /// A history that replaces what was written before. Only what no other record told is told.
-    fn history(&mut self, messages: Vec<ChatMessage<'_>>, written_at: Option<Timestamp>, scene: &mut Scene<'_, '_>) {
+    fn history(
+        &mut self,
+        messages: Vec<ChatMessage<'_>>,
+        written_at: Option<Timestamp>,
+        writer: &mut GeminiRecordWriter<'_, '_>,
+    ) {
         let copies = written_at.map(|at| Restated { at, known: true });
         // Whatever it tells again happened before, and changes nothing of what is open now.
         let (open, denied) = (self.memory.open, self.memory.denied);
@@ -93,7 +98,7 @@ impl Story {
             if matches!(said, UserRecord::Prompt { .. }) {
                 prompted = Some((id.to_owned(), at));
             }
-            self.one(message, Freshness::History, scene);
+            self.one(message, Freshness::History, writer);
         }
         // The turns that history seems to open are over.
         let over = prompted.filter(|_| !open).map(|(id, at)| StandingRecord {
@@ -101,7 +106,7 @@ impl Story {
             id,
             calls: 0,
             at,
-            place: scene.place(),
+            place: writer.place(),
             told: false,
         });
         self.memory.standing = standing.or(over);
@@ -109,37 +114,37 @@ impl Story {
     }
 
     /// The session was taken up again, so no turn of before is open.
-    fn resumed(&mut self, key: &str, at: Option<Timestamp>, scene: &mut Scene<'_, '_>) {
+    fn resumed(&mut self, key: &str, at: Option<Timestamp>, writer: &mut GeminiRecordWriter<'_, '_>) {
         let session = self.session();
-        self.settle(scene.out);
+        self.settle(writer.out);
         if std::mem::take(&mut self.memory.open) {
-            scene.end(&session, key, at, TurnOutcome::Exited, Confidence::Medium, "resumed with an open turn");
+            writer.end(&session, key, at, TurnOutcome::Exited, Confidence::Medium, "resumed with an open turn");
         }
         let again = SessionStarted { how: StartKind::Resume, cwd: self.cwd.clone(), ..SessionStarted::default() };
-        let event = scene.event(&session, "resumed", key, 0, at, again);
-        scene.out.push(event);
+        let event = writer.event(&session, "resumed", key, 0, at, again);
+        writer.out.push(event);
     }
 
     /// `$rewindTo`: the user went back; the message named and all after it are dropped.
-    pub(in crate::gemini) fn rewound(&mut self, id: &str, scene: &mut Scene<'_, '_>) {
-        self.release(Freshness::Live, None, scene.out);
-        self.settle(scene.out);
+    pub(in crate::gemini) fn rewound(&mut self, id: &str, writer: &mut GeminiRecordWriter<'_, '_>) {
+        self.release(Freshness::Live, None, writer.out);
+        self.settle(writer.out);
         self.memory.open = false;
         let session = self.session();
-        let event = scene.nameless(&session, 0, SessionForked { from: session.to_string(), at: Some(id.to_owned()) });
-        scene.out.push(event);
+        let event = writer.nameless(&session, 0, SessionForked { from: session.to_string(), at: Some(id.to_owned()) });
+        writer.out.push(event);
     }
 
     /// The session's title: a main session's summary (a sub-agent's is its result).
-    fn title(&mut self, summary: Option<&RawValue>, scene: &mut Scene<'_, '_>) {
+    fn title(&mut self, summary: Option<&RawValue>, writer: &mut GeminiRecordWriter<'_, '_>) {
         let Some(value) = summary.and_then(|s| serde_json::from_str::<String>(s.get()).ok()) else {
             return;
         };
         if self.parent.is_none() && !value.is_empty() {
             let session = self.session();
             let id = hash(&value).to_string();
-            let event = scene.event(&session, "title", &id, 0, None, Annotation { topic: Topic::Title, value });
-            scene.out.push(event);
+            let event = writer.event(&session, "title", &id, 0, None, Annotation { topic: Topic::Title, value });
+            writer.out.push(event);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The rows of the board, in the order lists want them.
+//! The rows of the live view, in the order lists want them.
 
 use std::{
     cmp::Reverse,
@@ -10,6 +10,7 @@ use std::{
     },
 };
 
+use api::part::IdPart;
 use events::{Provider, SessionId, State, Timestamp};
 
 use crate::{
@@ -27,7 +28,7 @@ pub(crate) type Key = (Reverse<Timestamp>, SessionId);
 
 /// Which rows, and how many. Rows of merged sessions are never among them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Query {
+pub(crate) struct SessionFilter {
     /// In one of these states; empty means any.
     pub(crate) states: Vec<State>,
     /// Of one of these agents; empty means any.
@@ -38,11 +39,11 @@ pub(crate) struct Query {
     pub(crate) active: bool,
     /// Behind this place.
     pub(crate) after: Option<Key>,
-    /// At most so many.
+    /// Maximum number of rows.
     pub(crate) limit: usize,
 }
 
-impl Query {
+impl SessionFilter {
     fn wants(&self, entry: &SessionEntry) -> bool {
         entry.merged_into.is_none()
             && (self.states.is_empty() || self.states.contains(&entry.state))
@@ -88,7 +89,7 @@ impl Inner {
         Some(old)
     }
 
-    fn order(&self, query: &Query) -> &Ordered {
+    fn order(&self, query: &SessionFilter) -> &Ordered {
         if query.active { &self.active } else { &self.all }
     }
 }
@@ -140,12 +141,10 @@ impl Rows {
         read(&self.inner).by_provider_id.get(provider_session_id).copied()
     }
 
-    pub(super) fn fitting(&self, part: &str) -> Vec<Arc<SessionEntry>> {
-        let upper = part.to_ascii_uppercase();
+    pub(super) fn fitting(&self, part: &IdPart, name: &str) -> Vec<Arc<SessionEntry>> {
         let fits = |entry: &SessionEntry| {
-            let id = entry.id.to_string();
-            let name = entry.provider_session_id.as_deref();
-            id.starts_with(&upper) || id.ends_with(&upper) || name.is_some_and(|name| name.starts_with(part))
+            let agents_id = entry.provider_session_id.as_deref();
+            part.fits(&entry.id.to_string()) || agents_id.is_some_and(|id| id.starts_with(name))
         };
         // Copied out part by part, as lists are: a writer waits for no more than a part.
         let mut fitting = Vec::new();
@@ -173,16 +172,17 @@ impl Rows {
         self.changes.load(Ordering::Acquire)
     }
 
-    pub(super) fn counts(&self) -> super::Counts {
+    pub(super) fn counts(&self) -> super::SessionCounts {
         let counts = read(&self.inner).counts.clone();
-        let mut counts: super::Counts = counts.into_iter().map(|((provider, state), n)| (provider, state, n)).collect();
+        let mut counts: super::SessionCounts =
+            counts.into_iter().map(|((provider, state), n)| (provider, state, n)).collect();
         counts.sort_by_key(|(provider, state, _)| (*provider, *state));
         counts
     }
 
     /// Reads part by part, so that no writer waits long. Rows that were put meanwhile may have
     /// moved from where the reading had not been to where it had been: those are looked at again.
-    pub(super) fn list(&self, query: &Query) -> (Vec<Arc<SessionEntry>>, bool) {
+    pub(super) fn list(&self, query: &SessionFilter) -> (Vec<Arc<SessionEntry>>, bool) {
         let mut found: Vec<Arc<SessionEntry>> = Vec::new();
         let mut from = query.after.map_or(Bound::Unbounded, Bound::Excluded);
         let started = read(&self.inner).puts;
@@ -212,7 +212,7 @@ impl Rows {
 impl Inner {
     /// Brings what was found up to date with the rows put since `started`, as far as the reading
     /// got.
-    fn look_again(&self, query: &Query, started: u64, until: Bound<Key>, found: &mut Vec<Arc<SessionEntry>>) {
+    fn look_again(&self, query: &SessionFilter, started: u64, until: Bound<Key>, found: &mut Vec<Arc<SessionEntry>>) {
         let changed = usize::try_from(self.puts - started).unwrap_or(usize::MAX);
         if changed == 0 {
             return;
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    fn ids(rows: &Rows, query: &Query) -> (Vec<u128>, bool) {
+    fn ids(rows: &Rows, query: &SessionFilter) -> (Vec<u128>, bool) {
         let (found, more) = rows.list(query);
         (found.iter().map(|e| e.id.bits()).collect(), more)
     }
@@ -277,7 +277,7 @@ mod tests {
         for id in 1..=2000 {
             rows.put(entry(id, id as i64 / 2, State::Running));
         }
-        let mut query = Query { limit: 700, ..Query::default() };
+        let mut query = SessionFilter { limit: 700, ..SessionFilter::default() };
         let mut seen = Vec::new();
         loop {
             let (page, more) = rows.list(&query);
@@ -300,14 +300,14 @@ mod tests {
         rows.put(entry(2, 2, State::Exited));
         rows.put(SessionEntry { cwd: Some("/x".into()), provider: Provider::Codex, ..entry(3, 3, State::Waiting) });
         rows.put(SessionEntry { merged_into: Some(SessionId::from_bits(1)), ..entry(4, 4, State::Running) });
-        let all = Query { limit: 10, ..Query::default() };
+        let all = SessionFilter { limit: 10, ..SessionFilter::default() };
         assert_eq!(ids(&rows, &all).0, [3, 2, 1]);
-        assert_eq!(ids(&rows, &Query { active: true, ..all.clone() }).0, [3, 1]);
-        assert_eq!(ids(&rows, &Query { states: vec![State::Exited], ..all.clone() }).0, [2]);
-        assert_eq!(ids(&rows, &Query { providers: vec![Provider::Codex], ..all.clone() }).0, [3]);
-        assert_eq!(ids(&rows, &Query { cwd: Some("/w".into()), ..all.clone() }).0, [2, 1]);
-        assert_eq!(ids(&rows, &Query { limit: 2, ..all.clone() }), (vec![3, 2], true));
-        assert_eq!(ids(&rows, &Query { limit: 3, ..all }), (vec![3, 2, 1], false));
+        assert_eq!(ids(&rows, &SessionFilter { active: true, ..all.clone() }).0, [3, 1]);
+        assert_eq!(ids(&rows, &SessionFilter { states: vec![State::Exited], ..all.clone() }).0, [2]);
+        assert_eq!(ids(&rows, &SessionFilter { providers: vec![Provider::Codex], ..all.clone() }).0, [3]);
+        assert_eq!(ids(&rows, &SessionFilter { cwd: Some("/w".into()), ..all.clone() }).0, [2, 1]);
+        assert_eq!(ids(&rows, &SessionFilter { limit: 2, ..all.clone() }), (vec![3, 2], true));
+        assert_eq!(ids(&rows, &SessionFilter { limit: 3, ..all }), (vec![3, 2, 1], false));
     }
 
     #[test]
@@ -316,9 +316,9 @@ mod tests {
         rows.put(entry(1, 1, State::Running));
         rows.put(entry(2, 2, State::Running));
         rows.put(entry(1, 3, State::Exited));
-        let all = Query { limit: 10, ..Query::default() };
+        let all = SessionFilter { limit: 10, ..SessionFilter::default() };
         assert_eq!(ids(&rows, &all).0, [1, 2]);
-        assert_eq!(ids(&rows, &Query { active: true, ..all.clone() }).0, [2]);
+        assert_eq!(ids(&rows, &SessionFilter { active: true, ..all.clone() }).0, [2]);
         assert_eq!(rows.find("p1"), Some(SessionId::from_bits(1)));
         rows.remove(SessionId::from_bits(1));
         assert_eq!(ids(&rows, &all).0, [2]);
@@ -345,7 +345,7 @@ mod tests {
                 }
             });
             for _ in 0..200 {
-                let (found, more) = rows.list(&Query { limit: 10_000, ..Query::default() });
+                let (found, more) = rows.list(&SessionFilter { limit: 10_000, ..SessionFilter::default() });
                 let ids: HashSet<_> = found.iter().map(|entry| entry.id).collect();
                 let sorted = found.is_sorted_by_key(|entry| entry.key());
                 assert_eq!((found.len(), ids.len(), more, sorted), (ROWS as usize, ROWS as usize, false, true));

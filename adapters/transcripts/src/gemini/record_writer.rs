@@ -8,12 +8,12 @@ use super::memory::RecordPosition;
 use tailer::decode::{Decoded, Record, line_identity};
 
 /// The record being read and where its events go.
-pub(super) struct Scene<'a, 'r> {
+pub(super) struct GeminiRecordWriter<'a, 'r> {
     pub(super) record: &'a Record<'r>,
     pub(super) out: &'a mut Decoded,
 }
 
-impl Scene<'_, '_> {
+impl GeminiRecordWriter<'_, '_> {
     /// Begins an event about something that has an id. The identity names the session too: ids of
     /// messages that the CLI derives from their content are the same in all sessions.
     pub(super) fn event(

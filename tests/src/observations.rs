@@ -1,9 +1,9 @@
-//! What a recorded agent told besides its files: calls of its hooks, and telemetry. Handed to the ingest of a
-//! [`World`] at the moments it was told.
+//! Everything observed of a recorded agent besides its files: calls of its hooks, and telemetry. Handed to the ingest of a
+//! [`World`] at the moments it was observed.
 
 use std::path::Path;
 
-use daemon::ingest::{HookInput, Input, TelemetryInput};
+use daemon::ingest::{HookInput, IngestInput, TelemetryInput};
 use events::{DeliveryId, Provider, Source};
 use hooks::delivery::{Agent, Delivery};
 use protocols::telemetry::{self, Encoding, Signal};
@@ -12,14 +12,14 @@ use serde_json::value::RawValue;
 use crate::{
     recording::{
         Names, Recording,
-        folder::{Folder, What, ms},
+        folder::{Folder, FolderStep, ms},
     },
     world::World,
 };
 
-/// One thing that was told.
+/// Something that was observed of an agent besides its files.
 #[derive(Debug, Clone)]
-pub enum Told {
+pub enum Observation {
     /// A hook was called with this payload, JSON, by the agent of this run.
     Hook {
         /// Whose.
@@ -35,56 +35,56 @@ pub enum Told {
     Logs(String),
 }
 
-/// Plays a folder of a recording, with all that was told.
+/// Plays a folder of a recording, with its observations.
 pub fn play(world: &mut World, dir: &Path) {
     let folder = Folder::read(dir).unwrap_or_else(|words| panic!("{words}"));
-    let told = told(&folder);
+    let observed = observations(&folder);
     let recording = Recording::of(&folder.name(), folder);
     let names = Names::new(&recording.about, &world.home(), &world.project());
-    world.play_with(&recording, &told, |world, told| tell(world, told, &names));
+    world.play_with(&recording, &observed, |world, observation| feed(world, observation, &names));
 }
 
 /// All that a recording tells besides its files, in order: when (ms since second 0), and what. A hook that
 /// `capture hooks install` would not have installed is not called.
 #[must_use]
-pub fn told(folder: &Folder) -> Vec<(i64, Told)> {
+pub fn observations(folder: &Folder) -> Vec<(i64, Observation)> {
     let provider = folder.meta.provider;
     let mut run = 0;
     let mut number = 0;
-    let mut told = Vec::new();
+    let mut observed = Vec::new();
     for line in &folder.timeline {
         match &line.what {
-            What::Spawn { run: begins } => run = *begins,
-            What::Hook { event, payload } if hooks::catalogue(provider).contains(&event.as_str()) => {
+            FolderStep::Spawn { run: begins } => run = *begins,
+            FolderStep::Hook { event, payload } if hooks::catalogue(provider).contains(&event.as_str()) => {
                 number += 1;
-                told.push((ms(line.at), Told::Hook { provider, run, number, payload: payload.to_string() }));
+                observed.push((ms(line.at), Observation::Hook { provider, run, number, payload: payload.to_string() }));
             }
-            What::Exit { .. }
-            | What::Out { .. }
-            | What::In { .. }
-            | What::Append { .. }
-            | What::Write { .. }
-            | What::Remove { .. }
-            | What::Hook { .. }
-            | What::Otlp { .. }
-            | What::Other => {}
+            FolderStep::Exit { .. }
+            | FolderStep::Out { .. }
+            | FolderStep::In { .. }
+            | FolderStep::Append { .. }
+            | FolderStep::Write { .. }
+            | FolderStep::Remove { .. }
+            | FolderStep::Hook { .. }
+            | FolderStep::Otlp { .. }
+            | FolderStep::Other => {}
         }
     }
     for line in &folder.telemetry {
-        if let What::Otlp { path, payload } = &line.what
+        if let FolderStep::Otlp { path, payload } = &line.what
             && path == "/v1/logs"
         {
-            told.push((ms(line.at), Told::Logs(payload.to_string())));
+            observed.push((ms(line.at), Observation::Logs(payload.to_string())));
         }
     }
-    told.sort_by_key(|(at, _)| *at);
-    told
+    observed.sort_by_key(|(at, _)| *at);
+    observed
 }
 
-fn tell(world: &mut World, told: &Told, names: &Names) {
+fn feed(world: &mut World, observation: &Observation, names: &Names) {
     let now = world.wall();
-    match told {
-        Told::Hook { provider, run, number, payload } => {
+    match observation {
+        Observation::Hook { provider, run, number, payload } => {
             let payload = RawValue::from_string(names.rewrite(payload)).unwrap();
             let mut random = [0; 10];
             random[..8].copy_from_slice(&number.to_be_bytes());
@@ -100,13 +100,13 @@ fn tell(world: &mut World, told: &Told, names: &Names) {
                 redacted_from: None,
                 payload,
             };
-            world.ingest.take(Input::Delivery(Box::new(HookInput::new(delivery, now, Box::new(|_| ())))));
+            world.ingest.apply(IngestInput::Delivery(Box::new(HookInput::new(delivery, now, Box::new(|_| ())))));
         }
-        Told::Logs(payload) => {
+        Observation::Logs(payload) => {
             let body = names.rewrite(payload);
             let received = telemetry::receive(Signal::Logs, Encoding::Json, body.as_bytes(), now).unwrap();
             let stored = Box::new(|_| ());
-            world.ingest.take(Input::Telemetry(TelemetryInput { events: received.events, stored }));
+            world.ingest.apply(IngestInput::Telemetry(TelemetryInput { events: received.events, stored }));
         }
     }
 }

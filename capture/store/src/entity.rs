@@ -1,5 +1,5 @@
-//! What has a row of its own, the newest state of it: approvals, findings, prompts that wait. All have
-//! an id, a session, a state, and the time they began; the rest is JSON.
+//! Entities with a row of their own, which holds their newest state: approvals, findings and queued prompts. All
+//! have an id, a session, a state and the time they began; the rest is JSON.
 
 use std::{fmt, ops::RangeInclusive, str::FromStr};
 
@@ -14,18 +14,18 @@ use crate::{
     writer::{CommitError, SessionRow, Writer},
 };
 
-/// Something that is kept as a row.
-pub trait Kept: Serialize + DeserializeOwned {
-    /// Names it.
+/// An entity with a row of its own.
+pub trait Entity: Serialize + DeserializeOwned {
+    /// Its id.
     type Id: Clone + fmt::Display + FromStr;
-    /// How it stands.
+    /// Its state.
     type State: Copy;
     /// The table.
     #[doc(hidden)]
     const TABLE: &'static str;
-    /// Names it.
+    /// Its id.
     fn id(&self) -> &Self::Id;
-    /// How it stands.
+    /// Its state.
     fn state(&self) -> Self::State;
     /// When it began.
     fn began_at(&self) -> Timestamp;
@@ -33,9 +33,9 @@ pub trait Kept: Serialize + DeserializeOwned {
     fn code(state: Self::State) -> u8;
 }
 
-macro_rules! kept {
-    ($kept:ty, $id:ty, $state:ty, $table:literal, $began_at:ident) => {
-        impl Kept for $kept {
+macro_rules! entity {
+    ($entity:ty, $id:ty, $state:ty, $table:literal, $began_at:ident) => {
+        impl Entity for $entity {
             type Id = $id;
             type State = $state;
             const TABLE: &'static str = $table;
@@ -55,30 +55,30 @@ macro_rules! kept {
     };
 }
 
-kept!(Approval, ApprovalId, ApprovalState, "approvals", opened_at);
-kept!(Finding, FindingId, FindingState, "findings", first_at);
-kept!(Prompt, PromptId, events::QueuedState, "prompts", queued_at);
+entity!(Approval, ApprovalId, ApprovalState, "approvals", opened_at);
+entity!(Finding, FindingId, FindingState, "findings", first_at);
+entity!(Prompt, PromptId, events::QueuedState, "prompts", queued_at);
 
 /// Which rows to list.
 #[derive(Debug, Clone)]
-pub struct KeptFilter<T: Kept> {
-    /// Only those that stand like this, by the codes of the states.
+pub struct EntityFilter<T: Entity> {
+    /// Only those in these states, by the codes of the states.
     pub states: Option<RangeInclusive<T::State>>,
     /// Only those of this session.
     pub session: Option<SessionId>,
     /// Only those behind this one in the list: when it began, and its id.
     pub behind: Option<(Timestamp, T::Id)>,
-    /// At most so many, the newest.
+    /// Maximum number of rows; the newest come first.
     pub limit: usize,
 }
 
 impl Writer {
-    /// Keeps something as it stands.
+    /// Writes the row of an entity.
     ///
     /// # Errors
     /// When SQLite cannot write.
-    pub fn keep<T: Kept>(&mut self, row: SessionRow, kept: &T) -> Result<(), CommitError> {
-        let json = serde_json::to_string(kept).unwrap_or_default();
+    pub fn put_entity<T: Entity>(&mut self, row: SessionRow, entity: &T) -> Result<(), CommitError> {
+        let json = serde_json::to_string(entity).unwrap_or_default();
         let sql = format!(
             "INSERT OR REPLACE INTO {} (id, session, state, began_at, body) VALUES (?1, ?2, ?3, ?4, ?5)",
             T::TABLE
@@ -87,10 +87,10 @@ impl Writer {
             .prepare_cached(&sql)
             .and_then(|mut s| {
                 s.execute(params![
-                    kept.id().to_string(),
+                    entity.id().to_string(),
                     row.number(),
-                    T::code(kept.state()),
-                    kept.began_at().as_millisecond(),
+                    T::code(entity.state()),
+                    entity.began_at().as_millisecond(),
                     json
                 ])
             })
@@ -100,11 +100,11 @@ impl Writer {
 }
 
 impl Reader {
-    /// What is kept, the newest first.
+    /// Lists entities, the newest first.
     ///
     /// # Errors
     /// When SQLite cannot read, or a row is damaged.
-    pub fn kept<T: Kept>(&self, filter: &KeptFilter<T>) -> Result<Vec<T>, ReadError> {
+    pub fn entities<T: Entity>(&self, filter: &EntityFilter<T>) -> Result<Vec<T>, ReadError> {
         self.with(T::TABLE, |c| {
             let sqlite = |source| ReadError::Sqlite { what: T::TABLE, source };
             let sql = format!(
@@ -128,11 +128,11 @@ impl Reader {
         })
     }
 
-    /// One of what is kept, by its id.
+    /// Looks up an entity by its id.
     ///
     /// # Errors
     /// When SQLite cannot read, or the row is damaged.
-    pub fn one<T: Kept>(&self, id: &T::Id) -> Result<Option<T>, ReadError> {
+    pub fn entity<T: Entity>(&self, id: &T::Id) -> Result<Option<T>, ReadError> {
         let found = self.with(T::TABLE, |c| {
             c.prepare_cached(&format!("SELECT body FROM {} WHERE id = ?1", T::TABLE))
                 .and_then(|mut s| s.query_row([id.to_string()], |row| row.get::<_, String>(0)).optional())
@@ -142,7 +142,7 @@ impl Reader {
     }
 }
 
-fn parsed<T: Kept>(json: &str) -> Result<T, ReadError> {
+fn parsed<T: Entity>(json: &str) -> Result<T, ReadError> {
     serde_json::from_str(json).map_err(|error| ReadError::Damaged {
         what: T::TABLE,
         place: "a listing".into(),
@@ -151,7 +151,7 @@ fn parsed<T: Kept>(json: &str) -> Result<T, ReadError> {
 }
 
 impl Writer {
-    /// Notes that a message told of a finding.
+    /// Records that a message announced a finding.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -165,7 +165,7 @@ impl Writer {
 }
 
 impl Reader {
-    /// The findings a message has told of, the last `limit` of them.
+    /// Lists the findings that a message announced, the last `limit` of them.
     ///
     /// # Errors
     /// When SQLite cannot read.

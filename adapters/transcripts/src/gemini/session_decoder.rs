@@ -12,13 +12,13 @@ use events::{
 };
 
 pub(super) use self::session::Header;
-pub(super) use super::scene::Scene;
+pub(super) use super::record_writer::GeminiRecordWriter;
 use super::{
-    batch::Batch,
+    batch::MessageCalls,
     content::{self, MessageText, UserRecord},
     memory::{EmittedMessage, GeminiMemory, HeldRecord, LONGEST_HELD, Restated, hash},
     record::{ChatMessage, GeminiTokens, ToolCall},
-    scene::{identity, later, signal},
+    record_writer::{identity, later, signal},
     standing::{Stance, StandingRecord},
 };
 use tailer::decode::Decoded;
@@ -26,9 +26,9 @@ use tailer::decode::Decoded;
 mod remarks;
 mod session;
 
-/// The story of one file.
+/// Decodes the session of one file.
 #[derive(Debug)]
-pub(super) struct Story {
+pub(super) struct SessionDecoder {
     pub(super) memory: GeminiMemory,
     pub(super) cwd: Option<String>,
     /// The file is told again as a whole at each change.
@@ -59,7 +59,7 @@ impl Freshness {
     }
 }
 
-impl Story {
+impl SessionDecoder {
     pub(super) fn new(memory: GeminiMemory, nameless: Arc<str>, parent: Option<String>) -> Self {
         Self { memory, cwd: None, whole: false, before: VecDeque::new(), nameless, parent }
     }
@@ -75,8 +75,8 @@ impl Story {
     }
 
     /// A message with a record of its own.
-    pub(super) fn message(&mut self, message: ChatMessage<'_>, scene: &mut Scene<'_, '_>) {
-        self.release(Freshness::Live, Some(&message), scene.out);
+    pub(super) fn message(&mut self, message: ChatMessage<'_>, writer: &mut GeminiRecordWriter<'_, '_>) {
+        self.release(Freshness::Live, Some(&message), writer.out);
         let at = message.timestamp.as_deref().and_then(Timestamp::parse);
         let talk = matches!(message.kind.as_deref(), Some("user" | "gemini"));
         let mut news = Freshness::Live;
@@ -89,24 +89,24 @@ impl Story {
                 news = Freshness::History;
             }
         }
-        self.one(message, news, scene);
+        self.one(message, news, writer);
     }
 
-    fn one(&mut self, mut message: ChatMessage<'_>, news: Freshness, scene: &mut Scene<'_, '_>) {
+    fn one(&mut self, mut message: ChatMessage<'_>, news: Freshness, writer: &mut GeminiRecordWriter<'_, '_>) {
         let Some(id) = message.id.take() else {
-            return self.unknown("message without an id", None, None, scene);
+            return self.unknown("message without an id", None, None, writer);
         };
         let at = message.timestamp.as_deref().and_then(Timestamp::parse);
         let text = |m: &ChatMessage<'_>| content::read(m.content).text.into_owned();
         match message.kind.as_deref() {
-            Some("user") => self.user(&id, at, &message, news, scene),
-            Some("gemini") => self.answer(&id, at, message, news, scene),
-            Some("info") => self.info(&id, at, text(&message), scene),
-            Some("error") => self.error(&id, at, text(&message), scene),
-            Some("warning") => self.notice(&id, at, text(&message), Severity::Warning, scene),
+            Some("user") => self.user(&id, at, &message, news, writer),
+            Some("gemini") => self.answer(&id, at, message, news, writer),
+            Some("info") => self.info(&id, at, text(&message), writer),
+            Some("error") => self.error(&id, at, text(&message), writer),
+            Some("warning") => self.notice(&id, at, text(&message), Severity::Warning, writer),
             kind => {
                 let kind = kind.unwrap_or("message").to_owned();
-                self.unknown(&kind, Some(&id), at, scene);
+                self.unknown(&kind, Some(&id), at, writer);
             }
         }
     }
@@ -117,7 +117,7 @@ impl Story {
         at: Option<Timestamp>,
         message: &ChatMessage<'_>,
         news: Freshness,
-        scene: &mut Scene<'_, '_>,
+        writer: &mut GeminiRecordWriter<'_, '_>,
     ) {
         let said = content::user_record(message.content, message.display_content);
         if said == UserRecord::Responses || said == UserRecord::Context || self.memory.emitted(hash(id)).is_some() {
@@ -131,25 +131,25 @@ impl Story {
                 let held = HeldRecord::Prompt {
                     id: id.to_owned(),
                     at,
-                    place: scene.place(),
+                    place: writer.place(),
                     text: text.into_owned(),
                     attachments,
                 };
                 // Only a main session's own record can be the first of a restored history.
                 let certain = news == Freshness::History || self.whole || self.parent.is_some();
-                self.hold_back(held, certain, news, scene.out);
+                self.hold_back(held, certain, news, writer.out);
             }
             UserRecord::Snapshot { text } => {
                 self.memory.restated = at.map(|at| Restated { at, known: true });
                 let held =
-                    HeldRecord::Compaction { id: id.to_owned(), at, place: scene.place(), summary: text.into_owned() };
-                self.hold_back(held, false, news, scene.out);
+                    HeldRecord::Compaction { id: id.to_owned(), at, place: writer.place(), summary: text.into_owned() };
+                self.hold_back(held, false, news, writer.out);
             }
-            UserRecord::Injected { shown } => self.notice(id, at, shown.into_owned(), Severity::Warning, scene),
+            UserRecord::Injected { shown } => self.notice(id, at, shown.into_owned(), Severity::Warning, writer),
             UserRecord::Command { text } => {
                 let value = content::one_line(&text);
-                let event = scene.event(&session, "command", id, 0, at, Annotation { topic: Topic::Command, value });
-                scene.out.push(event);
+                let event = writer.event(&session, "command", id, 0, at, Annotation { topic: Topic::Command, value });
+                writer.out.push(event);
             }
         }
     }
@@ -231,7 +231,7 @@ impl Story {
         at: Option<Timestamp>,
         message: ChatMessage<'_>,
         news: Freshness,
-        scene: &mut Scene<'_, '_>,
+        writer: &mut GeminiRecordWriter<'_, '_>,
     ) {
         let session = self.session();
         let key = hash(id);
@@ -265,14 +265,14 @@ impl Story {
             let event = NewEvent {
                 text,
                 confidence: news.confidence(),
-                ..scene.event(&session, "message", id, 0, at, payload)
+                ..writer.event(&session, "message", id, 0, at, payload)
             };
-            scene.out.push(event);
+            writer.out.push(event);
             self.memory.open |= news == Freshness::Live;
         }
         let before = self.before.iter().find(|t| t.id == key).map(|t| t.text).or_else(|| known.map(|k| k.text));
         if let Some(from) = before {
-            self.added(id, at, from, &content.text, scene);
+            self.added(id, at, from, &content.text, writer);
         }
         told.text = told.text.max(length(&content.text));
         told.raw = raw;
@@ -287,28 +287,35 @@ impl Story {
                 cache_read_tokens: t.cached,
                 cache_write_tokens: 0,
             };
-            let event = scene.event(&session, "usage", id, 0, at, usage);
-            scene.out.push(event);
+            let event = writer.event(&session, "usage", id, 0, at, usage);
+            writer.out.push(event);
         }
 
-        let batch = self.calls(id, calls, &mut told, at, news, scene);
+        let batch = self.calls(id, calls, &mut told, at, news, writer);
         match self.memory.emitted(key) {
             Some(slot) => *slot = told,
             None => self.memory.remember(told),
         }
         let stance = new.then(|| Stance::of(&content.text, tokens.map(|t| t.output)));
-        self.stand(id, at, stance, &batch, told.calls, scene);
+        self.stand(id, at, stance, &batch, told.calls, writer);
     }
 
     /// Text that a known message has gained at its end.
-    fn added(&mut self, id: &str, at: Option<Timestamp>, from: u32, text: &str, scene: &mut Scene<'_, '_>) {
+    fn added(
+        &mut self,
+        id: &str,
+        at: Option<Timestamp>,
+        from: u32,
+        text: &str,
+        writer: &mut GeminiRecordWriter<'_, '_>,
+    ) {
         let Some(tail) = text.get(from as usize..).filter(|t| !t.is_empty()) else {
             return;
         };
         let delta = AssistantDelta { message_id: Some(id.to_owned()), block: Block::Text, stop: None, blocks: 0 };
         let session = self.session();
-        let event = NewEvent { text: Some(tail.to_owned()), ..scene.event(&session, "delta", id, from, at, delta) };
-        scene.out.push(event);
+        let event = NewEvent { text: Some(tail.to_owned()), ..writer.event(&session, "delta", id, from, at, delta) };
+        writer.out.push(event);
     }
 
     /// Puts out the tool calls that were not yet, and says what became of them. One without an id is named after its
@@ -320,16 +327,16 @@ impl Story {
         told: &mut EmittedMessage,
         at: Option<Timestamp>,
         news: Freshness,
-        scene: &mut Scene<'_, '_>,
-    ) -> Batch {
+        writer: &mut GeminiRecordWriter<'_, '_>,
+    ) -> MessageCalls {
         let session = self.session();
-        let mut batch = Batch::default();
+        let mut batch = MessageCalls::default();
         let mut unbroken = true;
         for (index, mut call) in calls.into_iter().enumerate().skip(told.calls as usize) {
             if call.id.is_empty() {
                 call.id = super::record::Text(format!("{message}/{index}").into());
             }
-            let finished = batch.put_call(call, &session, at, news.confidence(), scene);
+            let finished = batch.put_call(call, &session, at, news.confidence(), writer);
             unbroken &= finished;
             told.calls += u32::from(unbroken);
         }
@@ -342,19 +349,19 @@ impl Story {
         id: &str,
         at: Option<Timestamp>,
         stance: Option<Stance>,
-        batch: &Batch,
+        batch: &MessageCalls,
         calls: u32,
-        scene: &mut Scene<'_, '_>,
+        writer: &mut GeminiRecordWriter<'_, '_>,
     ) {
         let session = self.session();
         let standing =
-            |stance| Some(StandingRecord { stance, id: id.to_owned(), calls, at, place: scene.place(), told: false });
+            |stance| Some(StandingRecord { stance, id: id.to_owned(), calls, at, place: writer.place(), told: false });
         if batch.finished > 0 {
             self.memory.denied = batch.denied;
             if self.parent.is_some() && batch.completed_task {
                 self.memory.standing = None;
                 self.memory.open = false;
-                scene.end(&session, id, batch.at.or(at), TurnOutcome::Completed, Confidence::High, "complete_task");
+                writer.end(&session, id, batch.at.or(at), TurnOutcome::Completed, Confidence::High, "complete_task");
             } else if batch.stopped == batch.finished {
                 // The turn ends with a record that says so (`Request cancelled.`), or has.
                 self.memory.standing = None;

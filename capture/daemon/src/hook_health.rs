@@ -12,30 +12,30 @@ use events::{Confidence, Event, Payload, Provider, Source, Timestamp};
 
 /// A hook that was called this much before its turn was seen in a file is about that turn, ms.
 const BEFORE_MS: i64 = 60_000;
-/// Turns without a delivery for so long are no coincidence, ms.
+/// Turns without a delivery for longer than this are not a coincidence, ms.
 const PATIENCE_MS: i64 = 2 * 60_000;
 /// A turn seen longer ago than this says nothing of the present, ms.
 const RECENT_MS: i64 = 10 * 60_000;
 
 /// What was heard of each agent since the start.
 #[derive(Debug, Default)]
-pub struct Heard(Mutex<BTreeMap<Provider, Hearing>>);
+pub struct HookHealth(Mutex<BTreeMap<Provider, AgentHookHealth>>);
 
 /// What was heard of one agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Hearing {
+pub struct AgentHookHealth {
     /// Deliveries taken in.
     pub deliveries: u64,
     /// When a hook was called last.
     pub last_delivery: Option<Timestamp>,
     /// Since when turns are seen of which no hook told.
-    unheard_since: Option<Timestamp>,
+    silent_turns_since: Option<Timestamp>,
     /// When a turn was last seen to begin or end.
     last_turn: Option<Timestamp>,
 }
 
-impl Heard {
-    fn table(&self) -> MutexGuard<'_, BTreeMap<Provider, Hearing>> {
+impl HookHealth {
+    fn table(&self) -> MutexGuard<'_, BTreeMap<Provider, AgentHookHealth>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -45,12 +45,12 @@ impl Heard {
         let hearing = table.entry(provider).or_default();
         hearing.deliveries += 1;
         hearing.last_delivery = hearing.last_delivery.max(Some(at));
-        hearing.unheard_since.take_if(|since| since.since_ms(at) <= BEFORE_MS);
+        hearing.silent_turns_since.take_if(|since| since.since_ms(at) <= BEFORE_MS);
     }
 
     /// An event was committed as it happened.
     pub fn event(&self, event: &Event) {
-        // A sub-agent's prompts and those restated are no turns a hook tells of.
+        // A sub-agent's prompts and those restated are not turns that call a hook.
         let prompted = matches!(event.payload, Payload::UserPrompt(_))
             && event.source == Source::Transcript
             && event.agent_id.is_none()
@@ -64,24 +64,26 @@ impl Heard {
         let mut table = self.table();
         let hearing = table.entry(provider).or_default();
         hearing.last_turn = hearing.last_turn.max(Some(at));
-        if hearing.unheard_since.is_none() && hearing.last_delivery.is_none_or(|last| at.since_ms(last) > BEFORE_MS) {
-            hearing.unheard_since = Some(at);
+        if hearing.silent_turns_since.is_none()
+            && hearing.last_delivery.is_none_or(|last| at.since_ms(last) > BEFORE_MS)
+        {
+            hearing.silent_turns_since = Some(at);
         }
     }
 
     /// What was heard of an agent.
     #[must_use]
-    pub fn of(&self, provider: Provider) -> Hearing {
+    pub fn of(&self, provider: Provider) -> AgentHookHealth {
         self.table().get(&provider).copied().unwrap_or_default()
     }
 }
 
-impl Hearing {
-    /// Since when turns are seen and no hook is heard, once that is no coincidence. `installed_at`
+impl AgentHookHealth {
+    /// Since when turns are seen and no hook is called, once that is not a coincidence. `installed_at`
     /// is when the hooks came to be there, as far as it is known: before, nothing could arrive.
     #[must_use]
     pub fn silent_since(&self, installed_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
-        let since = self.unheard_since.max(installed_at.filter(|_| self.unheard_since.is_some()))?;
+        let since = self.silent_turns_since.max(installed_at.filter(|_| self.silent_turns_since.is_some()))?;
         let recent = self.last_turn.is_some_and(|last| last >= since && now.since_ms(last) <= RECENT_MS);
         (recent && now.since_ms(since) > PATIENCE_MS).then_some(since)
     }
@@ -95,8 +97,8 @@ mod tests {
         Timestamp::from_millisecond(1_795_149_432_000 + seconds * 1000)
     }
 
-    fn heard(deliveries: &[i64], turns: &[i64]) -> Hearing {
-        let heard = Heard::default();
+    fn heard(deliveries: &[i64], turns: &[i64]) -> AgentHookHealth {
+        let heard = HookHealth::default();
         let mut all: Vec<_> = deliveries.iter().map(|s| (*s, true)).chain(turns.iter().map(|s| (*s, false))).collect();
         all.sort_unstable();
         for (seconds, delivery) in all {
@@ -106,7 +108,7 @@ mod tests {
                 heard.turn(Provider::Codex, at(seconds))
             }
         }
-        assert_eq!(heard.of(Provider::Claude), Hearing::default(), "each agent for itself");
+        assert_eq!(heard.of(Provider::Claude), AgentHookHealth::default(), "each agent for itself");
         heard.of(Provider::Codex)
     }
 
