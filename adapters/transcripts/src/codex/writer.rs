@@ -61,6 +61,11 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         line_identity(PROVIDER, &self.session, &mark, self.nameless)
     }
 
+    /// A name for what has no id, told apart by its line.
+    pub(super) fn line_name(&self, kind: &str) -> String {
+        format!("{kind}@{}", self.record.offset)
+    }
+
     /// Begins an event of a record with an id, or of one without.
     pub(super) fn event(&mut self, kind: &str, id: Option<&str>, payload: impl Into<Payload>) -> NewEvent {
         let identity = match id {

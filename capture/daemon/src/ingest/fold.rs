@@ -243,11 +243,13 @@ impl Ingest {
         self.fold(parent, event, None, additions)
     }
 
-    /// Notes that a session repeats another's records.
+    /// Notes that a session repeats another's records, the first of which is of `at`.
     pub(super) fn fork(
         &mut self,
         slot: usize,
         owner: usize,
+        at: Timestamp,
+        history: bool,
         additions: &mut Additions,
     ) -> Result<(), TransactionFailure> {
         let (own, from) = (self.sessions.known(slot).clone(), self.sessions.known(owner).clone());
@@ -269,7 +271,8 @@ impl Ingest {
             payload,
             None,
         );
-        let event = self.make(slot, UnsequencedEvent::of(&new))?;
+        let new = NewEvent { created_at: Some(at), ..new };
+        let event = self.make(slot, UnsequencedEvent { history, ..UnsequencedEvent::of(&new) })?;
         self.fold(slot, event, None, additions)
     }
 

@@ -108,6 +108,12 @@ impl Ingest {
                 Confidence::High => format!("process {pid} has its transcript open"),
                 Confidence::Medium | Confidence::Low => format!("process {pid} runs in its directory"),
             });
+            // One found by its directory that did not know it.
+            if found.strength == Confidence::Medium && self.state(found.slot)?.session.cwd.is_none() {
+                let value = found.process.cwd.to_string_lossy().into_owned();
+                let place = Annotation { topic: Topic::Cwd, value };
+                self.inject(found.slot, Source::Process, now, "place", place.into())?;
+            }
             let claim = Claim::ProcessAlive { pid, start_ticks };
             self.inject(found.slot, Source::Process, now, "linked", Signal::new(claim, found.strength, words).into())?;
         }

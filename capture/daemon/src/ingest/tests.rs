@@ -144,7 +144,15 @@ impl World {
             provider_session_id: events.first().map(|e| e.provider_session_id.to_string()),
             ..Cursor::default()
         };
-        let batch = Batch { cursor, provider: Provider::Claude, events, vanished: false, backfill: history, history };
+        let batch = Batch {
+            cursor,
+            provider: Provider::Claude,
+            events,
+            vanished: false,
+            modified_at: None,
+            backfill: history,
+            history,
+        };
         self.take(IngestInput::Batch(Box::new(PreparedBatch::new(batch))));
     }
 

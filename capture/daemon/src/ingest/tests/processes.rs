@@ -299,3 +299,40 @@ fn a_command_says_nothing_of_requests_it_may_not_belong_to() {
         world.assert_sound();
     }
 }
+
+#[test]
+fn an_older_chat_is_joined_to_the_process_in_the_directory_its_folder_is_named_after() {
+    let gemini = |event: NewEvent| NewEvent { provider: Provider::Gemini, ..event };
+    let process = || IngestInput::Agents(vec![AgentProcess { provider: Provider::Gemini, ..agent("/p", &[]) }]);
+    // printf %s /p | sha256sum
+    let folder = "00d74baf14ea415c6164614838c91f834c38c3e564444dfa5bc3aa0d2809e265";
+    for (folder, joined) in [(folder, true), (&folder[1..], false)] {
+        let mut world = World::new();
+        world.take(process());
+        world.take(process());
+        world.commit();
+        assert_eq!(world.log().iter().filter(|e| e.payload.kind() == Kind::SessionStarted).count(), 1);
+        let path = format!("/h/.gemini/tmp/{folder}/chats/session-2025-11-20T04-38-10828683.json");
+        let cursor = Cursor { path, provider_session_id: Some("chat".into()), caught_up: true, ..Cursor::default() };
+        world.take(IngestInput::Batch(Box::new(PreparedBatch::new(Batch {
+            cursor,
+            provider: Provider::Gemini,
+            events: vec![gemini(prompt("chat", "go", 1.0))],
+            vanished: false,
+            modified_at: None,
+            backfill: false,
+            history: false,
+        }))));
+        world.until(2.0);
+        world.take(process());
+        world.commit();
+        let chat = world.session("chat");
+        assert_eq!((chat.pid, chat.cwd.as_deref()), if joined { (Some(NAME.0), Some("/p")) } else { (None, None) });
+        let log = world.log();
+        let merged = log.iter().filter(|e| {
+            matches!(&e.payload, Payload::Annotation(note) if note.topic == events::Topic::MergedInto && note.value == chat.id.to_string())
+        });
+        assert_eq!(merged.count(), usize::from(joined), "two rows become one");
+        world.assert_sound();
+    }
+}
