@@ -231,6 +231,10 @@ fn response_item(
     memory: &mut CodexMemory,
     w: &mut EventWriter<'_, '_>,
 ) -> Result<(), Malformed> {
+    if tag == "message" && memory.tells_no_ends() {
+        messages::likely_last(&line.read()?, w);
+        return Ok(());
+    }
     match tag {
         // Messages of every role are copies of what `event_msg` says, or injected context.
         "message" if line.is_bare => messages::bare(&line.read()?, memory, w),

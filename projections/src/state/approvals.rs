@@ -390,7 +390,10 @@ const fn allowed_by(outcome: ToolOutcome) -> Option<bool> {
 
 /// What is concluded of an approval, with the approval in its current state.
 fn concluded(approval: &Approval, told: impl Into<Payload>, turn_id: Option<TurnId>, at: Timestamp) -> Conclusion {
-    Conclusion { at, turn_id, payload: told.into(), turn: None, approval: Some(Box::new(approval.clone())) }
+    let payload = told.into();
+    // A request is as sure as what showed it; its end is as sure as what told of that.
+    let basis = matches!(payload, Payload::ApprovalRequested(_)).then_some((approval.source, approval.confidence));
+    Conclusion { at, turn_id, payload, turn: None, approval: Some(Box::new(approval.clone())), basis }
 }
 
 fn shown(subject: Option<&str>) -> Option<String> {

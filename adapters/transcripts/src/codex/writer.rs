@@ -106,6 +106,15 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         self.push(event);
     }
 
+    /// Work likely goes on, but nothing would say that a dialog is open.
+    pub(super) fn likely_works(&mut self, words: String) {
+        let claim = Claim::State { state: State::Running, reason: Some(Reason::Thinking) };
+        let signal = Signal::new(claim, Confidence::Low, Some(words));
+        let mut event = self.event("likely_works", None, signal);
+        event.confidence = Confidence::Low;
+        self.push(event);
+    }
+
     /// Puts out a record of a kind not known here.
     pub(super) fn unrecognized(&mut self, raw_kind: &str) {
         let identity = self.line_identity();
