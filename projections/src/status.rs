@@ -87,6 +87,8 @@ pub struct StatusInputs<'a> {
     pub conversation: &'a Conversation,
     /// When its last event happened.
     pub conversation_at: Timestamp,
+    /// The open turn has ended if nothing more follows.
+    pub may_have_ended: bool,
     /// Other sources' claims.
     pub claims: &'a [StandingClaim],
     /// The process.
@@ -410,6 +412,7 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
             let strength =
                 match (case.conversation.calls.iter().any(|c| c.escalated), case.conversation.calls.is_empty()) {
                     (true, _) => Confidence::Low,
+                    (false, true) if case.may_have_ended => Confidence::Low,
                     (false, true) if silent_ms < case.rules.quiet_ms => Confidence::High,
                     (false, _) => Confidence::Medium,
                 };

@@ -9,6 +9,7 @@
 //! `judge` decides what is claimed. No provider is named in any of them.
 
 mod dialog;
+mod error;
 mod explain;
 mod form;
 mod guard;
@@ -16,7 +17,9 @@ mod judge;
 mod keys;
 mod rules;
 mod signals;
+mod size;
 mod standing;
+mod standing_dialog;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -30,11 +33,12 @@ use serde::{Deserialize, Serialize};
 
 pub use explain::{Check, Explanation, FileUsed, Need, RegionText, RuleMatch, RuleOutcome};
 pub use rules::{RuleError, ScreenRules};
-pub use standing::{StandingDialog, StandingOption};
+pub use standing_dialog::{StandingDialog, StandingOption};
 
 use crate::claim::{HostEvent, ScreenClaim};
 use judge::{ClaimChange, ScreenJudge};
 use signals::AttentionCall;
+pub use size::Size;
 use terminal::Terminal;
 use view::{ScreenFrame, View};
 
@@ -53,16 +57,6 @@ const STILL_MS: i64 = 5_000;
 const VERSION_MS: i64 = 2_000;
 /// Most events kept until they are taken; the oldest are dropped first.
 const MAX_EVENTS: usize = 1024;
-
-/// Rows and columns of a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "TerminalSize")]
-pub struct Size {
-    /// Rows.
-    pub rows: u16,
-    /// Columns.
-    pub columns: u16,
-}
 
 /// The current screen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

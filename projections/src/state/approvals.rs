@@ -92,6 +92,18 @@ impl SessionState {
         self.approvals.iter().find(|a| a.id == *id)
     }
 
+    /// The request for permission to run a command that is pending, when it is the only one and no other call is open:
+    /// a command that begins now is the one that was asked for.
+    #[must_use]
+    pub fn pending_command(&self) -> Option<&Approval> {
+        if self.conversation.calls.len() > 1 {
+            return None;
+        }
+        let mut pending = self.approvals.iter().filter(|approval| approval.is_pending());
+        let only = pending.next().filter(|_| pending.next().is_none())?;
+        matches!(only.kind, Some(ApprovalKind::Command) | None).then_some(only)
+    }
+
     pub(super) fn apply_request(
         &mut self,
         event: &Event,

@@ -418,7 +418,7 @@ impl HookPayloadFields {
 }
 
 fn payload_of(provider: Provider) -> Option<HookPayload> {
-    crate::facts(provider).map(|hooks| hooks.payload)
+    crate::facts::facts(provider).map(|hooks| hooks.payload)
 }
 
 /// The files named in a patch of Codex, whose parser trims the lines that begin a part: a line that looks

@@ -16,13 +16,13 @@ use events::{Confidence, Provider, Reason, State, Timestamp};
 
 use super::{
     answer::{AnswerStep, Answering, Press, Pressed},
-    frame::{Hello, HostEvent, HostRequest},
+    frame::{Hello, HostRequest},
     keys,
     link::{HostLink, PendingRequest},
-    start::LoadRules,
 };
 use crate::{
-    claim::ScreenClaim,
+    claim::{HostEvent, ScreenClaim},
+    host::load_rules::LoadRules,
     screen::{Observer, ScreenRules, Size},
 };
 use processes::wake::Wake;

@@ -14,7 +14,7 @@ use semver::VersionReq;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::rules::RuleError;
+use crate::screen::error::RuleError;
 
 /// The largest compiled expression, in bytes: far more than a rule needs.
 const MAX_EXPRESSION: usize = 1 << 20;

@@ -10,6 +10,7 @@ use events::Provider;
 use semver::Version;
 
 use super::form::{self, BUILT_IN, Cut, DialogRule, Expression, Pattern, RuleFile, ScreenRule};
+pub use crate::screen::error::RuleError;
 
 /// The rules that come with the program for an agent, or for any program: the file's name and its text.
 const fn embedded(provider: Provider) -> Option<(&'static str, &'static str)> {
@@ -28,31 +29,6 @@ fn tested(provider: Provider) -> &'static [&'static str] {
 
 /// The largest file of rules that is read.
 const MAX_FILE: u64 = 1 << 20;
-
-/// Why rules cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum RuleError {
-    /// A file cannot be read.
-    #[error("{path}: {source}")]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file contains something that is not a valid rule.
-    #[error("{file}:{line}:{column}: {what}")]
-    Wrong {
-        /// Which file.
-        file: String,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-        /// What is wrong.
-        what: String,
-    },
-}
 
 /// The rules for all providers.
 #[derive(Debug, Default)]

@@ -43,6 +43,9 @@ pub(super) struct CodexMemory {
     /// The last answer, to know its copy in the other form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_answer: Option<EmittedText>,
+    /// The search of the web that ended last, whose call has no id of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) search: Option<String>,
     /// The mail that comes next starts a turn.
     pub(super) mail_triggers: bool,
     /// Turns of this file have a beginning and an end of their own, or answers that say whether they are the last.

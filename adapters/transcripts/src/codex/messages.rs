@@ -5,8 +5,10 @@ use events::{AssistantDelta, AssistantMessage, Block, Confidence, PromptOrigin, 
 use super::{
     memory::{CodexMemory, EmittedText, MessageForm, Starter},
     records::{
-        Field, Item, ItemCompleted, Mail, MailAhead, OlderMessage, RawField, Reasoning, Role, join_parts, parts,
+        BareMessage, Field, Item, ItemCompleted, Mail, MailAhead, OlderMessage, RawField, Reasoning, Role, join_parts,
+        parts,
     },
+    session,
     writer::EventWriter,
 };
 
@@ -51,6 +53,23 @@ pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut CodexMemory,
         provider_turn_id: memory.turn.as_ref().and_then(|turn| turn.id.clone()),
     };
     put_prompt(None, prompt, text, memory, w);
+}
+
+/// `message` of the bare form: prompts, answers, and what Codex injects, which names the working directory.
+pub(super) fn bare(message: &BareMessage<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
+    let text = join_parts(message.content, "\n");
+    match message.role.name().as_deref() {
+        Some("user") if injected(&text) => session::environment(&text, memory, w),
+        Some("user") => {
+            let content = parts(message.content);
+            let images = content.iter().filter(|part| part.kind.name().as_deref() == Some("input_image")).count();
+            let attachments = u32::try_from(images).unwrap_or(u32::MAX);
+            let prompt = UserPrompt { origin: origin(memory), attachments, provider_turn_id: None };
+            put_prompt(None, prompt, text, memory, w);
+        }
+        Some("assistant") => put_answer(message.id, None, text, memory, w),
+        _ => {}
+    }
 }
 
 fn put_prompt(

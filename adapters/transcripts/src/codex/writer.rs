@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use events::{Claim, Confidence, Identity, NewEvent, Payload, Reason, Repeat, Signal, State, Timestamp, TurnOutcome};
 
-use super::PROVIDER;
+use crate::codex::provider::PROVIDER;
 use tailer::decode::{Decoded, Record, line_identity};
 
 /// Puts out the events of one line.
@@ -59,6 +59,11 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         mark[..head.len()].copy_from_slice(head);
         mark[HEAD..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
         line_identity(PROVIDER, &self.session, &mark, self.nameless)
+    }
+
+    /// A name for what has no id, told apart by its line.
+    pub(super) fn line_name(&self, kind: &str) -> String {
+        format!("{kind}@{}", self.record.offset)
     }
 
     /// Begins an event of a record with an id, or of one without.

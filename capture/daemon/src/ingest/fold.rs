@@ -128,6 +128,7 @@ impl Ingest {
             self.processes.wanted(sequence < FRESH_EVENTS);
         }
         if !history {
+            self.expect_command(slot);
             self.signal_parent(slot, observed_at, additions)?;
         }
         self.sessions.schedule(slot);
@@ -243,11 +244,13 @@ impl Ingest {
         self.fold(parent, event, None, additions)
     }
 
-    /// Notes that a session repeats another's records.
+    /// Notes that a session repeats another's records, the first of which is of `at`.
     pub(super) fn fork(
         &mut self,
         slot: usize,
         owner: usize,
+        at: Timestamp,
+        history: bool,
         additions: &mut Additions,
     ) -> Result<(), TransactionFailure> {
         let (own, from) = (self.sessions.known(slot).clone(), self.sessions.known(owner).clone());
@@ -269,7 +272,8 @@ impl Ingest {
             payload,
             None,
         );
-        let event = self.make(slot, UnsequencedEvent::of(&new))?;
+        let new = NewEvent { created_at: Some(at), ..new };
+        let event = self.make(slot, UnsequencedEvent { history, ..UnsequencedEvent::of(&new) })?;
         self.fold(slot, event, None, additions)
     }
 
