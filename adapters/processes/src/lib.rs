@@ -8,6 +8,7 @@
 
 mod ancestry;
 mod command_line;
+mod commands;
 mod descent;
 pub mod local_socket;
 mod path_search;
@@ -23,6 +24,7 @@ mod watcher;
 
 pub use ancestry::{agent_in_group, agent_of, is_started_by, nearest_agent};
 pub use command_line::agent_of_words;
+pub use commands::{ShellCommand, shell_commands_below};
 pub use descent::{Descent, agent_descent, descends_from_agent, mark_child, mark_program, seal_if_agents};
 pub use path_search::{check_executable, find_program};
 pub use reap::reap_adopted;

@@ -212,7 +212,11 @@ impl Observer {
     pub fn advance(&mut self, now: Timestamp) {
         self.now = now;
         if self.judge_due().is_some_and(|due| due <= now) {
-            self.frame = ScreenFrame::of(&self.terminal);
+            let frame = ScreenFrame::of(&self.terminal);
+            if frame.text != self.frame.text {
+                self.judge.changed_at = now;
+            }
+            self.frame = frame;
             self.watch();
             self.dirty_since = None;
             self.looked_at = now;
@@ -262,6 +266,12 @@ impl Observer {
         std::mem::take(&mut self.events)
     }
 
+    /// Whether the screen claims anything.
+    #[must_use]
+    pub fn has_claim(&self) -> bool {
+        self.judge.current.is_some()
+    }
+
     /// The agent's version, as its screen says it.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
@@ -291,7 +301,10 @@ impl Observer {
     #[must_use]
     pub fn waits_for_prompt(&self) -> bool {
         let waits = |claim: &ScreenClaim| {
-            claim.state == State::Waiting && claim.dialog.is_none() && claim.reason != Some(events::Reason::Question)
+            claim.state == State::Waiting
+                && claim.strength > Confidence::Low
+                && claim.dialog.is_none()
+                && claim.reason != Some(events::Reason::Question)
         };
         self.dirty_since.is_none() && self.judge.current.as_ref().is_some_and(|c| waits(&c.claim))
     }
@@ -349,6 +362,7 @@ impl Observer {
                 self.marked = mark.map(|mark| (mark, now));
                 self.push_event(now, HostEvent::Claim(claim));
             }
+            Some(ClaimChange::Weighed(claim)) => self.push_event(now, HostEvent::Claim(claim)),
             Some(ClaimChange::Withdrawn) => self.push_event(now, HostEvent::Withdrawn),
             None => {}
         }

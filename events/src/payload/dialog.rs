@@ -25,6 +25,10 @@ pub struct Dialog {
     /// one dialog never reaches another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
+    /// Why keys cannot answer it, when they cannot whatever the screen shows: the version of the agent was not
+    /// tested, say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswerable: Option<String>,
 }
 
 /// An option of a dialog.

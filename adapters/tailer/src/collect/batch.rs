@@ -1,6 +1,6 @@
-//! What is handed on together.
+//! A batch: what is read of a file and committed together.
 
-use events::{Cursor, NewEvent, Provider};
+use events::{Cursor, NewEvent, Provider, Timestamp};
 
 /// Events and the cursor they lead to: to be committed together, and for one path in the order
 /// they are given.
@@ -16,6 +16,8 @@ pub struct Batch {
     pub vanished: bool,
     /// Whether it was read as history, with lower priority.
     pub backfill: bool,
+    /// When the file was last written, as it says itself: for records of history that have no time of their own.
+    pub modified_at: Option<Timestamp>,
     /// Whether it was written before capture first saw the file, so that only its own timestamps tell when.
     pub history: bool,
 }

@@ -256,6 +256,7 @@ pub(super) fn step(
             provider: tail.provider(),
             events: look.events,
             vanished: look.vanished,
+            modified_at: look.modified_at,
             backfill: class == ReadPriority::Rest,
             history: class != ReadPriority::Live,
         })?;

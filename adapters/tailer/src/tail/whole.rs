@@ -11,6 +11,7 @@ use super::{
     guarded, is_racy,
     lines::Buffer,
     marks::Marks,
+    modified_at,
     occurrence::Occurrences,
 };
 use crate::{
@@ -99,7 +100,13 @@ impl Tail {
         // Each reading is a pass of its own: equal records get the numbers they had before.
         self.occurrences = Some(Occurrences::default());
         let events = self.emit(out);
-        Ok(TailRead { events, moved: true, unsettled: is_racy(stat, now), ..TailRead::default() })
+        Ok(TailRead {
+            events,
+            moved: true,
+            unsettled: is_racy(stat, now),
+            modified_at: modified_at(stat),
+            ..TailRead::default()
+        })
     }
 
     fn wait_for_rest(&mut self, error: String, stat: &Stat, now: Now) -> Result<TailRead, TailError> {

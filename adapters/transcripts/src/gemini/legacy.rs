@@ -60,7 +60,7 @@ impl Decoder for GeminiLegacyDecoder {
             summary: document.summary,
         };
         self.session_decoder.header(&header, &mut writer);
-        for message in document.messages {
+        for message in document.messages.unwrap_or_default() {
             self.session_decoder.message(message, &mut writer);
         }
         Ok(())
