@@ -25,7 +25,7 @@ pub struct CastEvent {
 pub enum EventCode {
     /// `o`: the terminal was sent text.
     Output,
-    /// `i`: somebody typed. Never written by [`Recorder`].
+    /// `i`: somebody typed. Never written by [`Recorder`](super::Recorder).
     Input,
     /// `r`: the terminal has another size.
     Resize,

@@ -7,7 +7,8 @@ use session_tree::Entry;
 /// How a tree is exported.
 #[derive(Clone, Copy)]
 pub struct PageOptions<'a> {
-    /// The entry whose path is shown first, for instance [`Tree::leaf`]; nothing before all entries.
+    /// The entry whose path is shown first, for instance [`Tree::leaf`](session_tree::Tree::leaf); nothing before all
+    /// entries.
     pub leaf: Option<&'a Entry>,
     /// A title for a session that has no name of its own.
     pub title: Option<&'a str>,

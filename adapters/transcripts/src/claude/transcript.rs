@@ -29,6 +29,7 @@ mod assistant;
 mod copies;
 mod ends;
 mod sidechains;
+mod state;
 mod user;
 
 use std::sync::Arc;
@@ -37,7 +38,6 @@ use events::{
     Annotation, Claim, CompactTrigger, Confidence, ContextCompacted, ErrorReported, Identity, NewEvent, Payload,
     Provider, Repeat, SessionForked, SessionStarted, Signal, StartKind, Timestamp, Topic, TurnOutcome,
 };
-use serde::{Deserialize, Serialize};
 
 use super::record::{ClaudeLine, LineClass, MessageContent, classify};
 use super::{
@@ -47,7 +47,7 @@ use super::{
 use agents::borrowed::Text;
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 
-use sidechains::Sidechain;
+use state::ClaudeState;
 
 const CLAUDE: Provider = Provider::Claude;
 
@@ -62,50 +62,6 @@ const NO_RESPONSE: &str = "No response requested.";
 
 /// Questions without an answer that are remembered.
 const OPEN_QUESTIONS: usize = 16;
-
-/// What a transcript's decoder carries from line to line.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct ClaudeState {
-    cwd: Option<String>,
-    branch: Option<String>,
-    version: Option<String>,
-    mode: Option<String>,
-    title: Option<String>,
-    started: bool,
-    prompted: bool,
-    /// The last message whose usage was reported.
-    counted: Option<String>,
-    /// The usage reported for it: input, output, cache read, cache write.
-    counted_tokens: Option<[u64; 4]>,
-    /// The message the last line was of.
-    message: Option<String>,
-    /// Whether a line of it said why the model stopped.
-    message_stop_known: bool,
-    /// Messages that said why the model stopped, and messages that never did.
-    stops: [u32; 2],
-    /// A permission was refused and the turn's end has not been seen yet.
-    denied: bool,
-    questions: Vec<String>,
-    /// The session the copies at the start of a fork's file come from; empty once its own lines
-    /// have begun.
-    copying: Option<String>,
-    /// Whether the copies are marked.
-    branched: bool,
-    /// Whether its own lines have begun: no copies follow.
-    own: bool,
-    /// The file resumes a session as versions up to 1.0.x did: each prompt says whose the lines behind it are.
-    resumed: bool,
-    /// When the prompt that the present copies follow was typed: their own times are those of the copying.
-    copied_at: Option<Timestamp>,
-    /// The session, when the file is not named after it.
-    session: Option<String>,
-    /// The session whose sub-agent wrote a file that does not stand below it.
-    parent: Option<String>,
-    /// Sub-agents whose lines stand between those of the session, the last at work last.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    sidechains: Vec<Sidechain>,
-}
 
 /// Decodes one transcript.
 pub struct TranscriptDecoder {

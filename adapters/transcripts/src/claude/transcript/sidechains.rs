@@ -1,29 +1,17 @@
 //! Sub-agents whose lines stand between those of their session (up to 1.0.x): each is a session of its own, named by
 //! its first line. A line belongs to the one whose line it follows.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use tailer::decode::{Decoded, Record};
 
-use super::{ClaudeState, TranscriptDecoder};
+use super::{TranscriptDecoder, state::Sidechain};
 use crate::claude::record::ClaudeLine;
 
 /// Sub-agents of one session that are remembered.
 const SIDECHAINS: usize = 8;
 /// Lines of a sub-agent that another may follow.
 const LAST_LINES: usize = 16;
-
-/// A sub-agent inside a session's file.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct Sidechain {
-    /// The uuid of its first line.
-    id: String,
-    /// The uuids of its last lines.
-    last: VecDeque<String>,
-    state: ClaudeState,
-}
 
 impl TranscriptDecoder {
     /// Reads a line of a sub-agent as its own decoder would.

@@ -1,0 +1,61 @@
+//! What the decoder of a transcript carries from line to line, for the session and its sub-agents.
+
+use std::collections::VecDeque;
+
+use events::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// What a transcript's decoder carries from line to line.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct ClaudeState {
+    pub(super) cwd: Option<String>,
+    pub(super) branch: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) mode: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) started: bool,
+    pub(super) prompted: bool,
+    /// The last message whose usage was reported.
+    pub(super) counted: Option<String>,
+    /// The usage reported for it: input, output, cache read, cache write.
+    pub(super) counted_tokens: Option<[u64; 4]>,
+    /// The message the last line was of.
+    pub(super) message: Option<String>,
+    /// Whether a line of it said why the model stopped.
+    pub(super) message_stop_known: bool,
+    /// Messages that said why the model stopped, and messages that never did.
+    pub(super) stops: [u32; 2],
+    /// A permission was refused and the turn's end has not been seen yet.
+    pub(super) denied: bool,
+    pub(super) questions: Vec<String>,
+    /// The session the copies at the start of a fork's file come from; empty once its own lines
+    /// have begun.
+    pub(super) copying: Option<String>,
+    /// Whether the copies are marked.
+    pub(super) branched: bool,
+    /// Whether its own lines have begun: no copies follow.
+    pub(super) own: bool,
+    /// The file resumes a session as versions up to 1.0.x did: each prompt says whose the lines behind it are.
+    pub(super) resumed: bool,
+    /// When the prompt that the present copies follow was typed: their own times are those of the copying.
+    pub(super) copied_at: Option<Timestamp>,
+    /// The session, when the file is not named after it.
+    pub(super) session: Option<String>,
+    /// The session whose sub-agent wrote a file that does not stand below it.
+    pub(super) parent: Option<String>,
+    /// Sub-agents whose lines stand between those of the session, the last at work last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) sidechains: Vec<Sidechain>,
+}
+
+/// A sub-agent inside a session's file.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Sidechain {
+    /// The uuid of its first line.
+    pub(super) id: String,
+    /// The uuids of its last lines.
+    pub(super) last: VecDeque<String>,
+    pub(super) state: ClaudeState,
+}
