@@ -84,6 +84,8 @@ struct ClaudeState {
     message_stop_known: bool,
     /// Messages that said why the model stopped, and messages that never did.
     stops: [u32; 2],
+    /// The last line was a text that may be the end of its turn.
+    may_have_ended: bool,
     /// A permission was refused and the turn's end has not been seen yet.
     denied: bool,
     questions: Vec<String>,
@@ -297,7 +299,11 @@ impl TranscriptDecoder {
                 let error = ErrorReported { ends_turn: false, retrying: true, ..api_error(&line) };
                 self.emit(&line, record, &owner, 0, error, content, out);
             }
-            Some("stop_hook_summary") => {}
+            // Hooks that run at the end of a turn have run, where no line says that the model stopped.
+            Some("stop_hook_summary") if std::mem::take(&mut self.carried.may_have_ended) => {
+                self.likely_end(&line, record, &owner, None, Confidence::Low, "stop_hook_summary", out);
+            }
+            Some("stop_hook_summary" | "away_summary") => {}
             other => self.unknown(&line, record, &owner, &format!("system/{}", other.unwrap_or("")), out),
         }
     }
