@@ -14,8 +14,8 @@ use std::{
 };
 
 use events::{
-    ApprovalId, Claim, Event, Payload, Provider, Reason, SessionId, Source, State, StatusChanged, Timestamp, TurnId,
-    TurnOutcome, UsageReported,
+    ApprovalId, Claim, Confidence, Event, Payload, Provider, Reason, SessionId, Source, State, StatusChanged,
+    Timestamp, TurnId, TurnOutcome, UsageReported,
 };
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +55,8 @@ pub struct Conclusion {
     pub turn: Option<Turn>,
     /// An approval that was opened or closed, to be kept.
     pub approval: Option<Box<Approval>>,
+    /// The source that decided it, and how sure that is.
+    pub basis: Option<(Source, Confidence)>,
 }
 
 /// The reduced state of one session.
@@ -304,6 +306,7 @@ impl SessionState {
             self.started = true;
         }
         let mut out = self.advance(at);
+        let before = out.len();
         self.clock = self.clock.max(at);
         self.session.last_event_at = self.session.last_event_at.max(at);
         if self.is_revived_by(event, at) {
@@ -321,6 +324,8 @@ impl SessionState {
         self.session.last_user_prompt_at = self.session.last_user_prompt_at.max(last.1);
         self.session.last_assistant_output_at = self.session.last_assistant_output_at.max(last.2);
         self.settle(at, &mut out);
+        let told_by = (event.source, strength_of(event));
+        out[before..].iter_mut().for_each(|c| c.basis = c.basis.or(Some(told_by)));
         out
     }
 
@@ -356,6 +361,8 @@ impl SessionState {
             }
             self.claims.retain(|h| h.valid_until.is_none_or(|until| until > due));
             self.settle(due, &mut out);
+            let decides = status::decided_by(&self.case(), due);
+            out.iter_mut().for_each(|c| c.basis = c.basis.or(Some(decides)));
         }
         out
     }
@@ -421,6 +428,7 @@ impl SessionState {
         let mut status = status::decide(&self.case(), at);
         let from = (!first).then_some(before.state);
         status.since = if first { status.since.min(at) } else { status.since.clamp(before.since.min(at), at) };
+        let basis = Some(status::decided_by(&self.case(), at));
         let evidence = status.evidence.iter().map(|e| format!("{}: {}", e.source, e.claim)).collect();
         let turn_id = self.turn.as_ref().map(|t| t.id);
         let payload = StatusChanged {
@@ -431,7 +439,7 @@ impl SessionState {
             evidence,
         }
         .into();
-        out.push(Conclusion { at, turn_id, payload, turn: None, approval: None });
+        out.push(Conclusion { at, turn_id, payload, turn: None, approval: None, basis });
         self.session.status = status;
         self.settle_approvals(at, out);
     }
@@ -478,6 +486,12 @@ fn time_of(event: &Event) -> Timestamp {
     } else {
         event.observed_at
     }
+}
+
+/// How sure what an event says is.
+fn strength_of(event: &Event) -> Confidence {
+    // Only a claim has a strength of its own.
+    if let Payload::Signal(signal) = &event.payload { signal.strength } else { event.confidence }
 }
 
 /// A restated prompt is history told again, not a new turn.

@@ -14,6 +14,7 @@
 //! See [`disk`] for how files are opened, `lines` for lines of any length, `whole` for files that
 //! are rewritten instead of appended to.
 
+mod broken;
 pub mod disk;
 mod error;
 mod lines;
@@ -97,7 +98,7 @@ pub struct Tail {
     /// Present while a generation is read for the first time.
     occurrences: Option<Occurrences>,
     gone: bool,
-    broken: Option<whole::Broken>,
+    broken: Option<broken::Broken>,
     /// Hash of a whole file as it was decoded last.
     decoded: Option<blake3::Hash>,
 }

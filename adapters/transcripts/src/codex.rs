@@ -30,6 +30,7 @@ mod memory;
 mod messages;
 mod outcome;
 mod patch;
+mod provider;
 mod records;
 mod script;
 mod session;
@@ -40,8 +41,6 @@ mod usage;
 mod writer;
 
 use std::{path::Path, sync::Arc};
-
-use events::Provider;
 
 use line::RolloutLine;
 use memory::CodexMemory;
@@ -232,6 +231,10 @@ fn response_item(
     memory: &mut CodexMemory,
     w: &mut EventWriter<'_, '_>,
 ) -> Result<(), Malformed> {
+    if tag == "message" && memory.tells_no_ends() {
+        messages::likely_last(&line.read()?, w);
+        return Ok(());
+    }
     match tag {
         // Messages of every role are copies of what `event_msg` says, or injected context.
         "message" if line.is_bare => messages::bare(&line.read()?, memory, w),
@@ -269,8 +272,6 @@ fn output(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut EventWriter<
     tools::output(line.read()?, memory, w);
     Ok(())
 }
-
-const PROVIDER: Provider = Provider::Codex;
 
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,7 @@ mod legacy;
 mod lines;
 mod memory;
 mod paths;
+mod position;
 pub(crate) mod record;
 mod record_writer;
 mod session_decoder;

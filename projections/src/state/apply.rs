@@ -375,6 +375,7 @@ impl SessionState {
             payload: TurnStarted { trigger, number }.into(),
             turn: None,
             approval: None,
+            basis: None,
         });
     }
 
@@ -449,6 +450,7 @@ impl SessionState {
             payload: TurnCompleted { outcome, number: turn.number, duration_ms }.into(),
             turn: Some(turn.clone()),
             approval: None,
+            basis: None,
         });
         if self.recent.len() == RECENT_TURNS {
             self.recent.pop_front();
@@ -471,6 +473,7 @@ impl SessionState {
             payload: SessionExited { reason: Some(how), code: None }.into(),
             turn: None,
             approval: None,
+            basis: None,
         });
     }
 }

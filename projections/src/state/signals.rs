@@ -44,6 +44,8 @@ impl SessionState {
             Claim::State { state, reason } if event.source == Source::Transcript && event.agent_id.is_none() => {
                 // The transcript's own word moves the conversation; it is not a second voice.
                 self.conversation_at = at;
+                let doubts = *state == State::Running && signal.strength == events::Confidence::Low;
+                self.conversation.doubted_at = doubts.then_some(at);
                 match (state, &mut self.conversation.phase) {
                     (State::Running, Phase::Open { doing }) => *doing = reason.unwrap_or(Reason::Thinking),
                     (State::Running, phase) => *phase = Phase::Open { doing: reason.unwrap_or(Reason::Thinking) },

@@ -3,14 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Batch, Collector, Now, Stopped,
+    Collector, Stopped,
     files::{FileId, FileOwner, PendingCursor},
-    queue::{self, BatchOutcome, FinishedJob, Job, QueuedTail},
+    queue::{self, BatchOutcome, Job, QueuedTail},
     round::{BatchSink, RACY},
 };
-use crate::tail::{
-    FileFormat, Tail, TailError, TailRead,
-    disk::{self, Stat},
+use crate::{
+    collect::{batch::Batch, finished_job::FinishedJob},
+    tail::{
+        FileFormat, Now, Tail, TailError, TailRead,
+        disk::{self, Stat},
+    },
 };
 
 /// A cursor that moved so far over lines without events is handed on at once.

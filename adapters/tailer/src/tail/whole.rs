@@ -6,7 +6,7 @@
 use std::{io, path::Path, sync::Arc, time::Duration};
 
 use super::{
-    Now, TRIES, Tail, TailError, TailRead, TailReader,
+    TRIES, Tail, TailRead, TailReader,
     disk::{Source, Stat},
     guarded, is_racy,
     lines::Buffer,
@@ -14,17 +14,13 @@ use super::{
     modified_at,
     occurrence::Occurrences,
 };
-use crate::decode::{Decoded, Malformed, Record};
+use crate::{
+    decode::{Decoded, Malformed, Record},
+    tail::{broken::Broken, error::TailError, spec::Now},
+};
 
 /// Time after which a malformed file counts as an issue.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Since when a file has been malformed, and whether that was reported.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Broken {
-    since: Duration,
-    said: bool,
-}
 
 impl Tail {
     pub(super) fn read_whole(&mut self, reader: &mut TailReader, now: Now) -> Result<TailRead, TailError> {

@@ -48,6 +48,15 @@ pub(super) struct CodexMemory {
     pub(super) search: Option<String>,
     /// The mail that comes next starts a turn.
     pub(super) mail_triggers: bool,
+    /// Turns of this file have a beginning and an end of their own, or answers that say whether they are the last.
+    pub(super) has_ends: bool,
+}
+
+impl CodexMemory {
+    /// Whether this is a file in which nothing tells that a turn ended: seen of 0.60.1, whose answers are events.
+    pub(super) fn tells_no_ends(&self) -> bool {
+        !self.has_ends && self.last_answer.as_ref().is_some_and(|answer| answer.form == MessageForm::Event)
+    }
 }
 
 /// The turn that is open.

@@ -153,6 +153,10 @@ record! {
     BareMessage { id, role, content }
 }
 record! {
+    /// `response_item/message`.
+    Role { role }
+}
+record! {
     /// A part of a message, an output or a summary.
     Part { #[serde(rename = "type")] kind, text, encrypted_content }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use events::{Claim, Confidence, Identity, NewEvent, Payload, Reason, Repeat, Signal, State, Timestamp, TurnOutcome};
 
-use super::PROVIDER;
+use crate::codex::provider::PROVIDER;
 use tailer::decode::{Decoded, Record, line_identity};
 
 /// Puts out the events of one line.
@@ -103,6 +103,15 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         let signal = Signal::new(Claim::TurnEnded { outcome, pending_subagents: 0 }, strength, Some(words));
         let mut event = self.event("turn_ended", turn, signal);
         event.confidence = strength;
+        self.push(event);
+    }
+
+    /// Work likely goes on, but nothing would say that a dialog is open.
+    pub(super) fn likely_works(&mut self, words: String) {
+        let claim = Claim::State { state: State::Running, reason: Some(Reason::Thinking) };
+        let signal = Signal::new(claim, Confidence::Low, Some(words));
+        let mut event = self.event("likely_works", None, signal);
+        event.confidence = Confidence::Low;
         self.push(event);
     }
 

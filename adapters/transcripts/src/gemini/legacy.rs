@@ -12,8 +12,9 @@ use serde::de::Error as _;
 use super::{
     memory::{EmittedMessage, GeminiMemory},
     record::ChatDocument,
-    session_decoder::{GeminiRecordWriter, Header, SessionDecoder},
+    session_decoder::{SessionDecoder, session::Header},
 };
+use crate::gemini::record_writer::GeminiRecordWriter;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
 /// Decodes a chat file that is rewritten as a whole. Give it the whole file as one record, each

@@ -11,8 +11,7 @@ use events::{
     PromptOrigin, Severity, Stop, Timestamp, Topic, TurnOutcome, UsageReported, UserPrompt,
 };
 
-pub(super) use self::session::Header;
-pub(super) use super::record_writer::GeminiRecordWriter;
+use super::record_writer::GeminiRecordWriter;
 use super::{
     batch::MessageCalls,
     content::{self, MessageText, UserRecord},
@@ -24,7 +23,7 @@ use super::{
 use tailer::decode::Decoded;
 
 mod remarks;
-mod session;
+pub(super) mod session;
 
 /// Decodes the session of one file.
 #[derive(Debug)]

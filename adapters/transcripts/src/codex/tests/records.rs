@@ -79,6 +79,30 @@ fn prompts() {
 }
 
 #[test]
+fn an_answer_without_a_call_likely_ends_a_turn_that_nothing_ends() {
+    // As 0.60.1 writes it: no task_started and no task_complete; the items of a response come together.
+    check(
+        r#"
+        @event_msg {"type":"user_message","message":"hi"}
+        @event_msg {"type":"agent_message","message":"ho"}
+        @event_msg {"type":"token_count","info":null}
+        @response_item {"type":"message","role":"assistant","content":[{"type":"output_text","text":"ho"}]}
+        @response_item {"type":"message","role":"user","content":[{"type":"input_text","text":"next"}]}
+        "#,
+        &["user.prompt human \"hi\"", "assistant.message \"ho\"", "signal running thinking", "signal ended completed"],
+    );
+    // With ends of its own, nothing is likely.
+    let seen = seen(
+        r#"
+        @event_msg {"type":"task_started","turn_id":"u"}
+        @event_msg {"type":"agent_message","message":"ho"}
+        @response_item {"type":"message","role":"assistant","content":[{"type":"output_text","text":"ho"}]}
+        "#,
+    );
+    assert!(!seen.iter().any(|line| line.contains("ended")), "{seen:?}");
+}
+
+#[test]
 fn the_same_message_in_both_forms_is_one() {
     check(
         r#"
