@@ -28,6 +28,7 @@ impl SessionState {
                     self.likely_end_from = signal.holds_from.filter(|_| likely && waits).map(|from| from.max(at));
                 } else if self.turn.is_some() && signal.strength == events::Confidence::Low {
                     self.likely_end = (!self.goes_on(at)).then_some((at, *outcome));
+                    self.likely_end_from = None;
                 } else if self.turn.is_some() {
                     self.end_turn(*outcome, None, *pending_subagents, certain, at, out);
                 } else if let Phase::Ended { pending_subagents: pending, certain: sure, .. } =

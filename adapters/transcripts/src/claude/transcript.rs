@@ -253,7 +253,11 @@ impl TranscriptDecoder {
                 let error = ErrorReported { ends_turn: false, retrying: true, ..api_error(&line) };
                 self.emit(&line, record, &owner, 0, error, content, out);
             }
-            Some("stop_hook_summary") => {}
+            // Hooks that run at the end of a turn have run, where no line says that the model stopped.
+            Some("stop_hook_summary") if std::mem::take(&mut self.carried.may_have_ended) => {
+                self.likely_end(&line, record, &owner, None, Confidence::Low, "stop_hook_summary", out);
+            }
+            Some("stop_hook_summary" | "away_summary") => {}
             other => self.unknown(&line, record, &owner, &format!("system/{}", other.unwrap_or("")), out),
         }
     }

@@ -129,6 +129,15 @@ fn check(lines: &[&str], expected: &[&str]) {
 }
 
 #[test]
+fn a_session_that_another_follows_in_its_file_has_ended_its_turn() {
+    let other = HEADER.replace("s1", "s2");
+    let mut out = output(SESSION);
+    give(&mut GeminiDecoder::new(SESSION, None), &mut out, &[HEADER, PROMPT, ANSWER, &other]);
+    let last = out.events.iter().filter(|e| *e.provider_session_id == *"s1").next_back().map(short);
+    assert_eq!(last.as_deref(), Some("signal ended completed medium"));
+}
+
+#[test]
 fn a_header_starts_a_session_once() {
     let mut decoder = GeminiDecoder::new(SESSION, None).with_cwd(Some("/w".into()));
     let mut out = output(SESSION);

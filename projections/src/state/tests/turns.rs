@@ -291,6 +291,13 @@ fn a_text_that_may_be_the_last_ends_the_turn_when_nothing_follows() {
         on(100.0, call("c", ToolKind::Execute, "ls").long_ago(20.0)),
     ];
     check(&history, &opened);
+    // A sign that waits for nothing replaces one that waits.
+    let signs =
+        Signal::new(Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 }, Confidence::Low, None);
+    check(
+        &with(&[on(2.0, may_end(2.0, Confidence::Low)), on(3.0, said(signs)), until(3.4)]),
+        &[&opened[..], &["3.4 turn 1 completed", "3.4 waiting turn_complete"]].concat(),
+    );
     // The next prompt shows that it was the end; so does the end of the process.
     let next = [on(2.0, may_end(2.0, Confidence::Low)), on(10.0, prompt("more"))];
     check(&with(&next), &[&opened[..], &["2 turn 1 completed", "10 turn 2 by prompt"]].concat());

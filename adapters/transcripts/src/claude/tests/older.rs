@@ -251,3 +251,25 @@ fn a_message_without_an_id_costs_what_its_line_says() {
     });
     assert_eq!(counts.collect::<Vec<_>>(), [(None, 2), (None, 5)]);
 }
+
+#[test]
+fn hooks_at_the_end_of_a_turn_show_that_it_ended() {
+    let hook = format!(
+        r#"{{"type":"system","subtype":"stop_hook_summary","uuid":"9","timestamp":"2026-11-20T04:39:02.000Z","sessionId":"{OWN}"}}"#
+    ) + "\n";
+    let ends = |lines: &[String]| {
+        let out = decode(&transcript(OWN), lines.concat().as_bytes());
+        let words = |e: &NewEvent| match &e.payload {
+            Payload::Signal(signal) => signal.words.clone(),
+            _ => None,
+        };
+        out.events.iter().filter_map(words).collect::<Vec<_>>()
+    };
+    let text = assistant("1", "a", "done", "null", 1);
+    assert_eq!(
+        ends(&[text.clone(), hook.clone(), hook.clone()]),
+        ["a text, and nothing after it", "stop_hook_summary"]
+    );
+    let said = assistant("1", "a", "done", "\"end_turn\"", 1);
+    assert_eq!(ends(&[said, hook]), [""; 0]);
+}

@@ -54,6 +54,7 @@ impl TranscriptDecoder {
             Some(_) => Some(Stop::Other),
             None => None,
         };
+        self.carried.may_have_ended = false;
         self.count_stop(message_id.as_deref(), stop.is_some() && stop != Some(Stop::Aborted));
         let blocks = match message.content {
             MessageContent::Blocks(blocks) => blocks,

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use events::{Claim, Confidence, Signal, TurnOutcome};
+use events::{Claim, Confidence, Signal, Timestamp, TurnOutcome};
 use tailer::decode::{Decoded, Record};
 
 use super::{EXTRA, TranscriptDecoder};
@@ -36,7 +36,7 @@ impl TranscriptDecoder {
 
     /// A text of `chars` characters that does not say why the model stopped: the turn has ended if nothing follows.
     pub(super) fn unsaid_end(
-        &self,
+        &mut self,
         line: &ClaudeLine<'_>,
         record: &Record<'_>,
         owner: &Arc<str>,
@@ -51,10 +51,26 @@ impl TranscriptDecoder {
         let spent = tokens.and_then(|t| t.output_tokens).unwrap_or(0);
         let is_whole = spent > FIRST_TOKENS && chars as u64 <= spent.saturating_mul(CHARS_PER_TOKEN);
         let strength = if is_whole { Confidence::Medium } else { Confidence::Low };
-        let claim = Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 };
-        let mut signal = Signal::new(claim, strength, Some("a text, and nothing after it".into()));
+        self.carried.may_have_ended = true;
         let said_at = self.time_of(line).unwrap_or(record.observed_at);
-        signal.holds_from = Some(said_at.plus_ms(GOES_ON_MS));
+        let from = Some(said_at.plus_ms(GOES_ON_MS));
+        self.likely_end(line, record, owner, from, strength, "a text, and nothing after it", out);
+    }
+
+    /// Puts out that the turn has ended unless something follows by a time.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one signal")]
+    pub(super) fn likely_end(
+        &self,
+        line: &ClaudeLine<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        holds_from: Option<Timestamp>,
+        strength: Confidence,
+        words: &str,
+        out: &mut Decoded,
+    ) {
+        let claim = Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 };
+        let signal = Signal { holds_from, ..Signal::new(claim, strength, Some(words.to_owned())) };
         self.emit(line, record, owner, EXTRA + 1, signal, None, out);
     }
 }

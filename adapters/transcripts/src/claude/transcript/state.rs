@@ -26,6 +26,8 @@ pub(super) struct ClaudeState {
     pub(super) message_stop_known: bool,
     /// Messages that said why the model stopped, and messages that never did.
     pub(super) stops: [u32; 2],
+    /// The last line was a text that may be the end of its turn.
+    pub(super) may_have_ended: bool,
     /// A permission was refused and the turn's end has not been seen yet.
     pub(super) denied: bool,
     pub(super) questions: Vec<String>,

@@ -26,6 +26,7 @@ impl TranscriptDecoder {
             (true, None) => Arc::clone(&self.session),
             (false, _) => self.owner(&line, record, out),
         };
+        self.carried.may_have_ended = false;
         let before = out.events.len();
         let written_for = self.written_for(&line);
         let Some(message) = line.message.take() else { return };

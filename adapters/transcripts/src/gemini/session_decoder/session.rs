@@ -29,6 +29,9 @@ impl SessionDecoder {
     pub(in crate::gemini) fn header(&mut self, header: &Header<'_>, writer: &mut GeminiRecordWriter<'_, '_>) {
         self.release(Freshness::Live, None, writer.out);
         if self.memory.session.as_deref() != Some(header.session) {
+            // Nothing more is said of the one before it.
+            self.settle(writer.out);
+            self.memory.open = false;
             self.memory.session = Some(Arc::from(header.session));
             self.memory.started = false;
         }
