@@ -3,7 +3,7 @@
 use events::{MessageId, Timestamp};
 use serde::Serialize;
 
-use crate::{Loudness, Notice, text};
+use crate::{config::rule::Loudness, notice::Notice, text};
 
 /// Notices a list names before it says how many more there are.
 const LISTED: usize = 15;

@@ -1,10 +1,9 @@
 //! Values under telling columns: `INSERT INTO users (name, password) VALUES ('me', '…')`.
 
 use crate::{
-    SecretKind,
     assigned::{self, ValueForm},
+    found::{SecretKind, Span},
     names::{self, NameWeight},
-    scan::Span,
     text::until,
 };
 

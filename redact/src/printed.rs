@@ -1,8 +1,8 @@
 //! Secrets that a command printed: the line below `pass show …`, `openssl rand -hex 32`, `echo $API_TOKEN`.
 
 use crate::{
-    SecretKind, names,
-    scan::Span,
+    found::{SecretKind, Span},
+    names,
     text::{is_escaped_break, until},
     value,
 };

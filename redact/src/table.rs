@@ -2,10 +2,9 @@
 //! databases.
 
 use crate::{
-    SecretKind,
     assigned::{self, ValueForm},
+    found::{SecretKind, Span},
     names::{self, NameMeaning, NameWeight},
-    scan::Span,
     text::{is_escaped_break, until},
 };
 

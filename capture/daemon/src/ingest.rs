@@ -84,6 +84,9 @@ pub trait Processes: Send {
     fn wanted(&mut self, fresh: bool);
     /// The run a process belongs to, as its environment says.
     fn run_of(&mut self, pid: u32) -> Option<RunId>;
+    /// Looks for a shell command below the process of a session that waits for permission to run one; `None` ends the
+    /// look.
+    fn expect_command(&mut self, session: SessionId, agent: Option<(u32, u64)>);
 }
 
 /// Reads the clock; the tests give their own.
@@ -311,6 +314,7 @@ impl Ingest {
         match input {
             IngestInput::Batch(prepared) => self.apply_batch(prepared),
             IngestInput::Ended(ended) => self.apply_end(*ended),
+            IngestInput::CommandRuns { agent, .. } => self.apply_command(*agent),
             IngestInput::Agents(agents) => self.apply_agents(agents),
             // Nobody waits for it any more, or was told that it failed: it is not carried out.
             IngestInput::SetCapture(_, _, reply) | IngestInput::Label(_, _, reply) if reply.is_abandoned() => Ok(()),
@@ -348,6 +352,7 @@ impl Ingest {
             self.transaction.begin()?;
             self.transaction.mark_live();
             self.conclude(slot, conclusions, now, false)?;
+            self.expect_command(slot);
             self.sessions.mark(slot);
         }
         self.sessions.schedule(slot);
@@ -393,6 +398,7 @@ impl Ingest {
             | IngestInput::Host(HostInput::Hello(_) | HostInput::Lost(_))
             | IngestInput::Batch(_)
             | IngestInput::Ended(_)
+            | IngestInput::CommandRuns { .. }
             | IngestInput::Agents(_)
             | IngestInput::Waits(..)
             | IngestInput::Stop => {}

@@ -1,7 +1,7 @@
 //! Whether a value is a secret: what its name says, weighed against what it looks like.
 
-use super::ValueForm;
 use crate::{
+    assigned::form::ValueForm,
     names::{NameMeaning, NameWeight},
     value,
 };

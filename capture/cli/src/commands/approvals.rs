@@ -125,7 +125,7 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
         );
         text += &format!("    {}\n", headline(approval));
         if pending && shown.answer.is_none() {
-            text += "    answer it where the agent asks: nothing of capture's can answer it from here\n";
+            text += &format!("    {}\n", unanswerable(shown));
         }
     }
     if page.approvals.iter().any(|shown| shown.answer.is_some()) {
@@ -226,16 +226,25 @@ fn whole(shown: &ApprovalView) -> String {
         text += &block("ran as", rewrite);
     }
     if approval.state == ApprovalState::Pending {
+        let cannot = format!("\n{}\n", unanswerable(shown));
         text += match shown.answer {
             Some(DecidedVia::Hook) => "\nthe agent's hook waits for the answer: capture approve ID, capture deny ID\n",
             Some(DecidedVia::Protocol) => {
                 "\n`capture agent drive` waits for the answer: capture approve ID, capture deny ID\n"
             }
             Some(DecidedVia::Keys) => "\nits dialog can be answered by keys: capture approve ID, capture deny ID\n",
-            None => "\nnothing of capture's can answer it from here: answer it where the agent asks\n",
+            None => &cannot,
         };
     }
     text
+}
+
+/// Why it cannot be answered from here, and what to do.
+fn unanswerable(shown: &ApprovalView) -> String {
+    match &shown.unanswerable {
+        Some(why) => format!("cannot be answered from here: {}", safe(why)),
+        None => "cannot be answered from here: answer it where the agent asks".to_owned(),
+    }
 }
 
 /// What is asked for, to the byte, or what is known of it.

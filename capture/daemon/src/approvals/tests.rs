@@ -685,6 +685,7 @@ fn a_view_is_the_approval_and_what_is_needed_to_decide() {
     let plain = ApprovalView {
         approval: approval.clone(),
         answer: None,
+        unanswerable: None,
         files: Vec::new(),
         more_files: false,
         policy: None,

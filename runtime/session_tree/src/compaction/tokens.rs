@@ -1,7 +1,7 @@
 //! How many tokens something has, about: four characters each, in UTF-16 units.
 
 use crate::{
-    context::{Context, system_message},
+    context::{messages::Context, system_message},
     entry::{Entry, EntryKind, whole},
     json::{Json, Object, utf16_len},
 };
