@@ -25,6 +25,6 @@ pub use failure::FailureKind;
 pub use prompt::Prompt;
 pub use rules::StatusRules;
 pub use session::{Evidence, OpenTurn, Session, SessionHealth, SessionStatus, Summary, TranscriptView, Usage};
-pub use state::{Conclusion, SessionState};
+pub use state::{Conclusion, LABELS, SessionState};
 pub use status::{Account, WeighedClaim};
 pub use turn::Turn;

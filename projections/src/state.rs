@@ -8,6 +8,7 @@ mod apply;
 mod approvals;
 mod signals;
 
+pub use apply::LABELS;
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,

@@ -176,10 +176,15 @@ impl Machine {
     /// Starts a server and does not wait for it.
     #[must_use]
     pub fn launch(&self) -> (Child, PathBuf) {
+        self.launch_with(|command| command)
+    }
+
+    fn launch_with(&self, prepare: impl FnOnce(Command) -> Command) -> (Child, PathBuf) {
         let log = self.dir.path().join("serve.log");
         let out = fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
         let data = self.data();
-        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()]);
+        let command = self.command(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()]);
+        let mut command = prepare(command);
         let child = command
             .stdout(out.try_clone().unwrap())
             .stderr(out)
@@ -191,7 +196,22 @@ impl Machine {
     /// Starts a server and waits until it answers.
     #[must_use]
     pub fn serve(&self) -> Server {
-        let (mut child, log) = self.launch();
+        self.answering(self.launch())
+    }
+
+    /// The same from a shell that runs this first.
+    #[must_use]
+    pub fn serve_with(&self, script: &str) -> Server {
+        self.answering(self.launch_with(|command| {
+            let mut shell = Command::new("/bin/sh");
+            shell.arg("-c").arg(format!("{script}; exec \"$0\" \"$@\"")).arg(command.get_program());
+            shell.args(command.get_args()).env_clear().current_dir(self.dir.path()).stdin(Stdio::null());
+            shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            shell
+        }))
+    }
+
+    fn answering(&self, (mut child, log): (Child, PathBuf)) -> Server {
         let pid = child.id();
         let endpoint = within(crate::PATIENCE, || {
             if let Some(status) = child.try_wait().unwrap() {

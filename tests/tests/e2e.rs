@@ -22,6 +22,7 @@ mod e2e {
     mod hostile;
     mod ledger;
     mod life;
+    mod limits;
     mod metrics;
     mod notices;
     mod owned;
@@ -35,6 +36,7 @@ mod e2e {
     mod screens;
     mod secrets;
     mod statusbench;
+    mod store_faults;
     mod streams;
     mod terminal;
     mod words;

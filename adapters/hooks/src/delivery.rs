@@ -29,6 +29,14 @@ use serde_json::value::RawValue;
 pub const PAYLOAD_BYTES: u64 = 4 << 20;
 /// Extension of a delivery's file, `<id>.json`.
 const EXTENSION: &str = "json";
+/// Extension of a file that is not complete yet, `.<id>.json.<random>.part`.
+const DRAFT: &str = "part";
+/// A file that is not complete by then was left by a process that was killed, ms.
+const DRAFT_AGE_MS: i64 = 60_000;
+/// Most bytes that wait in a spool while no server takes them.
+pub const SPOOL_BYTES: u64 = 64 << 20;
+/// Most deliveries that wait in a spool while no server takes them.
+pub const SPOOL_FILES: usize = 4_096;
 /// Extension of a rejected file, `<id>.bad`.
 const ASIDE: &str = "bad";
 
@@ -135,13 +143,41 @@ impl Spool {
     /// Writes a delivery to the spool.
     ///
     /// # Errors
-    /// When its file cannot be written.
+    /// When its file cannot be written, or the spool is full.
     pub fn put(&self, delivery: &Delivery) -> Result<(), SpoolError> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(|e| self.error(e))?;
         let path = self.path(delivery.id);
         let failed = |source| SpoolError { path: path.clone(), source };
         let text = serde_json::to_vec(delivery).map_err(|e| failed(e.into()))?;
+        let (files, bytes) = self.size();
+        if files >= SPOOL_FILES || bytes + text.len() as u64 > SPOOL_BYTES {
+            let full = format!("the spool is full ({files} files, {bytes} bytes): start the server");
+            return Err(failed(io::Error::new(io::ErrorKind::StorageFull, full)));
+        }
         atomic_file::replace(&path, &text, Durability::Unsynced).map_err(failed)
+    }
+
+    fn is_full(&self) -> bool {
+        let (files, bytes) = self.size();
+        files >= SPOOL_FILES || bytes + PAYLOAD_BYTES > SPOOL_BYTES
+    }
+
+    /// The files in the spool and their bytes, of whatever sort.
+    fn size(&self) -> (usize, u64) {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let sizes = entries.filter_map(|entry| Some(entry.metadata().ok()?.len()));
+        sizes.fold((0, 0), |(files, bytes), size| (files + 1, bytes + size))
+    }
+
+    /// Removes what processes that were killed left half written.
+    pub fn remove_drafts(&self, now: Timestamp) {
+        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_old = || changed(&path).is_some_and(|at| now.since_ms(at) > DRAFT_AGE_MS);
+            if path.extension().is_some_and(|of| of == DRAFT) && is_old() {
+                fs::remove_file(&path).ok();
+            }
+        }
     }
 
     /// Reads a delivery; its file stays. `None` when there is none with this id.
@@ -197,14 +233,11 @@ impl Spool {
     #[must_use]
     pub fn contents(&self) -> SpoolUsage {
         let waiting = self.waiting();
-        let changed = |path: PathBuf| {
-            let since = fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-            i64::try_from(since.as_millis()).ok().map(Timestamp::from_millisecond)
-        };
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         SpoolUsage {
             waiting: waiting.len(),
-            oldest: waiting.first().and_then(|id| changed(self.path(*id))),
+            oldest: waiting.first().and_then(|id| changed(&self.path(*id))),
+            is_full: self.is_full(),
             aside: entries.filter(|entry| entry.path().extension().is_some_and(|of| of == ASIDE)).count(),
         }
     }
@@ -224,6 +257,12 @@ impl Spool {
     }
 }
 
+/// When a file was last changed.
+fn changed(path: &Path) -> Option<Timestamp> {
+    let since = fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok().map(Timestamp::from_millisecond)
+}
+
 /// How full a spool is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SpoolUsage {
@@ -233,6 +272,8 @@ pub struct SpoolUsage {
     pub oldest: Option<Timestamp>,
     /// Files that were rejected.
     pub aside: usize,
+    /// Whether a further delivery is refused.
+    pub is_full: bool,
 }
 
 #[cfg(test)]

@@ -206,7 +206,10 @@ enum Command {
   capture serve --stop")]
     Serve(serve::Arguments),
     /// Check that everything works.
-    Doctor,
+    #[command(after_help = "Examples:
+  capture doctor
+  capture doctor --deep")]
+    Doctor(doctor::Arguments),
     /// Print completions for a shell.
     #[command(after_help = "Example:
   capture completions bash > ~/.local/share/bash-completion/completions/capture")]
@@ -411,7 +414,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Hooks(arguments) => hooks::run(&context()?, &arguments),
         Command::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
         Command::Policy(arguments) => policy::run(&context()?, &arguments),
-        Command::Doctor => doctor::run(&context()?),
+        Command::Doctor(arguments) => doctor::run(&context()?, &arguments),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut text);

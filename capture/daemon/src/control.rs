@@ -22,7 +22,7 @@ use crate::{
     approvals::{ApprovalBroker, HookWait},
     deliveries::Deliveries,
     findings::Findings,
-    ingest::{IngestHandle, IngestInput},
+    ingest::{ChangeReply, IngestHandle, IngestInput},
     notices::Notices,
     prompts::Prompts,
     runs::Runs,
@@ -71,20 +71,14 @@ impl Daemon {
     }
 
     /// Sends ingest an input that answers whether there is such a session.
-    fn change(
-        &self,
-        session: SessionId,
-        input: impl FnOnce(Box<dyn FnOnce(Result<bool, String>) + Send>) -> IngestInput + Send + 'static,
-    ) -> Reply<()> {
+    fn change(&self, session: SessionId, input: impl FnOnce(ChangeReply) -> IngestInput + Send + 'static) -> Reply<()> {
         self.with(move |parts| async move {
-            let (reply, answer) = oneshot::channel();
-            // The client may have gone away meanwhile.
-            let input = input(Box::new(move |known| drop(reply.send(known))));
-            parts.inputs.send_async(input).await.map_err(|_| Refusal::Unavailable)?;
+            let (reply, answer) = ChangeReply::new();
+            parts.inputs.send_async(input(reply)).await.map_err(|_| Refusal::Unavailable)?;
             match answer.await {
                 Ok(Ok(true)) => Ok(()),
                 Ok(Ok(false)) => Err(Refusal::NotFound(format!("there is no session {session}"))),
-                Ok(Err(error)) => Err(Refusal::Failed(error)),
+                Ok(Err(refusal)) => Err(refusal),
                 Err(_) => Err(Refusal::Unavailable),
             }
         })

@@ -101,6 +101,7 @@ impl Deliveries {
             let mut wait = Duration::ZERO;
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
                 wait = LOOK_EVERY;
+                self.spool.remove_drafts(clock::now());
                 if !self.spool.waiting().into_iter().all(|id| self.submit(id)) {
                     return;
                 }

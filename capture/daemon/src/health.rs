@@ -27,6 +27,8 @@ use crate::{
 pub const READING: &str = "reading history:";
 /// What the row of an agent's hooks is called, behind the agent's name.
 pub const HOOKS: &str = "hooks";
+/// What the row of the store is called.
+pub const STORE: &str = "store";
 /// What the row of the policy in force is called.
 pub const POLICY: &str = "policy";
 /// Files that changed lately are looked at this often when hints arrive, milliseconds.
@@ -102,6 +104,9 @@ impl HookPaths {
         if lag > WAITS_MS {
             troubles.push(format!("{} deliveries wait in {dir} and are not taken", contents.waiting));
         }
+        if contents.is_full {
+            troubles.push(format!("{dir} is full: further deliveries are refused"));
+        }
         if contents.aside > 0 {
             troubles.push(format!(
                 "{} deliveries were not understood and are put aside: {dir}/*.bad (remove them when you have seen them)",
@@ -172,20 +177,35 @@ pub fn health(observed: HealthParts) -> Health {
     let observed = Arc::new(observed);
     let ready = Arc::clone(&observed);
     Health {
-        ready: Arc::new(move || is_ready(&ready.supervisor, &ready.gauges)),
+        trouble: Arc::new(move || trouble(&ready.supervisor, &ready.gauges)),
         sources: Arc::new(move || observed.sources(clock::now())),
         metrics,
     }
 }
 
-/// Whether events can be stored and every part of the service runs.
-fn is_ready(supervisor: &Supervisor, gauges: &Gauges) -> bool {
-    supervisor.failure().is_none() && !gauges.stuck.load(Ordering::Relaxed)
+/// Why events cannot be stored, or which part of the service does not run; `None` while all is well.
+fn trouble(supervisor: &Supervisor, gauges: &Gauges) -> Option<String> {
+    let ended = || supervisor.failure().map(|ended| ended.to_string());
+    let stuck = || gauges.stuck.load(Ordering::Relaxed).then(|| "nothing is recorded: storing failed".to_owned());
+    ended().or_else(|| gauges.store.not_recording()).or_else(stuck)
+}
+
+/// The store: whether it records, and what is damaged in it.
+fn store_row(gauges: &Gauges) -> SourceHealth {
+    let troubles: Vec<String> = gauges.store.not_recording().into_iter().chain(gauges.store.damage()).collect();
+    let detail = if gauges.store.not_recording().is_some() { "not recording" } else { "recording" };
+    SourceHealth {
+        detail: Some(detail.into()),
+        errors: gauges.store.damaged_rows(),
+        trouble: (!troubles.is_empty()).then(|| troubles.join("; ")),
+        ..row(STORE.into())
+    }
 }
 
 impl HealthParts {
     fn sources(&self, now: Timestamp) -> Vec<SourceHealth> {
         let mut sources = self.files();
+        sources.push(store_row(&self.gauges));
         sources.extend(self.hooks.rows(&self.gauges, now));
         sources.push(self.runs_row());
         sources.push(policy_row(&self.policy));

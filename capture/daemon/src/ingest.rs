@@ -36,12 +36,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use events::{Provider, RunId, SessionId, Timestamp};
-use projections::SessionState;
+use events::{ApprovalState, Finding, FindingState, Provider, RunId, SessionId, Timestamp};
+use projections::{Approval, SessionState};
 use server::{Json, LiveView, SessionEntry};
-use store::{CommitError, ReadError, Writer};
+use store::{CommitError, EntityFilter, ReadError, ReadFailure, Reader, Writer};
 
-use crate::ignored::Ignored;
+use crate::{ignored::Ignored, redaction};
 
 pub use approvals::{ApprovalRecord, DecisionCommit, Undecided};
 pub use counters::Counters;
@@ -50,7 +50,7 @@ pub use findings::{DerivedKind, DerivedRecord};
 pub use handle::{IngestHandle, IngestStopped, Inputs, NotSent, channel};
 pub use hosts::HostInput;
 use hosts::Hosts;
-pub use input::{IngestInput, PreparedBatch};
+pub use input::{ChangeReply, IngestInput, PreparedBatch};
 use processes::Unclaimed;
 pub use protocol::ProtocolInput;
 pub use publisher::{CommitObserver, Gauges, NoObserver};
@@ -63,12 +63,18 @@ use transaction::{OpenTransaction, TransactionFailure};
 pub const INPUTS: usize = 16;
 /// Number of newest sessions whose JSON is in memory from the start.
 const HOT_VIEWS: usize = 4_096;
+/// Most pending approvals and open findings of before the start that a snapshot tells of.
+const OPEN_ITEMS: usize = 10_000;
 /// While the store does not work, the wish to end is looked for this often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// What a host or a hook told longer ago than this is history: its own clock says when it was, ms.
 const LATE_MS: i64 = 2_000;
 /// After a failed commit the next try comes this much later.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// and less and less often, up to this;
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+/// a database that another program holds is tried at least this often.
+const LOCKED_RETRY: Duration = Duration::from_secs(2);
 
 /// What ingest asks of the process side.
 pub trait Processes: Send {
@@ -149,6 +155,7 @@ impl Ingest {
     /// When the store cannot be read.
     pub fn new(parts: IngestParts) -> Result<Self, ReadError> {
         let IngestParts { writer, live_view, gauges, processes, clock, onlooker, rules, ignore, redacted_only } = parts;
+        gauges.store.opened(writer.path(), writer.reader().damaged());
         let mut ingest = Self {
             sessions: Sessions::load(&writer, rules)?,
             transaction: OpenTransaction::new(writer)?,
@@ -167,16 +174,17 @@ impl Ingest {
     /// Puts every known session on the live view, and takes up the clocks of those that may change.
     fn load_board(&mut self) -> Result<(), ReadError> {
         let filter = store::SessionFilter { before: None, limit: usize::MAX };
-        let views = self.transaction.writer.reader().views(&filter)?;
+        let reader = self.transaction.writer.reader();
+        let views = reader.views(&filter)?;
         let now = (self.clock)();
         let mut entries = Vec::with_capacity(views.len());
-        for (index, json) in views.into_iter().enumerate() {
-            let session: projections::Session = match serde_json::from_str(&json) {
-                Ok(session) => session,
-                Err(error) => {
-                    tracing::warn!(%error, "a damaged session view is left out until its next event");
-                    continue;
-                }
+        for (index, (id, json)) in views.into_iter().enumerate() {
+            let session = match reader.parsed("session", id, &json) {
+                Some(session) => session,
+                None => match self.rebuild_view(id)? {
+                    Some(session) => session,
+                    None => continue,
+                },
             };
             let mut entry = SessionEntry::cold(&session, is_active(&session, now));
             if index < HOT_VIEWS {
@@ -193,6 +201,7 @@ impl Ingest {
             }
             entries.push(entry);
         }
+        self.load_open_items(&reader)?;
         self.publisher.live_view.load(entries, self.transaction.position());
         for slot in self.sessions.woken() {
             let process = self.state(slot)?.process();
@@ -203,6 +212,34 @@ impl Ingest {
         }
         self.transaction.writer.shrink();
         Ok(())
+    }
+
+    /// Puts on the live view what a snapshot tells beside the sessions.
+    fn load_open_items(&self, reader: &Reader) -> Result<(), ReadError> {
+        let view = &self.publisher.live_view;
+        let states = Some(ApprovalState::Pending..=ApprovalState::Pending);
+        let filter = EntityFilter { states, session: None, behind: None, limit: OPEN_ITEMS };
+        for approval in reader.entities::<Approval>(&filter)? {
+            view.put_approval(publisher::pending(&approval));
+        }
+        let states = Some(FindingState::Open..=FindingState::Acknowledged);
+        let filter = EntityFilter { states, session: None, behind: None, limit: OPEN_ITEMS };
+        for finding in reader.entities::<Finding>(&filter)? {
+            view.put_finding(publisher::open(&finding));
+        }
+        Ok(())
+    }
+
+    /// The view of a session whose stored one is damaged, from its reducer; it is stored with the next commit.
+    fn rebuild_view(&mut self, id: SessionId) -> Result<Option<projections::Session>, ReadError> {
+        let Some(slot) = self.sessions.find(id) else { return Ok(None) };
+        let session = redaction::of_session(self.state(slot)?.view());
+        if let Err(error) = self.transaction.begin() {
+            tracing::warn!(%error, "a rebuilt session is stored with its next event");
+            return Ok(Some(session));
+        }
+        self.sessions.mark(slot);
+        Ok(Some(session))
     }
 
     /// Runs until told to stop, or until nobody can tell it anything any more.
@@ -279,8 +316,10 @@ impl Ingest {
             IngestInput::Ended(ended) => self.apply_end(*ended),
             IngestInput::CommandRuns { agent, .. } => self.apply_command(*agent),
             IngestInput::Agents(agents) => self.apply_agents(agents),
+            // Nobody waits for it any more, or was told that it failed: it is not carried out.
+            IngestInput::SetCapture(_, _, reply) | IngestInput::Label(_, _, reply) if reply.is_abandoned() => Ok(()),
             IngestInput::SetCapture(id, on, _) => self.apply_capture(*id, *on),
-            IngestInput::Label(id, labels, _) => self.apply_labels(*id, labels),
+            IngestInput::Label(id, labels, reply) => self.apply_labels(*id, labels, reply),
             IngestInput::Host(told) => self.apply_host(told),
             IngestInput::Delivery(told) => self.apply_delivery(told),
             IngestInput::Telemetry(told) => self.apply_telemetry(&told.events),
@@ -326,7 +365,7 @@ impl Ingest {
             return;
         }
         match self.try_commit() {
-            Ok(()) => self.publisher.gauges.stuck.store(false, Ordering::Relaxed),
+            Ok(()) => self.publisher.gauges.works(),
             Err(failure) => self.recover(&failure),
         }
     }
@@ -346,7 +385,7 @@ impl Ingest {
     fn reply(&self, input: IngestInput) {
         match input {
             IngestInput::SetCapture(id, _, reply) | IngestInput::Label(id, _, reply) => {
-                reply(Ok(self.sessions.find(id).is_some()));
+                reply.send(self.sessions.find(id).is_some());
             }
             IngestInput::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),
             IngestInput::Delivery(told) => self.delivered(*told),
@@ -371,24 +410,35 @@ impl Ingest {
     fn recover(&mut self, failure: &TransactionFailure) {
         let mut wait = RETRY_AFTER;
         let gauges = Arc::clone(&self.publisher.gauges);
+        let (mut why, mut failure) = (failure.sort(), failure.to_string());
         tracing::error!(%failure, "storing failed; trying again, nothing is read further until it works");
         loop {
-            gauges.counters.commits_failed.inc();
-            gauges.stuck.store(true, Ordering::Relaxed);
+            gauges.fails(why, &failure);
             self.transaction.roll_back();
+            if why == ReadFailure::Damaged {
+                // The next start checks the database, and rebuilds it if need be.
+                tracing::error!("the database is damaged: the server ends and repairs it at the next start");
+                self.transaction.writer.suspect();
+                gauges.ending.store(true, Ordering::Relaxed);
+                return;
+            }
             self.pause(wait);
             if self.gave_up() {
                 tracing::error!("ending without the last records: they are read again at the next start");
                 return;
             }
-            wait = (wait * 2).min(Duration::from_secs(30));
+            let longest = if why == ReadFailure::Locked { LOCKED_RETRY } else { LONGEST_RETRY };
+            wait = (wait * 2).min(longest);
             match self.replay() {
                 Ok(()) => {
-                    gauges.stuck.store(false, Ordering::Relaxed);
+                    gauges.works();
                     tracing::info!("storing works again");
                     return;
                 }
-                Err(failure) => tracing::error!(%failure, "storing still fails"),
+                Err(again) => {
+                    tracing::error!(failure = %again, "storing still fails");
+                    (why, failure) = (again.sort(), again.to_string());
+                }
             }
         }
     }

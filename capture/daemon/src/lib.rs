@@ -30,5 +30,6 @@ pub mod redaction;
 pub mod roots;
 pub mod runs;
 pub mod serve;
+pub mod store_health;
 pub mod supervisor;
 pub mod telemetry;

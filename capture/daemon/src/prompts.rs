@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock,
     ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, IngestStopped},
-    runs::Runs,
+    runs::{PromptOutcome, Runs},
     supervisor::Supervisor,
 };
 
@@ -249,12 +249,12 @@ impl Queue {
             return;
         }
         match self.parts.runs.prompt(session, &typing.text).await {
-            Ok(()) => self.close(session, typing, QueuedState::Delivered, None).await,
-            Err(not) if not.typed => self.close(session, typing, QueuedState::Unclear, Some(not.why)).await,
-            Err(not) => {
+            PromptOutcome::Typed => self.close(session, typing, QueuedState::Delivered, None).await,
+            PromptOutcome::Unknown(why) => self.close(session, typing, QueuedState::Unclear, Some(why)).await,
+            PromptOutcome::Refused(why) => {
                 let wait = self.put_off.get(&session).map_or(FIRST_AGAIN, |(_, wait)| (*wait * 2).min(LAST_AGAIN));
                 self.put_off.insert(session, (Instant::now() + wait, wait));
-                let back = Prompt { state: QueuedState::Queued, why: Some(not.why), ..typing };
+                let back = Prompt { state: QueuedState::Queued, why: Some(why), ..typing };
                 if self.commit(back.clone()).await.is_ok()
                     && let Some(first) = self.waiting.get_mut(&session).and_then(VecDeque::front_mut)
                 {

@@ -3,6 +3,10 @@
 //! One task per connection. What a host reports goes to ingest, and is acknowledged after the commit. The table here
 //! only says which hosts can be asked now, and what became of those that went.
 
+mod question;
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::{HashMap, VecDeque},
     ops::ControlFlow,
@@ -14,7 +18,7 @@ use api::{
     part::{IdPart, shown},
     runs::{Explanation, Input as RunInput, InputSent, Picture, Run, RunState},
 };
-use events::{RunId, SessionId, State};
+use events::{RunId, SessionId};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use server::{HostConnection, HostStream, Peer, Refusal, RunTarget};
@@ -28,14 +32,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use self::question::{ANSWER_WITHIN, Unanswered, question, type_into};
 use crate::ingest::{HostInput, IngestHandle, IngestInput};
 
 /// Questions that may wait for one host.
 const ASKS: usize = 32;
 /// Most bytes of a line of a host: a picture of a large screen fits.
 const LINE_BYTES: u64 = 4 << 20;
-/// How long a host may take to answer before it counts as busy.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a host that went may stay away before its run counts as unreachable.
 const BACK_WITHIN: Duration = Duration::from_secs(3);
 /// Between a text and the Enter behind it: agents take what comes in one piece for a paste.
@@ -81,13 +84,15 @@ type HostReply = oneshot::Sender<Result<Value, String>>;
 /// Questions a host has not answered yet, by their number.
 type AwaitedReplies = HashMap<u64, HostReply>;
 
-/// Why a prompt was not delivered.
+/// What came of typing a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotPrompted {
-    /// Why.
-    pub why: String,
-    /// Whether its text was typed.
-    pub typed: bool,
+pub enum PromptOutcome {
+    /// Nothing was typed, for this reason: it can be tried again.
+    Refused(String),
+    /// It was typed and submitted.
+    Typed,
+    /// It may have been typed, in part or as a whole: trying again could type it twice.
+    Unknown(String),
 }
 
 /// How many runs there are.
@@ -236,23 +241,31 @@ impl Runs {
     }
 
     /// Types a prompt into the run that hosts a session and submits it, if it waits for one.
-    ///
-    /// # Errors
-    /// Why not, and whether something of it was typed.
-    pub async fn prompt(&self, session: SessionId, text: &str) -> Result<(), NotPrompted> {
-        let not = |refusal: Refusal| NotPrompted { why: refusal.to_string(), typed: false };
-        let (described, asks) = self.find(&RunTarget::Session(session)).map_err(not)?;
-        question(&described, asks.as_ref(), HostRequest::Prompt { text: text.to_owned() }).await.map_err(not)?;
+    pub async fn prompt(&self, session: SessionId, text: &str) -> PromptOutcome {
+        let (described, asks) = match self.find(&RunTarget::Session(session)) {
+            Ok(found) => found,
+            Err(refusal) => return PromptOutcome::Refused(refusal.to_string()),
+        };
+        match question(&described, asks.as_ref(), HostRequest::Prompt { text: text.to_owned() }).await {
+            Ok(_) => {}
+            Err(Unanswered::Refused(refusal)) => return PromptOutcome::Refused(refusal.to_string()),
+            Err(Unanswered::Unknown(refusal)) => {
+                return PromptOutcome::Unknown(format!("it may have been typed: {refusal}"));
+            }
+        }
         let mut why = String::new();
         // The program draws what was typed, and its screen is not read meanwhile.
         for _ in 0..SUBMIT_TRIES {
             tokio::time::sleep(BEFORE_ENTER).await;
             match question(&described, asks.as_ref(), HostRequest::Submit).await {
-                Ok(_) => return Ok(()),
-                Err(refusal) => why = refusal.to_string(),
+                Ok(_) => return PromptOutcome::Typed,
+                Err(Unanswered::Refused(refusal)) => why = refusal.to_string(),
+                Err(Unanswered::Unknown(refusal)) => {
+                    return PromptOutcome::Unknown(format!("it was typed, and may have been submitted: {refusal}"));
+                }
             }
         }
-        Err(NotPrompted { why: format!("it was typed, but not submitted: {why}"), typed: true })
+        PromptOutcome::Unknown(format!("it was typed, but not submitted: {why}"))
     }
 
     /// Whether somebody is at the terminal of a run.
@@ -269,7 +282,8 @@ impl Runs {
     /// When the run has ended, or its host does not answer.
     pub async fn announce(&self, run: RunId, bytes: String) -> Result<(), Refusal> {
         let (described, asks) = self.find(&RunTarget::Run(run.to_string()))?;
-        question(&described, asks.as_ref(), HostRequest::Announce { bytes }).await.map(|_| ())
+        question(&described, asks.as_ref(), HostRequest::Announce { bytes }).await?;
+        Ok(())
     }
 
     fn find(&self, target: &RunTarget) -> Result<(Run, Option<mpsc::Sender<QueuedRequest>>), Refusal> {
@@ -381,6 +395,10 @@ impl Runs {
                 }
                 question = asked.recv() => {
                     let QueuedRequest { ask, reply } = question?;
+                    if reply.is_closed() {
+                        // Whoever asked has given up, and was told so.
+                        continue;
+                    }
                     waiting.retain(|_, reply| !reply.is_closed());
                     next += 1;
                     waiting.insert(next, reply);
@@ -491,59 +509,6 @@ impl Runs {
             HostEvent::Notification { .. } | HostEvent::Bell | HostEvent::Answered { .. } | HostEvent::Unknown => {}
         }
     }
-}
-
-async fn question(run: &Run, asks: Option<&mpsc::Sender<QueuedRequest>>, ask: HostRequest) -> Result<Value, Refusal> {
-    let name = run.hello.name.clone().unwrap_or_else(|| run.id.to_string());
-    let asks = asks.filter(|_| run.ended_at.is_none()).ok_or_else(|| {
-        Refusal::Conflict(if run.ended_at.is_some() {
-            format!("run {name} has ended")
-        } else {
-            format!("the host of run {name} is away")
-        })
-    })?;
-    let (reply, answer) = oneshot::channel();
-    let busy = || Refusal::Conflict(format!("the host of run {name} does not answer"));
-    asks.try_send(QueuedRequest { ask, reply }).map_err(|_| busy())?;
-    match timeout(ANSWER_WITHIN, answer).await {
-        Ok(Ok(Ok(value))) => Ok(value),
-        Ok(Ok(Err(why))) => Err(Refusal::Conflict(why)),
-        Ok(Err(_)) | Err(_) => Err(busy()),
-    }
-}
-
-/// Types into a run. Text is for a prompt: while a dialog is open it is refused, because a letter
-/// or an Enter of it may be an answer. Keys are for dialogs: whoever names keys knows what they do.
-async fn type_into(
-    run: &Run,
-    asks: Option<&mpsc::Sender<QueuedRequest>>,
-    input: RunInput,
-) -> Result<InputSent, Refusal> {
-    let RunInput { text, submit, keys, interrupt, force } = input;
-    if let Some(text) = text {
-        if run.screen_state == Some(State::WaitingApproval) && !force {
-            return Err(Refusal::Conflict(
-                "a dialog waits for an answer, and text may answer it; send `keys`, or `force` the text".into(),
-            ));
-        }
-        let body = text.strip_suffix("\r\n").or_else(|| text.strip_suffix(['\n', '\r'])).unwrap_or(&text);
-        let enter = submit || body.len() < text.len();
-        if !body.is_empty() {
-            let paste = body.contains(['\n', '\r']);
-            question(run, asks, HostRequest::Type { text: body.to_owned(), paste }).await?;
-        }
-        if enter {
-            if submit && !body.is_empty() {
-                tokio::time::sleep(BEFORE_ENTER).await;
-            }
-            question(run, asks, HostRequest::Keys { keys: vec!["enter".into()] }).await?;
-        }
-    } else if let Some(keys) = keys {
-        question(run, asks, HostRequest::Keys { keys }).await?;
-    } else if interrupt {
-        question(run, asks, HostRequest::Interrupt).await?;
-    }
-    Ok(InputSent { run: run.id, sent: true })
 }
 
 /// Lines of a host, each of bounded length.

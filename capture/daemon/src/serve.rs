@@ -38,6 +38,7 @@ use crate::{
     prompts::{self, Prompts},
     redacted_only, redaction, roots,
     runs::Runs,
+    store_health::StoreFiles,
     supervisor::Supervisor,
     telemetry::TelemetryReceiver,
 };
@@ -61,6 +62,8 @@ const INGEST: &str = "ingest";
 const CHECKPOINT: &str = "checkpoint";
 /// The write-ahead log is moved into the database this often while there is something in it.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
+/// How long a server whose data directory was removed or replaced says so, before it ends.
+const LOST_MOST: Duration = Duration::from_secs(60);
 /// Size up to which a write-ahead log that still grows is left alone, so that a burst is written once, bytes.
 const WAL_MOST_BYTES: u64 = 512 << 20;
 /// Size up to which a write-ahead log may stay while nothing is written, bytes.
@@ -207,6 +210,7 @@ impl RunningService {
 
         let reader = writer.reader();
         let database = writer.path().to_owned();
+        let files_of_store = StoreFiles::of(&database);
         let runs = Runs::new(inputs.clone());
         let codex_homes = homes.of(protocols::codex_daemon::PROVIDER).to_vec();
         let program = std::env::current_exe().context("cannot find the program itself")?;
@@ -312,7 +316,7 @@ impl RunningService {
         };
         let files = collector.start(sink).context("cannot start the threads that read files")?;
         let spool = deliveries.watch(&supervisor)?;
-        let checkpoints = checkpoint_thread(database, &supervisor)?;
+        let checkpoints = checkpoint_thread(database, files_of_store, Arc::clone(&gauges), &supervisor)?;
         let endpoint = Endpoint {
             url: serving.url(),
             pid: std::process::id(),
@@ -398,13 +402,30 @@ fn collect_config(config: &Config) -> tailer::collect::CollectorConfig {
 }
 
 /// Moves the write-ahead log into the database on a thread of its own, so that no commit waits.
-fn checkpoint_thread(database: PathBuf, supervisor: &Supervisor) -> anyhow::Result<Sender<()>> {
+///
+/// It also looks whether the files of the store are still there: what is written into removed ones is lost.
+fn checkpoint_thread(
+    database: PathBuf,
+    files: StoreFiles,
+    gauges: Arc<Gauges>,
+    supervisor: &Supervisor,
+) -> anyhow::Result<Sender<()>> {
     let (stop, stopped) = bounded::<()>(1);
+    let (own, mut lost_for) = (supervisor.clone(), Duration::ZERO);
     // It keeps nothing: starting it again loses nothing.
     supervisor.spawn_restarting(CHECKPOINT, move || {
         let log = database.with_extension("db-wal");
         let mut last_size = 0;
         while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(CHECKPOINT_EVERY) {
+            if let Some(change) = files.change() {
+                lost_for += CHECKPOINT_EVERY;
+                if lost_for > LOST_MOST {
+                    own.give_up(CHECKPOINT, change);
+                    return;
+                }
+                gauges.store.lost(change);
+                continue;
+            }
             let size = std::fs::metadata(&log).map_or(0, |m| m.len());
             let growing = std::mem::replace(&mut last_size, size) != size;
             if growing && size < WAL_MOST_BYTES || !growing && size < WAL_REST_BYTES {
@@ -414,7 +435,9 @@ fn checkpoint_thread(database: PathBuf, supervisor: &Supervisor) -> anyhow::Resu
                 tracing::debug!(%error, "checkpoint put off");
             }
         }
-        if let Err(error) = Writer::checkpoint(&database, true) {
+        if files.change().is_none()
+            && let Err(error) = Writer::checkpoint(&database, true)
+        {
             tracing::debug!(%error, "the write-ahead log stays");
         }
     })?;

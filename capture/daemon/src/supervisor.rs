@@ -148,6 +148,11 @@ impl Supervisor {
         self.0.failed.cancel();
     }
 
+    /// A thread ends the service, which cannot go on, and says why.
+    pub fn give_up(&self, name: &'static str, why: String) {
+        self.fail(Ended { kind: "thread", name: name.to_owned(), why });
+    }
+
     /// What ended that was not asked to, first of all.
     #[must_use]
     pub fn failure(&self) -> Option<Ended> {

@@ -147,8 +147,9 @@ impl Default for Limits {
 
 /// What capture tells about itself.
 pub struct Health {
-    /// Whether ingest, store and index are up; answers from memory. Called for each request.
-    pub ready: Arc<dyn Fn() -> bool + Send + Sync>,
+    /// Why nothing can be recorded, in one line without names of files; `None` while all is well. Answers from
+    /// memory. Called for each request.
+    pub trouble: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     /// The sources and how they do; may look at a few files. Called for each request.
     pub sources: Arc<dyn Fn() -> Vec<SourceHealth> + Send + Sync>,
     /// Metrics shown beside the server's own; their collectors answer from memory.
@@ -157,6 +158,6 @@ pub struct Health {
 
 impl Default for Health {
     fn default() -> Self {
-        Self { ready: Arc::new(|| true), sources: Arc::new(Vec::new), metrics: Registry::default() }
+        Self { trouble: Arc::new(|| None), sources: Arc::new(Vec::new), metrics: Registry::default() }
     }
 }

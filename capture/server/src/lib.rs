@@ -51,7 +51,7 @@ pub use entry::SessionEntry;
 pub use frame::Frame;
 pub use json::Json;
 pub use listen::{ServeError, Serving, serve};
-pub use live_view::LiveView;
+pub use live_view::{LiveView, OpenItem};
 pub use peer::{Peer, PeerCheck, TcpCheck, TcpUser};
 pub use unix::SocketError;
 

@@ -9,9 +9,10 @@
 //! - every committed event of live sessions is published, in the order of positions, and the
 //!   status frames of a commit after its events;
 //! - a commit that is not published (history read at start) is told with [`LiveView::advance`];
-//!   streams then get a fresh snapshot.
+//!   streams then get a fresh snapshot, which holds what is open.
 
 mod feed;
+mod open_items;
 mod rows;
 
 use std::sync::Arc;
@@ -22,10 +23,13 @@ use tokio_util::sync::CancellationToken;
 
 use feed::Feed;
 pub(crate) use feed::{FeedEnd, Interest, Mark, Subscription};
+pub use open_items::OpenItem;
+use open_items::OpenItems;
 use rows::Rows;
 pub(crate) use rows::SessionFilter;
 
 use crate::{
+    Json,
     entry::SessionEntry,
     frame::{Epoch, Frame},
 };
@@ -42,13 +46,19 @@ struct Shared {
     epoch: Epoch,
     rows: Rows,
     feed: Feed,
+    open_items: OpenItems,
 }
 
 impl LiveView {
     /// An empty live view. The epoch names this life of the program.
     #[must_use]
     pub fn new(epoch: &str) -> Self {
-        Self(Arc::new(Shared { epoch: Epoch::new(epoch), rows: Rows::default(), feed: Feed::default() }))
+        Self(Arc::new(Shared {
+            epoch: Epoch::new(epoch),
+            rows: Rows::default(),
+            feed: Feed::default(),
+            open_items: OpenItems::default(),
+        }))
     }
 
     /// Fills the live view at start; `position` is the last committed one.
@@ -62,6 +72,24 @@ impl LiveView {
     /// Puts a session's row, in place of the one it had.
     pub fn put(&self, entry: SessionEntry) {
         self.0.rows.put(entry);
+    }
+
+    /// Puts an approval as it stands, before its frame is published: a snapshot tells of those that are pending.
+    pub fn put_approval(&self, approval: OpenItem) {
+        self.0.open_items.put_approval(approval);
+    }
+
+    /// Puts a finding as it stands, before its frame is published: a snapshot tells of those that are open.
+    pub fn put_finding(&self, finding: OpenItem) {
+        self.0.open_items.put_finding(finding);
+    }
+
+    pub(crate) fn pending_approvals(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
+        self.0.open_items.approvals(interest)
+    }
+
+    pub(crate) fn open_findings(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
+        self.0.open_items.findings(interest)
     }
 
     /// Takes a session off the live view. It is still answered from the store.

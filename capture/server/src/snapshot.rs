@@ -4,8 +4,13 @@ use std::sync::{Arc, OnceLock};
 
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
+use events::SessionId;
 
-use crate::{Json, frame::Epoch, live_view::Mark};
+use crate::{
+    Json, LiveView,
+    frame::Epoch,
+    live_view::{Interest, Mark},
+};
 
 /// How the sessions of a stream stand.
 #[derive(Debug)]
@@ -13,15 +18,36 @@ pub(crate) struct Snapshot {
     pub(crate) as_of: u64,
     /// The sessions, as JSON each.
     pub(crate) sessions: Vec<Json>,
-    /// `{"as_of","epoch","sessions"}`
+    /// `{"as_of","epoch","sessions","approvals","findings"}`
     json: String,
     message: OnceLock<Utf8Bytes>,
 }
 
+/// What waits for somebody: pending approvals and open findings, as JSON each.
+#[derive(Debug, Default)]
+pub(crate) struct Open {
+    pub(crate) approvals: Vec<Json>,
+    pub(crate) findings: Vec<Json>,
+}
+
+impl Open {
+    pub(crate) fn of(live_view: &LiveView, interest: &Interest) -> Self {
+        let jsons = |items: Vec<(SessionId, Json)>| items.into_iter().map(|(_, json)| json).collect();
+        Self {
+            approvals: jsons(live_view.pending_approvals(interest)),
+            findings: jsons(live_view.open_findings(interest)),
+        }
+    }
+}
+
 impl Snapshot {
-    pub(crate) fn new(as_of: u64, epoch: &Epoch, sessions: Vec<Json>) -> Self {
+    pub(crate) fn new(as_of: u64, epoch: &Epoch, sessions: Vec<Json>, open: &Open) -> Self {
         let mut json = format!("{{\"as_of\":{as_of},\"epoch\":{},\"sessions\":", epoch.json());
         Json::concatenate(&mut json, &sessions);
+        json.push_str(",\"approvals\":");
+        Json::concatenate(&mut json, &open.approvals);
+        json.push_str(",\"findings\":");
+        Json::concatenate(&mut json, &open.findings);
         json.push('}');
         Self { as_of, sessions, json, message: OnceLock::new() }
     }

@@ -19,7 +19,7 @@ use crate::{
     error::ApiError,
     live_view::{FeedEnd, Interest, SessionFilter, Subscription},
     locks::lock,
-    snapshot::{LastSnapshot, Snapshot},
+    snapshot::{LastSnapshot, Open, Snapshot},
 };
 
 /// Events read from the log at a time.
@@ -185,6 +185,14 @@ impl Tail {
                     self.ready.push_back(Arc::new(frame));
                 }
             }
+            // What was opened meanwhile; what was closed is among the events.
+            let view = &self.app.live_view;
+            for (session, json) in view.pending_approvals(&self.interest) {
+                self.ready.push_back(Arc::new(Frame::approval(Some(to), session, json)));
+            }
+            for (session, json) in view.open_findings(&self.interest) {
+                self.ready.push_back(Arc::new(Frame::finding(Some(to), session, json)));
+            }
             self.stage = Stage::Live;
         }
         Ok(())
@@ -205,7 +213,8 @@ async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>)
             }
             let active = SessionFilter { active: true, limit: SNAPSHOT_SESSIONS, ..SessionFilter::default() };
             let sessions = app.session_jsons(app.live_view.list(&active).0).await?;
-            let snapshot = Arc::new(Snapshot::new(mark.position, app.live_view.epoch(), sessions));
+            let open = Open::of(&app.live_view, interest);
+            let snapshot = Arc::new(Snapshot::new(mark.position, app.live_view.epoch(), sessions, &open));
             *lock(&app.last_snapshot) = Some(LastSnapshot { mark, changes, snapshot: Arc::clone(&snapshot) });
             Ok((mark.order, snapshot))
         }
@@ -217,6 +226,7 @@ async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>)
                     None => cold.push(*id),
                 }
             }
+            let open = Open::of(&app.live_view, interest);
             let mut sessions = app.session_jsons(rows).await?;
             if !cold.is_empty() {
                 let found = app
@@ -226,7 +236,7 @@ async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>)
                     .await?;
                 sessions.extend(found.into_iter().flatten().map(Json::from_text));
             }
-            Ok((mark.order, Arc::new(Snapshot::new(mark.position, app.live_view.epoch(), sessions))))
+            Ok((mark.order, Arc::new(Snapshot::new(mark.position, app.live_view.epoch(), sessions, &open))))
         }
     }
 }

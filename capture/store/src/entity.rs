@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     error::ReadError,
-    reader::Reader,
+    reader::{Reader, lossy},
     writer::{CommitError, SessionRow, Writer},
 };
 
@@ -100,15 +100,15 @@ impl Writer {
 }
 
 impl Reader {
-    /// Lists entities, the newest first.
+    /// Lists entities, the newest first; a damaged row is left out.
     ///
     /// # Errors
-    /// When SQLite cannot read, or a row is damaged.
+    /// When SQLite cannot read.
     pub fn entities<T: Entity>(&self, filter: &EntityFilter<T>) -> Result<Vec<T>, ReadError> {
         self.with(T::TABLE, |c| {
             let sqlite = |source| ReadError::Sqlite { what: T::TABLE, source };
             let sql = format!(
-                "SELECT body FROM {} WHERE (?1 IS NULL OR state BETWEEN ?1 AND ?2) \
+                "SELECT body, id FROM {} WHERE (?1 IS NULL OR state BETWEEN ?1 AND ?2) \
                  AND (?3 IS NULL OR session = (SELECT key FROM sessions WHERE id = ?3)) \
                  AND (?5 IS NULL OR (began_at, id) < (?5, ?6)) \
                  ORDER BY began_at DESC, id DESC LIMIT ?4",
@@ -122,9 +122,16 @@ impl Reader {
             let session = session.as_ref().map(<[u8; 16]>::as_slice);
             let (began_at, id) = filter.behind.as_ref().map(|(at, id)| (at.as_millisecond(), id.to_string())).unzip();
             let rows = statement
-                .query_map(params![first, last, session, limit, began_at, id], |row| row.get::<_, String>(0))
+                .query_map(params![first, last, session, limit, began_at, id], |row| {
+                    Ok((lossy(row, 0)?.unwrap_or_default(), lossy(row, 1)?.unwrap_or_default()))
+                })
                 .map_err(sqlite)?;
-            rows.map(|row| parsed(&row.map_err(sqlite)?)).collect()
+            let mut entities = Vec::new();
+            for row in rows {
+                let (json, id) = row.map_err(sqlite)?;
+                entities.extend(self.parsed(T::TABLE, id, &json));
+            }
+            Ok(entities)
         })
     }
 
@@ -135,19 +142,15 @@ impl Reader {
     pub fn entity<T: Entity>(&self, id: &T::Id) -> Result<Option<T>, ReadError> {
         let found = self.with(T::TABLE, |c| {
             c.prepare_cached(&format!("SELECT body FROM {} WHERE id = ?1", T::TABLE))
-                .and_then(|mut s| s.query_row([id.to_string()], |row| row.get::<_, String>(0)).optional())
+                .and_then(|mut s| s.query_row([id.to_string()], |row| lossy(row, 0)).optional())
                 .map_err(|source| ReadError::Sqlite { what: T::TABLE, source })
         })?;
-        found.map(|json| parsed(&json)).transpose()
+        let damaged = |error: serde_json::Error| {
+            self.damaged().note(T::TABLE, id, &error);
+            ReadError::Damaged { what: T::TABLE, place: id.to_string(), detail: error.to_string() }
+        };
+        found.map(|json| serde_json::from_str(&json.unwrap_or_default()).map_err(damaged)).transpose()
     }
-}
-
-fn parsed<T: Entity>(json: &str) -> Result<T, ReadError> {
-    serde_json::from_str(json).map_err(|error| ReadError::Damaged {
-        what: T::TABLE,
-        place: "a listing".into(),
-        detail: error.to_string(),
-    })
 }
 
 impl Writer {

@@ -30,8 +30,12 @@ pub enum ReadError {
 pub enum ReadFailure {
     /// Another program holds the database: try again.
     Locked,
-    /// The system did not let it be opened or read.
+    /// The system did not let it be opened, read or written.
     Io,
+    /// The disk is full.
+    Full,
+    /// It may be read but not written.
+    ReadOnly,
     /// What is stored is damaged.
     Damaged,
     /// Something else.
@@ -46,15 +50,26 @@ impl ReadError {
             Self::Sqlite { source, .. } => source,
             Self::Damaged { .. } => return ReadFailure::Damaged,
         };
-        let Some(code) = source.sqlite_error_code() else { return ReadFailure::Other };
+        ReadFailure::of(source)
+    }
+}
+
+impl ReadFailure {
+    /// The sort of an error of SQLite.
+    pub(crate) fn of(source: &rusqlite::Error) -> Self {
+        let Some(code) = source.sqlite_error_code() else { return Self::Other };
         if matches!(code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) {
-            ReadFailure::Locked
+            Self::Locked
         } else if matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) {
-            ReadFailure::Damaged
+            Self::Damaged
+        } else if code == ErrorCode::DiskFull {
+            Self::Full
+        } else if code == ErrorCode::ReadOnly {
+            Self::ReadOnly
         } else if matches!(code, ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) {
-            ReadFailure::Io
+            Self::Io
         } else {
-            ReadFailure::Other
+            Self::Other
         }
     }
 }

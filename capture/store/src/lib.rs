@@ -6,10 +6,14 @@
 //! It decides nothing about what events mean. Start at [`schema`] for the tables.
 
 pub mod audit;
+pub mod check;
+mod damage;
 pub mod entity;
 mod error;
 pub mod lock;
+mod open;
 pub mod reader;
+pub mod rebuild;
 mod rows;
 pub mod schema;
 pub mod text;
@@ -18,9 +22,13 @@ pub mod writer;
 pub use audit::{
     AuditCheck, AuditEntry, AuditHash, AuditHead, HEAD_FILE, HeadError, VerifyError, read_head, write_head,
 };
+pub use check::DatabaseCheck;
+pub use damage::DamagedRows;
 pub use entity::{Entity, EntityFilter};
 pub use error::{ReadError, ReadFailure};
 pub use lock::{InstanceLock, LockError, lock_file};
+pub use open::StoreOpenError;
 pub use reader::{Reader, SessionFilter};
+pub use rebuild::{RebuildError, Rebuilt, put_aside};
 pub use text::{PackedText, TEXT_CAP_BYTES};
-pub use writer::{CommitError, KnownSession, SessionRow, StoreOpenError, Writer};
+pub use writer::{CommitError, KnownSession, SessionRow, Writer};

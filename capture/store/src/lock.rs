@@ -34,10 +34,23 @@ pub enum LockError {
     },
 }
 
-/// Holds the lock until it is dropped, or the process ends in whatever way.
+/// Holds the lock until it is dropped, or the process ends in whatever way. The pid in it is removed when it is
+/// dropped: whoever finds one knows that the process before ended otherwise.
 #[derive(Debug)]
 pub struct InstanceLock {
-    _file: File,
+    file: File,
+    was_unclean: bool,
+    is_suspect: bool,
+}
+
+impl Drop for InstanceLock {
+    fn drop(&mut self) {
+        if !self.is_suspect
+            && let Err(error) = self.file.set_len(0)
+        {
+            tracing::debug!(%error, "the next start checks the database");
+        }
+    }
 }
 
 impl InstanceLock {
@@ -65,11 +78,23 @@ impl InstanceLock {
             }
             Err(TryLockError::Error(error)) => return Err(io(error)),
         }
+        let was_unclean = file.metadata().is_ok_and(|file| file.len() > 0);
         file.set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{}", std::process::id()))
             .map_err(io)?;
-        Ok(Self { _file: file })
+        Ok(Self { file, was_unclean, is_suspect: false })
+    }
+
+    /// Whether the process that held it before did not end by itself.
+    #[must_use]
+    pub const fn was_unclean(&self) -> bool {
+        self.was_unclean
+    }
+
+    /// The next start is to treat this process as one that did not end by itself.
+    pub(crate) const fn suspect(&mut self) {
+        self.is_suspect = true;
     }
 }
 
@@ -92,8 +117,13 @@ mod tests {
         assert!(is_held(&path));
         let refused = InstanceLock::acquire(&path).unwrap_err().to_string();
         assert!(refused.contains(&format!("pid {}", std::process::id())), "{refused}");
+        assert!(!held.was_unclean());
         drop(held);
         assert!(!is_held(&path));
-        InstanceLock::acquire(&path).unwrap();
+        let mut held = InstanceLock::acquire(&path).unwrap();
+        assert!(!held.was_unclean(), "it was given back");
+        held.suspect();
+        drop(held);
+        assert!(InstanceLock::acquire(&path).unwrap().was_unclean());
     }
 }

@@ -2,6 +2,7 @@
 //! `spawn_blocking`.
 
 use std::{
+    fmt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -9,11 +10,13 @@ use std::{
 
 use events::{Event, Kind, Provider, SessionId};
 use projections::{Session, SessionState, Turn, Usage};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, types::ValueRef};
+use serde::de::DeserializeOwned;
 
 use crate::{
+    damage::DamagedRows,
     error::ReadError,
-    rows::{COLUMNS, HISTORY, event},
+    rows::{COLUMNS, HISTORY, bits, event},
     text::{unhex, unpack},
 };
 
@@ -37,19 +40,31 @@ pub struct Reader {
     path: Arc<PathBuf>,
     pool: Arc<Mutex<Vec<Connection>>>,
     patience: Duration,
+    damaged: DamagedRows,
 }
 
 impl Reader {
     /// A reader of the database at `path`; nothing is opened before it is needed.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
-        Self { path: Arc::new(path), pool: Arc::default(), patience: PATIENCE }
+        Self::noting(path, DamagedRows::default())
+    }
+
+    /// The same, noting damaged rows with those that others found.
+    pub(crate) fn noting(path: PathBuf, damaged: DamagedRows) -> Self {
+        Self { path: Arc::new(path), pool: Arc::default(), patience: PATIENCE, damaged }
+    }
+
+    /// The rows that were found damaged or unknown.
+    #[must_use]
+    pub const fn damaged(&self) -> &DamagedRows {
+        &self.damaged
     }
 
     /// A reader of the same database that waits at most `patience` while another program holds it.
     #[must_use]
     pub fn with_patience(&self, patience: Duration) -> Self {
-        Self { path: Arc::clone(&self.path), pool: Arc::default(), patience }
+        Self { path: Arc::clone(&self.path), pool: Arc::default(), patience, damaged: self.damaged.clone() }
     }
 
     /// The directory of the database.
@@ -85,20 +100,12 @@ impl Reader {
         result
     }
 
-    fn view(json: &str, place: impl Fn() -> String) -> Result<Session, ReadError> {
-        serde_json::from_str(json).map_err(|e| ReadError::Damaged {
-            what: "session",
-            place: place(),
-            detail: e.to_string(),
-        })
-    }
-
-    /// The session as last committed.
+    /// The session as last committed; `None` also when its row is damaged.
     ///
     /// # Errors
-    /// When SQLite cannot read, or the row is damaged.
+    /// When SQLite cannot read.
     pub fn session(&self, id: SessionId) -> Result<Option<Session>, ReadError> {
-        self.session_json(id)?.map(|json| Self::view(&json, || id.to_string())).transpose()
+        Ok(self.session_json(id)?.and_then(|json| self.parsed("session", id, &json)))
     }
 
     /// The session as last committed, as the JSON that was stored.
@@ -108,15 +115,13 @@ impl Reader {
     pub fn session_json(&self, id: SessionId) -> Result<Option<String>, ReadError> {
         self.with("session", |c| {
             c.prepare_cached("SELECT view FROM sessions WHERE id = ?1")
-                .and_then(|mut s| {
-                    s.query_row([id.to_bytes().as_slice()], |row| row.get::<_, Option<String>>(0)).optional()
-                })
+                .and_then(|mut s| s.query_row([id.to_bytes().as_slice()], |row| lossy(row, 0)).optional())
                 .map(Option::flatten)
                 .map_err(|source| ReadError::Sqlite { what: "session", source })
         })
     }
 
-    /// The reducer of a session as last committed. `None` when there is none, or it was written by
+    /// The reducer of a session as last committed. `None` when there is none, it is damaged, or it was written by
     /// a version that kept it differently: then the log can be folded again.
     ///
     /// # Errors
@@ -125,37 +130,40 @@ impl Reader {
         self.with("snapshot", |c| {
             let text = c
                 .prepare_cached("SELECT snapshot FROM sessions WHERE id = ?1")
-                .and_then(|mut s| {
-                    s.query_row([id.to_bytes().as_slice()], |row| row.get::<_, Option<String>>(0)).optional()
-                })
+                .and_then(|mut s| s.query_row([id.to_bytes().as_slice()], |row| lossy(row, 0)).optional())
                 .map_err(|source| ReadError::Sqlite { what: "snapshot", source })?;
             Ok(text.flatten().and_then(|text| serde_json::from_str(&text).ok()))
         })
     }
 
-    /// Sessions by last event, newest first.
-    ///
-    /// # Errors
-    /// When SQLite cannot read, or a row is damaged.
-    pub fn sessions(&self, filter: &SessionFilter) -> Result<Vec<Session>, ReadError> {
-        self.views(filter)?.iter().map(|json| Self::view(json, || "a listing".into())).collect()
-    }
-
-    /// Sessions by last event, newest first, each as the JSON that was stored.
+    /// Sessions by last event, newest first; a damaged row is left out.
     ///
     /// # Errors
     /// When SQLite cannot read.
-    pub fn views(&self, filter: &SessionFilter) -> Result<Vec<String>, ReadError> {
+    pub fn sessions(&self, filter: &SessionFilter) -> Result<Vec<Session>, ReadError> {
+        let views = self.views(filter)?;
+        Ok(views.iter().filter_map(|(id, json)| self.parsed("session", id, json)).collect())
+    }
+
+    /// Sessions by last event, newest first, each with the JSON that was stored.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn views(&self, filter: &SessionFilter) -> Result<Vec<(SessionId, String)>, ReadError> {
         let (before, id) = filter.before.map_or((i64::MAX, [0xff; 16]), |(at, id)| (at, id.to_bytes()));
         self.with("sessions", |c| {
             let sqlite = |source| ReadError::Sqlite { what: "sessions", source };
             let mut statement = c
                 .prepare_cached(
-                    "SELECT view FROM sessions WHERE view IS NOT NULL AND (last_event_at, id) < (?1, ?2) ORDER BY last_event_at DESC, id DESC LIMIT ?3",
+                    "SELECT view, id FROM sessions WHERE view IS NOT NULL AND (last_event_at, id) < (?1, ?2) ORDER BY last_event_at DESC, id DESC LIMIT ?3",
                 )
                 .map_err(sqlite)?;
             let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![before, id.as_slice(), limit], |row| row.get::<_, String>(0)).map_err(sqlite)?;
+            let read = |row: &Row<'_>| {
+                let id = SessionId::from_bytes(bits(row.get_ref(1)?.as_blob()?));
+                Ok((id, lossy(row, 0)?.unwrap_or_default()))
+            };
+            let rows = statement.query_map(params![before, id.as_slice(), limit], read).map_err(sqlite)?;
             rows.collect::<Result<_, _>>().map_err(sqlite)
         })
     }
@@ -173,6 +181,11 @@ impl Reader {
         })
     }
 
+    /// What the JSON of a row says; a row that cannot be read is noted.
+    pub fn parsed<T: DeserializeOwned>(&self, what: &'static str, place: impl fmt::Display, json: &str) -> Option<T> {
+        serde_json::from_str(json).map_err(|error| self.damaged.note(what, place, error)).ok()
+    }
+
     fn select(&self, tail: &str, parameters: &[&dyn rusqlite::ToSql]) -> Result<Vec<Event>, ReadError> {
         self.with("events", |c| {
             let sqlite = |source| ReadError::Sqlite { what: "events", source };
@@ -180,16 +193,17 @@ impl Reader {
             let mut rows = statement.query(parameters).map_err(sqlite)?;
             let mut events = Vec::new();
             while let Some(row) = rows.next().map_err(sqlite)? {
-                events.push(event(row)?);
+                events.push(event(row, &self.damaged)?);
             }
             Ok(events)
         })
     }
 
-    /// Events of a session with a sequence above `after`, in order; `kinds` empty means all.
+    /// Events of a session with a sequence above `after`, in order; `kinds` empty means all. One that this version
+    /// cannot read is `unrecognized`.
     ///
     /// # Errors
-    /// When SQLite cannot read, or a row is damaged (its position is named).
+    /// When SQLite cannot read.
     pub fn events(&self, id: SessionId, after: u64, limit: usize, kinds: &[Kind]) -> Result<Vec<Event>, ReadError> {
         let tail = format!(
             "WHERE e.session = (SELECT key FROM sessions WHERE id = ?1) AND e.sequence > ?2 {} ORDER BY e.sequence LIMIT ?3",
@@ -248,12 +262,12 @@ impl Reader {
             let mut statement = c
                 .prepare_cached("SELECT turn FROM turns WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND number > ?2 ORDER BY number LIMIT ?3")
                 .map_err(sqlite)?;
-            let rows = statement.query_map(params![id.to_bytes().as_slice(), after, clamp(limit as u64)], |row| row.get::<_, String>(0)).map_err(sqlite)?;
-            rows.map(|row| {
-                serde_json::from_str(&row.map_err(sqlite)?)
-                    .map_err(|e| ReadError::Damaged { what: "turn", place: format!("session {id}"), detail: e.to_string() })
-            })
-            .collect()
+            let rows = statement.query_map(params![id.to_bytes().as_slice(), after, clamp(limit as u64)], |row| lossy(row, 0)).map_err(sqlite)?;
+            let mut turns = Vec::new();
+            for row in rows {
+                turns.extend(self.parsed("turn", format_args!("session {id}"), &row.map_err(sqlite)?.unwrap_or_default()));
+            }
+            Ok(turns)
         })
     }
 
@@ -351,6 +365,14 @@ impl Reader {
 
 fn clamp(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// The text of a column, which may not be UTF-8.
+pub(crate) fn lossy(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(index)? {
+        ValueRef::Text(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => None,
+    })
 }
 
 /// A condition on the kind; the codes are numbers of ours.

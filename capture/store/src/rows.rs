@@ -1,14 +1,14 @@
 //! An event as a row, and back.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use events::{
     Confidence, Event, EventId, Kind, Origin, Payload, Provider, SessionId, Severity, Source, TextRef, Timestamp,
-    TurnId, id::Hex,
+    TurnId, Unrecognized, id::Hex,
 };
-use rusqlite::Row;
+use rusqlite::{Row, types::ValueRef};
 
-use crate::error::ReadError;
+use crate::{damage::DamagedRows, error::ReadError};
 
 /// The mark of what was written before capture looked.
 pub(crate) const HISTORY: i64 = 64;
@@ -27,69 +27,164 @@ pub(crate) const COLUMNS: &str = "e.position, s.id, e.sequence, e.id, e.kind, e.
      e.agent, e.text, e.text_hash, e.text_length, e.data, f.path, e.generation, e.offset, e.length, e.delivery, s.provider, s.provider_session_id \
      FROM events e JOIN sessions s ON s.key = e.session LEFT JOIN files f ON f.key = e.file";
 
-fn bits(blob: Vec<u8>) -> Option<[u8; 16]> {
-    blob.try_into().ok()
+/// The 16 bytes of an id; a damaged one is cut or filled with zeros.
+pub(crate) fn bits(blob: &[u8]) -> [u8; 16] {
+    std::array::from_fn(|index| blob.get(index).copied().unwrap_or_default())
 }
 
-/// Reads an event from a row with [`COLUMNS`].
-pub(crate) fn event(row: &Row<'_>) -> Result<Event, ReadError> {
-    let sqlite = |source| ReadError::Sqlite { what: "event", source };
-    let position: i64 = row.get(0).map_err(sqlite)?;
-    let damaged = |detail: String| ReadError::Damaged { what: "event", place: format!("position {position}"), detail };
-    let get_bits = |index: usize| -> Result<Option<[u8; 16]>, ReadError> {
-        match row.get::<_, Option<Vec<u8>>>(index).map_err(sqlite)? {
-            None => Ok(None),
-            Some(blob) => bits(blob).map(Some).ok_or_else(|| damaged(format!("column {index} is not 16 bytes"))),
-        }
-    };
-    let need = |index: usize| get_bits(index)?.ok_or_else(|| damaged(format!("column {index} is empty")));
-    let code = |index: usize| -> Result<u8, ReadError> { row.get::<_, u8>(index).map_err(sqlite) };
-    let unknown = |what: &str, code: u8| damaged(format!("unknown {what} {code}"));
+/// What a column should hold, and what is wrong with the row so far.
+struct Columns<'a> {
+    row: &'a Row<'a>,
+    wrong: Option<String>,
+}
 
-    let kind = code(4).and_then(|c| Kind::from_code(c).ok_or_else(|| unknown("kind", c)))?;
-    let marks: i64 = row.get(6).map_err(sqlite)?;
-    let confidence =
-        Confidence::from_code((marks & 3) as u8).ok_or_else(|| unknown("confidence", (marks & 3) as u8))?;
-    let data = row.get_ref(15).map_err(sqlite)?.as_str().map_err(|e| damaged(e.to_string()))?;
-    let path: Option<Arc<str>> = row.get::<_, Option<String>>(16).map_err(sqlite)?.map(Arc::from);
-    let number = |index: usize| -> Result<u64, ReadError> {
-        Ok(row.get::<_, Option<i64>>(index).map_err(sqlite)?.unwrap_or(0).max(0) as u64)
-    };
-    let origin = match (path, row.get::<_, Option<String>>(20).map_err(sqlite)?) {
-        (Some(path), _) => {
-            Origin::File { path, generation: number(17)? as u32, offset: number(18)?, length: number(19)? }
+impl Columns<'_> {
+    fn is_wrong(&mut self, what: impl FnOnce() -> String) {
+        self.wrong.get_or_insert_with(what);
+    }
+
+    fn value(&self, index: usize) -> Result<ValueRef<'_>, ReadError> {
+        self.row.get_ref(index).map_err(|source| ReadError::Sqlite { what: "event", source })
+    }
+
+    fn id(&mut self, index: usize) -> Result<Option<[u8; 16]>, ReadError> {
+        let value = self.value(index)?.as_blob_or_null();
+        let found = value.map(|blob| blob.map(|blob| (bits(blob), blob.len() == 16)));
+        Ok(match found {
+            Ok(None) => None,
+            Ok(Some((id, true))) => Some(id),
+            Ok(Some((id, false))) => {
+                self.is_wrong(|| format!("column {index} is not 16 bytes"));
+                Some(id)
+            }
+            Err(error) => {
+                self.is_wrong(|| format!("column {index}: {error}"));
+                None
+            }
+        })
+    }
+
+    fn required_id(&mut self, index: usize) -> Result<[u8; 16], ReadError> {
+        let id = self.id(index)?;
+        Ok(id.unwrap_or_else(|| {
+            self.is_wrong(|| format!("column {index} is empty"));
+            [0; 16]
+        }))
+    }
+
+    fn number(&mut self, index: usize) -> Result<i64, ReadError> {
+        let value = self.value(index)?.as_i64_or_null();
+        Ok(match value {
+            Ok(number) => number.unwrap_or_default(),
+            Err(error) => {
+                self.is_wrong(|| format!("column {index}: {error}"));
+                0
+            }
+        })
+    }
+
+    fn unsigned(&mut self, index: usize) -> Result<u64, ReadError> {
+        Ok(self.number(index)?.max(0) as u64)
+    }
+
+    fn text(&mut self, index: usize) -> Result<Option<String>, ReadError> {
+        let (text, whole) = match self.value(index)? {
+            ValueRef::Null => return Ok(None),
+            ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => (text.to_owned(), true),
+                Err(_) => (String::from_utf8_lossy(bytes).into_owned(), false),
+            },
+            ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => (String::new(), false),
+        };
+        if !whole {
+            self.is_wrong(|| format!("column {index} is not text"));
         }
+        Ok(Some(text))
+    }
+
+    /// What a code stands for; `otherwise`, if this version does not know it.
+    fn code<T>(&mut self, what: &str, code: i64, known: impl FnOnce(u8) -> Option<T>, otherwise: T) -> T {
+        u8::try_from(code).ok().and_then(known).unwrap_or_else(|| {
+            self.is_wrong(|| format!("unknown {what} {code}"));
+            otherwise
+        })
+    }
+}
+
+/// Reads an event from a row with [`COLUMNS`]. Of one that is damaged, or that a newer version wrote, what can be
+/// read is kept: it becomes `unrecognized`, and is noted.
+pub(crate) fn event(row: &Row<'_>, damaged: &DamagedRows) -> Result<Event, ReadError> {
+    let mut columns = Columns { row, wrong: None };
+    let position = columns.unsigned(0)?;
+    let code = columns.number(4)?;
+    let kind = u8::try_from(code).ok().and_then(Kind::from_code);
+    let marks = columns.number(6)?;
+    let data = row.get_ref(15).map_err(|source| ReadError::Sqlite { what: "event", source })?;
+    let data = match data {
+        ValueRef::Text(bytes) => String::from_utf8_lossy(bytes),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => Cow::Borrowed(""),
+    };
+    if matches!(data, Cow::Owned(_)) {
+        columns.is_wrong(|| "data is not UTF-8".into());
+    }
+    let payload = match kind.map(|kind| Payload::from_json(kind, &data)) {
+        Some(Ok(payload)) => payload,
+        Some(Err(error)) => {
+            columns.is_wrong(|| format!("data: {error}"));
+            unread("damaged", &data, error.to_string())
+        }
+        None => {
+            let why = format!("unknown kind {code}");
+            columns.is_wrong(|| why.clone());
+            unread(&format!("kind {code}"), &data, why)
+        }
+    };
+    let origin = match (columns.text(16)?, columns.text(20)?) {
+        (Some(path), _) => Origin::File {
+            path: Arc::from(path),
+            generation: columns.unsigned(17)? as u32,
+            offset: columns.unsigned(18)?,
+            length: columns.unsigned(19)?,
+        },
         (None, Some(id)) => Origin::Delivery { id: Arc::from(id) },
         (None, None) => Origin::Derived,
     };
-    Ok(Event {
-        position: position.max(0) as u64,
-        session_id: SessionId::from_bytes(need(1)?),
-        sequence: number(2)?,
-        id: EventId::from_bytes(need(3)?),
-        provider: code(21).and_then(|c| Provider::from_code(c).ok_or_else(|| unknown("provider", c)))?,
-        provider_session_id: Arc::from(row.get::<_, String>(22).map_err(sqlite)?),
-        source: code(5).and_then(|c| Source::from_code(c).ok_or_else(|| unknown("source", c)))?,
-        created_at: Timestamp::from_millisecond(row.get(7).map_err(sqlite)?),
-        observed_at: Timestamp::from_millisecond(row.get(8).map_err(sqlite)?),
-        turn_id: get_bits(9)?.map(TurnId::from_bytes),
-        parent_id: get_bits(10)?.map(EventId::from_bytes),
-        agent_id: row.get::<_, Option<String>>(11).map_err(sqlite)?.map(Arc::from),
-        confidence,
+    let (source, provider) = (columns.number(5)?, columns.number(21)?);
+    let event = Event {
+        position,
+        session_id: SessionId::from_bytes(columns.required_id(1)?),
+        sequence: columns.unsigned(2)?,
+        id: EventId::from_bytes(columns.required_id(3)?),
+        provider: columns.code("provider", provider, Provider::from_code, Provider::Unknown),
+        provider_session_id: Arc::from(columns.text(22)?.unwrap_or_default()),
+        source: columns.code("source", source, Source::from_code, Source::Runtime),
+        created_at: Timestamp::from_millisecond(columns.number(7)?),
+        observed_at: Timestamp::from_millisecond(columns.number(8)?),
+        turn_id: columns.id(9)?.map(TurnId::from_bytes),
+        parent_id: columns.id(10)?.map(EventId::from_bytes),
+        agent_id: columns.text(11)?.map(Arc::from),
+        confidence: columns.code("confidence", marks & 3, Confidence::from_code, Confidence::Low),
         severity: Severity::from_code(((marks >> 2) & 3) as u8),
-        text: row.get(12).map_err(sqlite)?,
-        text_ref: get_bits(13)?
-            .map(|hash| {
-                Ok::<_, ReadError>(TextRef {
-                    hash: Hex(&hash).to_string(),
-                    length: number(14)?,
-                    stored: marks & 32 != 0,
-                })
-            })
-            .transpose()?,
-        payload: Payload::from_json(kind, data).map_err(|e| damaged(format!("data of {kind}: {e}")))?,
+        text: columns.text(12)?,
+        text_ref: match columns.id(13)? {
+            None => None,
+            Some(hash) => {
+                Some(TextRef { hash: Hex(&hash).to_string(), length: columns.unsigned(14)?, stored: marks & 32 != 0 })
+            }
+        },
+        payload,
         origin,
         derived: marks & 16 != 0,
         history: marks & HISTORY != 0,
-    })
+    };
+    if let Some(wrong) = columns.wrong {
+        damaged.note("event", format_args!("position {position}"), wrong);
+    }
+    Ok(event)
+}
+
+/// Stands for data that this version cannot read.
+fn unread(raw_kind: &str, data: &str, issue: String) -> Payload {
+    let length = data.len() as u64;
+    Unrecognized { raw_kind: raw_kind.to_owned(), issue: Some(issue), length, hash: None }.into()
 }

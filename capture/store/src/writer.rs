@@ -13,54 +13,19 @@ use std::{
 
 use events::{Cursor, Event, Identity, Origin, Provider, SessionId, Timestamp, UsageReported};
 use projections::{SessionState, Turn};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use crate::{
-    error::ReadError,
-    lock::{InstanceLock, LockError},
-    reader::Reader,
-    rows::marks,
-    schema::{MigrationError, SQLITE_OLDEST, migrate},
+    damage::DamagedRows,
+    error::{ReadError, ReadFailure},
+    lock::InstanceLock,
+    open::{StoreOpenError, connect, rebuilt_as, repaired},
+    reader::{Reader, lossy},
+    rebuild::Rebuilt,
+    rows::{bits, marks},
+    schema::SQLITE_OLDEST,
     text::PackedText,
 };
-
-/// Why the store could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreOpenError {
-    /// Another process has it.
-    #[error(transparent)]
-    Lock(#[from] LockError),
-    /// The directory could not be made private.
-    #[error("cannot use {path} as data directory: {source}")]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// SQLite is too old to be safe.
-    #[error("SQLite {found} is too old: 3.51.3 or newer is needed (older ones can corrupt a database in WAL mode)")]
-    OldSqlite {
-        /// Its version.
-        found: String,
-    },
-    /// The schema could not be brought up to date.
-    #[error("{path}: {source}")]
-    Migration {
-        /// The database.
-        path: PathBuf,
-        /// Why.
-        source: MigrationError,
-    },
-    /// SQLite said no.
-    #[error("cannot open {path}: {source}")]
-    Sqlite {
-        /// The database.
-        path: PathBuf,
-        /// Why.
-        source: rusqlite::Error,
-    },
-}
 
 /// Why a transaction failed. Nothing of it is in the store; it may be tried again.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +35,14 @@ pub struct CommitError {
     pub what: &'static str,
     /// SQLite's reason.
     pub source: rusqlite::Error,
+}
+
+impl CommitError {
+    /// The sort of failure.
+    #[must_use]
+    pub fn failure(&self) -> ReadFailure {
+        ReadFailure::of(&self.source)
+    }
 }
 
 /// The number of a session inside the database.
@@ -104,7 +77,9 @@ pub struct Writer {
     path: PathBuf,
     files: HashMap<Arc<str>, i64>,
     files_before: Option<Vec<Arc<str>>>,
-    _lock: InstanceLock,
+    damaged: DamagedRows,
+    rebuilt: Option<Rebuilt>,
+    lock: InstanceLock,
 }
 
 /// A session's account of a model goes no higher: what a transcript claims must not overflow a sum.
@@ -129,32 +104,32 @@ impl Writer {
             return Err(StoreOpenError::OldSqlite { found: rusqlite::version().to_owned() });
         }
         let path = directory.join("capture.db");
-        if !path.exists() {
-            let private = std::fs::OpenOptions::new();
-            use std::os::unix::fs::OpenOptionsExt;
-            let mut private = private;
-            private.create_new(true).write(true).mode(0o600);
-            private.open(&path).map_err(unusable)?;
-        }
-        let sqlite = |source| StoreOpenError::Sqlite { path: path.clone(), source };
-        let mut connection = Connection::open(&path).map_err(sqlite)?;
-        connection.busy_timeout(std::time::Duration::from_secs(60)).map_err(sqlite)?;
-        // Large pages suit the many kilobyte texts: a third less is written for them. The size is
-        // that of the first start; later ones leave a database as it is.
-        connection
-            .execute_batch(
-                "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; \
-                 PRAGMA journal_size_limit = 16777216; PRAGMA cache_size = -24576; PRAGMA temp_store = MEMORY; \
-                 PRAGMA foreign_keys = OFF;",
-            )
-            .map_err(sqlite)?;
-        migrate(&mut connection).map_err(|source| StoreOpenError::Migration { path: path.clone(), source })?;
-        connection.set_prepared_statement_cache_capacity(64);
-        let writer = Self { connection, path, files: HashMap::new(), files_before: None, _lock: lock };
+        let rebuilt = repaired(&path, lock.was_unclean())?;
+        let (connection, rebuilt) = match (connect(&path), rebuilt) {
+            // Its header or its table of tables is damaged, however it was left.
+            (Err(error), None) if error.is_damage() => {
+                let rebuilt = rebuilt_as(&path, &[error.to_string()])?;
+                (connect(&path)?, Some(rebuilt))
+            }
+            (connection, rebuilt) => (connection?, rebuilt),
+        };
+        let damaged = DamagedRows::default();
+        let writer = Self { connection, path, files: HashMap::new(), files_before: None, damaged, rebuilt, lock };
         if let Err(error) = writer.write_first_head() {
             tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
         }
         Ok(writer)
+    }
+
+    /// What became of a damaged database at this start.
+    #[must_use]
+    pub const fn rebuilt(&self) -> Option<&Rebuilt> {
+        self.rebuilt.as_ref()
+    }
+
+    /// The database was found damaged while it was in use: the next start checks it.
+    pub const fn suspect(&mut self) {
+        self.lock.suspect();
     }
 
     pub(crate) const fn connection(&self) -> &Connection {
@@ -164,7 +139,7 @@ impl Writer {
     /// A reader of this store.
     #[must_use]
     pub fn reader(&self) -> Reader {
-        Reader::new(self.path.clone())
+        Reader::noting(self.path.clone(), self.damaged.clone())
     }
 
     /// The last committed position; 0 for an empty log.
@@ -187,10 +162,10 @@ impl Writer {
         let sqlite = |source| ReadError::Sqlite { what: "cursors", source };
         let mut statement =
             self.connection.prepare("SELECT cursor FROM files WHERE cursor IS NOT NULL").map_err(sqlite)?;
-        let rows = statement.query_map([], |row| row.get::<_, String>(0)).map_err(sqlite)?;
+        let rows = statement.query_map([], |row| lossy(row, 0)).map_err(sqlite)?;
         let mut cursors = Vec::new();
         for row in rows {
-            match serde_json::from_str(&row.map_err(sqlite)?) {
+            match serde_json::from_str(&row.map_err(sqlite)?.unwrap_or_default()) {
                 Ok(cursor) => cursors.push(cursor),
                 Err(error) => tracing::warn!(%error, "a damaged cursor is left out; its file is read again"),
             }
@@ -212,9 +187,9 @@ impl Writer {
             .query_map([], |row| {
                 Ok((
                     row.get::<_, i64>(0)?,
-                    row.get::<_, [u8; 16]>(1)?,
-                    row.get::<_, u8>(2)?,
-                    row.get::<_, String>(3)?,
+                    bits(row.get_ref(1)?.as_blob()?),
+                    row.get::<_, i64>(2)?,
+                    lossy(row, 3)?.unwrap_or_default(),
                     row.get::<_, bool>(4)?,
                 ))
             })
@@ -225,7 +200,7 @@ impl Writer {
             sessions.push(KnownSession {
                 row: SessionRow(key),
                 id: SessionId::from_bytes(id),
-                provider: Provider::from_code(provider).unwrap_or(Provider::Unknown),
+                provider: u8::try_from(provider).ok().and_then(Provider::from_code).unwrap_or(Provider::Unknown),
                 provider_session_id: Arc::from(provider_session_id),
                 capture,
             });
@@ -233,8 +208,8 @@ impl Writer {
         Ok(sessions)
     }
 
-    /// The reducer of a session as last committed. `None` when there is none, or it was written by
-    /// a version that kept it differently: then the log is folded again.
+    /// The reducer of a session as last committed. `None` when there is none, it is damaged, its log goes further,
+    /// or it was written by a version that kept it differently: then the log is folded again.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -242,8 +217,28 @@ impl Writer {
         let sqlite = |source| ReadError::Sqlite { what: "snapshot", source };
         let mut statement =
             self.connection.prepare_cached("SELECT snapshot FROM sessions WHERE key = ?1").map_err(sqlite)?;
-        let text: Option<String> = statement.query_row([row.0], |row| row.get(0)).optional().map_err(sqlite)?.flatten();
-        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+        let text = statement.query_row([row.0], |row| lossy(row, 0)).optional().map_err(sqlite)?.flatten();
+        let Some(text) = text else { return Ok(None) };
+        let last_sequence = self.last_sequence(row)?;
+        match serde_json::from_str::<SessionState>(&text) {
+            Ok(state) if state.session.last_sequence >= last_sequence => return Ok(Some(state)),
+            Ok(_) => self.damaged.note("snapshot", format_args!("row {}", row.0), "it is behind its log"),
+            // Damaged, or of another version, which is no damage.
+            Err(error) => tracing::info!(row = row.0, %error, "a snapshot cannot be read; the log is folded again"),
+        }
+        Ok(None)
+    }
+
+    /// The sequence of a session's last event; 0 when it has none.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn last_sequence(&self, row: SessionRow) -> Result<u64, ReadError> {
+        let sqlite = |source| ReadError::Sqlite { what: "events", source };
+        let mut statement =
+            self.connection.prepare_cached("SELECT max(sequence) FROM events WHERE session = ?1").map_err(sqlite)?;
+        let last: Option<i64> = statement.query_row([row.0], |row| row.get(0)).map_err(sqlite)?;
+        Ok(last.unwrap_or(0).max(0) as u64)
     }
 
     /// Begins a transaction.
@@ -509,7 +504,9 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot.
     pub fn checkpoint(path: &Path, truncate: bool) -> Result<(), CommitError> {
-        let connection = Connection::open(path).map_err(failed("a checkpoint"))?;
+        // Never makes a database: the file may have been taken away.
+        let connection =
+            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed("a checkpoint"))?;
         connection.busy_timeout(std::time::Duration::from_millis(500)).map_err(failed("a checkpoint"))?;
         let mode = if truncate { "TRUNCATE" } else { "PASSIVE" };
         connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(())).map_err(failed("a checkpoint"))

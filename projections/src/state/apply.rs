@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Maximum number of labels of a session.
-const LABELS: usize = 32;
+pub const LABELS: usize = 32;
 
 impl SessionState {
     pub(super) fn apply(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {

@@ -264,5 +264,26 @@ fn the_spool_keeps_deliveries_until_they_are_removed() {
     assert_eq!(spool.waiting(), [first.id]);
     let contents = spool.contents();
     assert!(contents.oldest.is_some());
-    assert_eq!(SpoolUsage { oldest: None, ..contents }, SpoolUsage { waiting: 1, oldest: None, aside: 1 });
+    assert_eq!(SpoolUsage { oldest: None, ..contents }, SpoolUsage { waiting: 1, oldest: None, aside: 1, is_full: false });
+}
+
+#[test]
+fn a_full_spool_refuses_more_and_drafts_of_the_killed_are_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = Spool::of(dir.path());
+    let mine = delivery(Provider::Claude, "{}");
+    spool.put(&mine).unwrap();
+    assert!(!spool.contents().is_full);
+    let draft = spool.dir().join(".x.json.abc.part");
+    fs::File::create(&draft).unwrap().set_len(SPOOL_BYTES).unwrap();
+    assert!(spool.contents().is_full);
+    let refused = spool.put(&mine).unwrap_err().to_string();
+    assert!(refused.contains("the spool is full"), "{refused}");
+    let made = changed(&draft).unwrap();
+    spool.remove_drafts(made.plus_ms(DRAFT_AGE_MS));
+    assert!(draft.exists(), "it may still be written");
+    spool.remove_drafts(made.plus_ms(DRAFT_AGE_MS + 1));
+    assert!(!draft.exists());
+    spool.put(&mine).unwrap();
+    assert_eq!(spool.waiting().len(), 1);
 }

@@ -71,6 +71,10 @@ impl World {
         let manifest = manifest.map(|text| serde_json::from_slice(&text).unwrap());
         let world = Self { home, manifest, scratch, ingested: None, made: 0 };
         let Files { paths, bytes } = world.files();
+        if paths.is_empty() {
+            eprintln!("CORPUS has no transcripts: name a directory with .claude, .codex or .gemini in it");
+            std::process::exit(2);
+        }
         println!(
             "corpus: {} files, {} MB; {} cores, load {}",
             paths.len(),

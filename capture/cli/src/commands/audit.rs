@@ -102,7 +102,7 @@ fn unverified(error: &VerifyError) -> Failed {
             ReadFailure::Locked => "another program holds the database; try again",
             ReadFailure::Io => "check that the data directory is there and readable",
             ReadFailure::Damaged => "the database file is damaged; restore it from a backup",
-            ReadFailure::Other => "the record may be intact or not",
+            ReadFailure::Full | ReadFailure::ReadOnly | ReadFailure::Other => "the record may be intact or not",
         },
         VerifyError::Head(_) => "check that it is a readable file",
     };

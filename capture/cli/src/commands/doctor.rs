@@ -1,6 +1,6 @@
 //! `capture doctor`
 
-use std::io::Write;
+use std::{io::Write, path::Path};
 
 use ::terminal::screen::ScreenRules;
 use api::{
@@ -9,6 +9,7 @@ use api::{
 };
 use events::Timestamp;
 use serde::Serialize;
+use store::DatabaseCheck;
 
 use super::{Context, Failed, hooks, style};
 use crate::terminal::{self, safe};
@@ -46,7 +47,29 @@ struct DoctorReport {
     checks: Vec<DoctorCheck>,
 }
 
-pub(super) fn run(context: &Context) -> anyhow::Result<()> {
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Check every page of the database too, which takes a while when it is large.
+    #[arg(long)]
+    deep: bool,
+}
+
+/// The whole database, in one line, and whether nothing is wrong with it.
+fn database(data: &Path) -> (bool, String) {
+    let path = data.join("capture.db");
+    if !path.exists() {
+        return (true, format!("{} (not there yet)", path.display()));
+    }
+    let found = |faults: Vec<String>| format!("{}: {}", path.display(), faults.join("; "));
+    match store::check::full(&path) {
+        Ok(DatabaseCheck::Whole) => (true, format!("{}: every page checked", path.display())),
+        Ok(DatabaseCheck::Unfinished) => (false, format!("{}: the check was interrupted", path.display())),
+        Ok(DatabaseCheck::Rows(faults) | DatabaseCheck::Damaged(faults)) => (false, found(faults)),
+        Err(error) => (false, error.to_string()),
+    }
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let mut checks = Vec::new();
     let mut check = |name: &str, ok: bool, detail: String| checks.push(DoctorCheck { name: name.into(), ok, detail });
     let config = paths::config_file()?;
@@ -60,6 +83,10 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         },
     );
     check("data", true, context.data.display().to_string());
+    if arguments.deep {
+        let (whole, detail) = database(&context.data);
+        check("database", whole, detail);
+    }
     let rules = paths::screen_rules_dir()?;
     match ScreenRules::load(Some(&rules)) {
         Ok(_) if rules.is_dir() => check("screen rules", true, format!("built in, and {}", rules.display())),

@@ -55,6 +55,8 @@ fn log_to_file(spec: &Spec) {
         writeln!(Redacting(Screen::escaping(LazyLog(hook.clone()))), "panicked: {panic}").ok();
     }));
     tracing_subscriber::fmt()
+        // On a full disk a line of the log is lost, and not the program.
+        .log_internal_errors(false)
         .with_writer(move || Redacting(Screen::escaping(LazyLog(path.clone()))))
         .with_ansi(false)
         .with_max_level(tracing::Level::WARN)

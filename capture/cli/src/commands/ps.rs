@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use api::{
-    health::Sources,
+    health::{SourceHealth, Sources},
     list::Limit,
     routes::{HealthSources, ListSessions},
     sessions::{ActiveFilter, SessionPage, SessionsQuery},
@@ -20,7 +20,10 @@ use crate::{
     client::Client,
     terminal::{self, safe},
 };
-use daemon::{clock, health::READING};
+use daemon::{
+    clock,
+    health::{HOOKS, READING, STORE},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -41,9 +44,9 @@ pub(super) struct Arguments {
     /// Only sessions in this directory.
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
-    /// Maximum number of sessions.
-    #[arg(long, default_value_t = 200)]
-    limit: usize,
+    /// Maximum number of sessions [default: 200, with --all or --state all of them].
+    #[arg(long)]
+    limit: Option<usize>,
 }
 
 impl Arguments {
@@ -52,10 +55,31 @@ impl Arguments {
             state: self.state.clone().into(),
             provider: self.provider.clone().into(),
             cwd: self.cwd.clone(),
-            active: Some(if self.all { ActiveFilter::All } else { ActiveFilter::Active }),
+            active: Some(if self.is_everything() { ActiveFilter::All } else { ActiveFilter::Active }),
             cursor: None,
-            limit: Some(Limit::of(self.limit)),
+            limit: None,
         }
+    }
+
+    /// Whether sessions that ended or are silent are meant too: a state is looked for wherever it is.
+    fn is_everything(&self) -> bool {
+        self.all || !self.state.is_empty()
+    }
+
+    /// Reads page after page, until there are enough sessions.
+    fn list(&self, client: &Client) -> anyhow::Result<SessionPage> {
+        let most = self.limit.unwrap_or(if self.is_everything() { usize::MAX } else { MOST });
+        let mut query = SessionsQuery { limit: Some(Limit::of(most)), ..self.query() };
+        let mut all = client.get::<ListSessions>("", &query)?;
+        while all.sessions.len() < most
+            && let Some(cursor) = all.next_cursor.take()
+        {
+            query = SessionsQuery { cursor: Some(cursor), limit: Some(Limit::of(most - all.sessions.len())), ..query };
+            let next = client.get::<ListSessions>("", &query)?;
+            all.sessions.extend(next.sessions);
+            all.next_cursor = next.next_cursor;
+        }
+        Ok(all)
     }
 }
 
@@ -66,7 +90,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             Some(given) => {
                 find(&client, given).map(|session| SessionPage { as_of: 0, sessions: vec![session], next_cursor: None })
             }
-            None => Ok(client.get::<ListSessions>("", &arguments.query())?),
+            None => arguments.list(&client),
         }
     };
     if !arguments.watch {
@@ -78,6 +102,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             }
             crossbeam_channel::after(LOOK_EVERY).recv().ok();
             page = list()?;
+        }
+        let Sources { sources } = client.one::<HealthSources>("")?;
+        if let Some(trouble) = trouble(&sources) {
+            terminal::print_error_line(&format!("capture: {}; see `capture doctor`", safe(&trouble)));
         }
         if let Some(how_far) = how_far(&client)? {
             terminal::print_error_line(&format!(
@@ -91,6 +119,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     watch(context, &client, STATUS, list, |page| render(page, arguments))
 }
 
+/// Sessions that are listed, when nobody says how many.
+const MOST: usize = 200;
 /// How often an empty list is requested again while history is read,
 const FIRST_LOOKS: u32 = 20;
 /// this far apart.
@@ -103,9 +133,26 @@ fn how_far(client: &Client) -> anyhow::Result<Option<String>> {
     Ok(reading.map(|(_, how_far)| how_far.split(';').next().unwrap_or_default().to_owned()))
 }
 
+/// What is wrong with what is recorded, in one line.
+fn trouble(sources: &[SourceHealth]) -> Option<String> {
+    let records = |source: &&SourceHealth| source.name == STORE || source.name.ends_with(HOOKS);
+    let troubles = sources.iter().filter(records).filter_map(|source| {
+        let trouble = source.trouble.as_ref()?;
+        Some(format!("{}: {trouble}", source.name))
+    });
+    let troubles: Vec<String> = troubles.collect();
+    (!troubles.is_empty()).then(|| troubles.join("; "))
+}
+
 fn render(page: &SessionPage, arguments: &Arguments) -> String {
     if page.sessions.is_empty() {
-        let hint = if arguments.all { "no sessions yet" } else { "no active sessions (--all shows the others)" };
+        let hint = if !arguments.state.is_empty() {
+            "no sessions in this state"
+        } else if arguments.all {
+            "no sessions yet"
+        } else {
+            "no active sessions (--all shows the others)"
+        };
         return format!("{hint}\n");
     }
     let more = if page.next_cursor.is_some() { "… more; use --limit\n" } else { "" };

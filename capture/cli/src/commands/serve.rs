@@ -42,6 +42,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         .and_then(|v| v.into_os_string().into_string().ok())
         .unwrap_or_else(|| "info".into());
     tracing_subscriber::fmt()
+        // On a full disk a line of the log is lost, and not the server.
+        .log_internal_errors(false)
         .with_writer(|| Redacting(terminal::stderr()))
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_env_filter(

@@ -225,6 +225,7 @@ impl ApprovalBroker {
             return Err(stopping());
         }
         let (is_held, is_alone) = (table.is_held(approval), table.is_alone(approval.session_id));
+        let is_full = table.grants.is_full();
         let Some(pending) = table.get_mut(&approval.id) else {
             return conflict("it is not known here any more; look again");
         };
@@ -244,6 +245,9 @@ impl ApprovalBroker {
         }
         if decision.scope == DecisionScope::Session && Grant::of(approval, &files).is_none() {
             return conflict("another request cannot be recognised as the same; allow it once");
+        }
+        if decision.scope == DecisionScope::Session && is_full {
+            return conflict("too many requests are allowed for their sessions already; allow it once, or by a rule");
         }
         let route = if is_held && accepts_decisions(approval) {
             hook_route(approval, decision)?

@@ -42,6 +42,11 @@ impl Grant {
 pub(super) struct Grants(HashSet<Grant>);
 
 impl Grants {
+    /// Whether there is no room for another one.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= GRANTS
+    }
+
     /// Remembers a grant, while there is room.
     pub(super) fn add(&mut self, grant: Grant) {
         if self.0.len() < GRANTS {

@@ -5,6 +5,7 @@ use std::fs;
 use hooks::{Plan, ProgramSearch, RequestedChange, catalogue};
 
 use super::*;
+use crate::store_health::StoreFiles;
 
 const NOW: i64 = 1_795_149_432_000;
 
@@ -110,11 +111,36 @@ fn what_stays_in_the_spool_is_told() {
 #[test]
 fn it_is_ready_while_all_of_it_runs_and_storing_works() {
     let (supervisor, gauges) = (Supervisor::default(), Gauges::default());
-    assert!(is_ready(&supervisor, &gauges));
+    assert_eq!(trouble(&supervisor, &gauges), None);
     gauges.stuck.store(true, Ordering::Relaxed);
-    assert!(!is_ready(&supervisor, &gauges));
+    assert_eq!(trouble(&supervisor, &gauges).unwrap(), "nothing is recorded: storing failed");
+    gauges.store.failed(store::ReadFailure::Full, &"13");
+    assert_eq!(trouble(&supervisor, &gauges).unwrap(), "nothing is recorded: the disk is full");
+    assert_eq!(store_row(&gauges).trouble, trouble(&supervisor, &gauges));
+    gauges.store.recovered();
     gauges.stuck.store(false, Ordering::Relaxed);
+    assert_eq!(store_row(&gauges).trouble, None);
     supervisor.spawn("ingest", || panic!("no more")).unwrap();
     supervisor.join("ingest");
-    assert!(!is_ready(&supervisor, &gauges));
+    assert_eq!(trouble(&supervisor, &gauges).unwrap(), "thread `ingest` ended: no more");
+}
+
+#[test]
+fn files_of_the_store_that_are_removed_or_replaced_are_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, database) = (dir.path().join("data"), dir.path().join("data/capture.db"));
+    let make = || {
+        fs::create_dir(&data).unwrap();
+        fs::write(store::lock_file(&data), "").unwrap();
+        fs::write(&database, "").unwrap();
+    };
+    make();
+    let files = StoreFiles::of(&database);
+    assert_eq!(files.change(), None);
+    fs::remove_file(&database).unwrap();
+    assert_eq!(files.change().unwrap(), "the database was removed");
+    fs::rename(&data, dir.path().join("elsewhere")).unwrap();
+    assert_eq!(files.change().unwrap(), "the data directory was removed");
+    make();
+    assert_eq!(files.change().unwrap(), "the data directory was replaced");
 }

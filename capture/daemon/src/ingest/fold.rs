@@ -1,16 +1,17 @@
 //! What every input ends in: an event gets its place in the log, is folded into its session, and what follows from
 //! it is added.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use events::{
     Annotation, Claim, Confidence, Event, Identity, NewEvent, Origin, Payload, Provider, Repeat, SessionForked,
     SessionId, Signal, Source, State, Timestamp, Topic,
 };
-use projections::Conclusion;
+use projections::{Conclusion, LABELS};
+use server::Refusal;
 use store::PackedText;
 
-use super::{Ingest, TransactionFailure, transaction::Additions};
+use super::{ChangeReply, Ingest, TransactionFailure, transaction::Additions};
 use crate::redaction;
 
 /// A session with fewer events than this has just begun.
@@ -292,8 +293,24 @@ impl Ingest {
         )
     }
 
-    pub(super) fn apply_labels(&mut self, id: SessionId, labels: &[String]) -> Result<(), TransactionFailure> {
+    pub(super) fn apply_labels(
+        &mut self,
+        id: SessionId,
+        labels: &[String],
+        reply: &ChangeReply,
+    ) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(id) else { return Ok(()) };
+        let mut keys: BTreeSet<String> = self.state(slot)?.session.labels.keys().cloned().collect();
+        for label in labels {
+            match label.split_once('=') {
+                Some((key, _)) => drop(keys.insert(key.to_owned())),
+                None => drop(keys.remove(label)),
+            }
+        }
+        if keys.len() > LABELS {
+            reply.refuse(Refusal::Conflict(format!("a session takes {LABELS} labels at most; remove one first")));
+            return Ok(());
+        }
         for value in labels {
             let label = Annotation { topic: Topic::Label, value: value.clone() };
             self.inject(slot, Source::Runtime, (self.clock)(), "label", label.into())?;

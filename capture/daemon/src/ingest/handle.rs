@@ -148,14 +148,13 @@ impl ReceivingEnd {
 
 #[cfg(test)]
 mod tests {
-    use events::{ApprovalId, SessionId};
-    use tokio::sync::oneshot;
-
     use super::*;
+    use crate::ingest::ChangeReply;
+    use events::{ApprovalId, SessionId};
 
     /// An input that holds a reply.
-    fn label(reply: oneshot::Sender<()>) -> IngestInput {
-        IngestInput::Label(SessionId::from_bits(1), Vec::new(), Box::new(move |_| reply.send(()).unwrap_or_default()))
+    fn label(reply: ChangeReply) -> IngestInput {
+        IngestInput::Label(SessionId::from_bits(1), Vec::new(), reply)
     }
 
     /// An input that is known by its number.
@@ -202,9 +201,9 @@ mod tests {
     #[test]
     fn what_was_not_taken_is_dropped_with_its_reply() {
         let (handle, inputs) = channel(1);
-        let (reply, first) = oneshot::channel();
+        let (reply, first) = ChangeReply::new();
         handle.send(label(reply)).unwrap();
-        let (reply, second) = oneshot::channel();
+        let (reply, second) = ChangeReply::new();
         // It waits for room, or comes later: it is dropped either way.
         let waits_for_room = std::thread::spawn({
             let handle = handle.clone();

@@ -1,9 +1,13 @@
 //! What ingest takes.
 
+use std::cell::RefCell;
+
 use events::{ApprovalId, SessionId};
 use processes::{AgentProcess, EndedProcess, ShellCommand};
+use server::Refusal;
 use store::PackedText;
 use tailer::collect::Batch;
+use tokio::sync::oneshot;
 
 use super::{ApprovalRecord, DecisionCommit, DerivedRecord, HookInput, HostInput, ProtocolInput, TelemetryInput};
 use crate::redaction;
@@ -35,6 +39,38 @@ impl PreparedBatch {
     }
 }
 
+/// Answers whoever asked for a change of a session, after the commit.
+#[derive(Debug)]
+pub struct ChangeReply {
+    sender: oneshot::Sender<Result<bool, Refusal>>,
+    refusal: RefCell<Option<Refusal>>,
+}
+
+impl ChangeReply {
+    /// A reply, and where it arrives: whether there is such a session, or why nothing was changed.
+    #[must_use]
+    pub fn new() -> (Self, oneshot::Receiver<Result<bool, Refusal>>) {
+        let (sender, receiver) = oneshot::channel();
+        (Self { sender, refusal: RefCell::default() }, receiver)
+    }
+
+    /// Whether nobody waits for it any more.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    /// The change is not made.
+    pub(super) fn refuse(&self, refusal: Refusal) {
+        self.refusal.replace(Some(refusal));
+    }
+
+    pub(super) fn send(self, is_known: bool) {
+        let Self { sender, refusal } = self;
+        // The client may have gone away meanwhile.
+        sender.send(refusal.into_inner().map_or(Ok(is_known), Err)).ok();
+    }
+}
+
 /// What the ingest thread is told.
 pub enum IngestInput {
     /// What was read of a file.
@@ -51,9 +87,9 @@ pub enum IngestInput {
         command: ShellCommand,
     },
     /// Turn capture of a session on or off; the answer says whether there is such a session.
-    SetCapture(SessionId, bool, Box<dyn FnOnce(Result<bool, String>) + Send>),
+    SetCapture(SessionId, bool, ChangeReply),
     /// Labels of a session, `key=value` or `key`; the answer says whether there is such a session.
-    Label(SessionId, Vec<String>, Box<dyn FnOnce(Result<bool, String>) + Send>),
+    Label(SessionId, Vec<String>, ChangeReply),
     /// What the host of a run tells.
     Host(HostInput),
     /// What an agent's hook hands over.

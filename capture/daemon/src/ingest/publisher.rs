@@ -6,16 +6,17 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI64, Ordering},
 };
 
-use events::{Event, Finding, Payload, Provider, RunId, SessionId, Timestamp};
+use events::{ApprovalState, Event, Finding, Payload, Provider, RunId, SessionId, Timestamp};
 use projections::Approval;
-use server::{Frame, Json, LiveView, SessionEntry};
+use server::{Frame, Json, LiveView, OpenItem, SessionEntry};
+use store::ReadFailure;
 
 use super::{
     counters::Counters,
     sessions::Sessions,
     transaction::{ChangeSet, Committed},
 };
-use crate::{hook_health::HookHealth, redaction};
+use crate::{hook_health::HookHealth, redaction, store_health::StoreHealth};
 
 /// What others may know of the ingest thread.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub struct Gauges {
     pub counters: Counters,
     /// Whether the last commit failed: nothing is stored until one succeeds.
     pub stuck: AtomicBool,
+    /// What is wrong with the store.
+    pub store: StoreHealth,
     /// The program wants to end: a store that does not work is not waited for any more.
     pub ending: AtomicBool,
     /// The last event of each agent, by the code of its provider: milliseconds since 1970, 0 for
@@ -31,6 +34,22 @@ pub struct Gauges {
     pub last_event_at: [AtomicI64; Provider::ALL.len()],
     /// What is heard of hooks, and what is not.
     pub heard: HookHealth,
+}
+
+impl Gauges {
+    /// A commit failed.
+    pub(super) fn fails(&self, sort: ReadFailure, error: &dyn std::fmt::Display) {
+        self.counters.commits_failed.inc();
+        self.store.failed(sort, error);
+        self.stuck.store(true, Ordering::Relaxed);
+    }
+
+    /// A commit succeeded.
+    pub(super) fn works(&self) {
+        if self.stuck.swap(false, Ordering::Relaxed) {
+            self.store.recovered();
+        }
+    }
 }
 
 /// Who looks on: told after the commit, and never to wait.
@@ -109,6 +128,12 @@ impl Publisher {
                 self.gauges.heard.event(event);
             }
         }
+        for approval in &changes.approvals {
+            self.live_view.put_approval(pending(approval));
+        }
+        for finding in &changes.findings {
+            self.live_view.put_finding(open(finding));
+        }
         changes.events.sort_unstable_by_key(|(event, _)| event.position);
         // First: it voids what was published before, and does nothing once a later position is known.
         if changes.events.iter().any(|(_, history)| *history) {
@@ -138,6 +163,18 @@ impl Publisher {
             self.live_view.publish(frame);
         }
     }
+}
+
+/// An approval as the live view holds it.
+pub(super) fn pending(approval: &Approval) -> OpenItem {
+    let json = (approval.state == ApprovalState::Pending).then(|| Json::of(approval).ok()).flatten();
+    OpenItem { session: approval.session_id, id: approval.id.to_string(), json }
+}
+
+/// A finding as the live view holds it.
+pub(super) fn open(finding: &Finding) -> OpenItem {
+    let json = finding.is_open().then(|| Json::of(finding).ok()).flatten();
+    OpenItem { session: finding.session_id, id: finding.id.to_string(), json }
 }
 
 /// Whether somebody waits for what an event says: an approval is waited for, or was decided.

@@ -8,7 +8,7 @@ use std::{
 use events::{Cursor, Event, Provider, SessionId, Timestamp};
 use projections::{SessionState, StatusRules};
 use server::{Json, SessionEntry};
-use store::{CommitError, KnownSession, ReadError, SessionRow, Writer};
+use store::{CommitError, KnownSession, ReadError, ReadFailure, SessionRow, Writer};
 
 use super::publisher::is_active;
 use crate::redaction;
@@ -126,16 +126,15 @@ impl Sessions {
         let (uses, rules) = (self.uses, self.rules);
         let entry = &mut self.slots[slot];
         entry.used = uses;
-        let KnownSession { row, id, provider, provider_session_id, .. } = &entry.known;
         if entry.state.is_none() {
             self.loaded += 1;
         }
         match entry.state {
             Some(ref mut state) => Ok(state),
             None => {
-                let mut state = match writer.snapshot(*row)? {
+                let mut state = match writer.snapshot(entry.known.row)? {
                     Some(state) => state,
-                    None => fold_log(writer, *id, *provider, Arc::clone(provider_session_id), rules)?,
+                    None => fold_log(writer, &entry.known, rules)?,
                 };
                 state.set_rules(rules);
                 Ok(entry.state.insert(Box::new(state)))
@@ -306,18 +305,22 @@ impl Sessions {
 const FOLD_PAGE: usize = 1_000;
 
 /// Folds a session's log from its beginning.
-fn fold_log(
-    writer: &Writer,
-    id: SessionId,
-    provider: Provider,
-    provider_session_id: Arc<str>,
-    rules: StatusRules,
-) -> Result<SessionState, ReadError> {
+fn fold_log(writer: &Writer, known: &KnownSession, rules: StatusRules) -> Result<SessionState, ReadError> {
+    let KnownSession { row, id, provider, .. } = *known;
+    let provider_session_id = Arc::clone(&known.provider_session_id);
     let reader = writer.reader();
     let mut state: Option<SessionState> = None;
     let mut after = 0;
     loop {
-        let page: Vec<Event> = reader.events(id, after, FOLD_PAGE, &[])?;
+        let page: Vec<Event> = match reader.events(id, after, FOLD_PAGE, &[]) {
+            Ok(page) => page,
+            // What can be read of it is better than no session at all.
+            Err(error) if error.failure() == ReadFailure::Damaged => {
+                tracing::error!(session = %id, after, %error, "the log of a session is damaged; the rest of it is left out");
+                break;
+            }
+            Err(error) => return Err(error),
+        };
         for event in &page {
             after = event.sequence;
             let first =
@@ -328,5 +331,9 @@ fn fold_log(
             break;
         }
     }
-    Ok(state.unwrap_or_else(|| SessionState::new(id, provider, Some(provider_session_id), Timestamp::MIN, rules)))
+    let mut state =
+        state.unwrap_or_else(|| SessionState::new(id, provider, Some(provider_session_id), Timestamp::MIN, rules));
+    // The next event must not get the sequence of one that could not be read.
+    state.session.last_sequence = state.session.last_sequence.max(writer.last_sequence(row)?);
+    Ok(state)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use events::{Event, Finding};
 use projections::Approval;
-use store::{AuditHead, CommitError, PackedText, ReadError, SessionRow, Writer, write_head};
+use store::{AuditHead, CommitError, PackedText, ReadError, ReadFailure, SessionRow, Writer, write_head};
 
 use super::{IngestInput, publisher::needs_somebody, sessions::Sessions};
 
@@ -27,6 +27,16 @@ pub(super) enum TransactionFailure {
     Write(#[from] CommitError),
     #[error(transparent)]
     Read(#[from] ReadError),
+}
+
+impl TransactionFailure {
+    /// The sort of failure.
+    pub(super) fn sort(&self) -> ReadFailure {
+        match self {
+            Self::Write(error) => error.failure(),
+            Self::Read(error) => error.failure(),
+        }
+    }
 }
 
 /// The writer, and what it wrote since the last commit.

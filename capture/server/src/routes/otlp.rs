@@ -92,7 +92,7 @@ async fn hand_over(app: &App, message: Telemetry) -> HandlerResult {
         Ok(Err(TelemetryRefusal::Malformed(why))) => Err(ApiError::body(why)),
         Ok(Err(TelemetryRefusal::Busy)) => Err(busy()),
         Ok(Err(TelemetryRefusal::Stuck)) => Err(stuck()),
-        Err(_) if (app.health.ready)() => Err(busy()),
+        Err(_) if (app.health.trouble)().is_none() => Err(busy()),
         Err(_) => Err(stuck()),
     }
 }

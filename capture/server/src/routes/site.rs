@@ -17,10 +17,8 @@ use crate::{
 
 /// `GET /healthz`: no data, so no token.
 pub(crate) async fn healthz(call: Call<Healthz>) -> HandlerResult {
-    if (call.app.health.ready)() {
-        return Ok(answer::text("ok\n"));
-    }
-    let mut response = answer::text("not ready\n");
+    let Some(trouble) = (call.app.health.trouble)() else { return Ok(answer::text("ok\n")) };
+    let mut response = answer::text(format!("not ready: {trouble}\n"));
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     Ok(response)
 }

@@ -47,6 +47,10 @@ async fn reached<O: Operation>(call: &Call<O>, id: SessionId, until: &[State]) -
         }
         // Frames one by one: a state that was left again at once still counts.
         while subscription.take(&mut frames).await.is_ok() {
+            // It goes on as the session it became, whose states are the ones that count.
+            if let Some(target) = app.live_view.get(id).and_then(|entry| entry.merged_into) {
+                return Err(moved(call, target));
+            }
             let reached =
                 frames.drain(..).find(|frame| matches!(frame.kind, FrameKind::Status(state) if until.contains(&state)));
             if let Some(frame) = reached {

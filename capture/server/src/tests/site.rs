@@ -25,11 +25,19 @@ fn source() -> SourceHealth {
 async fn health_sources_and_metrics() {
     let mut metrics = Registry::default();
     metrics.register("capture_more", "More", ConstCounter::new(1_u64));
-    let health = Health { ready: Arc::new(|| false), sources: Arc::new(|| vec![source(), source()]), metrics };
+    let health = Health {
+        trouble: Arc::new(|| Some("the disk is full".into())),
+        sources: Arc::new(|| vec![source(), source()]),
+        metrics,
+    };
     let server = TestServer::with(health, |_| ());
     server.live_view.put(entry(1, State::Running));
     server.live_view.advance(9);
-    assert_eq!(server.get("/healthz").await.status, 503);
+    let health = server.get("/healthz").await;
+    assert_eq!(
+        (health.status, &*health.body),
+        (StatusCode::SERVICE_UNAVAILABLE, &b"not ready: the disk is full\n"[..])
+    );
     let sources = server.get("/api/v1/health/sources").await.json();
     assert_eq!(sources, serde_json::json!({ "sources": [source(), source()] }));
     let metrics = server.get("/metrics").await;
@@ -53,9 +61,9 @@ async fn health_sources_and_metrics() {
 async fn a_panic_is_one_request_that_failed() {
     let calls = Arc::new(AtomicU8::new(0));
     let health = Health {
-        ready: Arc::new(move || {
+        trouble: Arc::new(move || {
             assert!(calls.fetch_add(1, Ordering::Relaxed) > 0, "a failing handler");
-            true
+            None
         }),
         ..Health::default()
     };

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
+use crate::OpenItem;
 
 #[tokio::test]
 async fn snapshot_then_frames() {
@@ -28,6 +29,41 @@ async fn snapshot_then_frames() {
     assert_eq!(told.data, serde_json::to_value(&event).unwrap());
     let told = stream.next().await;
     assert_eq!((told.event.as_str(), told.id), ("status", Some(813)));
+}
+
+fn open(n: u128, id: &str, json: Option<&serde_json::Value>) -> OpenItem {
+    OpenItem { session: super::id(n), id: id.into(), json: json.map(|json| Json::of(json).unwrap()) }
+}
+
+/// A commit with history voids what was published before: the snapshot that follows tells of what is open.
+#[tokio::test]
+async fn a_snapshot_holds_pending_approvals_and_open_findings() {
+    let live = Live::new().await;
+    live.live_view.load([entry(1, State::Running), entry(2, State::Running)], 5);
+    let (approval, finding) = (serde_json::json!({"id": "a"}), serde_json::json!({"id": "f"}));
+    live.live_view.put_approval(open(1, "a", Some(&approval)));
+    live.live_view.put_finding(open(2, "f", Some(&finding)));
+    let mut all = live.events("/api/v1/stream", "").await;
+    let snapshot = all.next().await.data;
+    assert_eq!((&snapshot["approvals"][0], &snapshot["findings"][0]), (&approval, &finding));
+    let snapshot = live.events("/api/v1/stream?session=agent-1", "").await.next().await.data;
+    assert_eq!((&snapshot["approvals"][0], snapshot["findings"].as_array().unwrap().len()), (&approval, 0));
+
+    live.live_view.put_approval(open(1, "a", None));
+    live.live_view.put_approval(open(2, "b", Some(&approval)));
+    live.live_view.publish(Frame::approval(Some(6), super::id(2), Json::of(&approval).unwrap()));
+    live.live_view.advance(7);
+    let snapshot = loop {
+        let next = all.next().await;
+        if next.event == "snapshot" {
+            break next.data;
+        }
+    };
+    assert_eq!(snapshot["approvals"].as_array().unwrap().len(), 1, "one was closed, one opened: {snapshot}");
+    // Whoever resumes is told of them too.
+    let mut resumed = live.events("/api/v1/stream?after=7", "").await;
+    assert_eq!(resumed.next().await.event, "approval");
+    assert_eq!(resumed.next().await.event, "finding");
 }
 
 #[tokio::test]

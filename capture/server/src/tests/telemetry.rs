@@ -248,7 +248,7 @@ async fn bodies_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_does_not_work_is_another_thing_than_a_slow_one() {
     let (control, inbox) = commands(4);
-    let health = Health { ready: Arc::new(|| false), ..Health::default() };
+    let health = Health { trouble: Arc::new(|| Some("the disk is full".into())), ..Health::default() };
     let server = TestServer::with(health, |config| config.control = control);
     let answer = server.send(logs("{}")).await;
     assert_eq!(answer.error(), (503, "unavailable".into()));

@@ -61,6 +61,24 @@ async fn a_change_that_was_not_published_is_seen_too() {
 }
 
 #[tokio::test]
+async fn a_session_that_is_merged_meanwhile_is_waited_for_as_what_it_became() {
+    let server = TestServer::new();
+    server.live_view.put(entry(1, State::Running));
+    server.live_view.put(entry(2, State::Running));
+    let relay_frames = tokio::spawn(server.live_view.clone().relay_frames(CancellationToken::new()));
+    let change = async {
+        watched(&server.live_view).await;
+        let merged = SessionEntry { merged_into: Some(id(2)), ..entry(1, State::Exited) };
+        announce(&server.live_view, Some(1), merged);
+    };
+    let (answer, ()) = tokio::join!(server.get("/api/v1/sessions/agent-1/wait?until=exited,idle"), change);
+    assert_eq!(answer.error(), (308, "merged".into()), "the end of the former id is not the end of the session");
+    let on = format!("/api/v1/sessions/{}/wait?until=exited,idle", id(2));
+    assert_eq!(answer.head.headers[header::LOCATION], on);
+    relay_frames.abort();
+}
+
+#[tokio::test]
 async fn a_place_among_the_streams_ends_with_its_holder() {
     let live_view = LiveView::new("e");
     let place = live_view.subscribe(Interest::Sessions(vec![id(1)]), 10, 10);

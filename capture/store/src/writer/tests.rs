@@ -10,8 +10,12 @@ use events::{
 use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::*;
-use crate::{SessionFilter, schema::SCHEMA_VERSION};
+use crate::{
+    SessionFilter,
+    schema::{MigrationError, SCHEMA_VERSION},
+};
 
+mod damage;
 mod kinds;
 
 /// A store in a directory of its own, with a session in it.
@@ -430,30 +434,12 @@ fn a_database_of_another_version() {
     connection.pragma_update(None, "user_version", SCHEMA_VERSION).unwrap();
     drop(connection);
     assert_eq!(Writer::open(dir.path()).unwrap().sessions().unwrap().len(), 1);
-    // What is not a database at all is said to be none.
+    // What is not a database at all is put aside.
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("capture.db"), "this is not a database, whatever its name says".repeat(100))
-        .unwrap();
-    let error = Writer::open(dir.path()).unwrap_err().to_string();
-    assert!(error.contains("capture.db"), "{error}");
-}
-
-#[test]
-fn damaged_rows_are_named() {
-    let mut store = Fresh::new();
-    store.commit(|writer, row| writer.append(row, &event(1, UserPrompt::default()), None).unwrap());
-    let reader = store.writer.reader();
-    let damage = |store: &Fresh, set: &str| {
-        store.writer.connection.execute(&format!("UPDATE events SET {set}"), []).unwrap();
-        store.writer.reader().log(0, 9, None).unwrap_err().to_string()
-    };
-    for set in ["data = '{'", "kind = 99", "id = x'00'"] {
-        let error = damage(&store, set);
-        assert!(error.contains("position 1"), "{error}");
-    }
-    store.writer.connection.execute("UPDATE sessions SET view = '{'", []).unwrap();
-    let error = reader.session(store.session.id).unwrap_err().to_string();
-    assert!(error.contains(&store.session.id.to_string()), "{error}");
+    let text = "this is not a database, whatever its name says".repeat(100);
+    std::fs::write(dir.path().join("capture.db"), &text).unwrap();
+    let writer = Writer::open(dir.path()).unwrap();
+    assert_eq!(std::fs::read_to_string(&writer.rebuilt().unwrap().aside).unwrap(), text);
 }
 
 #[test]

@@ -76,13 +76,12 @@ fn a_transaction_that_fails_is_done_again_as_a_whole() {
 fn a_setting_made_in_a_transaction_that_fails_is_not_lost() {
     let mut world = World::new();
     first(&mut world);
-    let (id, told) = (world.id("t"), Arc::new(AtomicUsize::new(0)));
-    let reply = Arc::clone(&told);
-    world.take(IngestInput::SetCapture(id, false, Box::new(move |_| _ = reply.fetch_add(1, Ordering::Relaxed))));
+    let (reply, mut answer) = ChangeReply::new();
+    world.take(IngestInput::SetCapture(world.id("t"), false, reply));
     world.break_once();
     world.live("s", vec![prompt("s", "two", 3.0)]);
     world.commit();
-    assert_eq!((world.failed(), told.load(Ordering::Relaxed)), ((1, false), 1));
+    assert_eq!((world.failed(), answer.try_recv().unwrap().unwrap()), ((1, false), true));
     world.live("t", vec![prompt("t", "unheard", 4.0)]);
     world.commit();
     assert_eq!(world.told("t").last().unwrap(), "capture: off");

@@ -1,5 +1,7 @@
 //! What becomes of records.
 
+use tokio::sync::oneshot::error::TryRecvError;
+
 use super::*;
 
 #[test]
@@ -345,25 +347,28 @@ fn capture_is_turned_off_and_on() {
     let mut world = World::new();
     world.live("s", vec![prompt("s", "one", 1.0)]);
     world.commit();
-    let (id, replies) = (world.id("s"), Arc::new(Mutex::new(Vec::new())));
-    let set = |id, on| {
-        let replies = Arc::clone(&replies);
-        IngestInput::SetCapture(id, on, Box::new(move |reply| replies.lock().unwrap().push(reply)))
+    let (id, mut replies) = (world.id("s"), Vec::new());
+    let mut set = |id, on| {
+        let (reply, answer) = ChangeReply::new();
+        replies.push(answer);
+        IngestInput::SetCapture(id, on, reply)
     };
     world.take(set(id, false));
-    assert_eq!(*replies.lock().unwrap(), [], "not before it is stored");
+    let (on, strange) = (set(id, true), set(SessionId::from_bits(7), true));
+    assert_eq!(replies[0].try_recv().unwrap_err(), TryRecvError::Empty, "not before it is stored");
     world.commit();
     world.live("s", vec![prompt("s", "two", 2.0)]);
     world.commit();
     world.start();
     world.live("s", vec![prompt("s", "three", 3.0)]);
-    world.take(set(id, true));
+    world.take(on);
     world.live("s", vec![prompt("s", "four", 4.0)]);
-    world.take(set(SessionId::from_bits(7), true));
+    world.take(strange);
     world.commit();
     let told: Vec<String> = world.told("s").into_iter().filter(|t| !t.starts_with('(')).collect();
     assert_eq!(told, ["user.prompt \"one\"", "capture: off", "capture: on", "user.prompt \"four\""]);
-    assert_eq!(*replies.lock().unwrap(), [Ok(true), Ok(true), Ok(false)]);
+    let replies: Vec<bool> = replies.iter_mut().map(|reply| reply.try_recv().unwrap().unwrap()).collect();
+    assert_eq!(replies, [true, true, false]);
     world.assert_sound();
 }
 

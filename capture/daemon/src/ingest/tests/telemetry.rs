@@ -189,7 +189,8 @@ fn a_session_that_is_not_captured_takes_nothing() {
     world.live("s", vec![prompt("s", "one", 1.0)]);
     world.commit();
     let id = world.id("s");
-    world.take(IngestInput::SetCapture(id, false, Box::new(|_| ())));
+    let (reply, _answer) = ChangeReply::new();
+    world.take(IngestInput::SetCapture(id, false, reply));
     world.commit();
     let before = world.log().len();
     assert_eq!(world.telemetry_now(3.0, vec![told("s", "beat", 2.0, Heartbeat {})]), Stored::default());

@@ -134,7 +134,7 @@ fn payloads() -> Vec<Payload> {
     ]
 }
 
-fn finding() -> Finding {
+pub(super) fn finding() -> Finding {
     Finding {
         id: "f1".into(),
         kind: FindingKind::Loop,

@@ -1,0 +1,93 @@
+//! A request to a host and its answer; and why there is none.
+
+use std::time::Duration;
+
+use api::runs::{Input as RunInput, InputSent, Run};
+use events::State;
+use serde_json::Value;
+use server::Refusal;
+use terminal::host::frame::HostRequest;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+
+use super::{BEFORE_ENTER, QueuedRequest};
+
+/// How long a host may take to answer before it counts as busy.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// Why a host gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    /// It was not asked, or it refused: it did nothing.
+    Refused(Refusal),
+    /// It was asked, and whether it did anything is not known.
+    Unknown(Refusal),
+}
+
+impl From<Unanswered> for Refusal {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Refused(refusal) | Unanswered::Unknown(refusal) => refusal,
+        }
+    }
+}
+
+/// Asks a host.
+pub(super) async fn question(
+    run: &Run,
+    asks: Option<&mpsc::Sender<QueuedRequest>>,
+    ask: HostRequest,
+) -> Result<Value, Unanswered> {
+    let name = run.hello.name.clone().unwrap_or_else(|| run.id.to_string());
+    let asks = asks.filter(|_| run.ended_at.is_none()).ok_or_else(|| {
+        Unanswered::Refused(Refusal::Conflict(if run.ended_at.is_some() {
+            format!("run {name} has ended")
+        } else {
+            format!("the host of run {name} is away")
+        }))
+    })?;
+    let (reply, answer) = oneshot::channel();
+    let busy = || Refusal::Conflict(format!("the host of run {name} does not answer"));
+    asks.try_send(QueuedRequest { ask, reply }).map_err(|_| Unanswered::Refused(busy()))?;
+    match timeout(ANSWER_WITHIN, answer).await {
+        Ok(Ok(Ok(value))) => Ok(value),
+        Ok(Ok(Err(why))) => Err(Unanswered::Refused(Refusal::Conflict(why))),
+        Ok(Err(_)) | Err(_) => Err(Unanswered::Unknown(busy())),
+    }
+}
+
+/// Types into a run. Text is for a prompt: while a dialog is open it is refused, because a letter
+/// or an Enter of it may be an answer. Keys are for dialogs: whoever names keys knows what they do.
+pub(super) async fn type_into(
+    run: &Run,
+    asks: Option<&mpsc::Sender<QueuedRequest>>,
+    input: RunInput,
+) -> Result<InputSent, Refusal> {
+    let RunInput { text, submit, keys, interrupt, force } = input;
+    if let Some(text) = text {
+        if run.screen_state == Some(State::WaitingApproval) && !force {
+            return Err(Refusal::Conflict(
+                "a dialog waits for an answer, and text may answer it; send `keys`, or `force` the text".into(),
+            ));
+        }
+        let body = text.strip_suffix("\r\n").or_else(|| text.strip_suffix(['\n', '\r'])).unwrap_or(&text);
+        let enter = submit || body.len() < text.len();
+        if !body.is_empty() {
+            let paste = body.contains(['\n', '\r']);
+            question(run, asks, HostRequest::Type { text: body.to_owned(), paste }).await?;
+        }
+        if enter {
+            if submit && !body.is_empty() {
+                tokio::time::sleep(BEFORE_ENTER).await;
+            }
+            question(run, asks, HostRequest::Keys { keys: vec!["enter".into()] }).await?;
+        }
+    } else if let Some(keys) = keys {
+        question(run, asks, HostRequest::Keys { keys }).await?;
+    } else if interrupt {
+        question(run, asks, HostRequest::Interrupt).await?;
+    }
+    Ok(InputSent { run: run.id, sent: true })
+}

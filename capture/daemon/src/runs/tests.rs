@@ -1,0 +1,136 @@
+use events::{Provider, Timestamp};
+use terminal::host::frame::HostRequest;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+
+use super::*;
+use crate::ingest;
+
+const RUN: u128 = 7;
+const SESSION: u128 = 9;
+
+/// A scripted host at the other end of a connection.
+struct ScriptedHost {
+    lines: BufReader<DuplexStream>,
+    /// Keeps the channel to ingest open.
+    _inputs: ingest::Inputs,
+}
+
+impl ScriptedHost {
+    /// Runs with this host, which hosts [`SESSION`].
+    async fn connect() -> (Runs, Self) {
+        let (handle, inputs) = ingest::channel(16);
+        let runs = Runs::new(handle);
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let connection = HostConnection(Box::new(theirs));
+        let peer = Peer { uid: 0, pid: Some(42) };
+        tokio::spawn(runs.clone().attend(connection, peer, CancellationToken::new()));
+        let mut host = Self { lines: BufReader::new(ours), _inputs: inputs };
+        let hello = Hello {
+            run: RunId::from_bits(RUN),
+            name: None,
+            command: vec!["agent".into()],
+            provider: Provider::Claude,
+            version: None,
+            cwd: "/".into(),
+            pid: 43,
+            start_ticks: 1,
+            host_pid: 42,
+            started_at: Timestamp::from_millisecond(1),
+            terminal: true,
+            size: None,
+            socket: None,
+            recording: None,
+            answers: true,
+        };
+        host.say(&HostMessage::Hello(Box::new(hello))).await;
+        while runs.list().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        runs.hosts(RunId::from_bits(RUN), SessionId::from_bits(SESSION));
+        (runs, host)
+    }
+
+    async fn say(&mut self, message: &HostMessage) {
+        let line = serde_json::to_string(message).unwrap() + "\n";
+        self.lines.get_mut().write_all(line.as_bytes()).await.unwrap();
+    }
+
+    /// The next request, and its number.
+    async fn asked(&mut self) -> (u64, HostRequest) {
+        loop {
+            let mut line = String::new();
+            assert!(self.lines.read_line(&mut line).await.unwrap() > 0, "the server hung up");
+            if let ServerMessage::Ask { id, ask } = serde_json::from_str(&line).unwrap() {
+                return (id, ask);
+            }
+        }
+    }
+
+    async fn answer(&mut self, id: u64, answer: Result<Value, String>) {
+        self.say(&HostMessage::Answer { id, answer }).await;
+    }
+}
+
+/// Types a prompt while the host does this.
+async fn outcome<F: Future<Output = ()>>(host: impl FnOnce(ScriptedHost) -> F) -> PromptOutcome {
+    let (runs, scripted) = ScriptedHost::connect().await;
+    let (outcome, ()) = tokio::join!(runs.prompt(SessionId::from_bits(SESSION), "go"), host(scripted));
+    outcome
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_that_is_typed_and_submitted() {
+    let typed = outcome(|mut host| async move {
+        let (id, _) = host.asked().await;
+        host.answer(id, Ok(Value::Null)).await;
+        let (id, ask) = host.asked().await;
+        assert_eq!(ask, HostRequest::Submit);
+        host.answer(id, Ok(Value::Null)).await;
+        assert!(timeout(Duration::from_secs(60), host.asked()).await.is_err(), "nothing more is asked");
+    });
+    assert_eq!(typed.await, PromptOutcome::Typed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_the_host_refused_can_be_typed_again() {
+    let refused = outcome(|mut host| async move {
+        let (id, _) = host.asked().await;
+        host.answer(id, Err("a dialog is open".into())).await;
+    });
+    assert_eq!(refused.await, PromptOutcome::Refused("a dialog is open".into()));
+    // A host that is paused, or whose answer comes late: it may have typed.
+    let late = outcome(|mut host| async move {
+        let (id, ask) = host.asked().await;
+        assert!(matches!(ask, HostRequest::Prompt { text } if text == "go"));
+        tokio::time::sleep(ANSWER_WITHIN * 2).await;
+        host.answer(id, Ok(Value::Null)).await;
+    });
+    assert!(matches!(late.await, PromptOutcome::Unknown(why) if why.contains("may have been typed")));
+    // One that goes away with the question.
+    let gone = outcome(|mut host| async move { drop(host.asked().await) });
+    assert!(matches!(gone.await, PromptOutcome::Unknown(_)));
+    // One that typed and does not say whether it submitted.
+    let silent = outcome(|mut host| async move {
+        let (id, _) = host.asked().await;
+        host.answer(id, Ok(Value::Null)).await;
+        host.asked().await;
+        tokio::time::sleep(ANSWER_WITHIN * 2).await;
+    });
+    assert!(matches!(silent.await, PromptOutcome::Unknown(why) if why.contains("may have been submitted")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_nobody_waits_for_any_more_does_not_reach_the_host() {
+    let (runs, mut host) = ScriptedHost::connect().await;
+    let target = RunTarget::Run(RunId::from_bits(RUN).to_string());
+    let typed = |text: &str| RunInput { text: Some(text.into()), ..RunInput::default() };
+    // Sent to the connection's task, and dropped before that task gets to run.
+    let dropped = runs.send_input(&target, typed("given up"));
+    assert_eq!(futures_util::FutureExt::now_or_never(dropped), None);
+    let (sent, ()) = tokio::join!(runs.send_input(&target, typed("wanted")), async {
+        let (id, ask) = host.asked().await;
+        assert!(matches!(&ask, HostRequest::Type { text, .. } if text == "wanted"), "{ask:?}");
+        host.answer(id, Ok(Value::Null)).await;
+    });
+    assert!(sent.unwrap().sent);
+}

@@ -1,0 +1,69 @@
+//! Approvals that are pending and findings that are open: what a snapshot tells beside the sessions.
+
+use std::{collections::BTreeMap, sync::Mutex};
+
+use events::SessionId;
+
+use super::Interest;
+use crate::{Json, locks::lock};
+
+/// The items of one kind, by session and id.
+type Items = BTreeMap<(SessionId, String), Json>;
+
+#[derive(Debug, Default)]
+pub(super) struct OpenItems {
+    approvals: Mutex<Items>,
+    findings: Mutex<Items>,
+}
+
+/// An approval or a finding as it stands.
+#[derive(Debug, Clone)]
+pub struct OpenItem {
+    /// The session it belongs to.
+    pub session: SessionId,
+    /// Its id.
+    pub id: String,
+    /// The item; `None` when it is closed.
+    pub json: Option<Json>,
+}
+
+fn put(items: &Mutex<Items>, OpenItem { session, id, json }: OpenItem) {
+    let mut items = lock(items);
+    match json {
+        Some(json) => drop(items.insert((session, id), json)),
+        None => drop(items.remove(&(session, id))),
+    }
+}
+
+fn of(items: &Mutex<Items>, interest: &Interest) -> Vec<(SessionId, Json)> {
+    let items = lock(items);
+    match interest {
+        Interest::All => items.iter().map(|((session, _), json)| (*session, json.clone())).collect(),
+        Interest::Sessions(ids) => {
+            let mut found = Vec::new();
+            for id in ids {
+                let of_session = items.range((*id, String::new())..).take_while(|((session, _), _)| session == id);
+                found.extend(of_session.map(|((session, _), json)| (*session, json.clone())));
+            }
+            found
+        }
+    }
+}
+
+impl OpenItems {
+    pub(super) fn put_approval(&self, approval: OpenItem) {
+        put(&self.approvals, approval);
+    }
+
+    pub(super) fn put_finding(&self, finding: OpenItem) {
+        put(&self.findings, finding);
+    }
+
+    pub(super) fn approvals(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
+        of(&self.approvals, interest)
+    }
+
+    pub(super) fn findings(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
+        of(&self.findings, interest)
+    }
+}

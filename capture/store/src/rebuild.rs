@@ -1,0 +1,384 @@
+//! A database that is damaged beyond use: it is put aside, and a new one begins with what only we hold.
+//!
+//! What is in the agents' files is read again from there. Row by row are copied: sessions with their ids, approvals,
+//! the record of decisions, findings, prompts, labels, and the whole log of sessions whose files are gone. A row that
+//! cannot be read is lost; the others are not.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use events::{Kind, Payload, Topic};
+use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter, types::Value};
+
+use crate::schema::{MigrationError, migrate};
+
+/// What a name of a damaged database begins with.
+const ASIDE: &str = "capture.db.damaged-";
+
+/// A rebuilt database.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rebuilt {
+    /// Where the damaged one is.
+    pub aside: PathBuf,
+    /// Rows that were copied, by what they hold.
+    pub salvaged: Vec<(&'static str, u64)>,
+    /// Rows that are known to be lost.
+    pub lost: u64,
+}
+
+/// Why a database could not be rebuilt. It is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum RebuildError {
+    /// A file could not be made, renamed or removed.
+    #[error("cannot put a damaged database aside as {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The new database could not be written.
+    #[error("cannot write a new database: {0}")]
+    Write(#[from] rusqlite::Error),
+    /// The new database has no tables.
+    #[error(transparent)]
+    Migration(#[from] MigrationError),
+}
+
+/// The damaged databases that were put aside in `directory`.
+#[must_use]
+pub fn put_aside(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_aside = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.and_then(|name| name.strip_prefix(ASIDE)).is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let mut found: Vec<_> = entries.map(|entry| entry.path()).filter(is_aside).collect();
+    found.sort();
+    found
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn remove(path: &Path) -> Result<(), RebuildError> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(RebuildError::File { path: path.to_owned(), source })
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Replaces the database at `path`. Until the new one is complete the damaged one stays where it is.
+///
+/// # Errors
+/// When the new database cannot be written, or files cannot be renamed.
+pub(crate) fn rebuild(path: &Path) -> Result<Rebuilt, RebuildError> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let new_path = directory.join("capture.db.rebuilding");
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        remove(&beside(&new_path, suffix))?;
+    }
+    let mut rebuilt = Rebuilt::default();
+    {
+        let mut new = Connection::open(&new_path)?;
+        new.execute_batch("PRAGMA page_size = 16384; PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF;")?;
+        migrate(&mut new)?;
+        if let Ok(old) = open_damaged(path) {
+            let transaction = new.transaction()?;
+            Salvage { old: &old, new: &transaction, rebuilt: &mut rebuilt }.run()?;
+            transaction.commit()?;
+        }
+    }
+    let file = |path: &Path| {
+        let path = path.to_owned();
+        move |source| RebuildError::File { path, source }
+    };
+    fs::File::open(&new_path).and_then(|new| new.sync_all()).map_err(file(&new_path))?;
+    let aside = (1_u32..)
+        .map(|number| directory.join(format!("{ASIDE}{number}")))
+        .find(|aside| !aside.exists())
+        .unwrap_or_default();
+    // The name of the database is never without a file; the log of the damaged one must not meet the new one.
+    fs::hard_link(path, &aside).map_err(file(&aside))?;
+    let log = beside(path, "-wal");
+    if log.exists() {
+        fs::rename(&log, beside(&aside, "-wal")).map_err(file(&log))?;
+    }
+    remove(&beside(path, "-shm"))?;
+    fs::rename(&new_path, path).map_err(file(path))?;
+    rebuilt.aside = aside;
+    Ok(rebuilt)
+}
+
+fn open_damaged(path: &Path) -> Result<Connection, rusqlite::Error> {
+    let old = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    // Nothing of it can be used when its table of tables cannot be read.
+    old.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    Ok(old)
+}
+
+struct Salvage<'a> {
+    old: &'a Connection,
+    new: &'a Connection,
+    rebuilt: &'a mut Rebuilt,
+}
+
+/// What is known of an event before it is copied.
+struct Sketch {
+    position: i64,
+    session: i64,
+    file: Option<i64>,
+    is_label: bool,
+}
+
+impl Salvage<'_> {
+    fn run(mut self) -> Result<(), rusqlite::Error> {
+        let files = self.keys("files", "key", &["files"]);
+        self.copy("files", "key", &files, &[("cursor", Value::Null)], None)?;
+        let there = self.files_that_are_there();
+        let events = self.events();
+        let read_again: HashSet<i64> = events
+            .iter()
+            .filter(|event| event.file.is_some_and(|file| there.contains(&file)))
+            .map(|event| event.session)
+            .collect();
+        let kept: Vec<Value> = events
+            .iter()
+            .filter(|event| event.is_label || !read_again.contains(&event.session))
+            .map(|event| Value::Integer(event.position))
+            .collect();
+        let unread: HashSet<i64> =
+            events.iter().map(|event| event.session).filter(|session| !read_again.contains(session)).collect();
+
+        let sources = ["sessions", "sessions INDEXED BY sessions_by_last_event"];
+        let (whole, rest): (Vec<_>, Vec<_>) = self
+            .keys("sessions", "key", &sources)
+            .into_iter()
+            .partition(|key| matches!(key, Value::Integer(key) if unread.contains(key)));
+        // A view that cannot be read is made again from the log; without a log there is nothing to show yet.
+        self.copy("sessions", "key", &rest, &[("view", Value::Null), ("snapshot", Value::Null)], Some("sessions"))?;
+        let empty = Value::Text(String::new());
+        self.copy("sessions", "key", &whole, &[("view", empty), ("snapshot", Value::Null)], Some("sessions"))?;
+        self.sessions_of_indexes()?;
+        self.copy("events", "position", &kept, &[], Some("events"))?;
+        let texts = self.hashes_of(&kept);
+        self.copy("texts", "hash", &texts, &[], Some("texts"))?;
+        for table in ["turns", "usage", "known"] {
+            self.copy_of_sessions(table, &unread)?;
+        }
+        for (table, name) in [("approvals", "approvals"), ("findings", "findings"), ("prompts", "prompts")] {
+            let by_time = format!("{table} INDEXED BY {table}_by_time");
+            let keys = self.keys(table, "id", &[table, &by_time]);
+            self.copy(table, "id", &keys, &[], Some(name))?;
+        }
+        let notified = self.keys("notified", "finding", &["notified"]);
+        self.copy("notified", "finding", &notified, &[], None)?;
+        let decisions = numbered(self.keys("audit", "sequence", &["audit"]));
+        self.copy("audit", "sequence", &decisions, &[], Some("decisions"))?;
+        self.detach_strays()
+    }
+
+    /// Sessions whose rows cannot be read, from the indexes that hold their ids.
+    fn sessions_of_indexes(&mut self) -> Result<(), rusqlite::Error> {
+        let mut ids: HashMap<i64, Value> = HashMap::new();
+        self.each("SELECT key, id FROM sessions INDEXED BY sqlite_autoindex_sessions_1", |row| {
+            ids.insert(row.get(0)?, row.get(1)?);
+            Ok(())
+        });
+        let mut named = Vec::new();
+        let names = "SELECT key, provider, provider_session_id FROM sessions INDEXED BY sqlite_autoindex_sessions_2";
+        self.each(names, |row| {
+            named.push((row.get::<_, i64>(0)?, row.get::<_, Value>(1)?, row.get::<_, Value>(2)?));
+            Ok(())
+        });
+        let sql =
+            "INSERT OR IGNORE INTO sessions (key, id, provider, provider_session_id, view) VALUES (?1, ?2, ?3, ?4, '')";
+        let mut insert = self.new.prepare(sql)?;
+        for (key, provider, name) in named {
+            if let Some(id) = ids.get(&key) {
+                let added = insert.execute((key, id, provider, name))? as u64;
+                self.rebuilt.lost = self.rebuilt.lost.saturating_sub(added);
+                if let Some((_, count)) = self.rebuilt.salvaged.iter_mut().find(|(name, _)| *name == "sessions") {
+                    *count += added;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What belongs to a session that is lost must not come to belong to the next one that gets its number.
+    fn detach_strays(&mut self) -> Result<(), rusqlite::Error> {
+        let strays = "session > 0 AND session NOT IN (SELECT key FROM sessions)";
+        for table in ["events", "turns", "usage", "known"] {
+            let gone = self.new.execute(&format!("DELETE FROM {table} WHERE {strays}"), [])?;
+            self.rebuilt.lost += gone as u64;
+        }
+        for table in ["approvals", "findings", "prompts"] {
+            self.new.execute(&format!("UPDATE {table} SET session = -session WHERE {strays}"), [])?;
+        }
+        Ok(())
+    }
+
+    /// The keys of a table, as far as they can be read: from both ends, and from indexes, where the damage may not be.
+    fn keys(&self, table: &str, key: &str, sources: &[&str]) -> Vec<Value> {
+        let mut keys = Vec::new();
+        for source in sources {
+            let mut whole = true;
+            for order in ["ASC", "DESC"] {
+                if order == "DESC" && whole {
+                    break;
+                }
+                let by = if *source == table { format!("ORDER BY {key} {order}") } else { String::new() };
+                whole = self.each(&format!("SELECT {key} FROM {source} {by}"), |row| {
+                    keys.push(row.get::<_, Value>(0)?);
+                    Ok(())
+                });
+            }
+        }
+        keys.sort_by(|a, b| order_of(a).cmp(&order_of(b)));
+        keys.dedup();
+        keys
+    }
+
+    /// Reads rows until one cannot be read; says whether all could.
+    fn each(&self, sql: &str, mut read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<()>) -> bool {
+        let Ok(mut statement) = self.old.prepare(sql) else { return false };
+        let Ok(mut rows) = statement.query([]) else { return false };
+        loop {
+            match rows.next() {
+                Ok(Some(row)) => drop(read(row)),
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn files_that_are_there(&self) -> HashSet<i64> {
+        let mut there = HashSet::new();
+        self.each("SELECT key, path FROM files", |row| {
+            if Path::new(&row.get::<_, String>(1)?).exists() {
+                there.insert(row.get(0)?);
+            }
+            Ok(())
+        });
+        there
+    }
+
+    fn events(&mut self) -> Vec<Sketch> {
+        let annotation = i64::from(Kind::Annotation.code());
+        let positions = self.keys("events", "position", &["events", "events INDEXED BY events_by_session"]);
+        let sql =
+            "SELECT position, session, file, kind, CASE kind WHEN ?2 THEN data END FROM events WHERE position = ?1";
+        let Ok(mut statement) = self.old.prepare(sql) else { return Vec::new() };
+        let sketch = |row: &rusqlite::Row<'_>| {
+            let data: Option<String> = row.get(4)?;
+            let label = data.and_then(|data| Payload::from_json(Kind::Annotation, &data).ok());
+            let is_label = matches!(label, Some(Payload::Annotation(annotation)) if annotation.topic == Topic::Label);
+            Ok(Sketch { position: row.get(0)?, session: row.get(1)?, file: row.get(2)?, is_label })
+        };
+        let found: Vec<_> =
+            positions.iter().filter_map(|key| statement.query_row((key, annotation), sketch).ok()).collect();
+        self.rebuilt.lost += (positions.len() - found.len()) as u64;
+        found
+    }
+
+    fn hashes_of(&self, positions: &[Value]) -> Vec<Value> {
+        let sql = "SELECT text_hash FROM events WHERE position = ?1 AND text_hash IS NOT NULL";
+        let Ok(mut statement) = self.old.prepare(sql) else { return Vec::new() };
+        let found = positions.iter().filter_map(|key| statement.query_row([key], |row| row.get(0)).ok());
+        found.collect()
+    }
+
+    /// Copies the rows with these keys, one by one; `replaced` columns get a value of ours.
+    fn copy(
+        &mut self,
+        table: &str,
+        key: &str,
+        keys: &[Value],
+        replaced: &[(&str, Value)],
+        counted: Option<&'static str>,
+    ) -> Result<(), rusqlite::Error> {
+        let Some(columns) = self.columns(table) else { return Ok(()) };
+        let ours: HashMap<&str, &Value> = replaced.iter().map(|(name, value)| (*name, value)).collect();
+        let read: Vec<&str> = columns.iter().map(String::as_str).filter(|name| !ours.contains_key(name)).collect();
+        let written: Vec<&str> = read.iter().copied().chain(replaced.iter().map(|(name, _)| *name)).collect();
+        let select = format!("SELECT {} FROM {table} WHERE {key} = ?1", read.join(", "));
+        let Ok(mut select) = self.old.prepare(&select) else { return Ok(()) };
+        let places = vec!["?"; written.len()].join(", ");
+        let mut insert =
+            self.new.prepare(&format!("INSERT OR IGNORE INTO {table} ({}) VALUES ({places})", written.join(", ")))?;
+        let (mut copied, mut lost) = (0, 0);
+        for key in keys {
+            let row = select.query_row([key], |row| {
+                (0..read.len()).map(|index| row.get::<_, Value>(index)).collect::<Result<Vec<_>, _>>()
+            });
+            match row {
+                Ok(row) => {
+                    let values = row.iter().chain(replaced.iter().map(|(_, value)| value)).map(|v| v as &dyn ToSql);
+                    copied += insert.execute(params_from_iter(values))? as u64;
+                }
+                Err(_) => lost += 1,
+            }
+        }
+        if let Some(name) = counted {
+            match self.rebuilt.salvaged.iter_mut().find(|(other, _)| *other == name) {
+                Some((_, count)) => *count += copied,
+                None => self.rebuilt.salvaged.push((name, copied)),
+            }
+        }
+        self.rebuilt.lost += lost;
+        Ok(())
+    }
+
+    /// Copies the rows of these sessions, as far as the table can be read.
+    fn copy_of_sessions(&self, table: &str, sessions: &HashSet<i64>) -> Result<(), rusqlite::Error> {
+        let Some(columns) = self.columns(table) else { return Ok(()) };
+        let places = vec!["?"; columns.len()].join(", ");
+        let columns = columns.join(", ");
+        let mut insert = self.new.prepare(&format!("INSERT OR IGNORE INTO {table} ({columns}) VALUES ({places})"))?;
+        let count = columns.split(", ").count();
+        self.each(&format!("SELECT {columns}, session FROM {table}"), |row| {
+            if sessions.contains(&row.get::<_, i64>(count)?) {
+                let values = (0..count).map(|i| row.get::<_, Value>(i)).collect::<Result<Vec<_>, _>>()?;
+                insert.execute(params_from_iter(values))?;
+            }
+            Ok(())
+        });
+        Ok(())
+    }
+
+    /// The columns that a table has in both databases.
+    fn columns(&self, table: &str) -> Option<Vec<String>> {
+        let of = |connection: &Connection| -> Option<Vec<String>> {
+            let statement = connection.prepare(&format!("SELECT * FROM {table} LIMIT 0")).ok()?;
+            Some(statement.column_names().into_iter().map(str::to_owned).collect())
+        };
+        let old = of(self.old)?;
+        Some(of(self.new)?.into_iter().filter(|name| old.contains(name)).collect())
+    }
+}
+
+/// Keys that are numbers without gaps: those between the ones that were read may be readable by themselves.
+fn numbered(keys: Vec<Value>) -> Vec<Value> {
+    match (keys.first(), keys.last()) {
+        (Some(Value::Integer(first)), Some(Value::Integer(last))) => (*first..=*last).map(Value::Integer).collect(),
+        _ => keys,
+    }
+}
+
+/// Orders keys of one kind.
+fn order_of(key: &Value) -> (i64, &str) {
+    match key {
+        Value::Integer(number) => (*number, ""),
+        Value::Text(text) => (0, text),
+        Value::Null | Value::Real(_) | Value::Blob(_) => (0, ""),
+    }
+}

@@ -1,0 +1,111 @@
+//! What a command line shows and takes has no silent end.
+
+use std::{
+    fs::OpenOptions,
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+use tests::{
+    PATIENCE, eventually,
+    program::Machine,
+    transcript::{answer, prompt, session, uuid},
+};
+
+use super::PROGRAM;
+
+fn ps(machine: &Machine, more: &[&str]) -> Value {
+    let output = machine.command(&[&["ps", "--json"], more].concat()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn listed(machine: &Machine, more: &[&str]) -> usize {
+    ps(machine, more)["sessions"].as_array().unwrap().len()
+}
+
+#[test]
+fn all_sessions_are_listed_page_after_page_in_whatever_state() {
+    const SESSIONS: usize = 1_050;
+    let machine = Machine::new(PROGRAM);
+    for n in 1..=SESSIONS as u64 {
+        let (name, cwd) = (session(n), "/work".to_owned());
+        let mut file = OpenOptions::new().create_new(true).write(true).open(machine.claude(&name)).unwrap();
+        file.write_all(prompt(&name, &uuid(n, 1), &cwd, "question").as_bytes()).unwrap();
+        file.write_all(answer(&name, &uuid(n, 2), &cwd, "answer").as_bytes()).unwrap();
+    }
+    let server = machine.serve();
+    eventually("all is read", || {
+        let more = server.client.json("/api/v1/sessions?active=all&limit=1000")?["next_cursor"].as_str()?.to_owned();
+        let rest = server.client.json(&format!("/api/v1/sessions?active=all&limit=1000&cursor={more}"))?;
+        (rest["sessions"].as_array()?.len() == SESSIONS - 1_000).then_some(())
+    });
+    let all = ps(&machine, &["--all"]);
+    assert_eq!((all["sessions"].as_array().unwrap().len(), &all["next_cursor"]), (SESSIONS, &Value::Null));
+    assert_eq!(listed(&machine, &["--all", "--limit", "1020"]), 1_020);
+    assert_eq!(listed(&machine, &["--all", "--limit", "3"]), 3);
+    assert!(ps(&machine, &["--all", "--limit", "3"])["next_cursor"].is_string());
+    let states: Vec<&str> =
+        all["sessions"].as_array().unwrap().iter().filter_map(|s| s["status"]["state"].as_str()).collect();
+    for state in ["running", "waiting", "idle", "exited", "unknown"] {
+        let so_many = states.iter().filter(|other| **other == state).count();
+        assert_eq!(listed(&machine, &["--state", state]), so_many, "{state}");
+    }
+    // The state that none of the lists of what goes on shows.
+    let old = states.iter().filter(|state| matches!(**state, "exited" | "idle" | "unknown")).count();
+    assert!(old > 1_000, "{states:?}");
+}
+
+#[test]
+fn a_label_too_many_is_refused_and_nothing_of_the_request_is_done() {
+    let machine = Machine::new(PROGRAM);
+    let name = session(1);
+    tests::transcript::append(&machine.claude(&name), &prompt(&name, &uuid(1, 1), "/work", "question"));
+    let server = machine.serve();
+    server.caught_up(&name, &machine.claude(&name));
+    let put = |labels: &Value| {
+        let path = format!("/api/v1/sessions/{name}/labels");
+        server.client.send("PUT", &path, Some(&json!({ "labels": labels }).to_string()), PATIENCE).unwrap()
+    };
+    let many =
+        |from: usize, to: usize| (from..to).map(|n| (format!("k{n}"), json!("v"))).collect::<serde_json::Map<_, _>>();
+    assert_eq!(put(&Value::Object(many(0, 32))).status, 200);
+    let refused = put(&Value::Object(many(31, 33)));
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (409, &json!("conflict")), "{}", refused.text());
+    assert_eq!(server.session(&name)["labels"].as_object().unwrap().len(), 32);
+    let swapped = put(&json!({ "k0": null, "k32": "v" }));
+    assert_eq!(swapped.status, 200, "{}", swapped.text());
+    let refused = machine.command(&["label", &name, "one=more"]).output().unwrap();
+    assert_ne!(refused.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("32 labels at most"), "{refused:?}");
+}
+
+#[test]
+fn a_reader_that_has_enough_ends_a_command_quietly() {
+    let machine = Machine::new(PROGRAM);
+    let name = session(1);
+    tests::transcript::append(
+        &machine.claude(&name),
+        &prompt(&name, &uuid(1, 1), "/work", &"question ".repeat(20_000)),
+    );
+    let server = machine.serve();
+    server.caught_up(&name, &machine.claude(&name));
+    for arguments in [
+        &["ps", "--json"][..],
+        &["ps"],
+        &["show", &name, "--json"],
+        &["events", &name, "--json"],
+        &["audit", "show"],
+        &["doctor"],
+    ] {
+        // The reading end is closed before anything is written.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command: Command = machine.command(arguments);
+        let output = command.stdout(Stdio::from(writer)).stderr(Stdio::piped()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("panicked") && output.status.code() != Some(101), "{arguments:?}: {said}");
+        assert!(!said.contains("Broken pipe"), "{arguments:?}: {said}");
+    }
+}

@@ -1,0 +1,190 @@
+//! What happens to the store: damaged, removed, replaced, unwritable, of a newer version.
+
+use std::{fs, path::Path, time::Duration};
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use tests::{
+    eventually,
+    program::{Machine, Server},
+    transcript::{answer, append, prompt, session, uuid},
+    within,
+};
+
+use super::PROGRAM;
+
+/// The size of the database's pages.
+const PAGE: usize = 16_384;
+
+/// A session with a prompt and its answer.
+fn written(machine: &Machine, number: u64) -> String {
+    let (name, cwd) = (session(number), machine.project().to_str().unwrap().to_owned());
+    append(&machine.claude(&name), &prompt(&name, &uuid(number, 1), &cwd, "the question"));
+    append(&machine.claude(&name), &answer(&name, &uuid(number, 2), &cwd, "the answer"));
+    name
+}
+
+fn texts(server: &Server, name: &str) -> Vec<String> {
+    let events = server.events(name);
+    let texts = events.iter().filter_map(|event| event["text"].as_str().map(str::to_owned));
+    texts.collect()
+}
+
+fn replaced(path: &Path, what: &str, by: &[u8]) -> usize {
+    assert_eq!(what.len(), by.len());
+    let mut bytes = fs::read(path).unwrap();
+    let starts: Vec<usize> = bytes
+        .windows(what.len())
+        .enumerate()
+        .filter(|(_, found)| *found == what.as_bytes())
+        .map(|(at, _)| at)
+        .collect();
+    for at in &starts {
+        bytes[*at..][..by.len()].copy_from_slice(by);
+    }
+    fs::write(path, bytes).unwrap();
+    starts.len()
+}
+
+fn health(server: &Server) -> (u16, String) {
+    let answer = server.client.get("/healthz").unwrap();
+    (answer.status, answer.text())
+}
+
+fn command(machine: &Machine, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = machine.command(arguments).output().unwrap();
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    (output.status.code(), text)
+}
+
+#[test]
+fn a_damaged_view_and_snapshot_are_made_again_from_the_log() {
+    let machine = Machine::new(PROGRAM);
+    let (damaged, whole) = (written(&machine, 1), written(&machine, 2));
+    let server = machine.serve();
+    for name in [&damaged, &whole] {
+        server.caught_up(name, &machine.claude(name));
+    }
+    let before = server.session(&damaged);
+    assert!(server.stop().success());
+    let field = format!("\"provider_session_id\":\"{damaged}\"");
+    let nonsense = vec![0xff; field.len()];
+    assert!(replaced(&machine.data().join("capture.db"), &field, &nonsense) >= 2, "view and snapshot");
+    let server = machine.serve();
+    let after = server.session(&damaged);
+    for field in ["id", "title", "turns", "status", "usage", "last_sequence"] {
+        assert_eq!(after[field], before[field], "{field}");
+    }
+    // All of them go on.
+    let cwd = machine.project().to_str().unwrap().to_owned();
+    for (number, name) in [(1, &damaged), (2, &whole)] {
+        append(&machine.claude(name), &prompt(name, &uuid(number, 3), &cwd, "and then"));
+        server.caught_up(name, &machine.claude(name));
+        assert_eq!(texts(&server, name), ["the question", "the answer", "and then"]);
+    }
+    assert_eq!(health(&server), (200, "ok\n".into()));
+    let (code, doctor) = command(&machine, &["doctor", "--deep"]);
+    assert!(doctor.contains("rows that cannot be read are skipped: 1"), "{doctor}");
+    assert!(doctor.contains("every page checked"), "{doctor}");
+    assert_eq!(code, Some(1));
+}
+
+#[test]
+fn a_database_beyond_repair_is_rebuilt_after_a_kill_and_says_so() {
+    let machine = Machine::new(PROGRAM);
+    let name = written(&machine, 1);
+    let server = machine.serve();
+    server.caught_up(&name, &machine.claude(&name));
+    let id = server.session(&name)["id"].clone();
+    assert_eq!(command(&machine, &["label", &name, "team=web"]).0, Some(0));
+    assert!(server.stop().success());
+    machine.serve().kill();
+    // The page that holds the positions in files.
+    let path = machine.data().join("capture.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let cursor = b"\"generation\":";
+    let page = bytes
+        .chunks(PAGE)
+        .position(|page| page.windows(cursor.len()).any(|found| found == cursor))
+        .expect("a position is stored");
+    bytes[page * PAGE..][..64].fill(0xa5);
+    fs::write(&path, bytes).unwrap();
+    fs::remove_file(machine.data().join("capture.db-wal")).ok();
+
+    let server = machine.serve();
+    server.caught_up(&name, &machine.claude(&name));
+    assert!(server.log().contains("the database was rebuilt"), "{}", server.log());
+    let session = server.session(&name);
+    assert_eq!((&session["id"], &session["labels"]["team"]), (&id, &"web".into()));
+    assert_eq!(texts(&server, &name), ["the question", "the answer"], "each once");
+    let aside = machine.data().join("capture.db.damaged-1");
+    assert!(aside.exists());
+    let (code, doctor) = command(&machine, &["doctor"]);
+    assert!(code == Some(1) && doctor.contains("capture.db.damaged-1"), "{doctor}");
+    fs::remove_file(aside).unwrap();
+    assert!(!command(&machine, &["doctor"]).1.contains("damaged"), "it was seen");
+}
+
+#[test]
+fn a_data_directory_that_is_removed_or_replaced_is_noticed_within_5_seconds() {
+    for replace in [false, true] {
+        let machine = Machine::new(PROGRAM);
+        let server = machine.serve();
+        assert_eq!(health(&server).0, 200);
+        if replace {
+            fs::rename(machine.data(), machine.data().with_extension("old")).unwrap();
+            fs::create_dir(machine.data()).unwrap();
+        } else {
+            fs::remove_dir_all(machine.data()).unwrap();
+        }
+        let said = within(Duration::from_secs(5), || Some(health(&server)).filter(|(status, _)| *status == 503));
+        let what = if replace { "replaced" } else { "removed" };
+        assert_eq!(said.unwrap().1, format!("not ready: nothing is recorded: the data directory was {what}\n"));
+        assert!(server.log().contains(&format!("the data directory was {what}")), "{}", server.log());
+        assert!(!machine.data().join("capture.db").exists(), "nothing is written there");
+    }
+}
+
+#[test]
+fn a_database_of_a_newer_capture_is_refused_and_left_alone() {
+    let machine = Machine::new(PROGRAM);
+    machine.serve().stop();
+    let path = machine.data().join("capture.db");
+    let mut bytes = fs::read(&path).unwrap();
+    // SQLite's `user_version`.
+    bytes[60..64].copy_from_slice(&900_u32.to_be_bytes());
+    fs::write(&path, &bytes).unwrap();
+    let data = machine.data();
+    let (code, said) = command(&machine, &["serve", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("schema version 900") && said.contains("use the newer capture"), "{said}");
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+/// Files of the server grow no further, as on a full disk.
+#[test]
+fn a_store_that_cannot_be_written_is_told_within_2_seconds_by_all_who_are_asked() {
+    let machine = Machine::new(PROGRAM);
+    let name = written(&machine, 1);
+    let server = machine.serve_with("trap '' XFSZ");
+    server.caught_up(&name, &machine.claude(&name));
+    let limit = |bytes: Option<u64>| {
+        let pid = Pid::from_raw(i32::try_from(server.pid()).unwrap());
+        prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
+    };
+    limit(Some(1));
+    let cwd = machine.project().to_str().unwrap().to_owned();
+    append(&machine.claude(&name), &prompt(&name, &uuid(1, 3), &cwd, "meanwhile"));
+    let said = within(Duration::from_secs(2), || Some(health(&server)).filter(|(status, _)| *status == 503));
+    let (_, said) = said.expect("within 2 s");
+    assert!(said.starts_with("not ready: nothing is recorded: "), "{said}");
+    let (code, ps) = command(&machine, &["ps"]);
+    assert_eq!(code, Some(0), "{ps}");
+    assert!(ps.contains("capture: store: nothing is recorded: "), "{ps}");
+    let (code, doctor) = command(&machine, &["doctor"]);
+    assert!(code == Some(1) && doctor.contains("nothing is recorded: "), "{doctor}");
+    limit(None);
+    server.caught_up(&name, &machine.claude(&name));
+    assert_eq!(texts(&server, &name), ["the question", "the answer", "meanwhile"]);
+    eventually("it is well again", || (health(&server).0 == 200).then_some(()));
+    assert!(!command(&machine, &["ps"]).1.contains("nothing is recorded"));
+}
