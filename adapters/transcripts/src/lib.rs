@@ -22,7 +22,7 @@ use events::Provider;
 /// Whether a transcript that names no working directory is one of the sessions in `directory`, as far as its path says.
 #[must_use]
 pub fn is_of_directory(provider: Provider, path: &str, directory: &Path) -> bool {
-    provider == Provider::Gemini && gemini::is_of_directory(Path::new(path), directory)
+    is_transcript(provider, path) && gemini::is_of_directory(Path::new(path), directory)
 }
 
 /// Whether a path is a session's transcript, and not a file that tells something else about it.

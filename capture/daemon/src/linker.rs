@@ -148,7 +148,7 @@ struct Expectation {
 
 /// Between two looks at what an agent runs while it waits for permission.
 const LOOK: Duration = Duration::from_millis(100);
-/// A command that runs for so long is no helper of the agent's own (its status line, a question to git).
+/// The agent's own helpers (its status line, a question to git) are shorter than this.
 const STAYS: Duration = Duration::from_millis(300);
 
 /// An agent that waits for permission, and the commands seen below it.

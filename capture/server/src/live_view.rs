@@ -74,12 +74,12 @@ impl LiveView {
         self.0.rows.put(entry);
     }
 
-    /// Puts an approval as it stands, before its frame is published: a snapshot tells of those that are pending.
+    /// Puts the present form of an approval, before its frame is published: a snapshot tells of those that are pending.
     pub fn put_approval(&self, approval: OpenItem) {
         self.0.open_items.put_approval(approval);
     }
 
-    /// Puts a finding as it stands, before its frame is published: a snapshot tells of those that are open.
+    /// Puts the present form of a finding, before its frame is published: a snapshot tells of those that are open.
     pub fn put_finding(&self, finding: OpenItem) {
         self.0.open_items.put_finding(finding);
     }
