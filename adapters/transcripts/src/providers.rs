@@ -34,6 +34,12 @@ pub fn roots(homes: &Homes) -> Vec<Root> {
     Provider::ALL.iter().filter_map(roots_of).flatten().collect()
 }
 
+/// Whether a transcript that names no working directory is one of the sessions in `directory`, as far as its path says.
+#[must_use]
+pub fn is_of_directory(provider: Provider, path: &str, directory: &Path) -> bool {
+    provider == Provider::Gemini && gemini::is_of_directory(Path::new(path), directory)
+}
+
 /// What knows the files of an agent, and who decodes them.
 fn recognizer(provider: Provider) -> Option<Arc<dyn Recognize>> {
     Some(match provider {

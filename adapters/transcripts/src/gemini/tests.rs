@@ -133,7 +133,7 @@ fn a_session_that_another_follows_in_its_file_has_ended_its_turn() {
     let other = HEADER.replace("s1", "s2");
     let mut out = output(SESSION);
     give(&mut GeminiDecoder::new(SESSION, None), &mut out, &[HEADER, PROMPT, ANSWER, &other]);
-    let last = out.events.iter().filter(|e| *e.provider_session_id == *"s1").next_back().map(short);
+    let last = out.events.iter().rfind(|e| *e.provider_session_id == *"s1").map(short);
     assert_eq!(last.as_deref(), Some("signal ended completed medium"));
 }
 

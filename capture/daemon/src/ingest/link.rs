@@ -33,7 +33,7 @@ fn runs_in(state: &SessionState, process: &AgentProcess) -> bool {
         Some(cwd) => process.cwd.as_os_str() == cwd,
         None => {
             let mut paths = session.transcripts.iter().map(|transcript| transcript.path.as_str());
-            paths.any(|path| transcripts::is_of_directory(session.provider, path, &process.cwd))
+            paths.any(|path| transcripts::providers::is_of_directory(session.provider, path, &process.cwd))
         }
     }
 }
