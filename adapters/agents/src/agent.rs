@@ -1,6 +1,6 @@
-//! What an agent is, as plain data: a struct without defaults, so that a new agent does not compile until
-//! every fact of it is stated. The values are in a file each: [`crate::claude`], [`crate::codex`],
-//! [`crate::gemini`], [`crate::pi`], [`crate::qwen`].
+//! The description of an agent, as plain data: a struct without defaults, so that a new agent does not compile until
+//! every fact is stated. The values are in a file each: [`crate::claude`], [`crate::codex`], [`crate::gemini`],
+//! [`crate::pi`], [`crate::qwen`].
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The process table: which processes are agents, and when one of them ends.
+//! The process table: finds the processes that are agents, and notices when they end.
 //!
 //! [`ProcessTable`] looks through `/proc` for agents of our own user; [`Watcher`] waits for processes to
 //! end (pidfd, so that it costs nothing while they live). A pid alone names nobody: it is always
@@ -429,7 +429,7 @@ impl Watcher {
     pub fn watch(&self, pid: u32, start_ticks: u64) {
         if let Some(requests) = &self.requests {
             if requests.try_send(EndedProcess { pid, start_ticks }).is_err() {
-                tracing::warn!(pid, "too many processes to watch; the end of this one is not noticed");
+                tracing::warn!(pid, "too many watched processes; the exit of this one will not be noticed");
             }
             self.wake.wake();
         }

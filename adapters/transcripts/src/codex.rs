@@ -1,4 +1,4 @@
-//! Codex: what its rollout files say.
+//! Codex: decodes its rollout files.
 //!
 //! Owns the meaning of `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl`, in both forms Codex has
 //! written: the older one (`event_msg/user_message`, `event_msg/agent_message`) and the paginated

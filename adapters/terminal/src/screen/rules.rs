@@ -1,4 +1,4 @@
-//! The rules for all providers: those that come with the program and those a user laid beside them.
+//! The screen rules of all agents: the built-in ones, and those in the user's directory.
 
 use std::{
     fs, io,
@@ -210,7 +210,7 @@ pub(crate) struct RuleSet {
     pub(crate) version: Option<Pattern>,
     /// All regions by name; those every screen has come first and have no cut.
     pub(crate) regions: Vec<(String, Option<Cut>)>,
-    /// The rules, the most urgent first.
+    /// The rules, highest priority first.
     pub(crate) rules: Vec<ScreenRule>,
 }
 

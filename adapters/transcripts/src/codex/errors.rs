@@ -1,4 +1,4 @@
-//! Errors, and what sort they are.
+//! Classifies errors.
 
 use events::{ErrorClass, ErrorReported, Severity};
 
