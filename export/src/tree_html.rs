@@ -1,4 +1,4 @@
-//! A session tree as one HTML file that needs nothing else.
+//! Writes a session tree as one self-contained HTML file.
 //!
 //! The page shows the tree, searches and filters it, and shows the path to a leaf; an address says which
 //! (`#leaf=ID&entry=ID`). It asks nobody for anything: style and script are in it, and a policy in its head lets the browser
@@ -37,7 +37,7 @@ pub struct PageOptions<'a> {
     /// A title for a session that has no name of its own.
     pub title: Option<&'a str>,
     /// Gets every text of the session before it is written, the names of its fields among them, and gives what may
-    /// leave. Not asked about the ids, times and types the tree is made of, and about pictures.
+    /// leave. Not called for the ids, times and types the tree is made of, and for pictures.
     pub redact: &'a dyn Fn(&str) -> Cow<'_, str>,
 }
 

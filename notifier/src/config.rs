@@ -15,9 +15,9 @@ pub use channel::{ChannelSettings, TerminalStyle};
 pub use quiet::{Hours, Quiet};
 pub use rule::{Loudness, NotifyRule, ResolvedRule, WhilePresent};
 
-/// Channels there may be.
+/// Maximum number of channels.
 const CHANNELS: usize = 32;
-/// Rules there may be.
+/// Maximum number of rules.
 const RULES: usize = 256;
 
 /// Settings of notifications.
@@ -65,7 +65,7 @@ impl Default for NotifySettings {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ConfigError {
     /// A number is out of range.
-    #[error("notify.{key} = {value} is out of range ({low} to {high})")]
+    #[error("notify.{key} = {value} is out of range: expected {low} to {high}")]
     Range {
         /// The key.
         key: String,
