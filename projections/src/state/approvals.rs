@@ -1,5 +1,5 @@
-//! The approvals of a session: opened by a request that a hook or a protocol tells, else by a dialog that
-//! somebody sees; closed when it is decided, or when the agent goes on, whoever answered.
+//! The approvals of a session: opened by a request from a hook or a protocol, or by a dialog on the screen; closed by a
+//! decision, or when the agent continues, whoever answered.
 
 use events::{
     ApprovalId, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Confidence, DecidedVia, Dialog,
