@@ -1,4 +1,4 @@
-//! What the HTTP server asks of the daemon: each request goes to the part that owns the matter.
+//! Carries out what the HTTP server requests of the daemon: each request goes to the part that owns the subject.
 
 use std::{collections::BTreeMap, sync::Arc};
 

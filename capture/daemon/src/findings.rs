@@ -1,8 +1,8 @@
-//! Findings at work: a thread follows the log, asks the monitor what a person should know, and hands
-//! what it concludes to ingest, which stores and tells it.
+//! The findings thread: follows the event log, runs the monitor over it, and sends the resulting findings to ingest,
+//! which stores and publishes them.
 //!
-//! It reads what is committed and never keeps ingest waiting: a wake only says that there is more. What
-//! it concludes is redacted before anybody gets it. Actions on findings are the user's own rules.
+//! It reads only committed events and never blocks ingest: a wake-up only means that there are more. Findings are
+//! redacted before they leave it. Actions on findings follow the user's own rules.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -27,24 +27,23 @@ use crate::{
 
 /// The thread that follows the log. What it concluded since the start is in its memory: it is not started again.
 pub const THREAD: &str = "monitor";
-/// Questions that may wait.
+/// Maximum number of pending requests.
 const ASKED: usize = 64;
-/// Events that are read of the log at once.
+/// Number of events read from the log at a time.
 const PAGE: usize = 500;
 /// Number of last events read of a session that the monitor does not know yet.
 const LOOK_BACK: usize = 300;
-/// Sessions that are looked at again at the start.
+/// Maximum number of sessions that are examined again at the start.
 const SESSIONS: usize = 500;
-/// Findings that are remembered at the start, so that none is raised twice.
+/// Maximum number of findings remembered at the start, so that none is raised twice.
 const REMEMBERED: usize = 2_000;
-/// How much later a finding from before the start is raised, when it still holds: whose process is gone is
-/// noticed first.
+/// Delay after the start before findings that still hold are raised, so that processes that are gone are noticed first.
 const AFTER_START: Duration = Duration::from_secs(3);
-/// An agent that was silent for this time before the start and died raises nothing, ms.
+/// Age of the last activity from which an agent that died before the start raises no finding, ms.
 const OLD_NEWS_MS: i64 = 10 * 60 * 1000;
 /// Time after the start in which its end may be noticed, ms.
 const NOTICED_MS: i64 = 60_000;
-/// After a failure to read, the next try comes this much later.
+/// Time until the next try after a failure to read.
 const AGAIN: Duration = Duration::from_secs(1);
 /// The longest time between two looks at the clock.
 const LONGEST: Duration = Duration::from_secs(3_600);
@@ -92,7 +91,7 @@ impl Findings {
     pub fn committed(&self) {
         // One wake that waits is enough: it reads all there is.
         if let Err(TrySendError::Disconnected(())) = self.news.try_send(()) {
-            tracing::debug!("nobody follows the log for findings any more");
+            tracing::debug!("the findings thread has ended");
         }
     }
 
@@ -128,7 +127,7 @@ impl PendingMonitor {
 }
 
 fn complain(error: ReadError) {
-    tracing::warn!(%error, "the log cannot be read for findings; trying again");
+    tracing::warn!(%error, "cannot read the event log for findings; retrying");
 }
 
 struct MonitorThread {
@@ -313,7 +312,7 @@ impl MonitorThread {
         }
         if !stored.is_open() {
             let over = stored.resolution.map(|why| format!(": {why}")).unwrap_or_default();
-            return Err(Refusal::Conflict(format!("it is over already{over}")));
+            return Err(Refusal::Conflict(format!("it is already resolved{over}")));
         }
         let changed = self.monitor.acknowledge(id, clock::now());
         let finding = changed.into_iter().find(|finding| finding.id == *id);
@@ -322,7 +321,7 @@ impl MonitorThread {
     }
 }
 
-/// What became of a finding that somebody acknowledges.
+/// The outcome of a finding that somebody acknowledges.
 enum AcknowledgeOutcome {
     /// It is acknowledged now, which is to be stored.
     Now(Finding),

@@ -1,4 +1,4 @@
-//! Looks for agents' processes when ingest asks for them, and watches those it knows.
+//! Scans for the agents' processes when ingest asks for it, and watches the known ones.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::{
 
 /// The thread that searches.
 const SEARCH: &str = "search-agents";
-/// For a session that has just begun, the process table is searched after this.
+/// Delay before the process table is searched for a session that has just begun.
 const SOONEST: Duration = Duration::from_millis(300);
 
 /// Owns the two threads that look at processes.
@@ -71,9 +71,9 @@ impl Drop for Linker {
     }
 }
 
-/// Agents without a session yet are looked for this often.
+/// Interval between searches for agents that have no session yet.
 const ROUND: Duration = Duration::from_secs(3);
-/// One that was seen for the first time is looked at again after this.
+/// Delay before a process seen for the first time is examined again.
 const AGAIN: Duration = Duration::from_millis(1500);
 
 fn search(mut table: ProcessTable, asked: &Receiver<bool>, inputs: &IngestHandle) {

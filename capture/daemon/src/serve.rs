@@ -106,8 +106,8 @@ pub fn run_with(
     runtime.block_on(async {
         tokio::select! {
             () = cancel.cancelled() => {}
-            () = signalled() => tracing::info!("asked to end"),
-            () = supervisor.failed() => tracing::error!("the service stops: it is not whole any more"),
+            () = signalled() => tracing::info!("stopping on a signal"),
+            () = supervisor.failed() => tracing::error!("stopping: a part of the service has failed"),
         }
     });
     service.stop(&runtime, &ends);
@@ -118,7 +118,7 @@ pub fn run_with(
 fn forbid_core_dumps() {
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     if let Err(cause) = setrlimit(Resource::Core, none) {
-        tracing::warn!(%cause, "cannot turn off core dumps; a crash of the server may write its tokens to a file");
+        tracing::warn!(%cause, "cannot turn off core dumps; a crash could write the server's tokens to a file");
     }
 }
 
@@ -193,7 +193,7 @@ impl RunningService {
     ) -> anyhow::Result<Self> {
         let data = &options.data;
         let redacted_only = options.config.store.redacted_only;
-        redacted_only::record_setting(data, redacted_only).context("cannot note what may be written")?;
+        redacted_only::record_setting(data, redacted_only).context("cannot store the setting `store.redacted_only`")?;
         let tokens = endpoint::tokens(data)?;
         let epoch = format!("{:x}-{:x}", clock::now().as_millisecond(), std::process::id());
         let live_view = LiveView::new(&epoch);
@@ -209,7 +209,7 @@ impl RunningService {
         let database = writer.path().to_owned();
         let runs = Runs::new(inputs.clone());
         let codex_homes = homes.of(protocols::codex_daemon::PROVIDER).to_vec();
-        let program = std::env::current_exe().context("cannot find the program itself")?;
+        let program = std::env::current_exe().context("cannot determine the path of the capture program")?;
         let hooks = health::HookPaths::new(data, &homes, program, paths::agent_search());
         let linker = Linker::start(homes, inputs.clone(), &supervisor)?;
         let judge = approvals::OnPolicy { file: paths::policy_file()?, facts: paths::policy_facts(data) };
@@ -411,11 +411,11 @@ fn checkpoint_thread(database: PathBuf, supervisor: &Supervisor) -> anyhow::Resu
                 continue;
             }
             if let Err(error) = Writer::checkpoint(&database, false) {
-                tracing::debug!(%error, "checkpoint put off");
+                tracing::debug!(%error, "checkpoint postponed");
             }
         }
         if let Err(error) = Writer::checkpoint(&database, true) {
-            tracing::debug!(%error, "the write-ahead log stays");
+            tracing::debug!(%error, "cannot truncate the write-ahead log");
         }
     })?;
     Ok(stop)

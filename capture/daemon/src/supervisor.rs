@@ -1,8 +1,8 @@
 //! Owns every thread and task of the service, by name.
 //!
-//! None of them ends while the service runs. One that does, by a panic or by returning, is started again if that
-//! loses nothing. For all others the service is no longer whole: it counts as failed from that moment, the rest is
-//! stopped in order, and the process ends with the name of what ended. Nobody is served by half a service.
+//! None of them may end while the service runs. One that ends, by a panic or by returning, is restarted if that loses
+//! nothing. Otherwise the service has failed: the other parts are stopped in order, and the process exits with the name
+//! of what ended. Nobody is served by half a service.
 //!
 //! Threads that other crates start are watched by a [`Sentinel`] inside the closure they are given.
 
@@ -20,7 +20,7 @@ use std::{
 use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
-/// How often a thread that can be started again is, between the start of the service and its end.
+/// Maximum number of restarts of a restartable thread while the service runs.
 const RESTARTS: u32 = 3;
 
 const RETURNED: &str = "it returned";
@@ -79,7 +79,7 @@ impl Supervisor {
                 if left == 0 {
                     own.fail(ended);
                 } else {
-                    tracing::error!("{ended}; it is started again");
+                    tracing::error!("{ended}; restarting it");
                 }
             }
         };

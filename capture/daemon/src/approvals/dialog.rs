@@ -1,11 +1,11 @@
-//! Dialogs on the screen of a run, and which approval they ask for.
+//! Matches the dialog on a run's screen to the approval it asks for.
 
 use events::{ApprovalKind, Dialog, RunId};
 use projections::Approval;
 
 use crate::runs::Runs;
 
-/// A command that the screen cuts is recognised by its beginning when at least this much is shown, bytes.
+/// Shortest beginning by which a command that the screen cuts off is recognized, bytes.
 const CUT_BYTES: usize = 24;
 
 /// The dialog on the screen of a run that asks exactly this: the run and the mark of the dialog. `alone`
@@ -15,15 +15,15 @@ const CUT_BYTES: usize = 24;
 /// Why it cannot be answered there, for a person.
 pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result<(RunId, String), &'static str> {
     let run = runs.run_of(approval.session_id).ok_or(
-        "nobody waits for it here: answer it where the agent asks \
-         (`capture run` and `capture hooks install --approver` let it be answered from here)",
+        "capture cannot answer this request; answer it in the agent itself (with `capture run` or `capture hooks \
+         install --approver`, capture can answer later ones)",
     )?;
     let dialog = runs.dialog_of(run).ok_or("its dialog is not on the screen")?;
     let mark = dialog.mark.clone().ok_or("its dialog cannot be answered by keys")?;
     if is_same(approval, &dialog, alone) {
         Ok((run, mark))
     } else {
-        Err("the dialog on the screen asks something else at the moment")
+        Err("the dialog on the screen is about another request")
     }
 }
 

@@ -1,4 +1,4 @@
-//! Hooks that wait: for the request to be committed, then for the policy, then for a person.
+//! Hooks that wait: first for the request to be committed, then for the policy, then for a person.
 
 use agents::AgentAnswer;
 use events::{ApprovalId, ApprovalKind, ApprovalResolved, Confidence, DecidedBy, DeliveryId, SessionId, Source};
@@ -93,7 +93,7 @@ impl ApprovalBroker {
                 return HookStep::Wait;
             }
             Ok(None) => {}
-            Err(error) => tracing::warn!(%error, approval = approval.id.as_str(), "the policy cannot be asked"),
+            Err(error) => tracing::warn!(%error, approval = approval.id.as_str(), "cannot apply the policy"),
         }
         let waits = self.pending().leave_to_person(&approval);
         self.shared.waits_changed.notify_one();
@@ -194,7 +194,7 @@ impl BrokerState {
             allow && matches!(approval.kind, None | Some(ApprovalKind::Question)) || !is_expressible(approval, &answer)
         });
         if is_unanswerable {
-            let reason = "it would be allowed, and the agent cannot be told so".to_owned();
+            let reason = "the policy allows it, but the agent cannot receive that answer".to_owned();
             return Judged { allow: None, rewrite: None, reason, ..judged };
         }
         judged

@@ -1,4 +1,4 @@
-//! What the user's policy says of an approval.
+//! Applies the user's policy to an approval.
 
 use std::path::{Path, PathBuf};
 
@@ -64,11 +64,11 @@ pub struct OnPolicy {
 impl Judge for OnPolicy {
     fn judge(&self, approval: &Approval, session: Option<&Session>) -> Judged {
         let Some(request) = request(approval, session) else {
-            return Judged::ask("incomplete", "it is not known to the byte what is asked for, or where");
+            return Judged::ask("incomplete", "the exact request or its directory is not known");
         };
         let in_force = in_force(&self.file, &request.workspace);
         if let Some(refused) = in_force.refused {
-            tracing::warn!(%refused, "the policy is not in force: everything is asked about");
+            tracing::warn!(%refused, "the policy is not in force; every request is left to a person");
             return Judged::ask("refused", refused.to_string());
         }
         let decision = match &approval.search_path {
@@ -76,7 +76,11 @@ impl Judge for OnPolicy {
             None => in_force.policy.decide(&request, &self.facts),
         };
         if decision.verdict == Verdict::Allow && approval.kind == Some(ApprovalKind::Command) && !is_plain(approval) {
-            return Judged::ask("incomplete", "the agent asks for more than to run the command: look at all of it");
+            return Judged::ask(
+                "incomplete",
+                "the agent asks for more than to run the command; check the whole \
+                request",
+            );
         }
         Judged {
             allow: match decision.verdict {

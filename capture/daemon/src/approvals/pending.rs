@@ -1,4 +1,4 @@
-//! The table of pending approvals and of hooks that wait. Nothing here waits, reads or hashes.
+//! The table of pending approvals and of waiting hooks. Nothing here blocks, reads files or hashes.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -96,7 +96,7 @@ impl PendingApprovals {
             if self.approvals.len() >= APPROVALS {
                 tracing::warn!(
                     approval = approval.id.as_str(),
-                    "too many approvals are pending: not decided from here"
+                    "too many pending approvals; this one is left to the agent's own dialog"
                 );
                 return false;
             }

@@ -141,7 +141,7 @@ fn the_session_the_agent_names_takes_the_place_of_the_runs_own() {
 fn a_process_inside_the_run_belongs_to_it() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Unknown, "/p"));
-    assert_eq!(world.status(&name(1)), "running tool", "a program nobody knows runs while it lives");
+    assert_eq!(world.status(&name(1)), "running tool", "an unknown program runs while it lives");
     world.asked.runs.lock().unwrap().insert(950, run(1));
     world.registered("s", "alive", 1.0, 950);
     assert_eq!(world.session("s").run_id, Some(run(1)));
