@@ -39,7 +39,7 @@ enum ExportFormat {
     Asciicast,
 }
 
-/// How a recording's file is named after its run.
+/// File name extension of recordings, after the run's id.
 const EXTENSION: &str = "cast";
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -48,7 +48,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let first = recording(&context.data, &arguments.what)?;
     let files = parts(&first).with_context(|| format!("{}", first.display()))?;
     if files.is_empty() {
-        return Err(Failed::NotFound(format!("{}: there is no such file", first.display())).into());
+        return Err(Failed::NotFound(format!("{}: no such file", first.display())).into());
     }
     let mut joined = JoinedReader::open(files)?;
     match &arguments.output {
@@ -109,7 +109,7 @@ pub(super) fn to_file(
     write: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let told = || path.display().to_string();
-    let refused = || Failed::Refused(format!("{} is there already; --force replaces it", path.display()));
+    let refused = || Failed::Refused(format!("{} already exists; --force replaces it", path.display()));
     if !replace && path.symlink_metadata().is_ok() {
         return Err(refused().into());
     }
@@ -157,7 +157,7 @@ fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
             Err(Failed::NotFound(text).into())
         }
         [a, b, ..] => {
-            Err(Failed::NotFound(format!("`{}` fits several runs, for instance {a} and {b}", what.display())).into())
+            Err(Failed::NotFound(format!("`{}` matches several runs, for instance {a} and {b}", what.display())).into())
         }
     }
 }
@@ -166,7 +166,7 @@ fn existing(path: &Path) -> anyhow::Result<PathBuf> {
     match path.metadata() {
         Ok(_) => Ok(path.to_path_buf()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(Failed::NotFound(format!("{}: there is no such file", path.display())).into())
+            Err(Failed::NotFound(format!("{}: no such file", path.display())).into())
         }
         Err(error) => Err(error).with_context(|| path.display().to_string()),
     }

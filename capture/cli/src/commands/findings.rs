@@ -72,7 +72,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 
 fn rows(page: &FindingPage, all: bool) -> String {
     if page.findings.is_empty() {
-        return if all { "no findings yet\n" } else { "nothing needs you (--all shows what is over)\n" }.to_owned();
+        return if all { "no findings yet\n" } else { "no open findings (--all includes resolved ones)\n" }.to_owned();
     }
     let now = clock::now();
     let mut text = String::new();

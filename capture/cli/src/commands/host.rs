@@ -1,4 +1,4 @@
-//! `capture run-host` and `capture run-child`: what `capture run` starts itself as. Not for people.
+//! `capture run-host` and `capture run-child`: the processes that `capture run` starts. Not for people.
 
 use std::{
     ffi::OsString,
@@ -36,7 +36,7 @@ pub(super) fn child(arguments: &Child) -> ExitCode {
 pub(super) fn host() -> anyhow::Result<ExitCode> {
     let input = io::stdin();
     let socket = input.as_fd().try_clone_to_owned().context("no standard input")?;
-    processes::seal_if_agents().context("cannot mark what an agent starts")?;
+    processes::seal_if_agents().context("cannot mark this process as started by an agent")?;
     let null = File::open("/dev/null").context("no /dev/null")?;
     rustix::stdio::dup2_stdin(&null).context("cannot close standard input")?;
     start::host(UnixStream::from(socket), |spec| {

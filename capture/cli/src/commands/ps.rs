@@ -26,7 +26,7 @@ use daemon::{clock, health::READING};
 pub(super) struct Arguments {
     /// Only this session.
     session: Option<String>,
-    /// Include sessions that ended or have been silent for long.
+    /// Include sessions that ended or have been silent for a long time.
     #[arg(long, short)]
     all: bool,
     /// Keep the list on screen and up to date.
@@ -91,9 +91,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     watch(context, &client, STATUS, list, |page| render(page, arguments))
 }
 
-/// How often an empty list is requested again while history is read,
+/// Maximum number of times that an empty list is requested again while history is read.
 const FIRST_LOOKS: u32 = 20;
-/// this far apart.
+/// Interval between requests of an empty list while history is read.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// How far the reading of history is; `None` when all is read.
@@ -112,9 +112,9 @@ fn render(page: &SessionPage, arguments: &Arguments) -> String {
     format!("{}\n{more}", table(&page.sessions).trim_fmt())
 }
 
-/// Without a terminal the list is as wide as this.
+/// Width of the list without a terminal, columns.
 const PAPER: u16 = 160;
-/// Below this width the directory is left out.
+/// Smallest width at which the directory is shown, columns.
 const ROOM_FOR_DIRECTORY: u16 = 110;
 
 /// Sessions as people read them: what needs them first, helpers below the session they help.
