@@ -71,7 +71,7 @@ pub enum Error {
     /// The agent that is on the PATH cannot have entries of ours.
     #[error(
         "{0}; nothing was changed, since an event that an agent does not know can make it ignore the user's settings \
-         (`capture hooks install --force` installs all the same)"
+         (`capture hooks install --force` installs anyway)"
     )]
     Unsupported(#[from] Unsupported),
     /// The agent runs no hooks.

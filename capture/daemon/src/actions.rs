@@ -65,22 +65,22 @@ impl Action {
     }
 }
 
-/// The user's rules, and the hands that carry them out.
+/// Carries out the user's rules.
 pub struct Actions {
     /// The rules.
     pub rules: Vec<Action>,
     /// Where agents can be interrupted.
     pub runs: Runs,
-    /// Where prompts wait.
+    /// The prompt queue.
     pub prompts: Prompts,
-    /// Where what was done is noted.
+    /// Where actions are recorded.
     pub inputs: IngestHandle,
-    /// Runs what takes time.
+    /// The runtime for asynchronous work.
     pub runtime: tokio::runtime::Handle,
 }
 
 impl Actions {
-    /// Something was found.
+    /// Runs the actions for a finding.
     pub fn on(&self, finding: &Finding, reader: &Reader) {
         if self.rules.is_empty() {
             return;

@@ -23,13 +23,13 @@ pub const THREAD: &str = "spool";
 /// Interval between searches of the spool for deliveries that were not announced.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// The way of deliveries to ingest. A handle: clones share it.
+/// Sends deliveries to ingest. A handle: clones share it.
 #[derive(Clone)]
 pub struct Deliveries {
     data: PathBuf,
     spool: Spool,
     inputs: IngestHandle,
-    /// Those that are with ingest.
+    /// Deliveries that ingest is processing.
     under_way: Arc<Mutex<HashSet<DeliveryId>>>,
 }
 
@@ -44,7 +44,7 @@ impl Deliveries {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands a delivery to ingest; waits while ingest takes nothing. False when ingest is gone.
+    /// Sends a delivery to ingest; blocks while ingest is busy. Returns false if ingest has stopped.
     pub fn submit(&self, id: DeliveryId) -> bool {
         if !self.under_way().insert(id) {
             return true;
@@ -76,7 +76,7 @@ impl Deliveries {
         self.send_to_ingest(delivery, stored)
     }
 
-    /// Keeps a file that is not a delivery for a person to look at, without its secrets where nothing else may be written.
+    /// Keeps a file that is not a delivery for inspection; without its secrets if `store.redacted_only` is on.
     fn put_aside(&self, id: DeliveryId) {
         if redacted_only::is_recorded(&self.data) {
             redacted_only::put_aside(&self.spool, id);

@@ -60,9 +60,9 @@ enum MonitorRequest {
     Stop,
 }
 
-/// What the thread works with.
+/// What the thread needs.
 pub struct MonitorParts {
-    /// The way to ingest.
+    /// Sends inputs to ingest.
     pub inputs: IngestHandle,
     /// What is stored.
     pub reader: Reader,
@@ -87,7 +87,7 @@ impl Findings {
         (Self { news, asks }, PendingMonitor { news: told, asks: asked })
     }
 
-    /// The log grew. Never waits.
+    /// Wakes the thread because the log grew. Never blocks.
     pub fn committed(&self) {
         // One wake that waits is enough: it reads all there is.
         if let Err(TrySendError::Disconnected(())) = self.news.try_send(()) {
@@ -163,7 +163,7 @@ impl MonitorThread {
         }
     }
 
-    /// Takes up what was found before, and looks at the sessions that go on.
+    /// Loads the earlier findings and the sessions that are still active.
     fn begin(&mut self) -> Result<(), ReadError> {
         // The findings last: what is stored of them meanwhile is known then.
         self.position = self.parts.reader.position()?;
@@ -218,7 +218,7 @@ impl MonitorThread {
         Ok(())
     }
 
-    /// Tells the monitor what went before of a session it knows nothing of.
+    /// Feeds the monitor the history of a session that it does not know.
     fn load_history(&mut self, session: SessionId, before: u64) -> Result<(), ReadError> {
         if !self.known.insert(session) {
             return Ok(());
@@ -250,7 +250,7 @@ impl MonitorThread {
         }
     }
 
-    /// Takes findings of the monitor: what began before the start has to last a little.
+    /// Accepts findings of the monitor; those from before the start are delayed.
     fn accept(&mut self, findings: Vec<Finding>) {
         for finding in findings {
             match self.old.remove(&finding.id) {
@@ -270,7 +270,7 @@ impl MonitorThread {
         matches!(self.parts.reader.entity::<Finding>(&finding.id), Ok(None))
     }
 
-    /// Whether it tells of an agent that died long before the start, and nobody looked.
+    /// Whether it is about an agent that died unnoticed long before the start.
     fn is_old_news(&self, finding: &Finding) -> bool {
         let of_the_end = matches!(finding.kind, FindingKind::Crash | FindingKind::OpenWork);
         if !of_the_end || !finding.is_open() || finding.last_at.since_ms(self.started_at) > NOTICED_MS {
@@ -281,7 +281,7 @@ impl MonitorThread {
         self.started_at.since_ms(last) > OLD_NEWS_MS && self.is_new(finding)
     }
 
-    /// Hands a finding to ingest, and does what the user wants done about a new one.
+    /// Sends a finding to ingest, and runs the user's actions for a new one.
     fn record(&self, finding: Finding) {
         let finding = redaction::of_finding(finding);
         if finding.state == FindingState::Open && finding.count <= 1 {

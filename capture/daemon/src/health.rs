@@ -34,7 +34,7 @@ const POLL_MS: u64 = 1000;
 /// Age from which a delivery in the spool counts as not being processed, ms.
 const WAITS_MS: i64 = 30_000;
 
-/// The parts that are asked.
+/// The parts whose health is reported.
 pub struct HealthParts {
     /// The files.
     pub control: CollectorHandle,
@@ -48,11 +48,11 @@ pub struct HealthParts {
     pub hooks: HookPaths,
     /// The daemons of Codex.
     pub daemons: HealthHandle,
-    /// Who tells people.
+    /// Notifications.
     pub notices: Notices,
     /// The user's policy.
     pub policy: PathBuf,
-    /// Who knows whether the service is whole.
+    /// Knows whether a part of the service has failed.
     pub supervisor: Supervisor,
 }
 
@@ -162,7 +162,7 @@ impl HookPaths {
     }
 }
 
-/// What the server is to tell.
+/// The health that the server reports.
 #[must_use]
 pub fn health(observed: HealthParts) -> Health {
     let mut metrics = Registry::default();
@@ -271,7 +271,7 @@ fn policy_row(file: &Path) -> SourceHealth {
     }
 }
 
-/// A source of which all is well.
+/// A healthy source.
 fn row(name: String) -> SourceHealth {
     SourceHealth {
         name,

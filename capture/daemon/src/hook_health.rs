@@ -17,14 +17,14 @@ const PATIENCE_MS: i64 = 2 * 60_000;
 /// Age from which a turn is ignored, ms.
 const RECENT_MS: i64 = 10 * 60_000;
 
-/// What was heard of each agent since the start.
+/// Hook calls and turns of each agent since the start.
 #[derive(Debug, Default)]
 pub struct HookHealth(Mutex<BTreeMap<Provider, AgentHookHealth>>);
 
-/// What was heard of one agent.
+/// Hook calls and turns of one agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AgentHookHealth {
-    /// Deliveries taken in.
+    /// Number of deliveries received.
     pub deliveries: u64,
     /// When a hook was called last.
     pub last_delivery: Option<Timestamp>,
@@ -71,7 +71,7 @@ impl HookHealth {
         }
     }
 
-    /// What was heard of an agent.
+    /// The hook calls and turns of an agent.
     #[must_use]
     pub fn of(&self, provider: Provider) -> AgentHookHealth {
         self.table().get(&provider).copied().unwrap_or_default()

@@ -72,13 +72,13 @@ enum NotifierEvent {
 
 /// What the threads work with.
 pub struct NotifierParts {
-    /// The way to ingest.
+    /// Sends inputs to ingest.
     pub inputs: IngestHandle,
     /// What is stored.
     pub reader: Reader,
     /// The terminals.
     pub runs: Runs,
-    /// Runs what takes time.
+    /// The runtime for asynchronous work.
     pub runtime: tokio::runtime::Handle,
     /// The user's settings.
     pub settings: NotifySettings,
@@ -247,7 +247,7 @@ impl NoticeMaker {
         }
     }
 
-    /// Announces what was found right before the last end and not announced then.
+    /// Sends notices for findings from right before the last stop that were not sent then.
     fn notify_missed(&mut self, notified: &[FindingId]) {
         let filter = EntityFilter {
             states: Some(FindingState::Open..=FindingState::Open),

@@ -310,13 +310,13 @@ impl Runs {
         }
     }
 
-    /// The dialog that stands on the screen of a run.
+    /// The dialog on the screen of a run.
     #[must_use]
     pub fn dialog_of(&self, run: RunId) -> Option<events::Dialog> {
         self.table().live.get(&run)?.dialog.as_deref().cloned()
     }
 
-    /// Talks with a host until it goes, or the server ends.
+    /// Serves a terminal host until it disconnects or the server stops.
     pub async fn attend(self, connection: HostConnection, peer: Peer, cancel: CancellationToken) {
         tokio::select! {
             run = self.converse(connection.0, peer) => {
@@ -330,7 +330,7 @@ impl Runs {
         }
     }
 
-    /// The host did not come back.
+    /// Handles a terminal host that did not reconnect.
     async fn lost(&self, run: RunId, connection: u64) {
         {
             let mut table = self.table();
@@ -408,7 +408,7 @@ impl Runs {
         Some((run, connection))
     }
 
-    /// Takes in what a host says. Breaks when it speaks for another run, or ingest has stopped.
+    /// Receives a message from a terminal host. Breaks when it speaks for another run, or ingest has stopped.
     async fn receive(
         &self,
         run: RunId,

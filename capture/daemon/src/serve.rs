@@ -42,7 +42,7 @@ use crate::{
     telemetry::TelemetryReceiver,
 };
 
-/// What `capture serve` was asked to do.
+/// The options of `capture serve`.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where to listen.
@@ -114,7 +114,7 @@ pub fn run_with(
     supervisor.failure().map_or(Ok(()), |ended| Err(ended.into()))
 }
 
-/// The memory of a server holds the tokens: a crash must not write them to a file.
+/// Turns off core dumps: the server's memory contains the tokens, and a crash must not write them to a file.
 fn forbid_core_dumps() {
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     if let Err(cause) = setrlimit(Resource::Core, none) {
@@ -122,7 +122,7 @@ fn forbid_core_dumps() {
     }
 }
 
-/// Waits for a signal that asks to end.
+/// Waits for a signal that asks the server to stop.
 async fn signalled() {
     tokio::select! {
         () = received(SignalKind::interrupt()) => {}
@@ -340,7 +340,7 @@ impl RunningService {
         })
     }
 
-    /// Sources first, then what they still have under way, then the server.
+    /// Stops the sources first, then their pending work, then the server.
     fn stop(self, runtime: &tokio::runtime::Runtime, cancel: &CancellationToken) {
         let supervisor = self.supervisor;
         supervisor.stop();

@@ -33,13 +33,13 @@ pub struct Supervisor(Arc<SupervisorState>);
 #[derive(Debug, Default)]
 struct SupervisorState {
     threads: Mutex<BTreeMap<&'static str, JoinHandle<()>>>,
-    /// The service has started and does not stop yet: whoever returns now was not asked to.
+    /// Whether the service is running: a thread or task that returns now has failed.
     whole: AtomicBool,
     failure: OnceLock<Ended>,
     failed: CancellationToken,
 }
 
-/// A thread or a task ended that was not asked to.
+/// A thread or task that ended unexpectedly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} `{name}` ended: {why}")]
 pub struct Ended {
@@ -132,7 +132,7 @@ impl Supervisor {
         Sentinel { supervisor: self.clone(), made_on: std::thread::current().id() }
     }
 
-    /// The service is not whole any more. The first cause counts; what ends after it does so in consequence.
+    /// Marks the service as failed. The first cause counts; later ends are its consequences.
     fn fail(&self, ended: Ended) {
         let mut is_first = false;
         let cause = self.0.failure.get_or_init(|| {
@@ -148,13 +148,13 @@ impl Supervisor {
         self.0.failed.cancel();
     }
 
-    /// What ended that was not asked to, first of all.
+    /// The first thread or task that ended unexpectedly.
     #[must_use]
     pub fn failure(&self) -> Option<Ended> {
         self.0.failure.get().cloned()
     }
 
-    /// Waits until something ends that was not asked to.
+    /// Waits until a thread or task ends unexpectedly.
     pub async fn failed(&self) {
         self.0.failed.cancelled().await;
     }

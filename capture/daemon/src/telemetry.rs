@@ -25,7 +25,7 @@ use crate::{
 /// How long a message waits for a place among the inputs of ingest.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// Takes telemetry in. A handle: clones share it.
+/// Receives telemetry. A handle: clones share it.
 #[derive(Clone)]
 pub struct TelemetryReceiver {
     inputs: IngestHandle,
@@ -46,17 +46,17 @@ struct TelemetryCounts {
     last: Timestamp,
 }
 
-/// What a sender is answered.
+/// The answer to a sender.
 type TelemetryReply = Result<Vec<u8>, TelemetryRefusal>;
 
 impl TelemetryReceiver {
-    /// Hands what comes to ingest.
+    /// Sends telemetry to ingest.
     #[must_use]
     pub fn new(inputs: IngestHandle, gauges: Arc<Gauges>) -> Self {
         Self { inputs, gauges, counts: Arc::default() }
     }
 
-    /// Takes one message in; the answer comes when what it tells is stored. Blocks.
+    /// Receives one message; answers once its events are stored. Blocks.
     pub fn receive(&self, message: &Telemetry, reply: oneshot::Sender<TelemetryReply>) {
         // The sender may have gone away meanwhile; what it sent is taken all the same.
         match self.read(message) {

@@ -49,7 +49,7 @@ fn an_intact_record_is_told_from_a_broken_one_and_from_one_that_cannot_be_read()
     assert_eq!((code, said.contains("does not name the last row of the record")), (Some(1), true), "{said}");
     fs::remove_file(&kept).unwrap();
     let (code, said) = verify(&machine, &[]);
-    assert_eq!((code, said.contains("audit.head, is missing")), (Some(1), true), "{said}");
+    assert_eq!((code, said.contains("audit.head, which names the last row, is missing")), (Some(1), true), "{said}");
     fs::create_dir(&kept).unwrap();
     let (code, said) = verify(&machine, &[]);
     assert_eq!((code, said.contains("cannot verify the record of decisions: cannot read")), (Some(7), true), "{said}");

@@ -156,7 +156,7 @@ fn what_is_not_known_is_refused() {
     // Codex before 0.114 reads no hooks.
     here.machine.agent_version(Codex, "0.60.1");
     let said = here.run(&["hooks", "install", "--yes", "--provider", "codex"]);
-    assert!(said.code == Some(5) && said.err.contains("codex 0.60.1 runs no hooks"), "{}", said.err);
+    assert!(said.code == Some(5) && said.err.contains("codex 0.60.1 does not support hooks"), "{}", said.err);
     assert!(!here.machine.home().join(".codex/hooks.json").exists());
 }
 

@@ -254,7 +254,7 @@ fn records_over_a_limit_are_rejected_and_the_others_kept() {
         (many, "attributes"),
         (huge, "a record is larger than"),
         (nested(DEPTH + 1), "nested more than"),
-        (nested(95), "damaged"),
+        (nested(95), "cannot decode"),
     ] {
         let received = logs(Encoding::Protobuf, &request("codex_cli_rs", vec![fine(), bad]).encode_to_vec());
         assert_eq!((received.events.len(), received.rejected()), (1, 1), "{why}: {:?}", received.why);

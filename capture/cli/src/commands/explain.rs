@@ -33,11 +33,11 @@ pub(super) struct Arguments {
 #[derive(Serialize)]
 struct Explained<'a> {
     session: &'a Session,
-    /// The status at the moment asked for, every claim held then, and the rule that decided.
+    /// The status at the requested time, every claim that held then, and the rule that decided.
     moment: &'a StatusAt,
     /// The last changes up to then.
     history: &'a [StatusChange],
-    /// How the screen of its run is read, while its host is there.
+    /// How the screen of its run is read, while its terminal host is connected.
     screen: Option<&'a Explanation>,
 }
 
@@ -136,7 +136,7 @@ fn line(claim: &WeighedClaim, now: Timestamp) -> String {
     format!("{source:<11} {strength:<7} {standing:<9} {age:>5} ago{limit}  {agent}{} [{state}]", safe(&claim.claim))
 }
 
-/// How the screen of a session's run is read; `None` when the run is over or its host away.
+/// How the screen of a session's run is read; `None` when the run is over or its terminal host is not connected.
 fn screen_of(client: &Client, session: &Session) -> anyhow::Result<Option<Explanation>> {
     match client.one::<ExplainSession>(&session.id.to_string()) {
         Ok(screen) => Ok(Some(screen)),

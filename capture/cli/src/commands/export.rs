@@ -87,8 +87,8 @@ fn convert(joined: &mut JoinedReader, version: CastVersion, out: &mut impl Write
 /// Bytes of a recording searched for secrets at once, to the end of a line.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Writes events without secrets. What the terminal was sent, and what was typed, is a text each, of which
-/// an event is a piece.
+/// Writes events without secrets. Terminal output and typed input are one text each, and each event is a piece of one
+/// of them.
 fn write_redacted(mut batch: Vec<CastEvent>, encoder: &mut Encoder, out: &mut impl Write) -> anyhow::Result<()> {
     for code in [EventCode::Output, EventCode::Input] {
         let mut pieces: Vec<&mut CastEvent> = batch.iter_mut().filter(|event| event.code == code).collect();
@@ -102,7 +102,7 @@ fn write_redacted(mut batch: Vec<CastEvent>, encoder: &mut Encoder, out: &mut im
     Ok(())
 }
 
-/// Writes a file that is there whole or not at all.
+/// Writes a file atomically.
 pub(super) fn to_file(
     path: &Path,
     replace: bool,

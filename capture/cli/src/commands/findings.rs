@@ -109,7 +109,7 @@ fn mark(finding: &Finding) -> (&'static str, Style) {
     }
 }
 
-/// All of one.
+/// One of them in full.
 fn whole(finding: &Finding) -> String {
     let mut text = rows(&FindingPage { as_of: 0, findings: vec![finding.clone()], next_cursor: None }, true);
     let mut line = |name: &str, value: Option<String>| {

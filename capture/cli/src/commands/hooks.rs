@@ -118,7 +118,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
 }
 
-/// Refuses a change of the agents' settings to agents; they may look at what it would be.
+/// Refuses agents a change of the agents' settings; they may see what it would change.
 fn refuse_changing(change: &ChangeArguments) -> anyhow::Result<()> {
     if change.dry_run { Ok(()) } else { refuse_agents("changing the agents' hooks") }
 }
@@ -143,8 +143,8 @@ fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(P
     Ok(all)
 }
 
-/// What the agents are to run. They run it in an environment of theirs, in which nothing may lead it to
-/// another server: the data directory is named.
+/// The command for the agents to run. It names the data directory, because the agents' environment may not lead to the
+/// right server.
 fn command(context: &Context) -> anyhow::Result<HookCommand> {
     let program = std::env::current_exe().context("cannot determine the path of the capture program")?;
     let data = std::path::absolute(&context.data)?;
@@ -241,8 +241,8 @@ fn unchecked(provider: Provider) -> String {
 /// Maximum number of entries of a home that are searched for a conversation.
 const LOOKED_AT: usize = 2_000;
 
-/// Whether an agent was used with this home: one of its conversations is there. It may be started by a path,
-/// an alias or an editor then, in a version that is not known.
+/// Whether an agent was used with this home, which then has a conversation. Such an agent may be started by a path, an
+/// alias or an editor, in an unknown version.
 fn was_used(provider: Provider, home: &Path) -> bool {
     let directories = Agent::of(provider).map_or(&[] as &[&str], |agent| agent.transcripts.directories);
     let mut open: Vec<PathBuf> = directories.iter().map(|dir| home.join(dir)).collect();
@@ -281,7 +281,7 @@ fn listed(events: &[&str]) -> String {
     events.iter().map(|event| format!("`{event}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Asks the person at the terminal.
+/// Asks the user at the terminal for confirmation.
 fn confirm(files: usize) -> anyhow::Result<PlanFate> {
     let what = if files == 1 { "this file".into() } else { format!("these {files} files") };
     Ok(if is_agreed(&format!("Change {what}?"))? { PlanFate::Ahead } else { PlanFate::No })
@@ -312,8 +312,8 @@ fn status(context: &Context, selection: &AgentSelection) -> anyhow::Result<()> {
     if context.json { context.print_json(&show::states(&all)) } else { show::statuses(&all, clock::now()) }
 }
 
-/// Whether each agent with entries of ours accepts them, in the version that is on the PATH now: the agent,
-/// whether all is well, and how it is in words.
+/// Checks for each agent with our entries whether the version on the PATH accepts them. Returns the agent, the result,
+/// and a description.
 pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool, String)>> {
     let (command, search) = (command(context)?, paths::agent_search());
     let homes = roots::homes(&context.config, &context.data)?;
@@ -331,7 +331,7 @@ pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool,
     Ok(all)
 }
 
-/// What a server that runs has heard of; `None` when none does. It is not started for that.
+/// The sources that the running server reports; `None` if no server is running. None is started.
 fn server_health(context: &Context) -> Option<Vec<SourceHealth>> {
     let client = context.running().ok()??;
     let Sources { sources } = client.one::<HealthSources>("").ok()?;

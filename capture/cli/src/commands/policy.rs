@@ -116,7 +116,7 @@ struct PolicyJudge {
 }
 
 enum Rules {
-    /// The same everywhere.
+    /// The same policy for every directory.
     One(Policy),
     /// The user's file, and what repositories add.
     InForce(PathBuf),
@@ -164,7 +164,7 @@ impl PolicyJudge {
     }
 }
 
-/// A command line as it was typed: one word is a line, several are its words.
+/// The command line from the arguments: one argument is the whole line, several are its words.
 fn typed(words: &[String]) -> anyhow::Result<String> {
     match words {
         [line] => Ok(line.clone()),
@@ -203,7 +203,7 @@ struct PolicyTestRequest {
     agent: Option<Provider>,
 }
 
-/// The answer to one.
+/// The answer to a [`PolicyTestRequest`].
 #[derive(Serialize)]
 struct PolicyTestAnswer {
     id: serde_json::Value,
@@ -257,7 +257,7 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
 
 type Line = Result<Vec<u8>, (Option<serde_json::Value>, String)>;
 
-/// The next line without its end; one that is too long is passed over to its end.
+/// The next line without its line end; a line that is too long is skipped.
 fn next_line(input: &mut impl BufRead) -> anyhow::Result<Option<Line>> {
     let mut line = Vec::new();
     if input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {

@@ -96,7 +96,7 @@ const FIRST_LOOKS: u32 = 20;
 /// Interval between requests of an empty list while history is read.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How far the reading of history is; `None` when all is read.
+/// The progress of reading history; `None` when it is complete.
 fn how_far(client: &Client) -> anyhow::Result<Option<String>> {
     let Sources { sources } = client.one::<HealthSources>("")?;
     let reading = sources.iter().find_map(|s| s.detail.as_deref()?.split_once(READING));
@@ -117,7 +117,7 @@ const PAPER: u16 = 160;
 /// Smallest width at which the directory is shown, columns.
 const ROOM_FOR_DIRECTORY: u16 = 110;
 
-/// Sessions as people read them: what needs them first, helpers below the session they help.
+/// The table of sessions: those that need a person first, sub-agents below their parent.
 fn table(sessions: &[Session]) -> Table {
     let (now, colour) = (clock::now(), style::colours());
     let mut ordered: Vec<&Session> = sessions.iter().filter(|s| !has_parent_among(s, sessions)).collect();

@@ -140,7 +140,7 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     finish(started.follow(raw)?, Some(run))
 }
 
-/// Says how it ended where that is not plain, and gives the code for it.
+/// Reports how the run ended if that is not obvious, and returns the exit code.
 pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>) -> anyhow::Result<ExitCode> {
     Ok(match outcome {
         LaunchOutcome::Exited(exit) => ExitCode::from(exit.shell_code()),
@@ -218,7 +218,7 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
     })
 }
 
-/// What a run gets from outside: the clock, the rules, the server, the recording.
+/// What the terminal host gets from this crate: the clock, the rules, the server, the recording.
 pub(super) fn outside(spec: &Spec) -> Outside {
     Outside {
         clock: clock::now,
@@ -229,8 +229,8 @@ pub(super) fn outside(spec: &Spec) -> Outside {
     }
 }
 
-/// The rules for screens. A file of the user's that is wrong must not keep an agent from running:
-/// it is reported here and by `capture doctor`, and the built-in rules count.
+/// The rules for screens. An invalid file of the user's must not keep an agent from running: it is reported here and by
+/// `capture doctor`, and the built-in rules apply.
 fn rules() -> Arc<ScreenRules> {
     let loaded = paths::screen_rules_dir().and_then(|dir| Ok(ScreenRules::load(Some(&dir))?));
     Arc::new(loaded.unwrap_or_else(|error| {

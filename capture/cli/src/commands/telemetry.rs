@@ -73,7 +73,7 @@ impl<'a> EnvironmentOutput<'a> {
     }
 }
 
-/// What a shell can evaluate. A snippet for a file stands by itself, or as a comment before the
+/// The settings as text that a shell can evaluate. A snippet for a file is printed alone, or as a comment before the
 /// variables that go with it.
 fn text(settings: &TelemetrySettings, shell: EnvironmentShell) -> String {
     let mut out = String::new();

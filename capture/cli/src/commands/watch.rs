@@ -62,7 +62,7 @@ pub(super) fn watch<T: serde::Serialize>(
     Err(Failed::Other("the server ended".into()).into())
 }
 
-/// Says when something happened, as long as the stream lasts.
+/// Reports changes as long as the stream lasts.
 fn follow(client: &Client, frames: &'static [&'static str]) -> anyhow::Result<Receiver<()>> {
     let stream = client.stream::<Stream>("", &StreamQuery::default())?;
     let (told, news) = bounded(1);
@@ -83,7 +83,7 @@ pub(super) fn clear() -> anyhow::Result<()> {
     control("\x1b[2J")
 }
 
-/// Sends the terminal sequences of our own.
+/// Writes our own control sequences to the terminal.
 fn control(sequences: &str) -> anyhow::Result<()> {
     let mut out = terminal::stdout();
     out.control(sequences)?;

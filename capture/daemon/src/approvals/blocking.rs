@@ -30,7 +30,7 @@ impl BlockingPool {
         Ok(result)
     }
 
-    /// Takes all paths, as a disk that hangs does, until what it gives is dropped.
+    /// Occupies all threads, as a hanging disk would, until the returned guard is dropped.
     #[cfg(test)]
     pub(super) fn occupy(&self) -> tokio::sync::OwnedSemaphorePermit {
         Arc::clone(&self.permits).try_acquire_many_owned(AT_ONCE as u32).unwrap()

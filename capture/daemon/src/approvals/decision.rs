@@ -120,7 +120,7 @@ impl ApprovalBroker {
         }
     }
 
-    /// Has a decision committed, with its row of the record; returns the approval after the commit.
+    /// Commits a decision with its row of the record; returns the approval after the commit.
     async fn commit(
         &self,
         approval: &Approval,
@@ -140,7 +140,7 @@ impl ApprovalBroker {
         }
     }
 
-    /// Has something recorded that is not a decision; what it returns resolves after the commit.
+    /// Records something that is not a decision; what it returns resolves after the commit.
     pub(super) async fn record(
         &self,
         what: &'static str,

@@ -13,16 +13,16 @@ use protocols as protocol;
 use api::approvals::{PolicyDecision, PolicyView};
 use policy::{OnDisk, in_force, workspace_of};
 
-/// Decides by rules. Whatever is not known for certain is asked.
+/// Decides by rules. Whatever is uncertain is left to a person.
 pub trait Judge: Send + Sync {
-    /// What the rules say of this request of this session.
+    /// Judges a request of a session by the rules.
     fn judge(&self, approval: &Approval, session: Option<&Session>) -> Judged;
 
     /// The rule that would allow just this again, to be reviewed and saved by the user.
     fn rule_for(&self, approval: &Approval, session: Option<&Session>) -> Option<String>;
 }
 
-/// What a rule says.
+/// The judgement of the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
     /// Allowed or denied; `None` when a person is to be asked.
@@ -99,7 +99,7 @@ impl Judge for OnPolicy {
     }
 }
 
-/// What is asked for, as the policy understands it; `None` when nobody told.
+/// The request as the policy understands it; `None` if it is not known.
 fn request(approval: &Approval, session: Option<&Session>) -> Option<PermissionRequest> {
     // What is too long to be kept may still be denied; nothing is allowed that is not exact.
     let cwd = PathBuf::from(approval.cwd.as_deref().filter(|_| approval.delivery.is_some())?);

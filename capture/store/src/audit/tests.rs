@@ -64,8 +64,8 @@ fn what_was_done_to_it_is_found() {
         ("UPDATE audit SET body = CAST(x'ff' AS TEXT) WHERE sequence = 4", "row 4 was changed"),
         ("UPDATE audit SET hash = x'00' WHERE sequence = 4", "row 4 was changed"),
         ("UPDATE audit SET sequence = 9 WHERE sequence = 6", "row 6 is missing"),
-        ("INSERT INTO audit VALUES (-3, '{}', x'00')", "row -3 was put in"),
-        ("INSERT INTO audit VALUES (0, '{}', x'00')", "row 0 was put in"),
+        ("INSERT INTO audit VALUES (-3, '{}', x'00')", "row -3 was inserted"),
+        ("INSERT INTO audit VALUES (0, '{}', x'00')", "row 0 was inserted"),
         ("INSERT INTO audit VALUES (7, '{}', x'00')", "row 7 was changed"),
         ("UPDATE audit SET hash = (SELECT hash FROM audit WHERE sequence = 1) WHERE sequence = 2", "row 2 was changed"),
         (
@@ -100,7 +100,7 @@ fn what_was_done_to_the_kept_end_is_found() {
         let record = Record::of(6);
         fs::write(record.dir.path().join(HEAD_FILE), text).unwrap();
         let broken = record.broken(None).unwrap();
-        assert!(broken.contains("audit.head does not hold the end of the record"), "{text:?}: {broken}");
+        assert!(broken.contains("audit.head does not name the last row of the record"), "{text:?}: {broken}");
     }
     let forged = tampered(|file| {
         let hash = "07".repeat(32);

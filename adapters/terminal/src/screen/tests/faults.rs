@@ -58,7 +58,7 @@ fn what_is_wrong_is_said_with_its_place() {
     check(&format!("{HEAD}tested = [\"two\"]"), 2, 11, "");
     let answerable = rule(&format!("{all}answerable = true")).replace(HEAD, &format!("{HEAD}tested = [\"=1.0.0\"]\n"));
     check(&answerable, 8, 1, "needs `whole`");
-    check(&format!("{HEAD}[regions]\nfoot = {{ last = 1, bottom = 2 }}"), 3, 8, "one of");
+    check(&format!("{HEAD}[regions]\nfoot = {{ last = 1, bottom = 2 }}"), 3, 8, "expected a region");
     check(&format!("{HEAD}[regions]\ntitle = {{ last = 1 }}"), 3, 9, "built-in region");
     let twice = "[[rules]]\nname = \"a\"\npriority = 1\nstate = \"waiting\"\nall = [{ in = \"screen\", has = 'a' }]\n";
     check(&format!("{HEAD}{twice}{twice}"), 8, 8, "twice");

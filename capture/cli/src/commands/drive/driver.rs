@@ -53,7 +53,7 @@ const FAILED: u8 = 1;
 const BY_INTERRUPT: u8 = 130;
 const BY_TERMINATE: u8 = 143;
 
-/// What a conversation begins with.
+/// The options of a conversation.
 pub(super) struct DriverOptions {
     pub data: PathBuf,
     pub provider: Provider,
@@ -70,15 +70,15 @@ pub(super) struct DriverOptions {
 struct WaitingRequest {
     request: PermissionRequest,
     approval: Approval,
-    /// Until when somebody is waited for.
+    /// When waiting for a decision ends.
     until: Instant,
-    /// From when on the user here is asked: a rule answers sooner.
+    /// When the user at this terminal is asked: a rule answers sooner.
     ask_at: Instant,
     /// No server can be reached; only the user here may decide.
     alone: bool,
 }
 
-/// What a request that was decided came to is told once its call ends.
+/// A decided request, whose outcome is reported when its call ends.
 struct DecidedCall {
     call: String,
     session: String,
