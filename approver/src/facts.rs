@@ -1,6 +1,6 @@
 //! The interface through which decisions look up files. `policy` implements it on the disk; tests use [`StubFacts`].
 
-use crate::{SearchReader, SearchScope};
+use crate::search::{SearchReader, SearchScope};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
@@ -142,8 +142,8 @@ impl StubFacts {
         let Ok(below) = file.strip_prefix(&search.dir) else { return false };
         let in_git = file.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == ".git"));
         let secret = match in_git.and_then(|git| file.strip_prefix(git).ok()) {
-            Some(inside) => crate::GitFile::new(inside).holds_credential(&self.files[file]),
-            None => crate::is_secret(file),
+            Some(inside) => crate::git_file::GitFile::new(inside).holds_credential(&self.files[file]),
+            None => crate::names::is_secret(file),
         };
         let hidden = below.iter().any(|part| part.as_encoded_bytes().starts_with(b"."));
         let shown = match &search.reader {

@@ -6,23 +6,16 @@
 //! configuration, of which every key must be on a list of harmless ones ([`config`]).
 //!
 //! What git prints of the contents of files is bound from two sides: no tracked secret may be among what the command
-//! reaches ([`contents`]), and the rewritten command names nothing but commits ([`revision`]) and leaves out of a look
-//! into commits what has the name of a secret.
+//! reaches ([`contents`]), and the rewritten command names nothing but commits ([`crate::revision`]) and leaves out of a
+//! look into commits what has the name of a secret.
 
 mod config;
 mod contents;
 mod index;
-mod inside;
-mod revision;
 mod rewrite;
 
-use std::path::{Path, PathBuf};
-
-pub use inside::GitFile;
-
 use crate::{
-    Facts,
-    names::is_secret,
+    facts::Facts,
     paths::WorkingDir,
     shell::ShellWord,
     tools::{GitSubcommand, PrintsContents, ReadOnlyCommand, judge_git, outside},
@@ -149,47 +142,4 @@ fn prints(asked: &GitSubcommand) -> bool {
         PrintsContents::Usually => given(PATCH) || !given(LESS),
         PrintsContents::Always => true,
     }
-}
-
-/// Judges the lines of `-L`: `1,5`, `1,5:FILE`, `:FUNCTION:FILE`.
-///
-/// # Errors
-/// A sentence that says why not.
-pub(crate) fn lines(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
-    let mut paths = Vec::new();
-    // Any of them may be the one behind which the file stands.
-    for (at, _) in written.match_indices(':') {
-        let found = revision(&written[at + 1..], working_dir, facts)?;
-        found.iter().try_for_each(|path| working_dir.printable(path, facts))?;
-        paths.extend(found);
-    }
-    Ok(paths)
-}
-
-/// Judges a commit, a range, a path, a pattern of paths, or `COMMIT:PATH`.
-///
-/// # Errors
-/// A sentence that says why not.
-pub(crate) fn revision(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
-    let odd = || format!("`{written}` is not a plain revision or path.");
-    let path = match revision::parse(written) {
-        Some(revision) => revision.path.unwrap_or(written),
-        // Otherwise it is a path, which may be one with a pattern.
-        None if written.starts_with(['-', ':', '^']) || written.contains(['?', '[', ']', '\\', '{', '}', ':', '@']) => {
-            return Err(odd());
-        }
-        None => written,
-    };
-    for text in [written, path] {
-        // A pattern may mean a secret.
-        let vague = text.contains('*') && text.split('/').any(|part| part.starts_with('.') && part.contains('*'));
-        let filled = text.replace('*', "x");
-        if vague || is_secret(Path::new(&filled)) || is_secret(Path::new(text)) {
-            return Err(format!("`{written}` may contain secrets."));
-        }
-    }
-    if path.split('/').any(|part| part == "..") {
-        return Err(format!("`{written}` may be outside the workspace."));
-    }
-    working_dir.readable(if path.is_empty() { "." } else { path }, facts)
 }

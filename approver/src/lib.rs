@@ -10,19 +10,23 @@
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
+mod credential;
 pub mod display;
 mod facts;
 mod git;
+mod git_file;
 mod names;
 mod paths;
 mod policy;
+mod read_only;
 mod request;
+mod revision;
 mod search;
 mod shell;
 mod tools;
 
 pub use facts::{Facts, FileContent, FileEntry, FileInspection, SecretsBelow, StubFacts};
-pub use git::GitFile;
+pub use git_file::GitFile;
 pub use names::{is_protected, is_secret, is_secret_directory, may_hold_secret, runs_later};
 pub use policy::{ExplainedPart, Explanation, Policy, PolicyError, Preset, TriedRule, rule_for};
 pub use request::{Decision, PermissionRequest, RequestKind, Shell, Verdict};

@@ -4,8 +4,10 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::{
-    Facts, FileEntry, FileInspection, PermissionRequest, SearchScope, SecretsBelow,
+    facts::{Facts, FileEntry, FileInspection, SecretsBelow},
     names::{is_secret, is_secret_directory, runs_later},
+    request::PermissionRequest,
+    search::SearchScope,
 };
 
 /// Where a command runs, and what it may touch.

@@ -2,137 +2,15 @@
 //! `README.md` is their manual). An option that is not in a table, an abbreviation, or a letter in a bundle that is
 //! not, is not known.
 
+mod arguments;
 mod grammar;
 mod judge;
 mod scripts;
 mod search;
-
-use std::{collections::BTreeMap, sync::LazyLock};
-
-use serde::Deserialize;
+mod table;
 
 pub(crate) use judge::{GitSubcommand, ReadOnlyCommand, judge, judge_git, outside, resolved};
-
-/// What the tables say about one program, or one subcommand of git.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Tool {
-    names: Vec<String>,
-    /// The shell does it itself, so no file is looked for.
-    pub(crate) builtin: bool,
-    /// Options without a value. Those of one letter may be bundled.
-    flags: Vec<String>,
-    /// Options with a value, and what sort of value.
-    values: BTreeMap<String, String>,
-    /// Options whose value may only follow directly, a long one's after a `=`, or be left out.
-    optional: BTreeMap<String, String>,
-    /// `-5` is an option.
-    number: bool,
-    /// What the operands are. A last `x...` is any number of x.
-    operands: Vec<String>,
-    /// Operands only stand beside one of these.
-    operands_with: Vec<String>,
-    /// Options that give what the first operand would give.
-    first_by: Vec<String>,
-    /// Nothing is an option.
-    words: bool,
-    /// Its parser is not getopt's: options only as they are spelled here, none in a bundle, values
-    /// in words of their own.
-    whole: bool,
-    /// Its operands may be written as a pattern.
-    globs: bool,
-    /// A word that begins with `@` names a file of more words.
-    response_files: bool,
-    /// All argument lists there are.
-    exact: Option<Vec<String>>,
-    /// Without a path it looks at the current directory.
-    here: bool,
-    /// A directory among its operands would be read through.
-    no_directories: bool,
-    /// It tells names, sizes and times of files, and nothing of what they hold.
-    names_only: bool,
-    /// Whether it reads the content of all files below its paths.
-    below: ReadsBelow,
-    /// Options that make it read below its paths.
-    below_with: Vec<String>,
-    /// Options that keep it from reading any file.
-    below_unless: Vec<String>,
-    /// A grammar of its own.
-    grammar: Option<grammar::Grammar>,
-    /// Files of the workspace by which something else may run, whatever they hold. Those of version
-    /// managers, too, when there are any.
-    unless: Vec<String>,
-    /// Whether a subcommand of git prints what files hold.
-    pub(crate) contents: PrintsContents,
-    /// Options of ours that make a subcommand of git safe.
-    pub(crate) insert: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ReadsBelow {
-    #[default]
-    Never,
-    /// With one of the options that ask for it.
-    Asked,
-    Always,
-}
-
-/// Whether a subcommand of git prints what files hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum PrintsContents {
-    #[default]
-    Never,
-    /// With an option that asks for patches.
-    Asked,
-    /// Without an option that asks for less.
-    Usually,
-    Always,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ToolTable {
-    tool: Vec<Tool>,
-}
-
-const TABLES: &[(&str, &str)] = &[
-    ("files.toml", include_str!("../tools/files.toml")),
-    ("texts.toml", include_str!("../tools/texts.toml")),
-    ("search.toml", include_str!("../tools/search.toml")),
-    ("shell.toml", include_str!("../tools/shell.toml")),
-    ("system.toml", include_str!("../tools/system.toml")),
-];
-
-static TOOLS: LazyLock<BTreeMap<String, Tool>> =
-    LazyLock::new(|| TABLES.iter().flat_map(|(file, text)| by_name(file, text)).collect());
-static GIT: LazyLock<BTreeMap<String, Tool>> =
-    LazyLock::new(|| by_name("git.toml", include_str!("../tools/git.toml")).into_iter().collect());
-
-#[expect(clippy::panic, reason = "the tables are part of the program, and a test reads them")]
-fn by_name(file: &str, text: &str) -> Vec<(String, Tool)> {
-    let table: ToolTable = toml::from_str(text).unwrap_or_else(|error| panic!("tools/{file}: {error}"));
-    let mut all = Vec::new();
-    for tool in table.tool {
-        for option in tool.values.values().chain(tool.optional.values()).chain(&tool.operands) {
-            let kind = option.strip_suffix("...").unwrap_or(option);
-            assert!(scripts::ValueKind::parse(kind).is_some(), "tools/{file}: `{kind}` is not a kind of value");
-        }
-        all.extend(tool.names.clone().into_iter().map(|name| (name, tool.clone())));
-    }
-    all
-}
-
-/// What is known of a program.
-pub(crate) fn tool(name: &str) -> Option<&'static Tool> {
-    TOOLS.get(name)
-}
-
-/// What is known of a subcommand of git.
-pub(crate) fn git(name: &str) -> Option<&'static Tool> {
-    GIT.get(name)
-}
+pub(crate) use table::{PrintsContents, tool};
 
 #[cfg(test)]
 mod tests;

@@ -6,32 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{EventId, Identity, Kind, Payload, Provider, SessionId, Source, Timestamp, TurnId, provider::names};
-use std::{fmt, str::FromStr};
+use crate::{
+    id::{EventId, Identity, SessionId, TurnId},
+    payload::{Kind, Payload},
+    provider::{Provider, Source},
+    time::Timestamp,
+};
 
-names! {
-    /// How far something can be trusted.
-    Confidence {
-        /// A guess with a reason.
-        Low = "low" / 1,
-        /// Likely.
-        Medium = "medium" / 2,
-        /// Said by the one who knows.
-        High = "high" / 3,
-    }
-}
-
-names! {
-    /// How much an event should worry a person.
-    Severity {
-        /// Worth knowing.
-        Info = "info" / 1,
-        /// Worth a look.
-        Warning = "warning" / 2,
-        /// Something failed.
-        Error = "error" / 3,
-    }
-}
+pub use crate::level::{Confidence, Severity};
 
 /// Which bytes, or which delivery, an event was made from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,7 +6,12 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ApprovalId, EventId, FindingId, MessageId, PromptId, SessionId, Severity, Timestamp, provider::names};
+use crate::{
+    id::{ApprovalId, EventId, FindingId, MessageId, PromptId, SessionId},
+    level::Severity,
+    provider::names,
+    time::Timestamp,
+};
 
 names! {
     /// The kind of a finding.

@@ -4,11 +4,11 @@
 //! told apart from every other ([`Identity`]) and the JSON form that leaves the program
 //! ([`Event`]). Does no I/O, reads no clock, knows no provider's format. Start at [`event`].
 
-pub mod claim;
 pub mod cursor;
 pub mod event;
 pub mod finding;
 pub mod id;
+mod level;
 pub mod payload;
 pub mod provider;
 pub mod schema;
@@ -16,13 +16,15 @@ pub mod status;
 pub mod time;
 pub mod visible;
 
-pub use claim::{Choice, ChoiceAnswer, Claim, Dialog, Signal};
 pub use cursor::{Cursor, FileKey};
-pub use event::{Confidence, Event, NewEvent, Origin, Repeat, Severity, TextRef, WireError};
+pub use event::{Event, NewEvent, Origin, Repeat, TextRef, WireError};
 pub use finding::{Finding, FindingKind, FindingState, Notification, QueuedBy, QueuedPrompt, QueuedState, SendOutcome};
 pub use id::{
     ApprovalId, DeliveryId, EventId, FindingId, Identity, MessageId, ParseIdError, PromptId, RunId, SessionId, TurnId,
 };
+pub use level::{Confidence, Severity};
+pub use payload::claim;
+pub use payload::claim::{Choice, ChoiceAnswer, Claim, Dialog, Signal};
 pub use payload::{
     Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantDelta, AssistantMessage,
     Block, CompactTrigger, ContextCompacted, DecidedBy, DecidedVia, ErrorClass, ErrorReported, Heartbeat, Kind,

@@ -7,7 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-use crate::{Finding, Notification, QueuedPrompt, Signal, provider::names};
+use self::claim::Signal;
+use crate::{
+    finding::{Finding, Notification, QueuedPrompt},
+    provider::names,
+};
 
 names! {
     /// The kind of an event.
@@ -158,14 +162,6 @@ macro_rules! by_default {
     };
 }
 
-fn is_zero(n: &u32) -> bool {
-    *n == 0
-}
-
-fn is_false(b: &bool) -> bool {
-    !*b
-}
-
 macro_rules! data {
     ($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty,)* }) => {
         $(#[$doc])*
@@ -176,7 +172,11 @@ macro_rules! data {
 
 // Behind the macros they use.
 mod approval;
+mod approval_kind;
+pub mod claim;
+mod dialog;
 mod session;
+mod skip;
 mod tool;
 mod turn;
 
@@ -222,10 +222,10 @@ data! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<String>,
         /// The error ended the turn.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "skip::is_false")]
         ends_turn: bool,
         /// The agent tries again by itself.
-        #[serde(default, skip_serializing_if = "is_false")]
+        #[serde(default, skip_serializing_if = "skip::is_false")]
         retrying: bool,
     }
 }

@@ -1,7 +1,10 @@
 //! The JSON Schema of the wire form, made from the types. The committed copy is `schema.json`
 //! beside this crate's manifest; a test holds the two together.
 
-use crate::{Kind, Payload, event::EventWire};
+use crate::{
+    event::EventWire,
+    payload::{Kind, Payload},
+};
 
 /// Makes the schema of one event: the common fields, and for each kind the shape of its `data`.
 #[must_use]

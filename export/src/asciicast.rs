@@ -11,6 +11,7 @@
 //! never recorded; `i` events of others' recordings are passed on by a conversion.
 
 mod encode;
+mod event;
 mod header;
 mod parts;
 mod read;
@@ -21,72 +22,8 @@ mod text;
 mod tests;
 
 pub use encode::Encoder;
+pub use event::{CastEvent, CastVersion, EventCode};
 pub use header::{CastHeader, RecordingPart, Theme};
 pub use parts::{JoinedReader, part_path, parts};
 pub use read::{CastReader, ReadError};
 pub use recorder::{RecordError, RecordSettings, Recorder, Repaint};
-
-/// Which form is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CastVersion {
-    /// Read by every player.
-    V2,
-    /// Read by asciinema 3 and players since 2025.
-    V3,
-}
-
-/// Something that happened in a recording.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CastEvent {
-    /// Microseconds since the start of the recording.
-    pub at_us: u64,
-    /// What.
-    pub code: EventCode,
-    /// Its data: text for output, `80x24` for a resize, a label for a marker, the status for an exit.
-    pub data: String,
-}
-
-/// What an event is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EventCode {
-    /// `o`: the terminal was sent text.
-    Output,
-    /// `i`: somebody typed. Never written by [`Recorder`].
-    Input,
-    /// `r`: the terminal has another size.
-    Resize,
-    /// `m`: a marker.
-    Marker,
-    /// `x`: the program ended.
-    Exit,
-    /// A code of somebody else, passed on as it is.
-    Other(String),
-}
-
-impl EventCode {
-    /// The code as the file has it.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Output => "o",
-            Self::Input => "i",
-            Self::Resize => "r",
-            Self::Marker => "m",
-            Self::Exit => "x",
-            Self::Other(code) => code,
-        }
-    }
-}
-
-impl From<&str> for EventCode {
-    fn from(code: &str) -> Self {
-        match code {
-            "o" => Self::Output,
-            "i" => Self::Input,
-            "r" => Self::Resize,
-            "m" => Self::Marker,
-            "x" => Self::Exit,
-            other => Self::Other(other.to_owned()),
-        }
-    }
-}

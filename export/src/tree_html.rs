@@ -12,12 +12,14 @@
 //! damaged. Must not read a clock or write a file.
 
 mod data;
+mod options;
 
-use std::{borrow::Cow, io, io::Write};
+use std::{io, io::Write};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac_sha256::Hash;
-use session_tree::{Entry, Tree};
+pub use options::PageOptions;
+use session_tree::Tree;
 
 const PAGE: &str = include_str!("tree_html/page/page.html");
 const STYLE: &str = include_str!("tree_html/page/style.css");
@@ -28,18 +30,6 @@ const SCRIPT: &str = concat!(
     include_str!("tree_html/page/content.js"),
     include_str!("tree_html/page/main.js"),
 );
-
-/// How a tree is exported.
-#[derive(Clone, Copy)]
-pub struct PageOptions<'a> {
-    /// The entry whose path is shown first, for instance [`Tree::leaf`]; nothing before all entries.
-    pub leaf: Option<&'a Entry>,
-    /// A title for a session that has no name of its own.
-    pub title: Option<&'a str>,
-    /// Gets every text of the session before it is written, the names of its fields among them, and gives what may
-    /// leave. Not called for the ids, times and types the tree is made of, and for pictures.
-    pub redact: &'a dyn Fn(&str) -> Cow<'_, str>,
-}
 
 /// Writes a tree as a page.
 ///
@@ -72,26 +62,6 @@ fn policy() -> String {
         hash(SCRIPT),
         hash(STYLE)
     )
-}
-
-/// JSON that can stand in a page: outside of strings none of these characters occur, and inside they are the same when
-/// they are escaped.
-fn escaped(json: &str) -> String {
-    let mut text = String::with_capacity(json.len() + json.len() / 16);
-    let mut from = 0;
-    for (at, found) in json.match_indices(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        text.push_str(&json[from..at]);
-        text.push_str(match found {
-            "<" => "\\u003c",
-            ">" => "\\u003e",
-            "&" => "\\u0026",
-            "\u{2028}" => "\\u2028",
-            _ => "\\u2029",
-        });
-        from = at + found.len();
-    }
-    text.push_str(&json[from..]);
-    text
 }
 
 #[cfg(test)]

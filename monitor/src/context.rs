@@ -31,6 +31,8 @@ pub(crate) struct ContextUse {
     model: Option<String>,
     /// More than the known context was used: it is the large one.
     large: bool,
+    /// The last response, and what it used: its count may grow.
+    response: Option<(String, u64)>,
 }
 
 impl ContextUse {
@@ -56,8 +58,8 @@ impl ContextUse {
             return;
         }
         self.model(usage.model.as_deref());
+        let used = self.used(usage);
         let Some(mut window) = self.model.as_deref().and_then(|model| window(model, rules)) else { return };
-        let used = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens + usage.output_tokens;
         self.large |= used > window + window / 50;
         if self.large {
             window = window.max(LARGE);
@@ -71,6 +73,16 @@ impl ContextUse {
         } else if percent + 15 <= u64::from(rules.context_percent) {
             findings.resolve(KEY, at, "the context usage went down");
         }
+    }
+
+    /// What a response used in all: a report on one that was reported before tells what it grew by.
+    fn used(&mut self, usage: &UsageReported) -> u64 {
+        let tokens = [usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens];
+        let used = tokens.into_iter().fold(0, u64::saturating_add);
+        let before = self.response.take().filter(|(id, _)| Some(id) == usage.message_id.as_ref());
+        let used = used.saturating_add(before.map_or(0, |(_, used)| used));
+        self.response = usage.message_id.clone().map(|id| (id, used));
+        used
     }
 
     /// The agent says that it is nearly full.

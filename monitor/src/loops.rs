@@ -63,7 +63,7 @@ impl LoopDetector {
         rules: &DetectorLimits,
         findings: &mut SessionFindings,
     ) {
-        if step.refused {
+        if step.refused || step.unrecorded {
             return;
         }
         let fails = step.failed.is_some() || step.barren;

@@ -71,6 +71,8 @@ pub(crate) struct ToolStep {
     pub(crate) tests: Option<u64>,
     /// A person, a rule or an interruption stood in the way.
     pub(crate) refused: bool,
+    /// Its outcome is not recorded: pages and searches that the model's provider serves.
+    pub(crate) unrecorded: bool,
     /// A search found nothing.
     pub(crate) barren: bool,
     /// It waits and looks.
@@ -196,6 +198,7 @@ impl ToolStep {
             failed: failed.filter(|_| !refused),
             tests: (failed == Some(FailureKind::TestFailure)).then(|| failed_tests(text)).flatten(),
             refused,
+            unrecorded: call.tool == ToolKind::Fetch && result.outcome == ToolOutcome::Ok && told.trim().is_empty(),
             barren: !refused && failed.is_none() && is_barren(call, result.outcome, text),
             poll: call.poll,
             edit: call.edit.filter(|_| result.outcome == ToolOutcome::Ok),

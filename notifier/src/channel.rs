@@ -4,11 +4,11 @@
 //! decides about attempts. Text it is given is safe to show ([`crate::text`]); what its own format
 //! gives a meaning to, it escapes.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::time::Duration;
 
 use events::Timestamp;
 
-use crate::{OutgoingMessage, config::ChannelSettings, secret::SecretError};
+use crate::{config::channel::ChannelSettings, message::OutgoingMessage, secret::SecretError};
 
 #[cfg(feature = "http")]
 mod chat;
@@ -22,119 +22,10 @@ mod terminal;
 mod webhook;
 pub mod wire;
 
+use crate::attempt::{AttemptFailure, Channel};
+pub use crate::context::{ChannelContext, Clock, Env, SinkError, TerminalSink};
 #[cfg(feature = "http")]
-use crate::http::{HttpClient, Lookup};
-
-/// Why an attempt failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AttemptFailure {
-    /// For people and logs; holds no secret and no address with one.
-    pub(crate) error: String,
-    /// Whether, and when, another attempt may succeed.
-    pub(crate) again: RetryHint,
-}
-
-/// Whether, and when, another attempt may succeed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(feature = "http"), allow(dead_code, reason = "without HTTP little is worth another attempt"))]
-pub(crate) enum RetryHint {
-    /// It will fail the same way.
-    Never,
-    /// It may, later.
-    Soon,
-    /// It may, after as long as the other side asked for.
-    After(Duration),
-}
-
-impl AttemptFailure {
-    pub(crate) fn never(error: impl fmt::Display) -> Self {
-        Self { error: error.to_string(), again: RetryHint::Never }
-    }
-
-    #[cfg(any(feature = "http", feature = "desktop", test))]
-    pub(crate) fn soon(error: impl fmt::Display) -> Self {
-        Self { error: error.to_string(), again: RetryHint::Soon }
-    }
-}
-
-/// Ends what a channel waits for; from another thread.
-pub(crate) type Stopper = Box<dyn FnOnce() + Send + Sync>;
-
-/// One channel.
-pub(crate) trait Channel: Send {
-    /// Makes one attempt, which ends by itself within the time of an attempt.
-    fn deliver(&mut self, message: &OutgoingMessage, now: Timestamp) -> Result<(), AttemptFailure>;
-
-    /// What ends an attempt that is under way.
-    fn stopper(&self) -> Option<Stopper> {
-        None
-    }
-}
-
-/// Why nothing could be written to a terminal.
-#[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
-pub enum SinkError {
-    /// The run does not exist, or has no terminal attached.
-    #[error("no terminal is attached to the run")]
-    NoTerminal,
-    /// The terminal does not accept output.
-    #[error("the run's terminal accepts no output: {0}")]
-    Busy(String),
-}
-
-/// The terminals of runs. What is written is text without controls inside a sequence of ours.
-pub trait TerminalSink: Send + Sync {
-    /// Writes bytes to the terminal of a run, between the output of its program. Must not block.
-    ///
-    /// # Errors
-    /// When the run has no terminal, or the terminal does not accept output.
-    fn write(&self, run: &str, bytes: &[u8]) -> Result<(), SinkError>;
-}
-
-/// Reads a variable of the environment.
-pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
-/// Reads the clock.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-
-/// What the channels need to know of the context; the caller owns it.
-#[derive(Clone)]
-pub struct ChannelContext {
-    /// Reads a variable of the environment.
-    pub env: Env,
-    /// Reads the clock.
-    pub clock: Clock,
-    /// The terminals of runs; without it nothing is written there.
-    pub terminals: Option<Arc<dyn TerminalSink>>,
-    /// How names become addresses.
-    #[cfg(feature = "http")]
-    pub lookup: Arc<dyn Lookup>,
-    /// How long an attempt may take.
-    pub attempt: Duration,
-}
-
-impl ChannelContext {
-    /// How long an attempt may take, unless somebody says otherwise.
-    pub const ATTEMPT: Duration = Duration::from_secs(10);
-
-    /// Surroundings without terminals, where names are looked up as the system does it.
-    #[must_use]
-    pub fn new(env: Env, clock: Clock) -> Self {
-        Self {
-            env,
-            clock,
-            terminals: None,
-            #[cfg(feature = "http")]
-            lookup: Arc::new(crate::http::SystemLookup),
-            attempt: Self::ATTEMPT,
-        }
-    }
-}
-
-impl fmt::Debug for ChannelContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Surroundings").field("attempt", &self.attempt).finish_non_exhaustive()
-    }
-}
+use crate::http::HttpClient;
 
 /// A channel that cannot work; every message fails with this error.
 struct BrokenChannel(String);

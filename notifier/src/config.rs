@@ -5,13 +5,18 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+mod allowed_host;
 pub mod channel;
+mod error;
 pub mod quiet;
 pub mod rule;
 
+pub(crate) use allowed_host::AllowedHost;
 pub use channel::{ChannelSettings, TerminalStyle};
+pub use error::ConfigError;
+pub(crate) use error::range;
 pub use quiet::{Hours, Quiet};
 pub use rule::{Loudness, NotifyRule, ResolvedRule, WhilePresent};
 
@@ -61,53 +66,6 @@ impl Default for NotifySettings {
     }
 }
 
-/// Why the settings are invalid.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum ConfigError {
-    /// A number is out of range.
-    #[error("notify.{key} = {value} is out of range: expected {low} to {high}")]
-    Range {
-        /// The key.
-        key: String,
-        /// Its value.
-        value: u64,
-        /// The lowest it may be.
-        low: u64,
-        /// The highest it may be.
-        high: u64,
-    },
-    /// Two channels have one name.
-    #[error("two channels of notify.channels are named `{0}`")]
-    Twice(String),
-    /// A rule names a channel that is not there.
-    #[error("notify.rules: there is no channel `{0}`")]
-    NoChannel(String),
-    /// A value cannot be used.
-    #[error("notify.{key}: `{value}` {why}")]
-    Bad {
-        /// The key.
-        key: String,
-        /// Its value; never a secret.
-        value: String,
-        /// What is wrong with it.
-        why: String,
-    },
-}
-
-impl ConfigError {
-    pub(crate) fn bad(key: impl Into<String>, value: impl Into<String>, why: impl Into<String>) -> Self {
-        Self::Bad { key: key.into(), value: value.into(), why: why.into() }
-    }
-}
-
-/// Holds a number against its range.
-pub(crate) fn range(key: &str, value: u32, low: u32, high: u32) -> Result<(), ConfigError> {
-    if (low..=high).contains(&value) {
-        return Ok(());
-    }
-    Err(ConfigError::Range { key: key.to_owned(), value: value.into(), low: low.into(), high: high.into() })
-}
-
 impl NotifySettings {
     /// Says what cannot be used as it is.
     ///
@@ -145,38 +103,6 @@ impl NotifySettings {
     /// The names of all channels, in their order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.channels.iter().map(ChannelSettings::name)
-    }
-}
-
-/// A host the user lets us reach without TLS and on this machine or a private network.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct AllowedHost {
-    host: String,
-    port: Option<u16>,
-}
-
-impl AllowedHost {
-    /// Reads `host`, `host:port`, `[::1]:port`.
-    pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
-        let bad = |why: &str| ConfigError::bad("allow_hosts", text, why);
-        let url = url::Url::parse(&format!("http://{text}/")).map_err(|_| bad("is not `host` or `host:port`"))?;
-        let plain = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
-        let (Some(host), true, true) = (url.host_str(), plain, url.username().is_empty() && url.password().is_none())
-        else {
-            return Err(bad("is not `host` or `host:port`"));
-        };
-        // The parser takes `:80` for nothing, as it is the usual one.
-        let port = url.port().or_else(|| text.ends_with(":80").then_some(80));
-        Ok(Self { host: host.to_ascii_lowercase(), port })
-    }
-
-    /// Whether an address is at this host and port.
-    pub(crate) fn covers(&self, url: &url::Url) -> bool {
-        let usual = match url.scheme() {
-            "https" => 443,
-            _ => 80,
-        };
-        url.host_str() == Some(self.host.as_str()) && url.port_or_known_default() == Some(self.port.unwrap_or(usual))
     }
 }
 

@@ -20,8 +20,11 @@ use events::{MessageId, Timestamp};
 use serde::Serialize;
 
 use crate::{
-    ChannelContext, ConfigError, NotifySettings, OutgoingMessage,
-    channel::{self, Channel, Clock, RetryHint, Stopper},
+    attempt::{Channel, RetryHint, Stopper},
+    channel,
+    config::{ConfigError, NotifySettings},
+    context::{ChannelContext, Clock},
+    message::OutgoingMessage,
 };
 
 /// Maximum number of messages queued for one channel.

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-use crate::{Delivery, LocalTime, Notice, NoticeOutcome, Planner, Presence};
+use crate::{
+    delivery::Delivery,
+    notice::{LocalTime, Notice, Presence},
+    plan::{NoticeOutcome, Planner},
+};
 
 /// Maximum number of pending inputs; senders wait beyond that.
 pub const INBOX_CAPACITY: usize = 1_024;

@@ -6,13 +6,7 @@
 //! of the environment not used, connections not kept. Only `https` goes out, but to the hosts the
 //! user allows.
 
-use std::{
-    fmt, io,
-    net::{SocketAddr, ToSocketAddrs},
-    path::Path,
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt, io, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use rustls::crypto::ring;
 use ureq::{
@@ -25,9 +19,11 @@ use ureq::{
 };
 use url::Url;
 
+pub use crate::lookup::{Lookup, SystemLookup};
 use crate::{
-    channel::{AttemptFailure, ChannelContext, RetryHint, Stopper},
+    attempt::{AttemptFailure, RetryHint, Stopper},
     config::AllowedHost,
+    context::ChannelContext,
 };
 
 pub mod guard;
@@ -40,25 +36,6 @@ const ANSWER_HEAD_BYTES: usize = 16 * 1024;
 const ADDRESSES: usize = 16;
 /// Bytes of a file of certificates.
 const CA_BYTES: u64 = 1024 * 1024;
-
-/// How names become addresses.
-pub trait Lookup: fmt::Debug + Send + Sync {
-    /// The addresses of a name (or of a number in any spelling) at a port.
-    ///
-    /// # Errors
-    /// When the name has no address, or the resolver does not answer.
-    fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
-}
-
-/// As the system does it.
-#[derive(Debug, Clone, Copy)]
-pub struct SystemLookup;
-
-impl Lookup for SystemLookup {
-    fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        Ok((host, port).to_socket_addrs()?.collect())
-    }
-}
 
 /// Sends what a channel has to say.
 pub(crate) struct HttpClient {

@@ -15,12 +15,16 @@
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
+mod attempt;
 pub mod channel;
 pub mod config;
+mod context;
 pub mod delivery;
 mod drive;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "http")]
+mod lookup;
 pub mod message;
 pub mod notice;
 pub mod plan;

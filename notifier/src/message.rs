@@ -3,7 +3,7 @@
 use events::{MessageId, Timestamp};
 use serde::Serialize;
 
-use crate::{Loudness, Notice, text};
+use crate::{config::rule::Loudness, notice::Notice, text};
 
 /// Maximum number of notices named in a list.
 const LISTED: usize = 15;

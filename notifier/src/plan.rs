@@ -18,8 +18,12 @@ use std::collections::BTreeMap;
 use events::Timestamp;
 
 use crate::{
-    LocalTime, Loudness, MessageForm, Notice, NotifySettings, OutgoingMessage, Presence, Severity,
-    config::{ResolvedRule, WhilePresent, rule},
+    config::{
+        NotifySettings,
+        rule::{self, Loudness, ResolvedRule, WhilePresent},
+    },
+    message::{MessageForm, OutgoingMessage},
+    notice::{LocalTime, Notice, Presence, Severity},
 };
 
 mod channel_plan;

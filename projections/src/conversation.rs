@@ -14,6 +14,9 @@ pub struct Conversation {
     pub phase: Phase,
     /// Calls without a result, oldest first.
     pub calls: Vec<OpenCall>,
+    /// When the transcript last said, itself in doubt, that work goes on: some write a call only once it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubted_at: Option<Timestamp>,
 }
 
 /// The phase of a conversation.

@@ -14,8 +14,8 @@ use std::{
 };
 
 use events::{
-    ApprovalId, Claim, Event, Payload, Provider, Reason, SessionId, Source, State, StatusChanged, Timestamp, TurnId,
-    TurnOutcome, UsageReported,
+    ApprovalId, Claim, Confidence, Event, Payload, Provider, Reason, SessionId, Source, State, StatusChanged,
+    Timestamp, TurnId, TurnOutcome, UsageReported,
 };
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,8 @@ const PROMPT_CHARS: usize = 400;
 const TURN_TEXT_BYTES: usize = 2_000;
 /// Number of finished turns kept with a session; the store has all of them.
 const RECENT_TURNS: usize = 10;
+/// Number of responses whose token counts may still grow.
+const GROWING_RESPONSES: usize = 4;
 /// Maximum number of standing claims in a session; the oldest is dropped for a new one.
 const STANDING_CLAIMS: usize = 32;
 
@@ -53,6 +55,8 @@ pub struct Conclusion {
     pub turn: Option<Turn>,
     /// An approval that was opened or closed, to be kept.
     pub approval: Option<Box<Approval>>,
+    /// The source that decided it, and how sure that is.
+    pub basis: Option<(Source, Confidence)>,
 }
 
 /// The reduced state of one session.
@@ -74,12 +78,18 @@ pub struct SessionState {
     ready_at: Option<Timestamp>,
     /// A likely end of the turn; dropped at the next activity.
     likely_end: Option<(Timestamp, TurnOutcome)>,
+    /// When the likely end counts, if its source asks to wait longer than usual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    likely_end_from: Option<Timestamp>,
     turn: Option<Turn>,
     turn_message: Option<String>,
     /// The last message of the model, of which more blocks may come.
     last_message: Option<String>,
     /// The last turns, newest last.
     recent: VecDeque<Turn>,
+    /// What was counted for the last responses, newest last.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    counted: VecDeque<CountedResponse>,
     #[serde(default)]
     title_from: TitleSource,
     started: bool,
@@ -89,6 +99,13 @@ pub struct SessionState {
     /// Since when the request of a pending approval is no longer visible anywhere.
     #[serde(default)]
     unseen: BTreeMap<ApprovalId, Timestamp>,
+}
+
+/// The tokens counted for one response of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct CountedResponse {
+    message_id: String,
+    usage: Usage,
 }
 
 impl SessionState {
@@ -152,10 +169,12 @@ impl SessionState {
             goodbye_at: None,
             ready_at: None,
             likely_end: None,
+            likely_end_from: None,
             turn: None,
             turn_message: None,
             last_message: None,
             recent: VecDeque::new(),
+            counted: VecDeque::new(),
             title_from: TitleSource::Nothing,
             started: false,
             approvals: Vec::new(),
@@ -181,6 +200,21 @@ impl SessionState {
     #[must_use]
     pub fn last_message(&self) -> Option<&str> {
         self.last_message.as_deref()
+    }
+
+    /// By how much a response that was counted before has grown; `None` when it has not, or is not among the last.
+    #[must_use]
+    pub fn usage_growth(&self, usage: &UsageReported) -> Option<UsageReported> {
+        let counted = self.counted.iter().find(|c| Some(&c.message_id) == usage.message_id.as_ref())?.usage;
+        let growth = UsageReported {
+            input_tokens: usage.input_tokens.saturating_sub(counted.input_tokens),
+            output_tokens: usage.output_tokens.saturating_sub(counted.output_tokens),
+            cache_read_tokens: usage.cache_read_tokens.saturating_sub(counted.cache_read_tokens),
+            cache_write_tokens: usage.cache_write_tokens.saturating_sub(counted.cache_write_tokens),
+            ..usage.clone()
+        };
+        let tokens = [growth.input_tokens, growth.output_tokens, growth.cache_read_tokens, growth.cache_write_tokens];
+        tokens.iter().any(|tokens| *tokens > 0).then_some(growth)
     }
 
     /// What the sub-agent with this provider id last claimed for this session.
@@ -224,7 +258,23 @@ impl SessionState {
     /// Whether the time alone ends the open turn by then.
     fn turn_ends_by(&self, at: Timestamp) -> bool {
         self.ready_at.is_some_and(|ready| ready.plus_ms(self.rules.ready_grace_ms) <= at)
-            || self.likely_end.is_some_and(|(end, _)| end.plus_ms(self.rules.likely_end_ms) <= at)
+            || self.likely_end_due().is_some_and(|due| due <= at)
+    }
+
+    /// When a likely end of the turn counts unless something follows.
+    fn likely_end_due(&self) -> Option<Timestamp> {
+        let (end, _) = self.likely_end?;
+        Some(self.likely_end_from.unwrap_or_else(|| end.plus_ms(self.rules.likely_end_ms)))
+    }
+
+    /// Ends the turn as it likely ended, when what follows shows that nothing more of it will come.
+    fn end_as_likely(&mut self, out: &mut Vec<Conclusion>) {
+        if self.likely_end_from.take().is_some()
+            && let Some((end, outcome)) = self.likely_end.take()
+            && self.turn.is_some()
+        {
+            self.end_turn(outcome, None, 0, false, end, out);
+        }
     }
 
     fn is_gone(&self) -> bool {
@@ -256,6 +306,7 @@ impl SessionState {
             self.started = true;
         }
         let mut out = self.advance(at);
+        let before = out.len();
         self.clock = self.clock.max(at);
         self.session.last_event_at = self.session.last_event_at.max(at);
         if self.is_revived_by(event, at) {
@@ -273,6 +324,8 @@ impl SessionState {
         self.session.last_user_prompt_at = self.session.last_user_prompt_at.max(last.1);
         self.session.last_assistant_output_at = self.session.last_assistant_output_at.max(last.2);
         self.settle(at, &mut out);
+        let told_by = (event.source, strength_of(event));
+        out[before..].iter_mut().for_each(|c| c.basis = c.basis.or(Some(told_by)));
         out
     }
 
@@ -299,12 +352,17 @@ impl SessionState {
                     self.end_turn(TurnOutcome::TimedOut, None, 0, false, due, &mut out);
                 }
             }
-            if let Some((_, outcome)) = self.likely_end.take_if(|(at, _)| at.plus_ms(self.rules.likely_end_ms) <= due) {
-                self.end_turn(outcome, None, 0, false, due, &mut out);
+            if self.likely_end_due().is_some_and(|likely| likely <= due) {
+                self.end_as_likely(&mut out);
+                if let Some((_, outcome)) = self.likely_end.take() {
+                    self.end_turn(outcome, None, 0, false, due, &mut out);
+                }
                 self.outdate(due);
             }
             self.claims.retain(|h| h.valid_until.is_none_or(|until| until > due));
             self.settle(due, &mut out);
+            let decides = status::decided_by(&self.case(), due);
+            out.iter_mut().for_each(|c| c.basis = c.basis.or(Some(decides)));
         }
         out
     }
@@ -314,7 +372,7 @@ impl SessionState {
     pub fn next_deadline(&self) -> Option<Timestamp> {
         let goodbye = self.goodbye_at.map(|at| at.plus_ms(self.rules.goodbye_grace_ms));
         let ready = self.ready_at.map(|at| at.plus_ms(self.rules.ready_grace_ms));
-        let likely = self.likely_end.map(|(at, _)| at.plus_ms(self.rules.likely_end_ms));
+        let likely = self.likely_end_due();
         if !self.is_decided() {
             return None;
         }
@@ -345,6 +403,7 @@ impl SessionState {
         StatusInputs {
             conversation: &self.conversation,
             conversation_at: self.conversation_at,
+            may_have_ended: self.likely_end_from.is_some(),
             claims: &self.claims,
             process: self.process,
             rules: self.rules,
@@ -369,6 +428,7 @@ impl SessionState {
         let mut status = status::decide(&self.case(), at);
         let from = (!first).then_some(before.state);
         status.since = if first { status.since.min(at) } else { status.since.clamp(before.since.min(at), at) };
+        let basis = Some(status::decided_by(&self.case(), at));
         let evidence = status.evidence.iter().map(|e| format!("{}: {}", e.source, e.claim)).collect();
         let turn_id = self.turn.as_ref().map(|t| t.id);
         let payload = StatusChanged {
@@ -379,7 +439,7 @@ impl SessionState {
             evidence,
         }
         .into();
-        out.push(Conclusion { at, turn_id, payload, turn: None, approval: None });
+        out.push(Conclusion { at, turn_id, payload, turn: None, approval: None, basis });
         self.session.status = status;
         self.settle_approvals(at, out);
     }
@@ -426,6 +486,12 @@ fn time_of(event: &Event) -> Timestamp {
     } else {
         event.observed_at
     }
+}
+
+/// How sure what an event says is.
+fn strength_of(event: &Event) -> Confidence {
+    // Only a claim has a strength of its own.
+    if let Payload::Signal(signal) = &event.payload { signal.strength } else { event.confidence }
 }
 
 /// A restated prompt is history told again, not a new turn.

@@ -87,6 +87,8 @@ pub struct StatusInputs<'a> {
     pub conversation: &'a Conversation,
     /// When its last event happened.
     pub conversation_at: Timestamp,
+    /// The open turn has ended if nothing more follows.
+    pub may_have_ended: bool,
     /// Other sources' claims.
     pub claims: &'a [StandingClaim],
     /// The process.
@@ -187,17 +189,51 @@ fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iter
         h.agent.is_none() && h.strength == Confidence::High && !is_momentary(h.source) && h.source != Source::Transcript
     });
     let strength = move |h: &StandingClaim| {
+        if is_doubted(case, h, now) {
+            return h.strength.min(Confidence::Medium);
+        }
         if watched && h.holds_from.is_some() { h.strength.min(Confidence::Medium) } else { h.strength }
+    };
+    let state = move |h: &StandingClaim| {
+        if is_about_question(case, h) { (State::Waiting, Some(Reason::Question)) } else { (h.state, h.reason) }
     };
     case.claims.iter().enumerate().filter(move |(_, h)| holds(h)).map(move |(index, h)| Candidate {
         source: h.source,
-        state: h.state,
-        reason: h.reason,
+        state: state(h).0,
+        reason: state(h).1,
         strength: strength(h),
         at: h.at,
         said_at: h.said_at.unwrap_or(h.at),
         basis: Basis::Claim(index),
     })
+}
+
+/// Whether the registry's dialog is a question: some versions have one word for a question and a permission.
+fn is_about_question(case: &StatusInputs<'_>, claim: &StandingClaim) -> bool {
+    let blurred = claim.source == Source::Registry && claim.state == State::WaitingApproval && claim.reason.is_none();
+    let calls = &case.conversation.calls;
+    let asked = !calls.is_empty() && calls.iter().all(|call| call.tool == ToolKind::Question);
+    let shown = |h: &StandingClaim| {
+        h.source == Source::Pty
+            && (h.state, h.reason, h.strength) == (State::Waiting, Some(Reason::Question), Confidence::High)
+    };
+    blurred && (asked || case.claims.iter().any(shown))
+}
+
+/// When work that was told of for a moment is believed less: whoever told of it may have gone without telling of
+/// its end.
+fn doubted_at(case: &StatusInputs<'_>, claim: &StandingClaim) -> Option<Timestamp> {
+    let works = is_momentary(claim.source) && claim.state == State::Running && claim.strength == Confidence::High;
+    works.then(|| claim.at.max(case.conversation_at).plus_ms(case.rules.quiet_ms))
+}
+
+fn is_doubted(case: &StatusInputs<'_>, claim: &StandingClaim, now: Timestamp) -> bool {
+    doubted_at(case, claim).is_some_and(|at| at <= now)
+}
+
+/// Whether somebody looks on and cannot say what goes on.
+fn is_unreadable(case: &StatusInputs<'_>) -> bool {
+    case.claims.iter().any(|h| h.state == State::Unknown && h.reason == Some(Reason::NoEvidence))
 }
 
 /// The result of weighing all claims.
@@ -293,6 +329,16 @@ pub fn verdict(case: &StatusInputs<'_>, now: Timestamp) -> (State, Option<Reason
     (winner.state, why(case, &winner, now))
 }
 
+/// The source whose claim decides, and how strong that claim is.
+#[must_use]
+pub fn decided_by(case: &StatusInputs<'_>, now: Timestamp) -> (Source, Confidence) {
+    if let Process::Gone { .. } = case.process {
+        return (Source::Process, Confidence::High);
+    }
+    let Weighing { winner, .. } = weigh(case, now);
+    (winner.source, winner.strength)
+}
+
 /// The whole decision, with evidence. `since` is that of the oldest claim that agrees and is as
 /// strong.
 #[must_use]
@@ -356,7 +402,7 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
         ..candidate(State::Idle, Some(Reason::Quiet), Confidence::Medium, basis)
     };
     match &case.conversation.phase {
-        Phase::Silent if idle => rest(Basis::NoPrompt),
+        Phase::Silent if idle && !is_unreadable(case) => rest(Basis::NoPrompt),
         Phase::Silent => candidate(state, reason, Confidence::Low, Basis::NoPrompt),
         Phase::Open { .. } if lost => nobody_knows(),
         Phase::Open { .. } if state == State::Waiting => {
@@ -366,10 +412,13 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
             let strength =
                 match (case.conversation.calls.iter().any(|c| c.escalated), case.conversation.calls.is_empty()) {
                     (true, _) => Confidence::Low,
+                    (false, true) if case.may_have_ended => Confidence::Low,
                     (false, true) if silent_ms < case.rules.quiet_ms => Confidence::High,
                     (false, _) => Confidence::Medium,
                 };
-            candidate(state, reason, strength, Basis::OpenTurn)
+            // Nothing was told since it was doubted.
+            let doubted = case.conversation.doubted_at.is_some_and(|at| at >= case.conversation_at);
+            candidate(state, reason, if doubted { Confidence::Low } else { strength }, Basis::OpenTurn)
         }
         Phase::Ended { pending_subagents, .. } if *pending_subagents > 0 => {
             if lost {
@@ -416,12 +465,16 @@ pub fn next_change(case: &StatusInputs<'_>, status: &SessionStatus, clock: Times
         }
         Phase::Silent | Phase::Open { .. } | Phase::Ended { .. } => None,
     };
-    claims.chain(begins).chain(confirmed).chain(silence).chain(doubt.filter(|at| *at > clock)).min()
+    let doubted = case.claims.iter().filter_map(|h| doubted_at(case, h)).filter(|at| *at > clock);
+    claims.chain(begins).chain(doubted).chain(confirmed).chain(silence).chain(doubt.filter(|at| *at > clock)).min()
 }
 
 /// One line about what goes on.
 fn activity(case: &StatusInputs<'_>, state: State, reason: Option<Reason>) -> Option<String> {
     let own = case.conversation;
+    if state == State::Unknown && reason == Some(Reason::NoEvidence) {
+        return case.claims.iter().rev().find(|h| h.state == state).map(|h| one_line(&h.words, 120));
+    }
     let asks = matches!(state, State::WaitingApproval)
         || matches!(reason, Some(Reason::Tool | Reason::Question | Reason::Subagents));
     if !asks {

@@ -1,6 +1,10 @@
 //! Passwords in addresses: `postgres://user:PASSWORD@host`, `https://TOKEN@host`.
 
-use crate::{SecretKind, scan::Span, text::until, value};
+use crate::{
+    found::{SecretKind, Span},
+    text::until,
+    value,
+};
 
 const LONGEST: usize = 2048;
 

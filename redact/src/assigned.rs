@@ -3,37 +3,27 @@
 //! Begins at a word of a name (`triggers`), reads the whole name around it, what joins it to a value, and the value
 //! (`read`). What the name says is `names`', what the value says is `value`'s; [`is_secret`] weighs them.
 
+mod form;
 mod read;
 mod weigh;
 
 use crate::{
-    SecretKind,
+    found::{SecretKind, Span},
     names::{self, NameMeaning, NameWeight},
     printed::behind_break,
-    scan::Span,
     text::{goes_on, is_escaped_break, line_start, skip_blanks, until},
     value,
 };
 
+pub(crate) use form::ValueForm;
+use form::{LONGEST_VALUE, opens_quote};
 use read::behind_type;
 pub(crate) use read::{closing, read};
 pub(crate) use weigh::is_secret;
 
 const LONGEST_NAME: usize = 80;
-const LONGEST_VALUE: usize = 8192;
 /// Bytes at the end of a long bare value that are still searched for names.
 const NEAR_END: usize = 512;
-
-/// How a value is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ValueForm {
-    /// Between quotes.
-    Quoted,
-    /// Bare, where values are not words of a program: an environment, the query of an address, a flag.
-    Plain,
-    /// Bare, where it may be a word of a program.
-    Bare,
-}
 
 /// The name around a word of it that begins at `hit`.
 pub(crate) fn name_around(bytes: &[u8], hit: usize) -> (usize, usize) {
@@ -308,12 +298,6 @@ fn begins_setting(bytes: &[u8], start: usize) -> bool {
         // The sign of a listing: `12→NAME=…`.
         Some(before) => before >= 0x80,
     }
-}
-
-/// Whether a quote opens, escaped or not.
-fn opens_quote(bytes: &[u8], at: usize) -> bool {
-    let slashes = until(bytes, at, 8, |b| b != b'\\');
-    matches!(bytes.get(slashes), Some(b'"' | b'\''))
 }
 
 /// Whether the quoted word at `at` is the key of what follows it.

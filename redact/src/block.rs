@@ -1,7 +1,10 @@
 //! Private keys in blocks of lines: `-----BEGIN … PRIVATE KEY-----`, also cut off at either end, prefixed as in a diff
 //! or a listing, or in one line with escaped breaks.
 
-use crate::{SecretKind, scan::Span, text::until};
+use crate::{
+    found::{SecretKind, Span},
+    text::until,
+};
 
 /// Longest private key block, bytes.
 const LONGEST: usize = 64 * 1024;

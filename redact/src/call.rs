@@ -2,8 +2,8 @@
 //! "…")`. Which argument it is, is known by the call; whether it is one, `value` says.
 
 use crate::{
-    SecretKind, assigned,
-    scan::Span,
+    assigned,
+    found::{SecretKind, Span},
     text::{line_start, until},
     value,
 };

@@ -1,8 +1,7 @@
 //! Credentials in commands and small files, by position: `curl -u user:…`, `mysql -p…`, `.pgpass`, `chpasswd`.
 
 use crate::{
-    SecretKind,
-    scan::Span,
+    found::{SecretKind, Span},
     text::{begins_word, behind_escape, line_end, line_start, skip_blanks, until},
     value,
 };

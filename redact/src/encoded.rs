@@ -9,10 +9,9 @@ use base64::{
 };
 
 use crate::{
-    SecretKind,
     assigned::{self, ValueForm},
+    found::{SecretKind, Span},
     names::{NameMeaning, NameWeight},
-    scan::Span,
     text::{is_escaped_break, until},
     value,
 };

@@ -2,8 +2,8 @@
 //! wherever it stands. Web tokens (JWT), which have a form of their own, are found here too.
 
 use crate::{
-    SecretKind, encoded,
-    scan::Span,
+    encoded,
+    found::{SecretKind, Span},
     text::{begins_word, goes_on, skip_blanks, until},
     value,
 };

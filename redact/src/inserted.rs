@@ -1,10 +1,9 @@
 //! Values in columns with a telling name: `INSERT INTO users (name, password) VALUES ('me', '…')`.
 
 use crate::{
-    SecretKind,
     assigned::{self, ValueForm},
+    found::{SecretKind, Span},
     names::{self, NameWeight},
-    scan::Span,
     text::until,
 };
 

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::{
-    Redactor,
     assigned::{self, ValueForm},
     names::{self, NameMeaning, NameWeight},
+    redactor::Redactor,
     text,
 };
 
@@ -63,7 +63,7 @@ pub(crate) fn redact(redactor: &Redactor, meaning: Option<NameMeaning>, value: &
 }
 
 /// A header's value alone tells less than the whole header, so it is read as one.
-fn header(name: &str, value: &mut Value, find: impl Fn(&[u8], usize, &mut Vec<crate::scan::Span>)) -> usize {
+fn header(name: &str, value: &mut Value, find: impl Fn(&[u8], usize, &mut Vec<crate::found::Span>)) -> usize {
     let Value::String(string) = value else { return 0 };
     let line = format!("{name}: {string}");
     let mut spans = Vec::new();
@@ -130,4 +130,12 @@ fn joined(redactor: &Redactor, values: &mut [Value], between: &str) -> usize {
         }
     }
     count
+}
+
+impl Redactor {
+    /// Redacts every string of a value in place, and says how many secrets there were. The name a string stands under
+    /// is its context: what is called `password` is one, whatever it looks like, unless it is plainly a placeholder.
+    pub fn redact_json(&self, value: &mut serde_json::Value) -> usize {
+        redact(self, None, value)
+    }
 }

@@ -1,8 +1,8 @@
 //! Secrets printed by commands: the line after `pass show …`, `openssl rand -hex 32`, `echo $API_TOKEN`.
 
 use crate::{
-    SecretKind, names,
-    scan::Span,
+    found::{SecretKind, Span},
+    names,
     text::{is_escaped_break, until},
     value,
 };

@@ -14,7 +14,10 @@ use regex_automata::{
 };
 use serde::Deserialize;
 
-use crate::{SecretKind, scan::Span, value};
+use crate::{
+    found::{SecretKind, Span},
+    value,
+};
 
 /// Of two that find the same, the later names it.
 const FILES: [&str; 2] = [include_str!("../rules/own.toml"), include_str!("../rules/betterleaks.toml")];

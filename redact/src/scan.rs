@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use crate::{
-    FoundSecret, SecretKind, address, assigned, block, call, command, encoded, header, inserted, printed,
+    address, assigned, block, call, command, encoded,
+    found::{FoundSecret, Span},
+    header, inserted, printed,
     rules::{self, KeyRule, RulesError},
     table, text,
     triggers::{Detector, Triggers},
@@ -15,14 +17,6 @@ use crate::{
 const MOST_ROUNDS: usize = 6;
 /// How often what is encoded in a text is looked at in turn: an address in a file of credentials in a manifest.
 const DEEPEST: usize = 3;
-
-/// A secret in the bytes that were looked at.
-#[derive(Debug, Clone)]
-pub(crate) struct Span {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) kind: SecretKind,
-}
 
 /// The rules and the words that call them.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! A piece is let out only when enough of what follows is known, and is looked at with enough of what went before: what
 //! is found does not depend on where the pieces were cut, for secrets and contexts up to [`CONTEXT`] bytes.
 
-use crate::{FoundSecret, Redactor, text};
+use crate::{found::FoundSecret, redactor::Redactor, text};
 
 /// Context before and after a position when it is redacted, bytes.
 const CONTEXT: usize = 96 * 1024;
@@ -70,5 +70,13 @@ impl RedactingStream {
         let keep = cut.saturating_sub(self.context);
         self.held.drain(..keep);
         self.done = cut - keep;
+    }
+}
+
+impl Redactor {
+    /// Begins to redact a text that comes in pieces.
+    #[must_use]
+    pub fn stream(&self) -> RedactingStream {
+        RedactingStream::new(self.clone())
     }
 }

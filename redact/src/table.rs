@@ -1,10 +1,9 @@
 //! Values in columns with a telling name, in tables whose header names the columns: CSV, Markdown, output of databases.
 
 use crate::{
-    SecretKind,
     assigned::{self, ValueForm},
+    found::{SecretKind, Span},
     names::{self, NameMeaning, NameWeight},
-    scan::Span,
     text::{is_escaped_break, until},
 };
 

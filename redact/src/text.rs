@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::FoundSecret;
+use crate::found::FoundSecret;
 
 const MARK: &str = "[redacted:";
 

@@ -67,6 +67,8 @@ impl Processes for FakeProcesses {
         side.wanted = Some(fresh || side.wanted == Some(true));
     }
 
+    fn expect_command(&mut self, _session: events::SessionId, _agent: Option<(u32, u64)>) {}
+
     fn run_of(&mut self, _pid: u32) -> Option<RunId> {
         None
     }

@@ -1,117 +1,10 @@
-//! The description of an agent, as plain data: a struct without defaults, so that a new agent does not compile until
-//! every fact is stated. The values are in a file each: [`crate::claude`], [`crate::codex`], [`crate::gemini`],
-//! [`crate::pi`], [`crate::qwen`].
-
-use std::path::PathBuf;
+//! All agents, and which one a provider means. What is known of one is an [`Agent`]; the values are in a file each:
+//! [`crate::claude`], [`crate::codex`], [`crate::gemini`], [`crate::pi`], [`crate::qwen`].
 
 use events::Provider;
 
-use crate::{hooks::Hooks, telemetry::Telemetry};
-
+pub use crate::facts::{Agent, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources};
 pub use crate::{claude::CLAUDE, codex::CODEX, gemini::GEMINI, pi::PI, qwen::QWEN};
-
-/// An agent whose processes and files are observed.
-#[derive(Debug)]
-pub struct Agent {
-    /// Which one.
-    pub provider: Provider,
-    /// The names of its program, the usual one first, and of its script where an interpreter runs it.
-    pub programs: &'static [&'static str],
-    /// A part of the path of its script, where an interpreter runs it under another name.
-    pub script_below: Option<&'static str>,
-    /// Where its version is found.
-    pub version: VersionSources,
-    /// The word behind its name with which it serves the sessions of other processes.
-    pub daemon_word: Option<&'static str>,
-    /// Variables that it sets for what it runs: whoever has one was started by it.
-    pub descent_variables: &'static [&'static str],
-    /// Where it keeps its files.
-    pub home: Home,
-    /// Its files of conversations.
-    pub transcripts: Transcripts,
-    /// The words that take a session up again, before its id; `None` where that does harm or is not known.
-    pub resume: Option<&'static str>,
-    /// The bytes of the key that interrupts its turn.
-    pub interrupt_key: &'static [u8],
-    /// The versions, as ranges, with which keys for its dialogs were tested; none where no dialog is answered by
-    /// keys. The rules that read its screen are in `terminal`.
-    pub tested_dialogs: &'static [&'static str],
-    /// How it is driven over a protocol; `None` where it speaks none that is known here.
-    pub drive: Option<Drive>,
-    /// Its hooks; `None` for an agent without.
-    pub hooks: Option<Hooks>,
-    /// Its telemetry; `None` for an agent that sends none.
-    pub telemetry: Option<Telemetry>,
-}
-
-/// Where an agent keeps its files.
-#[derive(Debug)]
-pub struct Home {
-    /// The variable that names the directory.
-    pub variable: &'static str,
-    /// The directory below what the variable names; empty for that itself.
-    pub below_variable: &'static str,
-    /// The directories below the user's home, when the variable is not set.
-    pub usual: &'static [&'static str],
-}
-
-/// Where an agent keeps its conversations.
-#[derive(Debug)]
-pub struct Transcripts {
-    /// The directories below its home that hold them.
-    pub directories: &'static [&'static str],
-    /// What is common to the paths of all transcripts, and of no other file that is read.
-    pub path: TranscriptPath,
-}
-
-/// What tells a transcript from the other files of an agent that are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TranscriptPath {
-    /// The end of its name.
-    EndsWith(&'static str),
-    /// A directory above it, between slashes.
-    Contains(&'static str),
-}
-
-/// Where an agent's version is found.
-#[derive(Debug)]
-pub struct VersionSources {
-    /// Its package on npm, whose `package.json` has the version.
-    pub package: Option<&'static str>,
-    /// The end of a directory in which the program's file name is its version.
-    pub directory: Option<&'static str>,
-    /// What it prints for `--version`; `None` where that was not looked at.
-    pub printed: Option<PrintedVersion>,
-}
-
-/// The line in which an agent prints its version.
-#[derive(Debug)]
-pub struct PrintedVersion {
-    /// What stands before it, one of these.
-    pub before: &'static [&'static str],
-    /// What stands behind it.
-    pub behind: &'static str,
-}
-
-/// How an agent is driven over a protocol.
-#[derive(Debug)]
-pub struct Drive {
-    /// The protocol.
-    pub protocol: Protocol,
-    /// Its program and the words that make it speak the protocol.
-    pub command: &'static [&'static str],
-}
-
-/// The protocols by which agents are driven.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// Lines of JSON on standard input and output, Claude Code's.
-    StreamJson,
-    /// The app server of Codex: JSON-RPC without a version.
-    AppServer,
-    /// The Agent Client Protocol.
-    Acp,
-}
 
 /// Every agent with processes of its own.
 pub static ALL: [&Agent; 5] = [&CLAUDE, &CODEX, &GEMINI, &PI, &QWEN];
@@ -134,51 +27,12 @@ impl Agent {
     pub fn providers_with(has: impl Fn(&Self) -> bool) -> Vec<Provider> {
         ALL.into_iter().filter(|agent| has(agent)).map(|agent| agent.provider).collect()
     }
-
-    /// The command line that takes a session up again, for a person to type.
-    #[must_use]
-    pub fn resume_command(&self, session: &str) -> Option<String> {
-        let plain = !session.is_empty() && session.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-        self.resume.filter(|_| plain).map(|words| format!("{words} {session}"))
-    }
-}
-
-impl TranscriptPath {
-    /// Whether this is the path of a transcript.
-    #[must_use]
-    pub fn matches(self, path: &str) -> bool {
-        match self {
-            Self::EndsWith(end) => path.ends_with(end),
-            Self::Contains(part) => path.contains(part),
-        }
-    }
-}
-
-impl PrintedVersion {
-    /// The version in a line; `None` when the line is another one.
-    #[must_use]
-    pub fn in_line<'t>(&self, line: &'t str) -> Option<&'t str> {
-        let rest = line.trim().strip_suffix(self.behind)?;
-        self.before.iter().find_map(|before| rest.strip_prefix(before))
-    }
-}
-
-impl Home {
-    /// The directories in an environment; none when neither the variable nor HOME is set.
-    pub fn directories(&self, variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
-        match variable(self.variable) {
-            Some(dir) if self.below_variable.is_empty() => vec![dir],
-            Some(dir) => vec![dir.join(self.below_variable)],
-            None => {
-                let home = variable("HOME");
-                self.usual.iter().filter_map(|below| Some(home.as_ref()?.join(below))).collect()
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@
 use events::Provider;
 
 use crate::{
-    agent::{Agent, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources},
+    facts::{Agent, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources},
     hooks::{HookAnswers, HookEvent, HookPayload, HookVersions, Hooks, Switch, TimeoutUnit, from_the_first, new_in, v},
     telemetry::{Name, Telemetry},
 };

@@ -2,7 +2,7 @@
 
 use events::Provider;
 
-use crate::agent::{Agent, Home, TranscriptPath, Transcripts, VersionSources};
+use crate::facts::{Agent, Home, TranscriptPath, Transcripts, VersionSources};
 
 /// pi and oh-my-pi.
 pub static PI: Agent = Agent {

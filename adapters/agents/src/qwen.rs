@@ -3,7 +3,7 @@
 use events::Provider;
 
 use crate::{
-    agent::{Agent, Home, PrintedVersion, TranscriptPath, Transcripts, VersionSources},
+    facts::{Agent, Home, PrintedVersion, TranscriptPath, Transcripts, VersionSources},
     hooks::{HookAnswers, HookEvent, HookPayload, HookVersions, Hooks, Switch, TimeoutUnit, from_the_first, v},
 };
 

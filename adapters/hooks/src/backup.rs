@@ -13,10 +13,8 @@ use std::{
 use events::{Provider, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Error,
-    file::{make_private_dir, write_private},
-};
+use super::file::{make_private_dir, write_private};
+use crate::error::Error;
 
 /// Number of copies kept of one file, besides the one without our entries.
 const COPIES: usize = 10;

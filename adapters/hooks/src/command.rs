@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use agents::hooks::TimeoutUnit;
 use events::Provider;
 
-use crate::{delivery::answer::asking_event, facts};
+use crate::{delivery::answer::asking_event, facts::facts};
 
 /// Comment at the end of every command line of ours, by which our entries are recognised.
 pub const MARK: &str = " # capture-hook";

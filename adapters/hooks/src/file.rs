@@ -15,7 +15,7 @@ use rustix::{
     process::{Gid, geteuid},
 };
 
-use super::{Error, LARGEST};
+use crate::error::Error;
 
 /// A settings file as it was when it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,3 +184,6 @@ pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 pub(super) fn make_private_dir(dir: &Path) -> Result<(), Error> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| Error::io(dir, error))
 }
+
+/// Largest settings file that is read or changed, bytes.
+pub const LARGEST: u64 = 4 * 1024 * 1024;

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use events::{Provider, Timestamp};
 
 use super::{
-    Error, HookCommand, LARGEST,
     backup::{Backups, Without},
+    byte_order::{BOM, split},
     file::{self, SettingsFile},
-    place,
     settings::{self, dialect},
     status,
-    text::Problem,
 };
+use crate::{command::HookCommand, error::Error, facts::place, file::LARGEST};
 
 /// The change a user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +49,6 @@ pub struct AppliedPlan {
     /// The copy of what was there before, if something was.
     pub backup: Option<PathBuf>,
 }
-
-const BOM: &str = "\u{feff}";
 
 impl Plan {
     /// Plans what `wish` makes of the settings below `home`, and changes nothing.
@@ -184,13 +181,4 @@ fn without(seen: &SettingsFile, provider: Provider, backups: &Backups) -> Result
         return Ok(Without::Absent);
     }
     Ok(Without::Bytes(format!("{bom}{stripped}").into_bytes()))
-}
-
-/// The mark of byte order, if there is one, and the text.
-pub(super) fn split<'t>(path: &Path, bytes: &'t [u8]) -> Result<(&'t str, &'t str), Error> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-        Error::content(path, Problem::at(&good, good.len(), "no UTF-8"))
-    })?;
-    Ok(text.strip_prefix(BOM).map_or(("", text), |rest| (BOM, rest)))
 }

@@ -13,9 +13,9 @@ use jsonc_parser::{
 
 use super::{
     command::{is_ours, of_event, patience},
-    facts,
     text::{Container, JsonDialect, JsonForm, Problem, Style, insert, member, parse, remove, replace},
 };
+use crate::facts::facts;
 
 const HOOKS: &str = "hooks";
 

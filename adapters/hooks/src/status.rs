@@ -12,15 +12,20 @@ use jsonc_parser::ast::Value;
 use semver::Version;
 
 use super::{
-    Error, HookCommand, LARGEST, catalogue,
+    byte_order::split,
     command::{approver, is_ours, of_event, program},
     delivery::answer::asks_before_rules,
-    facts, file, place,
-    plan::split,
+    file,
     program::{Installed, VersionUnknown},
     settings::{self, NAME, dialect, find_value},
     text::{JsonDialect, parse},
     versions::{Fit, accepted_events},
+};
+use crate::{
+    command::HookCommand,
+    error::Error,
+    facts::{catalogue, facts, place},
+    file::LARGEST,
 };
 
 /// The state of our entries in one agent's settings.

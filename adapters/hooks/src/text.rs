@@ -7,15 +7,17 @@
 //!
 //! Parsing is `jsonc-parser`'s: it tells where every value stands.
 
+mod span;
 mod style;
 
 use jsonc_parser::{
     ParseOptions,
-    ast::{Array, Object, ObjectProp, Value},
+    ast::{Object, ObjectProp, Value},
     common::Ranged,
 };
 
 pub(super) use self::style::{JsonForm, Style};
+pub(super) use span::{Container, TextSpan};
 
 /// What an agent takes for JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,20 +36,6 @@ pub(super) struct Problem {
     pub(super) what: String,
 }
 
-/// Bytes from one offset to before another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TextSpan {
-    pub(super) start: usize,
-    pub(super) end: usize,
-}
-
-/// An object or array: its brackets and what stands between them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Container {
-    pub(super) span: TextSpan,
-    pub(super) members: Vec<TextSpan>,
-}
-
 impl Problem {
     /// The problem with what stands at `offset`.
     pub(super) fn at(text: &str, offset: usize, what: impl Into<String>) -> Self {
@@ -58,25 +46,6 @@ impl Problem {
             column: before[line_start..].chars().count() + 1,
             what: what.into(),
         }
-    }
-}
-
-impl<T: Ranged> From<&T> for TextSpan {
-    fn from(node: &T) -> Self {
-        let range = node.range();
-        Self { start: range.start, end: range.end }
-    }
-}
-
-impl From<&Object<'_>> for Container {
-    fn from(object: &Object<'_>) -> Self {
-        Self { span: object.into(), members: object.properties.iter().map(TextSpan::from).collect() }
-    }
-}
-
-impl From<&Array<'_>> for Container {
-    fn from(array: &Array<'_>) -> Self {
-        Self { span: array.into(), members: array.elements.iter().map(TextSpan::from).collect() }
     }
 }
 

@@ -12,10 +12,8 @@ use agents::hooks::HookVersions;
 use events::Provider;
 use semver::Version;
 
-use super::{
-    facts,
-    program::{Installed, VersionUnknown},
-};
+use super::program::{Installed, VersionUnknown};
+use crate::facts::facts;
 
 fn version_facts(provider: Provider) -> Option<&'static HookVersions> {
     facts(provider).map(|hooks| &hooks.versions)

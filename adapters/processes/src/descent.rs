@@ -18,7 +18,10 @@ use std::{fmt, fs, io, os::unix::fs::MetadataExt};
 
 use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, prlimit, setrlimit};
 
-use super::{GENERATIONS, agent_named, parent, start_ticks, verb};
+use crate::{
+    command_line::{agent_named, verb},
+    stat::{GENERATIONS, parent, start_ticks},
+};
 use agents::{DRIVEN, HOST, agent::ALL};
 
 /// Why a process counts as started by an agent.

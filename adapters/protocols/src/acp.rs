@@ -10,10 +10,8 @@ use events::ToolOutcome;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-use super::{
-    Codec, Meaning, PermissionRequest, TurnEnd, raw,
-    rpc::{RpcDialect, RpcMessage, RpcMessageKind},
-};
+use super::rpc::{RpcDialect, RpcMessage, RpcMessageKind};
+use crate::codec::{Codec, Meaning, PermissionRequest, TurnEnd, raw};
 use agents::{AgentAnswer, borrowed::Text};
 
 const DIALECT: RpcDialect = RpcDialect::Versioned;

@@ -8,10 +8,8 @@ use events::ToolOutcome;
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-use super::{
-    Calls, Codec, Meaning, PermissionRequest, TurnEnd, raw,
-    rpc::{RpcDialect, RpcMessage, RpcMessageKind},
-};
+use super::rpc::{RpcDialect, RpcMessage, RpcMessageKind};
+use crate::codec::{Calls, Codec, Meaning, PermissionRequest, TurnEnd, raw};
 use agents::{AgentAnswer, borrowed::Text};
 
 const DIALECT: RpcDialect = RpcDialect::Bare;

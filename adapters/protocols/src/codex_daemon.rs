@@ -18,6 +18,7 @@ mod session;
 mod socket;
 #[cfg(test)]
 mod tests;
+mod timing;
 mod wire;
 
 use std::{
@@ -33,15 +34,14 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use events::{NewEvent, Provider, Timestamp};
+use events::{NewEvent, Timestamp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use agents::Stopped;
 use link::DaemonConnection;
-
-/// The agent whose daemon this is.
-pub const PROVIDER: Provider = Provider::Codex;
 use processes::wake;
+pub use session::PROVIDER;
+pub use timing::Timing;
 
 /// Most unknown threads queued to be reported again.
 const STRANGERS: usize = 256;
@@ -49,40 +49,6 @@ const STRANGERS: usize = 256;
 const AGAIN_MS: i64 = 30_000;
 /// Interval between repetitions.
 const AGAIN_EVERY: Duration = Duration::from_millis(250);
-
-/// Intervals and timeouts of the follower.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timing {
-    /// Interval between looks for the daemon of a home.
-    pub look_every: Duration,
-    /// Least age of a socket before it is connected to, ms.
-    pub leave_alone_ms: i64,
-    /// Timeout of an answer.
-    pub answer: Duration,
-    /// Wait after the first failure; it grows with each further one.
-    pub pause: Duration,
-    /// Longest wait after a failure.
-    pub longest_pause: Duration,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self {
-            look_every: Duration::from_secs(2),
-            leave_alone_ms: 3_000,
-            answer: Duration::from_secs(5),
-            pause: Duration::from_secs(1),
-            longest_pause: Duration::from_secs(60),
-        }
-    }
-}
-
-impl Timing {
-    fn pause(&self, failures: u32) -> Duration {
-        let doubled = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
-        self.pause.saturating_mul(doubled).min(self.longest_pause)
-    }
-}
 
 /// What the follower reports.
 #[derive(Debug)]

@@ -13,7 +13,8 @@ use events::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{PermissionRequest, acp, app_server, drive, stream_json};
+use super::{acp, app_server, drive, stream_json};
+use crate::codec::PermissionRequest;
 use agents::agent::Protocol;
 use hooks::delivery::{
     Delivery,

@@ -11,7 +11,7 @@ use events::ToolOutcome;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{Calls, Codec, Meaning, PermissionRequest, TurnEnd, raw};
+use crate::codec::{Calls, Codec, Meaning, PermissionRequest, TurnEnd, raw};
 use agents::{AgentAnswer, borrowed::Text};
 
 /// Our id of the greeting.

@@ -6,7 +6,7 @@
 //! a request takes memory in proportion to what is kept of it. A record over a limit is rejected
 //! and counted; a message that is none is [`Malformed`].
 //!
-//! Of log records only what status and history gain by is kept, see `event::TelemetryEvent`. Spans and
+//! Of log records only what status and history gain by is kept, see `meaning::TelemetryEvent`. Spans and
 //! metrics are walked and counted, and nothing of them is read: they come later than the log
 //! records and say nothing a status needs. Telemetry comes seconds late, so nothing here speaks
 //! without the record's own time; it is counted in no usage, because transcripts report that; and
@@ -17,6 +17,8 @@ mod codex;
 mod envelope;
 mod event;
 mod gemini;
+mod limits;
+mod meaning;
 mod record;
 pub mod settings;
 #[cfg(test)]
@@ -28,20 +30,8 @@ use events::{NewEvent, Provider, Timestamp};
 use opentelemetry_proto::tonic::collector::logs::v1::{ExportLogsPartialSuccess, ExportLogsServiceResponse};
 use prost::Message;
 
+pub use limits::{ATTRIBUTE_BYTES, ATTRIBUTES, DEPTH, Encoding, RECORD_BYTES, RECORDS};
 use record::{RecordSource, TelemetryRecord};
-
-/// Most log records read from one request; the rest are rejected.
-pub const RECORDS: usize = 10_000;
-/// Longest record, bytes.
-pub const RECORD_BYTES: usize = 1 << 20;
-/// Most attributes of one record.
-pub const ATTRIBUTES: usize = 256;
-/// Longest text of one attribute, bytes.
-pub const ATTRIBUTE_BYTES: usize = 256 << 10;
-/// Deepest nesting of lists and maps in one value.
-pub const DEPTH: usize = 16;
-/// Longest description of the sender, bytes.
-const RESOURCE_BYTES: usize = 64 << 10;
 
 /// What a request holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,15 +42,6 @@ pub enum Signal {
     Traces,
     /// Metrics.
     Metrics,
-}
-
-/// How a request is written, and its answer too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// `application/json`
-    Json,
-    /// `application/x-protobuf`
-    Protobuf,
 }
 
 /// The bytes are not an OTLP message.

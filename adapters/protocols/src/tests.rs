@@ -4,6 +4,8 @@ use events::Provider;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use serde_json::value::RawValue;
+
 use super::*;
 
 mod requests;

@@ -10,8 +10,11 @@
 //! ones and directories every few seconds, each by one `stat`. See `round` for the turn, `tree`
 //! for finding files, `queue` for the history, [`control`] for the handle.
 
+mod batch;
 pub mod control;
+mod directories;
 mod files;
+mod finished_job;
 mod inbox;
 mod queue;
 mod reading;
@@ -30,19 +33,20 @@ use std::{
     time::Duration,
 };
 
-use events::{Cursor, NewEvent, Provider};
+use events::{Cursor, Provider};
 
 use crate::{
     tail::{FileSpec, Now, ReadLimits, TailReader},
     watch::Watch,
 };
 pub use agents::Stopped;
+pub use batch::Batch;
 use control::CollectorShared;
 pub use control::{CollectorHandle, CollectorHealth, Progress, RootHealth, UnreadPath};
+use directories::DirTree;
 use files::{FileId, Files};
 use queue::HistoryQueue;
 use report::Errors;
-use tree::DirTree;
 
 /// How a collector works. [`CollectorConfig::new`] has the figures that were measured.
 #[derive(Debug, Clone)]
@@ -128,24 +132,6 @@ impl std::fmt::Debug for Root {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Root").field("provider", &self.provider).field("dir", &self.dir).finish_non_exhaustive()
     }
-}
-
-/// Events and the cursor they lead to: to be committed together, and for one path in the order
-/// they are given.
-#[derive(Debug)]
-pub struct Batch {
-    /// Where the file stands after the events.
-    pub cursor: Cursor,
-    /// The agent.
-    pub provider: Provider,
-    /// The events, in the order of the file; none when only the cursor moved.
-    pub events: Vec<NewEvent>,
-    /// The file is gone. Reported once, and again after a restart unless the cursor was removed.
-    pub vanished: bool,
-    /// Whether it was read as history, with lower priority.
-    pub backfill: bool,
-    /// Whether it was written before capture first saw the file, so that only its own timestamps tell when.
-    pub history: bool,
 }
 
 /// Owns what is known of all files.

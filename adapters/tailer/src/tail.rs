@@ -14,6 +14,7 @@
 //! See [`disk`] for how files are opened, `lines` for lines of any length, `whole` for files that
 //! are rewritten instead of appended to.
 
+mod broken;
 pub mod disk;
 mod error;
 mod lines;
@@ -47,6 +48,8 @@ pub struct TailRead {
     pub more: bool,
     /// The file is gone. Said once.
     pub vanished: bool,
+    /// When the file was last written, as it says itself.
+    pub modified_at: Option<Timestamp>,
     /// Look again soon although nothing may change: it was half written, or changed so lately
     /// that its times could not show another change.
     pub unsettled: bool,
@@ -95,7 +98,7 @@ pub struct Tail {
     /// Present while a generation is read for the first time.
     occurrences: Option<Occurrences>,
     gone: bool,
-    broken: Option<whole::Broken>,
+    broken: Option<broken::Broken>,
     /// Hash of a whole file as it was decoded last.
     decoded: Option<blake3::Hash>,
 }
@@ -289,7 +292,10 @@ impl Tail {
         self.settle(&stat, progress.at_end);
         let unsettled = is_racy(&stat, now);
         let events = self.emit(out);
-        Ok(Some((TailRead { events, unsettled, ..TailRead::default() }, progress.at_end)))
+        Ok(Some((
+            TailRead { events, unsettled, modified_at: modified_at(&stat), ..TailRead::default() },
+            progress.at_end,
+        )))
     }
 
     /// Moves the cursor behind what was decoded.
@@ -382,6 +388,10 @@ impl Tail {
     fn io(&self, source: io::Error) -> TailError {
         TailError::Io { path: Arc::clone(self.place.path()), offset: self.cursor.offset, source }
     }
+}
+
+fn modified_at(stat: &Stat) -> Option<Timestamp> {
+    Some(Timestamp::from_millisecond(stat.modified_ns / 1_000_000))
 }
 
 fn is_racy(stat: &Stat, now: Now) -> bool {

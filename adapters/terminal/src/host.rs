@@ -18,6 +18,7 @@ pub mod guest;
 pub mod keys;
 pub mod launch;
 pub mod link;
+mod load_rules;
 pub mod observe;
 pub mod pty;
 pub mod relay;

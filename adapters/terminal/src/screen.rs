@@ -9,6 +9,7 @@
 //! `judge` decides what is claimed. No provider is named in any of them.
 
 mod dialog;
+mod error;
 mod explain;
 mod form;
 mod guard;
@@ -16,7 +17,9 @@ mod judge;
 mod keys;
 mod rules;
 mod signals;
+mod size;
 mod standing;
+mod standing_dialog;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -30,11 +33,12 @@ use serde::{Deserialize, Serialize};
 
 pub use explain::{Check, Explanation, FileUsed, Need, RegionText, RuleMatch, RuleOutcome};
 pub use rules::{RuleError, ScreenRules};
-pub use standing::{StandingDialog, StandingOption};
+pub use standing_dialog::{StandingDialog, StandingOption};
 
 use crate::claim::{HostEvent, ScreenClaim};
 use judge::{ClaimChange, ScreenJudge};
 use signals::AttentionCall;
+pub use size::Size;
 use terminal::Terminal;
 use view::{ScreenFrame, View};
 
@@ -53,16 +57,6 @@ const STILL_MS: i64 = 5_000;
 const VERSION_MS: i64 = 2_000;
 /// Most events kept until they are taken; the oldest are dropped first.
 const MAX_EVENTS: usize = 1024;
-
-/// Rows and columns of a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "TerminalSize")]
-pub struct Size {
-    /// Rows.
-    pub rows: u16,
-    /// Columns.
-    pub columns: u16,
-}
 
 /// The current screen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -218,7 +212,11 @@ impl Observer {
     pub fn advance(&mut self, now: Timestamp) {
         self.now = now;
         if self.judge_due().is_some_and(|due| due <= now) {
-            self.frame = ScreenFrame::of(&self.terminal);
+            let frame = ScreenFrame::of(&self.terminal);
+            if frame.text != self.frame.text {
+                self.judge.changed_at = now;
+            }
+            self.frame = frame;
             self.watch();
             self.dirty_since = None;
             self.looked_at = now;
@@ -268,6 +266,12 @@ impl Observer {
         std::mem::take(&mut self.events)
     }
 
+    /// Whether the screen claims anything.
+    #[must_use]
+    pub fn has_claim(&self) -> bool {
+        self.judge.current.is_some()
+    }
+
     /// The agent's version, as its screen says it.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
@@ -297,7 +301,10 @@ impl Observer {
     #[must_use]
     pub fn waits_for_prompt(&self) -> bool {
         let waits = |claim: &ScreenClaim| {
-            claim.state == State::Waiting && claim.dialog.is_none() && claim.reason != Some(events::Reason::Question)
+            claim.state == State::Waiting
+                && claim.strength > Confidence::Low
+                && claim.dialog.is_none()
+                && claim.reason != Some(events::Reason::Question)
         };
         self.dirty_since.is_none() && self.judge.current.as_ref().is_some_and(|c| waits(&c.claim))
     }
@@ -355,6 +362,7 @@ impl Observer {
                 self.marked = mark.map(|mark| (mark, now));
                 self.push_event(now, HostEvent::Claim(claim));
             }
+            Some(ClaimChange::Weighed(claim)) => self.push_event(now, HostEvent::Claim(claim)),
             Some(ClaimChange::Withdrawn) => self.push_event(now, HostEvent::Withdrawn),
             None => {}
         }

@@ -17,9 +17,10 @@ use std::path::{Component, Path};
 pub enum FileKind {
     /// `projects/<folder>/<session>.jsonl`
     Transcript,
-    /// `projects/<folder>/<session>/subagents/agent-<id>.jsonl`
+    /// `projects/<folder>/<session>/subagents/agent-<id>.jsonl`, also deeper (`subagents/workflows/<id>/…`), and in 2.0.x
+    /// `projects/<folder>/agent-<id>.jsonl`
     Subagent,
-    /// `projects/<folder>/<session>/subagents/agent-<id>.meta.json`
+    /// `projects/<folder>/<session>/subagents/agent-<id>.meta.json`, also deeper
     SubagentMeta,
     /// `sessions/<pid>.json`
     Registry,
@@ -37,11 +38,14 @@ pub fn recognize(relative: &Path) -> Option<FileKind> {
         })
         .collect::<Option<_>>()?;
     match parts.as_slice() {
-        ["projects", _, file] if file.ends_with(".jsonl") => Some(FileKind::Transcript),
-        ["projects", _, _, "subagents", file] if file.starts_with("agent-") && file.ends_with(".jsonl") => {
+        ["projects", _, file] | ["projects", _, _, "subagents", .., file] if is_machinery(file) => None,
+        ["projects", _, file] if file.ends_with(".jsonl") => {
+            Some(if file.starts_with("agent-") { FileKind::Subagent } else { FileKind::Transcript })
+        }
+        ["projects", _, _, "subagents", .., file] if file.starts_with("agent-") && file.ends_with(".jsonl") => {
             Some(FileKind::Subagent)
         }
-        ["projects", _, _, "subagents", file] if file.starts_with("agent-") && file.ends_with(".meta.json") => {
+        ["projects", _, _, "subagents", .., file] if file.starts_with("agent-") && file.ends_with(".meta.json") => {
             Some(FileKind::SubagentMeta)
         }
         ["sessions", file] => {
@@ -50,6 +54,18 @@ pub fn recognize(relative: &Path) -> Option<FileKind> {
         }
         _ => None,
     }
+}
+
+/// Whether a sub-agent's file is that of the agent's own machinery: it repeats the session to sum it up or to go on with
+/// it, and nobody asked for it.
+fn is_machinery(file: &str) -> bool {
+    ["agent-acompact-", "agent-aprompt_suggestion-", "agent-aside_question-"].iter().any(|name| file.starts_with(name))
+}
+
+/// The session below which the file of a sub-agent stands.
+fn parent_of(path: &str) -> Option<&str> {
+    let mut parts = path.rsplit('/').take(6).skip_while(|part| *part != "subagents");
+    parts.nth(1)
 }
 
 #[cfg(test)]

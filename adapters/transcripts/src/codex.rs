@@ -1,7 +1,8 @@
 //! Codex: decodes its rollout files.
 //!
-//! Owns the meaning of `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl`, in both forms Codex has
-//! written: the older one (`event_msg/user_message`, `event_msg/agent_message`) and the paginated
+//! Owns the meaning of `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl`, in the forms Codex has
+//! written: the bare one of 2025, the items of responses without envelope, times and ends of turns;
+//! the older one (`event_msg/user_message`, `event_msg/agent_message`) and the paginated
 //! one of 0.16x (`event_msg/item_completed`). Reads no file and no clock. The facts are those of
 //! codex-cli 0.169.0 as recorded in `fixtures/recordings/codex`; forms marked "read" are known from Codex's
 //! sources only.
@@ -9,7 +10,8 @@
 //! Three rules shape it:
 //! - Everything said twice is taken once. Messages come from `item_completed` (older: their own
 //!   events), tool calls and their results from `response_item`, usage from `token_usage_record`
-//!   (older: `token_count`). `response_item/message` is always the copy and never parsed.
+//!   (older: `token_count`). `response_item/message` is the copy and never parsed, but in the bare form, where
+//!   there is nothing else.
 //! - A dialog leaves no trace in a rollout, so nothing here claims one.
 //! - A turn begins with `task_started` and ends with `task_complete` or `turn_aborted`. What comes
 //!   later with an old turn id (a background command that ends) opens nothing.
@@ -28,6 +30,7 @@ mod memory;
 mod messages;
 mod outcome;
 mod patch;
+mod provider;
 mod records;
 mod script;
 mod session;
@@ -38,8 +41,6 @@ mod usage;
 mod writer;
 
 use std::{path::Path, sync::Arc};
-
-use events::Provider;
 
 use line::RolloutLine;
 use memory::CodexMemory;
@@ -176,12 +177,15 @@ fn event_msg(
         | "context_compacted"
         | "entered_review_mode"
         | "exited_review_mode"
+        | "guardian_assessment"
         | "image_generation_end"
         | "sub_agent_activity"
         | "thread_goal_updated"
         | "turn_diff"
-        | "view_image_tool_call"
-        | "web_search_end" => line.skip()?,
+        | "view_image_tool_call" => line.skip()?,
+        "web_search_end" => memory.search = line.read::<records::Call<'_>>()?.call_id.text(),
+        // The tools of agents that work together are calls of their own.
+        other if other.starts_with("collab_") && other.ends_with("_end") => line.skip()?,
         other => {
             line.skip()?;
             w.unrecognized(&format!("event_msg/{other}"));
@@ -210,6 +214,7 @@ fn item_completed(
         | "DynamicToolCall"
         | "EnteredReviewMode"
         | "ExitedReviewMode"
+        | "Extension"
         | "HookPrompt"
         | "ImageGeneration"
         | "ImageView"
@@ -226,8 +231,13 @@ fn response_item(
     memory: &mut CodexMemory,
     w: &mut EventWriter<'_, '_>,
 ) -> Result<(), Malformed> {
+    if tag == "message" && memory.tells_no_ends() {
+        messages::likely_last(&line.read()?, w);
+        return Ok(());
+    }
     match tag {
         // Messages of every role are copies of what `event_msg` says, or injected context.
+        "message" if line.is_bare => messages::bare(&line.read()?, memory, w),
         "message" | "additional_tools" | "compaction" | "context_compaction" | "ghost_snapshot" | "other" => {
             line.skip()?;
         }
@@ -237,7 +247,7 @@ fn response_item(
         "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
             tools::call(tag, &line.read()?, memory, w);
         }
-        "web_search_call" | "image_generation_call" => tools::served(tag, &line.read()?, w),
+        "web_search_call" | "image_generation_call" => tools::served(tag, &line.read()?, memory, w),
         "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
             output(line, memory, w)?;
         }
@@ -262,8 +272,6 @@ fn output(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut EventWriter<
     tools::output(line.read()?, memory, w);
     Ok(())
 }
-
-const PROVIDER: Provider = Provider::Codex;
 
 #[cfg(test)]
 mod tests;

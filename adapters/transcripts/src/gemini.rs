@@ -21,6 +21,7 @@ mod legacy;
 mod lines;
 mod memory;
 mod paths;
+mod position;
 pub(crate) mod record;
 mod record_writer;
 mod session_decoder;
@@ -29,7 +30,9 @@ pub(crate) mod tools;
 
 pub use legacy::GeminiLegacyDecoder;
 pub use lines::GeminiDecoder;
-pub use paths::{ChatFile, cwd_files, cwd_from_project_root, cwd_from_projects, recognize, supersedes};
+pub use paths::{
+    ChatFile, cwd_files, cwd_from_project_root, cwd_from_projects, is_of_directory, recognize, supersedes,
+};
 
 #[cfg(test)]
 mod tests;

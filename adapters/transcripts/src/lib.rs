@@ -14,8 +14,16 @@ pub mod pi;
 pub mod providers;
 pub mod qwen;
 
+use std::path::Path;
+
 use agents::Agent;
 use events::Provider;
+
+/// Whether a transcript that names no working directory is one of the sessions in `directory`, as far as its path says.
+#[must_use]
+pub fn is_of_directory(provider: Provider, path: &str, directory: &Path) -> bool {
+    provider == Provider::Gemini && gemini::is_of_directory(Path::new(path), directory)
+}
 
 /// Whether a path is a session's transcript, and not a file that tells something else about it.
 #[must_use]

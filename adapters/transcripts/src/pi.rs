@@ -10,6 +10,7 @@
 
 mod entry;
 mod record;
+mod state;
 mod transcript;
 mod words;
 

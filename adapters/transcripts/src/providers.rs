@@ -57,6 +57,9 @@ fn lines(make: MakeDecoder) -> FileSpec {
 
 struct Claude;
 
+/// Directories of `projects/<folder>/<session>/subagents/workflows/<id>`, and two more.
+const SUBAGENTS_DEPTH: usize = 8;
+
 impl Recognize for Claude {
     fn file(&self, relative: &Path) -> Option<FileSpec> {
         Some(match claude::recognize(relative)? {
@@ -80,7 +83,10 @@ impl Recognize for Claude {
         let depth = relative.components().count();
         match first(relative) {
             None => true,
-            Some("projects") => depth <= 3 || depth == 4 && relative.ends_with("subagents"),
+            Some("projects") => {
+                let below = relative.components().nth(3);
+                depth <= 3 || depth <= SUBAGENTS_DEPTH && below.is_some_and(|part| part.as_os_str() == "subagents")
+            }
             Some("sessions") => depth == 1,
             Some(_) => false,
         }

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{index, revision};
+use super::index;
 use crate::{
-    Facts, FileContent, FileInspection, GrepFilter, SearchReader, SearchScope,
+    facts::{Facts, FileContent, FileInspection},
     names::{is_left_out_of_history, is_secret, left_out_of_history, may_hold_secret},
     paths::WorkingDir,
+    revision,
+    search::{GrepFilter, SearchReader, SearchScope},
     tools::GitSubcommand,
 };
 
@@ -119,7 +121,7 @@ pub(super) fn check(
         return Ok(Vec::new());
     }
     // What lies there and is not tracked may have been once.
-    if let crate::SecretsBelow::Secrets(found) = facts.reached(&search) {
+    if let crate::facts::SecretsBelow::Secrets(found) = facts.reached(&search) {
         let lies = |secret: &&PathBuf| {
             let inside = secret.strip_prefix(&working_dir.workspace).unwrap_or(secret);
             let covered = is_left_out_of_history(inside) || inside.iter().any(|part| part == ".git");

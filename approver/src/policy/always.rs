@@ -1,6 +1,9 @@
 //! Suggests a rule for "always allow": the narrowest that would allow the same request again.
 
-use crate::{PermissionRequest, RequestKind, shell};
+use crate::{
+    request::{PermissionRequest, RequestKind},
+    shell,
+};
 
 /// The TOML of the rules that would allow just this again, in this directory, of this agent. `None`
 /// when the request is not fully understood, when it is not known where it would happen, or it is of a kind that must not be allowed for good.

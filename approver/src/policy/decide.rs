@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
-use super::{
-    ExplainedPart, Explanation, Policy, TriedRule,
-    rule::{PolicyRule, RequestPart},
-};
+use super::rule::{PolicyRule, RequestPart};
 use crate::{
-    Decision, Facts, PermissionRequest, RequestKind, Verdict,
+    facts::Facts,
     paths::WorkingDir,
+    policy::{
+        explanation::{ExplainedPart, Explanation, TriedRule},
+        rule_set::Policy,
+    },
+    read_only,
+    request::{Decision, PermissionRequest, RequestKind, Verdict},
     shell::{self, CommandLine, Separator, SimpleCommand},
     tools,
 };
@@ -42,7 +45,7 @@ fn command(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> E
     let places = places(&line, &working_dir, facts);
     let (mut parts, mut rewrites) = (Vec::new(), Vec::new());
     for (command, working_dir) in line.commands.iter().zip(&places) {
-        let known = working_dir.clone().and_then(|working_dir| tools::judge(command, &working_dir, facts));
+        let known = working_dir.clone().and_then(|working_dir| read_only::judge(command, &working_dir, facts));
         let part = RequestPart::Command {
             command,
             working_dir: working_dir.as_ref().map_err(String::as_str),

@@ -10,11 +10,11 @@ use globset::{Glob, GlobBuilder, GlobMatcher};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{
-    Policy, Preset,
-    rule::{CommandPattern, KnownSafe, PolicyRule},
+use super::rule::{CommandPattern, KnownSafe, PolicyRule};
+use crate::{
+    policy::{preset::Preset, rule_set::Policy},
+    request::{RequestKind, Verdict},
 };
-use crate::{RequestKind, Verdict};
 
 /// A policy file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

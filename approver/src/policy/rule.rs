@@ -13,9 +13,11 @@ use globset::GlobMatcher;
 use serde::Deserialize;
 
 use crate::{
-    Facts, FileContent, GrepFilter, PermissionRequest, RequestKind, SearchReader, SearchScope, Verdict,
+    facts::{Facts, FileContent},
     names::{is_protected, is_secret},
     paths::WorkingDir,
+    request::{PermissionRequest, RequestKind, Verdict},
+    search::{GrepFilter, SearchReader, SearchScope},
     shell::SimpleCommand,
     tools,
 };

@@ -6,7 +6,7 @@ use std::{
 use events::Provider;
 
 use super::*;
-use crate::{RequestKind, Shell, StubFacts};
+use crate::{RequestKind, Shell, StubFacts, Verdict};
 
 mod paths;
 

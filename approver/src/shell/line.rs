@@ -2,7 +2,8 @@
 
 use brush_parser::{Parser, ParserOptions, ast};
 
-use super::{CommandLine, MAX_COMMANDS, Separator, ShellWord, SimpleCommand, raw, words::unquote};
+use super::{raw, words::unquote};
+use crate::shell::command::{CommandLine, MAX_COMMANDS, Separator, ShellWord, SimpleCommand};
 
 /// Understands a line; one `bash -c` around it is taken off.
 ///

@@ -3,7 +3,7 @@
 //! Outside quotes only those are let through that no shell gives a meaning of its own, besides the
 //! few operators that are understood. Each refusal names what it saw.
 
-use super::MAX_BYTES;
+use crate::shell::command::MAX_BYTES;
 
 /// Looks at the characters of a line.
 ///

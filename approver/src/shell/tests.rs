@@ -1,4 +1,4 @@
-use super::*;
+use super::{command::MAX_BYTES, *};
 
 fn words(text: &str) -> Vec<Vec<String>> {
     let line = understand(text).unwrap_or_else(|why| panic!("{text}: {why}"));

@@ -5,7 +5,7 @@ use brush_parser::{
     word::{Parameter, ParameterExpr, SpecialParameter, WordPiece, WordPieceWithSource, parse},
 };
 
-use super::ShellWord;
+use crate::shell::command::ShellWord;
 
 /// Unquotes a word.
 ///

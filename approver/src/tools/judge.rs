@@ -2,11 +2,17 @@
 
 use std::path::PathBuf;
 
-use super::{ReadsBelow, Tool, git, grammar, scripts::ValueKind, search, tool};
+use super::{grammar, scripts::ValueKind, search};
 use crate::{
-    Facts, FileContent, SearchScope,
+    facts::{Facts, FileContent},
     paths::WorkingDir,
+    revision,
+    search::SearchScope,
     shell::{ShellWord, SimpleCommand},
+    tools::{
+        arguments::{ParsedArguments, parts},
+        table::{ReadsBelow, Tool, git, tool},
+    },
 };
 
 /// Maximum number of names in a directory in which a pattern is expanded.
@@ -21,7 +27,7 @@ pub(crate) struct ReadOnlyCommand {
     pub(crate) rewrite: Option<Vec<String>>,
 }
 
-/// Whether the command is known to read only, and nothing it should not.
+/// Whether a command other than git is known to read only, and nothing it should not.
 ///
 /// # Errors
 /// A sentence that says why not.
@@ -32,13 +38,6 @@ pub(crate) fn judge(
 ) -> Result<ReadOnlyCommand, String> {
     let Some((first, words)) = command.words.split_first() else { return Err("The command is empty.".into()) };
     let name = first.text.as_str();
-    if name == "git" {
-        resolved(first, working_dir, facts)?;
-        if command.input.is_some() || words.iter().any(|word| !word.is_exact()) {
-            return Err("Git is only allowed without input redirection and with plain words.".into());
-        }
-        return crate::git::judge(words, working_dir, facts);
-    }
     let Some(tool) = tool(name) else { return Err(format!("`{name}` is not known to be read-only.")) };
     if !first.bare {
         return Err(format!("`{name}` is not written plainly."));
@@ -192,20 +191,6 @@ struct ArgumentReader<'a> {
     prints: bool,
 }
 
-/// The arguments of a command, parsed by its table.
-#[derive(Default)]
-pub(super) struct ParsedArguments<'a> {
-    pub(super) options: Vec<&'a str>,
-    pub(super) values: Vec<(&'a str, &'a str)>,
-    operands: Vec<&'a str>,
-    /// Where among the words each of them stands.
-    operands_at: Vec<usize>,
-    /// How many operands stood before a `--`, when there was one.
-    before: Option<usize>,
-    /// Where the `--` stands.
-    dashes_at: Option<usize>,
-}
-
 impl ArgumentReader<'_> {
     fn judge<'w>(&mut self, tool: &'w Tool, words: &'w [ShellWord]) -> Result<ParsedArguments<'w>, String> {
         if let Some(word) = words.iter().find(|word| word.glob) {
@@ -319,10 +304,10 @@ impl ArgumentReader<'_> {
             return self.read(value).map_err(Some);
         }
         if matches!(sort, ValueKind::Rev) {
-            return crate::git::revision(value, self.working_dir, self.facts).map_err(Some);
+            return revision::revision(value, self.working_dir, self.facts).map_err(Some);
         }
         if matches!(sort, ValueKind::Lines) {
-            return crate::git::lines(value, self.working_dir, self.facts).map_err(Some);
+            return revision::lines(value, self.working_dir, self.facts).map_err(Some);
         }
         if sort.accepts(value) { Ok(Vec::new()) } else { Err(None) }
     }
@@ -391,86 +376,4 @@ impl ArgumentReader<'_> {
         }
         Ok(())
     }
-}
-
-impl ParsedArguments<'_> {
-    fn any(&self, options: &[String]) -> bool {
-        options.iter().any(|option| self.has(option))
-    }
-
-    pub(super) fn has(&self, option: &str) -> bool {
-        self.options.contains(&option) || self.values.iter().any(|(name, _)| *name == option)
-    }
-}
-
-/// Takes words apart as getopt does; the option that is not known is the error.
-fn parts<'a>(tool: &'a Tool, words: &[&'a str]) -> Result<ParsedArguments<'a>, String> {
-    let mut parts = ParsedArguments::default();
-    let all = words.len();
-    let mut words = words.iter().copied();
-    while let Some(word) = words.next() {
-        let at = all - words.len() - 1;
-        if word == "--" {
-            parts.before = Some(parts.operands.len());
-            parts.dashes_at = Some(at);
-            parts.operands_at.extend(at + 1..all);
-            parts.operands.extend(words.by_ref());
-        } else if word == "-" || !word.starts_with('-') {
-            parts.operands_at.push(at);
-            parts.operands.push(word);
-        } else if tool.flags.iter().any(|flag| flag == word) {
-            parts.options.push(word);
-        } else if tool.values.contains_key(word) {
-            let value = words.next().ok_or_else(|| format!("The option `{word}` without its value"))?;
-            parts.values.push((word, value));
-        } else if tool.optional.contains_key(word) {
-            parts.options.push(word);
-        } else if let Some((name, value)) = word.split_once('=').filter(|_| word.starts_with("--")) {
-            if !tool.values.contains_key(name) && !tool.optional.contains_key(name) {
-                return Err(format!("The option `{name}`"));
-            }
-            parts.values.push((name, value));
-        } else if word.starts_with("--") {
-            return Err(format!("The option `{word}`"));
-        } else if tool.number && word.bytes().skip(1).all(|b| b.is_ascii_digit()) {
-            parts.options.push(word);
-        } else if tool.whole {
-            return Err(format!("The option `{word}`"));
-        } else {
-            bundle(tool, word, &mut words, &mut parts)?;
-        }
-    }
-    Ok(parts)
-}
-
-/// `-la`, `-n5`, `-rnA 3`.
-fn bundle<'a>(
-    tool: &'a Tool,
-    word: &'a str,
-    words: &mut impl Iterator<Item = &'a str>,
-    parts: &mut ParsedArguments<'a>,
-) -> Result<(), String> {
-    for (at, letter) in word.char_indices().skip(1) {
-        let is = |option: &&String| option.strip_prefix('-') == Some(letter.encode_utf8(&mut [0; 4]) as &str);
-        if let Some(flag) = tool.flags.iter().find(is) {
-            parts.options.push(flag);
-        } else if let Some(option) = tool.values.keys().find(is) {
-            let rest = &word[at + letter.len_utf8()..];
-            let value = if rest.is_empty() { words.next() } else { Some(rest) };
-            let value = value.ok_or_else(|| format!("The option `{option}` without its value"))?;
-            parts.values.push((option, value));
-            return Ok(());
-        } else if let Some(option) = tool.optional.keys().find(is) {
-            let rest = &word[at + letter.len_utf8()..];
-            if rest.is_empty() {
-                parts.options.push(option);
-            } else {
-                parts.values.push((option, rest));
-            }
-            return Ok(());
-        } else {
-            return Err(format!("The option `-{letter}`"));
-        }
-    }
-    Ok(())
 }

@@ -1,7 +1,9 @@
 //! Which files grep and ripgrep skip below a directory, from their options.
 
-use super::judge::ParsedArguments;
-use crate::{GrepFilter, RipgrepOptions, SearchReader};
+use crate::{
+    search::{GrepFilter, RipgrepOptions, SearchReader},
+    tools::arguments::ParsedArguments,
+};
 
 /// What a program passes over that reads below directories.
 pub(super) fn reader(name: &str, parts: &ParsedArguments<'_>) -> SearchReader {

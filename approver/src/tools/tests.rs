@@ -1,4 +1,4 @@
-use super::*;
+use super::table::{GIT, TABLES, TOOLS, by_name};
 
 #[test]
 fn the_tables_can_be_read() {

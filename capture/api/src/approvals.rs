@@ -45,6 +45,9 @@ pub struct ApprovalView {
     /// How a decision made here would reach the agent; absent when it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<DecidedVia>,
+    /// Why no decision made here would reach the agent, and what to do instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswerable: Option<String>,
     /// The files the command would run or change, as they were when it was requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileView>,

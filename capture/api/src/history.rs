@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use events::{Confidence, Event, Provider, Reason, State, Timestamp, WireError};
+use events::{Confidence, Event, Provider, Reason, Source, State, Timestamp, WireError};
 use projections::{Turn, Usage};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -140,6 +140,9 @@ pub struct StatusChange {
     pub reason: Option<Reason>,
     /// How sure capture was.
     pub confidence: Confidence,
+    /// The source of the claim that decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// The claims that decided, as their sources worded them.
     pub evidence: Vec<String>,
     /// The sequence of the event that records the change.

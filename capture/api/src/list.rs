@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
-    struct Query {
+    struct ListParameters {
         #[serde(default, skip_serializing_if = "CommaList::is_empty")]
         n: CommaList<u8>,
         limit: Option<Limit>,
@@ -127,15 +127,15 @@ mod tests {
 
     #[test]
     fn values_separated_by_commas() {
-        let query: Query = serde_urlencoded::from_str("n=1,+2,3&limit=7").unwrap();
-        assert_eq!(query, Query { n: CommaList(vec![1, 2, 3]), limit: Some(Limit(7)) });
+        let query: ListParameters = serde_urlencoded::from_str("n=1,+2,3&limit=7").unwrap();
+        assert_eq!(query, ListParameters { n: CommaList(vec![1, 2, 3]), limit: Some(Limit(7)) });
         assert_eq!(serde_urlencoded::to_string(&query).unwrap(), "n=1%2C2%2C3&limit=7");
-        assert!(serde_urlencoded::from_str::<Query>("n=1,x").is_err());
+        assert!(serde_urlencoded::from_str::<ListParameters>("n=1,x").is_err());
     }
 
     #[test]
     fn limits_are_capped_but_never_nothing() {
         assert_eq!(Limit::try_from(MAX_LIMIT + 1), Ok(Limit(MAX_LIMIT)));
-        assert!(serde_urlencoded::from_str::<Query>("limit=0").is_err());
+        assert!(serde_urlencoded::from_str::<ListParameters>("limit=0").is_err());
     }
 }

@@ -71,7 +71,7 @@ mod tests {
     use crate::list::Limit;
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
-    struct Query {
+    struct Parameters {
         needed: u8,
         limit: Option<Limit>,
         text: Option<String>,
@@ -79,14 +79,14 @@ mod tests {
 
     #[test]
     fn the_first_that_says_something_counts() {
-        let query: Query = read(Some("needed=&needed=1&needed=2&other=x&text=a%20b%26")).unwrap();
-        assert_eq!(query, Query { needed: 1, limit: None, text: Some("a b&".into()) });
-        assert_eq!(read::<Query>(Some(&write(&query)[1..])), Ok(query));
+        let query: Parameters = read(Some("needed=&needed=1&needed=2&other=x&text=a%20b%26")).unwrap();
+        assert_eq!(query, Parameters { needed: 1, limit: None, text: Some("a b&".into()) });
+        assert_eq!(read::<Parameters>(Some(&write(&query)[1..])), Ok(query));
     }
 
     #[test]
     fn errors_name_the_parameter() {
-        let error = |query| read::<Query>(Some(query)).unwrap_err().to_string();
+        let error = |query| read::<Parameters>(Some(query)).unwrap_err().to_string();
         assert_eq!(error("needed=1&limit=0"), "limit: must be at least 1");
         assert_eq!(error("needed=x"), "needed: invalid digit found in string");
         assert_eq!(error("limit=1"), "needed: is required");

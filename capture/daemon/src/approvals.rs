@@ -329,13 +329,18 @@ impl ApprovalBroker {
     /// An approval as it is shown. A suggested rule has to be looked up.
     fn view(&self, approval: Approval) -> ApprovalView {
         let standing = self.pending().standing(&approval);
-        let answer = self.route_now(&approval, &standing);
+        let (answer, unanswerable) = match self.route_now(&approval, &standing) {
+            Some(Ok(route)) => (Some(route), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
+        };
         let PendingSummary { files, judged, is_pending, .. } = standing;
         // Files that are not hashed yet may be any.
         let more_files = is_pending && files.as_ref().is_none_or(|files| has_more_files(&approval, files));
         ApprovalView {
             approval,
             answer,
+            unanswerable,
             files: files.iter().flat_map(|files| files.iter()).map(FileView::from).collect(),
             more_files,
             policy: judged.as_ref().map(PolicyView::from),
@@ -343,15 +348,15 @@ impl ApprovalBroker {
         }
     }
 
-    /// How a decision made now would reach the agent.
-    fn route_now(&self, approval: &Approval, standing: &PendingSummary) -> Option<DecidedVia> {
+    /// How a decision made now would reach the agent, or why it would not; `None` for one that is closed.
+    fn route_now(&self, approval: &Approval, standing: &PendingSummary) -> Option<Result<DecidedVia, String>> {
         if approval.state != ApprovalState::Pending {
             return None;
         }
         if standing.waits_for_person {
-            return accepts_decisions(approval).then(|| route_of(approval));
+            return accepts_decisions(approval).then(|| Ok(route_of(approval)));
         }
-        dialog_of(&self.shared.runs, approval, standing.is_alone).ok().map(|_| DecidedVia::Keys)
+        Some(dialog_of(&self.shared.runs, approval, standing.is_alone).map(|_| DecidedVia::Keys))
     }
 }
 

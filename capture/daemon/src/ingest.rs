@@ -35,7 +35,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use events::{Provider, RunId, Timestamp};
+use events::{Provider, RunId, SessionId, Timestamp};
 use projections::SessionState;
 use server::{Json, LiveView, SessionEntry};
 use store::{CommitError, ReadError, Writer};
@@ -77,6 +77,9 @@ pub trait Processes: Send {
     fn wanted(&mut self, fresh: bool);
     /// The run a process belongs to, as its environment says.
     fn run_of(&mut self, pid: u32) -> Option<RunId>;
+    /// Looks for a shell command below the process of a session that waits for permission to run one; `None` ends the
+    /// look.
+    fn expect_command(&mut self, session: SessionId, agent: Option<(u32, u64)>);
 }
 
 /// Reads the clock; the tests give their own.
@@ -273,6 +276,7 @@ impl Ingest {
         match input {
             IngestInput::Batch(prepared) => self.apply_batch(prepared),
             IngestInput::Ended(ended) => self.apply_end(*ended),
+            IngestInput::CommandRuns { agent, .. } => self.apply_command(*agent),
             IngestInput::Agents(agents) => self.apply_agents(agents),
             IngestInput::SetCapture(id, on, _) => self.apply_capture(*id, *on),
             IngestInput::Label(id, labels, _) => self.apply_labels(*id, labels),
@@ -308,6 +312,7 @@ impl Ingest {
             self.transaction.begin()?;
             self.transaction.mark_live();
             self.conclude(slot, conclusions, now, false)?;
+            self.expect_command(slot);
             self.sessions.mark(slot);
         }
         self.sessions.schedule(slot);
@@ -353,6 +358,7 @@ impl Ingest {
             | IngestInput::Host(HostInput::Hello(_) | HostInput::Lost(_))
             | IngestInput::Batch(_)
             | IngestInput::Ended(_)
+            | IngestInput::CommandRuns { .. }
             | IngestInput::Agents(_)
             | IngestInput::Waits(..)
             | IngestInput::Stop => {}

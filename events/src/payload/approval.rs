@@ -5,32 +5,14 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ToolOutcome, is_false};
-use crate::{ApprovalId, DeliveryId, Reason, provider::names};
-
-names! {
-    /// What an approval is about.
-    ApprovalKind {
-        /// A command.
-        Command = "command" / 1,
-        /// An edit of files.
-        Edit = "edit" / 2,
-        /// A plan.
-        Plan = "plan" / 3,
-        /// A call of an MCP tool.
-        Mcp = "mcp" / 4,
-        /// A fetch from the network.
-        Fetch = "fetch" / 5,
-        /// Trust in a folder, a hook or a key.
-        Trust = "trust" / 6,
-        /// Writing a whole file.
-        Write = "write" / 7,
-        /// A question to the user.
-        Question = "question" / 8,
-        /// Reading a file.
-        Read = "read" / 9,
-    }
-}
+pub use super::approval_kind::ApprovalKind;
+use super::{dialog::Dialog, skip::is_false};
+use crate::{
+    id::{ApprovalId, DeliveryId},
+    payload::tool::ToolOutcome,
+    provider::names,
+    status::Reason,
+};
 
 impl ApprovalKind {
     /// The reason of a session that waits for this approval.
@@ -127,7 +109,7 @@ data! {
         cwd: Option<String>,
         /// The dialog it was read from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        dialog: Option<Box<crate::Dialog>>,
+        dialog: Option<Box<Dialog>>,
         /// The delivery of the hook that asks, which may wait for the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Option<String>")]

@@ -5,7 +5,10 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Reason, State, provider::names};
+use crate::{
+    provider::names,
+    status::{Reason, State},
+};
 
 names! {
     /// How a session came to be.
@@ -48,7 +51,7 @@ data! {
         parent_provider_session_id: Option<String>,
         /// Our id of that session; filled in when the event is committed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        parent_session_id: Option<crate::SessionId>,
+        parent_session_id: Option<crate::id::SessionId>,
         /// What kind of helper: `general-purpose`, `/root/helper`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent_type: Option<String>,

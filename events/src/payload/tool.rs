@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::is_false;
+use super::skip::is_false;
 use crate::provider::names;
 
 names! {

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::is_zero;
+use super::skip::is_zero;
 use crate::provider::names;
 
 names! {
@@ -171,7 +171,8 @@ data! {
 }
 
 data! {
-    /// Tokens spent on one model response; never a running total.
+    /// Tokens spent on one model response that were not reported before; never a total of several responses. A source
+    /// hands in the whole count of the response so far, and the log gets what it grew by.
     UsageReported {
         /// The provider's id of the message or response they were spent on.
         #[serde(default, skip_serializing_if = "Option::is_none")]

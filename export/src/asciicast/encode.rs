@@ -1,6 +1,9 @@
 //! Encodes events as lines, in either version.
 
-use super::{CastEvent, CastHeader, CastVersion};
+use crate::asciicast::{
+    event::{CastEvent, CastVersion},
+    header::CastHeader,
+};
 
 /// Makes the lines of one file. Times are microseconds since its start; one that lies before that
 /// of the event before is taken for the same moment.

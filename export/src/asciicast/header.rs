@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::CastVersion;
+use crate::asciicast::event::CastVersion;
 
 /// The first line of a file.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -5,7 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CastEvent, CastHeader, CastReader, EventCode, ReadError};
+use crate::asciicast::{
+    event::{CastEvent, EventCode},
+    header::CastHeader,
+    read::{CastReader, ReadError},
+};
 
 /// The file of a part: `name.cast`, `name.2.cast`, `name.3.cast`.
 #[must_use]

@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CastEvent, CastHeader, CastVersion, EventCode};
+use crate::asciicast::{
+    event::{CastEvent, CastVersion, EventCode},
+    header::CastHeader,
+};
 
 /// Longest line of a recording, bytes; a longer one is an error.
 const LINE_BYTES: u64 = 64 << 20;

@@ -14,7 +14,13 @@ use std::{
 use events::Timestamp;
 use rustix::fs::{Mode, OFlags};
 
-use super::{CastEvent, CastHeader, CastVersion, Encoder, EventCode, RecordingPart, part_path, text::Utf8Decoder};
+use super::text::Utf8Decoder;
+use crate::asciicast::{
+    encode::Encoder,
+    event::{CastEvent, CastVersion, EventCode},
+    header::{CastHeader, RecordingPart},
+    parts::part_path,
+};
 
 /// Longest time written events stay in memory before they are flushed, ms.
 const FLUSH_MS: i64 = 1000;

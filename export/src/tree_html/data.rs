@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashMap};
 use serde::Serialize;
 use session_tree::{Entry, Json, Object, Tree, entry::LEAF_TYPE};
 
-use super::{PageOptions, escaped};
+use crate::tree_html::options::{PageOptions, escaped};
 
 /// Fields of an entry by which the tree is made. They are names, and stay as they are.
 const NAMES: [&str; 7] = ["type", "id", "parentId", "timestamp", "targetId", "fromId", "firstKeptEntryId"];

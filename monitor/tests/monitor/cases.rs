@@ -319,6 +319,15 @@ fn a_context_that_is_nearly_full() {
     let mut s = at_work();
     s.put(usage(400_000, "claude-opus-5-5"));
     check(&s, 1, &[]);
+    // A response that is reported again tells what it grew by.
+    let mut s = at_work();
+    let part = |tokens| {
+        let (message_id, model) = (Some("m".into()), Some("claude-opus-5-5".into()));
+        Line::new(0, UsageReported { message_id, model, cache_read_tokens: tokens, ..UsageReported::default() })
+    };
+    s.put(part(185_000));
+    s.put(part(90));
+    assert_eq!(check(&s, 1, &[ContextFull]).last(ContextFull).unwrap().state, FindingState::Open);
     let mut s = at_work();
     s.put(Line::new(0, Annotation { topic: Topic::Notice, value: "Context left until auto-compact: 6%".into() }));
     check(&s, 1, &[ContextFull]);
@@ -333,6 +342,25 @@ fn a_long_command_that_is_done_and_one_that_waited_for_leave() {
     let mut s = at_work();
     s.approval("npm test", 900, 5, "ok");
     check(&s, 1, &[Approval, ApprovalBacklog]);
+}
+
+#[test]
+fn results_that_are_not_recorded_are_no_loop() {
+    let mut s = at_work();
+    for n in 0..30 {
+        // A page is opened, and the transcript does not say which.
+        let what = if n % 3 == 0 { String::new() } else { format!("loops in {n}") };
+        let id = s.call("web_search", ToolKind::Fetch, &what, "");
+        s.returns(&id, End::Ok, "");
+    }
+    check(&s, 5, &[]);
+    // What says that it found nothing says something.
+    let mut s = at_work();
+    for n in 0..30 {
+        let id = s.call("web_search", ToolKind::Fetch, &format!("loops in {n}"), "");
+        s.returns(&id, End::Ok, "No results found.");
+    }
+    check(&s, 5, &[Loop]);
 }
 
 #[test]

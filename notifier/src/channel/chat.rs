@@ -4,8 +4,14 @@
 use events::Timestamp;
 use serde_json::{Value, json};
 
-use super::{AttemptFailure, Channel, HttpClient, Stopper};
-use crate::{Loudness, OutgoingMessage, secret::Secret, text};
+use crate::{
+    attempt::{AttemptFailure, Channel, Stopper},
+    config::rule::Loudness,
+    http::HttpClient,
+    message::OutgoingMessage,
+    secret::Secret,
+    text,
+};
 
 /// Characters of a text that Discord takes, with room for what is escaped.
 const DISCORD_CHARS: usize = 900;

@@ -18,8 +18,13 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
 };
 
-use super::{AttemptFailure, Channel, ChannelContext, Env, wire};
-use crate::{OutgoingMessage, text};
+use super::wire;
+use crate::{
+    attempt::{AttemptFailure, Channel},
+    context::{ChannelContext, Env},
+    message::OutgoingMessage,
+    text,
+};
 
 /// Bytes of what it writes to its standard error that are kept.
 const STDERR_BYTES: usize = 4_096;

@@ -9,8 +9,12 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use events::Timestamp;
 use zbus::{Connection, Variant, connection::Builder};
 
-use super::{AttemptFailure, Channel, ChannelContext, Env};
-use crate::{Loudness, OutgoingMessage};
+use crate::{
+    attempt::{AttemptFailure, Channel},
+    config::rule::Loudness,
+    context::{ChannelContext, Env},
+    message::OutgoingMessage,
+};
 
 const SERVICE: &str = "org.freedesktop.Notifications";
 const PATH: &str = "/org/freedesktop/Notifications";

@@ -3,8 +3,14 @@
 use events::Timestamp;
 use serde::Serialize;
 
-use super::{AttemptFailure, Channel, HttpClient, Stopper};
-use crate::{Loudness, OutgoingMessage, Severity, secret::Secret};
+use crate::{
+    attempt::{AttemptFailure, Channel, Stopper},
+    config::rule::Loudness,
+    http::HttpClient,
+    message::OutgoingMessage,
+    notice::Severity,
+    secret::Secret,
+};
 
 /// Publishes each message to one topic.
 pub(super) struct NtfyChannel {

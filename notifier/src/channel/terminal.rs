@@ -5,8 +5,13 @@ use std::sync::Arc;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use events::Timestamp;
 
-use super::{AttemptFailure, Channel, TerminalSink};
-use crate::{Loudness, OutgoingMessage, config::TerminalStyle, text};
+use crate::{
+    attempt::{AttemptFailure, Channel},
+    config::{channel::TerminalStyle, rule::Loudness},
+    context::TerminalSink,
+    message::OutgoingMessage,
+    text,
+};
 
 /// Longest text of a terminal notification, characters.
 const TERMINAL_CHARS: usize = 200;

@@ -6,8 +6,13 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use events::{MessageId, Timestamp};
 use ring::hmac;
 
-use super::{AttemptFailure, Channel, HttpClient, Stopper, wire};
-use crate::{OutgoingMessage, secret::Secret};
+use super::wire;
+use crate::{
+    attempt::{AttemptFailure, Channel, Stopper},
+    http::HttpClient,
+    message::OutgoingMessage,
+    secret::Secret,
+};
 
 /// Prefix of a secret in this form.
 const PREFIX: &str = "whsec_";

@@ -5,7 +5,11 @@
 
 use serde::Serialize;
 
-use crate::{Loudness, MessageForm, Notice, OutgoingMessage};
+use crate::{
+    config::rule::Loudness,
+    message::{MessageForm, OutgoingMessage},
+    notice::Notice,
+};
 
 /// The version of the form.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -4,8 +4,13 @@ use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AllowedHost, ConfigError, range};
-use crate::secret::SecretSource;
+use crate::{
+    config::{
+        allowed_host::AllowedHost,
+        error::{ConfigError, range},
+    },
+    secret::SecretSource,
+};
 
 /// Telegram's own server.
 fn telegram() -> String {

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, range};
-use crate::{Notice, Severity};
+use crate::{
+    config::error::{ConfigError, range},
+    notice::{Notice, Severity},
+};
 
 /// How prominently a message is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{Loudness, MessageForm, channel::AttemptFailure, plan::tests::notice};
+use crate::{Loudness, MessageForm, attempt::AttemptFailure, plan::tests::notice};
 
 /// Says what it is told to say, one answer an attempt, and notes what it was given.
 struct Scripted {

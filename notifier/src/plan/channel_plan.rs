@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use events::Timestamp;
 
-use crate::{MessageForm, NotifySettings};
+use crate::{config::NotifySettings, message::MessageForm};
 
 const MINUTE_MS: i64 = 60_000;
 

@@ -5,7 +5,10 @@ use events::{
     Source, Stop, Timestamp, ToolKind, Topic, TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger, UsageReported,
 };
 
-use super::{Conclusion, PROMPT_CHARS, RECENT_TURNS, SessionState, TURN_TEXT_BYTES, is_restated, speaks};
+use super::{
+    Conclusion, CountedResponse, GROWING_RESPONSES, PROMPT_CHARS, RECENT_TURNS, SessionState, TURN_TEXT_BYTES,
+    is_restated, speaks,
+};
 use crate::{
     FailureKind, Turn, Usage,
     conversation::{OpenCall, Phase},
@@ -21,7 +24,14 @@ const LABELS: usize = 32;
 impl SessionState {
     pub(super) fn apply(&mut self, event: &Event, at: Timestamp, out: &mut Vec<Conclusion>) {
         if speaks(&event.payload) && event.source == Source::Transcript && event.agent_id.is_none() {
+            if let Payload::UserPrompt(prompt) = &event.payload
+                && !is_restated(event)
+                && !self.steers(prompt.origin)
+            {
+                self.end_as_likely(out);
+            }
             self.likely_end = None;
+            self.likely_end_from = None;
         }
         match &event.payload {
             Payload::SessionStarted(started) => self.apply_start(started),
@@ -216,6 +226,7 @@ impl SessionState {
     }
 
     fn apply_usage(&mut self, usage: &UsageReported) {
+        self.count_response(usage);
         self.session.usage.add(usage);
         if let Some(turn) = self.turn.as_mut().or(self.recent.back_mut()) {
             turn.usage.add(usage);
@@ -223,6 +234,20 @@ impl SessionState {
         if self.session.model.is_none() {
             self.session.model.clone_from(&usage.model);
         }
+    }
+
+    fn count_response(&mut self, usage: &UsageReported) {
+        let Some(id) = &usage.message_id else { return };
+        if let Some(counted) = self.counted.iter_mut().find(|c| c.message_id == *id) {
+            counted.usage.add(usage);
+            return;
+        }
+        if self.counted.len() == GROWING_RESPONSES {
+            self.counted.pop_front();
+        }
+        let mut counted = CountedResponse { message_id: id.clone(), usage: Usage::default() };
+        counted.usage.add(usage);
+        self.counted.push_back(counted);
     }
 
     fn count_failure(&mut self, kind: Option<FailureKind>) {
@@ -350,6 +375,7 @@ impl SessionState {
             payload: TurnStarted { trigger, number }.into(),
             turn: None,
             approval: None,
+            basis: None,
         });
     }
 
@@ -413,6 +439,7 @@ impl SessionState {
         self.conversation.calls.clear();
         self.ready_at = None;
         self.likely_end = None;
+        self.likely_end_from = None;
         let Some(mut turn) = self.turn.take() else { return };
         turn.outcome = Some(outcome);
         turn.completed_at = Some(at.max(turn.started_at));
@@ -423,6 +450,7 @@ impl SessionState {
             payload: TurnCompleted { outcome, number: turn.number, duration_ms }.into(),
             turn: Some(turn.clone()),
             approval: None,
+            basis: None,
         });
         if self.recent.len() == RECENT_TURNS {
             self.recent.pop_front();
@@ -435,6 +463,7 @@ impl SessionState {
         self.session.pid = None;
         self.claims.clear();
         self.goodbye_at = None;
+        self.end_as_likely(out);
         if self.turn.is_some() {
             self.end_turn(TurnOutcome::Exited, None, 0, true, at, out);
         }
@@ -444,6 +473,7 @@ impl SessionState {
             payload: SessionExited { reason: Some(how), code: None }.into(),
             turn: None,
             approval: None,
+            basis: None,
         });
     }
 }

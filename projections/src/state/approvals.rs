@@ -92,6 +92,18 @@ impl SessionState {
         self.approvals.iter().find(|a| a.id == *id)
     }
 
+    /// The request for permission to run a command that is pending, when it is the only one and no other call is open:
+    /// a command that begins now is the one that was asked for.
+    #[must_use]
+    pub fn pending_command(&self) -> Option<&Approval> {
+        if self.conversation.calls.len() > 1 {
+            return None;
+        }
+        let mut pending = self.approvals.iter().filter(|approval| approval.is_pending());
+        let only = pending.next().filter(|_| pending.next().is_none())?;
+        matches!(only.kind, Some(ApprovalKind::Command) | None).then_some(only)
+    }
+
     pub(super) fn apply_request(
         &mut self,
         event: &Event,
@@ -378,7 +390,10 @@ const fn allowed_by(outcome: ToolOutcome) -> Option<bool> {
 
 /// What is concluded of an approval, with the approval in its current state.
 fn concluded(approval: &Approval, told: impl Into<Payload>, turn_id: Option<TurnId>, at: Timestamp) -> Conclusion {
-    Conclusion { at, turn_id, payload: told.into(), turn: None, approval: Some(Box::new(approval.clone())) }
+    let payload = told.into();
+    // A request is as sure as what showed it; its end is as sure as what told of that.
+    let basis = matches!(payload, Payload::ApprovalRequested(_)).then_some((approval.source, approval.confidence));
+    Conclusion { at, turn_id, payload, turn: None, approval: Some(Box::new(approval.clone())), basis }
 }
 
 fn shown(subject: Option<&str>) -> Option<String> {

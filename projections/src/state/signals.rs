@@ -19,7 +19,14 @@ impl SessionState {
             Claim::TurnEnded { outcome, pending_subagents } => {
                 self.conversation_at = at;
                 let certain = signal.strength == events::Confidence::High;
-                if self.turn.is_some() && signal.strength == events::Confidence::Low {
+                if self.turn.is_some() && signal.holds_from.is_some() {
+                    // While a call is open, a text is not the end. In history the lines of one message may lie far
+                    // apart though they were written at once.
+                    let likely = self.conversation.calls.is_empty() && !self.goes_on(at);
+                    let waits = event.history || signal.strength == events::Confidence::Low;
+                    self.likely_end = likely.then_some((at, *outcome));
+                    self.likely_end_from = signal.holds_from.filter(|_| likely && waits).map(|from| from.max(at));
+                } else if self.turn.is_some() && signal.strength == events::Confidence::Low {
                     self.likely_end = (!self.goes_on(at)).then_some((at, *outcome));
                 } else if self.turn.is_some() {
                     self.end_turn(*outcome, None, *pending_subagents, certain, at, out);
@@ -36,6 +43,8 @@ impl SessionState {
             Claim::State { state, reason } if event.source == Source::Transcript && event.agent_id.is_none() => {
                 // The transcript's own word moves the conversation; it is not a second voice.
                 self.conversation_at = at;
+                let doubts = *state == State::Running && signal.strength == events::Confidence::Low;
+                self.conversation.doubted_at = doubts.then_some(at);
                 match (state, &mut self.conversation.phase) {
                     (State::Running, Phase::Open { doing }) => *doing = reason.unwrap_or(Reason::Thinking),
                     (State::Running, phase) => *phase = Phase::Open { doing: reason.unwrap_or(Reason::Thinking) },
@@ -107,6 +116,7 @@ impl SessionState {
                 }
                 if self.likely_end.is_some_and(|(end, _)| self.goes_on(end)) {
                     self.likely_end = None;
+                    self.likely_end_from = None;
                 }
                 let ready = *state == State::Waiting
                     && event.agent_id.is_none()

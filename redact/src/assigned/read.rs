@@ -1,7 +1,7 @@
 //! Finds the end of a value: between quotes, escaped or not, or bare.
 
-use super::{LONGEST_VALUE, ValueForm, opens_quote};
 use crate::{
+    assigned::form::{LONGEST_VALUE, ValueForm, opens_quote},
     text::{goes_on, skip_blanks, until},
     value,
 };

@@ -1,7 +1,7 @@
 //! Decides whether a value is a secret: weighs its name against its form.
 
-use super::ValueForm;
 use crate::{
+    assigned::form::ValueForm,
     names::{NameMeaning, NameWeight},
     value,
 };

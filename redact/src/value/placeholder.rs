@@ -3,7 +3,7 @@
 //! A word such as `example` or `todo` excuses a value only when words, masks and counted digits are all there is of it:
 //! one in forty drawn keys holds some such word by chance.
 
-use super::{has_stray_capitals, is_words, looks_random, trim};
+use crate::value::shape::{has_stray_capitals, is_words, looks_random, trim};
 
 /// Words that stand where a secret will be, or say what kind of thing it is.
 const STANDS_FOR: &[&str] = &[
@@ -382,8 +382,8 @@ pub(super) fn is_drawn(word: &[u8]) -> bool {
     word.len() >= 6
         && !is_words(word)
         && !is_name
-        && !super::is_path(word)
-        && !super::is_number(word)
+        && !crate::value::shape::is_path(word)
+        && !crate::value::shape::is_number(word)
         && !is_only_words(word)
         && (looks_random(word) || has_digit && (is_mixed || signs.count() > 0))
 }

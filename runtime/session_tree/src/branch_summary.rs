@@ -7,7 +7,6 @@
 use std::borrow::Cow;
 
 use crate::{
-    Tree,
     compaction::{
         self, FileOperations, SYSTEM, SummaryAnswer, SummaryError, SummaryRequest, SummaryText, as_text, details,
         flatten, message_tokens,
@@ -15,6 +14,7 @@ use crate::{
     context,
     entry::{Entry, EntryBody, EntryKind, NewBranchSummary},
     json::Object,
+    tree::Tree,
 };
 
 /// Maximum length of a branch summary, tokens.

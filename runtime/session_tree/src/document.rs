@@ -9,14 +9,15 @@
 
 mod issues;
 mod migrate;
+mod position;
 
 pub use issues::{DocumentIssue, IssueReason};
+pub use position::FilePosition;
 
 use crate::{
-    Stamp,
     entry::Entry,
     json::{Json, Object},
-    stamp::session_id,
+    stamp::{Stamp, session_id},
     time::to_iso,
 };
 
@@ -78,15 +79,6 @@ impl SessionHeader {
     pub fn to_line(&self) -> String {
         self.fields.to_text()
     }
-}
-
-/// The position of a line in a session file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FilePosition {
-    /// The line, from 1.
-    pub line: usize,
-    /// The offset of its first byte.
-    pub offset: u64,
 }
 
 /// A line that is not an entry; it is kept when the file is rewritten.

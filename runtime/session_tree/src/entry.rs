@@ -9,9 +9,12 @@
 //! wrong type counts as absent.
 
 mod body;
+mod key;
 mod new;
 
 pub use body::{BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, EntryBody, Label, Model};
+pub use key::EntryKey;
+pub(crate) use key::whole;
 pub use new::{NewBranchSummary, NewCompaction, NewEntry};
 
 use crate::{
@@ -21,51 +24,6 @@ use crate::{
 
 /// Type of the `custom` entries by which a move of the leaf is kept, see [`EntryBody::Custom`].
 pub const LEAF_TYPE: &str = "capture.leaf";
-
-/// What an id or a parent's id is in a file. A string but for what other programs wrote wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EntryKey {
-    /// There is no such field.
-    Absent,
-    /// `null`
-    Null,
-    /// The id.
-    Text(String),
-    /// Something else, by its text.
-    Other(String),
-}
-
-impl EntryKey {
-    /// Reads the value of a field.
-    #[must_use]
-    pub fn of(value: Option<&Json>) -> Self {
-        match value {
-            None => Self::Absent,
-            Some(Json::Null) => Self::Null,
-            Some(Json::String(text)) => Self::Text(text.clone()),
-            Some(other @ (Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_))) => {
-                Self::Other(other.to_text())
-            }
-        }
-    }
-
-    /// The id, when it is one.
-    #[must_use]
-    pub fn as_str(&self) -> Option<&str> {
-        if let Self::Text(text) = self { Some(text) } else { None }
-    }
-
-    /// Whether an entry can be found by it. In JavaScript an array or object is equal to itself alone.
-    pub(crate) fn finds(&self) -> bool {
-        !matches!(self, Self::Other(text) if text.starts_with(['[', '{']))
-    }
-}
-
-impl From<&str> for EntryKey {
-    fn from(id: &str) -> Self {
-        Self::Text(id.to_owned())
-    }
-}
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
@@ -269,10 +227,4 @@ impl Entry {
 
 fn label_of(fields: &Object) -> Option<&Json> {
     fields.get("label").filter(|text| text.is_truthy())
-}
-
-/// A number as a whole one that is not below 0.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
-pub(crate) fn whole(n: f64) -> Option<u64> {
-    (0.0..1e18).contains(&n).then_some(n as u64)
 }

@@ -8,107 +8,12 @@
 //! Owns the value and its text. Must not know what a session is.
 
 mod javascript;
+mod value;
 mod wire;
 
-use std::collections::HashMap;
-
-/// A JSON value.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Json {
-    /// `null`
-    Null,
-    /// `true` or `false`
-    Bool(bool),
-    /// A number.
-    Number(serde_json::Number),
-    /// A string.
-    String(String),
-    /// An array.
-    Array(Vec<Json>),
-    /// An object.
-    Object(Object),
-}
-
-/// A JSON object in the order of its keys. A key that comes twice keeps its first place and its last
-/// value, as `JSON.parse` has it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Object(Vec<(String, Json)>);
-
-/// From how many keys on an index finds those that come twice.
-const MANY_KEYS: usize = 16;
+pub use value::{Json, Object};
 
 impl Object {
-    /// An object without keys.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The value of a key.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Json> {
-        self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v)
-    }
-
-    /// The value of a key, when it is a string.
-    #[must_use]
-    pub fn text(&self, key: &str) -> Option<&str> {
-        self.get(key).and_then(Json::as_str)
-    }
-
-    /// Puts a value: in the key's place when it is there, at the end when not.
-    pub fn set(&mut self, key: &str, value: impl Into<Json>) {
-        let value = value.into();
-        match self.0.iter_mut().find(|(k, _)| k == key) {
-            Some((_, old)) => *old = value,
-            None => self.0.push((key.to_owned(), value)),
-        }
-    }
-
-    /// Puts a value when there is one; leaves the key as it is when not.
-    pub fn set_some(&mut self, key: &str, value: Option<impl Into<Json>>) {
-        if let Some(value) = value {
-            self.set(key, value);
-        }
-    }
-
-    /// The object with a value put into it, see [`Object::set`].
-    #[must_use]
-    pub fn with(mut self, key: &str, value: impl Into<Json>) -> Self {
-        self.set(key, value);
-        self
-    }
-
-    /// The object with a value put into it when there is one.
-    #[must_use]
-    pub fn with_some(mut self, key: &str, value: Option<impl Into<Json>>) -> Self {
-        self.set_some(key, value);
-        self
-    }
-
-    /// Takes a key out.
-    pub fn remove(&mut self, key: &str) -> Option<Json> {
-        let at = self.0.iter().position(|(k, _)| k == key)?;
-        Some(self.0.remove(at).1)
-    }
-
-    /// Keys and values in their order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Json)> {
-        self.0.iter().map(|(k, v)| (k.as_str(), v))
-    }
-
-    /// How many keys there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are no keys.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The text, in one line.
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -286,72 +191,6 @@ fn without_lone_surrogates(text: &str) -> Option<String> {
     }
     out.push_str(text.get(kept..)?);
     Some(out)
-}
-
-impl From<&str> for Json {
-    fn from(text: &str) -> Self {
-        Self::String(text.to_owned())
-    }
-}
-
-impl From<String> for Json {
-    fn from(text: String) -> Self {
-        Self::String(text)
-    }
-}
-
-impl From<bool> for Json {
-    fn from(yes: bool) -> Self {
-        Self::Bool(yes)
-    }
-}
-
-impl From<i64> for Json {
-    fn from(n: i64) -> Self {
-        Self::Number(n.into())
-    }
-}
-
-impl From<u64> for Json {
-    fn from(n: u64) -> Self {
-        Self::Number(n.into())
-    }
-}
-
-impl From<Object> for Json {
-    fn from(object: Object) -> Self {
-        Self::Object(object)
-    }
-}
-
-impl From<Vec<Json>> for Json {
-    fn from(items: Vec<Json>) -> Self {
-        Self::Array(items)
-    }
-}
-
-impl FromIterator<(String, Json)> for Object {
-    fn from_iter<I: IntoIterator<Item = (String, Json)>>(pairs: I) -> Self {
-        let mut object = Self::new();
-        let mut index: HashMap<String, usize> = HashMap::new();
-        for (key, value) in pairs {
-            if object.len() < MANY_KEYS {
-                object.set(&key, value);
-                continue;
-            }
-            if index.is_empty() {
-                index = object.0.iter().enumerate().map(|(i, (k, _))| (k.clone(), i)).collect();
-            }
-            match index.get(&key) {
-                Some(at) => object.0[*at].1 = value,
-                None => {
-                    index.insert(key.clone(), object.len());
-                    object.0.push((key, value));
-                }
-            }
-        }
-        object
-    }
 }
 
 #[cfg(test)]

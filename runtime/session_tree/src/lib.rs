@@ -22,6 +22,7 @@ pub mod entry;
 pub mod json;
 pub mod llm;
 pub mod session;
+mod session_error;
 pub mod sessions;
 mod stamp;
 pub mod time;

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    context::blocks,
+    context::messages::blocks,
     json::{Json, Object},
 };
 

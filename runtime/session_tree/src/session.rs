@@ -10,20 +10,19 @@
 //! has changed is refused. Must not decide what is appended.
 
 mod disk;
-mod error;
 
 use std::{
     fs::File,
     path::{Path, PathBuf},
 };
 
-pub use error::SessionError;
+pub use crate::session_error::SessionError;
 
 use crate::{
-    Stamp,
     document::{DocumentIssue, DocumentRefusal, SessionDocument, SessionHeader},
     entry::{Entry, EntryKind, NewBranchSummary, NewEntry},
     sessions,
+    stamp::Stamp,
     time::to_iso,
     tree::Tree,
 };

@@ -11,11 +11,11 @@ use std::{
 };
 
 use crate::{
-    SessionError,
-    context::text_of,
+    context::messages::text_of,
     document::{SessionDocument, SessionHeader},
     entry::{Entry, EntryBody},
     json::Json,
+    session_error::SessionError,
     time::parse_iso,
     tree::Tree,
 };

@@ -10,8 +10,13 @@ use std::{
     time::Instant,
 };
 
-use ::terminal::screen::ScreenRules;
+use ::terminal::{
+    claim::ScreenClaim,
+    screen::{Observer, ScreenRules, Size},
+};
 use clap::{Parser, Subcommand};
+use events::{Provider, State, Timestamp};
+use serde::Deserialize;
 use tests::terminal::{self, DELIVERY_MS, Score, Terminal, without};
 
 /// Plays recorded terminals through the model of the screen and the rules that read it.
@@ -35,6 +40,18 @@ enum Action {
         #[arg(long, value_delimiter = ',')]
         without: Vec<String>,
     },
+    /// Say of each screen of a file (JSON lines: `agent`, `screen`, `title`, `expected_state`, `name`) what is read
+    /// from it, and which differ from what is expected.
+    Compare {
+        /// The file.
+        file: PathBuf,
+        /// Only screens whose name contains this, each with the screen itself.
+        #[arg(long, default_value = "", hide_default_value = true)]
+        only: String,
+        /// Also print those that agree.
+        #[arg(long)]
+        all: bool,
+    },
     /// Write the screen of every claim in the form of `fixtures/terminal/screens`.
     Dump {
         /// A folder of recordings.
@@ -48,6 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rules = Arc::new(ScreenRules::load(None)?);
     match Arguments::parse().command {
         Action::Measure { dir, only, without } => measure(&dir, &only, &without, &rules),
+        Action::Compare { file, only, all } => compare(&file, &only, all, &rules)?,
         Action::Dump { dir, to } => dump(&dir, &to, &rules)?,
     }
     Ok(())
@@ -90,6 +108,62 @@ fn measure(dir: &Path, only: &str, left_out: &[String], rules: &Arc<ScreenRules>
     for (provider, score) in &sums {
         println!("{provider:45} {score}");
     }
+}
+
+/// A screen and the state that is expected of it.
+#[derive(Debug, Deserialize)]
+struct ExpectedScreen {
+    agent: Provider,
+    name: String,
+    screen: String,
+    title: Option<String>,
+    expected_state: String,
+}
+
+fn compare(file: &Path, only: &str, all: bool, rules: &Arc<ScreenRules>) -> Result<(), Box<dyn Error>> {
+    let (mut total, mut agreed) = (0, 0);
+    for (at, line) in std::fs::read_to_string(file)?.lines().enumerate() {
+        let expected: ExpectedScreen = serde_json::from_str(line)?;
+        if !expected.name.contains(only) {
+            continue;
+        }
+        let claim = claim_of(&expected, rules);
+        let state = claim.as_ref().map(|claim| claim.state);
+        let agrees = match expected.expected_state.as_str() {
+            "not_running" => state != Some(State::Running),
+            "not_waiting" => state != Some(State::Waiting),
+            "needs_you" => matches!(state, Some(State::Waiting | State::WaitingApproval)),
+            expected => state.is_some_and(|state| state.as_str() == expected),
+        };
+        total += 1;
+        agreed += usize::from(agrees);
+        if agrees && !all {
+            continue;
+        }
+        let read = claim.map_or_else(|| "nothing".to_owned(), |c| format!("{} {} ({})", c.state, c.strength, c.words));
+        let mark = if agrees { "  " } else { "! " };
+        println!("{mark}{at:3} {:6} {:12} read {read} :: {}", expected.agent, expected.expected_state, expected.name);
+        if !only.is_empty() {
+            println!("{}", expected.screen);
+        }
+    }
+    println!("{agreed} of {total} agree");
+    Ok(())
+}
+
+/// What is claimed of a screen once it has stood for a while.
+fn claim_of(expected: &ExpectedScreen, rules: &Arc<ScreenRules>) -> Option<ScreenClaim> {
+    let lines: Vec<&str> = expected.screen.lines().collect();
+    let columns = lines.iter().map(|line| line.chars().count() + 4).max().unwrap_or(0).max(120);
+    let size = Size { rows: lines.len().max(40).try_into().ok()?, columns: columns.try_into().ok()? };
+    let at = Timestamp::from_millisecond;
+    let mut observer = Observer::new(size, expected.agent, Arc::clone(rules), at(0));
+    let title = expected.title.as_ref().map_or_else(String::new, |title| format!("\x1b]0;{title}\x07"));
+    observer.output(format!("{title}{}", lines.join("\r\n")).as_bytes(), at(0));
+    while let Some(due) = observer.next_deadline().filter(|due| *due <= at(4000)) {
+        observer.advance(due);
+    }
+    observer.picture().claim
 }
 
 fn dump(dir: &Path, to: &Path, rules: &Arc<ScreenRules>) -> io::Result<()> {

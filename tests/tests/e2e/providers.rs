@@ -15,7 +15,7 @@ const NAMED_IN: &[&str] = &[
     "adapters/agents/src/agent.rs",
     // One module for each agent.
     "adapters/hooks/src/delivery/decode.rs",
-    "adapters/protocols/src/codex_daemon.rs",
+    "adapters/protocols/src/codex_daemon/session.rs",
     "adapters/protocols/src/telemetry/event.rs",
     "adapters/terminal/src/screen/rules.rs",
     "adapters/transcripts/src/providers.rs",

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use ::terminal::screen::ScreenRules;
+use events::Confidence;
 use tests::terminal::{self, DELIVERY_MS, Score, Terminal, without};
 
 fn rules() -> Arc<ScreenRules> {
@@ -41,6 +42,39 @@ fn recorded_terminals_are_read_right() {
             assert_eq!(score.false_approvals, 0, "{provider} without {left_out:?}: {score}");
             assert!(score.reason.1 * 100 >= score.reason.0 * 95, "{provider} without {left_out:?}: {score}");
             assert!(score.delay(0.5) - DELIVERY_MS <= 80, "{provider} without {left_out:?}: {score}");
+        }
+    }
+}
+
+/// Versions of the last years: no approval missed and none made up, and what is said with confidence is so.
+#[test]
+fn older_versions_are_read_right_or_with_doubt() {
+    const NOTICED_MS: i64 = 2_000;
+    let rules = rules();
+    let recordings = Terminal::load_all(&tests::recording::fixtures().join("terminal/older"));
+    assert!(recordings.len() >= 8, "{}", recordings.len());
+    for recording in &recordings {
+        let played = terminal::play(recording, &rules);
+        let score = terminal::score(recording, &played, DELIVERY_MS);
+        println!("{}: {score}", recording.name);
+        assert_eq!(score.approvals.0, score.approvals.1, "{}: {score}", recording.name);
+        assert_eq!(score.false_approvals, 0, "{}: {score}", recording.name);
+        let least = if recording.name == "codex/0.60.1" { 75.0 } else { 99.0 };
+        assert!(score.agree() >= least, "{}: {score}", recording.name);
+        let end = recording.truth.last().map_or(0, |truth| truth.at);
+        let claims: Vec<_> = played.claims().map(|(at, claim)| (at, claim.state, claim.strength)).collect();
+        let until = claims.iter().skip(1).map(|claim| claim.0).chain([end]);
+        for ((from, state, strength), to) in claims.iter().zip(until) {
+            let spans = recording.truth.windows(2).map(|pair| (pair[0].at, pair[1].at, pair[0].state));
+            let wrong = spans
+                .filter(|(_, _, truth)| truth.is_some_and(|truth| truth != *state))
+                .map(|(begin, end, _)| end.min(to) - begin.max(*from))
+                .max();
+            assert!(
+                *strength < Confidence::High || wrong.is_none_or(|ms| ms <= NOTICED_MS),
+                "{}: {state} at {from} was wrong for {wrong:?} ms",
+                recording.name
+            );
         }
     }
 }

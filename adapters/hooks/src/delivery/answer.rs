@@ -28,7 +28,7 @@ pub fn asking_event(provider: Provider) -> Option<&'static str> {
 }
 
 fn answers(provider: Provider) -> Option<HookAnswers> {
-    crate::facts(provider).map(|hooks| hooks.answers)
+    crate::facts::facts(provider).map(|hooks| hooks.answers)
 }
 
 /// Whether this call of a hook asks for a decision that its answer can give.

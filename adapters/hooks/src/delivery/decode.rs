@@ -283,6 +283,15 @@ impl HookPayloadFields {
         self.tool_name.as_deref().unwrap_or_default()
     }
 
+    /// The type of a notification that has none, by its text: Claude Code 1.0.100.
+    fn older_notification(&self) -> Option<&'static str> {
+        let text = self.message.as_deref()?;
+        if text.starts_with("Claude needs your permission") {
+            return Some("permission_prompt");
+        }
+        (text == "Claude is waiting for your input").then_some("idle_prompt")
+    }
+
     fn words(&self) -> String {
         let what = [self.tool_name.as_deref(), self.notification_type.as_deref(), self.trigger.as_deref()];
         let mut words = self.hook_event_name.clone();
@@ -409,7 +418,7 @@ impl HookPayloadFields {
 }
 
 fn payload_of(provider: Provider) -> Option<HookPayload> {
-    crate::facts(provider).map(|hooks| hooks.payload)
+    crate::facts::facts(provider).map(|hooks| hooks.payload)
 }
 
 /// The files named in a patch of Codex, whose parser trims the lines that begin a part: a line that looks
@@ -451,7 +460,7 @@ fn claude(called: &HookPayloadFields) -> Vec<HookClaim> {
         }
         "PermissionRequest" if called.tool() == "AskUserQuestion" => vec![HookClaim::Questions { certain: false }],
         "PermissionRequest" => vec![HookClaim::Asks { about: called.about(), certain: false }],
-        "Notification" => match called.notification_type.as_deref() {
+        "Notification" => match called.notification_type.as_deref().or_else(|| called.older_notification()) {
             Some("permission_prompt") => vec![HookClaim::Asks { about: called.about(), certain: true }],
             Some("elicitation_dialog") => vec![HookClaim::Questions { certain: true }],
             Some("elicitation_response") => vec![HookClaim::Answered, HookClaim::Works(Reason::Thinking)],

@@ -90,6 +90,12 @@ fn what_claude_code_says() {
     assert_eq!(claude("SubagentStop", r#","agent_id":"a1""#), ["withdrawn of a1"]);
     assert_eq!(claude("Notification", r#","notification_type":"permission_prompt""#), ["waiting_approval tool high"]);
     assert_eq!(claude("Notification", r#","notification_type":"auth_success""#), Vec::<String>::new());
+    // As 1.0.100 tells it.
+    let older = r#","message":"Claude needs your permission to use Bash""#;
+    assert_eq!(claude("Notification", older), ["waiting_approval tool high"]);
+    let rests = r#","message":"Claude is waiting for your input""#;
+    assert_eq!(claude("Notification", rests), ["waiting turn_complete high"]);
+    assert_eq!(claude("Notification", r#","message":"Something else""#), Vec::<String>::new());
     assert_eq!(claude("Stop", r#","background_tasks":[]"#), ["waiting turn_complete high"]);
     let working = r#","background_tasks":[{"type":"subagent","status":"running"}]"#;
     assert_eq!(claude("Stop", working), ["running subagents medium"]);

@@ -2,7 +2,7 @@
 
 use jsonc_parser::ast::Object;
 
-use super::{Container, TextSpan};
+use crate::text::span::{Container, TextSpan};
 
 /// The layout of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]

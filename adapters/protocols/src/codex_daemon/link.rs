@@ -21,10 +21,10 @@ use tungstenite::{
 };
 
 use super::{
-    Timing,
     session::{DaemonSession, SessionOutput},
     socket::{self, DaemonSocket},
 };
+use crate::codex_daemon::timing::Timing;
 
 /// Longest message, bytes.
 const MESSAGE_BYTES: usize = 8 << 20;

@@ -12,11 +12,10 @@ use events::{
     Claim, Confidence, Identity, NewEvent, Origin, Provider, Reason, Repeat, Signal, Source, State, Timestamp,
 };
 
-use super::{
-    PROVIDER,
-    wire::{self, DaemonMessage, DaemonReply, DaemonRequest, Thread, ThreadStatus},
-};
+use super::wire::{self, DaemonMessage, DaemonReply, DaemonRequest, Thread, ThreadStatus};
 
+/// The agent whose daemon this is.
+pub const PROVIDER: Provider = Provider::Codex;
 /// Maximum number of threads remembered.
 const THREADS: usize = 1_024;
 /// Maximum number of threads read when a connection begins.

@@ -1,9 +1,7 @@
 //! Claude Code's log records, as of 2.1.328 (`fixtures/telemetry/claude`).
 
-use super::{
-    event::{TelemetryEvent, duration, line},
-    record::TelemetryRecord,
-};
+use super::record::TelemetryRecord;
+use crate::telemetry::meaning::{TelemetryEvent, duration, line};
 
 const CALL: &[(&str, &str)] = &[
     ("model", "model"),

@@ -3,10 +3,8 @@
 //! The calls that make a title run in a conversation of their own that has no transcript; their
 //! records belong to no session anybody knows.
 
-use super::{
-    event::{TelemetryEvent, duration, is_tried_again, line},
-    record::TelemetryRecord,
-};
+use super::record::TelemetryRecord;
+use crate::telemetry::meaning::{TelemetryEvent, duration, is_tried_again, line};
 
 const CALL: &[(&str, &str)] = &[
     ("model", "model"),

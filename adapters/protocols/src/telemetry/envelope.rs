@@ -12,7 +12,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::Encoding;
+use crate::telemetry::limits::Encoding;
 
 /// The records of one scope, and who wrote them.
 #[derive(Debug)]

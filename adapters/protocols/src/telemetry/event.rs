@@ -11,6 +11,7 @@ use super::{
     claude, codex, gemini,
     record::{RecordSource, TelemetryRecord},
 };
+use crate::telemetry::meaning::{NAME_CHARS, TelemetryEvent, cut};
 
 /// Longest time between a failed attempt and the next one, ms.
 const RETRYING_MS: i64 = 15_000;
@@ -18,37 +19,6 @@ const RETRYING_MS: i64 = 15_000;
 const PROMPTED_MS: i64 = 15_000;
 /// Characters kept of a message.
 const MESSAGE_CHARS: usize = 2_000;
-/// Characters kept of a name or a code.
-const NAME_CHARS: usize = 200;
-
-/// What a record says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum TelemetryEvent<'a> {
-    /// A prompt was given.
-    Prompted,
-    /// The model answered; what is known of the call, in one line.
-    Answered(String),
-    /// A call of the model failed.
-    Failed {
-        /// The status of HTTP, when there was an answer.
-        status: Option<i64>,
-        /// A code of the provider's own.
-        code: Option<&'a str>,
-        message: &'a str,
-        /// The agent tries again by itself.
-        retrying: bool,
-        /// It is the main conversation that waits for it, and no helper.
-        main: bool,
-    },
-    /// It was decided whether a tool may be used.
-    Decided { tool: &'a str, call_id: Option<&'a str>, allowed: bool, by: &'a str },
-    /// A tool returned.
-    Returned { call_id: &'a str, worked: bool, duration_ms: Option<u64> },
-    /// Something worth a line.
-    Remarked(String),
-    /// Nothing that is not better known from elsewhere.
-    Nothing,
-}
 
 /// The events of a record: none when it says nothing, belongs to no session, or has no time.
 pub(super) fn events(writer: &RecordSource, record: &TelemetryRecord, observed_at: Timestamp) -> Vec<NewEvent> {
@@ -160,10 +130,6 @@ fn remark(line: &str) -> PendingEvent {
     PendingEvent::of(Annotation { topic: Topic::Notice, value: cut(line, NAME_CHARS * 2) })
 }
 
-fn cut(text: &str, characters: usize) -> String {
-    text.chars().take(characters).collect()
-}
-
 /// The sort of a failure: by its status, and where a provider uses one status for two things, by
 /// its code and words.
 fn class_of(status: Option<i64>, code: Option<&str>, message: &str) -> ErrorClass {
@@ -182,24 +148,4 @@ fn class_of(status: Option<i64>, code: Option<&str>, message: &str) -> ErrorClas
         Some(_) => ErrorClass::Other,
         None => ErrorClass::Network,
     }
-}
-
-/// Whether agents try again by themselves after such an answer, or none.
-pub(super) fn is_tried_again(status: Option<i64>) -> bool {
-    status.is_none_or(|status| matches!(status, 408 | 409 | 429) || status >= 500)
-}
-
-/// What is known of a call of the model, as `name=value`. Tokens among it are for the reader; they
-/// are counted where the transcript reports them.
-pub(super) fn line(record: &TelemetryRecord, keys: &[(&str, &str)]) -> String {
-    let known = keys.iter().filter_map(|(key, name)| {
-        let value = record.number(key).map(|n| n.to_string());
-        value.or_else(|| record.text(key).map(|text| cut(text, NAME_CHARS))).map(|value| format!("{name}={value}"))
-    });
-    known.collect::<Vec<_>>().join(" ")
-}
-
-/// A duration in milliseconds.
-pub(super) fn duration(record: &TelemetryRecord) -> Option<u64> {
-    record.number("duration_ms").and_then(|ms| u64::try_from(ms).ok())
 }

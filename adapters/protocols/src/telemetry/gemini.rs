@@ -1,9 +1,7 @@
 //! Gemini CLI's log records, as of 0.61.0 (`fixtures/telemetry/gemini`).
 
-use super::{
-    event::{TelemetryEvent, is_tried_again, line},
-    record::TelemetryRecord,
-};
+use super::record::TelemetryRecord;
+use crate::telemetry::meaning::{TelemetryEvent, is_tried_again, line};
 
 const CALL: &[(&str, &str)] = &[
     ("model", "model"),

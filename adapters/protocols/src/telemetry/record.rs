@@ -9,7 +9,7 @@ use opentelemetry_proto::tonic::{
 };
 use prost::Message;
 
-use super::{ATTRIBUTE_BYTES, ATTRIBUTES, DEPTH, Encoding, RECORD_BYTES, RESOURCE_BYTES};
+use crate::telemetry::limits::{ATTRIBUTE_BYTES, ATTRIBUTES, DEPTH, Encoding, RECORD_BYTES, RESOURCE_BYTES};
 
 /// Who wrote a group of records.
 #[derive(Debug)]

@@ -97,7 +97,7 @@ fn what_is_asked_for() {
 fn with(request: &PermissionRequest, change: impl FnOnce(&mut Value)) -> PermissionRequest {
     let mut line: Value = serde_json::from_str(request.line.get()).unwrap();
     change(&mut line);
-    PermissionRequest { line: raw(&line.to_string()).unwrap(), ..request.clone() }
+    PermissionRequest { line: crate::codec::raw(&line.to_string()).unwrap(), ..request.clone() }
 }
 
 #[test]

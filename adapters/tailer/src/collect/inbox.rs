@@ -8,8 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::queue::FinishedJob;
-use crate::watch::Hint;
+use crate::{collect::finished_job::FinishedJob, watch::Hint};
 
 /// Most paths remembered; more become one check of everything.
 const PATHS: usize = 4096;

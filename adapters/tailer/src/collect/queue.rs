@@ -11,8 +11,12 @@ use std::{
 
 use events::{Cursor, Provider};
 
-use super::{Batch, Progress, Stopped, control::CollectorShared, files::FileId};
-use crate::tail::{FileSpec, Now, Tail, TailError, TailReader, disk::RootedPath};
+use super::{control::CollectorShared, files::FileId};
+use crate::{
+    collect::{batch::Batch, control::Progress, finished_job::FinishedJob},
+    tail::{FileSpec, Now, Tail, TailError, TailReader, disk::RootedPath},
+};
+use agents::Stopped;
 
 /// What is read first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,14 +67,6 @@ impl Job {
             }
         }
     }
-}
-
-/// A file that comes back.
-#[derive(Debug)]
-pub(super) struct FinishedJob {
-    pub(super) file: FileId,
-    pub(super) tail: Box<Tail>,
-    pub(super) error: Option<TailError>,
 }
 
 #[derive(Debug)]
@@ -260,6 +256,7 @@ pub(super) fn step(
             provider: tail.provider(),
             events: look.events,
             vanished: look.vanished,
+            modified_at: look.modified_at,
             backfill: class == ReadPriority::Rest,
             history: class != ReadPriority::Live,
         })?;

@@ -3,14 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Batch, Collector, Now, Stopped,
+    Collector, Stopped,
     files::{FileId, FileOwner, PendingCursor},
-    queue::{self, BatchOutcome, FinishedJob, Job, QueuedTail},
+    queue::{self, BatchOutcome, Job, QueuedTail},
     round::{BatchSink, RACY},
 };
-use crate::tail::{
-    FileFormat, Tail, TailError,
-    disk::{self, Stat},
+use crate::{
+    collect::{batch::Batch, finished_job::FinishedJob},
+    tail::{
+        FileFormat, Now, Tail, TailError, TailRead,
+        disk::{self, Stat},
+    },
 };
 
 /// A cursor that moved so far over lines without events is handed on at once.
@@ -59,10 +62,11 @@ impl Collector {
             PendingCursor::Stat | PendingCursor::Nothing if look.moved => PendingCursor::Lines(now.steady),
             PendingCursor::Stat | PendingCursor::Nothing => PendingCursor::Stat,
         };
+        let more = look.more;
         if !look.events.is_empty() || look.vanished || offset.saturating_sub(before) >= OWED_BYTES {
-            self.deliver(id, look.events, look.vanished, sink)?;
+            self.deliver(id, look, sink)?;
         }
-        if look.more {
+        if more {
             self.read_on(id, now);
         }
         if self.files.get_mut(id).is_some_and(|file| !file.hot && file.owed != PendingCursor::Nothing) {
@@ -97,16 +101,10 @@ impl Collector {
     }
 
     pub(super) fn flush_cursor(&mut self, id: FileId, sink: BatchSink<'_>) -> Result<(), Stopped> {
-        self.deliver(id, Vec::new(), false, sink)
+        self.deliver(id, TailRead::default(), sink)
     }
 
-    fn deliver(
-        &mut self,
-        id: FileId,
-        events: Vec<events::NewEvent>,
-        vanished: bool,
-        sink: BatchSink<'_>,
-    ) -> Result<(), Stopped> {
+    fn deliver(&mut self, id: FileId, look: TailRead, sink: BatchSink<'_>) -> Result<(), Stopped> {
         let Some(file) = self.files.get_mut(id) else {
             return Ok(());
         };
@@ -116,7 +114,9 @@ impl Collector {
         };
         cursor.path = file.place.path().to_string();
         let provider = self.roots[usize::from(file.root)].provider;
-        sink(Batch { cursor, provider, events, vanished, backfill: false, history: !self.due.first_over })
+        let TailRead { events, vanished, modified_at, .. } = look;
+        let history = !self.due.first_over;
+        sink(Batch { cursor, provider, events, vanished, modified_at, backfill: false, history })
     }
 
     /// A file that is gone is quiet. The longest gone are forgotten.

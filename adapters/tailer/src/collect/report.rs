@@ -2,8 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use super::{UnreadPath, files::FileId};
-use crate::tail::disk::Stat;
+use super::files::FileId;
+use crate::{collect::control::UnreadPath, tail::disk::Stat};
 
 /// Most errors kept with their message; the others are only counted.
 const SHOWN: usize = 64;

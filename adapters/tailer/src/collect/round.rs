@@ -3,13 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Batch, Collector, CollectorHealth, Now, Progress, RootHealth, Stopped,
+    Collector, Stopped,
     files::{FileId, FileOwner, PendingCursor},
     queue::{Job, QueuedTail, ReadPriority},
 };
 use crate::{
+    collect::{
+        batch::Batch,
+        control::{CollectorHealth, Progress, RootHealth},
+    },
     tail::{
-        FileFormat, TailError,
+        FileFormat, Now, TailError,
         disk::{self, Stat},
     },
     watch::Mode,

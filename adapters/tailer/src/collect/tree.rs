@@ -4,22 +4,24 @@
 //! that change was so recent that the next might leave no trace. Nobody can set a ctime.
 
 use std::{
-    collections::{HashMap, VecDeque},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use events::FileKey;
 use rustix::fs::{Dir, FileType};
 
 use super::{
-    Collector, Now,
+    Collector,
     files::{FileEntry, FileId},
     queue,
 };
 use crate::{
-    tail::disk::{self, OpenError, PathKind, ReadRefusal, RootedPath, Stat},
+    collect::directories::Directory,
+    tail::{
+        Now,
+        disk::{self, OpenError, PathKind, ReadRefusal, RootedPath, Stat},
+    },
     watch::Mode,
 };
 
@@ -29,60 +31,6 @@ const DEEPEST: usize = 12;
 const RACY: Duration = Duration::from_secs(2);
 /// Most directories handed to the watcher in one round; each costs a round trip.
 const WATCHES_A_TURN: usize = 32;
-
-/// A directory in which files of interest can be.
-#[derive(Debug)]
-struct Directory {
-    path: Arc<str>,
-    root: u16,
-    key: FileKey,
-    /// Its ctime when it was listed last; `None` when it has to be listed in any case.
-    listed_ns: Option<i64>,
-    again_at: Option<Duration>,
-    watched: bool,
-}
-
-/// All directories.
-#[derive(Debug, Default)]
-pub(super) struct DirTree {
-    directories: Vec<Directory>,
-    index: HashMap<Arc<str>, usize>,
-    to_watch: VecDeque<Arc<str>>,
-}
-
-impl DirTree {
-    pub(super) fn len(&self) -> usize {
-        self.directories.len()
-    }
-
-    pub(super) fn has_to_watch(&self) -> bool {
-        !self.to_watch.is_empty()
-    }
-
-    fn add(&mut self, path: Arc<str>, root: u16) -> usize {
-        let at = self.directories.len();
-        let directory = Directory {
-            path: Arc::clone(&path),
-            root,
-            key: FileKey::default(),
-            listed_ns: None,
-            again_at: None,
-            watched: false,
-        };
-        self.directories.push(directory);
-        self.index.insert(path, at);
-        at
-    }
-
-    fn remove(&mut self, at: usize) -> Directory {
-        let removed = self.directories.swap_remove(at);
-        self.index.remove(&removed.path);
-        if let Some(moved) = self.directories.get(at) {
-            self.index.insert(Arc::clone(&moved.path), at);
-        }
-        removed
-    }
-}
 
 /// What is in a directory.
 struct Listing {

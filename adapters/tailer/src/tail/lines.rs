@@ -5,7 +5,8 @@
 
 use std::io;
 
-use super::{ReadLimits, disk::Source, marks::Marks};
+use super::{disk::Source, marks::Marks};
+use crate::tail::spec::ReadLimits;
 
 /// Size of one read, bytes, and of a buffer at rest.
 const CHUNK: usize = 256 * 1024;

@@ -6,24 +6,21 @@
 use std::{io, path::Path, sync::Arc, time::Duration};
 
 use super::{
-    Now, TRIES, Tail, TailError, TailRead, TailReader,
+    TRIES, Tail, TailRead, TailReader,
     disk::{Source, Stat},
     guarded, is_racy,
     lines::Buffer,
     marks::Marks,
+    modified_at,
     occurrence::Occurrences,
 };
-use crate::decode::{Decoded, Malformed, Record};
+use crate::{
+    decode::{Decoded, Malformed, Record},
+    tail::{broken::Broken, error::TailError, spec::Now},
+};
 
 /// Time after which a malformed file counts as an issue.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Since when a file has been malformed, and whether that was reported.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Broken {
-    since: Duration,
-    said: bool,
-}
 
 impl Tail {
     pub(super) fn read_whole(&mut self, reader: &mut TailReader, now: Now) -> Result<TailRead, TailError> {
@@ -103,7 +100,13 @@ impl Tail {
         // Each reading is a pass of its own: equal records get the numbers they had before.
         self.occurrences = Some(Occurrences::default());
         let events = self.emit(out);
-        Ok(TailRead { events, moved: true, unsettled: is_racy(stat, now), ..TailRead::default() })
+        Ok(TailRead {
+            events,
+            moved: true,
+            unsettled: is_racy(stat, now),
+            modified_at: modified_at(stat),
+            ..TailRead::default()
+        })
     }
 
     fn wait_for_rest(&mut self, error: String, stat: &Stat, now: Now) -> Result<TailRead, TailError> {

@@ -12,16 +12,19 @@ use std::{
 
 use agents::Agent;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, never, select};
-use events::{Provider, State, Timestamp};
+use events::{Confidence, Provider, Reason, State, Timestamp};
 
 use super::{
     answer::{AnswerStep, Answering, Press, Pressed},
-    frame::{Hello, HostEvent, HostRequest},
+    frame::{Hello, HostRequest},
     keys,
     link::{HostLink, PendingRequest},
-    start::LoadRules,
 };
-use crate::screen::{Observer, ScreenRules, Size};
+use crate::{
+    claim::{HostEvent, ScreenClaim},
+    host::load_rules::LoadRules,
+    screen::{Observer, ScreenRules, Size},
+};
 use processes::wake::Wake;
 
 /// Most messages queued for the thread.
@@ -34,6 +37,8 @@ const BYTES: usize = 4 << 20;
 const BACKLOG: usize = 64 << 10;
 /// Bytes in one turn above which the thread pauses before the next.
 const MUCH: usize = 16 << 10;
+/// Time without output after which a program whose screen is not read counts as silent, ms.
+const SILENT_MS: i64 = 30_000;
 /// Pause after a turn with much output.
 const BREATH: Duration = Duration::from_millis(4);
 /// Pause after a turn with more output than the backlog, of which only the end is parsed.
@@ -142,6 +147,7 @@ impl ScreenHandle {
                 parsed: 0,
                 written_at: now,
                 stood: None,
+                writes: None,
                 answering: None,
                 pressed: never(),
                 step_at: None,
@@ -213,6 +219,8 @@ struct ScreenThread {
     written_at: Timestamp,
     /// The mark last sent to the relay.
     stood: Option<String>,
+    /// Whether an unknown program writes, as last reported; nothing was reported while absent.
+    writes: Option<bool>,
     /// The answer that is being given, who wants to know of it, what comes of its key, and when it
     /// goes on.
     answering: Option<(Answering, RequestReply)>,
@@ -231,6 +239,7 @@ impl ScreenThread {
                 .next_deadline()
                 .into_iter()
                 .chain(self.step_at)
+                .chain(self.silent_at())
                 .min()
                 .map_or(Duration::from_secs(3600), |at| {
                     Duration::from_millis(u64::try_from(at.since_ms(now)).unwrap_or(0))
@@ -262,6 +271,7 @@ impl ScreenThread {
             let now = (self.begin.clock)();
             self.guard(|observer| observer.advance(now));
             self.forward();
+            self.report_output(now);
             self.continue_answer();
             if begun.elapsed() < breath {
                 // Nobody sends on this channel: it is a wait.
@@ -293,6 +303,9 @@ impl ScreenThread {
             ToScreen::Provider(provider, at) => {
                 self.parse();
                 self.guard(|observer| observer.set_provider(provider, at));
+                if self.writes.take().is_some() {
+                    self.begin.link.send_event(at, HostEvent::Withdrawn);
+                }
                 self.begin.hello.provider = provider;
                 self.begin.link.hello(self.begin.hello.clone());
             }
@@ -351,6 +364,33 @@ impl ScreenThread {
             self.begin.hello.version = version.map(str::to_owned);
             self.begin.link.hello(self.begin.hello.clone());
         }
+    }
+
+    /// When an unknown program that writes counts as silent.
+    fn silent_at(&self) -> Option<Timestamp> {
+        (self.writes == Some(true)).then(|| self.written_at.plus_ms(SILENT_MS))
+    }
+
+    /// Reports of a program whose screen no rule reads whether it writes: its state is not known.
+    fn report_output(&mut self, now: Timestamp) {
+        if self.begin.hello.provider != Provider::Unknown || self.observer.has_claim() {
+            self.writes = None;
+            return;
+        }
+        let writes = now.since_ms(self.written_at) < SILENT_MS && self.parsed > 0;
+        if self.writes == Some(writes) {
+            return;
+        }
+        self.writes = Some(writes);
+        let words = if writes { "writes output" } else { "no output for 30 s or more" };
+        let claim = ScreenClaim {
+            state: State::Unknown,
+            reason: Some(Reason::NoEvidence),
+            strength: Confidence::Low,
+            words: words.to_owned(),
+            dialog: None,
+        };
+        self.begin.link.send_event(now, HostEvent::Claim(claim));
     }
 
     /// Announces a dialog once for each time it opens.

@@ -8,7 +8,6 @@ use std::{
         unix::net::{UnixListener, UnixStream},
     },
     path::Path,
-    sync::Arc,
     time::Instant,
 };
 
@@ -32,7 +31,7 @@ use super::{
     sink::{Recorder, RecordingSink},
     wire::{FromHost, LauncherSocket, Spec, StreamTarget, ToHost},
 };
-use crate::screen::{ScreenRules, Size};
+use crate::screen::Size;
 use agents::RUN_VARIABLE;
 use processes::wake;
 
@@ -42,15 +41,13 @@ const REQUESTS: usize = 64;
 const SCREEN_EVENTS: usize = 256;
 
 pub use super::link::FindSocket;
+pub use crate::host::load_rules::LoadRules;
 
 /// A recording that was begun, and its file as people read it.
 pub type Recording = (Box<dyn RecordingSink>, String);
 
 /// Begins a recording of a screen of this size.
 pub type StartRecording = Box<dyn FnOnce(Size) -> io::Result<Recording> + Send>;
-
-/// Reads the rules for screens; called on the thread that needs them.
-pub type LoadRules = Box<dyn FnOnce() -> Arc<ScreenRules> + Send>;
 
 /// What a run gets from outside.
 pub struct Outside {

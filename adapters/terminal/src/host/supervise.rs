@@ -11,12 +11,12 @@ use rustix::{
 
 use super::{
     child::{self, ChildEvent, Exit},
-    frame::HostEvent,
     link::{HostLink, PendingRequest},
     signals::Signals,
     start::{Outside, hello},
     wire::Spec,
 };
+use crate::claim::HostEvent;
 use agents::{CannotRun, RUN_VARIABLE};
 use processes::wake;
 

@@ -61,6 +61,7 @@ pub(crate) fn read(rule: &ScreenRule, form: &DialogRule, view: &View<'_>, appear
             subject: first(&form.subject),
             options: Vec::new(),
             mark: None,
+            unanswerable: None,
         },
         keys: Vec::new(),
         whole: whole(form, view),

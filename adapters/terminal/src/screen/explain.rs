@@ -147,7 +147,7 @@ pub(crate) fn explain(
             RuleMatch::Chosen
         } else if above {
             let since = judge.since[at].unwrap_or(now);
-            match since.plus_ms(rule.debounce_ms).since_ms(now) {
+            match judge.counts_at(rule, since).since_ms(now) {
                 ms if ms > 0 => RuleMatch::Debouncing { ms },
                 _ => RuleMatch::Held,
             }

@@ -13,7 +13,7 @@ use semver::VersionReq;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::rules::RuleError;
+use crate::screen::error::RuleError;
 
 /// The largest compiled expression, in bytes: far more than a rule needs.
 const MAX_EXPRESSION: usize = 1 << 20;
@@ -94,6 +94,7 @@ pub(crate) struct ScreenRule {
     pub(crate) reason: Option<Reason>,
     pub(crate) strength: Confidence,
     pub(crate) debounce_ms: i64,
+    pub(crate) still_ms: i64,
     pub(crate) hold_ms: i64,
     pub(crate) keep_ms: i64,
     pub(crate) then: Option<Then>,
@@ -180,6 +181,8 @@ struct RuleForm {
     strength: Option<Spanned<String>>,
     #[serde(default)]
     debounce_ms: u32,
+    #[serde(default)]
+    still_ms: u32,
     #[serde(default)]
     hold_ms: u32,
     #[serde(default)]
@@ -389,6 +392,7 @@ impl RuleParser<'_> {
             reason: self.words(form.reason.as_ref())?,
             strength: self.words(form.strength.as_ref())?.unwrap_or(Confidence::High),
             debounce_ms: form.debounce_ms.into(),
+            still_ms: form.still_ms.into(),
             hold_ms: form.hold_ms.into(),
             keep_ms: form.keep_ms.into(),
             then,

@@ -3,12 +3,13 @@
 //!
 //! Of the rules that match, the one of the highest priority wins that has matched for its
 //! `debounce_ms`. The rule that won last is held for `hold_ms` against those below it, and kept for
-//! `keep_ms` against those below it that claim the same state with less to say; and for good while
-//! no rule matches: agents draw frames in pieces, and a frame without a match changes nothing.
+//! `keep_ms` against those below it that claim the same state with less to say. A frame without a match
+//! changes nothing, because agents draw frames in pieces; but a claim that no rule supports for
+//! [`UNSUPPORTED_MS`] is repeated with low strength until a rule matches again.
 
 use std::sync::Arc;
 
-use events::Timestamp;
+use events::{Confidence, State, Timestamp};
 
 use super::{
     dialog::{self, DialogReading},
@@ -21,6 +22,9 @@ use crate::claim::ScreenClaim;
 /// How long a different dialog of the same rule must stand before it counts as a new one, ms, so that a
 /// dialog that is drawn in pieces is one dialog.
 const SETTLE_MS: i64 = 60;
+/// Time without a matching rule after which a claim has low strength, ms: longer than a frame takes that is
+/// drawn in pieces.
+const UNSUPPORTED_MS: i64 = 1_500;
 /// Time without a matching rule after which a claim is withdrawn, ms.
 const WITHDRAW_MS: i64 = 300_000;
 /// The longest words of a claim that are taken from a screen, in characters.
@@ -37,6 +41,8 @@ pub(crate) struct Current {
     gone_since: Option<Timestamp>,
     /// What is claimed.
     pub(crate) claim: ScreenClaim,
+    /// The strength of the claim while a rule supports it, when none has for long.
+    supported: Option<Confidence>,
     /// The dialog as it was told.
     pub(crate) reading: Option<DialogReading>,
     /// A different dialog of the same rule, and since when it stands there.
@@ -48,6 +54,8 @@ pub(crate) struct Current {
 pub(crate) enum ClaimChange {
     /// This is claimed now.
     Claimed(ScreenClaim),
+    /// The same is claimed with another strength.
+    Weighed(ScreenClaim),
     /// Nothing is claimed any more.
     Withdrawn,
 }
@@ -63,11 +71,20 @@ pub(crate) struct ScreenJudge {
     pub(crate) deadline: Option<Timestamp>,
     /// Counts the dialogs that went away.
     pub(crate) appearance: u64,
+    /// When the text of the screen last changed.
+    pub(crate) changed_at: Timestamp,
 }
 
 impl ScreenJudge {
     pub(crate) fn new(set: Arc<RuleSet>, appearance: u64) -> Self {
-        Self { since: vec![None; set.rules.len()], set, current: None, deadline: None, appearance }
+        Self {
+            since: vec![None; set.rules.len()],
+            set,
+            current: None,
+            deadline: None,
+            appearance,
+            changed_at: Timestamp::MIN,
+        }
     }
 
     /// Goes on with other rules; what is claimed stands until they say something else.
@@ -101,7 +118,7 @@ impl ScreenJudge {
                 }
             };
             self.since[at] = Some(since);
-            let counts_at = since.plus_ms(rule.debounce_ms);
+            let counts_at = self.counts_at(rule, since);
             let is_current = self.current.as_ref().is_some_and(|c| c.rule == at && !c.over);
             current_matches |= is_current;
             if counts_at <= now || is_current {
@@ -121,6 +138,12 @@ impl ScreenJudge {
             Some(at) => self.won(at, view, now),
             None => self.no_match(now),
         }
+    }
+
+    /// When a rule counts that matches since then.
+    pub(crate) fn counts_at(&self, rule: &ScreenRule, since: Timestamp) -> Timestamp {
+        let debounced = since.plus_ms(rule.debounce_ms);
+        if rule.still_ms == 0 { debounced } else { debounced.max(self.changed_at.plus_ms(rule.still_ms)) }
     }
 
     fn wait_until(&mut self, at: Timestamp) {
@@ -144,21 +167,34 @@ impl ScreenJudge {
         }
         let reading = self.read(rule, view);
         let claim = claim_of(&set, rule, reading.as_ref(), view);
-        self.replace_claim(Current { rule: at, over: false, gone_since: None, claim, reading, other: None })
+        self.replace_claim(Current {
+            rule: at,
+            over: false,
+            gone_since: None,
+            claim,
+            supported: None,
+            reading,
+            other: None,
+        })
     }
 
     /// The same rule goes on: only its dialog may be another.
     fn same(&mut self, rule: &ScreenRule, view: &View<'_>, now: Timestamp) -> Option<ClaimChange> {
         let set = Arc::clone(&self.set);
-        let mut reading = self.read(rule, view)?;
+        let reading = self.read(rule, view);
         let current = self.current.as_mut()?;
+        let restored = current.supported.take().map(|strength| {
+            current.claim.strength = strength;
+            ClaimChange::Weighed(current.claim.clone())
+        });
+        let Some(mut reading) = reading else { return restored };
         if let Some(told) = current.reading.as_ref().filter(|told| told.is_same(&reading)) {
             current.other = None;
             // Without a text of its own that tells them apart, it is the one that was told.
             reading.dialog.mark.clone_from(&told.dialog.mark);
             current.claim.dialog = Some(Box::new(reading.dialog.clone()));
             current.reading = Some(reading);
-            return None;
+            return restored;
         }
         let since = match &current.other {
             Some((other, since)) if other.is_same(&reading) => *since,
@@ -168,7 +204,7 @@ impl ScreenJudge {
         if now < settled_at {
             current.other = Some((reading, since));
             self.wait_until(settled_at);
-            return None;
+            return restored;
         }
         let claim = claim_of(&set, rule, Some(&reading), view);
         current.other = None;
@@ -179,7 +215,12 @@ impl ScreenJudge {
 
     /// The dialog of a rule, as this frame shows it.
     pub(crate) fn read(&self, rule: &ScreenRule, view: &View<'_>) -> Option<DialogReading> {
-        Some(dialog::read(rule, rule.dialog.as_ref()?, view, self.appearance))
+        let form = rule.dialog.as_ref()?;
+        let mut reading = dialog::read(rule, form, view, self.appearance);
+        if rule.state == State::WaitingApproval {
+            reading.dialog.unanswerable = self.set.unanswerable(form);
+        }
+        Some(reading)
     }
 
     /// The dialog that was told and of which every word is still on the screen.
@@ -218,19 +259,33 @@ impl ScreenJudge {
                 self.wait_until(due);
                 return None;
             }
+            self.wait_until(gone_since.plus_ms(UNSUPPORTED_MS));
             let words = format!("{}/{}: gone, and nothing else is there", set.provider, rule.name);
-            let claim =
-                ScreenClaim { state: then.state, reason: then.reason, strength: rule.strength, words, dialog: None };
+            let strength = strength_of(&set, rule);
+            let claim = ScreenClaim { state: then.state, reason: then.reason, strength, words, dialog: None };
             return self.replace_claim(Current {
                 rule: at,
                 over: true,
                 gone_since: Some(gone_since),
                 claim,
+                supported: None,
                 reading: None,
                 other: None,
             });
         }
+        let unsupported_at = gone_since.plus_ms(UNSUPPORTED_MS);
+        if now < unsupported_at {
+            self.wait_until(unsupported_at);
+            return None;
+        }
         let due = gone_since.plus_ms(WITHDRAW_MS);
+        if let Some(current) = self.current.as_mut().filter(|c| c.supported.is_none() && now < due) {
+            current.supported = Some(current.claim.strength);
+            current.claim.strength = Confidence::Low;
+            let claim = current.claim.clone();
+            self.wait_until(due);
+            return Some(ClaimChange::Weighed(claim));
+        }
         if now < due {
             self.wait_until(due);
             return None;
@@ -247,7 +302,9 @@ impl ScreenJudge {
                 (None, None) => true,
                 (Some(_), None) | (None, Some(_)) => false,
             };
-            (old.claim.state, old.claim.reason) != (next.claim.state, next.claim.reason) || !same_dialog
+            (old.claim.state, old.claim.reason) != (next.claim.state, next.claim.reason)
+                || !same_dialog
+                || old.supported.is_some()
         });
         let claim = next.claim.clone();
         self.current = Some(next);
@@ -262,6 +319,11 @@ fn matches(rule: &ScreenRule, view: &View<'_>) -> bool {
         && rule.none.iter().all(|p| view.find(p).is_none())
 }
 
+/// How strong a rule's claim is: rules that were not made for the agent's version may be wrong about it.
+fn strength_of(set: &RuleSet, rule: &ScreenRule) -> Confidence {
+    if set.outside { rule.strength.min(Confidence::Medium) } else { rule.strength }
+}
+
 fn claim_of(set: &RuleSet, rule: &ScreenRule, reading: Option<&DialogReading>, view: &View<'_>) -> ScreenClaim {
     let saw = rule.all.iter().chain(&rule.any).filter_map(|p| Some((view.find(p)?, &p.place.name)));
     let saw = saw.clone().find(|(text, _)| text.chars().any(char::is_alphanumeric)).or_else(|| saw.clone().next());
@@ -272,7 +334,7 @@ fn claim_of(set: &RuleSet, rule: &ScreenRule, reading: Option<&DialogReading>, v
     ScreenClaim {
         state: rule.state,
         reason: rule.reason,
-        strength: rule.strength,
+        strength: strength_of(set, rule),
         words: format!("{}/{}{words}", set.provider, rule.name),
         dialog: reading.map(|r| Box::new(r.dialog.clone())),
     }

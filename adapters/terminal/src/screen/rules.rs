@@ -9,7 +9,8 @@ use agents::Agent;
 use events::Provider;
 use semver::Version;
 
-use super::form::{self, BUILT_IN, Cut, Expression, Pattern, RuleFile, ScreenRule};
+use super::form::{self, BUILT_IN, Cut, DialogRule, Expression, Pattern, RuleFile, ScreenRule};
+pub use crate::screen::error::RuleError;
 
 /// The rules that come with the program for an agent, or for any program: the file's name and its text.
 const fn embedded(provider: Provider) -> Option<(&'static str, &'static str)> {
@@ -28,31 +29,6 @@ fn tested(provider: Provider) -> &'static [&'static str] {
 
 /// The largest file of rules that is read.
 const MAX_FILE: u64 = 1 << 20;
-
-/// Why rules cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum RuleError {
-    /// A file cannot be read.
-    #[error("{path}: {source}")]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file contains something that is not a valid rule.
-    #[error("{file}:{line}:{column}: {what}")]
-    Wrong {
-        /// Which file.
-        file: String,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-        /// What is wrong.
-        what: String,
-    },
-}
 
 /// The rules for all providers.
 #[derive(Debug, Default)]
@@ -151,8 +127,10 @@ impl ScreenRules {
         let provider = if self.files.iter().any(|f| f.provider == provider) { provider } else { Provider::Unknown };
         let of_provider = || self.files.iter().filter(|f| f.provider == provider);
         let within: Vec<&RuleFile> = of_provider().filter(|f| version.is_some_and(|v| f.versions.matches(v))).collect();
-        let files = if within.is_empty() { of_provider().collect() } else { within };
+        let files: Vec<&RuleFile> = if within.is_empty() { of_provider().collect() } else { within.clone() };
         let mut set = RuleSet {
+            outside: version.is_some() && within.is_empty(),
+            agent_version: version.cloned(),
             files: files.iter().map(|f| (f.name.clone(), f.versions.to_string())).collect(),
             ..RuleSet::default()
         };
@@ -204,6 +182,10 @@ impl RuleFile {
 pub(crate) struct RuleSet {
     /// Whose rules they are.
     pub(crate) provider: Provider,
+    /// No file is for the agent's version, which is known.
+    pub(crate) outside: bool,
+    /// The agent's version, when it is known.
+    pub(crate) agent_version: Option<Version>,
     /// The files they are from, and the versions each is for.
     pub(crate) files: Vec<(String, String)>,
     /// How the version is read.
@@ -216,7 +198,32 @@ pub(crate) struct RuleSet {
 
 impl Default for RuleSet {
     fn default() -> Self {
-        Self { provider: Provider::Unknown, files: Vec::new(), version: None, regions: Vec::new(), rules: Vec::new() }
+        Self {
+            provider: Provider::Unknown,
+            outside: false,
+            agent_version: None,
+            files: Vec::new(),
+            version: None,
+            regions: Vec::new(),
+            rules: Vec::new(),
+        }
+    }
+}
+
+impl RuleSet {
+    /// Why no key is ever typed for a dialog of this form; `None` when it may be.
+    pub(crate) fn unanswerable(&self, form: &DialogRule) -> Option<String> {
+        if form.tested.is_empty() {
+            return Some("keys were not tested for this kind of dialog".to_owned());
+        }
+        let tested: Vec<String> =
+            form.tested.iter().map(|range| range.to_string().trim_start_matches('=').to_owned()).collect();
+        let (agent, tested) = (self.provider, tested.join(", "));
+        match &self.agent_version {
+            None => Some(format!("the version of {agent} is not known, and keys were tested with {tested} only")),
+            Some(version) if form.tested.iter().any(|range| range.matches(version)) => None,
+            Some(version) => Some(format!("keys were tested with {agent} {tested}, not with {version}")),
+        }
     }
 }
 

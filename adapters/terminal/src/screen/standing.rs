@@ -5,8 +5,7 @@
 //! dialog stands, each step of what the program writes is looked at too ([`Observer::feed`]): one
 //! that goes and comes again between two looks is another.
 
-use events::{ChoiceAnswer, Timestamp};
-
+use super::standing_dialog::{StandingDialog, StandingOption};
 use super::{
     Observer, dialog, rules,
     view::{ScreenFrame, View},
@@ -14,30 +13,6 @@ use super::{
 
 /// A chunk of more steps than this is not looked at step by step: the dialog counts as gone.
 const MOST_STEPS: usize = 2048;
-
-/// A dialog that stands on the screen and may be answered by keys.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StandingDialog {
-    /// Tells it from every other.
-    pub mark: String,
-    /// When it was reported first.
-    pub since: Timestamp,
-    /// The key that denies, wherever the cursor is.
-    pub deny_key: Option<String>,
-    /// The answers it offers, in order.
-    pub options: Vec<StandingOption>,
-}
-
-/// An answer it offers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StandingOption {
-    /// What it means.
-    pub answer: Option<ChoiceAnswer>,
-    /// The keys that give it at once.
-    pub keys: Vec<String>,
-    /// Whether the cursor is on it.
-    pub selected: bool,
-}
 
 impl Observer {
     /// The mark of the dialog that was told last and is open as far as the last look knows.

@@ -8,7 +8,8 @@ use std::{
 
 use vt100::{CursorStyle, MouseProtocolMode, Parser};
 
-use super::{Size, guard::Guard, signals::ScreenSignals};
+use super::{guard::Guard, signals::ScreenSignals};
+use crate::screen::size::Size;
 
 /// Smaller terminals the parser cannot hold a wide character in; larger ones would cost too much memory.
 const SMALLEST: u16 = 2;

@@ -29,10 +29,8 @@ impl MetaDecoder {
     /// A decoder for the file at `path`.
     #[must_use]
     pub fn new(path: &str) -> Self {
-        let mut parts = path.rsplit('/');
-        let stem = parts.next().unwrap_or_default().trim_end_matches(".meta.json");
-        let parent = parts.nth(1).map(Arc::from);
-        Self { session: Arc::from(stem.trim_start_matches("agent-")), parent }
+        let stem = path.rsplit('/').next().unwrap_or_default().trim_end_matches(".meta.json");
+        Self { session: Arc::from(stem.trim_start_matches("agent-")), parent: super::parent_of(path).map(Arc::from) }
     }
 }
 

@@ -21,6 +21,9 @@ pub(super) enum LineClass {
     Read,
 }
 
+/// How the line begins that says that the user interrupted the turn.
+pub(super) const INTERRUPTED: &str = "[Request interrupted by user";
+
 /// Types of lines without a uuid whose content nobody asks for.
 const SKIPPED: &[&[u8]] = &[
     b"api-request\"",
@@ -55,6 +58,15 @@ pub(super) struct ClaudeLine<'a> {
     pub subtype: Option<Text<'a>>,
     #[serde(borrow)]
     pub uuid: Option<Text<'a>>,
+    /// The line it follows.
+    #[serde(borrow)]
+    pub parent_uuid: Option<Text<'a>>,
+    /// It belongs to a sub-agent.
+    #[serde(default)]
+    pub is_sidechain: Option<bool>,
+    /// The session the line was written for; a sub-agent's lines name their parent's.
+    #[serde(borrow)]
+    pub session_id: Option<Text<'a>>,
     /// The session the line's process began with.
     #[serde(borrow, rename = "session_id")]
     pub first_session_id: Option<Text<'a>>,
@@ -111,6 +123,22 @@ pub(super) struct ClaudeLine<'a> {
 }
 
 impl ClaudeLine<'_> {
+    /// Whether it is what a tool returned.
+    pub(super) fn is_result(&self) -> bool {
+        let content = self.message.as_ref().map(|message| &message.content);
+        matches!(content, Some(MessageContent::Blocks(blocks)) if blocks.iter().any(|b| *b.kind == *"tool_result"))
+    }
+
+    /// Whether it says that the user interrupted the turn.
+    pub(super) fn is_interrupt(&self) -> bool {
+        let text = match self.message.as_ref().map(|message| &message.content) {
+            Some(MessageContent::Text(text)) => Some(&**text),
+            Some(MessageContent::Blocks(blocks)) => blocks.first().and_then(|block| block.text.as_deref()),
+            Some(MessageContent::Empty) | None => None,
+        };
+        text.is_some_and(|text| text.trim_start().starts_with(INTERRUPTED))
+    }
+
     /// The session a marked copy was made from.
     pub(super) fn copied_from(&self) -> Option<&str> {
         self.forked_from.as_ref().map(|from| &*from.session_id)
@@ -158,6 +186,14 @@ pub(super) struct ClaudeTokens {
     pub output_tokens: Option<u64>,
     pub cache_read_input_tokens: Option<u64>,
     pub cache_creation_input_tokens: Option<u64>,
+}
+
+impl ClaudeTokens {
+    /// Input, output, cache read, cache write.
+    pub(super) fn counts(self) -> [u64; 4] {
+        [self.input_tokens, self.output_tokens, self.cache_read_input_tokens, self.cache_creation_input_tokens]
+            .map(Option::unwrap_or_default)
+    }
 }
 
 /// `content`: a string, or a list of blocks.

@@ -8,6 +8,7 @@ use tailer::decode::{Decoded, Decoder, Record, feed};
 
 mod forks;
 mod lines;
+mod older;
 mod properties;
 mod recordings;
 mod registry;
@@ -216,6 +217,9 @@ fn knows_files_by_their_place() {
     check("projects/-p/5886a42f.jsonl", Some(FileKind::Transcript));
     check("projects/-p/5886a42f/subagents/agent-a1.jsonl", Some(FileKind::Subagent));
     check("projects/-p/5886a42f/subagents/agent-a1.meta.json", Some(FileKind::SubagentMeta));
+    check("projects/-p/5886a42f/subagents/workflows/wf_1/agent-a1.jsonl", Some(FileKind::Subagent));
+    check("projects/-p/5886a42f/subagents/workflows/wf_1/agent-a1.meta.json", Some(FileKind::SubagentMeta));
+    check("projects/-p/agent-a1.jsonl", Some(FileKind::Subagent));
     check("sessions/821.json", Some(FileKind::Registry));
     for other in [
         "history.jsonl",
@@ -223,6 +227,10 @@ fn knows_files_by_their_place() {
         "projects/-p/5886a42f.jsonl.tmp",
         "projects/-p/5886a42f/custom-title.json",
         "projects/-p/5886a42f/subagents/notes.jsonl",
+        "projects/-p/5886a42f/subagents/workflows/wf_1/journal.jsonl",
+        // What the agent sums up for itself.
+        "projects/-p/5886a42f/subagents/agent-acompact-38cc9f.jsonl",
+        "projects/-p/agent-acompact-38cc9f.jsonl",
         "projects/-p/5886a42f/tool-results/agent-a1.jsonl",
         "sessions/821.1a2b.key",
         "sessions/.json",

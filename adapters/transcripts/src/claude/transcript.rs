@@ -15,12 +15,20 @@
 //!   own id. After `/clear` and `/branch` the process goes on under the `session_id` it began with,
 //!   so that in a file begun by `/clear`, and behind the first line of a session's own, it says
 //!   nothing.
+//! - Up to 1.0.x resuming a session makes a new file too. It begins with copies under the same uuids: prompts keep their
+//!   `sessionId` and time, everything else has those of the new file. A prompt says whose what follows it is.
+//! - Sub-agents have files of their own: below `<session>/subagents`, in 2.0.x beside the session's as
+//!   `agent-<id>.jsonl`. Up to 1.0.x their lines stand between the session's own.
 //! - A dialog leaves no trace here; that is the registry's to say.
+//! - Up to 2.1.101 lines are written while the message streams, and in many versions none says why the model stopped. A
+//!   text may then be the end of the turn; `ends` decides how sure that is.
 //!
-//! Forks are `copies`', prompts and results `user`'s, messages and calls `assistant`'s.
+//! Forks are `copies`', prompts and results `user`'s, messages and calls `assistant`'s, ends nobody wrote `ends`'.
 
 mod assistant;
 mod copies;
+mod ends;
+mod sidechains;
 mod user;
 
 use std::sync::Arc;
@@ -32,9 +40,14 @@ use events::{
 use serde::{Deserialize, Serialize};
 
 use super::record::{ClaudeLine, LineClass, MessageContent, classify};
-use super::words::{api_error, command_name};
+use super::{
+    parent_of,
+    words::{api_error, command_name},
+};
 use agents::borrowed::Text;
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
+
+use sidechains::Sidechain;
 
 const CLAUDE: Provider = Provider::Claude;
 
@@ -61,8 +74,16 @@ struct ClaudeState {
     title: Option<String>,
     started: bool,
     prompted: bool,
-    /// The last message whose usage was counted.
+    /// The last message whose usage was reported.
     counted: Option<String>,
+    /// The usage reported for it: input, output, cache read, cache write.
+    counted_tokens: Option<[u64; 4]>,
+    /// The message the last line was of.
+    message: Option<String>,
+    /// Whether a line of it said why the model stopped.
+    message_stop_known: bool,
+    /// Messages that said why the model stopped, and messages that never did.
+    stops: [u32; 2],
     /// A permission was refused and the turn's end has not been seen yet.
     denied: bool,
     questions: Vec<String>,
@@ -73,6 +94,17 @@ struct ClaudeState {
     branched: bool,
     /// Whether its own lines have begun: no copies follow.
     own: bool,
+    /// The file resumes a session as versions up to 1.0.x did: each prompt says whose the lines behind it are.
+    resumed: bool,
+    /// When the prompt that the present copies follow was typed: their own times are those of the copying.
+    copied_at: Option<Timestamp>,
+    /// The session, when the file is not named after it.
+    session: Option<String>,
+    /// The session whose sub-agent wrote a file that does not stand below it.
+    parent: Option<String>,
+    /// Sub-agents whose lines stand between those of the session, the last at work last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sidechains: Vec<Sidechain>,
 }
 
 /// Decodes one transcript.
@@ -81,23 +113,48 @@ pub struct TranscriptDecoder {
     parent: Option<Arc<str>>,
     carried: ClaudeState,
     foreign: Option<Arc<str>>,
-    held: Vec<NewEvent>,
+    held: Vec<HeldPrompt>,
+}
+
+/// A prompt that waits for the line that shows whose it is.
+struct HeldPrompt {
+    event: NewEvent,
+    /// The session it was written for, when that is not the file's.
+    written_for: Option<Arc<str>>,
 }
 
 impl TranscriptDecoder {
     /// A decoder for the transcript at `path`, going on from `state`.
     #[must_use]
     pub fn new(path: &str, state: Option<&str>) -> Self {
-        let mut parts = path.rsplit('/');
-        let stem = parts.next().unwrap_or_default().strip_suffix(".jsonl").unwrap_or_default();
-        let parent = match stem.strip_prefix("agent-") {
-            Some(_) if parts.next() == Some("subagents") => parts.next().map(Arc::from),
-            _ => None,
-        };
-        let session: Arc<str> = Arc::from(if parent.is_some() { stem.trim_start_matches("agent-") } else { stem });
+        let stem = path.rsplit('/').next().unwrap_or_default().strip_suffix(".jsonl").unwrap_or_default();
         let carried: ClaudeState = state.and_then(|s| serde_json::from_str(s).ok()).unwrap_or_default();
+        let parent = stem.strip_prefix("agent-").and(parent_of(path)).or(carried.parent.as_deref()).map(Arc::from);
+        let name = if parent.is_some() { stem.trim_start_matches("agent-") } else { stem };
+        let session = Arc::from(carried.session.as_deref().unwrap_or(name));
         let foreign = carried.copying.as_deref().map(Arc::from);
         Self { session, parent, carried, foreign, held: Vec::new() }
+    }
+
+    /// Finds out whose file it is when its name does not say so: a sub-agent's beside its session's, or one that was
+    /// renamed, of the session its lines name.
+    fn identify(&mut self, line: &ClaudeLine<'_>) {
+        let Some(session) = line.session_id.as_deref().filter(|_| !self.carried.started) else { return };
+        if let (Some(agent), Some(true)) = (self.session.strip_prefix("agent-"), line.is_sidechain) {
+            self.session = Arc::from(agent);
+            self.parent = Some(Arc::from(session));
+            self.carried.parent = Some(session.to_owned());
+        } else if self.parent.is_none() && !is_uuid(&self.session) && is_uuid(session) {
+            self.session = Arc::from(session);
+            self.carried.session = Some(session.to_owned());
+        }
+    }
+
+    /// When what a line says happened.
+    fn time_of(&self, line: &ClaudeLine<'_>) -> Option<Timestamp> {
+        let is_copied = self.carried.resumed && self.foreign.is_some();
+        let written = || line.timestamp.as_deref().and_then(Timestamp::parse);
+        self.carried.copied_at.filter(|_| is_copied).or_else(written)
     }
 
     fn identity(line: &ClaudeLine<'_>, record: &Record<'_>, session: &str, block: u32) -> (Identity, Repeat) {
@@ -122,7 +179,7 @@ impl TranscriptDecoder {
         let (identity, repeat) = Self::identity(line, record, owner, block);
         let mut event = out.event(record, owner, identity, payload);
         event.repeat = repeat;
-        event.created_at = line.timestamp.as_deref().and_then(Timestamp::parse);
+        event.created_at = self.time_of(line);
         event.text = text;
         out.push(event);
     }
@@ -247,25 +304,19 @@ impl TranscriptDecoder {
 
     fn unknown(&self, line: &ClaudeLine<'_>, record: &Record<'_>, owner: &Arc<str>, raw_kind: &str, out: &mut Decoded) {
         let (identity, repeat) = Self::identity(line, record, owner, 0);
-        out.unrecognized(record, owner, identity, raw_kind, line.timestamp.as_deref().and_then(Timestamp::parse));
+        out.unrecognized(record, owner, identity, raw_kind, self.time_of(line));
         if let Some(event) = out.events.last_mut() {
             event.repeat = repeat;
         }
     }
-}
 
-impl Decoder for TranscriptDecoder {
-    fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
-        if classify(record.bytes) == LineClass::Skip {
-            return Ok(());
-        }
-        let line: ClaudeLine<'_> = serde_json::from_slice(record.bytes)?;
-        self.put_changed_facts(&line, &record, out);
+    fn line(&mut self, line: ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
+        self.put_changed_facts(&line, record, out);
         let own = Arc::clone(&self.session);
         match &*line.kind {
-            "user" => self.user(line, &record, out),
-            "assistant" => self.assistant(line, &record, out),
-            "system" => self.system(line, &record, out),
+            "user" => self.user(line, record, out),
+            "assistant" => self.assistant(line, record, out),
+            "system" => self.system(line, record, out),
             "queue-operation" => {
                 let content = match &line.content {
                     Some(MessageContent::Text(text)) => Some(&**text),
@@ -274,7 +325,7 @@ impl Decoder for TranscriptDecoder {
                 if !content.is_some_and(|c| c.trim_start().starts_with('<')) {
                     let operation = line.operation.as_deref().unwrap_or("");
                     let value = content.map_or_else(|| operation.to_owned(), |c| format!("{operation}: {c}"));
-                    self.annotate(&line, &record, &own, 0, Topic::Queue, &value, out);
+                    self.annotate(&line, record, &own, 0, Topic::Queue, &value, out);
                 }
             }
             "permission-mode" => {
@@ -282,34 +333,57 @@ impl Decoder for TranscriptDecoder {
                     && self.carried.mode.as_deref() != Some(mode)
                 {
                     self.carried.mode = Some(mode.to_owned());
-                    self.annotate(&line, &record, &own, 0, Topic::PermissionMode, mode, out);
+                    self.annotate(&line, record, &own, 0, Topic::PermissionMode, mode, out);
                 }
             }
             "custom-title" | "ai-title" | "summary" => {
                 let title = line.custom_title.as_deref().or(line.summary.as_deref());
                 if let Some(title) = title.filter(|t| self.carried.title.as_deref() != Some(t)) {
                     let title = title.to_owned();
-                    self.annotate(&line, &record, &own, 0, Topic::Title, &title, out);
+                    self.annotate(&line, record, &own, 0, Topic::Title, &title, out);
                     self.carried.title = Some(title);
                 }
             }
             "last-prompt" => {
                 if line.explicit {
                     let at = line.leaf_uuid.as_deref().map(str::to_owned);
-                    self.emit(&line, &record, &own, 0, SessionForked { from: own.to_string(), at }, None, out);
+                    self.emit(&line, record, &own, 0, SessionForked { from: own.to_string(), at }, None, out);
                 }
             }
-            "attachment" | "progress" => {}
+            "attachment" | "progress" | "pr-link" | "worktree-state" => {}
             skipped if classify(format!("{{\"type\":\"{skipped}\"").as_bytes()) == LineClass::Skip => {}
             other => {
                 let raw_kind = other.to_owned();
-                self.unknown(&line, &record, &own, &raw_kind, out);
+                self.unknown(&line, record, &own, &raw_kind, out);
             }
+        }
+    }
+}
+
+/// Whether a text has the form of a session's id.
+fn is_uuid(text: &str) -> bool {
+    let dashes = [8, 13, 18, 23];
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, b)| if dashes.contains(&at) { b == b'-' } else { b.is_ascii_hexdigit() })
+}
+
+impl Decoder for TranscriptDecoder {
+    fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
+        if classify(record.bytes) == LineClass::Skip {
+            return Ok(());
+        }
+        let line: ClaudeLine<'_> = serde_json::from_slice(record.bytes)?;
+        self.identify(&line);
+        if self.parent.is_none() && line.is_sidechain == Some(true) {
+            self.sidechain(line, &record, out);
+        } else {
+            self.line(line, &record, out);
         }
         Ok(())
     }
 
     fn pause(&mut self, out: &mut Decoded) {
+        self.release_resumed(out);
         self.release_rest(out);
     }
 

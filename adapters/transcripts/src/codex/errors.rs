@@ -1,6 +1,6 @@
 //! Classifies errors.
 
-use events::{ErrorClass, ErrorReported, Severity};
+use events::{Confidence, ErrorClass, ErrorReported, Severity, TurnOutcome};
 
 use super::{
     memory::CodexMemory,
@@ -14,7 +14,12 @@ pub(super) fn ended_turn(failure: &Failure<'_>, turn: Option<&str>, w: &mut Even
 }
 
 /// `error` (read): told before the end of the turn, which then need not tell it again.
+/// That the user interrupted the turn is not one, though older versions said so here too.
 pub(super) fn reported(failure: &Failure<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
+    if failure.message.text().is_some_and(|message| message.starts_with("Conversation interrupted")) {
+        w.turn_ended(None, TurnOutcome::Interrupted, Confidence::Medium, "error: Conversation interrupted".into());
+        return;
+    }
     if let Some(turn) = &mut memory.turn {
         turn.failed = true;
     }

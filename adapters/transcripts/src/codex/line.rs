@@ -28,6 +28,8 @@ pub(super) struct RolloutLine<'a> {
     payload: &'a [u8],
     /// The line was read to its end already.
     read_through: bool,
+    /// It is the payload itself: Codex up to 0.3x wrote no envelope.
+    pub(super) is_bare: bool,
 }
 
 #[derive(Deserialize)]
@@ -39,6 +41,31 @@ struct RolloutEnvelope<'a> {
     #[serde(borrow)]
     payload: &'a RawValue,
 }
+
+/// What tells the kind of a line without an envelope.
+#[derive(Deserialize)]
+struct BareLine<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a str>,
+    #[serde(borrow)]
+    record_type: Option<&'a str>,
+    #[serde(borrow)]
+    id: Option<RawField<'a>>,
+    #[serde(borrow)]
+    timestamp: Option<RawField<'a>>,
+}
+
+/// The kinds of records that were written without an envelope.
+const BARE: &[&str] = &[
+    "message",
+    "reasoning",
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "local_shell_call",
+    "web_search_call",
+];
 
 #[derive(Deserialize)]
 struct Tagged<'a> {
@@ -73,11 +100,22 @@ impl<'a> RolloutLine<'a> {
             }
             None => "",
         };
-        Some(Self { timestamp: Timestamp::parse(timestamp), kind, tag, whole: bytes, payload, read_through: false })
+        Some(Self {
+            timestamp: Timestamp::parse(timestamp),
+            kind,
+            tag,
+            whole: bytes,
+            payload,
+            read_through: false,
+            is_bare: false,
+        })
     }
 
     fn parse(bytes: &'a [u8]) -> Result<Self, serde_json::Error> {
-        let envelope: RolloutEnvelope<'a> = serde_json::from_slice(bytes)?;
+        let envelope: RolloutEnvelope<'a> = match serde_json::from_slice(bytes) {
+            Ok(envelope) => envelope,
+            Err(error) => return Self::bare(bytes).ok_or(error),
+        };
         let tagged: Tagged<'a> = serde_json::from_str(envelope.payload.get()).unwrap_or(Tagged { tag: None });
         Ok(Self {
             timestamp: envelope.timestamp.name().and_then(|time| Timestamp::parse(&time)),
@@ -86,6 +124,28 @@ impl<'a> RolloutLine<'a> {
             whole: bytes,
             payload: envelope.payload.get().as_bytes(),
             read_through: true,
+            is_bare: false,
+        })
+    }
+
+    /// A line without an envelope: the first names the session, the others are the items of responses; how the
+    /// session stands is written between them.
+    fn bare(bytes: &'a [u8]) -> Option<Self> {
+        let line: BareLine<'a> = serde_json::from_slice(bytes).ok()?;
+        let (kind, tag) = match (line.record_type, line.kind) {
+            (Some(_), None) => ("world_state", ""),
+            (None, Some(kind)) if BARE.contains(&kind) => ("response_item", kind),
+            (None, None) if line.id.name().is_some() && line.timestamp.is_some() => ("session_meta", ""),
+            _ => return None,
+        };
+        Some(Self {
+            timestamp: line.timestamp.name().and_then(|time| Timestamp::parse(&time)),
+            kind,
+            tag,
+            whole: bytes,
+            payload: bytes,
+            read_through: true,
+            is_bare: true,
         })
     }
 

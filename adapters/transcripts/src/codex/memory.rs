@@ -43,8 +43,20 @@ pub(super) struct CodexMemory {
     /// The last answer, to know its copy in the other form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_answer: Option<EmittedText>,
+    /// The search of the web that ended last, whose call has no id of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) search: Option<String>,
     /// The mail that comes next starts a turn.
     pub(super) mail_triggers: bool,
+    /// Turns of this file have a beginning and an end of their own, or answers that say whether they are the last.
+    pub(super) has_ends: bool,
+}
+
+impl CodexMemory {
+    /// Whether this is a file in which nothing tells that a turn ended: seen of 0.60.1, whose answers are events.
+    pub(super) fn tells_no_ends(&self) -> bool {
+        !self.has_ends && self.last_answer.as_ref().is_some_and(|answer| answer.form == MessageForm::Event)
+    }
 }
 
 /// The turn that is open.

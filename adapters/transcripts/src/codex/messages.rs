@@ -1,10 +1,14 @@
 //! Decodes messages: prompts, answers, thinking, mail between agents.
 
-use events::{AssistantDelta, AssistantMessage, Block, PromptOrigin, Stop, UserPrompt};
+use events::{AssistantDelta, AssistantMessage, Block, Confidence, PromptOrigin, Stop, TurnOutcome, UserPrompt};
 
 use super::{
     memory::{CodexMemory, EmittedText, MessageForm, Starter},
-    records::{Field, Item, ItemCompleted, Mail, MailAhead, OlderMessage, RawField, Reasoning, join_parts, parts},
+    records::{
+        BareMessage, Field, Item, ItemCompleted, Mail, MailAhead, OlderMessage, RawField, Reasoning, Role, join_parts,
+        parts,
+    },
+    session,
     writer::EventWriter,
 };
 
@@ -51,6 +55,23 @@ pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut CodexMemory,
     put_prompt(None, prompt, text, memory, w);
 }
 
+/// `message` of the bare form: prompts, answers, and what Codex injects, which names the working directory.
+pub(super) fn bare(message: &BareMessage<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
+    let text = join_parts(message.content, "\n");
+    match message.role.name().as_deref() {
+        Some("user") if injected(&text) => session::environment(&text, memory, w),
+        Some("user") => {
+            let content = parts(message.content);
+            let images = content.iter().filter(|part| part.kind.name().as_deref() == Some("input_image")).count();
+            let attachments = u32::try_from(images).unwrap_or(u32::MAX);
+            let prompt = UserPrompt { origin: origin(memory), attachments, provider_turn_id: None };
+            put_prompt(None, prompt, text, memory, w);
+        }
+        Some("assistant") => put_answer(message.id, None, text, memory, w),
+        _ => {}
+    }
+}
+
 fn put_prompt(
     id: Option<RawField<'_>>,
     prompt: UserPrompt,
@@ -95,9 +116,21 @@ pub(super) fn answer(item: &Item<'_>, memory: &mut CodexMemory, w: &mut EventWri
 
 /// `agent_message`: the older form of an answer.
 pub(super) fn older_answer(message: &OlderMessage<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
+    memory.has_ends |= message.phase.name().is_some();
     let text = message.message.text().unwrap_or_default();
     if !EmittedText::repeats(&mut memory.last_answer, MessageForm::Event, &text) {
         put_answer(None, message.phase, text, memory, w);
+        if memory.tells_no_ends() {
+            w.likely_works("an answer; calls are written once they are done".into());
+        }
+    }
+}
+
+/// `response_item/message` of a file without ends of turns: it is written with the calls of the same response, so an
+/// answer with nothing behind it is likely the last.
+pub(super) fn likely_last(message: &Role<'_>, w: &mut EventWriter<'_, '_>) {
+    if message.role.name().is_some_and(|role| role == "assistant") {
+        w.turn_ended(None, TurnOutcome::Completed, Confidence::Low, "an answer, and no call with it".into());
     }
 }
 

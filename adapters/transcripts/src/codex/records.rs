@@ -149,6 +149,14 @@ record! {
     OlderMessage { message, phase, images, local_images }
 }
 record! {
+    /// `message` of the bare form.
+    BareMessage { id, role, content }
+}
+record! {
+    /// `response_item/message`.
+    Role { role }
+}
+record! {
     /// A part of a message, an output or a summary.
     Part { #[serde(rename = "type")] kind, text, encrypted_content }
 }
@@ -172,7 +180,7 @@ record! {
     /// The arguments of the tools whose calls get a title.
     Arguments {
         cmd, command, sandbox_permissions, with_escalated_permissions, questions, task_name,
-        message, path, query, url, chars, input,
+        message, path, query, url, pattern, chars, input,
     }
 }
 record! {

@@ -104,6 +104,12 @@ pub(super) fn turn_context(settings: &Settings<'_>, memory: &mut CodexMemory, w:
     put_if_changed(Topic::PermissionMode, permission_mode(settings), &mut memory.permission_mode, w);
 }
 
+/// The context that Codex injects: of the bare form the only record that names the working directory.
+pub(super) fn environment(text: &str, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
+    let cwd = text.split_once("<cwd>").and_then(|(_, rest)| rest.split_once("</cwd>")).map(|(cwd, _)| cwd.to_owned());
+    put_if_changed(Topic::Cwd, cwd, &mut memory.cwd, w);
+}
+
 /// `thread_settings_applied`: the settings were changed, or said again.
 pub(super) fn settings(applied: &SettingsApplied<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     if let Some(settings) = applied.thread_settings.parse::<Settings<'_>>() {

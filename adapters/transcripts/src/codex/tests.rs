@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::*;
 use tailer::decode::feed;
 
+mod bare;
 mod damage;
 mod properties;
 mod records;

@@ -150,18 +150,20 @@ fn questions_in(questions: Option<RawField<'_>>) -> Vec<CodexQuestion> {
 }
 
 /// `web_search_call`, `image_generation_call` (read): run by the model's provider and written when
-/// done, so call and result in one.
-pub(super) fn served(tag: &str, call: &Call<'_>, w: &mut EventWriter<'_, '_>) {
+/// done, so call and result in one. One without an id has that of the event that ended it just before, or is named after
+/// its line.
+pub(super) fn served(tag: &str, call: &Call<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let text = call.action.map(|action| action.json().to_owned());
     let arguments: Arguments<'_> = call.action.parse().unwrap_or_default();
     let id = call.id.name().or_else(|| call.call_id.name());
     let failed = call.status.name().is_some_and(|status| status == "failed");
-    let shown = id.as_deref().unwrap_or(tag).to_owned();
+    let ended = memory.search.take().filter(|_| tag == "web_search_call");
+    let shown = id.as_deref().map(str::to_owned).or(ended).unwrap_or_else(|| w.line_name(tag));
     let data = ToolCall {
         call_id: shown.clone(),
         name: tag.trim_end_matches("_call").to_owned(),
         tool: script::kind(tag),
-        title: arguments.query.or(arguments.url).text().and_then(|title| patch::title(&title)),
+        title: served_title(&arguments).and_then(|title| patch::title(&title)),
         ..ToolCall::default()
     };
     let mut event = w.event("call", id.as_deref(), data);
@@ -176,6 +178,15 @@ pub(super) fn served(tag: &str, call: &Call<'_>, w: &mut EventWriter<'_, '_>) {
     let mut event = w.event("result", id.as_deref(), data);
     event.parent = id.is_some().then_some(parent);
     w.push(event);
+}
+
+/// What was searched for, or which page was opened, and what was looked for in it.
+fn served_title(arguments: &Arguments<'_>) -> Option<String> {
+    let what = arguments.query.or(arguments.url).text();
+    match (what, arguments.pattern.text()) {
+        (Some(page), Some(pattern)) => Some(format!("{pattern} in {page}")),
+        (what, pattern) => what.or(pattern),
+    }
 }
 
 /// `function_call_output`, `custom_tool_call_output`, `tool_search_output` (read).

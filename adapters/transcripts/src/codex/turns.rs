@@ -22,6 +22,7 @@ pub(super) fn started(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventWr
         (None, _) => Starter::Unsaid,
     };
     memory.attributed |= attribution.is_some();
+    memory.has_ends = true;
     let id = turn.turn_id.text();
     let (reason, words) = match starter {
         Starter::Command => (Reason::Compacting, "task_started without a trigger".to_owned()),

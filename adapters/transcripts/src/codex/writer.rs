@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use events::{Claim, Confidence, Identity, NewEvent, Payload, Reason, Repeat, Signal, State, Timestamp, TurnOutcome};
 
-use super::PROVIDER;
+use crate::codex::provider::PROVIDER;
 use tailer::decode::{Decoded, Record, line_identity};
 
 /// Puts out the events of one line.
@@ -61,6 +61,11 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         line_identity(PROVIDER, &self.session, &mark, self.nameless)
     }
 
+    /// A name for what has no id, told apart by its line.
+    pub(super) fn line_name(&self, kind: &str) -> String {
+        format!("{kind}@{}", self.record.offset)
+    }
+
     /// Begins an event of a record with an id, or of one without.
     pub(super) fn event(&mut self, kind: &str, id: Option<&str>, payload: impl Into<Payload>) -> NewEvent {
         let identity = match id {
@@ -98,6 +103,15 @@ impl<'r, 'o> EventWriter<'r, 'o> {
         let signal = Signal::new(Claim::TurnEnded { outcome, pending_subagents: 0 }, strength, Some(words));
         let mut event = self.event("turn_ended", turn, signal);
         event.confidence = strength;
+        self.push(event);
+    }
+
+    /// Work likely goes on, but nothing would say that a dialog is open.
+    pub(super) fn likely_works(&mut self, words: String) {
+        let claim = Claim::State { state: State::Running, reason: Some(Reason::Thinking) };
+        let signal = Signal::new(claim, Confidence::Low, Some(words));
+        let mut event = self.event("likely_works", None, signal);
+        event.confidence = Confidence::Low;
         self.push(event);
     }
 

@@ -12,8 +12,9 @@ use serde::de::Error as _;
 use super::{
     memory::{EmittedMessage, GeminiMemory},
     record::ChatDocument,
-    session_decoder::{GeminiRecordWriter, Header, SessionDecoder},
+    session_decoder::{SessionDecoder, session::Header},
 };
+use crate::gemini::record_writer::GeminiRecordWriter;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
 /// Decodes a chat file that is rewritten as a whole. Give it the whole file as one record, each
@@ -59,7 +60,7 @@ impl Decoder for GeminiLegacyDecoder {
             summary: document.summary,
         };
         self.session_decoder.header(&header, &mut writer);
-        for message in document.messages {
+        for message in document.messages.unwrap_or_default() {
             self.session_decoder.message(message, &mut writer);
         }
         Ok(())

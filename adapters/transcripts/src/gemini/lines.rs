@@ -8,8 +8,9 @@ use serde::de::Error as _;
 use super::{
     memory::GeminiMemory,
     record::{ChatLine, ChatMessage, UnknownChatLine},
-    session_decoder::{GeminiRecordWriter, Header, SessionDecoder},
+    session_decoder::{SessionDecoder, session::Header},
 };
+use crate::gemini::record_writer::GeminiRecordWriter;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
 /// How the most frequent line starts: `$set` with the time of the last write, and nothing else.

@@ -5,10 +5,11 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use events::{Origin, Timestamp};
+use events::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::standing::StandingRecord;
+use crate::gemini::position::RecordPosition;
 
 /// Maximum number of messages remembered.
 const REMEMBERED: usize = 256;
@@ -61,13 +62,6 @@ pub(super) enum HeldRecord {
     Prompt { id: String, at: Option<Timestamp>, place: RecordPosition, text: String, attachments: u32 },
     /// A compaction, asked for by the user or not.
     Compaction { id: String, at: Option<Timestamp>, place: RecordPosition, summary: String },
-}
-
-/// Where and when a record was read, kept for an event that is put out later.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct RecordPosition {
-    pub(super) origin: Origin,
-    pub(super) observed_at: Timestamp,
 }
 
 /// A history that is written again under new ids, all with the time of the rewriting.

@@ -99,9 +99,36 @@ pub fn cwd_from_projects(content: &str, slug: &str) -> Option<String> {
     known.projects.into_iter().filter(|(_, s)| s == slug).map(|(root, _)| root).min()
 }
 
+/// Whether a chat file is of the project in a directory, where only its path tells: versions up to 0.2x name the
+/// project's folder after the SHA-256 of that directory (0.10.0, 0.24.5).
+#[must_use]
+pub fn is_of_directory(path: &Path, directory: &Path) -> bool {
+    let folder =
+        path.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == "chats")).and_then(Path::parent);
+    let Some(slug) = folder.and_then(Path::file_name).and_then(|name| name.to_str()) else { return false };
+    let (Some(directory), 64) = (directory.to_str(), slug.len()) else { return false };
+    let hash = hmac_sha256::Hash::hash(directory.as_bytes());
+    hash.iter().zip(slug.as_bytes().chunks(2)).all(|(byte, digits)| {
+        std::str::from_utf8(digits).ok().and_then(|digits| u8::from_str_radix(digits, 16).ok()) == Some(*byte)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_named_after_the_hash_of_its_directory() {
+        let path = |slug: &str| format!("/h/.gemini/tmp/{slug}/chats/session-2025-11-20T04-38-10828683.json");
+        // printf %s /home/me/project | sha256sum
+        let slug = "225df3094012a213addf6b7d1c3b643daff302a33347426db49b5872e519e971";
+        assert!(is_of_directory(Path::new(&path(slug)), Path::new("/home/me/project")));
+        for (slug, directory) in [(slug, "/home/me/other"), (&slug[1..], "/home/me/project"), ("project", "/project")] {
+            assert!(!is_of_directory(Path::new(&path(slug)), Path::new(directory)), "{slug} {directory}");
+        }
+        assert!(!is_of_directory(Path::new("/chats"), Path::new("/home/me/project")));
+        assert!(!is_of_directory(Path::new(&path(&"é".repeat(32))), Path::new("/home/me/project")));
+    }
 
     #[test]
     fn chat_files_by_their_paths() {

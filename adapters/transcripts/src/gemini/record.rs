@@ -49,7 +49,7 @@ pub(super) struct ChatLine<'a> {
     pub(super) tokens: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) model: Option<Text<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "each")]
     pub(super) tool_calls: Option<Vec<ToolCall<'a>>>,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Set<'a> {
     pub(super) last_updated: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) summary: Option<&'a RawValue>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "each")]
     pub(super) messages: Option<Vec<ChatMessage<'a>>>,
 }
 
@@ -87,7 +87,7 @@ pub(super) struct ChatMessage<'a> {
     pub(super) tokens: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) model: Option<Text<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "each")]
     pub(super) tool_calls: Option<Vec<ToolCall<'a>>>,
 }
 
@@ -101,8 +101,14 @@ pub(super) struct ChatDocument<'a> {
     pub(super) start_time: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) summary: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) messages: Vec<ChatMessage<'a>>,
+    #[serde(borrow, deserialize_with = "each")]
+    pub(super) messages: Option<Vec<ChatMessage<'a>>>,
+}
+
+/// The elements of a list that can be read: a damaged one costs itself only.
+fn each<'de, D: Deserializer<'de>, T: Deserialize<'de>>(list: D) -> Result<Option<Vec<T>>, D::Error> {
+    let list = Option::<Vec<&'de RawValue>>::deserialize(list)?;
+    Ok(list.map(|list| list.into_iter().filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect()))
 }
 
 /// What is known of a line that does not fit [`ChatLine`]: enough to keep it.
@@ -116,9 +122,10 @@ pub(super) struct UnknownChatLine<'a> {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ToolCall<'a> {
-    #[serde(borrow)]
+    /// Empty when it has none.
+    #[serde(borrow, default)]
     pub(crate) id: Text<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     pub(crate) name: Text<'a>,
     #[serde(borrow)]
     pub(crate) args: Option<&'a RawValue>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use events::{Claim, Confidence, Identity, NewEvent, Payload, Provider, Repeat, Signal, Timestamp, TurnOutcome};
 
-use super::memory::RecordPosition;
+use crate::gemini::position::RecordPosition;
 use tailer::decode::{Decoded, Record, line_identity};
 
 /// The record being read and where its events go.

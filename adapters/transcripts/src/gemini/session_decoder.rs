@@ -11,8 +11,7 @@ use events::{
     PromptOrigin, Severity, Stop, Timestamp, Topic, TurnOutcome, UsageReported, UserPrompt,
 };
 
-pub(super) use self::session::Header;
-pub(super) use super::record_writer::GeminiRecordWriter;
+use super::record_writer::GeminiRecordWriter;
 use super::{
     batch::MessageCalls,
     content::{self, MessageText, UserRecord},
@@ -24,7 +23,7 @@ use super::{
 use tailer::decode::Decoded;
 
 mod remarks;
-mod session;
+pub(super) mod session;
 
 /// Decodes the session of one file.
 #[derive(Debug)]
@@ -291,7 +290,7 @@ impl SessionDecoder {
             writer.out.push(event);
         }
 
-        let batch = self.calls(calls, &mut told, at, news, writer);
+        let batch = self.calls(id, calls, &mut told, at, news, writer);
         match self.memory.emitted(key) {
             Some(slot) => *slot = told,
             None => self.memory.remember(told),
@@ -318,9 +317,11 @@ impl SessionDecoder {
         writer.out.push(event);
     }
 
-    /// Puts out the tool calls that were not yet, and reports their outcome.
+    /// Puts out the tool calls that were not yet, and reports their outcome. One without an id is named after its place
+    /// in the message.
     fn calls(
         &mut self,
+        message: &str,
         calls: Vec<ToolCall<'_>>,
         told: &mut EmittedMessage,
         at: Option<Timestamp>,
@@ -330,7 +331,10 @@ impl SessionDecoder {
         let session = self.session();
         let mut batch = MessageCalls::default();
         let mut unbroken = true;
-        for call in calls.into_iter().skip(told.calls as usize) {
+        for (index, mut call) in calls.into_iter().enumerate().skip(told.calls as usize) {
+            if call.id.is_empty() {
+                call.id = super::record::Text(format!("{message}/{index}").into());
+            }
             let finished = batch.put_call(call, &session, at, news.confidence(), writer);
             unbroken &= finished;
             told.calls += u32::from(unbroken);

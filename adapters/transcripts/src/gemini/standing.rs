@@ -12,7 +12,8 @@
 use events::{Claim, Confidence, Reason, State, Timestamp, TurnOutcome};
 use serde::{Deserialize, Serialize};
 
-use super::{content, memory::RecordPosition};
+use super::content;
+use crate::gemini::position::RecordPosition;
 
 /// What a record that stands last says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

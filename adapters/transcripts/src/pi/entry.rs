@@ -11,9 +11,9 @@ use serde::Deserialize;
 
 use super::{
     record::{Line, Message, PiField, Tokens, count, is_true, parts, readable, shape, text, words},
-    transcript::PiState,
     words::{error_class, outcome, stop, title, tool_kind},
 };
+use crate::pi::state::PiState;
 use tailer::decode::{Decoded, Record};
 
 /// Blocks of identities, so that several events of one entry differ.

@@ -19,45 +19,17 @@ use events::{
     Annotation, Identity, NewEvent, Payload, Provider, Repeat, SessionForked, SessionStarted, StartKind, Timestamp,
     Topic,
 };
-use serde::{Deserialize, Serialize};
 use session_tree::entry::LEAF_TYPE;
 
 use super::{
     entry::EntryWriter,
     record::{self, Line, Message, shape, text},
 };
+use crate::pi::state::PiState;
 use tailer::decode::{Decoded, Decoder, Malformed, Record, line_identity};
 
 /// The block of the identity of a step back, so that it differs from what the entry itself says.
 const STEP_BACK: u32 = 9_000;
-
-/// What a decoder carries from line to line.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct PiState {
-    /// The header's id.
-    session: Option<String>,
-    /// The header's moment, when the session is a fork: older entries are copies.
-    began: Option<Timestamp>,
-    /// The session it is a fork of.
-    parent: Option<String>,
-    /// When the session it is a fork of began.
-    parent_began: Option<Timestamp>,
-    /// A title that was read before the header.
-    title: Option<String>,
-    /// The id of the last entry.
-    last: Option<String>,
-    /// The id of the entry that the next one is expected to follow: the last one, unless the leaf was moved.
-    leaf: Option<String>,
-    /// Whether there was an entry.
-    begun: bool,
-    /// Where the last line ended.
-    end: u64,
-    /// The model has called tools and not been asked for anything else since.
-    pub(super) working: bool,
-    /// Answers in a row that failed.
-    pub(super) failures: u32,
-}
 
 /// Decodes one session's file.
 #[derive(Debug)]

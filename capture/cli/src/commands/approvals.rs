@@ -125,7 +125,7 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
         );
         text += &format!("    {}\n", headline(approval));
         if pending && shown.answer.is_none() {
-            text += "    answer it in the agent itself: capture cannot answer this request\n";
+            text += &format!("    {}\n", unanswerable(shown));
         }
     }
     if page.approvals.iter().any(|shown| shown.answer.is_some()) {
@@ -226,22 +226,27 @@ fn whole(shown: &ApprovalView) -> String {
         text += &block("ran as", rewrite);
     }
     if approval.state == ApprovalState::Pending {
+        let cannot = format!("\n{}\n", unanswerable(shown));
         text += match shown.answer {
             Some(DecidedVia::Hook) => {
-                "\nthe agent's hook is waiting for the answer: capture approve ID, capture deny \
-                ID\n"
+                "\nthe agent's hook is waiting for the answer: capture approve ID, capture deny ID\n"
             }
             Some(DecidedVia::Protocol) => {
                 "\n`capture agent drive` is waiting for the answer: capture approve ID, capture deny ID\n"
             }
-            Some(DecidedVia::Keys) => {
-                "\ncapture can answer its dialog by pressing keys: capture approve ID, capture \
-                deny ID\n"
-            }
-            None => "\ncapture cannot answer this request: answer it in the agent itself\n",
+            Some(DecidedVia::Keys) => "\ncapture can answer its dialog by keys: capture approve ID, capture deny ID\n",
+            None => &cannot,
         };
     }
     text
+}
+
+/// Why it cannot be answered from here, and what to do.
+fn unanswerable(shown: &ApprovalView) -> String {
+    match &shown.unanswerable {
+        Some(why) => format!("capture cannot answer this request: {}", safe(why)),
+        None => "capture cannot answer this request: answer it in the agent itself".to_owned(),
+    }
 }
 
 /// The exact request, or what is known of it.
@@ -249,13 +254,7 @@ pub(super) fn exact(approval: &Approval) -> String {
     let name = if approval.exact { "exactly" } else { "as told" };
     let input = approval.input.as_deref();
     let Some(exact) = approval.command.as_deref().or(input) else {
-        return block(
-            "as seen",
-            approval.subject.as_deref().unwrap_or(
-                "unknown: the agent only shows that it asks for \
-            permission",
-            ),
-        );
+        return block("as seen", approval.subject.as_deref().unwrap_or("unknown: the agent only shows a dialog"));
     };
     let mut text = block(name, exact);
     if approval.command.is_some() {
@@ -370,12 +369,7 @@ fn agreed_rule<'s>(context: &Context, shown: &'s ApprovalView, yes: bool) -> any
     }
     if !yes {
         if context.json || !std::io::stdin().is_terminal() {
-            return Err(Failed::Refused(
-                "cannot ask for confirmation without a terminal; pass --yes to accept the \
-                    rule"
-                    .into(),
-            )
-            .into());
+            return Err(Failed::Refused("not a terminal: pass --yes to accept the rule".into()).into());
         }
         if !is_agreed("\nSave it?")? {
             return Err(Failed::Refused("nothing was saved or allowed".into()).into());

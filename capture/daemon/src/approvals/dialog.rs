@@ -13,17 +13,23 @@ const CUT_BYTES: usize = 24;
 ///
 /// # Errors
 /// Why it cannot be answered there, for a person.
-pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result<(RunId, String), &'static str> {
+pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result<(RunId, String), String> {
     let run = runs.run_of(approval.session_id).ok_or(
-        "capture cannot answer this request; answer it in the agent itself (with `capture run` or `capture hooks \
-         install --approver`, capture can answer later ones)",
+        "no hook waits for the answer, and the session is not in a run; answer it in the agent itself (`capture run` \
+         and `capture hooks install --approver` let capture answer requests)",
     )?;
     let dialog = runs.dialog_of(run).ok_or("its dialog is not on the screen")?;
+    if let Some(why) = &dialog.unanswerable {
+        return Err(format!(
+            "{why}: answer it in its terminal (`capture attach`), or install hooks that wait for an answer \
+             (`capture hooks install --approver`)"
+        ));
+    }
     let mark = dialog.mark.clone().ok_or("its dialog cannot be answered by keys")?;
     if is_same(approval, &dialog, alone) {
         Ok((run, mark))
     } else {
-        Err("the dialog on the screen is about another request")
+        Err("the dialog on the screen is about another request".to_owned())
     }
 }
 

@@ -546,7 +546,7 @@ fn an_answer_is_only_for_what_the_hook_was_called_with() {
     around.wait_with(1, true, "digest of something else".into());
     assert_eq!(around.decisions(), 0, "no rule decides");
     around.person(1, true);
-    conflict(around.decided(), "capture cannot answer this request");
+    conflict(around.decided(), "no hook waits for the answer");
     assert_eq!(around.answer(), None);
     // One that takes the place of the hook while the decision is committed does not get its answer.
     around.wait(1, true);
@@ -685,6 +685,7 @@ fn a_view_is_the_approval_and_what_is_needed_to_decide() {
     let plain = ApprovalView {
         approval: approval.clone(),
         answer: None,
+        unanswerable: None,
         files: Vec::new(),
         more_files: false,
         policy: None,

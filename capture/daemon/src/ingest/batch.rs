@@ -1,9 +1,14 @@
 //! Applies a batch read from a transcript: which records are new, and which session they belong to.
 
-use std::{collections::HashSet, path::Path, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+    sync::Arc,
+};
 
-use events::{Identity, NewEvent, Payload, Repeat, Timestamp};
+use events::{Identity, NewEvent, Payload, Repeat, Timestamp, UsageReported};
 use projections::{SessionHealth, TranscriptView};
+use tailer::collect::Batch;
 
 use super::{
     Ingest, PreparedBatch, TransactionFailure,
@@ -20,14 +25,18 @@ impl Ingest {
         let batch = &prepared.batch;
         let mut additions = Additions::default();
         let mut open = OpenMessage::default();
-        let mut forks: HashSet<(usize, usize)> = HashSet::new();
+        let mut forks: HashMap<(usize, usize), Timestamp> = HashMap::new();
         let mut placed: HashSet<usize> = HashSet::new();
         for (index, new) in batch.events.iter().enumerate() {
             let slot = match self.sessions.find_by_provider(new.provider, &new.provider_session_id) {
                 Some(slot) => slot,
                 None => {
                     let timed = batch.events[index..].iter().find(|e| e.created_at.is_some()).unwrap_or(new);
-                    self.resolve(new.provider, &new.provider_session_id, first_seen(timed, batch.history))?
+                    let seen_at = match timed.created_at {
+                        None if batch.history => written_at(batch, timed),
+                        Some(_) | None => first_seen(timed, batch.history),
+                    };
+                    self.resolve(new.provider, &new.provider_session_id, seen_at)?
                 }
             };
             // Lines before the one that names the directory are not kept either. A session may be known by name before
@@ -45,7 +54,12 @@ impl Ingest {
                 continue;
             }
             let row = self.sessions.known(slot).row;
-            let Some(identity) = self.learn(new, row, slot, &mut forks)? else { continue };
+            let Some(identity) = self.learn(new, row, slot, &mut forks)? else {
+                if let Payload::UsageReported(usage) = &new.payload {
+                    self.count_growth(new, usage, batch.history, &mut additions)?;
+                }
+                continue;
+            };
             let last_message = if let Payload::AssistantMessage(_) = &new.payload {
                 self.state(slot)?.last_message().map(str::to_owned)
             } else {
@@ -59,7 +73,10 @@ impl Ingest {
             let packed = prepared.texts.get(index).is_some_and(Option::is_some).then_some(index);
             let dated;
             let new = if batch.history && new.created_at.is_none() {
-                dated = NewEvent { created_at: Some(self.neighbour_time(slot, &batch.events[index..])), ..new.clone() };
+                dated = NewEvent {
+                    created_at: Some(self.neighbour_time(slot, batch, &batch.events[index..])),
+                    ..new.clone()
+                };
                 &dated
             } else {
                 new
@@ -72,8 +89,8 @@ impl Ingest {
             }
             self.fold(slot, event, packed, &mut additions)?;
         }
-        for (slot, other) in forks {
-            self.fork(slot, other, &mut additions)?;
+        for ((slot, other), at) in forks {
+            self.fork(slot, other, at, batch.history, &mut additions)?;
         }
         let reads_on = batch.history && !batch.cursor.caught_up && !batch.vanished;
         self.sessions.rest(&batch.cursor, reads_on, additions.events.iter().map(|addition| addition.slot));
@@ -83,15 +100,16 @@ impl Ingest {
         Ok(())
     }
 
-    /// A record of history that has no time of its own happened when its neighbours did.
-    fn neighbour_time(&self, slot: usize, following: &[NewEvent]) -> Timestamp {
+    /// A record of history that has no time of its own happened when its neighbours did; where none has a time, by the
+    /// time its file was last written.
+    fn neighbour_time(&self, slot: usize, batch: &Batch, following: &[NewEvent]) -> Timestamp {
         let this = &following[0];
         let before =
             self.sessions.loaded(slot).filter(|s| s.session.last_sequence > 0).map(|s| s.session.last_event_at);
         let next = || {
             following.iter().filter(|e| e.provider_session_id == this.provider_session_id).find_map(|e| e.created_at)
         };
-        before.or_else(next).unwrap_or(this.observed_at)
+        before.or_else(next).unwrap_or_else(|| written_at(batch, this))
     }
 
     /// A session that begins in a directory whose sessions are not captured is turned off, before
@@ -117,7 +135,7 @@ impl Ingest {
         new: &NewEvent,
         row: store::SessionRow,
         slot: usize,
-        forks: &mut HashSet<(usize, usize)>,
+        forks: &mut HashMap<(usize, usize), Timestamp>,
     ) -> Result<Option<Identity>, TransactionFailure> {
         match new.repeat {
             Repeat::Unique => {
@@ -128,21 +146,50 @@ impl Ingest {
                 if matches!(new.payload, Payload::UserPrompt(_) | Payload::AssistantMessage(_)) {
                     let owner = self.transaction.writer.known(new.identity)?.filter(|owner| *owner != row);
                     if let Some(owner) = owner.and_then(|o| self.sessions.find_by_row(o)) {
-                        forks.insert((slot, owner));
+                        forks.entry((slot, owner)).or_insert(new.created_at.unwrap_or(new.observed_at));
                     }
                 }
                 Ok(None)
             }
-            Repeat::Next => {
-                for occurrence in 0..OCCURRENCES {
-                    let identity = new.identity.occurrence(occurrence);
-                    if self.transaction.writer.learn(identity, row)? {
-                        return Ok(Some(identity));
-                    }
-                }
-                Ok(None)
+            Repeat::Next => self.learn_next(new.identity, row),
+        }
+    }
+
+    /// Learns the first occurrence of a record that is not known.
+    fn learn_next(
+        &mut self,
+        identity: Identity,
+        row: store::SessionRow,
+    ) -> Result<Option<Identity>, TransactionFailure> {
+        for occurrence in 0..OCCURRENCES {
+            let identity = identity.occurrence(occurrence);
+            if self.transaction.writer.learn(identity, row)? {
+                return Ok(Some(identity));
             }
         }
+        Ok(None)
+    }
+
+    /// Counts by how much a response that was counted before has grown, in the session it was counted in.
+    fn count_growth(
+        &mut self,
+        new: &NewEvent,
+        usage: &UsageReported,
+        history: bool,
+        additions: &mut Additions,
+    ) -> Result<(), TransactionFailure> {
+        let owner = self.transaction.writer.known(new.identity)?;
+        let Some((row, slot)) = owner.and_then(|row| Some((row, self.sessions.find_by_row(row)?))) else {
+            return Ok(());
+        };
+        if !self.sessions.known(slot).capture {
+            return Ok(());
+        }
+        let Some(growth) = self.state(slot)?.usage_growth(usage) else { return Ok(()) };
+        let Some(identity) = self.learn_next(new.identity, row)? else { return Ok(()) };
+        let draft = UnsequencedEvent { new, identity, payload: Some(growth.into()), text: None, history };
+        let event = self.make(slot, draft)?;
+        self.fold(slot, event, None, additions)
     }
 
     /// Keeps where a session's transcript stands beside the session.
@@ -185,6 +232,11 @@ impl Ingest {
         };
         self.sessions.mark(slot);
     }
+}
+
+/// When the file of an event was last written.
+fn written_at(batch: &Batch, event: &NewEvent) -> Timestamp {
+    batch.modified_at.unwrap_or(event.observed_at).min(event.observed_at)
 }
 
 /// The directory in which the session of the first of these events begins.

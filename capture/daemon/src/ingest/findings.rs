@@ -81,7 +81,7 @@ impl Ingest {
         }
         let turn_id = self.state(slot)?.open_turn().map(|turn| turn.id);
         let severity = if let Payload::Finding(finding) = &payload { Some(finding.severity) } else { None };
-        let conclusion = Conclusion { at: now, turn_id, payload, turn: None, approval: None };
+        let conclusion = Conclusion { at: now, turn_id, payload, turn: None, approval: None, basis: None };
         let event = self.derive(slot, conclusion, now, false)?;
         let row = self.sessions.known(slot).row;
         self.transaction.append(row, events::Event { severity, text, ..event }, None, false)?;

@@ -128,6 +128,7 @@ impl Ingest {
             self.processes.wanted(sequence < FRESH_EVENTS);
         }
         if !history {
+            self.expect_command(slot);
             self.signal_parent(slot, observed_at, additions)?;
         }
         self.sessions.schedule(slot);
@@ -149,6 +150,7 @@ impl Ingest {
         if let Some(approval) = conclusion.approval.take() {
             self.store_approval(slot, *approval, &conclusion.payload, history)?;
         }
+        let (source, confidence) = conclusion.basis.unwrap_or((Source::Runtime, Confidence::High));
         let state = self.state(slot)?;
         state.session.last_sequence += 1;
         let sequence = state.session.last_sequence;
@@ -160,13 +162,13 @@ impl Ingest {
             sequence,
             provider: known.provider,
             provider_session_id: known.provider_session_id,
-            source: Source::Runtime,
+            source,
             created_at: conclusion.at,
             observed_at,
             turn_id: conclusion.turn_id,
             parent_id: None,
             agent_id: None,
-            confidence: Confidence::High,
+            confidence,
             severity: None,
             text: None,
             text_ref: None,
@@ -242,11 +244,13 @@ impl Ingest {
         self.fold(parent, event, None, additions)
     }
 
-    /// Notes that a session repeats another's records.
+    /// Notes that a session repeats another's records, the first of which is of `at`.
     pub(super) fn fork(
         &mut self,
         slot: usize,
         owner: usize,
+        at: Timestamp,
+        history: bool,
         additions: &mut Additions,
     ) -> Result<(), TransactionFailure> {
         let (own, from) = (self.sessions.known(slot).clone(), self.sessions.known(owner).clone());
@@ -268,7 +272,8 @@ impl Ingest {
             payload,
             None,
         );
-        let event = self.make(slot, UnsequencedEvent::of(&new))?;
+        let new = NewEvent { created_at: Some(at), ..new };
+        let event = self.make(slot, UnsequencedEvent { history, ..UnsequencedEvent::of(&new) })?;
         self.fold(slot, event, None, additions)
     }
 

@@ -219,8 +219,8 @@ impl Ingest {
             let signal = Signal::new(claim, Confidence::High, words);
             self.inject(slot, Source::Process, now, "run-process", signal.into())?;
             if provider == Provider::Unknown {
-                let claim = Claim::State { state: State::Running, reason: Some(Reason::Tool) };
-                let words = Some("the program is running; it is not an agent whose screen capture can read".into());
+                let claim = Claim::State { state: State::Unknown, reason: Some(Reason::NoEvidence) };
+                let words = Some("runs a program that is not a known agent".into());
                 let signal = Signal::new(claim, Confidence::Low, words);
                 self.inject(slot, Source::Pty, now, "run-alive", signal.into())?;
             }

@@ -1,7 +1,7 @@
 //! The inputs of ingest.
 
 use events::{ApprovalId, SessionId};
-use processes::{AgentProcess, EndedProcess};
+use processes::{AgentProcess, EndedProcess, ShellCommand};
 use store::PackedText;
 use tailer::collect::Batch;
 
@@ -43,6 +43,13 @@ pub enum IngestInput {
     Ended(EndedProcess),
     /// The agents that run now.
     Agents(Vec<AgentProcess>),
+    /// An agent runs a shell command that it did not run when it asked for permission.
+    CommandRuns {
+        /// The agent's process.
+        agent: EndedProcess,
+        /// The shell.
+        command: ShellCommand,
+    },
     /// Turn capture of a session on or off; the answer says whether there is such a session.
     SetCapture(SessionId, bool, Box<dyn FnOnce(Result<bool, String>) + Send>),
     /// Labels of a session, `key=value` or `key`; the answer says whether there is such a session.

@@ -25,6 +25,19 @@ pub(super) struct LinkedProcess<'a> {
 /// Time of silence after which a session is not linked to a process by its directory, ms.
 const RECENT_MS: i64 = 10 * 60 * 1000;
 
+/// Whether a session is one of the directory a process runs in: it says so, or its transcripts stand where those of
+/// that directory do.
+fn runs_in(state: &SessionState, process: &AgentProcess) -> bool {
+    let session = &state.session;
+    match session.cwd.as_deref() {
+        Some(cwd) => process.cwd.as_os_str() == cwd,
+        None => {
+            let mut paths = session.transcripts.iter().map(|transcript| transcript.path.as_str());
+            paths.any(|path| transcripts::is_of_directory(session.provider, path, &process.cwd))
+        }
+    }
+}
+
 /// Finds processes for the sessions that have none.
 pub(super) fn link<'s, 'a>(
     sessions: impl Iterator<Item = (usize, &'s SessionState)>,
@@ -72,7 +85,7 @@ pub(super) fn link<'s, 'a>(
                     && s.session.status.state != State::Exited
                     && now.since_ms(s.session.last_event_at) < RECENT_MS
             })
-            .filter(|(_, s)| s.session.cwd.as_deref().is_some_and(|cwd| process.cwd.as_os_str() == cwd))
+            .filter(|(_, s)| runs_in(s, process))
             .max_by_key(|(_, s)| s.session.last_event_at);
         if let Some((slot, _)) = here {
             found.push(LinkedProcess { slot: *slot, process, strength: Confidence::Medium, left: Vec::new() });

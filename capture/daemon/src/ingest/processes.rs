@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
-use events::{Annotation, Claim, Confidence, SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic};
+use events::{
+    Annotation, Claim, Confidence, Reason, SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic,
+};
 use processes::{AgentProcess, EndedProcess};
 
 use super::{
     Ingest, TransactionFailure,
     link::{AWAITED, link},
 };
+
+/// How long a command that was seen to start speaks for itself, ms: until the request it answers is closed.
+const COMMAND_HOLDS_MS: i64 = 2_000;
 
 /// Agents that run without a session. One gets a session of its own when it is seen so in two looks that follow one
 /// another.
@@ -59,6 +64,35 @@ impl Ingest {
         Ok(())
     }
 
+    /// While a session waits for permission to run a command, the processes below its agent are watched.
+    pub(super) fn expect_command(&mut self, slot: usize) {
+        let Some(state) = self.sessions.loaded(slot) else { return };
+        let asks = state.pending_command().is_some();
+        let agent = state.process().filter(|_| asks);
+        self.processes.expect_command(self.sessions.known(slot).id, agent);
+    }
+
+    /// An agent that waited for permission runs a command: somebody allowed it, at the agent's own dialog. Of several
+    /// requests nothing tells which one it was.
+    pub(super) fn apply_command(&mut self, agent: EndedProcess) -> Result<(), TransactionFailure> {
+        let runs = |state: &projections::SessionState| state.process() == Some((agent.pid, agent.start_ticks));
+        let asking =
+            self.sessions.all_loaded().filter(|(_, state)| runs(state) && !state.session.pending_approvals.is_empty());
+        let slots: Vec<usize> = asking.map(|(slot, _)| slot).collect();
+        let [slot] = slots[..] else { return Ok(()) };
+        if self.state(slot)?.pending_command().is_none() {
+            return Ok(());
+        }
+        let now = (self.clock)();
+        let claim = Claim::State { state: State::Running, reason: Some(Reason::Tool) };
+        let words = format!("process {} runs a command that it did not run when it asked", agent.pid);
+        let signal = Signal {
+            valid_until: Some(now.plus_ms(COMMAND_HOLDS_MS)),
+            ..Signal::new(claim, Confidence::Medium, Some(words))
+        };
+        self.inject(slot, Source::Process, now, "command", signal.into())
+    }
+
     /// The agents that run now: finds the sessions they run.
     pub(super) fn apply_agents(&mut self, agents: &[AgentProcess]) -> Result<(), TransactionFailure> {
         let now = (self.clock)();
@@ -74,6 +108,12 @@ impl Ingest {
                 Confidence::High => format!("process {pid} has its transcript open"),
                 Confidence::Medium | Confidence::Low => format!("process {pid} runs in its directory"),
             });
+            // One found by its directory that did not know it.
+            if found.strength == Confidence::Medium && self.state(found.slot)?.session.cwd.is_none() {
+                let value = found.process.cwd.to_string_lossy().into_owned();
+                let place = Annotation { topic: Topic::Cwd, value };
+                self.inject(found.slot, Source::Process, now, "place", place.into())?;
+            }
             let claim = Claim::ProcessAlive { pid, start_ticks };
             self.inject(found.slot, Source::Process, now, "linked", Signal::new(claim, found.strength, words).into())?;
         }

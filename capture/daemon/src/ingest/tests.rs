@@ -42,6 +42,8 @@ struct FakeProcesses {
     wanted: Arc<AtomicUsize>,
     /// The run each process belongs to.
     runs: Arc<Mutex<HashMap<u32, RunId>>>,
+    /// Below which process a command is looked for.
+    expected: Arc<Mutex<HashMap<SessionId, (u32, u64)>>>,
 }
 
 impl Processes for FakeProcesses {
@@ -51,6 +53,14 @@ impl Processes for FakeProcesses {
     fn wanted(&mut self, _fresh: bool) {
         self.wanted.fetch_add(1, Ordering::Relaxed);
     }
+    fn expect_command(&mut self, session: SessionId, agent: Option<(u32, u64)>) {
+        let mut expected = self.expected.lock().unwrap();
+        match agent {
+            Some(agent) => drop(expected.insert(session, agent)),
+            None => drop(expected.remove(&session)),
+        }
+    }
+
     fn run_of(&mut self, pid: u32) -> Option<RunId> {
         self.runs.lock().unwrap().get(&pid).copied()
     }
@@ -134,7 +144,15 @@ impl World {
             provider_session_id: events.first().map(|e| e.provider_session_id.to_string()),
             ..Cursor::default()
         };
-        let batch = Batch { cursor, provider: Provider::Claude, events, vanished: false, backfill: history, history };
+        let batch = Batch {
+            cursor,
+            provider: Provider::Claude,
+            events,
+            vanished: false,
+            modified_at: None,
+            backfill: history,
+            history,
+        };
         self.take(IngestInput::Batch(Box::new(PreparedBatch::new(batch))));
     }
 

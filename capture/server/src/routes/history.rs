@@ -59,6 +59,7 @@ fn change_of(event: Event) -> Option<StatusChange> {
             to: change.to,
             reason: change.reason,
             confidence: event.confidence,
+            source: Some(event.source),
             evidence: change.evidence,
             sequence: event.sequence,
         }),

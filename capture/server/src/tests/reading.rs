@@ -160,7 +160,7 @@ async fn history() {
         history[0],
         serde_json::json!({
             "at": at(2), "observed_at": at(3), "from": "waiting", "to": "running", "reason": null,
-            "confidence": "high", "evidence": ["registry: busy"], "sequence": 2,
+            "confidence": "high", "source": "transcript", "evidence": ["registry: busy"], "sequence": 2,
         })
     );
     assert_eq!(history.as_array().unwrap().len(), 2);

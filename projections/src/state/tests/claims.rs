@@ -54,6 +54,102 @@ fn a_prompt_known_to_be_ready_is_never_idle() {
 }
 
 #[test]
+fn a_registry_that_has_one_word_for_both_is_told_which_it_is() {
+    let asks = || call("q", ToolKind::Question, "Which color?");
+    stands(
+        &[on(0.0, prompt("go")), on(1.0, asks()), on(1.1, registry(WaitingApproval))],
+        "waiting question [Which color?]",
+    );
+    let both = call("c", ToolKind::Execute, "touch x");
+    stands(
+        &[on(0.0, prompt("go")), on(1.0, both), on(1.0, asks()), on(1.1, registry(WaitingApproval))],
+        "waiting_approval tool [touch x]",
+    );
+    // The line with the call comes later than the dialog.
+    stands(
+        &[
+            on(0.0, prompt("go")),
+            on(1.0, registry(WaitingApproval)),
+            on(1.1, claims_why(Pty, Waiting, Some(Reason::Question))),
+            until(10.0),
+        ],
+        "waiting question",
+    );
+}
+
+#[test]
+fn work_a_hook_told_of_is_doubted_after_a_while() {
+    let steps = [on(0.0, prompt("go")), on(1.0, claims(Hook, Running)), until(31.0)];
+    let mut tape = stands(&steps, "running thinking");
+    assert_eq!(tape.state.view().status.confidence, Confidence::Medium, "its end may not have been told");
+    let mut tape = stands(&[steps[0].clone(), steps[1].clone(), until(20.0)], "running thinking");
+    assert_eq!(tape.state.view().status.confidence, Confidence::High);
+    // Who looks on all the time is not doubted for that.
+    let mut tape = stands(&[on(0.0, prompt("go")), on(1.0, registry(Running)), until(500.0)], "running thinking");
+    assert_eq!(tape.state.view().status.confidence, Confidence::High);
+}
+
+#[test]
+fn a_program_nobody_can_read_stays_unknown() {
+    let unreadable =
+        signal(Pty, Confidence::Low, Claim::State { state: State::Unknown, reason: Some(Reason::NoEvidence) });
+    let mut tape = stands(
+        &[on(0.0, said(SessionStarted::default())), on(0.0, alive()), on(0.1, unreadable), until(9_000.0)],
+        "unknown no_evidence [the pty says so]",
+    );
+    assert_eq!(tape.state.view().status.confidence, Confidence::Low);
+}
+
+#[test]
+fn a_transcript_that_doubts_is_believed_no_more_than_it_says() {
+    let weak = || signal(Transcript, Confidence::Low, Claim::State { state: Running, reason: Some(Reason::Tool) });
+    let mut tape = stands(&[on(0.0, prompt("go")), on(1.0, weak())], "running tool");
+    assert_eq!(tape.state.view().status.confidence, Confidence::Low, "a dialog may be open");
+    let said_more = [on(0.0, prompt("go")), on(1.0, weak()), on(2.0, message("m", "and on", None))];
+    let mut tape = stands(&said_more, "running thinking");
+    assert_eq!(tape.state.view().status.confidence, Confidence::High);
+}
+
+/// Each conclusion with the source that decided it and how sure that is.
+fn bases(tape: &Tape) -> Vec<String> {
+    let basis =
+        |c: &Conclusion| c.basis.map_or("-".to_owned(), |(source, confidence)| format!("{source} {confidence}"));
+    tape.conclusions.iter().filter(|c| c.approval.is_none()).map(|c| format!("{}: {}", show(c), basis(c))).collect()
+}
+
+#[test]
+fn a_conclusion_has_the_source_and_the_confidence_of_what_decided_it() {
+    let weak = signal(Pty, Confidence::Medium, Claim::State { state: WaitingApproval, reason: Some(Reason::Tool) });
+    let tape = Tape::played(&[
+        on(0.0, prompt("go")),
+        on(1.0, call("c", ToolKind::Execute, "sleep 5")),
+        on(2.0, weak),
+        on(3.0, withdrawn(Pty)),
+        on(4.0, result("c")),
+        on(5.0, answer("done")),
+        on(6.0, gone()),
+    ]);
+    assert_eq!(
+        bases(&tape),
+        [
+            "0 turn 1 by prompt: transcript high",
+            "0 running thinking: transcript high",
+            "2 waiting_approval tool: pty medium",
+            "3 running tool: transcript medium",
+            "5 turn 1 completed: transcript high",
+            "5 waiting turn_complete: transcript high",
+            "6 exit clean: process high",
+            "6 exited clean: process high",
+        ]
+    );
+    let dialogs = tape.conclusions.iter().filter(|c| c.approval.is_some()).map(|c| c.basis);
+    assert_eq!(dialogs.collect::<Vec<_>>()[0], Some((Pty, Confidence::Medium)));
+    // What only time decided: by the claim that holds then.
+    let tape = Tape::played(&[on(0.0, prompt("go")), until(700.0)]);
+    assert_eq!(bases(&tape)[2], "600 unknown lost: transcript low");
+}
+
+#[test]
 fn the_registry_beats_the_transcript() {
     let mut tape = stands(&[on(0.0, prompt("go")), on(1.0, registry(Waiting))], "waiting turn_complete");
     let status = tape.state.view().status.clone();

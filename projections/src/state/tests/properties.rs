@@ -32,8 +32,8 @@ fn any_payload() -> impl Strategy<Value = Payload> {
         1 => any_id().prop_map(|id| QuestionAnswered { call_id: Some(id) }.into()),
         2 => (select(ErrorClass::ALL), any::<bool>(), any::<bool>())
             .prop_map(|(class, ends_turn, retrying)| ErrorReported { class, ends_turn, retrying, ..ErrorReported::default() }.into()),
-        8 => (any_claim(), select(Confidence::ALL), prop_oneof![4 => Just(None), 1 => (0.0..200.0).prop_map(|s| Some(at(s)))])
-            .prop_map(|(claim, strength, valid_until)| Signal { dialog: None, key: None, holds_from: None, claim, strength, valid_until, words: None }.into()),
+        8 => (any_claim(), select(Confidence::ALL), prop_oneof![4 => Just(None), 1 => (0.0..200.0).prop_map(|s| Some(at(s)))], prop_oneof![4 => Just(None), 1 => (0.0..200.0).prop_map(|s| Some(at(s)))])
+            .prop_map(|(claim, strength, valid_until, holds_from)| Signal { dialog: None, key: None, holds_from, claim, strength, valid_until, words: None }.into()),
         2 => (any_id(), select(vec!["rm x", "ls"]), any::<bool>()).prop_map(|(id, command, keyed)| ApprovalRequested {
             approval_id: id.into(),
             command: Some(command.into()),
@@ -41,7 +41,7 @@ fn any_payload() -> impl Strategy<Value = Payload> {
             ..ApprovalRequested::default()
         }.into()),
         1 => (any_id(), any::<bool>()).prop_map(|(id, allowed)| ApprovalResolved { approval_id: id.into(), allowed: Some(allowed), ..ApprovalResolved::default() }.into()),
-        1 => any::<u64>().prop_map(|n| UsageReported { output_tokens: n, ..UsageReported::default() }.into()),
+        1 => (any::<u64>(), prop_oneof![Just(None), any_id().prop_map(Some)]).prop_map(|(n, message_id)| UsageReported { message_id, output_tokens: n, ..UsageReported::default() }.into()),
         1 => Just(ContextCompacted::default().into()),
         1 => Just(Heartbeat {}.into()),
         1 => Just(SessionStarted::default().into()),

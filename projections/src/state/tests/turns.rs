@@ -263,6 +263,45 @@ fn a_likely_end_counts_only_after_silence() {
     check(&[on(0.0, prompt("go")), on(1.0, likely()), on(1.2, said(Heartbeat {}).by(Hook)), until(9.0)], &ended);
 }
 
+/// A text that may be the end of its turn: it counts 30 s later, or sooner if it is surely whole.
+fn may_end(seconds: f64, strength: Confidence) -> TestEvent {
+    let claim = Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 };
+    said(Signal { holds_from: Some(at(seconds + 30.0)), ..Signal::new(claim, strength, None) })
+}
+
+#[test]
+fn a_text_that_may_be_the_last_ends_the_turn_when_nothing_follows() {
+    let begins = || vec![on(0.0, prompt("go")), on(2.0, message("m", "done", None))];
+    let opened = ["0 turn 1 by prompt", "0 running thinking"];
+    let with = |rest: &[Step]| [begins(), rest.to_vec()].concat();
+    check(&with(&[on(2.0, may_end(2.0, Confidence::Low)), until(31.9)]), &opened);
+    let mut waits = stands(&with(&[on(2.0, may_end(2.0, Confidence::Low)), until(3.0)]), "running thinking");
+    assert_eq!(waits.state.view().status.confidence, Confidence::Low);
+    let ended = [&opened[..], &["2 turn 1 completed", "32 waiting turn_complete"]].concat();
+    let mut over = check(&with(&[on(2.0, may_end(2.0, Confidence::Low)), until(32.0)]), &ended);
+    assert_eq!(over.state.view().status.confidence, Confidence::Medium);
+    assert_eq!(over.state.recent_turns().next().unwrap().completed_at, Some(at(2.0)));
+    // A whole message is not waited for, unless its lines are read as history.
+    let soon = [&opened[..], &["2.4 turn 1 completed", "2.4 waiting turn_complete"]].concat();
+    check(&with(&[on(2.0, may_end(2.0, Confidence::Medium)), until(2.4)]), &soon);
+    let history = [
+        on(100.0, prompt("go").long_ago(0.0)),
+        on(100.0, message("m", "I look", None).long_ago(2.0)),
+        on(100.0, may_end(2.0, Confidence::Medium).long_ago(2.0)),
+        on(100.0, call("c", ToolKind::Execute, "ls").long_ago(20.0)),
+    ];
+    check(&history, &opened);
+    // The next prompt shows that it was the end; so does the end of the process.
+    let next = [on(2.0, may_end(2.0, Confidence::Low)), on(10.0, prompt("more"))];
+    check(&with(&next), &[&opened[..], &["2 turn 1 completed", "10 turn 2 by prompt"]].concat());
+    // The message goes on, or a call is open.
+    check(&with(&[on(2.0, may_end(2.0, Confidence::Low)), on(9.0, part("m", "more", None)), until(90.0)]), &opened);
+    let mut called = begins();
+    called.insert(1, on(1.0, call("c", ToolKind::Execute, "ls")));
+    called.extend([on(2.0, may_end(2.0, Confidence::Low)), until(90.0)]);
+    stands(&called, "running tool [ls]");
+}
+
 #[test]
 fn a_ready_prompt_against_an_open_turn_gives_it_up() {
     let steps = [on(0.0, prompt("go")), on(1.0, registry(Waiting)), until(3.9), until(4.0)];

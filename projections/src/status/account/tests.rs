@@ -35,6 +35,7 @@ fn told(conversation: &Conversation, held: &[StandingClaim], process: Process) -
     let case = StatusInputs {
         conversation,
         conversation_at: NOW.plus_ms(-5000),
+        may_have_ended: false,
         claims: held,
         process,
         rules: StatusRules::default(),
@@ -79,6 +80,7 @@ fn every_rule_is_named() {
     let case = StatusInputs {
         conversation: &talk,
         conversation_at: long_ago,
+        may_have_ended: false,
         claims: &[],
         process: Process::Unseen,
         rules: StatusRules::default(),

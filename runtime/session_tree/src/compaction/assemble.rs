@@ -2,8 +2,12 @@
 
 use std::future::Future;
 
-use super::{CompactionPlan, SummaryRequest, details, files};
+use super::files;
 use crate::{
+    compaction::{
+        plan::{CompactionPlan, details},
+        prompt::SummaryRequest,
+    },
     entry::NewCompaction,
     json::{Json, Object},
 };

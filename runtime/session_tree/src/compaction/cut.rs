@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use super::tokens::message_tokens;
 use crate::{
-    context::{ContextEntry, messages_of},
+    context::messages::{ContextEntry, messages_of},
     entry::{EntryBody, EntryKey, EntryKind},
     json::{Json, Object},
 };

@@ -3,9 +3,9 @@
 //!
 //! The form of the text and the sections of the summary are pi's (`serializeConversation` of 0.87.1).
 
-use super::CompactionPlan;
 use crate::{
-    context::text_of,
+    compaction::plan::CompactionPlan,
+    context::messages::text_of,
     json::{Json, Object, utf16_len, utf16_prefix},
     llm::to_model,
 };

@@ -8,6 +8,9 @@ use super::*;
 use crate::{
     SessionDocument, Tree,
     branch_summary::{AbandonedBranch, Focus},
+    context::Context,
+    entry::Entry,
+    json::Object,
 };
 
 /// Answers with the beginning of what it is asked, and counts.

@@ -1,7 +1,7 @@
 //! Estimates token counts: four characters per token, in UTF-16 units.
 
 use crate::{
-    context::{Context, system_message},
+    context::{messages::Context, system_message},
     entry::{Entry, EntryKind, whole},
     json::{Json, Object, utf16_len},
 };

@@ -1,7 +1,9 @@
 //! The system prompt and tools after all messages that changed them: `getCurrentSystemMessage` of pi-ai 0.87.1.
 
-use super::{Context, text_of};
-use crate::json::{Json, Object};
+use crate::{
+    context::messages::{Context, text_of},
+    json::{Json, Object},
+};
 
 /// One message that says what all system messages of a context say together; nothing when there is none.
 #[must_use]

@@ -2,8 +2,10 @@
 
 use std::{collections::HashMap, fmt};
 
-use super::FilePosition;
-use crate::entry::{Entry, EntryKey, EntryKind};
+use crate::{
+    document::position::FilePosition,
+    entry::{Entry, EntryKey, EntryKind},
+};
 
 /// Something wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,9 @@
 //! Typed views of entries. Each view borrows the fields of its entry and reads them on request.
 
-use super::{EntryKey, whole};
-use crate::json::{Json, Object};
+use crate::{
+    entry::key::{EntryKey, whole},
+    json::{Json, Object},
+};
 
 /// What an entry says. Borrows from the entry.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! Converts values as JavaScript does: to numbers, to text, and numbers to digits.
 
-use super::Json;
+use crate::json::value::Json;
 
 /// A number as `JSON.stringify` writes it: the shortest digits, without an exponent from 1e-6 to below 1e21.
 pub(super) fn number_text(number: &serde_json::Number) -> String {

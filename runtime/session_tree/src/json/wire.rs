@@ -8,7 +8,7 @@ use serde::{
     ser::{SerializeMap, SerializeSeq},
 };
 
-use super::{Json, Object};
+use crate::json::value::{Json, Object};
 
 struct JsonVisitor;
 

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::SessionError;
+use crate::session_error::SessionError;
 
 /// Maximum number of attempts to open a file that is replaced meanwhile.
 const TRIES: usize = 16;

@@ -2,14 +2,13 @@
 //!
 //! The fields of an entry stand in the order in which pi 0.87.1 writes them.
 
-use super::Tree;
 use crate::{
-    Stamp,
-    context::{self, Context},
+    context::{self, messages::Context},
     entry::{Entry, EntryKey, EntryKind, LEAF_TYPE, NewBranchSummary, NewCompaction, NewEntry},
     json::{Json, Object},
-    stamp::entry_id,
+    stamp::{Stamp, entry_id},
     time::to_iso,
+    tree::entries::Tree,
 };
 
 /// Why something cannot be done with a tree.

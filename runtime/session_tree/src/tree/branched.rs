@@ -5,14 +5,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Tree, TreeError};
 use crate::{
-    Stamp,
-    context::text_of,
+    context::messages::text_of,
     document::SessionHeader,
     entry::{Entry, EntryKey, EntryKind},
     json::{Json, Object},
-    stamp::entry_id,
+    stamp::{Stamp, entry_id},
+    tree::{append::TreeError, entries::Tree},
 };
 
 /// A session forked before a message of the user.

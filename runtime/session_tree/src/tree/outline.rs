@@ -9,8 +9,10 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::{EntryLabel, Tree};
-use crate::entry::{Entry, EntryKey};
+use crate::{
+    entry::{Entry, EntryKey},
+    tree::entries::{EntryLabel, Tree},
+};
 
 /// The tree, flattened.
 #[derive(Debug, Clone)]
@@ -116,6 +118,14 @@ fn sort_by_time(items: &mut [usize], at: impl Fn(usize) -> Option<i64>) {
             }
         }
         items[left..=start].rotate_right(1);
+    }
+}
+
+impl Tree {
+    /// All entries as pi shows them: roots, and every entry that is below one.
+    #[must_use]
+    pub fn outline(&self) -> Outline<'_> {
+        outline(self)
     }
 }
 

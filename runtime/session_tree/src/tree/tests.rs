@@ -2,7 +2,8 @@ use super::*;
 use crate::{
     Stamp,
     context::Context,
-    entry::{NewBranchSummary, NewCompaction, NewEntry},
+    document::SessionHeader,
+    entry::{Entry, NewBranchSummary, NewCompaction, NewEntry},
     json::{Json, Object},
 };
 

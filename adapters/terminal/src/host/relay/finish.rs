@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use super::{Relay, terminals::flush};
-use crate::host::{child::Exit, frame::HostEvent, observe::ToScreen, runs, wire::FromHost};
+use crate::{
+    claim::HostEvent,
+    host::{child::Exit, observe::ToScreen, runs, wire::FromHost},
+};
 
 /// How long queued output may take to reach the terminals.
 const FLUSH: Duration = Duration::from_secs(2);

@@ -1,6 +1,6 @@
 //! The rules engine, on rules made for it.
 
-use events::Provider;
+use events::{Confidence, Provider};
 
 use super::*;
 
@@ -101,13 +101,82 @@ fn what_follows_a_dialog_that_is_gone() {
     assert_eq!(stage.claims(150), ["running"]);
 }
 
+/// The strength of each claim told within this much time.
+fn strengths(stage: &mut Stage, ms: i64) -> Vec<(String, Confidence)> {
+    let claim = |told: HostEvent| match told {
+        HostEvent::Claim(claim) => Some((named(&claim), claim.strength)),
+        _ => None,
+    };
+    stage.pass(ms).into_iter().filter_map(claim).collect()
+}
+
+#[test]
+fn a_claim_that_nothing_supports_is_weak() {
+    let mut stage = Stage::with(RULES);
+    stage.draw("input:");
+    assert_eq!(strengths(&mut stage, 300), [("waiting".to_owned(), Confidence::High)]);
+    assert!(stage.observer.waits_for_prompt());
+    stage.draw("a dialog of a form that no rule knows");
+    assert_eq!(strengths(&mut stage, 1_400), []);
+    assert_eq!(strengths(&mut stage, 10_000), [("waiting".to_owned(), Confidence::Low)]);
+    assert!(!stage.observer.waits_for_prompt(), "nothing is typed on a guess");
+    stage.draw("input:");
+    assert_eq!(strengths(&mut stage, 300), [("waiting".to_owned(), Confidence::High)]);
+}
+
+#[test]
+fn what_follows_a_dialog_is_weak_when_nothing_else_is_there() {
+    let mut stage = Stage::with(RULES);
+    stage.draw(DIALOG);
+    stage.pass(5000);
+    stage.draw("something else");
+    let running = |strength| ("running".to_owned(), strength);
+    assert_eq!(strengths(&mut stage, 10_000), [running(Confidence::High), running(Confidence::Low)]);
+    stage.write("\x1b]0;busy\x07");
+    assert_eq!(strengths(&mut stage, 300), [running(Confidence::High)]);
+}
+
+#[test]
+fn a_weak_dialog_is_the_same_dialog_when_it_is_seen_again() {
+    let mut stage = Stage::with(&RULES.replace("then = { state = \"running\", after_ms = 200 }\n", ""));
+    stage.draw(DIALOG);
+    let asks = |strength| ("waiting_approval tool".to_owned(), strength);
+    assert_eq!(strengths(&mut stage, 1000), [asks(Confidence::High)]);
+    stage.draw("something else");
+    assert_eq!(strengths(&mut stage, 3000), [asks(Confidence::Low)]);
+    stage.draw(DIALOG);
+    assert_eq!(strengths(&mut stage, 30), [asks(Confidence::High)]);
+}
+
+#[test]
+fn a_rule_can_want_a_screen_that_stands_still() {
+    let mut stage = Stage::with(&RULES.replace("debounce_ms = 100", "still_ms = 2000"));
+    for n in 0..5 {
+        stage.draw(&format!("line {n}\ninput:"));
+        assert_eq!(stage.claims(1500), [""; 0], "{n}");
+    }
+    assert_eq!(stage.claims(1000), ["waiting"]);
+}
+
+#[test]
+fn rules_for_other_versions_are_believed_less() {
+    let rules = format!("versions = \">=2, <3\"\nversion = {{ in = \"screen\", has = 'v([0-9.]+)' }}\n{RULES}");
+    for (version, strength) in
+        [("2.5.0", Confidence::High), ("1.9.0", Confidence::Medium), ("3.0.0", Confidence::Medium)]
+    {
+        let mut stage = Stage::with(&rules);
+        stage.draw(&format!("v{version}\ninput:"));
+        assert_eq!(strengths(&mut stage, 300), [("waiting".to_owned(), strength)], "{version}");
+    }
+}
+
 #[test]
 fn after_a_long_time_with_nothing_the_claim_is_withdrawn() {
     let mut stage = Stage::with(RULES);
     stage.draw("input:");
     assert_eq!(stage.claims(300), ["waiting"]);
     stage.draw("");
-    assert_eq!(stage.claims(299_000), [""; 0]);
+    assert_eq!(stage.claims(299_000), ["waiting"], "the same, with less strength");
     assert_eq!(stage.claims(2000), ["withdrawn"]);
     assert!(stage.observer.picture().claim.is_none());
 }

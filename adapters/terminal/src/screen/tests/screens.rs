@@ -174,6 +174,50 @@ fn a_dialog_in_the_conversation_is_none() {
     assert!(wrong.is_empty(), "{} of them\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
 }
 
+/// The screens of other programs' tests: most are fragments. What their authors read and what is read here differ
+/// where `fixtures/terminal/PROVENANCE.md` says why.
+#[test]
+fn others_screens_are_read_as_they_were_judged() {
+    let file = folder().with_file_name("others.jsonl");
+    let mut wrong = Vec::new();
+    for line in fs::read_to_string(file).unwrap().lines() {
+        let theirs: serde_json::Value = serde_json::from_str(line).unwrap();
+        let text = |name: &str| theirs[name].as_str().unwrap_or_default().to_owned();
+        let lines: Vec<String> = text("screen").lines().map(str::to_owned).collect();
+        let columns = lines.iter().map(|line| line.chars().count() + 4).max().unwrap_or(0).max(120);
+        let size = Size { rows: lines.len().max(40).try_into().unwrap(), columns: columns.try_into().unwrap() };
+        let mut stage = Stage::sized(size, text("agent").parse().unwrap(), embedded());
+        stage.write(&format!("\x1b]0;{}\x07{}", text("title"), lines.join("\r\n")));
+        stage.pass(4000);
+        let is = stage.observer.picture().claim.map_or_else(|| "nothing".to_owned(), |claim| claim.state.to_string());
+        if is != text("read") {
+            wrong.push(format!("{} {}: {is}, not {}", text("from"), text("name"), text("read")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A dialog says at once that no key of ours will answer it, and why.
+#[test]
+fn a_dialog_of_a_version_that_was_not_tested_says_so() {
+    let dialog = "\x1b[2J\x1b[HBash command\r\n\r\n  touch x\r\n\r\nDo you want to proceed?\r\n❯ 1. Yes\r\n  2. No\r\n";
+    let rule = "─".repeat(80);
+    for (banner, why) in [
+        ("Claude Code v2.1.328", None),
+        ("Claude Code v2.0.60", Some("keys were tested with claude 2.1.328, not with 2.0.60")),
+        ("Welcome", Some("the version of claude is not known, and keys were tested with 2.1.328 only")),
+    ] {
+        let mut stage = Stage::sized(SIZE, Provider::Claude, embedded());
+        stage.draw(banner);
+        stage.pass(300);
+        stage.write(&dialog.replacen("Bash", &format!("{rule}\r\nBash"), 1));
+        stage.pass(300);
+        let claim = stage.observer.picture().claim.unwrap();
+        assert_eq!(named(&claim), "waiting_approval tool", "{banner}");
+        assert_eq!(claim.dialog.unwrap().unanswerable.as_deref(), why, "{banner}");
+    }
+}
+
 /// The version is read off the banner.
 #[test]
 fn the_version_is_read() {

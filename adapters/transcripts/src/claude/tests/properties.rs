@@ -7,6 +7,10 @@ use crate::claude::{meta::MetaDecoder, registry::RegistryDecoder};
 
 fn files() -> Vec<(String, Vec<u8>)> {
     let mut all: Vec<(String, Vec<u8>)> = scenarios().iter().flat_map(|scenario| recorded(scenario)).collect();
+    let foreign = |name: &str, session: &str| (transcript(session), older::fixture(name));
+    all.push(foreign("growing-usage.jsonl", "db57d2ab-41c6-41bd-8c68-5c7ab400d493"));
+    all.push(foreign("inline-sidechain.jsonl", "a4e5b271-6948-4581-893b-4595c9ec41ea"));
+    all.push(foreign(&format!("resumed/{}.jsonl", older::RESUMED), older::RESUMED));
     all.sort();
     all
 }

@@ -4,21 +4,22 @@ use std::sync::Arc;
 
 use agents::borrowed::Text;
 use events::{
-    AssistantDelta, AssistantMessage, Identity, QuestionAsked, Severity, Stop, Timestamp, ToolCall, Topic,
-    UsageReported,
+    AssistantDelta, AssistantMessage, Identity, QuestionAsked, Severity, Stop, ToolCall, Topic, UsageReported,
 };
 use tailer::decode::{Decoded, Record};
 
 use super::{CALL, CLAUDE, EXTRA, NO_RESPONSE, OPEN_QUESTIONS, QUESTION, TranscriptDecoder};
 use crate::claude::{
-    record::{ClaudeLine, MessageContent, OfferedQuestion, ToolInput},
+    record::{ClaudeLine, ClaudeTokens, MessageContent, OfferedQuestion, ToolInput},
     words::{api_error, text_block, title, tool_kind},
 };
 
 impl TranscriptDecoder {
     pub(super) fn assistant(&mut self, mut line: ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
+        self.detect_resume(&line, out);
         if self.parent.is_none()
             && !self.carried.own
+            && !self.carried.resumed
             && line.first_session_id.is_none()
             && line.forked_from.is_none()
             && self.foreign.is_none()
@@ -53,11 +54,14 @@ impl TranscriptDecoder {
             Some(_) => Some(Stop::Other),
             None => None,
         };
+        self.count_stop(message_id.as_deref(), stop.is_some() && stop != Some(Stop::Aborted));
         let blocks = match message.content {
             MessageContent::Blocks(blocks) => blocks,
             MessageContent::Text(text) => vec![text_block(text)],
             MessageContent::Empty => Vec::new(),
         };
+        let mut last_text = None;
+        let mut calls = false;
         for (index, block) in blocks.into_iter().enumerate() {
             let index = index as u32;
             let is_call = matches!(&*block.kind, "tool_use" | "server_tool_use" | "mcp_tool_use");
@@ -82,27 +86,52 @@ impl TranscriptDecoder {
                 thinking: None,
             };
             let text = block.text.map(Text::into_string).filter(|t| !t.is_empty());
+            calls |= is_call;
+            last_text = text.as_deref().filter(|t| !t.trim().is_empty()).map(|t| t.chars().count());
             self.emit(&line, record, &owner, index, said, text, out);
             if is_call {
                 self.call(&line, record, &owner, block.id, block.name, block.input.map(|i| i.get()), index, out);
             }
         }
-        if let (Some(tokens), Some(id), false) = (message.usage, message_id, synthetic)
-            && self.carried.counted.as_deref() != Some(&id)
-        {
-            let usage = UsageReported {
-                message_id: Some(id.clone()),
-                model,
-                input_tokens: tokens.input_tokens.unwrap_or(0),
-                output_tokens: tokens.output_tokens.unwrap_or(0),
-                cache_read_tokens: tokens.cache_read_input_tokens.unwrap_or(0),
-                cache_write_tokens: tokens.cache_creation_input_tokens.unwrap_or(0),
-            };
-            let mut event = out.event(record, &owner, Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
-            event.created_at = line.timestamp.as_deref().and_then(Timestamp::parse);
-            out.push(event);
-            self.carried.counted = Some(id);
+        if let (Some(chars), None, false, false) = (last_text, stop, calls, synthetic) {
+            self.unsaid_end(&line, record, &owner, chars, message.usage, out);
         }
+        match (message.usage, message_id) {
+            (Some(tokens), Some(id)) if !synthetic => self.usage(&line, record, &owner, id, model, tokens, out),
+            // Without an id of its own a message is its line.
+            (Some(tokens), None) if !synthetic => {
+                self.emit(&line, record, &owner, EXTRA + 2, reported(None, model, tokens.counts()), None, out);
+            }
+            (Some(_) | None, _) => {}
+        }
+    }
+
+    /// Reports what a message cost when its line says more than the lines before it. Versions up to 2.1.101 write the
+    /// lines of a message while it streams, each with the count so far; newer ones write the whole count on each.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one event")]
+    fn usage(
+        &mut self,
+        line: &ClaudeLine<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        id: String,
+        model: Option<String>,
+        tokens: ClaudeTokens,
+        out: &mut Decoded,
+    ) {
+        let same = self.carried.counted.as_deref() == Some(&id);
+        let before = if same { self.carried.counted_tokens.unwrap_or([u64::MAX; 4]) } else { [0; 4] };
+        let now = tokens.counts();
+        let most: [u64; 4] = std::array::from_fn(|i| now[i].max(before[i]));
+        if same && most == before {
+            return;
+        }
+        let usage = reported(Some(id.clone()), model, most);
+        let mut event = out.event(record, owner, Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
+        event.created_at = self.time_of(line);
+        out.push(event);
+        self.carried.counted = Some(id);
+        self.carried.counted_tokens = Some(most);
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one block")]
@@ -150,4 +179,10 @@ impl TranscriptDecoder {
             self.carried.questions.push(call_id);
         }
     }
+}
+
+/// What a message cost: input, output, cache read, cache write.
+fn reported(message_id: Option<String>, model: Option<String>, counts: [u64; 4]) -> UsageReported {
+    let [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens] = counts;
+    UsageReported { message_id, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens }
 }

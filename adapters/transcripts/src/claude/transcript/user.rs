@@ -8,21 +8,26 @@ use events::{
 };
 use tailer::decode::{Decoded, Record};
 
-use super::{ANSWER, CALL, CLAUDE, EXTRA, TranscriptDecoder};
+use super::{ANSWER, CALL, CLAUDE, EXTRA, HeldPrompt, TranscriptDecoder};
 use crate::claude::{
-    record::{ClaudeLine, MessageBlock, MessageContent},
+    record::{ClaudeLine, INTERRUPTED, MessageBlock, MessageContent},
     words::{Speaker, between, who},
 };
+
+/// What the result of a call says that was not run because another one failed.
+const SIBLING_FAILED: &str = "Sibling tool call errored";
 
 impl TranscriptDecoder {
     pub(super) fn user(&mut self, mut line: ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
         let undecided = self.undecided(&line);
         let owner = match (undecided, line.copied_from()) {
+            _ if self.carried.resumed => self.resumed(&line, record, out),
             (true, Some(parent)) => self.copied(parent, record, out),
             (true, None) => Arc::clone(&self.session),
             (false, _) => self.owner(&line, record, out),
         };
         let before = out.events.len();
+        let written_for = self.written_for(&line);
         let Some(message) = line.message.take() else { return };
         match message.content {
             MessageContent::Empty => {}
@@ -30,7 +35,8 @@ impl TranscriptDecoder {
             MessageContent::Blocks(blocks) => self.user_blocks(&line, record, &owner, blocks, out),
         }
         if undecided && !self.carried.own {
-            self.held.extend(out.events.drain(before..));
+            let hold = |event| HeldPrompt { event, written_for: written_for.clone() };
+            self.held.extend(out.events.drain(before..).map(hold));
         }
     }
 
@@ -85,6 +91,9 @@ impl TranscriptDecoder {
             None => ToolOutcome::Ok,
         };
         let text = block.content.text();
+        // Not run, since another call of the same message failed.
+        let skipped = text.as_deref().is_some_and(|text| text.contains(SIBLING_FAILED) && text.len() < 200);
+        let outcome = if outcome == ToolOutcome::Error && skipped { ToolOutcome::Cancelled } else { outcome };
         let exit_code = match (&text, outcome) {
             (Some(text), ToolOutcome::Error) => {
                 text.strip_prefix("Exit code ").and_then(|t| t.split_whitespace().next()).and_then(|n| n.parse().ok())
@@ -116,7 +125,7 @@ impl TranscriptDecoder {
         out: &mut Decoded,
     ) {
         let start = text.trim_start();
-        if start.starts_with("[Request interrupted by user") {
+        if start.starts_with(INTERRUPTED) {
             let outcome =
                 if std::mem::take(&mut self.carried.denied) { TurnOutcome::Denied } else { TurnOutcome::Interrupted };
             self.end(line, record, owner, outcome, 0, "[Request interrupted by user]", out);

@@ -79,6 +79,30 @@ fn prompts() {
 }
 
 #[test]
+fn an_answer_without_a_call_likely_ends_a_turn_that_nothing_ends() {
+    // As 0.60.1 writes it: no task_started and no task_complete; the items of a response come together.
+    check(
+        r#"
+        @event_msg {"type":"user_message","message":"hi"}
+        @event_msg {"type":"agent_message","message":"ho"}
+        @event_msg {"type":"token_count","info":null}
+        @response_item {"type":"message","role":"assistant","content":[{"type":"output_text","text":"ho"}]}
+        @response_item {"type":"message","role":"user","content":[{"type":"input_text","text":"next"}]}
+        "#,
+        &["user.prompt human \"hi\"", "assistant.message \"ho\"", "signal running thinking", "signal ended completed"],
+    );
+    // With ends of its own, nothing is likely.
+    let seen = seen(
+        r#"
+        @event_msg {"type":"task_started","turn_id":"u"}
+        @event_msg {"type":"agent_message","message":"ho"}
+        @response_item {"type":"message","role":"assistant","content":[{"type":"output_text","text":"ho"}]}
+        "#,
+    );
+    assert!(!seen.iter().any(|line| line.contains("ended")), "{seen:?}");
+}
+
+#[test]
 fn the_same_message_in_both_forms_is_one() {
     check(
         r#"
@@ -475,5 +499,45 @@ proptest::proptest! {
     fn titles_are_short_lines(text: String) {
         let title = patch::title(&text).unwrap_or_default();
         proptest::prop_assert!(title.len() <= 250 && !title.contains('\n'));
+    }
+}
+
+#[test]
+fn searches_without_an_id_are_told_apart() {
+    let search = |url: &str, pattern: &str| {
+        format!(
+            r#"@response_item {{"type":"web_search_call","status":"completed","action":{{"type":"find_in_page","url":"{url}","pattern":"{pattern}"}}}}"#
+        )
+    };
+    let ended = |id: &str| format!(r#"@event_msg {{"type":"web_search_end","call_id":"{id}","query":"x"}}"#);
+    let lines = [ended("ws_1"), search("u", "a"), search("u", "b"), search("u", "c")].join("\n");
+    let told = seen(&lines);
+    let results: Vec<&String> = told.iter().filter(|line| line.starts_with("tool.result")).collect();
+    assert_eq!(results.len(), 3);
+    assert_eq!(results[0], "tool.result ws_1 ok");
+    assert!(results[1].starts_with("tool.result web_search_call@") && results[1] != results[2], "{results:?}");
+    assert!(told[0].starts_with("tool.call web_search fetch [a in u]"), "{told:?}");
+}
+
+#[test]
+fn an_interrupt_that_was_told_as_an_error() {
+    check(
+        r#"
+        @event_msg {"type":"task_started","turn_id":"t1"}
+        @event_msg {"type":"error","message":"Conversation interrupted - tell the model what to do differently."}
+        "#,
+        &["signal running thinking", "signal ended interrupted"],
+    );
+}
+
+#[test]
+fn what_agents_that_work_together_tell_twice() {
+    for line in [
+        r#"@event_msg {"type":"guardian_assessment","id":"g","status":"approved"}"#,
+        r#"@event_msg {"type":"collab_agent_spawn_end","call_id":"c"}"#,
+        r#"@event_msg {"type":"collab_waiting_end","call_id":"c"}"#,
+        r#"@event_msg {"type":"item_completed","turn_id":"t","item":{"type":"Extension","id":"x","kind":"web.search"}}"#,
+    ] {
+        check(line, &[]);
     }
 }

@@ -2,8 +2,11 @@
 
 use events::{Annotation, Confidence, ErrorReported, NewEvent, Severity, Timestamp, Topic, TurnOutcome, Unrecognized};
 
-use super::{GeminiRecordWriter, SessionDecoder};
-use crate::gemini::{content, record_writer::identity};
+use super::SessionDecoder;
+use crate::gemini::{
+    content,
+    record_writer::{GeminiRecordWriter, identity},
+};
 
 impl SessionDecoder {
     /// A record of a kind not known here.

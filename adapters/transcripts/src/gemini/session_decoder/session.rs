@@ -5,11 +5,12 @@ use std::sync::Arc;
 use events::{Annotation, Confidence, SessionForked, SessionStarted, StartKind, Timestamp, Topic, TurnOutcome};
 use serde_json::value::RawValue;
 
-use super::{Freshness, GeminiRecordWriter, SessionDecoder};
+use super::{Freshness, SessionDecoder};
 use crate::gemini::{
     content::{self, UserRecord},
     memory::{HeldRecord, Restated, hash},
     record::{ChatMessage, Set},
+    record_writer::GeminiRecordWriter,
     standing::{Stance, StandingRecord},
 };
 

@@ -117,3 +117,25 @@ fn half_a_document_is_an_issue_and_changes_nothing() {
     give(&mut decoder, &mut out, &[&whole]);
     assert_eq!(out.events.len(), 2);
 }
+
+#[test]
+fn a_call_without_an_id_costs_nothing_and_a_damaged_one_itself() {
+    let call = |id: &str, file: &str| {
+        call("read_file", &format!(r#"{{"file_path":"{file}"}}"#), "success", r#"{"output":"x"}"#).replacen(
+            r#""id":"c1""#,
+            id,
+            1,
+        )
+    };
+    let whole = call(r#""id":"c1""#, "a.txt");
+    let calls =
+        [call(r#""x":1"#, "a.txt"), r#""damaged""#.into(), call(r#""x":1"#, "b.txt"), call(r#""id":"c9""#, "c.txt")];
+    assert_ne!(calls[0], whole, "{whole}");
+    let seen = versions(&[document(&[PROMPT, &with_calls(&calls.join(",")), ANSWER, "7"])]);
+    let of = |kind: &str| seen[0].iter().filter(|line| line.starts_with(kind)).count();
+    assert_eq!(
+        [of("user.prompt"), of("tool.call"), of("tool.result"), of("assistant.message")],
+        [1, 3, 3, 1],
+        "{seen:#?}"
+    );
+}

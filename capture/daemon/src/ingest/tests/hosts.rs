@@ -95,6 +95,43 @@ fn a_run_has_a_session_from_its_first_moment() {
 }
 
 #[test]
+fn an_unknown_program_is_unknown_and_says_whether_it_writes() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Unknown, "/p"));
+    assert_eq!(world.status(&name(1)), "unknown no_evidence");
+    let writes = ScreenClaim {
+        state: State::Unknown,
+        reason: Some(Reason::NoEvidence),
+        strength: Confidence::Low,
+        words: "writes output".into(),
+        dialog: None,
+    };
+    world.frame(1, 1, 0.5, HostEvent::Claim(writes));
+    world.until(9_000.0);
+    assert_eq!(world.status(&name(1)), "unknown no_evidence");
+    let session = world.session(&name(1));
+    assert_eq!(session.status.activity.as_deref(), Some("writes output"));
+    assert_eq!(session.status.confidence, Confidence::Low);
+    world.frame(1, 2, 9_000.5, HostEvent::Exited { code: Some(0), signal: None });
+    assert_eq!(world.status(&name(1)), "exited clean");
+    world.assert_sound();
+}
+
+#[test]
+fn a_recorded_change_has_the_source_and_the_confidence_of_what_decided_it() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Codex, "/p"));
+    let asks = says(State::WaitingApproval, Some(Reason::Tool), Some("touch x"));
+    let HostEvent::Claim(claim) = asks else { panic!() };
+    world.frame(1, 1, 0.5, HostEvent::Claim(ScreenClaim { strength: Confidence::Medium, ..claim }));
+    let log = world.log();
+    let derived: Vec<_> = log.iter().filter(|e| e.derived).collect();
+    let last = derived[derived.len() - 2..].iter().map(|e| (e.payload.kind().as_str(), e.source, e.confidence));
+    let by_screen = |kind| (kind, Source::Pty, Confidence::Medium);
+    assert_eq!(last.collect::<Vec<_>>(), [by_screen("status.changed"), by_screen("approval.requested")]);
+}
+
+#[test]
 fn a_frame_delivered_twice_is_one_event() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Codex, "/p"));
@@ -141,7 +178,7 @@ fn the_session_the_agent_names_takes_the_place_of_the_runs_own() {
 fn a_process_inside_the_run_belongs_to_it() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Unknown, "/p"));
-    assert_eq!(world.status(&name(1)), "running tool", "an unknown program runs while it lives");
+    assert_eq!(world.status(&name(1)), "unknown no_evidence", "what a program nobody knows does is not known");
     world.asked.runs.lock().unwrap().insert(950, run(1));
     world.registered("s", "alive", 1.0, 950);
     assert_eq!(world.session("s").run_id, Some(run(1)));

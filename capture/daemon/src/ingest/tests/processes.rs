@@ -237,3 +237,102 @@ fn a_program_that_only_starts_the_agent_has_no_session_of_its_own() {
     assert!(world.log().iter().all(|event| &*event.provider_session_id == "s"));
     world.assert_sound();
 }
+
+/// A hook asks for permission to run a command.
+fn asks(session: &str, record: &str, seconds: f64) -> Vec<NewEvent> {
+    let request = events::ApprovalRequested {
+        approval_id: events::ApprovalId::from(record),
+        about: Some(events::ApprovalKind::Command),
+        command: Some(format!("make {record}")),
+        ..events::ApprovalRequested::default()
+    };
+    let claim = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
+    let signal = Signal { key: Some(record.into()), ..Signal::new(claim, Confidence::High, None) };
+    let hook = |event| NewEvent { source: Source::Hook, ..event };
+    vec![hook(new(session, record, 0, seconds, request)), hook(new(session, record, 1, seconds, signal))]
+}
+
+fn command_runs() -> IngestInput {
+    let agent = EndedProcess { pid: NAME.0, start_ticks: NAME.1 };
+    IngestInput::CommandRuns { agent, command: ::processes::ShellCommand { pid: 900, start_ticks: 8 } }
+}
+
+#[test]
+fn a_command_that_begins_while_permission_is_asked_tells_that_it_was_given() {
+    let mut world = World::new();
+    world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0), call("s", "call", 2.0)]);
+    world.commit();
+    assert_eq!(world.asked.expected.lock().unwrap().len(), 0, "nothing is asked");
+    world.take(command_runs());
+    world.commit();
+    assert_eq!(world.status("s"), "running tool");
+    world.until(3.0);
+    world.live("s", asks("s", "A", 3.0));
+    world.until(4.0);
+    assert_eq!(world.status("s"), "waiting_approval tool");
+    assert_eq!(world.asked.expected.lock().unwrap().values().copied().collect::<Vec<_>>(), [NAME]);
+    world.until(10.0);
+    world.take(command_runs());
+    world.commit();
+    assert_eq!(world.status("s"), "running tool");
+    world.until(15.0);
+    assert_eq!(world.status("s"), "running tool", "for as long as the call is open");
+    assert!(world.session("s").pending_approvals.is_empty());
+    assert_eq!(world.asked.expected.lock().unwrap().len(), 0);
+    world.assert_sound();
+}
+
+#[test]
+fn a_command_says_nothing_of_requests_it_may_not_belong_to() {
+    // Another call is open, or two requests are.
+    for (calls, requests) in [(vec!["a", "b"], vec!["A"]), (vec!["a"], vec!["A", "B"])] {
+        let mut world = World::new();
+        world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0)]);
+        world.live("s", calls.iter().map(|id| call("s", id, 2.0)).collect());
+        world.until(3.0);
+        world.live("s", requests.iter().flat_map(|id| asks("s", id, 3.0)).collect());
+        world.until(4.0);
+        assert_eq!(world.asked.expected.lock().unwrap().len(), 0);
+        world.take(command_runs());
+        world.until(8.0);
+        assert_eq!(world.status("s"), "waiting_approval tool");
+        world.assert_sound();
+    }
+}
+
+#[test]
+fn an_older_chat_is_joined_to_the_process_in_the_directory_its_folder_is_named_after() {
+    let gemini = |event: NewEvent| NewEvent { provider: Provider::Gemini, ..event };
+    let process = || IngestInput::Agents(vec![AgentProcess { provider: Provider::Gemini, ..agent("/p", &[]) }]);
+    // printf %s /p | sha256sum
+    let folder = "00d74baf14ea415c6164614838c91f834c38c3e564444dfa5bc3aa0d2809e265";
+    for (folder, joined) in [(folder, true), (&folder[1..], false)] {
+        let mut world = World::new();
+        world.take(process());
+        world.take(process());
+        world.commit();
+        assert_eq!(world.log().iter().filter(|e| e.payload.kind() == Kind::SessionStarted).count(), 1);
+        let path = format!("/h/.gemini/tmp/{folder}/chats/session-2025-11-20T04-38-10828683.json");
+        let cursor = Cursor { path, provider_session_id: Some("chat".into()), caught_up: true, ..Cursor::default() };
+        world.take(IngestInput::Batch(Box::new(PreparedBatch::new(Batch {
+            cursor,
+            provider: Provider::Gemini,
+            events: vec![gemini(prompt("chat", "go", 1.0))],
+            vanished: false,
+            modified_at: None,
+            backfill: false,
+            history: false,
+        }))));
+        world.until(2.0);
+        world.take(process());
+        world.commit();
+        let chat = world.session("chat");
+        assert_eq!((chat.pid, chat.cwd.as_deref()), if joined { (Some(NAME.0), Some("/p")) } else { (None, None) });
+        let log = world.log();
+        let merged = log.iter().filter(|e| {
+            matches!(&e.payload, Payload::Annotation(note) if note.topic == events::Topic::MergedInto && note.value == chat.id.to_string())
+        });
+        assert_eq!(merged.count(), usize::from(joined), "two rows become one");
+        world.assert_sound();
+    }
+}

@@ -133,6 +133,116 @@ fn a_record_known_already_is_dropped_and_counted() {
 }
 
 #[test]
+fn a_response_that_grows_is_counted_once() {
+    let grow = [2, 40, 40, 90];
+    let spent = |world: &World| {
+        let stored = world.read().session_usage(world.id("s")).unwrap();
+        (world.session("s").usage.output_tokens, stored.iter().map(|(_, _, usage)| usage.output_tokens).sum::<u64>())
+    };
+    // In one batch, in one for each line, and with a power cut in between.
+    for cut in [false, true] {
+        let mut world = World::new();
+        world.live("s", vec![prompt("s", "go", 0.0), tokens("s", "m0", 0.5, 5)]);
+        for tokens_now in grow {
+            world.live("s", vec![tokens("s", "m", 1.0, tokens_now)]);
+            world.commit();
+            if cut {
+                world.start();
+            }
+        }
+        assert_eq!(spent(&world), (95, 95));
+        assert_eq!(world.session("s").summary.recent, None, "one turn");
+        let log = world.log().len();
+        // The file is read again, a fork repeats it, and a copy has only its first or last line.
+        world.past("s", [5].map(|n| tokens("s", "m0", 0.5, n)).into());
+        world.past("s", grow.map(|n| tokens("s", "m", 1.0, n)).into());
+        world.past("fork", grow.map(|n| tokens("fork", "m", 1.0, n)).into());
+        world.past("fork", vec![tokens("fork", "m", 1.0, 2), tokens("fork", "m", 1.0, 90)]);
+        world.commit();
+        assert_eq!(spent(&world), (95, 95));
+        assert_eq!(world.log().len(), log);
+        world.assert_sound();
+    }
+    // The copy is read first; the original knows less, or more.
+    let mut world = World::new();
+    world.past("fork", vec![tokens("fork", "m", 1.0, 40)]);
+    world.past("s", grow.map(|n| tokens("s", "m", 1.0, n)).into());
+    world.commit();
+    assert_eq!(world.read().usage().unwrap().iter().map(|(_, _, usage)| usage.output_tokens).sum::<u64>(), 90);
+    world.assert_sound();
+}
+
+#[test]
+fn records_without_a_time_are_as_old_as_their_file() {
+    let timeless = |record: &str| NewEvent { created_at: None, observed_at: at(9_000.0), ..prompt("s", record, 0.0) };
+    let read = |events: Vec<NewEvent>, modified: Option<f64>| {
+        let mut world = World::new();
+        world.until(9_000.0);
+        let cursor = Cursor { path: path_of("s"), offset: 100, size: 100, caught_up: true, ..Cursor::default() };
+        world.take(IngestInput::Batch(Box::new(PreparedBatch::new(Batch {
+            cursor,
+            provider: Provider::Claude,
+            events,
+            vanished: false,
+            modified_at: modified.map(at),
+            backfill: true,
+            history: true,
+        }))));
+        world.until(9_000.0);
+        world.assert_sound();
+        let session = world.session("s");
+        [session.started_at, session.last_event_at]
+    };
+    assert_eq!(read(vec![timeless("a"), timeless("b")], Some(50.0)), [at(50.0), at(50.0)]);
+    assert_eq!(read(vec![timeless("a"), timeless("b")], None), [at(9_000.0), at(9_000.0)]);
+    // A file may claim to come from the future; and what has a time says more than the file.
+    assert_eq!(read(vec![timeless("a")], Some(90_000.0)), [at(9_000.0), at(9_000.0)]);
+    assert_eq!(read(vec![timeless("a"), answer("s", "ok", 7.0)], Some(50.0)), [at(7.0), at(7.0)]);
+}
+
+/// The events of a transcript of others.
+fn foreign(session: &str) -> Vec<NewEvent> {
+    use tailer::decode::{Decoded, Decoder, Record, feed};
+    let file = format!("../../fixtures/foreign/claude/resumed/{session}.jsonl");
+    let bytes = std::fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let mut out = Decoded::new(Provider::Claude, Arc::from(path_of(session)), 1);
+    let mut decoder = transcripts::claude::transcript::TranscriptDecoder::new(&path_of(session), None);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        feed(&mut decoder, Record { bytes: line, offset: 0, observed_at: at(0.0) }, &mut out);
+    }
+    decoder.pause(&mut out);
+    out.events
+}
+
+#[test]
+fn a_resumed_session_and_the_original_in_any_order() {
+    let (original, resumed) = ("93a9705e-bc6a-406d-8dce-8acc014dedbd", "789e105f-ae33-486d-9271-0696266f072d");
+    let mut stand = Vec::new();
+    for order in [[original, resumed], [resumed, original]] {
+        let mut world = World::new();
+        for session in order {
+            world.past(session, foreign(session));
+        }
+        world.commit();
+        world.until(1.0);
+        let of = |session: &str| {
+            let s = world.session(session);
+            let days = [s.started_at, s.last_event_at].map(|at| at.to_string()[..16].to_owned());
+            (days, s.turns, s.forked_from, s.usage.output_tokens, s.status.state)
+        };
+        stand.push([of(original), of(resumed)]);
+        world.assert_sound();
+    }
+    let began = "2025-07-19T22:21".to_owned();
+    let [first, second] = &stand[0];
+    assert_eq!(first.0, [began.clone(), began]);
+    assert_eq!((first.1, &first.2, first.3, first.4), (1, &None, 5, State::Idle));
+    assert_eq!(second.0[1], "2025-07-19T22:32");
+    assert_eq!((second.1, second.2.as_deref(), second.3, second.4), (1, Some(original), 95, State::Idle));
+    assert_eq!(stand[0], stand[1]);
+}
+
+#[test]
 fn records_without_an_id_may_rightly_repeat() {
     let mut world = World::new();
     let note = |repeat| NewEvent { repeat, ..new("s", "n", 0, 1.0, events::Heartbeat {}) };
@@ -313,6 +423,7 @@ fn history_goes_by_its_own_clock_even_when_read_in_parts() {
         provider: Provider::Claude,
         events: vec![],
         vanished: true,
+        modified_at: None,
         backfill: true,
         history: true,
     }))));

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use super::config;
+use crate::credential::{has_credential, holds_credential};
 
 /// A file in a directory of git, by its path from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,8 @@ impl GitFile {
     pub fn holds_credential(self, bytes: &[u8]) -> bool {
         match self {
             Self::Names => false,
-            Self::Configuration => config::holds_credential(bytes),
-            Self::Text => String::from_utf8_lossy(bytes).lines().any(config::has_credential),
+            Self::Configuration => holds_credential(bytes),
+            Self::Text => String::from_utf8_lossy(bytes).lines().any(has_credential),
         }
     }
 }

@@ -5,17 +5,21 @@
 //! nothing of its name. So every revision is peeled (`X^{commit}`), which git refuses for anything but a commit; what
 //! a file in a commit is, its path says.
 
+use std::path::{Path, PathBuf};
+
+use crate::{facts::Facts, names::is_secret, paths::WorkingDir};
+
 /// A word for git that names commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Revision<'a> {
+pub(crate) struct Revision<'a> {
     /// The same, peeled to commits.
-    pub(super) peeled: String,
+    pub(crate) peeled: String,
     /// The file or directory in the commit, as it is written behind the colon.
-    pub(super) path: Option<&'a str>,
+    pub(crate) path: Option<&'a str>,
 }
 
 /// Understands a word that names commits. `None` when it is not one of the forms that are known.
-pub(super) fn parse(text: &str) -> Option<Revision<'_>> {
+pub(crate) fn parse(text: &str) -> Option<Revision<'_>> {
     let (commits, path) = match colon(text) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),
         None => (text, None),
@@ -107,6 +111,49 @@ fn one(text: &str) -> Option<String> {
         };
     }
     Some(format!("{text}^{{commit}}"))
+}
+
+/// Judges the lines of `-L`: `1,5`, `1,5:FILE`, `:FUNCTION:FILE`.
+///
+/// # Errors
+/// A sentence that says why not.
+pub(crate) fn lines(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
+    let mut paths = Vec::new();
+    // Any of them may be the one behind which the file stands.
+    for (at, _) in written.match_indices(':') {
+        let found = revision(&written[at + 1..], working_dir, facts)?;
+        found.iter().try_for_each(|path| working_dir.printable(path, facts))?;
+        paths.extend(found);
+    }
+    Ok(paths)
+}
+
+/// Judges a commit, a range, a path, a pattern of paths, or `COMMIT:PATH`.
+///
+/// # Errors
+/// A sentence that says why not.
+pub(crate) fn revision(written: &str, working_dir: &WorkingDir, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
+    let odd = || format!("`{written}` is not a plain revision or path.");
+    let path = match parse(written) {
+        Some(revision) => revision.path.unwrap_or(written),
+        // Otherwise it is a path, which may be one with a pattern.
+        None if written.starts_with(['-', ':', '^']) || written.contains(['?', '[', ']', '\\', '{', '}', ':', '@']) => {
+            return Err(odd());
+        }
+        None => written,
+    };
+    for text in [written, path] {
+        // A pattern may mean a secret.
+        let vague = text.contains('*') && text.split('/').any(|part| part.starts_with('.') && part.contains('*'));
+        let filled = text.replace('*', "x");
+        if vague || is_secret(Path::new(&filled)) || is_secret(Path::new(text)) {
+            return Err(format!("`{written}` may contain secrets."));
+        }
+    }
+    if path.split('/').any(|part| part == "..") {
+        return Err(format!("`{written}` may be outside the workspace."));
+    }
+    working_dir.readable(if path.is_empty() { "." } else { path }, facts)
 }
 
 #[cfg(test)]

@@ -1,0 +1,83 @@
+//! Which agent a process is, belongs to or was started by.
+
+use std::fs;
+
+use agents::RUN_CHILD;
+use events::Provider;
+
+use crate::{
+    command_line::{verb, which_agent},
+    stat::{GENERATIONS, parent, start_ticks, stat_field},
+};
+
+/// The agent a process is, [`Provider::Unknown`] when it is none; `None` when it cannot be looked
+/// at, or is one of ours that is about to become another program.
+#[must_use]
+pub fn agent_of(pid: u32) -> Option<Provider> {
+    let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|words| !words.is_empty())?;
+    if verb(&arguments) == Some(RUN_CHILD.as_bytes()) {
+        return None;
+    }
+    Some(which_agent(&arguments).map_or(Provider::Unknown, |(provider, _)| provider))
+}
+
+/// The agent in a process group, as its terminal's foreground has one: the leader, or what the
+/// leader started in the same group (`npx`, `sh -c`, `env`). `None` when the leader cannot be
+/// looked at.
+#[must_use]
+pub fn agent_in_group(group: u32) -> Option<Provider> {
+    let leader = agent_of(group)?;
+    if leader != Provider::Unknown {
+        return Some(leader);
+    }
+    let (mut looked, mut at) = (vec![group], 0);
+    while let Some(pid) = looked.get(at).copied() {
+        at += 1;
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        for child in children.split_ascii_whitespace().filter_map(|c| c.parse().ok()) {
+            if looked.len() >= GROUP || stat_field(child, 5).and_then(|g| g.parse().ok()) != Some(group) {
+                continue;
+            }
+            match agent_of(child) {
+                Some(Provider::Unknown) | None => looked.push(child),
+                agent => return agent,
+            }
+        }
+    }
+    Some(Provider::Unknown)
+}
+
+/// Most processes of a group that are examined.
+const GROUP: usize = 32;
+
+/// The nearest agent among a process and those that started it: its pid, its start, and whether it
+/// serves sessions for others.
+#[must_use]
+pub fn nearest_agent(pid: u32) -> Option<(u32, u64, bool)> {
+    let mut at = pid;
+    for _ in 0..GENERATIONS {
+        if at <= 1 {
+            return None;
+        }
+        if let Some((_, shared)) = which_agent(&fs::read(format!("/proc/{at}/cmdline")).ok()?) {
+            return Some((at, start_ticks(at)?, shared));
+        }
+        at = stat_field(at, 4)?.parse().ok()?;
+    }
+    None
+}
+
+/// Whether an agent was started by this process: between them there are only processes of agents, as the
+/// script that starts a binary.
+#[must_use]
+pub fn is_started_by(agent: u32, starter: u32) -> bool {
+    let mut at = agent;
+    for _ in 0..GENERATIONS {
+        match parent(at) {
+            Some(above) if above == starter => return true,
+            Some(above) if above > 1 && agent_of(above).is_some_and(|agent| agent != Provider::Unknown) => at = above,
+            Some(_) | None => return false,
+        }
+    }
+    false
+}

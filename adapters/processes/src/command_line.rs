@@ -1,0 +1,78 @@
+//! Tells an agent by its command line.
+
+use std::ffi::OsString;
+
+use agents::{Agent, agent::ALL};
+use events::Provider;
+
+/// Subcommands of an agent that hold no conversation.
+const NO_CONVERSATION: &[&str] = &[
+    "mcp",
+    "mcp-server",
+    "login",
+    "logout",
+    "update",
+    "upgrade",
+    "doctor",
+    "completion",
+    "config",
+    "install",
+    "--version",
+    "-v",
+    "--help",
+    "-h",
+];
+
+/// Tells an agent that holds a conversation by its command line; with whether it serves others.
+pub(crate) fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
+    let (agent, word) = agent_named(arguments)?;
+    if word.is_some_and(|w| NO_CONVERSATION.contains(&w)) {
+        return None;
+    }
+    Some((agent.provider, word.is_some() && word == agent.daemon_word))
+}
+
+/// Options of Node.js that take the next word as their value (`node --help`, 24).
+const OPTIONS_WITH_VALUE: [&str; 7] =
+    ["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions"];
+
+/// Tells an agent by its command line, the program or the script an interpreter runs, and gives the
+/// word behind its name.
+pub(crate) fn agent_named(arguments: &[u8]) -> Option<(&'static Agent, Option<&str>)> {
+    let mut words = arguments.split(|b| *b == 0).map(|w| std::str::from_utf8(w).unwrap_or_default());
+    let first = words.next()?;
+    let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    let name = base(first);
+    let by_name = |name: &str| {
+        let name = name.trim_end_matches(".js");
+        ALL.into_iter().find(|agent| agent.programs.contains(&name))
+    };
+    let agent = if matches!(name.as_str(), "node" | "bun" | "deno") || name.starts_with("python") {
+        let script = loop {
+            match words.next()? {
+                option if OPTIONS_WITH_VALUE.contains(&option) => drop(words.next()),
+                option if option.starts_with('-') => {}
+                script => break script,
+            }
+        };
+        // Some are started by the path of their package, and not by their name.
+        let below = |agent: &&Agent| agent.script_below.is_some_and(|part| script.contains(part));
+        ALL.into_iter().find(below).or_else(|| by_name(&base(script)))?
+    } else {
+        by_name(&name)?
+    };
+    Some((agent, words.next()))
+}
+
+/// The agent a command starts; `None` when it starts none.
+#[must_use]
+pub fn agent_of_words(words: &[OsString]) -> Option<Provider> {
+    use std::os::unix::ffi::OsStrExt;
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    which_agent(&words.join(&0)).map(|(provider, _)| provider)
+}
+
+/// The first word behind a program's name.
+pub(crate) fn verb(arguments: &[u8]) -> Option<&[u8]> {
+    arguments.split(|byte| *byte == 0).nth(1)
+}

@@ -1,0 +1,42 @@
+//! What `/proc/<pid>/stat` says of a process: its start, whether it lives, who started it.
+
+use std::fs;
+
+/// Start time of a live process in clock ticks since boot (`/proc/<pid>/stat`, field 22); `None`
+/// when there is no such process, or only its remains.
+#[must_use]
+pub fn start_ticks(pid: u32) -> Option<u64> {
+    if matches!(stat_field(pid, 3)?.as_str(), "Z" | "X") {
+        return None;
+    }
+    stat_field(pid, 22)?.parse().ok()
+}
+
+/// A field of `/proc/<pid>/stat`, numbered as in proc(5), from 3.
+pub(crate) fn stat_field(pid: u32, number: usize) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may hold anything, parentheses too.
+    stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(number.checked_sub(3)?).map(str::to_owned)
+}
+
+/// Whether the process that started at `start` (0: not known) is alive under this pid.
+#[must_use]
+pub fn is_alive(pid: u32, start: u64) -> bool {
+    start_ticks(pid).is_some_and(|now| start == 0 || now == start)
+}
+
+/// Whether a process is this one or was started by it, however far back.
+#[must_use]
+pub fn descends_from(pid: u32, ancestor: u32) -> bool {
+    let line = std::iter::successors(Some(pid), |at| parent(*at));
+    line.take(GENERATIONS).take_while(|at| *at > 1).any(|at| at == ancestor)
+}
+
+/// The process that started this one.
+#[must_use]
+pub fn parent(pid: u32) -> Option<u32> {
+    stat_field(pid, 4)?.parse().ok()
+}
+
+/// Most ancestors of a process that are followed.
+pub(crate) const GENERATIONS: usize = 64;

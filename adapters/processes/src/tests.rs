@@ -1,0 +1,114 @@
+use std::{path::PathBuf, time::Duration};
+
+use crossbeam_channel::bounded;
+use events::Provider;
+
+use crate::{
+    ancestry::{agent_in_group, agent_of},
+    command_line::which_agent,
+    stat::{descends_from, is_alive, start_ticks},
+    table::{homes_in, launcher},
+    watcher::{EndedProcess, Watcher},
+};
+
+fn arguments(words: &[&str]) -> Vec<u8> {
+    words.join("\0").into_bytes()
+}
+
+#[test]
+fn tells_agents_by_their_command_line() {
+    let who = |words: &[&str]| which_agent(&arguments(words));
+    assert_eq!(who(&["/usr/bin/claude", "--resume"]), Some((Provider::Claude, false)));
+    assert_eq!(
+        who(&["node", "--max-old-space-size=8192", "/usr/lib/gemini.js", "-p"]),
+        Some((Provider::Gemini, false))
+    );
+    assert_eq!(who(&["/opt/codex/codex", "app-server", "--listen", "unix://"]), Some((Provider::Codex, true)));
+    assert_eq!(who(&["pi", "--continue"]), Some((Provider::Pi, false)));
+    assert_eq!(who(&["bun", "/home/dev/.bun/bin/omp"]), Some((Provider::Pi, false)));
+    let package = "/usr/lib/node_modules/@earendil-works/pi-coding-agent/dist/cli.js";
+    assert_eq!(who(&["node", package]), Some((Provider::Pi, false)));
+    let processes = [
+        (1, Provider::Qwen, Some(9)),
+        (2, Provider::Qwen, Some(1)),
+        (3, Provider::Qwen, Some(2)),
+        (4, Provider::Pi, Some(3)),
+    ];
+    let launchers = processes.map(|(pid, provider, _)| launcher(pid, provider, &processes));
+    assert_eq!(launchers, [None, Some(1), Some(1), None]);
+    let round = [(1, Provider::Qwen, Some(2)), (2, Provider::Qwen, Some(1))];
+    assert_eq!(launcher(1, Provider::Qwen, &round), Some(2));
+    let qwen = "/opt/lib/node_modules/@qwen-code/qwen-code/cli.js";
+    assert_eq!(who(&["node", "--expose-gc", qwen, "--yolo"]), Some((Provider::Qwen, false)));
+    assert_eq!(who(&["node", "/opt/bin/qwen"]), Some((Provider::Qwen, false)));
+    assert_eq!(who(&["node", "/usr/bin/pi", "install", "x"]), None);
+    assert_eq!(who(&["node", "-r", "./x.js", "--import", "y.mjs", "/usr/bin/codex"]), Some((Provider::Codex, false)));
+    assert_eq!(who(&["vim", "claude"]), None);
+    assert_eq!(who(&["grep", "codex"]), None);
+    assert_eq!(who(&[""]), None);
+}
+
+#[test]
+fn knows_whose_child_a_process_is() {
+    let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    assert!(descends_from(child.id(), std::process::id()) && !descends_from(std::process::id(), child.id()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn an_agent_is_found_behind_what_started_it() {
+    use std::os::unix::process::CommandExt;
+    let dir = tempfile::tempdir().unwrap();
+    let agent = dir.path().join("claude");
+    std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
+    let mut child = std::process::Command::new("sh")
+        .args(["-c", "echo begun; \"$0\" -c 'echo begun; read x; :'; :"])
+        .arg(&agent)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    lines.next().unwrap().unwrap();
+    lines.next().unwrap().unwrap();
+    assert_eq!(agent_of(child.id()), Some(Provider::Unknown));
+    assert_eq!(agent_in_group(child.id()), Some(Provider::Claude));
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert_eq!(agent_in_group(u32::MAX - 1), None);
+}
+
+#[test]
+fn finds_the_home_an_agent_uses() {
+    let environment = b"PATH=/bin\0HOME=/home/a\0CODEX_HOME=/srv/codex\0XHOME=/x\0";
+    assert_eq!(homes_in(Provider::Claude, environment), [PathBuf::from("/home/a/.claude")]);
+    assert_eq!(homes_in(Provider::Codex, environment), [PathBuf::from("/srv/codex")]);
+    assert_eq!(homes_in(Provider::Gemini, environment), [PathBuf::from("/home/a/.gemini")]);
+    assert_eq!(homes_in(Provider::Gemini, b"PATH=/bin"), Vec::<PathBuf>::new());
+    assert_eq!(homes_in(Provider::Pi, environment), ["/home/a/.pi/agent", "/home/a/.omp/agent"].map(PathBuf::from));
+    let told = b"HOME=/home/a\0PI_CODING_AGENT_DIR=/srv/pi\0";
+    assert_eq!(homes_in(Provider::Pi, told), [PathBuf::from("/srv/pi")]);
+}
+
+#[test]
+fn reports_an_ended_process_once_and_a_reused_pid_as_ended() {
+    let (told, heard) = bounded(8);
+    let watcher = Watcher::start(move |e| told.send(e).unwrap()).unwrap();
+    let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let start = start_ticks(child.id()).unwrap();
+    watcher.watch(child.id(), start);
+    watcher.watch(child.id(), start);
+    watcher.watch(child.id(), start + 1);
+    assert_eq!(
+        heard.recv_timeout(Duration::from_secs(10)),
+        Ok(EndedProcess { pid: child.id(), start_ticks: start + 1 })
+    );
+    child.kill().unwrap();
+    assert_eq!(heard.recv_timeout(Duration::from_secs(10)), Ok(EndedProcess { pid: child.id(), start_ticks: start }));
+    child.wait().unwrap();
+    drop(watcher);
+    assert!(heard.try_recv().is_err());
+    assert!(!is_alive(child.id(), start));
+}

@@ -1,0 +1,86 @@
+//! Ends of turns that no line says. Versions up to 2.1.101 wrote the lines of a message before the model had stopped;
+//! in many of them (seen in 1.0.51 to 2.1.39) no line says why it stopped, in others (2.1.92 to 2.1.101) the last one
+//! of nearly every message does. A text is the likely end of its turn only where messages do not say more.
+
+use std::sync::Arc;
+
+use events::{Claim, Confidence, Signal, TurnOutcome};
+use tailer::decode::{Decoded, Record};
+
+use super::{EXTRA, TranscriptDecoder};
+use crate::claude::record::{ClaudeLine, ClaudeTokens};
+
+/// The last version that wrote lines before the model had stopped.
+const LAST_UNSAID: [u32; 3] = [2, 1, 101];
+/// How long after a text its message was seen to go on with a call: up to 28 s in 300 messages.
+const GOES_ON_MS: i64 = 30_000;
+/// Output tokens with which a message begins: more were counted when it was over.
+const FIRST_TOKENS: u64 = 8;
+/// Most characters of text for each token.
+const CHARS_PER_TOKEN: u64 = 6;
+
+impl TranscriptDecoder {
+    /// Counts the messages that say why the model stopped and those that do not, each when the next one begins.
+    pub(super) fn count_stop(&mut self, message_id: Option<&str>, known: bool) {
+        let carried = &mut self.carried;
+        if carried.message.as_deref() != message_id {
+            if carried.message.is_some() {
+                let stops = &mut carried.stops[usize::from(!carried.message_stop_known)];
+                *stops = stops.saturating_add(1);
+            }
+            carried.message = message_id.map(str::to_owned);
+            carried.message_stop_known = false;
+        }
+        carried.message_stop_known |= known;
+    }
+
+    /// A text of `chars` characters that does not say why the model stopped: the turn has ended if nothing follows.
+    pub(super) fn unsaid_end(
+        &self,
+        line: &ClaudeLine<'_>,
+        record: &Record<'_>,
+        owner: &Arc<str>,
+        chars: usize,
+        tokens: Option<ClaudeTokens>,
+        out: &mut Decoded,
+    ) {
+        let [known, unknown] = self.carried.stops;
+        if known > unknown || !ends_are_unsaid(self.carried.version.as_deref()) {
+            return;
+        }
+        let spent = tokens.and_then(|t| t.output_tokens).unwrap_or(0);
+        let is_whole = spent > FIRST_TOKENS && chars as u64 <= spent.saturating_mul(CHARS_PER_TOKEN);
+        let strength = if is_whole { Confidence::Medium } else { Confidence::Low };
+        let claim = Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 };
+        let mut signal = Signal::new(claim, strength, Some("a text, and nothing after it".into()));
+        let said_at = self.time_of(line).unwrap_or(record.observed_at);
+        signal.holds_from = Some(said_at.plus_ms(GOES_ON_MS));
+        self.emit(line, record, owner, EXTRA + 1, signal, None, out);
+    }
+}
+
+/// Whether a version may leave open why the model stopped. A line without one is taken for an old one.
+fn ends_are_unsaid(version: Option<&str>) -> bool {
+    let Some(version) = version else { return true };
+    let mut parts = version.split('.').map(|part| part.parse().ok());
+    let mut part = || parts.next().flatten();
+    match (part(), part(), part()) {
+        (Some(major), Some(minor), Some(patch)) => [major, minor, patch] <= LAST_UNSAID,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_that_leave_ends_open() {
+        for version in [None, Some("1.0.51"), Some("1.0.108"), Some("2.0.60"), Some("2.1.39"), Some("2.1.101")] {
+            assert!(ends_are_unsaid(version), "{version:?}");
+        }
+        for version in ["2.1.104", "2.1.330", "2.2.0", "3.0.0", "", "next"] {
+            assert!(!ends_are_unsaid(Some(version)), "{version}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Which agent writes these files.
+
+use events::Provider;
+
+pub(crate) const PROVIDER: Provider = Provider::Codex;

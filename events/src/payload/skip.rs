@@ -1,0 +1,9 @@
+//! Which values are left out of the wire form.
+
+pub(super) fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+pub(super) fn is_false(b: &bool) -> bool {
+    !*b
+}

@@ -1,0 +1,53 @@
+//! One attempt of a channel to send a message, and how it ends.
+
+use std::{fmt, time::Duration};
+
+use events::Timestamp;
+
+use crate::message::OutgoingMessage;
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AttemptFailure {
+    /// For people and logs; holds no secret and no address with one.
+    pub(crate) error: String,
+    /// Whether, and when, another attempt may succeed.
+    pub(crate) again: RetryHint,
+}
+
+/// Whether, and when, another attempt may succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "http"), allow(dead_code, reason = "without HTTP little is worth another attempt"))]
+pub(crate) enum RetryHint {
+    /// It will fail the same way.
+    Never,
+    /// It may, later.
+    Soon,
+    /// It may, after as long as the other side asked for.
+    After(Duration),
+}
+
+impl AttemptFailure {
+    pub(crate) fn never(error: impl fmt::Display) -> Self {
+        Self { error: error.to_string(), again: RetryHint::Never }
+    }
+
+    #[cfg(any(feature = "http", feature = "desktop", test))]
+    pub(crate) fn soon(error: impl fmt::Display) -> Self {
+        Self { error: error.to_string(), again: RetryHint::Soon }
+    }
+}
+
+/// Ends what a channel waits for; from another thread.
+pub(crate) type Stopper = Box<dyn FnOnce() + Send + Sync>;
+
+/// One channel.
+pub(crate) trait Channel: Send {
+    /// Makes one attempt, which ends by itself within the time of an attempt.
+    fn deliver(&mut self, message: &OutgoingMessage, now: Timestamp) -> Result<(), AttemptFailure>;
+
+    /// What ends an attempt that is under way.
+    fn stopper(&self) -> Option<Stopper> {
+        None
+    }
+}

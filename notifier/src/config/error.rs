@@ -1,0 +1,48 @@
+//! Why settings are invalid.
+
+/// Why the settings are invalid.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ConfigError {
+    /// A number is out of range.
+    #[error("notify.{key} = {value} is out of range: expected {low} to {high}")]
+    Range {
+        /// The key.
+        key: String,
+        /// Its value.
+        value: u64,
+        /// The lowest it may be.
+        low: u64,
+        /// The highest it may be.
+        high: u64,
+    },
+    /// Two channels have one name.
+    #[error("two channels of notify.channels are named `{0}`")]
+    Twice(String),
+    /// A rule names a channel that is not there.
+    #[error("notify.rules: there is no channel `{0}`")]
+    NoChannel(String),
+    /// A value cannot be used.
+    #[error("notify.{key}: `{value}` {why}")]
+    Bad {
+        /// The key.
+        key: String,
+        /// Its value; never a secret.
+        value: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl ConfigError {
+    pub(crate) fn bad(key: impl Into<String>, value: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Bad { key: key.into(), value: value.into(), why: why.into() }
+    }
+}
+
+/// Holds a number against its range.
+pub(crate) fn range(key: &str, value: u32, low: u32, high: u32) -> Result<(), ConfigError> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    Err(ConfigError::Range { key: key.to_owned(), value: value.into(), low: low.into(), high: high.into() })
+}

@@ -1,0 +1,25 @@
+//! How names become addresses.
+
+use std::{
+    fmt, io,
+    net::{SocketAddr, ToSocketAddrs},
+};
+
+/// How names become addresses.
+pub trait Lookup: fmt::Debug + Send + Sync {
+    /// The addresses of a name (or of a number in any spelling) at a port.
+    ///
+    /// # Errors
+    /// When the name has no address, or the resolver does not answer.
+    fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
+}
+
+/// As the system does it.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemLookup;
+
+impl Lookup for SystemLookup {
+    fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        Ok((host, port).to_socket_addrs()?.collect())
+    }
+}

@@ -1,0 +1,22 @@
+//! How a value is written.
+
+use crate::text::until;
+
+pub(crate) const LONGEST_VALUE: usize = 8192;
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueForm {
+    /// Between quotes.
+    Quoted,
+    /// Bare, where values are not words of a program: an environment, the query of an address, a flag.
+    Plain,
+    /// Bare, where it may be a word of a program.
+    Bare,
+}
+
+/// Whether a quote opens, escaped or not.
+pub(crate) fn opens_quote(bytes: &[u8], at: usize) -> bool {
+    let slashes = until(bytes, at, 8, |b| b != b'\\');
+    matches!(bytes.get(slashes), Some(b'"' | b'\''))
+}
