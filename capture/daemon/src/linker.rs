@@ -148,7 +148,7 @@ struct Expectation {
 
 /// Between two looks at what an agent runs while it waits for permission.
 const LOOK: Duration = Duration::from_millis(100);
-/// A command that runs for so long is no helper of the agent's own (its status line, a question to git).
+/// A command that runs this long is not a helper of the agent's own (its status line, a question to git).
 const STAYS: Duration = Duration::from_millis(300);
 
 /// An agent that waits for permission, and the commands seen below it.

@@ -218,7 +218,7 @@ fn where_sub_agents_have_their_files() {
     check(&format!("/h/.claude/projects/-p/{OWN}/subagents/agent-a7.jsonl"), &lines, ["a7", OWN]);
     check(&format!("/h/.claude/projects/-p/{OWN}/subagents/workflows/wf_1/agent-a7.jsonl"), &lines, ["a7", OWN]);
     check("/h/.claude/projects/-p/agent-a7.jsonl", &lines, ["a7", OWN]);
-    // A session's file that has such a name is no sub-agent's.
+    // A session's file that has such a name is not a sub-agent's.
     let own = lines.replace("true", "false");
     check("/h/.claude/projects/-p/agent-a7.jsonl", &own, [OWN, "-"]);
 }
