@@ -1,4 +1,4 @@
-//! Text that is safe to show on any terminal and in any page, and tells what was hidden in it.
+//! Makes text safe to show on any terminal and in any page, and reports what was hidden in it.
 
 use events::visible;
 use serde::Serialize;

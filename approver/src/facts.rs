@@ -1,4 +1,4 @@
-//! What a decision must know about the disk. `capture` looks it up; tests use [`StubFacts`].
+//! The interface through which decisions look up files. `policy` implements it on the disk; tests use [`StubFacts`].
 
 use crate::search::{SearchReader, SearchScope};
 use std::{

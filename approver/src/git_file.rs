@@ -1,4 +1,4 @@
-//! What lies in a directory of git, and whether it holds a credential.
+//! Checks the files inside a git directory for credentials.
 
 use std::path::{Component, Path};
 

@@ -1,5 +1,5 @@
-//! The tables of names: what holds secrets, what may hold one, and what decides what runs later. The tables are data
-//! (`secrets.toml`, `runs-later.toml`); this module only holds names against them.
+//! Matches file names against tables: names of secrets, names that may contain secrets, and files that control what
+//! runs later. The tables are data (`secrets.toml`, `runs-later.toml`).
 
 use std::{
     path::{Path, PathBuf},

@@ -1,5 +1,5 @@
-//! Where a command runs, and which files may be read or changed unasked: those inside the workspace that are not secrets
-//! and do not decide what runs later. Which names those are, `names` says.
+//! Decides where a command runs, and which files may be read or changed without asking: those inside the workspace that
+//! are not secrets and do not control what runs later (see `names`).
 
 use std::path::{Component, Path, PathBuf};
 
@@ -84,7 +84,11 @@ impl WorkingDir {
                 } else {
                     is_secret(&path) || is_secret(written_path)
                 };
-                if secret || facts.is_private(&path) { Err(format!("`{written}` may hold secrets.")) } else { Ok(path) }
+                if secret || facts.is_private(&path) {
+                    Err(format!("`{written}` may contain secrets."))
+                } else {
+                    Ok(path)
+                }
             })
             .collect()
     }
@@ -94,7 +98,7 @@ impl WorkingDir {
     pub(crate) fn nameable(&self, written: &str, facts: &dyn Facts) -> Result<Vec<PathBuf>, String> {
         self.counts(written)?;
         let inside = |base: &PathBuf| match self.inside(&base.join(written), written, facts)? {
-            path if facts.is_private(&path) => Err(format!("`{written}` may hold secrets.")),
+            path if facts.is_private(&path) => Err(format!("`{written}` may contain secrets.")),
             path => Ok(path),
         };
         if written == "/dev/null" { Ok(Vec::new()) } else { self.bases.iter().map(inside).collect() }
@@ -120,20 +124,23 @@ impl WorkingDir {
         for path in self.readable(written, facts)? {
             let inside = path.strip_prefix(&self.workspace).unwrap_or(&path);
             if inside.as_os_str().is_empty() || runs_later(inside) {
-                return Err(format!("`{written}` decides what runs later."));
+                return Err(format!("`{written}` controls what runs later."));
             }
             match facts.entry(&path) {
                 FileEntry::Missing => {}
-                FileEntry::File { executable: true, .. } => return Err(format!("`{written}` is a program.")),
+                FileEntry::File { executable: true, .. } => return Err(format!("`{written}` is an executable file.")),
                 FileEntry::File { links: 0 | 1, .. } => {}
                 FileEntry::File { .. } => {
-                    return Err(format!("`{written}` has another name, which may be outside the workspace."));
+                    return Err(format!(
+                        "`{written}` has a second name (hard link), which may be outside the \
+                        workspace."
+                    ));
                 }
                 FileEntry::Other => return Err(format!("`{written}` is not a file.")),
             }
             // Written through a link, another file changes than the one that is named.
             if !self.bases.iter().any(|base| self.names_directly(&lexical(&base.join(written)), inside, facts)) {
-                return Err(format!("`{written}` leads through a link to `{}`.", path.display()));
+                return Err(format!("`{written}` leads through a symbolic link to `{}`.", path.display()));
             }
         }
         Ok(())
@@ -156,7 +163,7 @@ impl WorkingDir {
                 Err(format!("`{}` contains too many files to check for secrets.", search.dir.display()))
             }
             SecretsBelow::Secrets(found) => match found.first() {
-                Some(secret) => Err(format!("`{}` may hold secrets and would be read.", secret.display())),
+                Some(secret) => Err(format!("`{}` may contain secrets and would be read.", secret.display())),
                 None => Ok(()),
             },
         }

@@ -1,7 +1,7 @@
-//! The policy in force, and its decisions on requests.
+//! The policy in force, and its decisions on requests. [`file`] reads the rules, [`rule`] matches one against a
+//! request, [`decide`] combines the results for every command of a line; the strictest decision counts.
 //!
-//! [`file`] reads them, [`rule`] holds one against a request, [`decide`] puts together what they
-//! say of every command of a line. The strictest word counts.
+//! Rules come from presets, the user's file and repositories' files.
 
 mod always;
 mod decide;

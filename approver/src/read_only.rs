@@ -21,7 +21,7 @@ pub(crate) fn judge(
         Some((first, words)) if first.text == "git" => {
             resolved(first, working_dir, facts)?;
             if command.input.is_some() || words.iter().any(|word| !word.is_exact()) {
-                return Err("Git is only known without input, and with plain words.".into());
+                return Err("Git is only allowed without input redirection and with plain words.".into());
             }
             git::judge(words, working_dir, facts)
         }

@@ -147,7 +147,7 @@ pub(crate) fn revision(written: &str, working_dir: &WorkingDir, facts: &dyn Fact
         let vague = text.contains('*') && text.split('/').any(|part| part.starts_with('.') && part.contains('*'));
         let filled = text.replace('*', "x");
         if vague || is_secret(Path::new(&filled)) || is_secret(Path::new(text)) {
-            return Err(format!("`{written}` may hold secrets."));
+            return Err(format!("`{written}` may contain secrets."));
         }
     }
     if path.split('/').any(|part| part == "..") {

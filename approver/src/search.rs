@@ -1,5 +1,4 @@
-//! What a program that reads below a directory reaches: the options that decide it, as [`Facts::reached`] is given
-//! them.
+//! Which files a program reads that searches a directory, by its options, as [`Facts::reached`] takes them.
 //!
 //! [`Facts::reached`]: crate::Facts::reached
 

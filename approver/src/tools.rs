@@ -1,6 +1,6 @@
-//! What is known of programs: which read only, and with which options. The tables are data
-//! (`tools/*.toml`; `README.md` is their manual). An option that is not in a table, an abbreviation,
-//! or a letter in a bundle that is not, is not known.
+//! The tables of programs: which are read-only, and with which options. The tables are data (`tools/*.toml`;
+//! `README.md` is their manual). An option that is not in a table, an abbreviation, or a letter in a bundle that is
+//! not, is not known.
 
 mod arguments;
 mod grammar;

@@ -1,4 +1,4 @@
-//! How far a file was read. Written in the same transaction as the events it covers.
+//! Cursors: how far a file was read. A cursor is written in the same transaction as the events it covers.
 
 use serde::{Deserialize, Serialize};
 

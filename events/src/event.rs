@@ -1,5 +1,4 @@
-//! Events: what a source hands in ([`NewEvent`]) and what is committed and leaves the program
-//! ([`Event`]).
+//! Events: what a source reports ([`NewEvent`]), and what is committed and leaves the program ([`Event`]).
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The vocabulary every part of capture speaks: ids, time, events and their wire form.
+//! The vocabulary shared by all parts of capture: ids, time, events and their wire form.
 //!
 //! Owns the closed set of things that can be known about a session ([`Payload`]), how an event is
 //! told apart from every other ([`Identity`]) and the JSON form that leaves the program

@@ -1,4 +1,4 @@
-//! Who made a session and where a piece of knowledge came from.
+//! The agents, and the sources of information about a session.
 
 use std::{fmt, str::FromStr};
 

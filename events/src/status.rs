@@ -1,4 +1,4 @@
-//! The words for what a session is doing and why.
+//! The states of a session, and the reasons for them.
 
 use crate::provider::names;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! What of a text a person sees: agents write it, and may hide something in it.
+//! What a person sees of a text: agents write it, and may hide something in it.
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 

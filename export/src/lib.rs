@@ -1,4 +1,4 @@
-//! Writes files for other programs and for people.
+//! Exports files for other programs and for people.
 //!
 //! [`report`] makes notes for people of what sessions did. [`asciicast`] records the output of a
 //! terminal and converts recordings. [`tree_html`] makes a page of a session tree. No clock is read here, the caller

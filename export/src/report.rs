@@ -210,12 +210,12 @@ impl Handoff {
         line("session", Some(session.id.to_string()));
         line("last event", Some(when(session.last_event_at)));
         if let Some(command) = &self.resume {
-            let _ = writeln!(out, "- go on with: `{}`", code_text(command));
+            let _ = writeln!(out, "- continue with: `{}`", code_text(command));
         }
         self.open_matters(&mut out, when);
         self.what_was_done(&mut out);
         if let Some(text) = &self.last_text {
-            let _ = write!(out, "\n## Its last words\n\n{}\n", quoted(&cut(text, LAST_TEXT_CHARS)));
+            let _ = write!(out, "\n## Last answer\n\n{}\n", quoted(&cut(text, LAST_TEXT_CHARS)));
         }
         out
     }
@@ -238,10 +238,10 @@ impl Handoff {
         let nothing = session.pending_approvals.is_empty() && open().next().is_none() && failing.is_empty();
         out.push_str("\n## Open\n\n");
         if nothing && session.turn.is_none() {
-            out.push_str("Nothing that capture knows of.\n");
+            out.push_str("Nothing open that capture knows of.\n");
         }
         if let Some(turn) = &session.turn {
-            let _ = writeln!(out, "- a turn is open: {}", plain(turn.prompt.as_deref().unwrap_or("by itself"), 200));
+            let _ = writeln!(out, "- a turn is open: {}", plain(turn.prompt.as_deref().unwrap_or("no prompt"), 200));
         }
         if !session.pending_approvals.is_empty() {
             let _ = writeln!(out, "- {} waits", counted(session.pending_approvals.len(), "approval"));
@@ -258,7 +258,7 @@ impl Handoff {
     }
 
     fn what_was_done(&self, out: &mut String) {
-        out.push_str("\n## Asked and done\n\n");
+        out.push_str("\n## Prompts and results\n\n");
         let skipped = self.turns.len().saturating_sub(TURNS);
         if skipped > 0 {
             let _ = writeln!(out, "({} before these)\n", counted(skipped, "turn"));
@@ -273,7 +273,7 @@ impl Handoff {
                 Some(TurnOutcome::Exited) => " (cut off)",
                 Some(TurnOutcome::TimedOut) => " (no end seen)",
             };
-            let prompt = turn.prompt.as_deref().unwrap_or("(by itself)");
+            let prompt = turn.prompt.as_deref().unwrap_or("(no prompt)");
             let _ = writeln!(out, "{}. {}{end}", turn.number, plain(prompt, 300));
             if let Some(text) = &turn.text {
                 let _ = writeln!(out, "   - {}", plain(text, 300));
@@ -281,7 +281,7 @@ impl Handoff {
         }
         match &self.session.turn {
             Some(open) if self.turns.iter().all(|turn| turn.id != open.id) => {
-                let _ = writeln!(out, "- {} (open)", plain(open.prompt.as_deref().unwrap_or("(by itself)"), 300));
+                let _ = writeln!(out, "- {} (open)", plain(open.prompt.as_deref().unwrap_or("(no prompt)"), 300));
             }
             None if self.turns.is_empty() => out.push_str("No prompt yet.\n"),
             Some(_) | None => {}

@@ -1,4 +1,4 @@
-//! A session tree as one HTML file that needs nothing else.
+//! Writes a session tree as one self-contained HTML file.
 //!
 //! The page shows the tree, searches and filters it, and shows the path to a leaf; an address says which
 //! (`#leaf=ID&entry=ID`). It asks nobody for anything: style and script are in it, and a policy in its head lets the browser

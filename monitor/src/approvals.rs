@@ -135,7 +135,7 @@ impl ApprovalWatch {
             Some(ApprovalState::Allowed) => "it was allowed",
             Some(ApprovalState::Denied) => "it was denied",
             Some(ApprovalState::AnsweredElsewhere) => "it was answered in the agent's own dialog",
-            Some(ApprovalState::Expired) => "it is unknown whether the agent still waits",
+            Some(ApprovalState::Expired) => "it is not known whether the agent is still waiting",
             Some(ApprovalState::Withdrawn) => "the agent withdrew the request",
             None => match resolved.allowed {
                 Some(true) => "it was allowed",
@@ -237,13 +237,13 @@ impl ApprovalWatch {
         let count = u32::try_from(waiting().count()).unwrap_or(u32::MAX);
         let longest = waiting().map(|p| at.since_ms(p.opened_at)).max().unwrap_or(0);
         if count < rules.backlog.max(2) && !waiting().any(|p| p.long) {
-            return findings.resolve(BACKLOG, at, "fewer approvals wait");
+            return findings.resolve(BACKLOG, at, "fewer approvals are pending");
         }
         let what = match count {
-            1 => format!("an approval has waited for {}", lasted(longest)),
-            _ => format!("{count} approvals wait"),
+            1 => format!("an approval has been pending for {}", lasted(longest)),
+            _ => format!("{count} approvals are pending"),
         };
-        let why = format!("{count} wait, the first of them for {}", lasted(longest));
+        let why = format!("{count} are pending, the oldest for {}", lasted(longest));
         let first_at = waiting().map(|p| p.opened_at).min().unwrap_or(at);
         let evidence = waiting().filter_map(|p| p.event).collect();
         let raise = NewFinding::new(FindingKind::ApprovalBacklog, Severity::Warning, what, why, first_at);
@@ -274,10 +274,10 @@ fn raise_of(id: &ApprovalId, pending: &WatchedApproval) -> NewFinding {
     };
     let first_at = pending.opened_at;
     let raise = if pending.asks_a_question() {
-        let why = "the agent asked its user something and waits".to_owned();
+        let why = "the agent asked a question and is waiting for the answer".to_owned();
         NewFinding::new(FindingKind::Question, Severity::Warning, format!("asks {subject}"), why, first_at)
     } else if let Some(risk) = pending.risk {
-        let why = format!("the agent stopped to ask, and {risk}");
+        let why = format!("the agent is waiting for permission, and {risk}");
         let raise = NewFinding::new(
             FindingKind::RiskyApproval,
             Severity::Error,
@@ -287,7 +287,7 @@ fn raise_of(id: &ApprovalId, pending: &WatchedApproval) -> NewFinding {
         );
         NewFinding { key: key(id), ..raise }
     } else {
-        let why = "the agent stopped to ask for permission".to_owned();
+        let why = "the agent is waiting for permission".to_owned();
         let raise = NewFinding::new(
             FindingKind::Approval,
             Severity::Warning,

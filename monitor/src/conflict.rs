@@ -1,4 +1,4 @@
-//! A merge that has conflicts, until it is committed or given up.
+//! Detects merges with conflicts, until they are committed or aborted.
 
 use events::{FindingKind, Severity, Timestamp, ToolKind};
 use projections::FailureKind;
@@ -16,7 +16,7 @@ pub(crate) fn apply(step: &ToolStep, at: Timestamp, findings: &mut SessionFindin
     let Some(title) = step.title.as_deref().filter(|_| step.tool == ToolKind::Execute) else { return };
     if step.failed == Some(FailureKind::MergeConflict) {
         let what = format!("{} has conflicts", step.words());
-        let why = "git says that it could not merge by itself".to_owned();
+        let why = "git reported a merge conflict".to_owned();
         let raise = NewFinding::new(FindingKind::MergeConflict, Severity::Warning, what, why, at);
         findings.raise(NewFinding { subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
         return;
@@ -27,6 +27,6 @@ pub(crate) fn apply(step: &ToolStep, at: Timestamp, findings: &mut SessionFindin
     let ends =
         ["commit", "--continue", "--abort", "--skip", "--quit", "reset --hard", "reset --merge", "merge ", "rebase "];
     if ends.iter().any(|verb| title.contains(verb)) {
-        findings.resolve(KEY, at, "the merge was finished or given up");
+        findings.resolve(KEY, at, "the merge was finished or aborted");
     }
 }

@@ -1,4 +1,4 @@
-//! How full the context is: what the last response used of it, or the agent's own remark.
+//! Detects a nearly full context, by the usage of the last response or by the agent's own message.
 
 use events::{Event, FindingKind, Severity, Timestamp, UsageReported};
 
@@ -71,7 +71,7 @@ impl ContextUse {
             let raise = NewFinding::new(FindingKind::ContextFull, Severity::Warning, what, why, at);
             findings.raise(NewFinding { evidence: vec![event.id], ..raise }, at);
         } else if percent + 15 <= u64::from(rules.context_percent) {
-            findings.resolve(KEY, at, "less of the context is used");
+            findings.resolve(KEY, at, "the context usage went down");
         }
     }
 
@@ -106,7 +106,7 @@ impl ContextUse {
         let low = left.is_some_and(|left| left <= 100_u32.saturating_sub(rules.context_percent))
             || words.contains("context low");
         if low {
-            self.full(event, "the agent says that its context is nearly full", at, findings);
+            self.full(event, "the agent reported that its context is nearly full", at, findings);
         }
     }
 

@@ -60,7 +60,7 @@ impl EndingDetector {
         if by_person {
             self.prompt = text.map(|text| one_line(text, PROMPT));
             self.tests = None;
-            findings.resolve_kinds(&[FindingKind::LongJob], at, "a new prompt came in");
+            findings.resolve_kinds(&[FindingKind::LongJob], at, "a new prompt was sent");
         }
         self.begins(at, findings);
     }
@@ -74,7 +74,7 @@ impl EndingDetector {
 
     fn begins(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.done = None;
-        findings.resolve_kinds(&[FindingKind::Completion, FindingKind::Idle], at, "it is at work again");
+        findings.resolve_kinds(&[FindingKind::Completion, FindingKind::Idle], at, "it is working again");
     }
 
     pub(crate) fn turn_completed(
@@ -129,7 +129,7 @@ impl EndingDetector {
             None => (Severity::Info, "it worked".to_owned()),
         };
         let what = format!("{} is done after {minutes} min", step.words());
-        let why = format!("the command took {minutes} min, and {how}");
+        let why = format!("the command ran for {minutes} min, and {how}");
         let raise = NewFinding::new(FindingKind::LongJob, severity, what, why, at);
         let key = format!("long_job:{}", call.id);
         findings.raise(NewFinding { key, subject: Some(step.words()), evidence: vec![step.evidence()], ..raise }, at);
@@ -180,7 +180,7 @@ impl EndingDetector {
             self.complete(at, sub, answered_at, findings);
         }
         if self.idle_due.take_if(|due| *due <= at).is_some() && !sub {
-            let why = "no turn is open, and there was no activity since".to_owned();
+            let why = "no turn is running, and there has been no activity since".to_owned();
             let raise = NewFinding::new(FindingKind::Idle, Severity::Info, "the session is idle".into(), why, at);
             findings.raise(raise, at);
         }
@@ -235,7 +235,7 @@ impl EndingDetector {
         if died {
             let (severity, when) =
                 if in_turn { (Severity::Error, " in the middle of a turn") } else { (Severity::Warning, "") };
-            let how = if reason == Some(Reason::Failed) { "failed" } else { "was killed, or exited without saying so" };
+            let how = if reason == Some(Reason::Failed) { "failed" } else { "was killed or exited without a goodbye" };
             let what = format!("the agent's process died{when}");
             let raise = NewFinding::new(FindingKind::Crash, severity, what, format!("its process {how}{when}"), at);
             findings.raise(NewFinding { evidence: vec![event], ..raise }, at);
@@ -243,7 +243,7 @@ impl EndingDetector {
         }
         let mut left = Vec::new();
         if in_turn {
-            left.push("a turn was open".to_owned());
+            left.push("a turn was running".to_owned());
         }
         left.extend(tests.map(|how| format!("its last tests failed (`{how}`)")));
         if conflict {
@@ -254,7 +254,7 @@ impl EndingDetector {
             let raise = NewFinding::new(
                 FindingKind::OpenWork,
                 Severity::Warning,
-                "the session ended with work open".into(),
+                "the session ended with unfinished work".into(),
                 why,
                 at,
             );

@@ -1,4 +1,4 @@
-//! Errors of the agent's own requests: not signed in, limits, quotas, the network, the provider.
+//! Detects errors of the agent's own requests: not signed in, rate limits, quotas, the network, the provider.
 //!
 //! An error that ended a turn is told at once. One after which the agent tries again is told when it comes
 //! often within one request, of those sorts only that no attempt will mend. It is over when the model answers.
@@ -101,7 +101,7 @@ impl RequestErrors {
             return;
         }
         let severity = Severity::Error;
-        let why = "the session waits, and the agent gives this as the reason".to_owned();
+        let why = "the agent stopped and gave this as the reason".to_owned();
         let raise = NewFinding::new(kind, severity, what(kind).to_owned(), why, at);
         findings.raise(NewFinding { evidence: vec![event], ..raise }, at);
     }
@@ -143,7 +143,7 @@ impl RequestErrors {
             self.until.iter().filter(|(_, until)| **until <= at).map(|(kind, _)| *kind).collect();
         for kind in over {
             self.until.remove(&kind);
-            findings.resolve(kind.as_str(), at, "the limit is over, as far as the agent said");
+            findings.resolve(kind.as_str(), at, "the limit has expired, according to the agent");
         }
     }
 }
@@ -162,13 +162,13 @@ fn kind_of(error: &ErrorReported) -> Option<(FindingKind, Severity)> {
 
 fn what(kind: FindingKind) -> &'static str {
     if kind == FindingKind::Auth {
-        "the agent is not signed in, or its key was refused"
+        "the agent is not signed in, or its API key was rejected"
     } else if kind == FindingKind::RateLimit {
-        "too many requests for now"
+        "too many requests: rate limit reached"
     } else if kind == FindingKind::Quota {
-        "a quota is used up"
+        "a quota is exhausted"
     } else if kind == FindingKind::Network {
-        "the model cannot be reached"
+        "the model is unreachable"
     } else {
         "the model's provider failed"
     }

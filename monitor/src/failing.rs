@@ -1,4 +1,4 @@
-//! The same command that fails in the same way, again and again, whatever is tried in between.
+//! Detects a command that keeps failing in the same way, whatever is tried in between.
 
 use std::collections::VecDeque;
 
@@ -77,7 +77,7 @@ impl FailureDetector {
         let before = known.and_then(|index| self.failing.remove(index));
         let Some(kind) = step.failed else {
             if before.is_some() {
-                findings.resolve(&key(command), at, "it works now");
+                findings.resolve(&key(command), at, "it succeeded");
             }
             return;
         };
@@ -90,7 +90,7 @@ impl FailureDetector {
             }
             Some(_) | None => {
                 if before.is_some() {
-                    findings.resolve(&key(command), at, "it fails in another way now");
+                    findings.resolve(&key(command), at, "it now fails in a different way");
                 }
                 let (first_at, tests) = (step.began_at, step.tests);
                 RepeatedFailure { command, result, tests, count: 0, of_tests: 0, first_at, evidence: VecDeque::new() }
@@ -117,7 +117,7 @@ impl FailureDetector {
         if self.failing.len() == COMMANDS
             && let Some(oldest) = self.failing.pop_front()
         {
-            findings.resolve(&key(oldest.command), at, "it was not run any more");
+            findings.resolve(&key(oldest.command), at, "it was not run again");
         }
         self.failing.push_back(failing);
     }
@@ -126,10 +126,10 @@ impl FailureDetector {
 /// A failure in words.
 pub(crate) fn words(kind: FailureKind) -> &'static str {
     match kind {
-        FailureKind::Auth => "it is not let in",
-        FailureKind::MissingDependency => "something it needs is not there",
+        FailureKind::Auth => "authentication fails",
+        FailureKind::MissingDependency => "a dependency is missing",
         FailureKind::TestFailure => "tests fail",
-        FailureKind::TypeError => "the code is refused",
+        FailureKind::TypeError => "the code does not compile or pass its checks",
         FailureKind::MergeConflict => "a merge has conflicts",
         FailureKind::RateLimit => "too many requests",
         FailureKind::Network => "the network fails",

@@ -1,4 +1,4 @@
-//! The findings of one session: each cause has one that is open at most.
+//! The findings of one session: each cause has at most one open finding.
 //!
 //! Owns how a finding is opened, updated, acknowledged and resolved, and what of that is told. A cause that
 //! was over at a moment is not raised again for that moment or one before it, so that events that are read

@@ -1,5 +1,5 @@
-//! Finds what a person should know of the sessions of coding agents: one that loops or
-//! hangs, an approval that waits, a key that was refused, work that is done.
+//! Finds what a person should know about agents' sessions: a loop, a hang, a pending approval, a rejected API key,
+//! finished work.
 //!
 //! [`Monitor`] takes the committed events of all sessions, in order, and the time; out come
 //! [`events::Finding`]s, one for each change of one. [`DetectorLimits`] are its limits. What each kind means, when it

@@ -87,9 +87,9 @@ impl LoopDetector {
             return self.raise_reverts(step, at, findings);
         }
         if let Some(round) = self.same_again(seen, rules) {
-            let what = format!("{} again and again with the same result", step.words());
+            let what = format!("{} was repeated with the same result", step.words());
             let why = format!(
-                "{} steps with the same result in each of {} rounds, and {} of the last {} steps were different ones",
+                "{} steps with the same result in each of {} rounds; only {} of the last {} steps were different",
                 step.words(),
                 round.count,
                 round.different,
@@ -99,14 +99,14 @@ impl LoopDetector {
         } else if let Some(round) = self.alike_again(seen, step.barren, rules) {
             let (what, why) = if self.is_one_call(seen, &round) {
                 (
-                    format!("{} came to the same failure {} times", step.words(), round.count),
-                    format!("the last {} runs of it failed alike, but for some numbers", round.count),
+                    format!("{} failed in the same way {} times", step.words(), round.count),
+                    format!("its last {} runs failed in the same way, apart from some numbers", round.count),
                 )
             } else {
                 (
-                    format!("{} attempts like {} came to the same failure", round.count, step.words()),
+                    format!("{} attempts like {} failed in the same way", round.count, step.words()),
                     format!(
-                        "the last {} attempts of this kind differ in their arguments only, and failed alike",
+                        "the last {} attempts differ only in their arguments, and failed in the same way",
                         round.count
                     ),
                 )
@@ -220,8 +220,8 @@ impl LoopDetector {
             evidence: of_it.iter().map(|(.., event, _)| *event).collect(),
             found: self.window.iter().rev().take(4).map(|seen| seen.same).collect(),
         };
-        let what = format!("{} changes a place back and forth", step.words());
-        let why = format!("{count} of the last {} edits of it took back an earlier one", round.steps);
+        let what = format!("{} changes the same lines back and forth", step.words());
+        let why = format!("{count} of its last {} edits reverted an earlier one", round.steps);
         self.raise(round, what, why, step, at, findings);
     }
 
@@ -243,8 +243,8 @@ impl LoopDetector {
                 self.found.pop_first();
             }
             self.rounds = self.rounds.saturating_add(1);
-            let what = format!("{} again and again with the same result", step.words());
-            let why = format!("it went on for {} more steps since it was found", self.rounds);
+            let what = format!("{} was repeated with the same result", step.words());
+            let why = format!("it continued for {} more steps since it was found", self.rounds);
             let raise = NewFinding::new(FindingKind::Loop, Severity::Warning, what, why, seen.began_at);
             findings.raise(NewFinding { key: KEY.into(), evidence: vec![seen.event], count: self.rounds, ..raise }, at);
             return;
@@ -252,7 +252,7 @@ impl LoopDetector {
         self.elsewhere += 1;
         if self.elsewhere >= ELSEWHERE {
             self.clear();
-            findings.resolve(KEY, at, "the agent does something else");
+            findings.resolve(KEY, at, "the agent is doing something else");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The monitor of all sessions: which are watched, and which is due next.
+//! The monitor of all sessions: which are monitored, and which has the next deadline.
 
 use std::collections::{BTreeSet, HashMap};
 

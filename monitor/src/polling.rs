@@ -1,5 +1,5 @@
-//! Recognises polling. It is not a loop while the polled output changes, nor for some
-//! time when it does not.
+//! Detects polling without change. Polling is not a loop while the polled output changes, nor for some time when it
+//! does not.
 
 use std::collections::VecDeque;
 
@@ -70,7 +70,7 @@ impl Polling {
             // Who works meanwhile does not only wait.
             if (step.edit.is_some() || self.elsewhere >= ELSEWHERE) && !self.watched.is_empty() {
                 self.watched.clear();
-                findings.resolve(KEY, at, "the agent does something else");
+                findings.resolve(KEY, at, "the agent is doing something else");
             }
             return false;
         }
@@ -81,7 +81,7 @@ impl Polling {
             // Only the waiting, without a look.
             Some(_) | None => {
                 if known.is_some() {
-                    findings.resolve(KEY, at, "what is waited for changed");
+                    findings.resolve(KEY, at, "the polled output changed");
                 }
                 PolledStep {
                     same: step.same,
@@ -100,11 +100,11 @@ impl Polling {
         let long = at.since_ms(watched.first_at) >= rules.poll_ms;
         let fails = step.failed.is_some();
         if watched.unchanged >= rules.poll_repeats && (fails || long) && !is_only_waiting(step) {
-            let what = format!("{} polls again and again without any change", step.words());
+            let what = format!("{} keeps polling without any change", step.words());
             let why = format!(
-                "the last {} polls {} with the same output, for {} min",
+                "the last {} polls {} with the same output over {} min",
                 watched.unchanged,
-                if fails { "failed" } else { "came back" },
+                if fails { "failed" } else { "returned" },
                 at.since_ms(watched.first_at) / 60_000
             );
             let raise = NewFinding::new(FindingKind::Loop, Severity::Warning, what, why, watched.first_at);

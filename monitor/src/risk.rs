@@ -75,10 +75,10 @@ fn of_pipes(command: &str) -> Option<&'static str> {
                 | "source"
         );
         if interpreter && fetched {
-            return Some("it runs what it fetches from the network");
+            return Some("it runs code fetched from the network");
         }
         if interpreter && decoded {
-            return Some("it runs code that is encoded");
+            return Some("it runs encoded code");
         }
         let says = |word: &str| part.split_whitespace().any(|other| base(other) == word);
         fetched |= says("curl") || says("wget") || says("fetch") || says("iwr");
@@ -90,7 +90,7 @@ fn of_pipes(command: &str) -> Option<&'static str> {
     let runs = ["bash ", "sh ", "eval ", "source ", ". ", "python"]
         .iter()
         .any(|sign| command.starts_with(sign) || command.contains(&format!(" {sign}")));
-    (substituted && runs).then_some("it runs what it fetches from the network")
+    (substituted && runs).then_some("it runs code fetched from the network")
 }
 
 fn base(word: &str) -> &str {
@@ -129,47 +129,50 @@ fn of_words(words: &[&str], depth: u8) -> Option<&'static str> {
         _ if program.starts_with("mkfs.") => Some("it overwrites files or disks permanently"),
         "dd" if rest.iter().any(|word| word.starts_with("of=/dev/")) => Some("it overwrites a disk"),
         "chmod" if has("777") || has("-r") || has("a+rwx") || rest.iter().any(|word| word.contains("+s")) => {
-            Some("it opens files to everybody, or changes the rights of many")
+            Some("it changes permissions of many files, or gives everybody access")
         }
         "chown" | "chgrp" if has("-r") || has("--recursive") => Some("it changes the owner of many files"),
         "shutdown" | "reboot" | "halt" | "poweroff" | "init" => Some("it stops the machine"),
-        "killall" | "pkill" => Some("it ends processes by name"),
-        "kill" if has("-1") => Some("it ends all processes"),
+        "killall" | "pkill" => Some("it kills processes by name"),
+        "kill" if has("-1") => Some("it kills all processes"),
         "systemctl" | "service" | "launchctl" if matches!(verb, "stop" | "disable" | "mask" | "unload") => {
             Some("it stops a service of the machine")
         }
-        "crontab" if !has("-l") => Some("it installs what runs later, unseen"),
-        "at" | "schtasks" => Some("it installs what runs later, unseen"),
-        "iptables" | "ufw" | "nft" | "setenforce" | "csrutil" | "spctl" => Some("it changes what protects the machine"),
+        "crontab" if !has("-l") => Some("it installs something that runs later, unattended"),
+        "at" | "schtasks" => Some("it installs something that runs later, unattended"),
+        "iptables" | "ufw" | "nft" | "setenforce" | "csrutil" | "spctl" => Some(
+            "it changes the machine's security \
+         settings",
+        ),
         "nc" | "ncat" | "netcat" | "socat"
             if short('e') || has("-c") || rest.iter().any(|word| word.contains("exec:")) =>
         {
             Some("it gives another machine a shell here")
         }
-        "scp" | "sftp" | "ftp" => Some("it moves files between machines"),
+        "scp" | "sftp" | "ftp" => Some("it copies files to or from another machine"),
         "rsync" if rest.iter().any(|word| word.contains(':') && !word.starts_with('-')) => {
-            Some("it moves files between machines")
+            Some("it copies files to or from another machine")
         }
         "curl" | "wget" if sends(rest) => Some("it sends data to another machine"),
-        "printenv" => Some("it shows the environment, where secrets are"),
-        "env" if rest.is_empty() => Some("it shows the environment, where secrets are"),
+        "printenv" => Some("it prints the environment, which may contain secrets"),
+        "env" if rest.is_empty() => Some("it prints the environment, which may contain secrets"),
         "git" => of_git(rest),
-        "gh" if verb == "auth" && has("token") || verb == "secret" => Some("it touches credentials"),
+        "gh" if verb == "auth" && has("token") || verb == "secret" => Some("it accesses credentials"),
         "gh" if matches!(verb, "repo" | "release") && (has("delete") || has("create") || has("edit")) => {
-            Some("it changes what others see")
+            Some("it changes something that other people see")
         }
         "npm" | "pnpm" | "yarn" | "cargo" | "gem" | "poetry" | "uv" | "flit" | "vsce" | "hex"
             if matches!(verb, "publish" | "unpublish" | "yank" | "push") =>
         {
-            Some("it publishes for others")
+            Some("it publishes something")
         }
-        "twine" if verb == "upload" => Some("it publishes for others"),
-        "docker" | "podman" if verb == "push" => Some("it publishes for others"),
+        "twine" if verb == "upload" => Some("it publishes something"),
+        "docker" | "podman" if verb == "push" => Some("it publishes something"),
         "docker" | "podman" if has("prune") || has("--privileged") || matches!(verb, "rmi") => {
-            Some("it removes what containers keep, or gives one the rights of the machine")
+            Some("it deletes container data, or gives a container full rights on the machine")
         }
         "terraform" | "tofu" | "pulumi" if matches!(verb, "apply" | "destroy" | "up" | "import") => {
-            Some("it changes machines that others use")
+            Some("it changes shared infrastructure")
         }
         "kubectl" | "helm" | "oc"
             if matches!(
@@ -187,7 +190,7 @@ fn of_words(words: &[&str], depth: u8) -> Option<&'static str> {
                     | "exec"
             ) =>
         {
-            Some("it changes machines that others use")
+            Some("it changes shared infrastructure")
         }
         "aws" | "gcloud" | "az" | "doctl" | "heroku" | "fly" | "flyctl" | "vercel" | "netlify"
             if rest.iter().any(|word| {
@@ -196,11 +199,11 @@ fn of_words(words: &[&str], depth: u8) -> Option<&'static str> {
                     .any(|sign| word.starts_with(sign))
             }) =>
         {
-            Some("it changes machines that others use")
+            Some("it changes shared infrastructure")
         }
-        "security" if verb.starts_with("find-") || verb == "dump-keychain" => Some("it touches credentials"),
-        "pass" | "op" | "vault" | "secret-tool" | "gpg" if verb != "--version" => Some("it touches credentials"),
-        "ssh-keygen" | "ssh-add" | "ssh-copy-id" => Some("it touches credentials"),
+        "security" if verb.starts_with("find-") || verb == "dump-keychain" => Some("it accesses credentials"),
+        "pass" | "op" | "vault" | "secret-tool" | "gpg" if verb != "--version" => Some("it accesses credentials"),
+        "ssh-keygen" | "ssh-add" | "ssh-copy-id" => Some("it accesses credentials"),
         "dropdb" | "mysqladmin" => Some("it deletes data from a database"),
         "redis-cli" if has("flushall") || has("flushdb") => Some("it deletes data from a database"),
         _ => None,
@@ -254,28 +257,31 @@ fn of_git(rest: &[&str]) -> Option<&'static str> {
                 || has("--mirror")
                 || rest.iter().any(|word| word.starts_with("--force") || word.starts_with('+')) =>
         {
-            Some("it overwrites what others have")
+            Some("it overwrites shared history")
         }
         "push" if has("--delete") || short('d') || rest.iter().any(|word| word.starts_with(':')) => {
-            Some("it deletes what others have")
+            Some("it deletes shared branches or tags")
         }
-        "reset" if has("--hard") => Some("it throws away changes that are not committed"),
-        "clean" if short('f') || has("--force") => Some("it deletes files that git does not know"),
+        "reset" if has("--hard") => Some("it discards uncommitted changes"),
+        "clean" if short('f') || has("--force") => Some("it deletes untracked files"),
         // The command was put into small letters.
         "branch" if short('d') => Some("it deletes branches"),
-        "checkout" if has("--") || has(".") || short('f') => Some("it throws away changes that are not committed"),
-        "restore" if !has("--staged") => Some("it throws away changes that are not committed"),
-        "stash" if has("drop") || has("clear") => Some("it throws away changes that were put aside"),
+        "checkout" if has("--") || has(".") || short('f') => Some("it discards uncommitted changes"),
+        "restore" if !has("--staged") => Some("it discards uncommitted changes"),
+        "stash" if has("drop") || has("clear") => Some("it discards stashed changes"),
         "filter-branch" | "filter-repo" => Some("it rewrites the history"),
-        "reflog" if has("expire") || has("delete") => Some("it deletes the history's safety net"),
+        "reflog" if has("expire") || has("delete") => Some("it deletes what git needs to recover lost commits"),
         "update-ref" if short('d') => Some("it deletes references"),
-        "gc" if rest.iter().any(|word| word.starts_with("--prune")) => Some("it deletes the history's safety net"),
+        "gc" if rest.iter().any(|word| word.starts_with("--prune")) => Some(
+            "it deletes what git needs to recover \
+         lost commits",
+        ),
         "config"
             if has("--global") || rest.iter().any(|word| word.contains("hookspath") || word.contains("sshcommand")) =>
         {
             Some("it changes what git runs later")
         }
-        "worktree" if has("--force") => Some("it throws away changes that are not committed"),
+        "worktree" if has("--force") => Some("it discards uncommitted changes"),
         _ => None,
     }
 }
@@ -307,7 +313,7 @@ fn of_path(path: &str) -> Option<&'static str> {
         || lower == "/etc/sudoers"
         || lower.starts_with("/proc/") && name == "environ";
     if secret {
-        return Some("it touches credentials");
+        return Some("it accesses credentials");
     }
     let later =
         matches!(name, ".bashrc" | ".zshrc" | ".profile" | ".bash_profile" | ".zprofile" | ".zshenv" | ".gitconfig")
@@ -319,13 +325,13 @@ fn of_path(path: &str) -> Option<&'static str> {
             || below(".codex") && (name == "config.toml" || name == "hooks.json")
             || below(".gemini") && name == "settings.json";
     if later {
-        return Some("it changes what runs later, unseen");
+        return Some("it changes something that runs later, unattended");
     }
     let system = ["/etc/", "/usr/", "/boot/", "/dev/sd", "/dev/nvme", "/dev/disk", "/system/", "/var/lib/"];
     let harmless =
         lower.starts_with("/usr/bin/") || lower.starts_with("/usr/local/bin/") || lower.starts_with("/usr/include/");
     (system.iter().any(|start| lower.starts_with(start)) && !harmless && lower.len() > 5)
-        .then_some("it touches files of the system")
+        .then_some("it touches system files")
 }
 
 fn of_url(url: &str) -> Option<&'static str> {
@@ -333,7 +339,7 @@ fn of_url(url: &str) -> Option<&'static str> {
     let host = lower.split("://").nth(1).unwrap_or(&lower).split(['/', '?', '#']).next().unwrap_or_default();
     let host = host.rsplit('@').next().unwrap_or(host);
     if host.starts_with("169.254.") || host.starts_with("metadata.google") || host.starts_with("[fd00:ec2") {
-        return Some("it asks the cloud for this machine's credentials");
+        return Some("it requests this machine's cloud credentials");
     }
     let said = ["token=", "api_key=", "apikey=", "password=", "secret="];
     said.iter().any(|sign| lower.contains(sign)).then_some("it sends a secret to another machine")

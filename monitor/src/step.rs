@@ -1,4 +1,4 @@
-//! Steps: a call of a tool and what came of it, as the detectors compare them.
+//! Steps: a tool call and its result, as the detectors compare them.
 //!
 //! Owns the calls that are open, and what two steps have in common: the same call, the same result, the same
 //! command, the same kind of attempt. Texts are kept as hashes only.
@@ -51,7 +51,7 @@ pub(crate) struct Edit {
     pub(crate) new: u64,
 }
 
-/// A call and what came of it.
+/// A call and its outcome.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolStep {
     pub(crate) name: String,
@@ -71,7 +71,7 @@ pub(crate) struct ToolStep {
     pub(crate) tests: Option<u64>,
     /// A person, a rule or an interruption stood in the way.
     pub(crate) refused: bool,
-    /// What came of it is not recorded: pages and searches that the model's provider serves.
+    /// Its outcome is not recorded: pages and searches that the model's provider serves.
     pub(crate) unrecorded: bool,
     /// A search found nothing.
     pub(crate) barren: bool,

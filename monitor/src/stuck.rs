@@ -56,7 +56,7 @@ impl StuckDetector {
     pub(crate) fn progress(&mut self, event: EventId, at: Timestamp, findings: &mut SessionFindings) {
         self.progress_at = self.progress_at.max(at);
         self.last = Some(event);
-        findings.resolve(SILENT, at, "it goes on");
+        findings.resolve(SILENT, at, "it is active again");
     }
 
     /// The model answered, or a tool did: whatever was tried again worked.
@@ -103,8 +103,8 @@ impl StuckDetector {
         let seconds = at.since_ms(since) / 1_000;
         let what = "requests to the model keep failing and are retried".to_owned();
         let why = match self.retries {
-            0 => format!("the agent has been trying again for {seconds} s, and there was no answer"),
-            n => format!("{n} attempts failed within {seconds} s, and there was no answer: {words}"),
+            0 => format!("the agent has been retrying for {seconds} s without an answer"),
+            n => format!("{n} attempts failed within {seconds} s without an answer: {words}"),
         };
         let evidence = if self.attempts.is_empty() { vec![event] } else { self.attempts.iter().copied().collect() };
         let raise = NewFinding::new(FindingKind::Stuck, Severity::Error, what, why, since);
@@ -137,13 +137,13 @@ impl StuckDetector {
         let minutes = at.since_ms(self.progress_at) / 60_000;
         let (what, waits) = match (work, what) {
             (PendingWork::Tool, Some(tool)) => {
-                (format!("{tool} has been at work for {minutes} min"), "a tool is at work")
+                (format!("{tool} has been running for {minutes} min"), "a tool is running")
             }
             (PendingWork::Tool | PendingWork::Model | PendingWork::None | PendingWork::Patient, _) => {
-                (format!("no activity for {minutes} min in an open turn"), "no command runs")
+                (format!("no activity for {minutes} min in a running turn"), "no command is running")
             }
         };
-        let why = format!("the turn is open, {waits}, and there was no activity for {minutes} min");
+        let why = format!("the turn is still running, {waits}, and there was no activity for {minutes} min");
         let raise = NewFinding::new(FindingKind::Stuck, Severity::Warning, what, why, self.progress_at);
         let evidence = self.last.into_iter().collect();
         findings.raise(NewFinding { key: SILENT.into(), evidence, ..raise }, at);

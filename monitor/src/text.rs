@@ -1,4 +1,4 @@
-//! Comparing texts: what two of them have in common once what changes by itself is left out.
+//! Compares texts without the parts that change by themselves.
 //!
 //! Bounded: no more than [`LOOKED_AT`] bytes of a text are looked at.
 
@@ -47,7 +47,7 @@ pub(crate) fn head(text: &str, limit: usize) -> &str {
     &text[..end]
 }
 
-/// How lines begin that an agent's own tools put above the output of a command, until one that is `Output:`.
+/// Beginnings of lines that an agent's own tools put above the output of a command, up to a line `Output:`.
 const ABOVE: &[&str] = &[
     "Chunk ID:",
     "Command:",
@@ -59,7 +59,7 @@ const ABOVE: &[&str] = &[
     "Script ",
     "Wall time",
 ];
-/// And below it.
+/// Beginnings of lines that an agent's own tools put below the output of a command.
 const BELOW: &[&str] = &["Background PIDs:", "Process Group PGID:"];
 
 /// The output of a command without what the agent's own tool wrote around it: names of chunks and of processes,

@@ -1,10 +1,9 @@
-//! When a limit is over, as an error says it: `try again in 3m 20s`, `retryDelay: "34s"`, `resets at
-//! 2026-11-20T14:00:00Z`. A time of day counts only when it is said to be UTC: where the user is nobody knows
-//! here.
+//! Parses when a limit ends from an error's text: `try again in 3m 20s`, `retryDelay: "34s"`, `resets at
+//! 2026-11-20T14:00:00Z`. A time of day counts only when it is said to be UTC: the user's time zone is unknown here.
 
 use events::Timestamp;
 
-/// A limit that is said to last longer than this is not believed, ms.
+/// Longest reported limit that is believed, ms.
 const LONGEST_MS: i64 = 40 * 24 * 3_600_000;
 /// Bytes of a text that are examined.
 const LOOKED_AT: usize = 4 << 10;

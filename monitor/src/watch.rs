@@ -200,7 +200,7 @@ impl SessionWatch {
         self.findings.audible = true;
         if let Some(over_at) = self.over_at {
             if over_at.plus_ms(rules.keep_ms) <= at {
-                self.findings.resolve_kinds(FindingKind::ALL, at, "it was long ago");
+                self.findings.resolve_kinds(FindingKind::ALL, at, "it is outdated");
             }
             return;
         }
@@ -297,11 +297,11 @@ impl SessionWatch {
                     return;
                 }
                 if error.class == ErrorClass::Context {
-                    self.context.full(event, "a request was refused since it was too long", at, &mut self.findings);
+                    self.context.full(event, "a request was rejected because it was too long", at, &mut self.findings);
                     return;
                 }
                 self.errors.apply(event, error, at, rules, &mut self.findings);
-                // Told late, of a turn that is over by now; or of one nothing else told of.
+                // Told late, of a turn that is over by now; or of one that nothing else reported.
                 let mends_itself = !matches!(error.class, ErrorClass::Auth | ErrorClass::Quota);
                 let unseen = !mends_itself && !self.ending.is_open();
                 if event.source == Source::Telemetry && (unseen || self.ending.ended_after(event.created_at)) {
@@ -354,7 +354,7 @@ impl SessionWatch {
             PromptOrigin::Wakeup | PromptOrigin::Command => false,
         };
         if by_person {
-            self.begin_anew(at, "a new prompt came in");
+            self.begin_anew(at, "a new prompt was sent");
         } else {
             // Who is woken to do the same as the last time supervises.
             self.loops.clear();
@@ -401,7 +401,7 @@ impl SessionWatch {
     }
 
     fn raise_question(&mut self, event: EventId, question: String, at: Timestamp) {
-        let why = "the agent asked its user something and waits".to_owned();
+        let why = "the agent asked a question and is waiting for the answer".to_owned();
         let raise = NewFinding::new(FindingKind::Question, Severity::Warning, format!("asks: {question}"), why, at);
         self.findings.raise(NewFinding { subject: Some(question), evidence: vec![event], ..raise }, at);
     }
@@ -443,7 +443,7 @@ impl SessionWatch {
             Topic::Model => self.context.model(Some(&note.value)),
             Topic::Notice => self.context.remark(event, &note.value, at, rules, &mut self.findings),
             Topic::MergedInto => {
-                self.leave(at, "it is one with another session");
+                self.leave(at, "the session was merged into another session");
                 self.merged = true;
             }
             Topic::Title
@@ -487,7 +487,7 @@ impl SessionWatch {
     /// Whatever was over goes on; what is only told again, or late, does not say so.
     fn revive(&mut self, at: Timestamp) {
         if !self.before_end && self.over_at.take().is_some() {
-            self.findings.resolve_kinds(&[FindingKind::Crash, FindingKind::OpenWork], at, "the session goes on");
+            self.findings.resolve_kinds(&[FindingKind::Crash, FindingKind::OpenWork], at, "the session continues");
         }
     }
 
@@ -512,14 +512,14 @@ impl SessionWatch {
             self.approvals.check(session, at, rules, &mut self.findings);
         }
         if session.merged_into.is_some() {
-            self.leave(at, "it is one with another session");
+            self.leave(at, "the session was merged into another session");
             self.merged = true;
         }
     }
 
     /// Resolves all findings because the session is dropped for a newer one.
     pub(crate) fn abandon(&mut self) {
-        self.findings.resolve_kinds(FindingKind::ALL, self.clock, "too many sessions are watched");
+        self.findings.resolve_kinds(FindingKind::ALL, self.clock, "too many sessions are monitored");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The channels: one type of each, built from the settings and what surrounds the program.
+//! The notification channels: one type for each, built from the settings and the environment of the program.
 //!
 //! A channel makes one attempt at a time and says whether another may help; [`crate::delivery`]
 //! decides about attempts. Text it is given is safe to show ([`crate::text`]); what its own format
@@ -57,7 +57,7 @@ pub(crate) fn trouble(settings: &ChannelSettings, allow_hosts: &[String], contex
     try_build(settings, allow_hosts, context).err().map(|trouble| trouble.to_string())
 }
 
-#[cfg_attr(not(feature = "http"), expect(unused_variables, reason = "only what is sent by HTTP needs hosts"))]
+#[cfg_attr(not(feature = "http"), expect(unused_variables, reason = "only HTTP channels have hosts"))]
 fn try_build(
     settings: &ChannelSettings,
     allow_hosts: &[String],
@@ -84,7 +84,7 @@ fn try_build(
         }
         ChannelSettings::Terminal { style, .. } => match &context.terminals {
             Some(sink) => Ok(Box::new(terminal::TerminalChannel::new(*style, sink.clone()))),
-            None => Err(ChannelError::Other("terminals are not available here".to_owned())),
+            None => Err(ChannelError::Other("terminal notifications are not available here".to_owned())),
         },
         #[cfg(feature = "http")]
         ChannelSettings::Webhook { url, ca_file, .. } => Ok(Box::new(

@@ -20,9 +20,9 @@ pub(crate) use error::range;
 pub use quiet::{Hours, Quiet};
 pub use rule::{Loudness, NotifyRule, ResolvedRule, WhilePresent};
 
-/// Channels there may be.
+/// Maximum number of channels.
 const CHANNELS: usize = 32;
-/// Rules there may be.
+/// Maximum number of rules.
 const RULES: usize = 256;
 
 /// Settings of notifications.

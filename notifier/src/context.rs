@@ -11,7 +11,7 @@ use crate::lookup::Lookup;
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum SinkError {
     /// The run does not exist, or has no terminal attached.
-    #[error("the run has no terminal now")]
+    #[error("no terminal is attached to the run")]
     NoTerminal,
     /// The terminal does not accept output.
     #[error("the run's terminal accepts no output: {0}")]

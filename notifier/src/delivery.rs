@@ -27,9 +27,9 @@ use crate::{
     message::OutgoingMessage,
 };
 
-/// Messages that wait for one channel.
+/// Maximum number of messages queued for one channel.
 pub const QUEUE_CAPACITY: usize = 64;
-/// Attempts that are made for one message.
+/// Maximum number of attempts per message.
 pub const ATTEMPTS: u32 = 5;
 /// How long after the first attempt the second is made, at most, milliseconds; twice that for each
 /// further one.
@@ -37,7 +37,7 @@ const BACKOFF_MS: u64 = 500;
 /// The longest pause between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 
-/// What came of a message.
+/// The outcome of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Receipt {
     /// The message.
@@ -48,12 +48,12 @@ pub struct Receipt {
     pub channel: String,
     /// When it was known.
     pub at: Timestamp,
-    /// What came of it.
+    /// Its outcome.
     #[serde(flatten)]
     pub outcome: DeliveryOutcome,
 }
 
-/// What came of a message.
+/// The outcome of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum DeliveryOutcome {

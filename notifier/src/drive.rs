@@ -10,7 +10,7 @@ use crate::{
     plan::{NoticeOutcome, Planner},
 };
 
-/// How many inputs may wait; what feeds them waits beyond that.
+/// Maximum number of pending inputs; senders wait beyond that.
 pub const INBOX_CAPACITY: usize = 1_024;
 /// The longest it waits without a look at the clock: a clock that is set, or a machine that slept,
 /// makes a deadline come early.

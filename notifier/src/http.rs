@@ -122,9 +122,9 @@ fn judge(status: http::StatusCode, retry_after: Option<&str>) -> Result<(), Atte
         return Ok(());
     }
     if status.is_redirection() {
-        return Err(AttemptFailure::never(format!("it answered {status}; redirects are not followed")));
+        return Err(AttemptFailure::never(format!("the server answered {status}; redirects are not followed")));
     }
-    let error = format!("it answered {status}");
+    let error = format!("the server answered {status}");
     let again = status.is_server_error() || [408, 425, 429].contains(&status.as_u16());
     match retry_after.and_then(|text| text.trim().parse().ok()) {
         _ if !again => Err(AttemptFailure::never(error)),
@@ -138,7 +138,7 @@ fn judge(status: http::StatusCode, retry_after: Option<&str>) -> Result<(), Atte
 fn failure(error: &Error) -> AttemptFailure {
     match error {
         Error::Other(other) if other.is::<RefusedAddress>() => AttemptFailure::never(other),
-        Error::Timeout(what) => AttemptFailure::soon(format!("no answer in time ({what})")),
+        Error::Timeout(what) => AttemptFailure::soon(format!("timed out ({what})")),
         Error::Io(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             Some(tls) => AttemptFailure::never(format!("TLS failed: {tls}")),
             None => AttemptFailure::soon(format!("cannot connect: {error}")),

@@ -1,10 +1,9 @@
-//! Notifies a person about what needs them, once, and about nothing else.
+//! Notifies a person about what needs them, once each.
 //!
-//! A [`Notice`] is one cause: an approval that waits, a session that is stuck, a turn that ended.
-//! The [`Planner`] decides which notices become a [`OutgoingMessage`], when and for which channel; it is
-//! pure, the time and where the user is are given to it. [`Delivery`] owns a thread and a bounded
-//! queue for each channel, sends, tries again, and says what came of each message in a [`Receipt`].
-//! [`drive`] is the loop between the two.
+//! A [`Notice`] is one cause: an approval that waits, a session that is stuck, a turn that ended. The [`Planner`]
+//! decides which notices become a [`OutgoingMessage`], when and for which channel; it is pure, the time and where the
+//! user is are given to it. [`Delivery`] owns a thread and a bounded queue for each channel, sends, tries again, and
+//! reports the outcome of each message in a [`Receipt`]. [`drive`] is the loop between the two.
 //!
 //! What this crate must not do: decide what needs a person (the caller's findings say so), redact
 //! (notices come redacted), read a clock or the environment (both are given, see [`PlannerContext`] and

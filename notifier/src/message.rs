@@ -1,11 +1,11 @@
-//! What is sent: a [`OutgoingMessage`] to one channel, about one notice or several.
+//! Messages: an [`OutgoingMessage`] to one channel, about one or several notices.
 
 use events::{MessageId, Timestamp};
 use serde::Serialize;
 
 use crate::{config::rule::Loudness, notice::Notice, text};
 
-/// Notices a list names before it says how many more there are.
+/// Maximum number of notices named in a list.
 const LISTED: usize = 15;
 /// Characters of a line of a list.
 const LISTED_CHARS: usize = 160;
@@ -114,7 +114,7 @@ fn words(form: MessageForm, notices: &[Notice]) -> (String, String) {
             (text::cut(&format!("Still: {}", title(one)), text::TITLE_CHARS), one.body.clone())
         }
         (_, [one]) => (title(one), one.body.clone()),
-        (MessageForm::Digest, all) => (format!("{} while it was quiet", counted(all)), list(all)),
+        (MessageForm::Digest, all) => (format!("{} during quiet hours", counted(all)), list(all)),
         (MessageForm::Single | MessageForm::Group | MessageForm::Repeat(_), all) => (counted(all), list(all)),
     }
 }
@@ -131,7 +131,7 @@ fn title(notice: &Notice) -> String {
     text::cut(&format!("{whose}: {title}"), text::TITLE_CHARS)
 }
 
-/// `5 notices of 3 sessions: api, web, docs`.
+/// `5 notifications about 3 sessions: api, web, docs`.
 fn counted(notices: &[Notice]) -> String {
     let mut labels: Vec<&str> = Vec::new();
     let mut sessions: Vec<&str> = Vec::new();
@@ -142,7 +142,7 @@ fn counted(notices: &[Notice]) -> String {
         }
     }
     let of = if sessions.len() == 1 { "1 session".to_owned() } else { format!("{} sessions", sessions.len()) };
-    text::cut(&format!("{} notices of {of}: {}", notices.len(), labels.join(", ")), text::TITLE_CHARS)
+    text::cut(&format!("{} notifications about {of}: {}", notices.len(), labels.join(", ")), text::TITLE_CHARS)
 }
 
 fn list(notices: &[Notice]) -> String {
@@ -181,7 +181,7 @@ mod tests {
         );
         let many: Vec<Notice> = (0..40).map(|n| notice(&n.to_string(), "approval")).collect();
         let group = OutgoingMessage::new("d", MessageForm::Group, Loudness::Loud, many, Timestamp::MIN);
-        assert_eq!(group.title, "40 notices of 1 session: api");
+        assert_eq!(group.title, "40 notifications about 1 session: api");
         assert_eq!(group.body.lines().count(), 16);
         assert!(
             group.body.ends_with("and 25 more")

@@ -95,5 +95,5 @@ impl LocalTime {
     }
 }
 
-/// Milliseconds of a day.
+/// Number of milliseconds in a day.
 pub(crate) const DAY_MS: i64 = 86_400_000;

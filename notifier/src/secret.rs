@@ -1,4 +1,4 @@
-//! Secrets: where they are kept, and text that is never printed.
+//! Secrets of channels: where they are kept, and a type that is never printed.
 
 use std::{
     fmt,

@@ -115,7 +115,7 @@ fn a_webhook_is_signed_and_tried_again_under_the_same_id() {
     }
     receiver.answer(410, "");
     let error = setup.error(message("hook", "x"));
-    assert!(error.starts_with("it answered 410"), "{error}");
+    assert!(error.starts_with("the server answered 410"), "{error}");
     assert!(setup.delivery.stop(PATIENCE));
 }
 
@@ -218,7 +218,7 @@ fn without_a_bus_the_receipt_says_so() {
     for elsewhere in ["tcp:host=example.test,port=1", "unixexec:path=/bin/sh", "unix:path=/x;tcp:host=y,port=1"] {
         assert_eq!(
             error(&[("DBUS_SESSION_BUS_ADDRESS", elsewhere)]),
-            "the session bus is not a socket of this machine"
+            "the session bus address is not a local Unix socket"
         );
     }
 }

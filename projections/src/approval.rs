@@ -156,7 +156,7 @@ impl Approval {
         }
     }
 
-    /// Whether the agent went on and nobody knows why, so that a key that was pressed for this tells.
+    /// Whether the agent continued for an unknown reason, so that a key that was pressed for this tells.
     #[must_use]
     pub fn was_left_open(&self, via: Option<DecidedVia>) -> bool {
         let unknown = matches!(self.state, ApprovalState::AnsweredElsewhere | ApprovalState::Withdrawn);

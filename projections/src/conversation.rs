@@ -1,5 +1,5 @@
-//! What the conversation itself says: whether a turn is open, what it waits for, how the last one
-//! ended. Other sources' claims are weighed against it in [`crate::status`].
+//! The state of the conversation itself: whether a turn is open, what it waits for, how the last one ended. Other
+//! sources' claims are weighed against it in [`crate::status`].
 
 use events::{ErrorClass, Reason, State, Timestamp, ToolKind, TurnOutcome};
 use serde::{Deserialize, Serialize};

@@ -34,7 +34,7 @@ pub enum FailureKind {
     TypeError,
     /// A merge has conflicts.
     MergeConflict,
-    /// Too many requests, or a quota is used up.
+    /// Too many requests, or a quota is exhausted.
     RateLimit,
     /// The network, or a connection that broke.
     Network,

@@ -1,4 +1,4 @@
-//! Prompts that wait to be delivered to a session, and what became of them.
+//! Queued prompts and their outcome.
 
 use events::{PromptId, QueuedBy, QueuedPrompt, QueuedState, SessionId, Timestamp};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! The limits by which a status is decided.
+//! The time limits for deciding a status.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub struct StatusRules {
     pub quiet_ms: i64,
     /// Silence without an open turn after which a session is idle, ms.
     pub idle_after_ms: i64,
-    /// Silence in an open turn, with no process known, after which nobody knows any more, ms.
+    /// Silence in an open turn, with no process known, after which the state is unknown, ms.
     pub lost_after_ms: i64,
     /// How long a ready prompt may stand against an open turn before the turn is given up, ms.
     pub ready_grace_ms: i64,

@@ -1,4 +1,4 @@
-//! Cutting text to one short line.
+//! Shortens text to one line.
 
 /// The text as one line of at most `limit` characters; white space runs become one space, a cut
 /// is marked with `…`.

@@ -1,4 +1,4 @@
-//! Deciding between claims: which state a session is in, why, and who says otherwise.
+//! Decides a session's status between claims: which state it is in, why, and which sources disagree.
 //!
 //! The rules: a process that is gone ends every claim. Of the claims that hold, the strongest
 //! wins, and of equally strong ones the one whose source is closest to the agent. A winner that
@@ -167,13 +167,13 @@ impl Candidate {
             Basis::NoPrompt => "no prompt yet".into(),
             Basis::OpenTurn => match (asker(), case.conversation.calls.iter().any(|c| c.escalated)) {
                 (Some(call), true) => {
-                    format!("a call asked for more rights and has no result, so a dialog may be open: {call}")
+                    format!("a call that needs more rights has no result, so a dialog may be open: {call}")
                 }
                 (Some(call), false) => format!("open call: {call}"),
                 (None, _) => "open turn".into(),
             },
             Basis::OpenQuestion => "question without an answer".into(),
-            Basis::LostTurn => "open turn, long silence, and no process is known".into(),
+            Basis::LostTurn => "open turn, long silence, no known process".into(),
             Basis::Ended => format!("turn {outcome}"),
             Basis::EndedLongAgo => format!("turn {outcome}, then silence"),
         }
@@ -315,7 +315,7 @@ fn is_retrying(case: &StatusInputs<'_>, now: Timestamp) -> bool {
 
 /// How a process ended, as evidence says it.
 fn end_in_words(how: Reason) -> &'static str {
-    if how == Reason::Clean { "process ended after a goodbye" } else { "process is gone" }
+    if how == Reason::Clean { "process ended after saying goodbye" } else { "process is gone" }
 }
 
 /// State and reason alone: what is needed after every event.

@@ -1,4 +1,4 @@
-//! Three lines about a session, without asking a model.
+//! A three-line summary of a session, made without a model.
 
 use std::collections::VecDeque;
 
@@ -40,17 +40,17 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
     let prompt = open.and_then(|t| t.prompt.as_deref()).map(|p| one_line(p, 100));
     let last_text = || recent.back().and_then(|t| t.text.as_deref()).map(|t| one_line(t, 140));
     let line = match (status.state, status.reason) {
-        (State::WaitingApproval, Some(Reason::Plan)) => "waiting for approval of its plan".to_owned(),
+        (State::WaitingApproval, Some(Reason::Plan)) => "waiting for its plan to be approved".to_owned(),
         (State::WaitingApproval, _) => match activity {
             Some(what) => format!("waiting for approval to run {what}"),
             None => "waiting for approval".to_owned(),
         },
         (State::Running, Some(Reason::Tool)) => format!("running {}", activity.unwrap_or("a tool")),
         (State::Running, Some(Reason::Subagents)) => {
-            format!("sub-agents at work{}", activity.map(|a| format!(": {a}")).unwrap_or_default())
+            format!("sub-agents are working{}", activity.map(|a| format!(": {a}")).unwrap_or_default())
         }
         (State::Running, Some(Reason::Compacting)) => "compacting its context".to_owned(),
-        (State::Running, Some(Reason::Retrying)) => "trying the model again after an error".to_owned(),
+        (State::Running, Some(Reason::Retrying)) => "retrying the model after an error".to_owned(),
         (State::Running, _) => match prompt {
             Some(prompt) => format!("working on: {prompt}"),
             None => "working".to_owned(),
@@ -62,7 +62,7 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
         (State::Waiting, Some(Reason::Auth)) => "not signed in".to_owned(),
         (State::Waiting, Some(Reason::Quota)) => "stopped by a quota or rate limit".to_owned(),
         (State::Waiting, Some(Reason::NewSession)) => "waiting for its first prompt".to_owned(),
-        (State::Waiting, Some(Reason::Background)) => "done, with a command in the background".to_owned(),
+        (State::Waiting, Some(Reason::Background)) => "done; a command is still running in the background".to_owned(),
         (State::Idle, _) if recent.back().is_some_and(|t| t.outcome == Some(TurnOutcome::Failed)) => {
             "stopped by an error".to_owned()
         }
@@ -79,7 +79,7 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
         },
         (State::Exited, Some(Reason::Killed)) => "its process was killed".to_owned(),
         (State::Exited, _) => "ended".to_owned(),
-        (State::Unknown, Some(Reason::Lost)) => "was at work when last seen".to_owned(),
+        (State::Unknown, Some(Reason::Lost)) => "was working when last seen".to_owned(),
         (State::Unknown, _) => return None,
     };
     Some(one_line(&line, 200))
@@ -92,7 +92,8 @@ fn recent_line(recent: &VecDeque<Turn>) -> Option<String> {
         .take(RECENT_TURNS)
         .rev()
         .map(|turn| {
-            let what = turn.prompt.as_deref().map_or_else(|| "went on by itself".to_owned(), |p| one_line(p, 60));
+            let what =
+                turn.prompt.as_deref().map_or_else(|| "continued without a prompt".to_owned(), |p| one_line(p, 60));
             let end = match turn.outcome {
                 Some(TurnOutcome::Completed) | None => "",
                 Some(TurnOutcome::Interrupted) => " (interrupted)",

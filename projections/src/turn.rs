@@ -1,4 +1,4 @@
-//! Turns: what was asked, what came of it.
+//! Turns: the prompt and the outcome of each.
 
 use events::{Timestamp, TurnId, TurnOutcome, TurnTrigger};
 use schemars::JsonSchema;

@@ -1,5 +1,5 @@
-//! Credentials that code hands over as literals: `HTTPBasicAuth("me", "…")`, `jwt.sign({ id }, "…")`,
-//! `fill("#password", "…")`. Which argument it is, is known by the call; whether it is one, `value` says.
+//! Credentials that code passes as literals: `HTTPBasicAuth("me", "…")`, `jwt.sign({ id }, "…")`, `fill("#password",
+//! "…")`. Which argument it is, is known by the call; whether it is one, `value` says.
 
 use crate::{
     assigned,

@@ -1,4 +1,4 @@
-//! Credentials that commands and small files hold by place: `curl -u user:…`, `mysql -p…`, `.pgpass`, `chpasswd`.
+//! Credentials in commands and small files, by position: `curl -u user:…`, `mysql -p…`, `.pgpass`, `chpasswd`.
 
 use crate::{
     found::{SecretKind, Span},

@@ -1,4 +1,4 @@
-//! Values under telling columns: `INSERT INTO users (name, password) VALUES ('me', '…')`.
+//! Values in columns with a telling name: `INSERT INTO users (name, password) VALUES ('me', '…')`.
 
 use crate::{
     assigned::{self, ValueForm},

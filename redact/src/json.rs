@@ -1,4 +1,4 @@
-//! Redacts the strings of JSON. The name a string stands under is its context.
+//! Redacts the strings of JSON. The key of a string is its context.
 
 use serde_json::Value;
 

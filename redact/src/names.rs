@@ -1,4 +1,4 @@
-//! What the name of a setting says of its value: `DB_PASSWORD`, `apiKey`, `token_type`, `max_tokens`.
+//! Interprets the name of a setting: `DB_PASSWORD`, `apiKey`, `token_type`, `max_tokens`.
 
 /// How strongly a name suggests a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

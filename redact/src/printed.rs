@@ -1,4 +1,4 @@
-//! Secrets that a command printed: the line below `pass show …`, `openssl rand -hex 32`, `echo $API_TOKEN`.
+//! Secrets printed by commands: the line after `pass show …`, `openssl rand -hex 32`, `echo $API_TOKEN`.
 
 use crate::{
     found::{SecretKind, Span},

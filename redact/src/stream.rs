@@ -1,4 +1,4 @@
-//! Redacts a text that comes in pieces, in bounded memory.
+//! Redacts a text that arrives in pieces, in bounded memory.
 //!
 //! A piece is let out only when enough of what follows is known, and is looked at with enough of what went before: what
 //! is found does not depend on where the pieces were cut, for secrets and contexts up to [`CONTEXT`] bytes.

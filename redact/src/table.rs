@@ -1,5 +1,4 @@
-//! Values under telling columns, where a line of names says what the lines below it hold: CSV, tables of Markdown and of
-//! databases.
+//! Values in columns with a telling name, in tables whose header names the columns: CSV, Markdown, output of databases.
 
 use crate::{
     assigned::{self, ValueForm},

@@ -1,5 +1,5 @@
-//! Text as somebody reads it: without colours between a key and its value, lines that go on joined, quotes and signs that
-//! are written as escapes (`\u0022`, `&quot;`, `%22`) as themselves.
+//! Unescapes text before it is searched: removes colours between a key and its value, joins continued lines, and
+//! decodes escaped quotes and signs (`\u0022`, `&quot;`, `%22`).
 //!
 //! Only the surroundings of escapes are read so, beside the text itself. What is found there is found in the text,
 //! by [`Unescaped::in_text`].

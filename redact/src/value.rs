@@ -1,4 +1,4 @@
-//! What a value says of itself: whether it may be a secret, or stands for one, or is a word of a program.
+//! Classifies a value: a possible secret, a placeholder, or a word of a program.
 //!
 //! Pure questions about a few bytes. Where the bytes stand is the caller's to know.
 

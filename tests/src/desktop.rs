@@ -185,7 +185,7 @@ impl Call {
             match fields.variant() {
                 Some(Value::Text(name)) if code == Some(3) => member = name,
                 Some(_) => {}
-                None => return Err(io::Error::other("a field nobody knows")),
+                None => return Err(io::Error::other("an unknown field")),
             }
         }
         Ok(Self { kind: head[1], serial, member, body })

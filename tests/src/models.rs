@@ -92,7 +92,7 @@ impl Api {
     }
 }
 
-/// What became of an answer.
+/// The outcome of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerProgress {
     /// The request was read.
@@ -163,7 +163,7 @@ impl Model {
                     return;
                 }
                 let serving = Arc::clone(&serving);
-                // Ends by itself: a connection is one request, and nobody waits longer than the model lives.
+                // Ends by itself: a connection is one request, and no client outlives the model.
                 std::thread::spawn(move || serving.serve(stream));
             }
         })?;

@@ -25,7 +25,7 @@ pub enum Step {
     Say(String),
     /// Asks whether it may run a command, and goes on when it is answered.
     Ask(String),
-    /// Asks for something nobody knows.
+    /// Asks for something unknown.
     AskStrangely,
     /// Asks, and does not wait: it goes on, as if its user had answered elsewhere.
     AskAndForget(String),

@@ -41,7 +41,7 @@ pub static CODEX: Agent = Agent {
             file: "config.toml",
             switches: &["hooks", "codex_hooks"],
             has_hooks_too: "has hooks too; Codex runs both, and says so at each start",
-            untrusted: "Codex was not told yet to trust any of them, and runs none before",
+            untrusted: "Codex does not trust any of them yet, and runs none until it does",
         }),
         // 0.169: it keeps a hash of each hook that was trusted, and skips all others.
         after_install: Some(

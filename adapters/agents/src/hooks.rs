@@ -1,5 +1,5 @@
-//! What is known of an agent's hooks: the settings they are in, the events, what each version of the agent
-//! does with them, and what a hook can be answered.
+//! The description of an agent's hooks: the settings file, the events, what each version of the agent does with them,
+//! and the answers a hook can give.
 
 use semver::Version;
 

@@ -1,5 +1,5 @@
-//! Facts about the agents and how we start them, shared by the crates around this one: where agents keep
-//! their files, the words and variables by which our own processes are known, what a decision is.
+//! Facts about the agents, and how capture starts them: home directories, program names, environment variables, and the
+//! form of a decision.
 //!
 //! Start at [`agent::Agent`]: whatever differs between agents and can be said as data is a field of it.
 

@@ -1,5 +1,4 @@
-//! What is known of an agent's telemetry: how its records are told from another's, and the settings that
-//! make it send them.
+//! The description of an agent's telemetry: how to recognize its records, and the settings that make it send them.
 
 /// An agent's telemetry over OTLP.
 #[derive(Debug)]

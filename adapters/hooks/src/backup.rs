@@ -1,6 +1,5 @@
-//! What a settings file was before we wrote it: a copy before every change, and a note that says
-//! which copy is the file without us. They are in the data directory, private, since settings can
-//! hold keys.
+//! Backups of settings files: a copy before every change, and a note of which copy is the file without our entries.
+//! They are in the data directory and private, since settings can contain keys.
 //!
 //! The note is written before the settings are. Power that fails between the two leaves a note about
 //! bytes that never came to be, which is never believed: it counts only for exactly the bytes it

@@ -1,4 +1,4 @@
-//! The command an agent runs for an event, as a line for `/bin/sh`, and how our own lines are recognised.
+//! The command that an agent runs for an event, as a line for `/bin/sh`, and how capture recognizes its own lines.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,4 @@
-//! Deliveries: what an agent's hook hands over, or who speaks an agent's protocol, and how nothing of
-//! it is lost.
+//! Deliveries: what a hook or a protocol client reports, and the spool that keeps it until it is stored.
 //!
 //! The hook command writes a delivery into the spool, a directory of ours, and tells the server its
 //! id; the server takes it from there and removes the file after the commit. A server that is away

@@ -38,7 +38,7 @@ pub(super) struct SettingsContent {
 /// Reads a settings file.
 ///
 /// # Errors
-/// When it is not a regular file, belongs to another user, is too large, or cannot be read.
+/// When not a regular file, belongs to another user, is too large, or cannot be read.
 pub(super) fn read_settings(path: &Path) -> Result<SettingsFile, Error> {
     let target = match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_symlink() => fs::canonicalize(path)
@@ -65,12 +65,12 @@ pub(super) fn read_settings(path: &Path) -> Result<SettingsFile, Error> {
         return refused(format!("belongs to another user (uid {})", meta.uid()));
     }
     if meta.len() > LARGEST {
-        return refused(format!("{} bytes, limit for settings is {LARGEST}", meta.len()));
+        return refused(format!("the file has {} bytes; the limit for settings files is {LARGEST}", meta.len()));
     }
     let mut bytes = Vec::new();
     (&mut file).take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| Error::io(&target, error))?;
     if bytes.len() as u64 > LARGEST {
-        return refused(format!("larger than the limit for settings, {LARGEST} bytes"));
+        return refused(format!("larger than {LARGEST} bytes, the limit for settings files"));
     }
     let content =
         SettingsContent { bytes, mode: meta.mode() & 0o7777, group: meta.gid(), identity: (meta.dev(), meta.ino()) };
@@ -87,7 +87,7 @@ impl SettingsFile {
         let meta = match fs::metadata(dir) {
             Ok(meta) => meta,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(Error::refused(dir, "there is no such directory; has the agent ever run here?"));
+                return Err(Error::refused(dir, "the directory does not exist; has the agent ever run here?"));
             }
             Err(error) => return Err(Error::io(dir, error)),
         };

@@ -1,5 +1,5 @@
-//! Our entries in the agents' own settings: which events tell something, what is run for them, and
-//! how a settings file of a person is changed without harm.
+//! Our entries in the agents' settings: which events they cover, the command they run, and how a settings file is
+//! changed safely.
 //!
 //! Owns the plan of a change ([`Plan`]) and what is there now ([`HookStatus`]), which events a version of an
 //! agent accepts ([`accepted_events`]) and which version that is ([`ProgramSearch`]). What differs between agents

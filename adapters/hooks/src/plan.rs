@@ -153,7 +153,7 @@ fn install(seen: &SettingsFile, provider: Provider, line: &str, events: &[&'stat
     let after = settings::install(text, provider, line, events).map_err(content)?;
     // Whoever edits must be able to read it again, and find what was put in.
     if settings::install(&after, provider, line, events).map_err(content)? != after {
-        return Err(Error::refused(&seen.path, "the entries could not be inserted so that they are found again"));
+        return Err(Error::refused(&seen.path, "the entries could not be found again after inserting them"));
     }
     Ok(format!("{bom}{after}"))
 }

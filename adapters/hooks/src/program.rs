@@ -1,4 +1,4 @@
-//! Which version of an agent is on the PATH.
+//! Finds out which version of an agent is on the PATH.
 //!
 //! The cheap ways come first: npm's `package.json` beside the program, and the file name that Claude
 //! Code's own installer gives it. Only what neither tells is run with `--version`: in `/`, with little of
@@ -73,7 +73,7 @@ pub enum VersionUnknown {
         seconds: u64,
     },
     /// No file beside it has the version, and the program must not be run.
-    #[error("no file beside {} contains it", .program.display())]
+    #[error("no file next to {} contains it", .program.display())]
     NotInFiles {
         /// The program.
         program: PathBuf,

@@ -1,5 +1,5 @@
-//! The shape the agents share, `{"hooks": {"<Event>": [{"matcher"?, "hooks": [handler…]}]}}`, and
-//! our handlers in it: found, put in, brought up to date, taken out. Text in, text out.
+//! Finds, adds, updates and removes our handlers in the structure that the agents share, `{"hooks": {"<Event>":
+//! [{"matcher"?, "hooks": [handler…]}]}}`. Text in, text out.
 //!
 //! Claude Code 2.1.328, Codex 0.169 and Gemini CLI 0.61 read this shape. Ours are a group of their
 //! own at the end of each event: the others keep their places, and Codex, which remembers what was

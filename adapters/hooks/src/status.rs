@@ -154,10 +154,10 @@ impl HookStatus {
         }
         if let Some(seconds) = approver {
             remarks.push(match (asks_before_rules(provider), seconds) {
-                (true, _) => "calls of tools are held against your policy, which may deny them".into(),
-                (false, 0) => "requests for permission are held against your policy".into(),
+                (true, _) => "tool calls are checked against your policy, which may deny them".into(),
+                (false, 0) => "permission requests are decided by your policy".into(),
                 (false, _) => format!(
-                    "requests for permission are held against your policy, and wait {seconds} s for `capture approve`"
+                    "permission requests are decided by your policy, or within {seconds} s by `capture approve`"
                 ),
             });
         }

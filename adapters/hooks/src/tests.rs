@@ -333,7 +333,7 @@ fn what_codex_has_not_been_told_to_trust_is_told() {
     assert_eq!(place.status(PROGRAM).remarks, Vec::<String>::new());
     place.make(&install(PROGRAM));
     let config = |text: &str| fs::write(place.home().join("config.toml"), text).unwrap();
-    let trust = "Codex was not told yet to trust any of them, and runs none before";
+    let trust = "Codex does not trust any of them yet, and runs none until it does";
     assert_eq!(place.status(PROGRAM).remarks, [trust]);
     config("[hooks.state.\"/other/hooks.json:stop:0:0\"]\ntrusted_hash = \"sha256:1\"\n");
     assert_eq!(place.status(PROGRAM).remarks, [trust]);

@@ -1,5 +1,4 @@
-//! JSON that people wrote, changed in place: text goes into it and comes out of it, the rest stays
-//! byte for byte.
+//! Edits JSON that people wrote in place: text is inserted and removed, and the rest stays byte for byte.
 //!
 //! Two edits are all there is, and the second undoes the first: [`insert`] puts something at the
 //! end of an object or array, [`remove`] takes one of its members out. They know text and spans,

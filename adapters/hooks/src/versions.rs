@@ -42,15 +42,15 @@ pub fn accepted_events(provider: Provider, version: &Version) -> Result<Vec<&'st
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     /// The version is not known.
-    #[error("the version of {provider} is not known: {why}")]
+    #[error("cannot determine the version of {provider}: {why}")]
     Unknown {
         /// The agent.
         provider: Provider,
         /// Why not.
         why: VersionUnknown,
     },
-    /// Nobody knows what this version does with our entries.
-    #[error("{provider} {version} is older than {oldest}, the oldest version that capture was tried with")]
+    /// It is not known what this version does with our entries.
+    #[error("{provider} {version} is older than {oldest}, the oldest version that capture was tested with")]
     TooOld {
         /// The agent.
         provider: Provider,
@@ -60,7 +60,7 @@ pub enum Unsupported {
         oldest: Version,
     },
     /// This version runs no hooks.
-    #[error("{provider} {version} runs no hooks; version {first} is the first that does")]
+    #[error("{provider} {version} does not support hooks; version {first} or newer does")]
     NoHooks {
         /// The agent.
         provider: Provider,
@@ -94,7 +94,7 @@ pub enum Fit {
         /// The events it does not know.
         events: Vec<String>,
     },
-    /// Nobody knows.
+    /// Unknown.
     Unchecked {
         /// Why.
         why: Unsupported,
@@ -221,12 +221,12 @@ mod tests {
         let why = |provider, version| accepted(provider, version).unwrap_err().to_string();
         assert_eq!(
             why(Provider::Claude, "1.0.30"),
-            "claude 1.0.30 is older than 1.0.38, the oldest version that capture was tried with"
+            "claude 1.0.30 is older than 1.0.38, the oldest version that capture was tested with"
         );
         assert!(why(Provider::Codex, "0.59.0").contains("older than 0.60.1"));
         assert_eq!(
             why(Provider::Codex, "0.60.1"),
-            "codex 0.60.1 runs no hooks; version 0.114.0 is the first that does"
+            "codex 0.60.1 does not support hooks; version 0.114.0 or newer does"
         );
     }
 
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(fit(Provider::Claude, &all, "2.1.88"), Fit::Accepted);
         assert_eq!(fit(Provider::Claude, &["Stop"], "1.0.38"), Fit::Accepted);
         assert_eq!(fit(Provider::Claude, &[], "0.2.9"), Fit::Accepted, "nothing of ours is there");
-        assert!(fit(Provider::Claude, &["Stop"], "1.0.30").is_harmful(), "nobody knows");
+        assert!(fit(Provider::Claude, &["Stop"], "1.0.30").is_harmful(), "not known");
         // One that reads the rest: not of our catalogue, but it could be.
         let skips = fit(Provider::Claude, &["Stop", "NoSuchEvent"], "2.1.101");
         assert!(!skips.is_harmful() && skips.in_words().unwrap().contains("`NoSuchEvent` and skips it"), "{skips:?}");

@@ -1,4 +1,5 @@
-//! Which processes an agent started, however far back: they may not decide for the user.
+//! Decides whether a process was started by an agent, directly or indirectly. Such processes may not decide for the
+//! user.
 //!
 //! Three things are looked at, and each of them is enough:
 //!
@@ -43,8 +44,8 @@ impl fmt::Display for Descent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Agent { pid } => write!(f, "started by an agent (process {pid})"),
-            Self::Variable(name) => write!(f, "its environment has {name}, which agents set for what they run"),
-            Self::CutLoose => f.write_str("started below a run of `capture run`, and detached from it"),
+            Self::Variable(name) => write!(f, "its environment has {name}, which agents set for the programs they run"),
+            Self::CutLoose => f.write_str("started by a program under `capture run`, then detached from it"),
             Self::Unreadable => f.write_str("its ancestors cannot be read from /proc"),
         }
     }

@@ -1,4 +1,4 @@
-//! The process table: which processes are agents, and when one of them ends.
+//! The process table: finds the processes that are agents, and notices when they end.
 //!
 //! [`ProcessTable`] looks through `/proc` for agents of our own user; [`Watcher`] waits for processes to
 //! end (pidfd, so that it costs nothing while they live). A pid alone names nobody: it is always

@@ -1,4 +1,4 @@
-//! Connecting to a Unix socket of our own user, and learning which process listens there.
+//! Connects to a Unix socket of our own user, and identifies the process that listens there.
 
 use std::{io, os::unix::net::UnixStream, path::Path, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Which file a bare word starts: the first on a PATH that can be executed, as a shell finds it.
+//! Finds the file that a bare command name starts: the first executable one on a PATH, as a shell finds it.
 
 use std::{
     ffi::OsStr,

@@ -1,5 +1,5 @@
-//! Who is at the other end of a TCP connection of this machine. The kernel does not name the peer, so
-//! its tables are searched.
+//! Identifies the process at the other end of a local TCP connection. The kernel does not name the peer, so its tables
+//! are searched.
 
 use std::{
     fs,

@@ -1,5 +1,5 @@
-//! Whose a TCP connection of this machine is. The kernel is asked for the one socket (sock_diag(7)), which
-//! costs the same however many there are; where it does not answer, its tables are searched.
+//! Identifies the user of a local TCP connection. The kernel is queried for the one socket (sock_diag(7)), which costs
+//! the same however many sockets exist; if it does not answer, its tables are searched.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! Wakes a thread that polls.
+//! Wakes a polling thread.
 
 use std::{
     io,

@@ -58,7 +58,7 @@ impl Watcher {
     pub fn watch(&self, pid: u32, start_ticks: u64) {
         if let Some(requests) = &self.requests {
             if requests.try_send(EndedProcess { pid, start_ticks }).is_err() {
-                tracing::warn!(pid, "too many processes to watch; the end of this one is not noticed");
+                tracing::warn!(pid, "too many watched processes; the exit of this one will not be noticed");
             }
             self.wake.wake();
         }

@@ -1,5 +1,5 @@
-//! The events of a conversation over an agent's protocol: it began, works, asks for permission, rests, is
-//! over. The conversation itself is in the agent's own files, as always, and is not repeated here.
+//! The events of a conversation over an agent's protocol: started, working, requesting permission, waiting, ended. The
+//! conversation itself is in the agent's own files, as always, and is not repeated here.
 //!
 //! A request is delivered whole, with its session and directory, so that the hash of a delivery's
 //! payload is that of all that is decided on.
@@ -193,9 +193,9 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
             let cwd = Some(told.cwd.clone());
             vec![SessionStarted { how: StartKind::New, cwd, ..SessionStarted::default() }.into()]
         }
-        ProtocolEventKind::Works => vec![claim(State::Running, None, "its protocol: a turn goes on").into()],
+        ProtocolEventKind::Works => vec![claim(State::Running, None, "its protocol: a turn is running").into()],
         ProtocolEventKind::Rests => vec![claim(State::Waiting, None, "its protocol: the turn is over").into()],
-        ProtocolEventKind::Left => vec![withdrawn("its protocol: nobody speaks with it any more").into()],
+        ProtocolEventKind::Left => vec![withdrawn("its protocol: the client disconnected").into()],
         ProtocolEventKind::Asks(asks) => {
             let asked =
                 permission_details(delivery.provider, asks, &told.cwd).ok_or("cannot decode the permission request")?;
@@ -216,11 +216,11 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
                 ..claim(state, Some(reason), "its protocol: it asks for permission")
             };
             let request = PermissionDetails { key: Some(key.to_string()), ..asked }.into_event(delivery);
-            vec![request.into(), withdrawn("its protocol: it waits").into(), signal.into()]
+            vec![request.into(), withdrawn("its protocol: it is waiting").into(), signal.into()]
         }
         ProtocolEventKind::Settled { approval } => {
             let key = Some(approval.to_string());
-            vec![Signal { key, ..withdrawn("its protocol: it does not wait for the answer any more") }.into()]
+            vec![Signal { key, ..withdrawn("its protocol: it no longer waits for the answer") }.into()]
         }
         ProtocolEventKind::Returned { approval, outcome } => {
             // How it ended, and nothing of whether it was allowed.
@@ -261,7 +261,7 @@ fn app_server_details(asks: &PermissionPayload) -> Option<PermissionDetails> {
             about: Some(ApprovalKind::Edit),
             tool: Some("apply_patch".into()),
             subject: paths.as_ref().and_then(|paths| paths.first().cloned()),
-            // Without its item nobody knows what would change; a root would be granted for longer.
+            // Without its item it is not known what would change; a root would be granted for longer.
             cut: asks.item.is_none() || asked.grant_root.is_some(),
             paths,
             input: asks.item.as_deref().and_then(|item| app_server::nameless(item.get())),

@@ -1,5 +1,5 @@
-//! Agents spoken to over their own protocols: Claude Code's stream-json, Codex' app-server, and ACP
-//! as Gemini CLI speaks it. No screen, no terminal.
+//! Protocols of agents that run without a terminal: Claude Code's stream-json, Codex' app-server, and ACP as Gemini CLI
+//! speaks it. No screen, no terminal.
 //!
 //! A [`Codec`] is pure: a line of the agent in, what it means out ([`Meaning`]), and the lines that
 //! begin, prompt, interrupt and answer. It decides nothing: a request for permission is handed on with

@@ -1,4 +1,4 @@
-//! The process of an agent that is spoken to over its protocol.
+//! The process of an agent that is driven over its protocol.
 //!
 //! Nobody but us may speak to it, least of all itself: an answer to its request for permission is a line
 //! on its standard input, and its shell runs as the same user.
@@ -131,7 +131,7 @@ pub fn become_program(driver: i32, words: &[OsString]) -> CannotRun {
     }
     // Whoever started us may have ended before the kernel was told to say so.
     if getppid().map(|parent| parent.as_raw_nonzero().get()) != Some(driver) {
-        return failed(&io::Error::other("whoever started it is gone"));
+        return failed(&io::Error::other("the process that started it is gone"));
     }
     let Some((program, arguments)) = words.split_first() else {
         return failed(&io::Error::from(io::ErrorKind::NotFound));

@@ -107,7 +107,7 @@ impl RpcDialect {
     /// A request nobody understands: refused, in the protocol's own way.
     pub(super) fn unknown(self, id: &str, method: &str) -> String {
         let version = if self == Self::Versioned { "\"jsonrpc\":\"2.0\"," } else { "" };
-        let error = json!({ "code": UNKNOWN_METHOD, "message": format!("{method} is not answered here") });
+        let error = json!({ "code": UNKNOWN_METHOD, "message": format!("{method} is not supported") });
         format!("{{{version}\"id\":{id},\"error\":{error}}}")
     }
 }

@@ -216,7 +216,10 @@ impl Codec for StreamJson {
             "control_request" => self.control(&message, line, &mut meanings),
             "control_cancel_request" => {
                 let id = message.request_id.as_deref().map(|id| json!(id).to_string());
-                meanings.push(id.map_or_else(|| Meaning::Unrecognized("a cancel of nothing".into()), Meaning::Settled));
+                meanings.push(id.map_or_else(
+                    || Meaning::Unrecognized("a cancellation without a request".into()),
+                    Meaning::Settled,
+                ));
             }
             "control_response" => self.response(message.response, &mut meanings),
             "stream_event" if !of_helper => self.part(message.event, &mut meanings),
@@ -253,8 +256,7 @@ impl StreamJson {
             return meanings.push(Meaning::Unrecognized("a request without an id".into()));
         };
         let refused = |what: &str| {
-            let error =
-                json!({ "subtype": "error", "request_id": id, "error": format!("{what} is not answered here") });
+            let error = json!({ "subtype": "error", "request_id": id, "error": format!("{what} is not supported") });
             Meaning::Send(json!({ "type": "control_response", "response": error }).to_string())
         };
         let control =
@@ -309,7 +311,7 @@ impl StreamJson {
             self.began = true;
             meanings.push(Meaning::Ready);
         } else {
-            let why = response.error.map_or_else(|| "it refuses to begin".to_owned(), Text::into_string);
+            let why = response.error.map_or_else(|| "it refused to start".to_owned(), Text::into_string);
             meanings.push(Meaning::Ended(TurnEnd::Failed(why)));
         }
     }

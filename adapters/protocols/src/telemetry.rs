@@ -1,4 +1,4 @@
-//! What agents tell of themselves over OpenTelemetry (OTLP): a request's bytes in, events out.
+//! Decodes agents' OpenTelemetry (OTLP) requests into events.
 //!
 //! Pure: bytes and the time they came in, nothing else. [`receive`] walks the message without
 //! building it: records are cut out one by one (`envelope`), decoded one at a time and within
@@ -54,7 +54,7 @@ pub struct Malformed(String);
 pub struct ProviderTally {
     /// Records, spans and metrics that came.
     pub records: u64,
-    /// Of them, those over a limit or damaged.
+    /// Telemetry records that were damaged or over a limit.
     pub rejected: u64,
 }
 

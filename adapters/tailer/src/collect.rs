@@ -1,4 +1,4 @@
-//! Finds agents' files, decides when to look at them, and hands on what is in them.
+//! Finds the agents' files, decides when to read them, and sends on what it read.
 //!
 //! A [`Collector`] owns the table of files and of directories. One call of [`Collector::round`]
 //! is one turn: take in hints, look at the directories and files whose time has come, read what

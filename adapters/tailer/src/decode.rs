@@ -1,4 +1,4 @@
-//! The interface between reading a file and understanding it.
+//! The interface between reading a file and decoding it.
 //!
 //! A [`Decoder`] sees the records of one file in order and says what they mean. It does no I/O
 //! and reads no clock. [`feed`] drives it over one line: it repairs what can be repaired, finds

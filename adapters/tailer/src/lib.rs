@@ -1,5 +1,4 @@
-//! Follows files that others write: finding, watching and tailing them, and giving each record to a
-//! decoder.
+//! Follows files that other programs write: finds, watches and tails them, and passes each record to a decoder.
 //!
 //! It hands out [`events::NewEvent`]s with the cursor they lead to, and knows no agent's format: which
 //! files are of interest is said by a [`collect::Recognize`], what a record means by a [`decode::Decoder`].

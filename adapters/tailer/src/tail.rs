@@ -1,4 +1,4 @@
-//! Reads the records of one agent's file, however the file is treated meanwhile.
+//! Reads the records of one file, through appends, truncation, replacement and rewriting.
 //!
 //! A [`Tail`] owns what is known of one path: its [`Cursor`], the open file, the decoder. Each
 //! [`Tail::read`] gives a bounded [`TailRead`]: events and the cursor they lead to, to be committed
@@ -415,7 +415,7 @@ fn guarded(out: &mut Decoded, decode: impl FnOnce(&mut Decoded)) -> bool {
 fn feed(decoder: &mut dyn Decoder, line: SplitLine<'_>, observed_at: Timestamp, out: &mut Decoded) {
     let (offset, length, hash, raw_kind, issue) = match line {
         SplitLine::Oversized { offset, length, hash } => {
-            (offset, length, hash, "oversized", "longer than a line may be")
+            (offset, length, hash, "oversized", "the line is longer than the limit")
         }
         SplitLine::Whole { offset, bytes } => {
             let record = Record { bytes, offset, observed_at };

@@ -1,4 +1,4 @@
-//! The events a host reports of its run: claims read from the screen, and what else happened.
+//! The events a terminal host reports of its run: claims read from the screen, input, recordings and the exit.
 
 use events::{Confidence, Dialog, Reason, State};
 use schemars::JsonSchema;

@@ -1,6 +1,5 @@
-//! The host of a run: owns the program's terminal, passes its bytes on, reads its screen and tells
-//! the server. A process of its own, so that a server that is gone or replaced neither ends nor
-//! slows the agent.
+//! The terminal host of a run: owns the program's terminal, relays its bytes, reads its screen and reports to the
+//! server. A process of its own, so that a server that is gone or replaced neither ends nor slows the agent.
 //!
 //! Three processes make a run. The *launcher* ([`launch`]) is what the user started: it makes the
 //! terminal raw, hands it over, and then only forwards signals and waits. The *host* ([`start`],

@@ -1,4 +1,4 @@
-//! Programs in a terminal: the host of a run with its pty, the model of its screen, the rules that read it,
+//! Programs in a terminal: the terminal host of a run with its pty, the screen model, the rules that read the screen,
 //! and the keys that answer a dialog.
 //!
 //! Bytes of the program never wait for its screen to be read. Start at [`host`] for a run, at [`screen`]

@@ -1,4 +1,4 @@
-//! The screen of a run: what the program's bytes make of it, and what a person would read from it.
+//! The screen of a run: a model of what the program displays, and what it tells about the program's state.
 //!
 //! [`Observer`] takes the bytes of a terminal in, after they were passed on, and the time; out come
 //! claims, notifications and, when asked, the screen itself ([`Picture`]) and why it is read the

@@ -1,4 +1,4 @@
-//! Codex: what its rollout files say.
+//! Codex: decodes its rollout files.
 //!
 //! Owns the meaning of `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-*.jsonl`, in the forms Codex has
 //! written: the bare one of 2025, the items of responses without envelope, times and ends of turns;

@@ -1,4 +1,4 @@
-//! Gemini CLI: its chat files, from 0.24 on.
+//! Gemini CLI: decodes its chat files, from 0.24 on.
 //!
 //! Owns what the records of a chat file mean. Two formats hold the same messages: one record per
 //! line, appended ([`GeminiDecoder`], 0.39.1 and later), and one JSON document rewritten as a

@@ -1,5 +1,5 @@
-//! The agents' transcripts: which files an agent writes and what their records mean, live registries
-//! among them. One module for each agent.
+//! Decoders for the agents' transcripts and live registries: which files an agent writes, and what their records mean.
+//! One module for each agent.
 //!
 //! It reads no file but what a recognizer must look into, and decides nothing: files are followed by
 //! [`tailer`]; what is new, what it means for a session and what is stored is decided by the callers.
@@ -22,7 +22,7 @@ use events::Provider;
 pub fn is_transcript(provider: Provider, path: &str) -> bool {
     match Agent::of(provider) {
         Some(agent) => agent.transcripts.path.matches(path),
-        // Our own agent's, or nobody knows whose.
+        // Our own agent's, or of unknown origin.
         None => provider == Provider::Unknown || path.ends_with(".jsonl"),
     }
 }

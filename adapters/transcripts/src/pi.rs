@@ -1,4 +1,4 @@
-//! pi, oh-my-pi, and sessions of our own: the files they keep below `sessions/`.
+//! pi, oh-my-pi, and our own agent: decodes the session files below `sessions/`.
 //!
 //! The three write one format (pi's, versions 1 to 3): a header, then a line for each entry, which names the entry
 //! it follows. Owns what these lines mean as events. Reads no file, and builds no tree: that is `session_tree`'s,

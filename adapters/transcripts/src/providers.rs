@@ -1,5 +1,5 @@
-//! The agents capture reads: which of the files in its home are whose, and how they are decoded. A new
-//! provider is one more arm of `recognizer` and a module of its own.
+//! The table of supported agents: which files in an agent's home belong to it, and their decoders. A new provider is
+//! one more arm of `recognizer` and a module of its own.
 
 use std::{io::Read, path::Path, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Qwen Code: its chat files, of 0.24.
+//! Qwen Code: decodes its chat files, as of 0.24.
 //!
 //! A relative of Gemini CLI that keeps its conversations in another form: one record a line, appended, each with
 //! an id, the record it follows, and a message of Gemini's API. What a message holds is read with

@@ -1,4 +1,4 @@
-//! The repository's own configuration: every key must be one that runs nothing.
+//! Checks the repository's own configuration: every key must be known to run nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -155,14 +155,14 @@ pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts
         return Err("Not inside a git repository: git could read any path.".into());
     };
     if cwd.components().any(|part| part.as_os_str() == ".git") {
-        return Err("It would run inside the directory of git.".into());
+        return Err("It would run inside a git directory.".into());
     }
     if top != workspace {
         return Err(format!("The repository in `{}` is not the session's own.", top.display()));
     }
     let dot_git = top.join(".git");
     if facts.canonical(&dot_git).as_ref() != Some(&dot_git) {
-        return Err("`.git` is a link.".into());
+        return Err("`.git` is a symbolic link.".into());
     }
     let mut files = Vec::new();
     let (own, common) = match facts.read(&dot_git, MAX) {
@@ -184,7 +184,7 @@ pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts
     };
     no_links(&common, facts)?;
     if facts.read(&common.join("objects/info/alternates"), MAX) != FileContent::Missing {
-        return Err("The repository takes objects from another one.".into());
+        return Err("The repository borrows objects from another repository.".into());
     }
     files.extend([common.join("config"), common.join("config.worktree")]);
     for file in files {
@@ -241,7 +241,7 @@ const PARTS: &[&str] = &[
 
 fn no_links(dir: &Path, facts: &dyn Facts) -> Result<(), String> {
     match PARTS.iter().map(|part| dir.join(part)).find(|part| facts.canonical(part).as_ref() != Some(part)) {
-        Some(part) => Err(format!("`{}` is a link, or leads to one.", part.display())),
+        Some(part) => Err(format!("`{}` is a symbolic link, or its path contains one.", part.display())),
         None => Ok(()),
     }
 }
@@ -256,7 +256,7 @@ fn pointed(bytes: &[u8], prefix: &str, from: &Path) -> Option<PathBuf> {
 
 /// Goes through the keys of a configuration. What is not written as git writes it is not understood.
 fn keys(bytes: &[u8], file: &Path, tells: bool) -> Result<(), String> {
-    let bad = |line: usize| format!("Line {line} of `{}` is not understood.", file.display());
+    let bad = |line: usize| format!("Cannot parse line {line} of `{}`.", file.display());
     let text = std::str::from_utf8(bytes).map_err(|_| bad(0))?;
     let (mut section, mut heading_line) = (None, None);
     for (index, line) in text.split('\n').enumerate() {
@@ -279,12 +279,12 @@ fn keys(bytes: &[u8], file: &Path, tells: bool) -> Result<(), String> {
         }
         let name = format!("{section}.{}", key.to_ascii_lowercase());
         if tells && (has_credential(line) || heading_line.is_some_and(has_credential)) {
-            return Err(format!("An address in `{}` may hold a credential.", file.display()));
+            return Err(format!("An address in `{}` may contain a credential.", file.display()));
         }
         let runs = name.starts_with("submodule.") && value.trim_start().starts_with('!');
         let work_tree = name == "core.bare" && value.trim() == "false";
         if runs || !work_tree && !HARMLESS.contains(&name.as_str()) {
-            return Err(format!("`{name}` in `{}` may run something.", file.display()));
+            return Err(format!("`{name}` in `{}` may run a program.", file.display()));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Whether a command of git would print what a secret file holds.
+//! Decides whether a git command would print the contents of a secret file.
 
 use std::path::{Path, PathBuf};
 
@@ -103,7 +103,7 @@ pub(super) fn check(
                 is_secret(path) && (bound.is_empty() || bound.iter().any(|bound| bound.reaches(&whole)))
             };
             if let Some(secret) = tracked.iter().find(reached) {
-                return Err(format!("`{}` may hold secrets, is tracked and would be printed.", secret.display()));
+                return Err(format!("`{}` may contain secrets, is tracked and would be printed.", secret.display()));
             }
             let within = |path: &&PathBuf| bound.is_empty() || bound.iter().any(|bound| bound.reaches(path));
             let suspects =
@@ -129,7 +129,7 @@ pub(super) fn check(
         };
         if let Some(secret) = found.iter().find(lies) {
             return Err(format!(
-                "`{}` may hold secrets, and may be in a commit that would be printed.",
+                "`{}` may contain secrets, and may be in a commit that would be printed.",
                 secret.display()
             ));
         }
@@ -248,5 +248,5 @@ pub(super) fn reflog(name: &str, asked: &GitSubcommand, dir: &Path, facts: &dyn 
             !String::from_utf8_lossy(&bytes).contains("://") && facts.inspect(&file) == FileInspection::Plain
         }
     };
-    if clean { Ok(()) } else { Err("The reflog may hold an address with a credential.".into()) }
+    if clean { Ok(()) } else { Err("The reflog may contain an address with a credential.".into()) }
 }

@@ -1,4 +1,4 @@
-//! The names that git tracks, from its index: a secret among them would be printed with the rest.
+//! Reads the names of tracked files from git's index: a tracked secret would be printed with the rest.
 
 use std::path::PathBuf;
 

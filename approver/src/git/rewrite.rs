@@ -1,4 +1,4 @@
-//! The safe form of a command of git.
+//! Writes the safe form of a git command.
 
 use super::contents::Operands;
 use crate::shell::ShellWord;

@@ -90,12 +90,12 @@ fn places(
     if changes(first) && !rest.is_empty() {
         behind = match (first.then, first.texts().as_slice()) {
             (Separator::And, ["cd", dir]) => behind.and_then(|working_dir| working_dir.moved(dir, facts)),
-            _ => Err("A `cd` is only followed at the beginning, with `&&` behind it.".into()),
+            _ => Err("A `cd` is only followed at the beginning of the line and before `&&`.".into()),
         };
         all = vec![behind.clone().and(working_dir.clone())];
     }
     if rest.iter().any(changes) {
-        let lost = Err("A `cd` is only followed at the beginning, with `&&` behind it.".to_owned());
+        let lost = Err("A `cd` is only followed at the beginning of the line and before `&&`.".to_owned());
         return vec![lost; line.commands.len()];
     }
     all.resize(line.commands.len(), behind);
@@ -152,7 +152,7 @@ impl PartVerdict {
         let reason = rule.reason.clone().unwrap_or_else(|| {
             match rule.decision {
                 Verdict::Allow => "A rule allows it.",
-                Verdict::Ask => "A rule wants a person to decide.",
+                Verdict::Ask => "A rule leaves the decision to a person.",
                 Verdict::Deny => "A rule forbids it.",
             }
             .into()

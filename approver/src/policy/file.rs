@@ -129,7 +129,7 @@ fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
             Ok(())
         }
         Some(given) if given.iter().all(|kind| implied.contains(kind)) => Ok(()),
-        Some(_) => Err(format!("rule `{}`: `{key}` does not fit this `kind`", raw.name)),
+        Some(_) => Err(format!("rule `{}`: `{key}` cannot be used with this `kind`", raw.name)),
     };
     if raw.command.is_some() {
         only(&[RequestKind::Command], "command")?;
@@ -160,7 +160,10 @@ fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
                 RequestKind::Trust => raw.cwd.is_some(),
             };
             if !enough {
-                return Err(format!("rule `{}` would allow too much: it needs a condition that says what", raw.name));
+                return Err(format!(
+                    "rule `{}` would allow too much: it needs a condition that limits what it allows",
+                    raw.name
+                ));
             }
         }
         if kinds.as_ref().is_none_or(Vec::is_empty) {
@@ -209,6 +212,6 @@ fn domain(text: String) -> Result<String, String> {
     if is && !number {
         Ok(text)
     } else {
-        Err(format!("expected a lower-case host such as `docs.rs` or `*.docs.rs`, got `{text}`"))
+        Err(format!("expected a lowercase host such as `docs.rs` or `*.docs.rs`, got `{text}`"))
     }
 }

@@ -213,7 +213,7 @@ fn errors_name_the_place() {
             "version = 1\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\nkind = \"read\"\ncommand = [\"ls\"]\n",
             2,
             1,
-            "does not fit",
+            "cannot be used with",
         ),
         (
             "version = 1\n[[rule]]\nname = \"a\"\ndecision = \"deny\"\nknown = \"read\"\n",

@@ -121,7 +121,7 @@ fn simple(command: &ast::Command, options: &ParserOptions) -> Result<SimpleComma
             )) => {
                 let word = unquote(&word.value, options)?;
                 if simple.input.is_some() || !word.is_exact() || word.zsh || word.text.is_empty() {
-                    return Err("It has input from a file that is not named plainly.".to_owned());
+                    return Err("It reads input from a file that is not named plainly.".to_owned());
                 }
                 simple.input = Some(word);
             }
@@ -149,7 +149,7 @@ fn simple(command: &ast::Command, options: &ParserOptions) -> Result<SimpleComma
     for suffix in command.suffix.iter().flat_map(|suffix| &suffix.0) {
         item(suffix, false)?;
     }
-    if simple.words.is_empty() { Err("It has a command without words.".into()) } else { Ok(simple) }
+    if simple.words.is_empty() { Err("It contains an empty command.".into()) } else { Ok(simple) }
 }
 
 fn redirect(redirect: &ast::IoRedirect, options: &ParserOptions) -> Result<&'static str, String> {

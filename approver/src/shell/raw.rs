@@ -53,7 +53,7 @@ impl CharScan<'_> {
             b'"' => self.double_quotes()?,
             b'\\' => match self.next() {
                 Some(next) if next != b'\n' => {}
-                Some(_) | None => return refuse("a backslash at its end"),
+                Some(_) | None => return refuse("a trailing backslash"),
             },
             _ => self.unquoted(byte)?,
         }
@@ -67,7 +67,7 @@ impl CharScan<'_> {
                 return Ok(());
             }
         }
-        refuse("a quote that does not end")
+        refuse("an unterminated quote")
     }
 
     fn double_quotes(&mut self) -> Result<(), String> {
@@ -87,7 +87,7 @@ impl CharScan<'_> {
                 _ => {}
             }
         }
-        refuse("a quote that does not end")
+        refuse("an unterminated quote")
     }
 
     fn unquoted(&mut self, byte: u8) -> Result<(), String> {

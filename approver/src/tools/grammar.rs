@@ -1,4 +1,4 @@
-//! Programs whose arguments are a language: find, test, printf, command.
+//! Judges programs whose arguments are a language: find, test, printf, command.
 
 use serde::Deserialize;
 
@@ -41,11 +41,11 @@ pub(super) fn judge(
         Grammar::Printf => printf(words),
         Grammar::Command => match words {
             ["-v" | "-V", name] if !name.starts_with('-') => Ok(()),
-            _ => Err("`command` is only known as `command -v NAME`.".into()),
+            _ => Err("Only the form `command -v NAME` is known to be safe.".into()),
         },
         Grammar::Cd => match words {
             [dir] if !dir.starts_with('-') && !dir.is_empty() => read(dir),
-            _ => Err("`cd` is only known with one directory.".into()),
+            _ => Err("`cd` is only understood with exactly one directory.".into()),
         },
     }
 }

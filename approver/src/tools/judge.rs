@@ -1,4 +1,4 @@
-//! Judges one simple command by the tables of tools.
+//! Judges one simple command by the tables of programs.
 
 use std::path::PathBuf;
 
@@ -38,7 +38,7 @@ pub(crate) fn judge(
 ) -> Result<ReadOnlyCommand, String> {
     let Some((first, words)) = command.words.split_first() else { return Err("The command is empty.".into()) };
     let name = first.text.as_str();
-    let Some(tool) = tool(name) else { return Err(format!("`{name}` is not known to read only.")) };
+    let Some(tool) = tool(name) else { return Err(format!("`{name}` is not known to be read-only.")) };
     if !first.bare {
         return Err(format!("`{name}` is not written plainly."));
     }
@@ -148,7 +148,7 @@ pub(crate) fn judge_git(
     working_dir: &WorkingDir,
     facts: &dyn Facts,
 ) -> Result<GitSubcommand, String> {
-    let Some(tool) = git(name) else { return Err(format!("`git {name}` is not known to read only.")) };
+    let Some(tool) = git(name) else { return Err(format!("`git {name}` is not known to be read-only.")) };
     let name = format!("git {name}");
     let mut reading = ArgumentReader { name: &name, working_dir, facts, paths: Vec::new(), prints: false };
     let parts = reading.judge(tool, words)?;
@@ -199,7 +199,7 @@ impl ArgumentReader<'_> {
         let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         self.runs_itself(tool)?;
         if let Some(word) = words.iter().find(|word| tool.response_files && word.starts_with('@')) {
-            return Err(format!("`{word}` may name a file of more words for `{}`.", self.name));
+            return Err(format!("`{word}` may name a file from which `{}` reads more arguments.", self.name));
         }
         if let Some(exact) = &tool.exact {
             let typed = words.join(" ");
@@ -209,7 +209,7 @@ impl ArgumentReader<'_> {
             }
             if tool.operands.is_empty() && tool.flags.is_empty() {
                 let shown = format!("{} {typed}", self.name);
-                return Err(format!("`{}` is not known to read only.", shown.trim_end()));
+                return Err(format!("`{}` is not known to be read-only.", shown.trim_end()));
             }
         }
         if let Some(grammar) = tool.grammar {
@@ -327,7 +327,7 @@ impl ArgumentReader<'_> {
     fn operands(&mut self, tool: &Tool, parts: &ParsedArguments<'_>) -> Result<Vec<PathBuf>, String> {
         let given = |options: &[String]| parts.any(options);
         if !parts.operands.is_empty() && !tool.operands_with.is_empty() && !given(&tool.operands_with) {
-            return Err(format!("`{}` with operands is not known to read only.", self.name));
+            return Err(format!("`{}` with operands is not known to be read-only.", self.name));
         }
         let mut sorts = tool.operands.iter().map(String::as_str).peekable();
         if given(&tool.first_by) {
@@ -336,7 +336,7 @@ impl ArgumentReader<'_> {
         let mut read = Vec::new();
         for operand in &parts.operands {
             let Some(sort) = sorts.peek().copied() else {
-                return Err(format!("`{}` with the operand `{operand}` is not known to read only.", self.name));
+                return Err(format!("`{}` with the operand `{operand}` is not known to be read-only.", self.name));
             };
             let sort = match sort.strip_suffix("...") {
                 Some(sort) => sort,

@@ -1,4 +1,4 @@
-//! The sorts of values and operands, and the small languages among them (sed, awk, jq, formats).
+//! Judges option values and operands, and the small languages among them (sed, awk, jq, formats).
 
 /// The syntax a value or an operand must have.
 #[derive(Debug, Clone, PartialEq, Eq)]

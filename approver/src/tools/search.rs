@@ -1,4 +1,4 @@
-//! What grep and ripgrep leave out below a directory, from their options.
+//! Which files grep and ripgrep skip below a directory, from their options.
 
 use crate::{
     search::{GrepFilter, RipgrepOptions, SearchReader},

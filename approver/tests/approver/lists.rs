@@ -1,4 +1,4 @@
-//! What was collected: nothing of the one list is allowed, little of the other is asked about.
+//! What was collected: nothing of the one list is allowed, little of the other is left to a person.
 
 use approver::{Facts, Policy, Preset, StubFacts, Verdict};
 use serde::Deserialize;

@@ -78,7 +78,7 @@ pub struct FileView {
 /// What the user's policy says about an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyView {
-    /// Which way it decides.
+    /// Its decision.
     pub decision: PolicyDecision,
     /// The rule that decided.
     pub rule: String,
@@ -86,7 +86,7 @@ pub struct PolicyView {
     pub reason: String,
 }
 
-/// Which way the policy decides.
+/// A decision of the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyDecision {
@@ -104,7 +104,7 @@ pub enum PolicyDecision {
 pub struct DecisionRequest {
     /// `allow` or `deny`.
     pub decision: Verdict,
-    /// What the agent is told when it is denied.
+    /// The reason that the agent gets when it is denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// `once` (default), or `session` for the same request again in the same session.
@@ -115,7 +115,7 @@ pub struct DecisionRequest {
     pub answers: Option<BTreeMap<String, String>>,
 }
 
-/// Which way a person decided.
+/// A person's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

@@ -23,9 +23,9 @@ use crate::{
     routes::{BodyForm, NoQuery, Operation, Route},
 };
 
-/// A server that is asked whether it is there must answer within this time.
+/// Time limit for the server's answer to a ping.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
-/// Any other answer must come within this time.
+/// Time limit for any other answer.
 const WITHIN: Duration = Duration::from_secs(30);
 /// Longest answer that is read, bytes.
 const ANSWER_BYTES: u64 = 1 << 30;
@@ -57,14 +57,14 @@ impl fmt::Debug for Client {
     }
 }
 
-/// Why a request has no good answer.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// `endpoint.json` cannot be used.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
     /// The address in `endpoint.json` cannot be used.
-    #[error("`{url}` in endpoint.json is not an address: {source}")]
+    #[error("endpoint.json: `{url}` is not a valid URL: {source}")]
     Address {
         /// What it says.
         url: String,
@@ -88,15 +88,15 @@ pub enum ClientError {
         source: io::Error,
     },
     /// The server does not answer.
-    #[error("the server (process {pid}) does not answer: {source}")]
+    #[error("the server (process {pid}) did not answer: {source}")]
     Silent {
         /// Its process.
         pid: u32,
         /// What happened.
         source: Box<ureq::Error>,
     },
-    /// The answer broke off.
-    #[error("the answer to {path} broke off: {source}")]
+    /// The answer was cut short.
+    #[error("the answer to {path} was cut short: {source}")]
     BrokeOff {
         /// What was asked for.
         path: String,
@@ -104,7 +104,7 @@ pub enum ClientError {
         source: Box<ureq::Error>,
     },
     /// The answer is not what this version expects.
-    #[error("the server's answer to {path} is not what this version expects: {source}")]
+    #[error("cannot decode the server's answer to {path} (another version?): {source}")]
     Unexpected {
         /// What was asked for.
         path: String,

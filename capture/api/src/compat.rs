@@ -1,4 +1,4 @@
-//! Names and forms kept for older clients.
+//! Names and formats kept for older clients.
 
 use events::{EventId, SessionId, Timestamp};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Where a running server is: `endpoint.json` in the data directory.
+//! `endpoint.json` in the data directory: the address of a running server.
 
 use std::{
     fs, io,
@@ -18,7 +18,7 @@ pub struct Endpoint {
     /// write it. Together with `pid` it names one process, also after the pid was used again.
     #[serde(default)]
     pub start_ticks: u64,
-    /// Names this life of the server.
+    /// Identifies this run of the server process.
     pub epoch: String,
     /// The Unix socket.
     pub socket: PathBuf,

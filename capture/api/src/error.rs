@@ -68,7 +68,7 @@ error_codes! {
     Timeout = "timeout", REQUEST_TIMEOUT;
     /// The request conflicts with the present state; the message says how.
     Conflict = "conflict", CONFLICT;
-    /// A shortened id fits several objects.
+    /// A shortened id matches several objects.
     Ambiguous = "ambiguous", CONFLICT;
     /// The body has no `Content-Length`.
     LengthRequired = "length_required", LENGTH_REQUIRED;
@@ -86,7 +86,7 @@ error_codes! {
     WebSocketVersion = "websocket_version", UPGRADE_REQUIRED;
     /// The client sent too many wrong tokens.
     TooManyWrongTokens = "too_many_wrong_tokens", TOO_MANY_REQUESTS;
-    /// Too much is waiting to be stored; send it again later.
+    /// The ingest queue is full; send it again later.
     Busy = "busy", TOO_MANY_REQUESTS;
     /// The server failed; its log says why.
     Internal = "internal", INTERNAL_SERVER_ERROR;

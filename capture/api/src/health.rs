@@ -1,4 +1,4 @@
-//! How the server and its sources are doing.
+//! The health of the server and its sources.
 
 use events::Timestamp;
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ pub struct SourceHealth {
     pub lag_ms: u64,
     /// When its last event happened.
     pub last_event_at: Option<Timestamp>,
-    /// Events lost.
+    /// Events that the source lost.
     pub dropped: u64,
     /// Events merged into others under load.
     pub coalesced: u64,

@@ -1,4 +1,4 @@
-//! What happened in a session: events, turns, changes of status, texts, and tokens.
+//! The history of a session: events, turns, status changes, texts and tokens.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ pub struct EventPage {
     pub next_after: u64,
 }
 
-/// An event as JSON: the kinds of events a newer version sends are passed on unread.
+/// An event as JSON: event kinds of a newer version are passed on unparsed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RawEvent(Box<RawValue>);
 
@@ -86,7 +86,7 @@ pub(crate) const EVENT: &str = "Event";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HistoryQuery {
-    /// Only what comes behind: of turns the number, of changes of status the sequence of their event.
+    /// Only items after this one: for turns the number, for status changes the sequence of their event.
     pub after: Option<u64>,
     /// The `next_cursor` of the page before.
     pub cursor: Option<u64>,
@@ -143,14 +143,14 @@ pub struct StatusChange {
     /// The source of the claim that decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// The claims that decided, in their sources' words.
+    /// The claims that decided, as their sources worded them.
     pub evidence: Vec<String>,
     /// The sequence of the event that records the change.
     #[serde(default)]
     pub sequence: u64,
 }
 
-/// A page of changes of a session's status, oldest first.
+/// A page of status changes of a session, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusChangePage {
     /// The position of the log the page reflects.

@@ -1,4 +1,4 @@
-//! What hooks send: that a delivery is in the spool, and that they wait for a decision.
+//! Requests of hooks: announcing a delivery in the spool, and waiting for a decision.
 
 pub use agents::AgentAnswer as HookAnswer;
 use events::DeliveryId;

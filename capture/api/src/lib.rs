@@ -1,4 +1,4 @@
-//! The HTTP interface, once: routes, request and answer types, errors, the OpenAPI document, and a client.
+//! The HTTP interface: routes, request and answer types, errors, the OpenAPI document, and a client.
 //!
 //! The table in [`routes`] states every route: path, method, scope, and the types of its query, body and
 //! answer. The server builds its router from it, [`openapi`] writes the document from it, and

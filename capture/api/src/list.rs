@@ -1,4 +1,4 @@
-//! What the lists of the interface have in common.
+//! The parameters that all lists of the interface share.
 
 use std::{borrow::Cow, fmt, marker::PhantomData, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! How people name things: by a part of an id.
+//! Matches ids by a part of them, as people type them.
 
 /// Longest text of a client that an error repeats, characters.
 const SHOWN_CHARS: usize = 64;

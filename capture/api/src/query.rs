@@ -1,4 +1,4 @@
-//! Reading and writing query strings.
+//! Encodes and decodes query strings.
 
 use std::{borrow::Cow, collections::HashSet};
 

@@ -286,7 +286,7 @@ operations! {
     /// The whole text an event's `text_ref` points to.
     GetText = GET "/api/v1/texts/{hash}" Read (NoQuery, NoBody) -> PlainText;
 
-    /// The host of a run connects (Unix socket only).
+    /// The terminal host of a run connects (Unix socket only).
     ConnectHost = GET "/api/v1/host" Ingest (NoQuery, NoBody) -> Upgraded, UnixOnly, UpgradeRequired, TooManyStreams;
     /// A hook put a delivery in the spool.
     AnnounceDelivery = POST "/api/v1/deliveries" Ingest (NoQuery, DeliveryNotice) -> DeliveryTaken;
@@ -307,9 +307,9 @@ operations! {
     /// Acknowledges a finding: it is not reported again.
     AcknowledgeFinding = POST "/api/v1/findings/{id}/ack" Control (NoQuery, EmptyBody) -> events::Finding, Conflict, Ambiguous;
 
-    /// Queued prompts and what became of them, newest first.
+    /// Queued prompts and their outcome, newest first.
     ListPrompts = GET "/api/v1/prompts" Read (PromptsQuery, NoBody) -> PromptPage;
-    /// Takes a queued prompt back.
+    /// Cancels a queued prompt.
     CancelPrompt = POST "/api/v1/prompts/{id}/cancel" Control (NoQuery, EmptyBody) -> projections::Prompt, Conflict, Ambiguous;
     /// Queues a prompt: it is typed when the session's run waits for one.
     QueuePrompt = POST "/api/v1/sessions/{id}/prompts" Control (NoQuery, PromptRequest) -> projections::Prompt, Conflict;
@@ -339,7 +339,7 @@ operations! {
     SummarizeSession = GET "/api/v1/sessions/{id}/summary" Read (NoQuery, NoBody) -> SessionSummary;
     /// The tokens of a session.
     UsageOfSession = GET "/api/v1/sessions/{id}/usage" Read (NoQuery, NoBody) -> SessionUsage;
-    /// A session's status now or at a past time, the claims that stood then, and the rule that decided.
+    /// A session's status now or at a past time, the claims that held then, and the rule that decided.
     GetStatus = GET "/api/v1/sessions/{id}/status" Read (StatusQuery, NoBody) -> StatusAt;
     /// Changes of a session's status, oldest first; without `after`, the last ones.
     StatusHistory = GET "/api/v1/sessions/{id}/status/history" Read (HistoryQuery, NoBody) -> Vec<StatusChange>;
@@ -353,7 +353,7 @@ operations! {
     ExplainSession = GET "/api/v1/sessions/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict;
     /// Types into the run that hosts a session.
     SessionInput = POST "/api/v1/sessions/{id}/input" Control (NoQuery, Input) -> InputSent, Conflict;
-    /// Puts labels on a session, which policies may name, and takes them off.
+    /// Sets or removes labels of a session, which policies can refer to.
     LabelSession = PUT "/api/v1/sessions/{id}/labels" Control (NoQuery, Labels) -> Labels;
     /// Turns the capture of a session on or off.
     CaptureSession = PUT "/api/v1/sessions/{id}/capture" Admin (NoQuery, CaptureRequest) -> CaptureAnswer;
@@ -396,7 +396,7 @@ impl Route {
     #[must_use]
     pub fn path_of(&self, value: &str) -> String {
         use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-        /// What stands for itself: the unreserved characters of RFC 3986.
+        /// Characters that are percent-encoded: all but the unreserved ones of RFC 3986.
         const ENCODED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
         match (self.path.split_once('{'), self.path.split_once('}')) {
             (Some((before, _)), Some((_, behind))) => {

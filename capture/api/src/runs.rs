@@ -8,7 +8,7 @@ pub use terminal::{
     screen::{Explanation, Picture},
 };
 
-/// The runs: first those that live, newest first, then those that ended lately.
+/// The runs: first the active ones, newest first, then those that ended recently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunPage {
     /// The position of the log the page reflects.
@@ -26,7 +26,7 @@ pub struct RunPage {
 pub struct Run {
     /// Its id.
     pub id: RunId,
-    /// What its host said about it.
+    /// What its terminal host reported about it.
     #[serde(flatten)]
     pub hello: Hello,
     /// Whether it runs.
@@ -39,13 +39,13 @@ pub struct Run {
     pub ended_at: Option<Timestamp>,
     /// The session it hosts now.
     pub session_id: Option<SessionId>,
-    /// Frames its host could not keep while no server took them.
+    /// Frames that its terminal host dropped while no server accepted them.
     pub frames_lost: u64,
     /// What its screen shows.
     pub screen_state: Option<State>,
 }
 
-/// Whether a run runs.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
@@ -53,7 +53,7 @@ pub enum RunState {
     Running,
     /// Its program has ended.
     Exited,
-    /// Its host is away.
+    /// Its terminal host is not connected.
     Unreachable,
 }
 

@@ -1,11 +1,11 @@
-//! What a route requires of the caller's token.
+//! The scopes: what a route requires of the caller's token.
 
 /// The permission a route requires. Declared in the route's row of the table and nowhere else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// None: the answer holds no data.
     Open,
-    /// Hand in events.
+    /// Send events.
     Ingest,
     /// See sessions.
     Read,

@@ -1,4 +1,4 @@
-//! Sessions: how they stand, and what may be changed about them.
+//! Sessions: their current state, and the changes that can be made to them.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ pub struct StatusAt {
     pub at: Option<Timestamp>,
     /// The status then.
     pub status: SessionStatus,
-    /// Every claim that stood then, and the rule that decided.
+    /// Every claim that held then, and the rule that decided.
     pub account: Account,
 }
 
@@ -137,7 +137,7 @@ pub struct CaptureAnswer {
     pub enabled: bool,
 }
 
-/// Labels to put on a session or to take off.
+/// Labels to set on a session or to remove.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Labels {

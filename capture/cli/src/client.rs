@@ -1,4 +1,4 @@
-//! Reaching the server: connecting to it, starting it in the background where there is none, stopping it.
+//! Connects to the server, starts one in the background if none is running, and stops it.
 
 mod start;
 mod stop;

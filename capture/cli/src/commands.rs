@@ -1,4 +1,4 @@
-//! What people type. Data goes to standard output, everything else to standard error.
+//! The commands people type. Data goes to standard output, everything else to standard error.
 
 mod agent;
 mod approvals;
@@ -129,7 +129,7 @@ enum Command {
   capture send fix-login \"run the tests again\"
   capture send fix-login --keys esc")]
     Send(send::Arguments),
-    /// Queue a prompt: it is typed when the session waits for one.
+    /// Queue a prompt, which is typed when the session waits for one.
     #[command(after_help = "Examples:
   capture queue fix-login \"then update the changelog\"
   capture queue fix-login
@@ -176,7 +176,7 @@ enum Command {
   capture findings --watch
   capture findings 9QXT7K3M --ack")]
     Findings(findings::Arguments),
-    /// List notification channels and try them out.
+    /// List and test notification channels.
     #[command(after_help = "Example:
   capture notify test")]
     Notify(notify::Arguments),
@@ -262,7 +262,7 @@ fn command_line() -> clap::Command {
 /// Version of the shapes `--json` prints.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What every command gets.
+/// The options and configuration that every command gets.
 struct Context {
     data: PathBuf,
     config: Config,
@@ -294,11 +294,11 @@ impl Context {
     }
 }
 
-/// Refuses what changes how capture works to agents and to what they start, as far as that shows.
+/// Refuses an action that changes how capture works if this process was detectably started by an agent.
 fn refuse_agents(doing: &str) -> anyhow::Result<()> {
     match processes::agent_descent(std::process::id()) {
         None => Ok(()),
-        Some(descent) => Err(Failed::Refused(format!("{doing} is refused to this process: {descent}")).into()),
+        Some(descent) => Err(Failed::Refused(format!("{doing} is not allowed from this process: {descent}")).into()),
     }
 }
 
@@ -318,7 +318,7 @@ fn print_line(text: &str) -> anyhow::Result<()> {
     Ok(writeln!(terminal::stdout(), "{text}")?)
 }
 
-/// Asks the person at the terminal; only a yes is one.
+/// Asks the user at the terminal for confirmation; anything but a yes is a no.
 fn is_agreed(question: &str) -> anyhow::Result<bool> {
     let mut err = terminal::stderr();
     write!(err, "{question} [y/N] ")?;
@@ -352,7 +352,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Says what went wrong.
+/// Prints an error.
 fn complain(text: &str) {
     for (index, line) in text.lines().enumerate() {
         let line = crate::terminal::safe(line);
@@ -432,7 +432,7 @@ fn find(client: &Client, given: &str) -> anyhow::Result<projections::Session> {
     })
 }
 
-/// Takes one of some words; the help lists them.
+/// Parses one of a fixed set of words, which the help lists.
 fn one_of<T: Copy + Send + Sync + std::str::FromStr + 'static>(
     all: &[T],
     word: fn(T) -> &'static str,

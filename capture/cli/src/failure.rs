@@ -1,4 +1,4 @@
-//! How the program fails: what it says and the exit code.
+//! The errors of the program: their messages and exit codes.
 
 use api::ClientError;
 

@@ -1,11 +1,11 @@
-//! `capture hook`: what an agent's hooks call. It must cost the agent nothing: no command line
-//! parser, no configuration, no waiting for the server, and no word on any output, whatever goes
-//! wrong. The delivery is in the spool before the server is notified, without its secrets where nothing else may be
-//! written (`redacted_only`); whoever waits for a decision tells the server of it as it was.
+//! `capture hook`: the command that agents' hooks call. It must not slow down or disturb the agent: it uses no command
+//! line parser, reads no configuration, does not wait for the server, and prints nothing, whatever goes wrong. The
+//! delivery is in the spool before the server is notified. With `redacted_only`, the spool gets it without secrets; a
+//! hook that waits for a decision sends the server the original.
 //!
-//! With `--approver SECONDS`, which the user put into the agent's settings, a request for permission
-//! waits for a decision, and is answered on standard output. Without one, or when anything goes wrong,
-//! there is no word either, and the agent asks its user itself.
+//! With `--approver SECONDS`, set in the agent's settings, a permission request waits for a decision, which is printed
+//! to standard output. Without a decision, or if anything goes wrong, nothing is printed, and the agent asks its user
+//! itself.
 
 use std::{
     ffi::OsString,
@@ -36,15 +36,15 @@ const WITHIN: Duration = Duration::from_millis(80);
 
 /// Maximum wait for the decision of the policy.
 const POLICY_WITHIN: Duration = Duration::from_secs(2);
-/// A server that ended is asked again this often: it may have been restarted.
+/// Interval between tries to reach a server that ended: it may have been restarted.
 const AGAIN: Duration = Duration::from_millis(500);
-/// A decision is no longer than this, bytes.
+/// Longest decision that is read, bytes.
 const ANSWER_BYTES: u64 = 1 << 20;
 
-/// The word it is called by.
+/// The name of the subcommand.
 pub const VERB: &str = "hook";
 
-/// Delivers what stands on standard input. Never fails, as far as the agent can see.
+/// Delivers the payload on standard input. Never fails, as far as the agent can see.
 #[must_use]
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     // An error cannot be reported: the agent must not notice, and the server tells of hooks that stay away.
@@ -115,7 +115,7 @@ fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Option<String> 
     }
 }
 
-/// What came of waiting for a decision.
+/// The outcome of waiting for a decision.
 #[derive(Debug)]
 pub(crate) enum DecisionOutcome {
     /// It was decided.

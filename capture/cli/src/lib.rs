@@ -1,5 +1,5 @@
-//! The program: what people type ([`commands`]), what agents' hooks call ([`hook`]), and the client of the
-//! server ([`client`]). What serves is `daemon`.
+//! The program: the commands people type ([`commands`]), the command that agents' hooks call ([`hook`]), and the client
+//! of the server ([`client`]). The server itself is `daemon`.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

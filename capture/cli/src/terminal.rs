@@ -1,10 +1,9 @@
-//! The one way to standard output and standard error: text of agents and files is untrusted, and an escape
-//! sequence in a title must not move the cursor, nor a right-to-left mark turn a command round.
+//! Standard output and standard error, with untrusted text escaped: a title must not move the cursor with an escape
+//! sequence, nor reverse a command with a right-to-left mark.
 //!
-//! Commands escape each untrusted text where they put it into a line ([`safe`]); whatever they forget is
-//! escaped on its way to the terminal ([`stdout`], [`stderr`]), where of all control sequences only our own
-//! colours pass. What goes into a pipe or a file is data and stays as it is; JSON is escaped everywhere
-//! ([`safe_json`]), as that changes no value.
+//! Commands escape each untrusted text where they put it into a line ([`safe`]). Text they miss is escaped on its way
+//! to the terminal ([`stdout`], [`stderr`]), which lets only our own colour sequences pass. Output to a pipe or a file
+//! is data and stays unchanged; JSON is escaped everywhere ([`safe_json`]), which changes no value.
 
 use std::{
     borrow::Cow,
@@ -120,10 +119,10 @@ fn colour_at(text: &str) -> Option<usize> {
     is_ours.then_some("\x1b[".len() + end + 1)
 }
 
-/// Set when whoever read our standard output has gone.
+/// Set when the reader of standard output has gone.
 static READER_GONE: AtomicBool = AtomicBool::new(false);
 
-/// Whether whoever read our standard output has gone: there is nothing left to do, and nothing wrong.
+/// Whether the reader of standard output has gone. Then there is nothing left to do, and it is not an error.
 #[must_use]
 pub fn is_reader_gone() -> bool {
     READER_GONE.load(Ordering::Relaxed)
@@ -144,12 +143,12 @@ pub fn stderr() -> Screen<StderrLock<'static>> {
     Screen { to, escapes: true, colours, line: Vec::new(), gone: None }
 }
 
-/// Says a line on standard error. Nobody has to be there to hear it.
+/// Prints a line to standard error; a failure to do so is ignored.
 pub fn print_error_line(text: &str) {
     writeln!(stderr(), "{text}").ok();
 }
 
-/// A line that is kept longer than this is shown without its end.
+/// Size at which an unfinished line is written without waiting for its end, bytes.
 const LINE_BYTES: usize = 64 << 10;
 
 /// A writer that escapes what a terminal must not have.

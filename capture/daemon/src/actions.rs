@@ -1,5 +1,5 @@
-//! What is done about findings without a person: only what the user's configuration names
-//! explicitly, and never more than an interrupt, a prompt in the queue, or a note. Without a rule, nothing.
+//! Runs automatic actions on findings. Only actions that the user's configuration names explicitly are run, and never
+//! more than an interrupt, a queued prompt or a note. Without a rule, nothing is done.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl Action {
             ActionKind::Interrupt => anyhow::ensure!(self.text.is_none(), "actions: `interrupt` takes no `text`"),
             ActionKind::Queue | ActionKind::Note => anyhow::ensure!(text, "actions: `queue` and `note` need a `text`"),
         }
-        anyhow::ensure!(!self.on.is_empty(), "actions: `on` names no kind of finding");
+        anyhow::ensure!(!self.on.is_empty(), "actions: `on` must name at least one kind of finding");
         Ok(())
     }
 
@@ -65,22 +65,22 @@ impl Action {
     }
 }
 
-/// The user's rules, and the hands that carry them out.
+/// Carries out the user's rules.
 pub struct Actions {
     /// The rules.
     pub rules: Vec<Action>,
     /// Where agents can be interrupted.
     pub runs: Runs,
-    /// Where prompts wait.
+    /// The prompt queue.
     pub prompts: Prompts,
-    /// Where what was done is noted.
+    /// Where actions are recorded.
     pub inputs: IngestHandle,
-    /// Runs what takes time.
+    /// The runtime for asynchronous work.
     pub runtime: tokio::runtime::Handle,
 }
 
 impl Actions {
-    /// Something was found.
+    /// Runs the actions for a finding.
     pub fn on(&self, finding: &Finding, reader: &Reader) {
         if self.rules.is_empty() {
             return;
@@ -88,7 +88,10 @@ impl Actions {
         let session = match reader.session(finding.session_id) {
             Ok(Some(session)) => session,
             Ok(None) => return,
-            Err(error) => return tracing::warn!(%error, "nothing is done about a finding: its session cannot be read"),
+            Err(error) => {
+                return tracing::warn!(%error, "cannot read the session of a finding; its actions are \
+                skipped");
+            }
         };
         for rule in self.rules.iter().filter(|rule| rule.is_for(finding, &session)) {
             match (rule.kind, &rule.text) {
@@ -115,7 +118,7 @@ impl Actions {
             let interrupt = api::runs::Input { interrupt: true, ..api::runs::Input::default() };
             let said = match runs.send_input(&RunTarget::Session(id), interrupt).await {
                 Ok(_) => format!("interrupted by a rule: {what}"),
-                Err(refusal) => format!("a rule would interrupt it ({what}), but {refusal}"),
+                Err(refusal) => format!("a rule tried to interrupt it ({what}), but {refusal}"),
             };
             inputs.send_async(note(id, said)).await.ok();
         });

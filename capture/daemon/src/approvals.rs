@@ -1,13 +1,13 @@
-//! Pending approvals: their list, who waits for a decision on them, what the policy says, and how
-//! a decision reaches the agent.
+//! Owns the pending approvals: lists them, keeps track of who waits for a decision, applies the policy and delivers
+//! decisions to the agents.
 //!
-//! The [`ApprovalBroker`] owns the approvals that are pending and the hooks that wait. Ingest announces
-//! approvals to it after their commit; the policy is asked only while a hook waits; every decision, of
-//! a person, a rule or a grant, takes the one path in `decision`: claim, commit, answer, record.
-//! Whatever goes wrong ends without an answer: then the agent asks its user itself.
+//! The [`ApprovalBroker`] owns the approvals that are pending and the hooks that wait. Ingest announces approvals to it
+//! after their commit; the policy is applied only while a hook waits; every decision, by a person, a rule or a grant,
+//! takes the one path in `decision`: claim, commit, answer, record. If anything fails, there is no answer, and the
+//! agent asks its user itself.
 //!
-//! Its table stands behind one mutex that is never held while anything is awaited, read or hashed.
-//! Reading the store, judging and hashing files happen on a few blocking threads (`blocking`).
+//! Its table is behind one mutex, which is never held while anything is awaited, read or hashed. Reading the store,
+//! applying the policy and hashing files happen on a few blocking threads (`blocking`).
 
 mod answer;
 mod blocking;
@@ -298,7 +298,7 @@ impl ApprovalBroker {
         let shown = shown(given);
         match (fitting.pop(), fitting.is_empty()) {
             (Some(approval), true) => Ok(approval),
-            (Some(_), false) => Err(Refusal::Ambiguous(format!("`{shown}` fits several approvals"))),
+            (Some(_), false) => Err(Refusal::Ambiguous(format!("`{shown}` matches several approvals"))),
             (None, _) => Err(Refusal::NotFound(format!("there is no approval `{shown}`"))),
         }
     }
@@ -308,7 +308,7 @@ impl ApprovalBroker {
         let broker = self.clone();
         self.spawn(async move {
             if let Err(error) = broker.mark_files(&approval).await {
-                tracing::warn!(%error, approval = approval.id.as_str(), "cannot look at the files of an approval");
+                tracing::warn!(%error, approval = approval.id.as_str(), "cannot check the files of an approval");
             }
         });
     }

@@ -1,4 +1,4 @@
-//! The clocks, and chance; nowhere else is one read or drawn.
+//! The clocks and the random numbers: nothing else in the program reads or draws one.
 
 use std::{
     sync::OnceLock,
@@ -20,7 +20,7 @@ pub fn now() -> Timestamp {
 /// The random bits of an id that is minted: of a run, a delivery, a prompt.
 ///
 /// # Errors
-/// When the system gives no random bytes.
+/// When the system provides no random bytes.
 pub fn random() -> std::io::Result<[u8; 10]> {
     let mut random = [0_u8; 10];
     getrandom(&mut random, GetRandomFlags::empty())?;

@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for ExtraRoots {
 pub struct StatusRules {
     /// Silence without an open turn after which a session is idle, seconds.
     pub idle_after_s: u32,
-    /// Silence in an open turn, with no process known, after which nobody knows any more, seconds.
+    /// Silence in an open turn, with no process known, after which the state is unknown, seconds.
     pub lost_after_s: u32,
 }
 
@@ -136,7 +136,11 @@ impl Config {
 
     fn check(&self) -> anyhow::Result<()> {
         let range = |name: &str, value: u32, low: u32, high: u32| {
-            anyhow::ensure!((low..=high).contains(&value), "{name} = {value} is out of range ({low} to {high})");
+            anyhow::ensure!(
+                (low..=high).contains(&value),
+                "{name} = {value} is out of range: expected {low} to \
+                {high}"
+            );
             Ok(())
         };
         range("status.idle_after_s", self.status.idle_after_s, 5, 86_400)?;

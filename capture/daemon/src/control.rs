@@ -1,4 +1,4 @@
-//! What the HTTP server asks of the daemon: each request goes to the part that owns the matter.
+//! Carries out what the HTTP server requests of the daemon: each request goes to the part that owns the subject.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -32,13 +32,13 @@ use crate::{
 /// The parts that carry out what the server asks for.
 #[derive(Clone)]
 pub struct DaemonParts {
-    /// The way to ingest.
+    /// Sends inputs to ingest.
     pub inputs: IngestHandle,
     /// The runs.
     pub runs: Runs,
-    /// What hooks put in the spool.
+    /// Hook deliveries.
     pub deliveries: Deliveries,
-    /// Takes telemetry in.
+    /// Receives telemetry.
     pub telemeter: TelemetryReceiver,
     /// Pending approvals.
     pub approvals: ApprovalBroker,

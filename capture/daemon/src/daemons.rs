@@ -1,4 +1,4 @@
-//! What agents' daemons say on its way to ingest, and how that source does.
+//! Passes what agents' daemons report to ingest, and reports the health of that source.
 
 use std::path::PathBuf;
 

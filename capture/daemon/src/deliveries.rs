@@ -1,4 +1,4 @@
-//! Takes deliveries of hooks out of the spool and hands them to ingest; what is stored is removed.
+//! Reads hook deliveries from the spool, sends them to ingest, and removes the stored ones.
 
 use std::{
     collections::HashSet,
@@ -20,16 +20,16 @@ use crate::{
 
 /// The thread that looks through the spool.
 pub const THREAD: &str = "spool";
-/// The spool is looked through this often for deliveries nobody told of.
+/// Interval between searches of the spool for deliveries that were not announced.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// The way of deliveries to ingest. A handle: clones share it.
+/// Sends deliveries to ingest. A handle: clones share it.
 #[derive(Clone)]
 pub struct Deliveries {
     data: PathBuf,
     spool: Spool,
     inputs: IngestHandle,
-    /// Those that are with ingest.
+    /// Deliveries that ingest is processing.
     under_way: Arc<Mutex<HashSet<DeliveryId>>>,
 }
 
@@ -44,7 +44,7 @@ impl Deliveries {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands a delivery to ingest; waits while ingest takes nothing. False when ingest is gone.
+    /// Sends a delivery to ingest; blocks while ingest is busy. Returns false if ingest has stopped.
     pub fn submit(&self, id: DeliveryId) -> bool {
         if !self.under_way().insert(id) {
             return true;
@@ -56,7 +56,7 @@ impl Deliveries {
                 return true;
             }
             Err(error) => {
-                tracing::warn!(%error, "a delivery of a hook cannot be read and is put aside");
+                tracing::warn!(%error, "cannot read a hook delivery; it is set aside");
                 self.put_aside(id);
                 self.under_way().remove(&id);
                 return true;
@@ -67,7 +67,7 @@ impl Deliveries {
             match outcome {
                 Ok(()) => own.spool.remove(id),
                 Err(error) => {
-                    tracing::warn!(%id, %error, "a delivery of a hook is not understood and is put aside");
+                    tracing::warn!(%id, %error, "cannot decode a hook delivery; it is set aside");
                     own.put_aside(id);
                 }
             }
@@ -76,7 +76,7 @@ impl Deliveries {
         self.send_to_ingest(delivery, stored)
     }
 
-    /// Keeps a file that is not a delivery for a person to look at, without its secrets where nothing else may be written.
+    /// Keeps a file that is not a delivery for inspection; without its secrets if `store.redacted_only` is on.
     fn put_aside(&self, id: DeliveryId) {
         if redacted_only::is_recorded(&self.data) {
             redacted_only::put_aside(&self.spool, id);
@@ -89,8 +89,8 @@ impl Deliveries {
         self.inputs.send(IngestInput::Delivery(Box::new(HookInput::new(delivery, clock::now(), stored)))).is_ok()
     }
 
-    /// Starts the thread that finds what nobody told of: from before the start, or from hooks that
-    /// did not reach us. It ends when the sender is dropped.
+    /// Starts the thread that finds deliveries that were not announced: from before the start, or from hooks that did
+    /// not reach us. It ends when the sender is dropped.
     ///
     /// # Errors
     /// When the thread cannot be made.

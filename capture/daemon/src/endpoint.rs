@@ -1,4 +1,4 @@
-//! What a running server leaves in the data directory for its clients: `endpoint.json` and the tokens.
+//! What a running server writes into the data directory for its clients: `endpoint.json` and the tokens.
 
 use std::{
     fs,
@@ -70,7 +70,7 @@ pub fn tokens(data: &Path) -> anyhow::Result<Tokens> {
         let path = dir.join(scope);
         if !path.exists() {
             let mut bits = [0_u8; 32];
-            getrandom(&mut bits, GetRandomFlags::empty()).context("the system gives no random bytes")?;
+            getrandom(&mut bits, GetRandomFlags::empty()).context("cannot read random bytes from the system")?;
             write_private(&path, Hex(&bits).to_string().as_bytes())?;
         }
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -1,10 +1,9 @@
-//! The environment of a server: who starts it decides nothing.
+//! The server's environment variables, which do not depend on who starts the server.
 //!
-//! What a server reads and whom it believes follows from variables: where the configuration and the
-//! policy are, where the agents keep their files, on which PATH a command is looked for. The user
-//! decides them: by `capture serve`, or by the first command that starts a server for a data directory.
-//! They are recorded there, and a server that a command starts later, an agent's among them, gets what
-//! was recorded and nothing else.
+//! Variables decide what a server reads and trusts: where the configuration and the policy are, where the agents keep
+//! their files, on which PATH commands are found. The user sets them, by `capture serve` or by the first command that
+//! starts a server for a data directory, and they are recorded there. A server that a command starts later, perhaps an
+//! agent's command, gets the recorded variables and nothing else.
 
 use std::{
     collections::BTreeMap,
@@ -44,7 +43,7 @@ const VARIABLES: [&str; 16] = [
     "CAPTURE_LOG",
 ];
 
-/// PATH of a server whose user recorded none.
+/// PATH of a server if its user recorded none.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// An agent, or what one started, may not do this.
@@ -129,7 +128,7 @@ impl Environment {
             return Ok(account);
         }
         Err(Refused(format!(
-            "an agent, or what it started, cannot start a server for {}: run `capture serve` there from a terminal \
+            "processes started by an agent cannot start a server for {}: run `capture serve` there from a terminal \
              of yours first",
             data.display()
         ))
@@ -148,7 +147,7 @@ impl Environment {
             return Ok(());
         }
         Err(Refused(
-            "an agent, or what it started, cannot start a server with an environment of its own; `capture ps` starts \
+            "processes started by an agent cannot start a server with a different environment; `capture ps` starts \
              one with the recorded environment"
                 .into(),
         )

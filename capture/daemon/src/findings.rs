@@ -1,8 +1,8 @@
-//! Findings at work: a thread follows the log, asks the monitor what a person should know, and hands
-//! what it concludes to ingest, which stores and tells it.
+//! The findings thread: follows the event log, runs the monitor over it, and sends the resulting findings to ingest,
+//! which stores and publishes them.
 //!
-//! It reads what is committed and never keeps ingest waiting: a wake only says that there is more. What
-//! it concludes is redacted before anybody gets it. Actions on findings are the user's own rules.
+//! It reads only committed events and never blocks ingest: a wake-up only means that there are more. Findings are
+//! redacted before they leave it. Actions on findings follow the user's own rules.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -27,24 +27,23 @@ use crate::{
 
 /// The thread that follows the log. What it concluded since the start is in its memory: it is not started again.
 pub const THREAD: &str = "monitor";
-/// Questions that may wait.
+/// Maximum number of pending requests.
 const ASKED: usize = 64;
-/// Events that are read of the log at once.
+/// Number of events read from the log at a time.
 const PAGE: usize = 500;
 /// Number of last events read of a session that the monitor does not know yet.
 const LOOK_BACK: usize = 300;
-/// Sessions that are looked at again at the start.
+/// Maximum number of sessions that are examined again at the start.
 const SESSIONS: usize = 500;
-/// Findings that are remembered at the start, so that none is raised twice.
+/// Maximum number of findings remembered at the start, so that none is raised twice.
 const REMEMBERED: usize = 2_000;
-/// How much later a finding from before the start is raised, when it still holds: whose process is gone is
-/// noticed first.
+/// Delay after the start before findings that still hold are raised, so that processes that are gone are noticed first.
 const AFTER_START: Duration = Duration::from_secs(3);
-/// An agent that was silent for this time before the start and died raises nothing, ms.
+/// Age of the last activity from which an agent that died before the start raises no finding, ms.
 const OLD_NEWS_MS: i64 = 10 * 60 * 1000;
 /// Time after the start in which its end may be noticed, ms.
 const NOTICED_MS: i64 = 60_000;
-/// After a failure to read, the next try comes this much later.
+/// Time until the next try after a failure to read.
 const AGAIN: Duration = Duration::from_secs(1);
 /// The longest time between two looks at the clock.
 const LONGEST: Duration = Duration::from_secs(3_600);
@@ -61,9 +60,9 @@ enum MonitorRequest {
     Stop,
 }
 
-/// What the thread works with.
+/// What the thread needs.
 pub struct MonitorParts {
-    /// The way to ingest.
+    /// Sends inputs to ingest.
     pub inputs: IngestHandle,
     /// What is stored.
     pub reader: Reader,
@@ -88,11 +87,11 @@ impl Findings {
         (Self { news, asks }, PendingMonitor { news: told, asks: asked })
     }
 
-    /// The log grew. Never waits.
+    /// Wakes the thread because the log grew. Never blocks.
     pub fn committed(&self) {
         // One wake that waits is enough: it reads all there is.
         if let Err(TrySendError::Disconnected(())) = self.news.try_send(()) {
-            tracing::debug!("nobody follows the log for findings any more");
+            tracing::debug!("the findings thread has ended");
         }
     }
 
@@ -128,7 +127,7 @@ impl PendingMonitor {
 }
 
 fn complain(error: ReadError) {
-    tracing::warn!(%error, "the log cannot be read for findings; trying again");
+    tracing::warn!(%error, "cannot read the event log for findings; retrying");
 }
 
 struct MonitorThread {
@@ -164,7 +163,7 @@ impl MonitorThread {
         }
     }
 
-    /// Takes up what was found before, and looks at the sessions that go on.
+    /// Loads the earlier findings and the sessions that are still active.
     fn begin(&mut self) -> Result<(), ReadError> {
         // The findings last: what is stored of them meanwhile is known then.
         self.position = self.parts.reader.position()?;
@@ -219,7 +218,7 @@ impl MonitorThread {
         Ok(())
     }
 
-    /// Tells the monitor what went before of a session it knows nothing of.
+    /// Feeds the monitor the history of a session that it does not know.
     fn load_history(&mut self, session: SessionId, before: u64) -> Result<(), ReadError> {
         if !self.known.insert(session) {
             return Ok(());
@@ -251,7 +250,7 @@ impl MonitorThread {
         }
     }
 
-    /// Takes findings of the monitor: what began before the start has to last a little.
+    /// Accepts findings of the monitor; those from before the start are delayed.
     fn accept(&mut self, findings: Vec<Finding>) {
         for finding in findings {
             match self.old.remove(&finding.id) {
@@ -271,7 +270,7 @@ impl MonitorThread {
         matches!(self.parts.reader.entity::<Finding>(&finding.id), Ok(None))
     }
 
-    /// Whether it tells of an agent that died long before the start, and nobody looked.
+    /// Whether it is about an agent that died unnoticed long before the start.
     fn is_old_news(&self, finding: &Finding) -> bool {
         let of_the_end = matches!(finding.kind, FindingKind::Crash | FindingKind::OpenWork);
         if !of_the_end || !finding.is_open() || finding.last_at.since_ms(self.started_at) > NOTICED_MS {
@@ -282,7 +281,7 @@ impl MonitorThread {
         self.started_at.since_ms(last) > OLD_NEWS_MS && self.is_new(finding)
     }
 
-    /// Hands a finding to ingest, and does what the user wants done about a new one.
+    /// Sends a finding to ingest, and runs the user's actions for a new one.
     fn record(&self, finding: Finding) {
         let finding = redaction::of_finding(finding);
         if finding.state == FindingState::Open && finding.count <= 1 {
@@ -313,7 +312,7 @@ impl MonitorThread {
         }
         if !stored.is_open() {
             let over = stored.resolution.map(|why| format!(": {why}")).unwrap_or_default();
-            return Err(Refusal::Conflict(format!("it is over already{over}")));
+            return Err(Refusal::Conflict(format!("it is already resolved{over}")));
         }
         let changed = self.monitor.acknowledge(id, clock::now());
         let finding = changed.into_iter().find(|finding| finding.id == *id);
@@ -322,7 +321,7 @@ impl MonitorThread {
     }
 }
 
-/// What became of a finding that somebody acknowledges.
+/// The outcome of a finding that somebody acknowledges.
 enum AcknowledgeOutcome {
     /// It is acknowledged now, which is to be stored.
     Now(Finding),

@@ -1,4 +1,4 @@
-//! How the sources do: what the server tells of them when it is asked. Looks, and changes nothing.
+//! Reports the health of each source to the server. Reads state and changes nothing.
 
 use std::{
     fmt::{self, Write as _},
@@ -23,20 +23,20 @@ use crate::{
     telemetry::TelemetryReceiver,
 };
 
-/// What a source's detail says while history is read, before how far it is.
+/// Prefix of a source's detail while history is read; the progress follows.
 pub const READING: &str = "reading history:";
-/// What the row of an agent's hooks is called, behind the agent's name.
+/// Name of the source of an agent's hooks, after the agent's name.
 pub const HOOKS: &str = "hooks";
-/// What the row of the store is called.
+/// Name of the source that reports the store.
 pub const STORE: &str = "store";
-/// What the row of the policy in force is called.
+/// Name of the source that reports the policy in force.
 pub const POLICY: &str = "policy";
 /// Files that changed lately are looked at this often when hints arrive, milliseconds.
 const POLL_MS: u64 = 1000;
-/// A delivery that waits longer than this in the spool is not taken, ms.
+/// Age from which a delivery in the spool counts as not being processed, ms.
 const WAITS_MS: i64 = 30_000;
 
-/// The parts that are asked.
+/// The parts whose health is reported.
 pub struct HealthParts {
     /// The files.
     pub control: CollectorHandle,
@@ -50,11 +50,11 @@ pub struct HealthParts {
     pub hooks: HookPaths,
     /// The daemons of Codex.
     pub daemons: HealthHandle,
-    /// Who tells people.
+    /// Notifications.
     pub notices: Notices,
     /// The user's policy.
     pub policy: PathBuf,
-    /// Who knows whether the service is whole.
+    /// Knows whether a part of the service has failed.
     pub supervisor: Supervisor,
 }
 
@@ -102,20 +102,21 @@ impl HookPaths {
         let dir = self.spool.dir().display();
         let mut troubles = Vec::new();
         if lag > WAITS_MS {
-            troubles.push(format!("{} deliveries wait in {dir} and are not taken", contents.waiting));
+            troubles.push(format!("{} hook deliveries in {dir} are not being processed", contents.waiting));
         }
         if contents.is_full {
             troubles.push(format!("{dir} is full: further deliveries are refused"));
         }
         if contents.aside > 0 {
             troubles.push(format!(
-                "{} deliveries were not understood and are put aside: {dir}/*.bad (remove them when you have seen them)",
+                "{} hook deliveries could not be decoded and were set aside: {dir}/*.bad (remove them when you have \
+                 looked at them)",
                 contents.aside
             ));
         }
         SourceHealth {
             lag_ms: lag.unsigned_abs(),
-            detail: Some(format!("{} deliveries wait, {} put aside", contents.waiting, contents.aside)),
+            detail: Some(format!("{} deliveries waiting, {} set aside", contents.waiting, contents.aside)),
             trouble: (!troubles.is_empty()).then(|| troubles.join("; ")),
             ..row(HOOKS.into())
         }
@@ -133,8 +134,8 @@ impl HookPaths {
         let off = !status.hindrances.is_empty();
         let (there, state) = match status.state {
             InstallState::NotInstalled => (false, "not installed"),
-            InstallState::Partly if off => (true, "installed in part, but turned off"),
-            InstallState::Partly => (true, "installed in part"),
+            InstallState::Partly if off => (true, "partly installed, but turned off"),
+            InstallState::Partly => (true, "partly installed"),
             // Which command is the right one is for `capture hooks status` to say.
             InstallState::Installed | InstallState::OutOfDate if off => (true, "installed, but turned off"),
             InstallState::Installed | InstallState::OutOfDate => (true, "installed"),
@@ -155,10 +156,10 @@ impl HookPaths {
         let trouble = match (gone, silent) {
             _ if harm.is_some() => harm,
             _ if !active => None,
-            (Some(program), _) => Some(format!("{} is not there, or cannot be started", program.display())),
+            (Some(program), _) => Some(format!("{} does not exist or cannot be started", program.display())),
             (None, Some(since)) => Some(format!(
-                "installed, but nothing arrives: turns go on since {since} and no hook was called; restart the agents \
-                 that ran before the hooks were installed, and see `capture hooks status`"
+                "installed, but no hook was called although turns have been running since {since}; restart agents \
+                 that were started before the hooks were installed, and see `capture hooks status`"
             )),
             (None, None) => None,
         };
@@ -166,7 +167,7 @@ impl HookPaths {
     }
 }
 
-/// What the server is to tell.
+/// The health that the server reports.
 #[must_use]
 pub fn health(observed: HealthParts) -> Health {
     let mut metrics = Registry::default();
@@ -250,9 +251,9 @@ impl HealthParts {
 
     fn runs_row(&self) -> SourceHealth {
         let census = self.runs.census();
-        let mut detail = format!("{} hosts connected", census.connected);
+        let mut detail = format!("{} terminal hosts connected", census.connected);
         if census.unreachable > 0 {
-            write!(detail, ", {} went away without an end", census.unreachable).ok();
+            write!(detail, ", {} lost before their run ended", census.unreachable).ok();
         }
         SourceHealth { dropped: census.frames_lost, detail: Some(detail), ..row("runs".into()) }
     }
@@ -267,7 +268,7 @@ impl Collector for HookDeliveries {
         let deliveries = AGENTS.iter().map(|provider| {
             ([("provider", provider.as_str())], ConstCounter::new(self.0.heard.of(*provider).deliveries))
         });
-        let help = "Calls of hooks that were taken in.";
+        let help = "Hook calls that were stored.";
         encode_family(&mut encoder, "capture_hook_deliveries", help, deliveries)
     }
 }
@@ -278,19 +279,19 @@ fn policy_row(file: &Path) -> SourceHealth {
     let detail = match std::fs::read(file) {
         Ok(content) => format!("{shown} (blake3 {})", blake3::hash(&content)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            format!("{shown} (does not exist: every request is asked about)")
+            format!("{shown} (does not exist: every request is left to you)")
         }
         Err(error) => format!("{shown} ({error})"),
     };
     let trouble = policy::load(file, None).err();
     SourceHealth {
         detail: Some(detail),
-        trouble: trouble.map(|refused| format!("{refused}; every request is asked about")),
+        trouble: trouble.map(|refused| format!("{refused}; every request is left to you")),
         ..row(POLICY.into())
     }
 }
 
-/// A source of which all is well.
+/// A healthy source.
 fn row(name: String) -> SourceHealth {
     SourceHealth {
         name,

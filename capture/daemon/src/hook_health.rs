@@ -1,7 +1,7 @@
-//! What is heard of agents' hooks, and what is not though it should be.
+//! Tracks when each agent's hooks were last called, and detects hooks that are installed but never called.
 //!
-//! Turns are seen in the agents' files. When they go on for long without a hook's delivery, the
-//! hooks do not arrive. Says only that; what is installed others know.
+//! Turns are seen in the agents' files. If turns run for a long time without a delivery from a hook, the hooks do not
+//! arrive. This module does not know what is installed.
 
 use std::{
     collections::BTreeMap,
@@ -10,21 +10,21 @@ use std::{
 
 use events::{Confidence, Event, Payload, Provider, Source, Timestamp};
 
-/// A hook that was called this much before its turn was seen in a file is about that turn, ms.
+/// Longest time between a hook call and the first sight of its turn in a file, ms.
 const BEFORE_MS: i64 = 60_000;
-/// Turns without a delivery for longer than this are not a coincidence, ms.
+/// Time with turns but without a delivery after which hooks count as silent, ms.
 const PATIENCE_MS: i64 = 2 * 60_000;
-/// A turn seen longer ago than this says nothing of the present, ms.
+/// Age from which a turn is ignored, ms.
 const RECENT_MS: i64 = 10 * 60_000;
 
-/// What was heard of each agent since the start.
+/// Hook calls and turns of each agent since the start.
 #[derive(Debug, Default)]
 pub struct HookHealth(Mutex<BTreeMap<Provider, AgentHookHealth>>);
 
-/// What was heard of one agent.
+/// Hook calls and turns of one agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AgentHookHealth {
-    /// Deliveries taken in.
+    /// Number of deliveries received.
     pub deliveries: u64,
     /// When a hook was called last.
     pub last_delivery: Option<Timestamp>,
@@ -71,7 +71,7 @@ impl HookHealth {
         }
     }
 
-    /// What was heard of an agent.
+    /// The hook calls and turns of an agent.
     #[must_use]
     pub fn of(&self, provider: Provider) -> AgentHookHealth {
         self.table().get(&provider).copied().unwrap_or_default()

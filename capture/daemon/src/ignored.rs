@@ -1,5 +1,5 @@
-//! Directories whose sessions are not captured. They are compared as they are written and as the file system has them:
-//! an agent tells its directory without the symbolic links its user came by.
+//! Decides which directories are ignored, so that their sessions are not captured. Paths are compared as written and
+//! with symbolic links resolved, because an agent reports its directory with links resolved.
 
 use std::{
     cell::RefCell,

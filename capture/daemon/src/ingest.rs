@@ -1,10 +1,9 @@
-//! The one place where knowledge becomes history: drops what is known, gives position and
-//! sequence, folds the projections, commits, and publishes.
+//! The single writer of the event log: drops known records, assigns position and sequence, folds the projections,
+//! commits, and publishes.
 //!
-//! One thread owns the store's writer and the reducers. Its inputs come over one bounded channel;
-//! what waits there is the only thing a slow disk can delay. A transaction holds whole inputs: if
-//! it fails, nothing of it happened, the inputs are kept and tried again, and files are read no
-//! further meanwhile.
+//! One thread owns the store's writer and the reducers. Its inputs arrive over one bounded channel; a slow disk can
+//! delay only what waits there. A transaction holds whole inputs: if it fails, it has no effect, its inputs are kept
+//! and retried, and files are not read any further meanwhile.
 //!
 //! [`Ingest`] is made of parts that own what they keep: the table of `sessions` with their clocks, the open
 //! `transaction`, the `publisher`, the `hosts` of runs, the agents without a session in `processes`. Each

@@ -1,7 +1,7 @@
-//! The service: configuration, wiring, ingest, approvals, runs, prompts, findings, notices, health.
+//! The service: configuration, wiring, ingest, approvals, runs, prompts, findings, notifications and health.
 //!
-//! The only crate but the command line that sees the clock and the environment. [`ingest`] is the heart:
-//! the one thread that commits. [`serve`] puts everything together and takes it apart again in order.
+//! Besides the command line, it is the only crate that reads the clock and the environment. Start at [`ingest`], the
+//! one thread that commits. [`serve`] starts all parts and stops them in order.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

@@ -19,7 +19,7 @@ use crate::{
 
 /// The thread that searches.
 const SEARCH: &str = "search-agents";
-/// For a session that has just begun, the process table is searched after this.
+/// Delay before the process table is searched for a session that has just begun.
 const SOONEST: Duration = Duration::from_millis(300);
 
 /// The thread that looks for commands.
@@ -98,9 +98,9 @@ impl Drop for Linker {
     }
 }
 
-/// Agents without a session yet are looked for this often.
+/// Interval between searches for agents that have no session yet.
 const ROUND: Duration = Duration::from_secs(3);
-/// One that was seen for the first time is looked at again after this.
+/// Delay before a process seen for the first time is examined again.
 const AGAIN: Duration = Duration::from_millis(1500);
 
 fn search(mut table: ProcessTable, asked: &Receiver<bool>, inputs: &IngestHandle) {
@@ -148,7 +148,7 @@ struct Expectation {
 
 /// Between two looks at what an agent runs while it waits for permission.
 const LOOK: Duration = Duration::from_millis(100);
-/// The agent's own helpers (its status line, a question to git) are shorter than this.
+/// A command that runs this long is not a helper of the agent's own (its status line, a question to git).
 const STAYS: Duration = Duration::from_millis(300);
 
 /// An agent that waits for permission, and the commands seen below it.

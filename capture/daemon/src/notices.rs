@@ -1,8 +1,8 @@
-//! Telling people: findings become notices, notices messages (`notifier`), and what came of each message
-//! an event of its session.
+//! Sends notifications to people: turns findings into notices and notices into messages (`notifier`), and records the
+//! outcome of each message as an event of its session.
 //!
-//! Two threads: `notices` makes notices of committed findings and keeps receipts, `notify` plans and asks
-//! where the user is. Neither keeps ingest waiting. Everything told is redacted.
+//! There are two threads: `notices` makes notices of committed findings and records receipts; `notify` plans messages
+//! and checks where the user is. Neither blocks ingest. Everything sent is redacted.
 
 use std::{
     fmt,
@@ -38,16 +38,16 @@ use crate::{
 pub const THREAD: &str = "notices";
 /// The thread that plans messages, and remembers what it planned.
 const PLANNER: &str = "notify";
-/// Findings and receipts that may wait.
+/// Maximum number of pending findings and receipts.
 const EVENTS: usize = 1_024;
-/// Causes that are remembered at the start, so that none is announced twice.
+/// Maximum number of causes remembered at the start, so that none is sent twice.
 const REMEMBERED: usize = 20_000;
-/// A finding that was not announced before the last end is announced at the start up to this age, ms.
+/// Maximum age at which a finding that was not sent before the last stop is sent at the start, ms.
 const NOT_TOLD_YET_MS: i64 = 5 * 60 * 1000;
-/// Who typed within this time is at the terminal, when the terminal does not say whether it has the
-/// focus, ms. Short: who has just sent a prompt may be gone when it asks for something.
+/// Time after typing during which a user counts as present at a terminal that does not report focus, ms. Short, because
+/// a user who has just sent a prompt may leave.
 const TYPED_MS: u64 = 1_000;
-/// Who typed within this time is at the terminal that says that it has the focus, ms.
+/// Time after typing during which a user counts as present at a terminal that reports that it has the focus, ms.
 const FOCUSED_MS: u64 = 120_000;
 /// Maximum wait for a message that is tried out.
 const TEST_WITHIN: Duration = Duration::from_secs(8);
@@ -72,13 +72,13 @@ enum NotifierEvent {
 
 /// What the threads work with.
 pub struct NotifierParts {
-    /// The way to ingest.
+    /// Sends inputs to ingest.
     pub inputs: IngestHandle,
     /// What is stored.
     pub reader: Reader,
     /// The terminals.
     pub runs: Runs,
-    /// Runs what takes time.
+    /// The runtime for asynchronous work.
     pub runtime: tokio::runtime::Handle,
     /// The user's settings.
     pub settings: NotifySettings,
@@ -104,7 +104,7 @@ impl Notices {
     /// A finding changed; it is committed. Never waits.
     pub fn finding(&self, finding: Finding) {
         if let Err(TrySendError::Full(_)) = self.events.try_send(NotifierEvent::Finding(Box::new(finding))) {
-            tracing::warn!("findings come faster than they can be sent: one is dropped");
+            tracing::warn!("a notification is dropped: the queue of findings is full");
         }
     }
 
@@ -158,7 +158,7 @@ impl Collector for ChannelMetrics {
             [("sent", of.sent), ("failed", of.failed), ("dropped", of.dropped)]
                 .map(|(outcome, n)| ([("channel", of.channel.as_str()), ("outcome", outcome)], ConstCounter::new(n)))
         });
-        let help = "Messages to people, by channel and what came of them.";
+        let help = "Messages to people, by channel and outcome.";
         encode_family(&mut encoder, "capture_notifications", help, messages)
     }
 }
@@ -178,15 +178,18 @@ impl PendingNotifier {
         let mut settings = parts.settings.clone();
         if settings == NotifySettings::default() && !has_desktop() {
             // Nobody asked for it, and there is none: that is not a failure to report each time.
-            tracing::info!("there is no desktop here, and no other channel: only `capture findings` shows findings");
+            tracing::info!(
+                "no notifications will be sent: there is no desktop session and no other channel; see \
+                `capture findings`"
+            );
             settings.channels.clear();
         }
         for (channel, trouble) in notifier::delivery::troubles(&settings, &around) {
-            tracing::warn!(channel, trouble, "a channel cannot be used");
+            tracing::warn!(channel, trouble, "a notification channel cannot be used");
         }
         let on_receipt = move |receipt| {
             if back.try_send(NotifierEvent::Receipt(Box::new(receipt))).is_err() {
-                tracing::warn!("what came of a message is not noted: too much waits");
+                tracing::warn!("the outcome of a message is not recorded: the queue is full");
             }
         };
         let delivery = Arc::new(Delivery::start(&settings, around, Arc::new(on_receipt))?);
@@ -244,7 +247,7 @@ impl NoticeMaker {
         }
     }
 
-    /// Announces what was found right before the last end and not announced then.
+    /// Sends notices for findings from right before the last stop that were not sent then.
     fn notify_missed(&mut self, notified: &[FindingId]) {
         let filter = EntityFilter {
             states: Some(FindingState::Open..=FindingState::Open),
@@ -259,7 +262,7 @@ impl NoticeMaker {
                 open.iter().filter(fresh).for_each(|finding| self.notify(finding));
             }
             Err(error) => {
-                tracing::warn!(%error, "findings cannot be read: those from before the start are not announced")
+                tracing::warn!(%error, "cannot read findings; those from before the start are not sent")
             }
         }
     }
@@ -268,7 +271,7 @@ impl NoticeMaker {
         let input = match finding.state {
             FindingState::Open => match self.parts.reader.session(finding.session_id) {
                 Ok(session) => notifier::PlannerInput::Notice(Box::new(notice(finding, session.as_ref()))),
-                Err(error) => return tracing::warn!(%error, "a finding is not announced: its session cannot be read"),
+                Err(error) => return tracing::warn!(%error, "a finding is not sent: cannot read its session"),
             },
             FindingState::Acknowledged | FindingState::Resolved => {
                 notifier::PlannerInput::Withdraw(finding.id.to_string())
@@ -277,7 +280,7 @@ impl NoticeMaker {
         self.plan.send(input).ok();
     }
 
-    /// What came of a message is an event of each session it told of.
+    /// The outcome of a message is an event of each session that it mentioned.
     fn record_receipt(&self, receipt: &Receipt) {
         let (outcome, error, attempts) = match &receipt.outcome {
             DeliveryOutcome::Sent => (SendOutcome::Sent, None, 1),
@@ -288,7 +291,7 @@ impl NoticeMaker {
             }
         };
         if outcome != SendOutcome::Sent {
-            tracing::warn!(channel = receipt.channel, ?error, attempts, "a message was not sent");
+            tracing::warn!(channel = receipt.channel, ?error, attempts, "cannot send a message");
         }
         let mut sessions = std::collections::BTreeMap::new();
         for id in &receipt.causes {

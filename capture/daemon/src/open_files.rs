@@ -1,9 +1,9 @@
-//! How many files the server may have open: connections are files, and so are transcripts.
+//! Raises the limit of open files: connections and transcripts are open files.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// More open files than this are never needed; programs the server starts inherit the limit, and some look
-/// through all of it.
+/// Highest limit of open files that is requested: more are never needed, programs that the server starts inherit the
+/// limit, and some of them iterate over all of it.
 const MOST: u64 = 16_384;
 
 /// Raises the limit of open files of this process as far as it goes and makes sense; gives the limit.
@@ -15,7 +15,7 @@ pub fn raise_limit() -> usize {
             match setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }) {
                 Ok(()) => wanted,
                 Err(error) => {
-                    tracing::warn!(%error, current, "the limit of open files cannot be raised");
+                    tracing::warn!(%error, current, "cannot raise the limit of open files");
                     current
                 }
             }

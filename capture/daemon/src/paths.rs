@@ -1,4 +1,4 @@
-//! Where things are: the environment is read here and nowhere else.
+//! The directories and files that capture uses. The environment is read here and nowhere else.
 
 use std::path::{Path, PathBuf};
 

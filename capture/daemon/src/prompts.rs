@@ -1,8 +1,8 @@
-//! Prompts that wait in a session's queue: each is typed into the session's run once it waits for one,
-//! never into a dialog, and never twice.
+//! The prompt queue: types each queued prompt into its session's run once the session waits for one, never into a
+//! dialog, and never twice.
 //!
-//! One task owns the queue. That a prompt is being typed is committed before its first letter is: after
-//! a crash such a prompt is `unclear`, and is left to a person.
+//! One task owns the queue. Before the first character of a prompt is typed, the fact that it is being typed is
+//! committed: after a crash such a prompt is `unclear` and left to a person.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -26,17 +26,17 @@ use crate::{
     supervisor::Supervisor,
 };
 
-/// Things the task may be told and has not taken up yet.
+/// Maximum number of pending messages to the task.
 const TOLD: usize = 256;
-/// Prompts that may wait for one session.
+/// Maximum number of queued prompts per session.
 const PER_SESSION: usize = 50;
-/// Sessions with prompts that wait are looked at this often, beside when something is committed.
+/// Interval between checks of sessions with queued prompts; they are also checked at each commit.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Minimum time a session waits before a prompt is typed: its agent draws, its user may type, ms.
 const SETTLED_MS: i64 = 1_500;
-/// A run that took nothing is tried again after this,
+/// Delay before the first new try with a run that did not accept a prompt; it doubles up to [`LAST_AGAIN`].
 const FIRST_AGAIN: Duration = Duration::from_secs(2);
-/// and then less and less often, up to this.
+/// Longest delay between two tries with a run that does not accept a prompt.
 const LAST_AGAIN: Duration = Duration::from_secs(60);
 
 /// A handle on the queue; clones share it.
@@ -107,7 +107,7 @@ impl Prompts {
     pub fn suggest(&self, session: SessionId, text: String) {
         let request = Request::Queue { session, text, by: QueuedBy::Monitor };
         if self.told.try_send((request, None)).is_err() {
-            tracing::warn!("a rule's prompt was dropped: too many requests are waiting for the prompt queue");
+            tracing::warn!("a rule's prompt is dropped: the prompt queue has too many pending requests");
         }
     }
 }
@@ -128,7 +128,7 @@ impl Queue {
             tokio::select! {
                 () = cancel.cancelled() => return,
                 told = inbox.recv() => match told {
-                    // Nobody waits for the answer any more: it is not begun.
+                    // The caller has gone: it is not begun.
                     Some((_, Some(reply))) if reply.is_closed() => {}
                     Some((request, Some(reply))) => {
                         let answer = self.apply_request(request).await;
@@ -137,7 +137,7 @@ impl Queue {
                     }
                     Some((request, None)) => {
                         if let Err(refusal) = self.apply_request(request).await {
-                            tracing::info!(%refusal, "a rule's prompt is not queued");
+                            tracing::info!(%refusal, "cannot queue a rule's prompt");
                         }
                     }
                     None => return,
@@ -147,7 +147,7 @@ impl Queue {
         }
     }
 
-    /// What waited before the start waits still; what was being typed then, nobody knows.
+    /// What waited before the start still waits; what was being typed then is unclear.
     async fn restore(&mut self) {
         let reader = self.parts.reader.clone();
         let filter = EntityFilter {
@@ -159,22 +159,22 @@ impl Queue {
         let found = tokio::task::spawn_blocking(move || reader.entities::<Prompt>(&filter)).await;
         let mut prompts = match found {
             Ok(Ok(prompts)) => prompts,
-            Ok(Err(error)) => return tracing::error!(%error, "prompts that wait cannot be read: none is delivered"),
+            Ok(Err(error)) => return tracing::error!(%error, "cannot read queued prompts; none will be delivered"),
             Err(_) => return,
         };
         prompts.reverse();
         for prompt in prompts {
             if prompt.waits() && prompt.redacted {
-                let why = "its text held a secret, which is not stored: queue it again";
+                let why = "its text contained a secret, which is not stored; queue it again";
                 if let Err(error) = self.end(prompt, QueuedState::Cancelled, Some(why.into())).await {
-                    tracing::warn!(%error, "that a prompt is cancelled is not stored");
+                    tracing::warn!(%error, "cannot store that a prompt was cancelled");
                 }
             } else if prompt.waits() {
                 self.waiting.entry(prompt.session_id).or_default().push_back(prompt);
             } else {
                 let why = "capture ended while it was being typed";
                 if let Err(error) = self.end(prompt, QueuedState::Unclear, Some(why.into())).await {
-                    tracing::warn!(%error, "that a prompt is unclear is not stored");
+                    tracing::warn!(%error, "cannot store that the delivery of a prompt is unclear");
                 }
             }
         }
@@ -185,11 +185,14 @@ impl Queue {
             Request::Queue { session, text, by } => {
                 let queue = self.waiting.get(&session).map_or(0, VecDeque::len);
                 if queue >= PER_SESSION {
-                    return Err(Refusal::Conflict(format!("{PER_SESSION} prompts wait for this session already")));
+                    return Err(Refusal::Conflict(format!(
+                        "this session already has {PER_SESSION} queued prompts, the \
+                        maximum"
+                    )));
                 }
                 if self.parts.runs.run_of(session).is_none() {
                     return Err(Refusal::Conflict(format!(
-                        "session {session} is only observed: no run of capture hosts it, so nothing can be typed"
+                        "session {session} was not started with `capture run`, so capture cannot type into it"
                     )));
                 }
                 let now = clock::now();
@@ -216,7 +219,7 @@ impl Queue {
                     queue.remove(at)
                 });
                 self.waiting.retain(|_, queue| !queue.is_empty());
-                let prompt = found.ok_or_else(|| Refusal::Conflict("this prompt does not wait any more".into()))?;
+                let prompt = found.ok_or_else(|| Refusal::Conflict("this prompt is no longer waiting".into()))?;
                 self.end(prompt, QueuedState::Cancelled, None).await
             }
         }
@@ -273,7 +276,7 @@ impl Queue {
             }
         }
         if let Err(error) = self.end(prompt, state, why).await {
-            tracing::warn!(%session, %error, "what became of a prompt is not stored");
+            tracing::warn!(%session, %error, "cannot store the outcome of a prompt");
         }
     }
 

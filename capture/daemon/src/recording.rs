@@ -1,5 +1,5 @@
-//! Recordings of runs: the thread that records what a terminal shows hands it on to an asciicast, without secrets where
-//! nothing else may be written.
+//! Writes recordings of runs: the recording thread passes what the terminal shows to an asciicast, with secrets removed
+//! where only redacted text may be stored.
 
 mod redacting;
 
@@ -90,7 +90,7 @@ impl Cast {
     fn with(&mut self, write: impl FnOnce(&mut Recorder) -> Result<(), RecordError>) {
         let Some(recorder) = &mut self.recorder else { return };
         if let Err(error) = write(recorder) {
-            tracing::error!(%error, "the recording ends here; the run goes on");
+            tracing::error!(%error, "cannot write the recording any further; the run continues");
             self.recorder = None;
         }
     }
@@ -110,7 +110,7 @@ impl RecordingSink for Cast {
     }
 
     fn gap(&mut self, at: Timestamp, bytes: u64) {
-        self.with(|recorder| recorder.mark(at, &format!("{bytes} bytes are missing here")));
+        self.with(|recorder| recorder.mark(at, &format!("{bytes} bytes are missing here (not recorded)")));
     }
 
     fn quiet(&mut self) {
@@ -121,7 +121,7 @@ impl RecordingSink for Cast {
         if let Some(recorder) = self.recorder.take()
             && let Err(error) = recorder.finish(at, code)
         {
-            tracing::error!(%error, "the end of the recording is missing");
+            tracing::error!(%error, "cannot write the end of the recording");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! `store.redacted_only`, as those know it who read no configuration: a file in the data directory that the server keeps
-//! while the setting is on. With it, what hooks and drivers hand over is written to the spool without its secrets.
+//! Tells programs that read no configuration whether `store.redacted_only` is on: the server keeps a file in the data
+//! directory while it is. Hooks and drivers then write their deliveries to the spool without secrets.
 
 use std::{
     fs,
@@ -75,7 +75,7 @@ pub fn put(data: &Path, delivery: &Delivery) -> Result<(), SpoolError> {
     })
 }
 
-/// Puts aside a file that is not a delivery, without its secrets.
+/// Sets aside a file that is not a delivery, without its secrets.
 pub fn put_aside(spool: &Spool, id: DeliveryId) {
     let (path, aside) = spool.paths(id);
     let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
@@ -87,7 +87,7 @@ pub fn put_aside(spool: &Spool, id: DeliveryId) {
         out.write_all(&redaction::of_bytes(&bytes))
     };
     if let Err(error) = read() {
-        tracing::debug!(%error, "a file that is not a delivery is dropped");
+        tracing::debug!(%error, "a file in the spool is not a delivery and is removed");
     }
     fs::remove_file(&path).ok();
 }

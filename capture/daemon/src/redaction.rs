@@ -1,5 +1,5 @@
-//! Secrets out of what leaves: summaries, findings, notifications, exports, reports, logs. The one set of
-//! rules of the program, made when it is needed first. What is stored is not touched, unless the user
+//! Removes secrets from everything that leaves the store: summaries, findings, notifications, exports, reports, logs.
+//! The one set of rules of the program, made when it is needed first. What is stored is not touched, unless the user
 //! wants nothing else stored.
 
 use std::{borrow::Cow, ops::Range};
@@ -10,7 +10,7 @@ use redact::{FoundSecret, Redactor};
 use serde_json::Value;
 use terminal::host::runs::Description;
 
-/// What stands in the place of a text when the rules cannot be had: nothing leaves unlooked at.
+/// Replacement for a text if the rules are not available: nothing leaves unchecked.
 const UNREADABLE: &str = "[redacted:rules-unavailable]";
 
 fn rules() -> Option<&'static Redactor> {

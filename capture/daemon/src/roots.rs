@@ -1,4 +1,5 @@
-//! The agents' homes on this machine: the environment's, the usual ones, the configuration's, and our own agent's.
+//! The agents' home directories on this machine: from the environment, the defaults, the configuration, and our own
+//! agent's.
 
 use std::path::Path;
 

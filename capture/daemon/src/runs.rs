@@ -1,7 +1,7 @@
-//! The runs whose hosts are connected: receives their frames, passes questions on to them.
+//! The connected terminal hosts of runs: receives their frames and forwards requests to them.
 //!
-//! One task per connection. What a host reports goes to ingest, and is acknowledged after the commit. The table here
-//! only says which hosts can be asked now, and what became of those that went.
+//! There is one task per connection. A host's reports go to ingest and are acknowledged after the commit. The table
+//! here only lists the connected hosts and how the others ended.
 
 mod question;
 #[cfg(test)]
@@ -35,19 +35,19 @@ use tokio_util::sync::CancellationToken;
 use self::question::{ANSWER_WITHIN, Unanswered, question, type_into};
 use crate::ingest::{HostInput, IngestHandle, IngestInput};
 
-/// Questions that may wait for one host.
+/// Maximum number of pending requests to one terminal host.
 const ASKS: usize = 32;
 /// Most bytes of a line of a host: a picture of a large screen fits.
 const LINE_BYTES: u64 = 4 << 20;
 /// How long a host that went may stay away before its run counts as unreachable.
 const BACK_WITHIN: Duration = Duration::from_secs(3);
-/// Between a text and the Enter behind it: agents take what comes in one piece for a paste.
+/// Delay between a text and the Enter after it: agents treat input that arrives in one piece as a paste.
 const BEFORE_ENTER: Duration = Duration::from_millis(300);
-/// Attempts to submit a prompt with Enter.
+/// Maximum number of attempts to submit a prompt with Enter.
 const SUBMIT_TRIES: u32 = 5;
 /// The shortest part of an id that names a run.
 const SHORTEST_PART: usize = 4;
-/// Ended runs that are remembered.
+/// Number of ended runs that are remembered.
 const ENDED: usize = 100;
 
 /// The runs. A handle: clones share them.
@@ -172,7 +172,7 @@ impl Runs {
     /// One run.
     ///
     /// # Errors
-    /// When there is none, or the name fits several.
+    /// When there is none, or the name matches several.
     pub fn get(&self, target: &RunTarget) -> Result<Run, Refusal> {
         self.find(target).map(|(run, _)| run)
     }
@@ -219,16 +219,20 @@ impl Runs {
     /// Answers the dialog with this mark by keys; the host does it, if the dialog still stands.
     ///
     /// # Errors
-    /// Why nothing was typed; but when the host does not answer in time, whether something was is not
-    /// known. It is not tried again: what the screen shows next says what came of it.
+    /// Why nothing was typed; but when the host does not answer in time, whether something was is not known. It is not
+    /// tried again: the next state of the screen shows the outcome.
     pub async fn answer(&self, run: RunId, mark: String, answer: DialogAnswer) -> Result<Answered, Refusal> {
         // By its id alone: a name may be like another's id.
         let live = self.table().live.get(&run).map(|live| (live.described.clone(), live.asks.clone()));
         let Some((described, asks)) = live else {
-            return Err(Refusal::Conflict(format!("run {run} has ended, or its host is away")));
+            return Err(Refusal::Conflict(format!("run {run} has ended or its terminal host is not connected")));
         };
         if !described.hello.answers {
-            return Err(Refusal::Conflict("the host of this run is of an older version: it answers no dialogs".into()));
+            return Err(Refusal::Conflict(
+                "the terminal host of this run is an older version that cannot answer \
+                dialogs; restart the run"
+                    .into(),
+            ));
         }
         let told = question(&described, Some(&asks), HostRequest::Answer { mark, answer }).await?;
         serde_json::from_value(told).map_err(|error| Refusal::Failed(error.to_string()))
@@ -301,7 +305,7 @@ impl Runs {
         }
         let given = match target {
             RunTarget::Session(session) => {
-                let why = format!("session {session} is only observed: no run of capture hosts it");
+                let why = format!("session {session} was not started with `capture run`");
                 return Err(Refusal::Conflict(why));
             }
             RunTarget::Run(given) => given,
@@ -314,19 +318,19 @@ impl Runs {
         match (fitting.next(), fitting.next()) {
             (Some((run, asks)), None) => Ok((run.clone(), asks.cloned())),
             (Some((a, _)), Some((b, _))) => {
-                Err(Refusal::Ambiguous(format!("`{shown}` fits several runs, for instance {} and {}", a.id, b.id)))
+                Err(Refusal::Ambiguous(format!("`{shown}` matches several runs, for instance {} and {}", a.id, b.id)))
             }
             (None, _) => Err(Refusal::NotFound(format!("there is no run `{shown}`"))),
         }
     }
 
-    /// The dialog that stands on the screen of a run.
+    /// The dialog on the screen of a run.
     #[must_use]
     pub fn dialog_of(&self, run: RunId) -> Option<events::Dialog> {
         self.table().live.get(&run)?.dialog.as_deref().cloned()
     }
 
-    /// Talks with a host until it goes, or the server ends.
+    /// Serves a terminal host until it disconnects or the server stops.
     pub async fn attend(self, connection: HostConnection, peer: Peer, cancel: CancellationToken) {
         tokio::select! {
             run = self.converse(connection.0, peer) => {
@@ -340,7 +344,7 @@ impl Runs {
         }
     }
 
-    /// The host did not come back.
+    /// Handles a terminal host that did not reconnect.
     async fn lost(&self, run: RunId, connection: u64) {
         {
             let mut table = self.table();
@@ -367,14 +371,15 @@ impl Runs {
         let hello = match lines.next().await? {
             HostMessage::Hello(hello) => *hello,
             HostMessage::Frame(_) | HostMessage::Answer { .. } => {
-                tracing::warn!(pid = peer.pid, "a host did not say hello first");
+                tracing::warn!(pid = peer.pid, "a terminal host did not introduce itself first");
                 return None;
             }
         };
         let run = hello.run;
         // Who speaks is known from the kernel, whatever it says.
         if peer.pid.and_then(|pid| u32::try_from(pid).ok()) != Some(hello.host_pid) {
-            tracing::warn!(%run, pid = peer.pid, said = hello.host_pid, "a host claims to be another process");
+            tracing::warn!(%run, pid = peer.pid, said = hello.host_pid, "a terminal host claims to be a different \
+                process");
             return None;
         }
         let (asks, mut asked) = mpsc::channel(ASKS);
@@ -421,7 +426,7 @@ impl Runs {
         Some((run, connection))
     }
 
-    /// Takes in what a host says. Breaks when it speaks for another run, or ingest has stopped.
+    /// Receives a message from a terminal host. Breaks when it speaks for another run, or ingest has stopped.
     async fn receive(
         &self,
         run: RunId,
@@ -534,7 +539,7 @@ impl<R: tokio::io::AsyncRead + Unpin> BoundedLines<R> {
             self.line.clear();
             match understood {
                 Ok(up) => return Some(up),
-                Err(error) => tracing::debug!(%error, "a line of a host is not understood"),
+                Err(error) => tracing::debug!(%error, "cannot decode a message from a terminal host"),
             }
         }
     }

@@ -43,7 +43,7 @@ use crate::{
     telemetry::TelemetryReceiver,
 };
 
-/// What `capture serve` was asked to do.
+/// The options of `capture serve`.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where to listen.
@@ -109,23 +109,23 @@ pub fn run_with(
     runtime.block_on(async {
         tokio::select! {
             () = cancel.cancelled() => {}
-            () = signalled() => tracing::info!("asked to end"),
-            () = supervisor.failed() => tracing::error!("the service stops: it is not whole any more"),
+            () = signalled() => tracing::info!("stopping on a signal"),
+            () = supervisor.failed() => tracing::error!("stopping: a part of the service has failed"),
         }
     });
     service.stop(&runtime, &ends);
     supervisor.failure().map_or(Ok(()), |ended| Err(ended.into()))
 }
 
-/// The memory of a server holds the tokens: a crash must not write them to a file.
+/// Turns off core dumps: the server's memory contains the tokens, and a crash must not write them to a file.
 fn forbid_core_dumps() {
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     if let Err(cause) = setrlimit(Resource::Core, none) {
-        tracing::warn!(%cause, "cannot turn off core dumps; a crash of the server may write its tokens to a file");
+        tracing::warn!(%cause, "cannot turn off core dumps; a crash could write the server's tokens to a file");
     }
 }
 
-/// Waits for a signal that asks to end.
+/// Waits for a signal that asks the server to stop.
 async fn signalled() {
     tokio::select! {
         () = received(SignalKind::interrupt()) => {}
@@ -196,7 +196,7 @@ impl RunningService {
     ) -> anyhow::Result<Self> {
         let data = &options.data;
         let redacted_only = options.config.store.redacted_only;
-        redacted_only::record_setting(data, redacted_only).context("cannot note what may be written")?;
+        redacted_only::record_setting(data, redacted_only).context("cannot store the setting `store.redacted_only`")?;
         let tokens = endpoint::tokens(data)?;
         let epoch = format!("{:x}-{:x}", clock::now().as_millisecond(), std::process::id());
         let live_view = LiveView::new(&epoch);
@@ -213,7 +213,7 @@ impl RunningService {
         let files_of_store = StoreFiles::of(&database);
         let runs = Runs::new(inputs.clone());
         let codex_homes = homes.of(protocols::codex_daemon::PROVIDER).to_vec();
-        let program = std::env::current_exe().context("cannot find the program itself")?;
+        let program = std::env::current_exe().context("cannot determine the path of the capture program")?;
         let hooks = health::HookPaths::new(data, &homes, program, paths::agent_search());
         let linker = Linker::start(homes, inputs.clone(), &supervisor)?;
         let judge = approvals::OnPolicy { file: paths::policy_file()?, facts: paths::policy_facts(data) };
@@ -344,7 +344,7 @@ impl RunningService {
         })
     }
 
-    /// Sources first, then what they still have under way, then the server.
+    /// Stops the sources first, then their pending work, then the server.
     fn stop(self, runtime: &tokio::runtime::Runtime, cancel: &CancellationToken) {
         let supervisor = self.supervisor;
         supervisor.stop();
@@ -432,13 +432,13 @@ fn checkpoint_thread(
                 continue;
             }
             if let Err(error) = Writer::checkpoint(&database, false) {
-                tracing::debug!(%error, "checkpoint put off");
+                tracing::debug!(%error, "checkpoint postponed");
             }
         }
         if files.change().is_none()
             && let Err(error) = Writer::checkpoint(&database, true)
         {
-            tracing::debug!(%error, "the write-ahead log stays");
+            tracing::debug!(%error, "cannot truncate the write-ahead log");
         }
     })?;
     Ok(stop)

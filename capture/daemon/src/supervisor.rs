@@ -1,8 +1,8 @@
 //! Owns every thread and task of the service, by name.
 //!
-//! None of them ends while the service runs. One that does, by a panic or by returning, is started again if that
-//! loses nothing. For all others the service is no longer whole: it counts as failed from that moment, the rest is
-//! stopped in order, and the process ends with the name of what ended. Nobody is served by half a service.
+//! None of them may end while the service runs. One that ends, by a panic or by returning, is restarted if that loses
+//! nothing. Otherwise the service has failed: the other parts are stopped in order, and the process exits with the name
+//! of what ended. Nobody is served by half a service.
 //!
 //! Threads that other crates start are watched by a [`Sentinel`] inside the closure they are given.
 
@@ -20,7 +20,7 @@ use std::{
 use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
-/// How often a thread that can be started again is, between the start of the service and its end.
+/// Maximum number of restarts of a restartable thread while the service runs.
 const RESTARTS: u32 = 3;
 
 const RETURNED: &str = "it returned";
@@ -33,13 +33,13 @@ pub struct Supervisor(Arc<SupervisorState>);
 #[derive(Debug, Default)]
 struct SupervisorState {
     threads: Mutex<BTreeMap<&'static str, JoinHandle<()>>>,
-    /// The service has started and does not stop yet: whoever returns now was not asked to.
+    /// Whether the service is running: a thread or task that returns now has failed.
     whole: AtomicBool,
     failure: OnceLock<Ended>,
     failed: CancellationToken,
 }
 
-/// A thread or a task ended that was not asked to.
+/// A thread or task that ended unexpectedly.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} `{name}` ended: {why}")]
 pub struct Ended {
@@ -79,7 +79,7 @@ impl Supervisor {
                 if left == 0 {
                     own.fail(ended);
                 } else {
-                    tracing::error!("{ended}; it is started again");
+                    tracing::error!("{ended}; restarting it");
                 }
             }
         };
@@ -132,7 +132,7 @@ impl Supervisor {
         Sentinel { supervisor: self.clone(), made_on: std::thread::current().id() }
     }
 
-    /// The service is not whole any more. The first cause counts; what ends after it does so in consequence.
+    /// Marks the service as failed. The first cause counts; later ends are its consequences.
     fn fail(&self, ended: Ended) {
         let mut is_first = false;
         let cause = self.0.failure.get_or_init(|| {
@@ -153,13 +153,13 @@ impl Supervisor {
         self.fail(Ended { kind: "thread", name: name.to_owned(), why });
     }
 
-    /// What ended that was not asked to, first of all.
+    /// The first thread or task that ended unexpectedly.
     #[must_use]
     pub fn failure(&self) -> Option<Ended> {
         self.0.failure.get().cloned()
     }
 
-    /// Waits until something ends that was not asked to.
+    /// Waits until a thread or task ends unexpectedly.
     pub async fn failed(&self) {
         self.0.failed.cancelled().await;
     }

@@ -1,5 +1,5 @@
-//! Telemetry on its way from the server to ingest: it is read on a thread that may block, handed
-//! over, and answered when it is stored. What came of each agent is counted here.
+//! Passes telemetry from the server to ingest: decodes it on a blocking thread, sends it on, and answers once it is
+//! stored. Counts the outcome for each agent.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ use crate::{
 /// How long a message waits for a place among the inputs of ingest.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// Takes telemetry in. A handle: clones share it.
+/// Receives telemetry. A handle: clones share it.
 #[derive(Clone)]
 pub struct TelemetryReceiver {
     inputs: IngestHandle,
@@ -33,30 +33,30 @@ pub struct TelemetryReceiver {
     counts: Arc<Mutex<BTreeMap<Provider, TelemetryCounts>>>,
 }
 
-/// What came of one agent since the start.
+/// The outcome of one agent since the start.
 #[derive(Debug, Clone, Copy, Default)]
 struct TelemetryCounts {
     /// Log records, spans and metrics.
     records: u64,
-    /// Of them, those over a limit or damaged.
+    /// Telemetry records that were damaged or over a limit.
     rejected: u64,
-    /// Events of sessions nobody knows.
+    /// Telemetry events of unknown sessions.
     strange: u64,
     /// When something came last.
     last: Timestamp,
 }
 
-/// What a sender is answered.
+/// The answer to a sender.
 type TelemetryReply = Result<Vec<u8>, TelemetryRefusal>;
 
 impl TelemetryReceiver {
-    /// Hands what comes to ingest.
+    /// Sends telemetry to ingest.
     #[must_use]
     pub fn new(inputs: IngestHandle, gauges: Arc<Gauges>) -> Self {
         Self { inputs, gauges, counts: Arc::default() }
     }
 
-    /// Takes one message in; the answer comes when what it tells is stored. Blocks.
+    /// Receives one message; answers once its events are stored. Blocks.
     pub fn receive(&self, message: &Telemetry, reply: oneshot::Sender<TelemetryReply>) {
         // The sender may have gone away meanwhile; what it sent is taken all the same.
         match self.read(message) {
@@ -174,7 +174,9 @@ impl Collector for TelemetryMetrics {
             encode_family(&mut encoder, name, help, each)
         };
         family("capture_telemetry_records", "Log records, spans and metrics agents sent.", |counts| counts.records)?;
-        family("capture_telemetry_rejected", "Of them, those over a limit or damaged.", |counts| counts.rejected)?;
-        family("capture_telemetry_unknown_session", "Events of sessions nobody knows.", |counts| counts.strange)
+        family("capture_telemetry_rejected", "Telemetry records that were damaged or over a limit.", |counts| {
+            counts.rejected
+        })?;
+        family("capture_telemetry_unknown_session", "Telemetry events of unknown sessions.", |counts| counts.strange)
     }
 }

@@ -1,4 +1,4 @@
-//! Lines that print a planted secret, judged on real repositories. Whatever is allowed is run.
+//! Tests that no allowed command line prints a planted secret, on real repositories. Whatever is allowed is run.
 
 use std::{
     collections::BTreeMap,

@@ -1,5 +1,5 @@
-//! What the approver has to look up, looked up on the disk. Reads only, follows no link it was not
-//! asked to resolve, and stops at limits.
+//! Looks up on disk what the approver needs to know. Reads only, follows no link that it was not asked to resolve, and
+//! stops at limits.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 
 mod reach;
 
-/// Longer files are not searched for secrets, bytes.
+/// Longest file that is searched for secrets, bytes.
 const MAX_LOOK: usize = 4 * 1024 * 1024;
 
 /// The world as it is on this machine, for a process with a given PATH.

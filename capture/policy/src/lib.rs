@@ -1,9 +1,9 @@
-//! The policy in force: the user's file, and what the repository of a session adds.
+//! Loads the policy in force: the user's file, and the rules of the session's repository.
 //!
-//! Whoever can write the file decides what agents may do unasked. So it is believed only when it is
-//! ours alone and lies outside the workspace it judges. One that cannot be believed means that
-//! everything is asked about. What the rules mean is `approver`'s; what it has to look up is in [`facts`]. Nothing here
-//! reads the environment: whoever makes [`OnDisk`] says what the PATH is.
+//! Whoever can write the policy file decides what agents may do without asking. So a file is used only if nobody but
+//! this user can write it and it is outside the workspace that it applies to. If it cannot be used, every request is
+//! left to a person. `approver` defines what rules mean; what it has to look up is in [`facts`]. Nothing here reads the
+//! environment: the creator of [`OnDisk`] passes the PATH.
 
 pub mod facts;
 
@@ -18,10 +18,10 @@ use rustix::fs::OFlags;
 
 pub use facts::OnDisk;
 
-/// Longer files are refused, bytes.
+/// Longest policy file, bytes.
 const MAX: u64 = 1024 * 1024;
 
-/// Where a repository keeps its own rules, below its top.
+/// Path of a repository's own rules, below its top directory.
 pub const REPOSITORY_FILE: &str = ".capture/policy.toml";
 
 /// Why a policy file is not in force.
@@ -39,20 +39,20 @@ pub enum Refused {
     /// It, or a directory above it, can be written by others.
     #[error("{} can be written by others (chmod go-w)", .0.display())]
     WritableByOthers(PathBuf),
-    /// It lies in the workspace it would judge.
-    #[error("{} lies inside the workspace it would judge", .0.display())]
+    /// It is inside the workspace that it applies to.
+    #[error("{} is inside the workspace that it applies to", .0.display())]
     InWorkspace(PathBuf),
     /// What it says is wrong.
     #[error("{0}")]
     Broken(PolicyError),
 }
 
-/// The policy that judges, and what is wrong with the one that was meant to.
+/// The policy in force, and why the intended one is not.
 #[derive(Debug)]
 pub struct InForce {
-    /// Asks about everything when `refused` is there.
+    /// Leaves every request to a person if `refused` is set.
     pub policy: Policy,
-    /// To be said loudly.
+    /// Why the intended policy is not in force; must be shown to the user.
     pub refused: Option<Refused>,
 }
 
@@ -65,8 +65,8 @@ pub fn in_force(file: &Path, workspace: &Path) -> InForce {
     }
 }
 
-/// Reads the user's policy; a file that is not there asks about everything. With a workspace, the
-/// rules of its repository are added.
+/// Reads the user's policy; without a file every request is left to a person. With a workspace, the rules of its
+/// repository are added.
 ///
 /// # Errors
 /// Why the file, or the repository's, cannot be in force.
@@ -126,8 +126,7 @@ fn believable(path: &Path, told: &std::fs::Metadata) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Whoever can write a directory above could put another in the place of the one below. In a sticky
-/// one only its owner can.
+/// Whoever can write a parent directory could replace what is below it. In a sticky one only its owner can.
 fn on_the_way(path: &Path, told: &std::fs::Metadata) -> Result<(), Refused> {
     const STICKY: u32 = 0o1000;
     let us = rustix::process::geteuid().as_raw();

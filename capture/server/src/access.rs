@@ -1,4 +1,4 @@
-//! Scopes and tokens: who may do what.
+//! Scopes and tokens: what each token permits.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -45,7 +45,7 @@ impl Grants {
     }
 }
 
-/// A secret that opens scopes. Never shown.
+/// A secret that grants scopes. Never shown.
 #[derive(Clone)]
 pub struct Token(Box<str>);
 
@@ -53,18 +53,18 @@ pub struct Token(Box<str>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// Too easy to guess.
-    #[error("a token needs at least 32 characters, this one has {length}")]
+    #[error("a token needs at least 32 characters; this one has {length}")]
     Short {
         /// Its length.
         length: usize,
     },
     /// It could not be sent in a header.
-    #[error("a token has printable ASCII characters only, without spaces")]
+    #[error("a token may contain only printable ASCII characters without spaces")]
     Characters,
 }
 
 impl Token {
-    /// Takes a token: 256 bits as base 64 or hexadecimal.
+    /// Checks and wraps a token: 256 bits as base 64 or hexadecimal.
     ///
     /// # Errors
     /// When it is shorter than 32 characters or cannot be sent in a header.
@@ -117,8 +117,8 @@ impl Tokens {
     }
 }
 
-/// Counts wrong tokens, of each client by itself: what another user tries is not held against the owner.
-/// A right token is never refused for wrong ones.
+/// Counts wrong tokens for each client separately, so that another user's attempts do not affect the owner. A right
+/// token is never refused because of wrong ones.
 #[derive(Debug, Default)]
 pub(crate) struct WrongTokens(Mutex<HashMap<Client, VecDeque<Instant>>>);
 
@@ -126,10 +126,10 @@ impl WrongTokens {
     pub(crate) const ALLOWED: usize = 20;
     pub(crate) const WINDOW: Duration = Duration::from_secs(10);
 
-    /// Clients counted at once; further ones share a count.
+    /// Maximum number of clients counted separately; further ones share a count.
     const CLIENTS: usize = 256;
 
-    /// Notes one more of a client; true when it sent too many of late.
+    /// Counts another wrong token of a client; true if it recently sent too many.
     pub(crate) fn note(&self, client: Client, now: Instant) -> bool {
         let mut clients = lock(&self.0);
         if clients.len() >= Self::CLIENTS && !clients.contains_key(&client) {

@@ -1,4 +1,4 @@
-//! What every handler can reach.
+//! The state shared by all handlers.
 
 use std::{
     net::SocketAddr,
@@ -21,7 +21,7 @@ use crate::{
     snapshot::LastSnapshot,
 };
 
-/// Reads of the store at once: more would only queue for the disk and hold threads.
+/// Maximum number of concurrent reads of the store: more would only queue for the disk and occupy threads.
 const STORE_READS: usize = 4;
 
 /// The server's parts. A handle: clones share them.
@@ -32,7 +32,7 @@ pub(crate) struct Parts {
     pub(crate) gate: Gate,
     pub(crate) live_view: LiveView,
     pub(crate) health: Health,
-    /// What the program around the server does for it.
+    /// The requests that the daemon carries out for the server.
     pub(crate) control: Arc<dyn Control>,
     pub(crate) limits: Limits,
     /// What hosts of runs speak after their upgrade.
@@ -126,7 +126,7 @@ impl Parts {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Asks the program around the server, and waits for its answer no longer than a read may take.
+    /// Waits for the daemon's answer, at most as long as a read may take.
     pub(crate) async fn ask<T>(&self, reply: Reply<T>) -> Result<T, ApiError> {
         match timeout(self.limits.read, reply).await {
             Ok(answer) => Ok(answer?),

@@ -1,4 +1,4 @@
-//! A request that was let in, with its parameters read as its operation declares them.
+//! A request that was let in, with its parameters decoded as its operation declares them.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -151,7 +151,7 @@ async fn segment(parts: &mut Parts, app: &App) -> Result<String, ApiError> {
 
 impl<O: Operation> Call<O> {
     /// Answers with what the operation declares.
-    #[expect(clippy::unused_self, reason = "the call says which type the answer has")]
+    #[expect(clippy::unused_self, reason = "the request decides the type of the answer")]
     pub(crate) fn answer(&self, answer: &O::Answer) -> HandlerResult
     where
         O::Answer: Serialize,

@@ -1,8 +1,8 @@
-//! How many connections each client may hold, so that nobody takes the room of another.
+//! Limits how many connections each client may hold, so that no client takes the share of another.
 //!
-//! A client is a user of this machine, or another machine. Our own user's requests and streams are counted
-//! apart: any number of streams leaves room for commands and hooks. The last part of both is for the Unix
-//! socket, where only our own user gets in. Others get a few connections each, and not many together.
+//! A client is a user of this machine, or another machine. Requests and streams of our own user are counted separately,
+//! so that streams always leave room for commands and hooks. A share of both limits is reserved for the Unix socket,
+//! which only our own user can open. Other users get a few connections each, within a limit for all of them.
 
 use std::{
     collections::HashMap,
@@ -168,7 +168,7 @@ impl Admission {
 
 fn too_many_streams() -> ApiError {
     ApiError::new(ErrorCode::TooManyStreams, "too many streams are open")
-        .hint("close one, or ask again without a stream")
+        .hint("close one, or repeat the request without a stream")
 }
 
 impl Drop for Admission {

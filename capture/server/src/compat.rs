@@ -1,4 +1,4 @@
-//! Routes, messages and words that are kept for older clients.
+//! Routes, messages and names that are kept for older clients.
 //!
 //! | older | now |
 //! |---|---|
@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 
 use crate::{Frame, Json, app::App, error::ApiError, frame::FrameKind, tail::Item};
 
-/// Events a `stream-init` carries.
+/// Maximum number of events in a `stream-init`.
 const INIT_EVENTS: usize = 50;
 
 /// One message in the form older clients know.

@@ -1,4 +1,4 @@
-//! What `serve` is told: where to listen, who may come in, what to ask about health.
+//! The server's configuration: where to listen, which tokens to accept, where to ask about health.
 
 use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -94,33 +94,33 @@ impl fmt::Debug for Config {
 /// Bounds on what one client, and all of them together, can take.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Connections at once, by client.
+    /// Maximum number of connections, by client.
     pub clients: ClientLimits,
-    /// Request line and headers, bytes.
+    /// Maximum size of request line and headers, bytes.
     pub header_bytes: usize,
-    /// A JSON body, bytes.
+    /// Maximum size of a JSON body, bytes.
     pub body_bytes: usize,
-    /// A body of telemetry, inflated, bytes.
+    /// Maximum size of a telemetry body when decompressed, bytes.
     pub telemetry_bytes: usize,
-    /// Bodies of telemetry in memory at once; further ones are told 429.
+    /// Maximum number of telemetry bodies in memory; further ones get 429.
     pub telemetry_at_once: usize,
-    /// Storing what a body of telemetry tells; after that its sender is told to come again.
+    /// Time limit for storing the events of a telemetry body; after that its sender is asked to retry.
     pub telemetry_wait: Duration,
-    /// A WebSocket message from a client, bytes.
+    /// Maximum size of a client's WebSocket message, bytes.
     pub message_bytes: usize,
-    /// Reading headers, and reading a body.
+    /// Time limit for reading headers, and for reading a body.
     pub read: Duration,
-    /// How long a client may read nothing of what was sent before it is cut off.
+    /// Time after which a client that reads nothing is disconnected.
     pub write: Duration,
-    /// Between signs of life on a quiet stream.
+    /// Interval between keepalive messages on a quiet stream.
     pub keepalive: Duration,
-    /// For requests still running at shutdown.
+    /// Time limit for requests that are still running at shutdown.
     pub shutdown: Duration,
-    /// Frames waiting for one stream.
+    /// Maximum number of frames queued for one stream.
     pub queue_frames: usize,
-    /// Bytes waiting for one stream.
+    /// Maximum size of the frames queued for one stream, bytes.
     pub queue_bytes: usize,
-    /// Events a resumed stream reads from the log before it is given a snapshot instead.
+    /// Maximum number of events that a resumed stream reads from the log; if there are more, it gets a snapshot.
     pub resume_events: u64,
 }
 
@@ -145,12 +145,12 @@ impl Default for Limits {
     }
 }
 
-/// What capture tells about itself.
+/// The server's reports about capture itself: readiness, sources, metrics.
 pub struct Health {
     /// Why nothing can be recorded, in one line without names of files; `None` while all is well. Answers from
     /// memory. Called for each request.
     pub trouble: Arc<dyn Fn() -> Option<String> + Send + Sync>,
-    /// The sources and how they do; may look at a few files. Called for each request.
+    /// The sources and their health; may read a few files. Called for each request.
     pub sources: Arc<dyn Fn() -> Vec<SourceHealth> + Send + Sync>,
     /// Metrics shown beside the server's own; their collectors answer from memory.
     pub metrics: Registry,

@@ -1,4 +1,4 @@
-//! What the server cannot answer itself: it asks the program around it.
+//! The requests that the server cannot answer itself: the daemon implements them.
 
 use std::{collections::BTreeMap, fmt, net::SocketAddr};
 
@@ -17,11 +17,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::peer::Peer;
 
-/// An answer that takes a while. Dropped, what was asked for is not begun, or is finished without anybody
-/// waiting for it.
+/// An answer that takes a while. If it is dropped, the request is not started, or is finished without anybody waiting
+/// for it.
 pub type Reply<T> = BoxFuture<'static, Result<T, Refusal>>;
 
-/// What the program around the server does for it.
+/// The requests that the daemon carries out for the server.
 pub trait Control: Send + Sync + 'static {
     /// Turns the capture of a session on or off.
     fn set_capture(&self, session: SessionId, enabled: bool) -> Reply<()>;
@@ -54,7 +54,7 @@ pub trait Control: Send + Sync + 'static {
     /// Queues a prompt for a session.
     fn queue_prompt(&self, session: SessionId, text: String) -> Reply<Prompt>;
 
-    /// Takes a queued prompt back.
+    /// Cancels a queued prompt.
     fn cancel_prompt(&self, id: PromptId) -> Reply<Prompt>;
 
     /// Sends a message over a notification channel.
@@ -62,14 +62,13 @@ pub trait Control: Send + Sync + 'static {
 
     /// The runs that are known, newest first.
     ///
-    /// # Errors
-    /// When nobody knows of runs.
+    /// # Errors When runs are not available.
     fn runs(&self) -> Result<Vec<Run>, Refusal>;
 
     /// One run.
     ///
     /// # Errors
-    /// When there is none, or the name fits several.
+    /// When there is none, or the name matches several.
     fn run(&self, target: &RunTarget) -> Result<Run, Refusal>;
 
     /// The screen of a run.
@@ -81,7 +80,7 @@ pub trait Control: Send + Sync + 'static {
     /// Types into a run.
     fn send_input(&self, target: RunTarget, input: Input) -> Reply<InputSent>;
 
-    /// Takes in a message of OpenTelemetry; answers in its encoding once what it reports is stored.
+    /// Accepts an OpenTelemetry message; answers in its encoding once its events are stored.
     fn telemetry(&self, message: Telemetry) -> BoxFuture<'static, Result<Vec<u8>, TelemetryRefusal>>;
 }
 
@@ -114,9 +113,9 @@ pub struct DecisionWait {
 /// A person's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Which way.
+    /// Whether it allows or denies.
     pub verdict: Verdict,
-    /// What the agent is told when it is denied.
+    /// The reason that the agent gets when it is denied.
     pub message: Option<String>,
     /// What it covers.
     pub scope: DecisionScope,
@@ -168,11 +167,11 @@ pub enum TelemetryRefusal {
     /// It is not such a message; sending it again is pointless.
     #[error("{0}")]
     Malformed(String),
-    /// Too much is waiting to be stored; it is to be sent again.
-    #[error("too much is waiting to be stored")]
+    /// The ingest queue is full; the sender should retry.
+    #[error("the ingest queue is full")]
     Busy,
-    /// Nothing can be stored; it is to be sent again.
-    #[error("nothing can be stored at present")]
+    /// The database is not accepting writes; the sender should retry.
+    #[error("the database is not accepting writes")]
     Stuck,
 }
 
@@ -208,7 +207,7 @@ pub enum Refusal {
     /// It cannot be done as things stand.
     #[error("{0}")]
     Conflict(String),
-    /// A shortened id fits several things.
+    /// A shortened id matches several things.
     #[error("{0}")]
     Ambiguous(String),
     /// Whoever does it is busy or stopping.

@@ -1,4 +1,4 @@
-//! A session as lists and streams need it.
+//! A session in the form that lists and streams use.
 
 use std::sync::Arc;
 

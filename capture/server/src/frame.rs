@@ -1,4 +1,4 @@
-//! What streams carry: an event or the new status of a session, encoded once for everybody.
+//! Frames: an event or the new status of a session, encoded once for all streams.
 
 use std::sync::OnceLock;
 

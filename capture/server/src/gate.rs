@@ -1,5 +1,5 @@
-//! Who is let in. Everything here is decided from the head of a request, before its body is read
-//! and before a handler is chosen; nothing here waits.
+//! Decides which requests are let in. Every check uses only the head of the request, before its body is read and before
+//! a handler is chosen; nothing here waits.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,7 +15,7 @@ use crate::{
     peer::{PeerCheck, TcpCheck},
 };
 
-/// A page of a public network asks to reach into this one.
+/// Header with which a web page of a public network requests access to a private one.
 const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-request-private-network");
 
 /// Lets in or turns away.
@@ -84,7 +84,8 @@ impl Gate {
             }
         }
         if *method == Method::OPTIONS && headers.contains_key(PRIVATE_NETWORK) {
-            return Err(ApiError::new(ErrorCode::PrivateNetwork, "pages of other networks are refused"));
+            let why = "web pages from other networks may not call this server";
+            return Err(ApiError::new(ErrorCode::PrivateNetwork, why));
         }
         Ok(())
     }
@@ -158,12 +159,12 @@ impl Gate {
 fn agents_peer() -> ApiError {
     ApiError::new(
         ErrorCode::AgentsPeer,
-        "this is refused to agents and to what they start, and to a process that cannot be looked at",
+        "processes started by an agent may not do this, nor may processes that cannot be inspected",
     )
 }
 
 fn foreign_origin() -> ApiError {
-    ApiError::new(ErrorCode::ForeignOrigin, "pages of other origins are refused")
+    ApiError::new(ErrorCode::ForeignOrigin, "web pages from other origins may not call this server")
 }
 
 /// The value of a header that must not come twice.

@@ -1,7 +1,7 @@
-//! The clock of a connection's header timeout: one timer a connection, moved only when it fires.
+//! The timer of a connection's header timeout: one timer per connection, reset only when it fires.
 //!
-//! hyper asks for a deadline before each request and drops it as soon as the head is there. A timer of the runtime for
-//! each would be registered and removed once a request, which costs more than the request's routing.
+//! hyper asks for a deadline before each request and drops it as soon as the head is there. A runtime timer for each
+//! deadline would be registered and removed once per request, which costs more than routing the request.
 
 use std::{
     future::Future,

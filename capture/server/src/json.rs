@@ -1,4 +1,4 @@
-//! JSON that was made once and is sent many times.
+//! JSON that is encoded once and sent many times.
 
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;

@@ -1,13 +1,12 @@
 //! The HTTP, SSE and WebSocket interface.
 //!
-//! Answers the routes of [`api`], on axum: frames, and what a browser or a stranger may not do. It reads and
-//! never writes: the ingest side puts sessions on the [`LiveView`] and publishes [`Frame`]s there, handlers
-//! read the live view and the [`store::Reader`], and what neither can answer they ask of [`Control`]. No client's
-//! slowness reaches the ingest side.
+//! Serves the routes of [`api`] with axum, and enforces what browsers and strangers may not do. It reads and never
+//! writes: ingest puts sessions into the [`LiveView`] and publishes [`Frame`]s there, handlers read the live view and
+//! the [`store::Reader`], and send all other requests to [`Control`]. A slow client cannot slow down ingest.
 //!
-//! `router` builds the router from the table of routes and holds what every request passes, `gate` decides
-//! who is let in, `clients` how many at once, `lookup` says which session a request means, `routes` has the
-//! handlers, `tail` is the one way to follow the log, over SSE (`sse`) and WebSocket (`ws`).
+//! `router` builds the router from the table of routes and holds the layers that every request passes, `gate` decides
+//! which requests are let in, `clients` limits how many at once, `lookup` resolves which session a request means,
+//! `routes` has the handlers, and `tail` follows the log, over SSE (`sse`) and WebSocket (`ws`).
 
 mod access;
 mod answer;

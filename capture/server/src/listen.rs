@@ -1,4 +1,4 @@
-//! Listening: the TCP port and the Unix socket, their connections, and the end of them all.
+//! Listens on the TCP port and the Unix socket, serves their connections, and shuts them down.
 
 use std::{
     convert::Infallible,
@@ -35,21 +35,21 @@ use crate::{
     unix::{self, Socket, SocketError},
 };
 
-/// hyper buffers no less.
+/// Smallest header buffer that hyper accepts, bytes.
 const MIN_HEADER_BYTES: usize = 8 << 10;
-/// Headers of a request, counted.
+/// Maximum number of headers of a request.
 const MAX_HEADERS: usize = 100;
-/// Connections of our own user over the limit that are told so at the same time; all others are just
-/// closed.
+/// Maximum number of connections of our own user over the limit that get an error answer at the same time; all others
+/// are closed without one.
 const REFUSALS: usize = 32;
-/// Rest after the system refused a connection (out of file descriptors).
+/// Pause after the system refused to accept a connection (out of file descriptors).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
 /// Why the server could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address can be reached from other machines and nobody asked for that.
-    #[error("{address} is not a loopback address; listening beyond this machine must be asked for explicitly")]
+    #[error("{address} is not a loopback address; pass --expose to let other machines connect")]
     Exposed {
         /// The address.
         address: SocketAddr,
@@ -188,9 +188,13 @@ impl Acceptor {
             match accepted {
                 Ok((stream, _)) => match peer(&stream) {
                     Ok(peer) if may_enter(peer, unix::own_uid()) => self.admit(stream, Transport::Unix(peer)),
-                    Ok(peer) => tracing::warn!(uid = peer.uid, "another user was refused on the Unix socket"),
+                    Ok(peer) => tracing::warn!(
+                        uid = peer.uid,
+                        "refused a connection from another user on the Unix \
+                        socket"
+                    ),
                     Err(cause) => {
-                        tracing::warn!(%cause, "a nameless peer was refused on the Unix socket")
+                        tracing::warn!(%cause, "refused a connection without peer credentials on the Unix socket")
                     }
                 },
                 Err(cause) => self.rest(&cause).await,
@@ -239,7 +243,7 @@ impl Acceptor {
     }
 
     async fn rest(&self, cause: &io::Error) {
-        tracing::warn!(%cause, "a connection could not be accepted");
+        tracing::warn!(%cause, "cannot accept a connection");
         tokio::select! {
             () = self.app.cancel.cancelled() => {}
             () = sleep(ACCEPT_REST) => {}
@@ -274,7 +278,7 @@ where
         }
     };
     if let Err(cause) = ended {
-        tracing::debug!(%cause, "a connection broke");
+        tracing::debug!(%cause, "a connection failed");
     }
 }
 
@@ -284,7 +288,7 @@ fn prepare(stream: &TcpStream, patience: Duration) {
     let done =
         stream.set_nodelay(true).and_then(|()| Ok(rustix::net::sockopt::set_tcp_user_timeout(stream, patience_ms)?));
     if let Err(cause) = done {
-        tracing::debug!(%cause, "a socket option was refused");
+        tracing::debug!(%cause, "cannot set a socket option");
     }
 }
 

@@ -1,15 +1,15 @@
-//! The live view: what is live, put there by the ingest side and read by every handler.
+//! The live view: the current state of sessions, written by ingest and read by every handler.
 //!
 //! Owns the rows (one per session, light) and the feed (frames on their way to streams). A write
 //! takes a short lock and never waits for a reader: lists are read in small parts, and
 //! publishing hands the frame to a task of the server that does the rest.
 //!
-//! The ingest side's part of the bargain, on which streams without gap or double rest:
+//! What ingest must do so that streams have neither gaps nor duplicates:
 //! - [`LiveView::put`] the rows before publishing the frames that tell of them;
 //! - every committed event of live sessions is published, in the order of positions, and the
 //!   status frames of a commit after its events;
-//! - a commit that is not published (history read at start) is told with [`LiveView::advance`];
-//!   streams then get a fresh snapshot, which holds what is open.
+//! - a commit that is not published (history read at start) is announced with [`LiveView::advance`];
+//!   streams then get a new snapshot, which holds what is open.
 
 mod feed;
 mod open_items;

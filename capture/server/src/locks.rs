@@ -1,5 +1,5 @@
-//! Locks that survive a panic: what they guard is changed in one step, so it is whole whatever
-//! happened to the thread that held it.
+//! Locks that survive a panic: each change to the guarded value is one step, so the value is consistent even if the
+//! thread that held the lock panicked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

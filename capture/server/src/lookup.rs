@@ -1,4 +1,4 @@
-//! Which session a request means: by its id, the agent's id, a run's name or part of an id.
+//! Resolves which session a request means: by its id, the agent's id, a run's name or part of an id.
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ async fn find_elsewhere(app: &App, name: &str) -> Result<Found, ApiError> {
         [] => Err(ApiError::session(name)),
         [entry] => Ok(Found::row(Arc::clone(entry))),
         [a, b, ..] => {
-            let why = format!("`{}` fits several sessions, for instance {} and {}", shown(name), a.id, b.id);
+            let why = format!("`{}` matches several sessions, for instance {} and {}", shown(name), a.id, b.id);
             Err(ApiError::new(ErrorCode::Ambiguous, why))
         }
     }

@@ -1,7 +1,7 @@
 //! Metrics in the text form of OpenMetrics.
 //!
-//! What the server counts itself are counters and gauges of a `Tally`. What others know, the live view and the
-//! sources, is read for each request by a [`Collector`]. The program around the server registers its own with
+//! The server's own counters and gauges are in a `Tally`. The numbers of the live view and of the sources are read for
+//! each request by a [`Collector`]. The daemon registers its own metrics with
 //! [`Health::metrics`](crate::Health::metrics).
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
@@ -35,8 +35,8 @@ pub(crate) struct Tally {
 impl Tally {
     fn register(&self, registry: &mut Registry) {
         registry.register("capture_http_requests", "Requests", self.requests.clone());
-        registry.register("capture_http_refused", "Requests that were not let in", self.refused.clone());
-        registry.register("capture_http_panics", "Requests that ended in a panic", self.panics.clone());
+        registry.register("capture_http_refused", "Requests that were refused", self.refused.clone());
+        registry.register("capture_http_panics", "Requests whose handler panicked", self.panics.clone());
         registry.register("capture_connections", "HTTP connections open", self.connections.clone());
         let refused = self.connections_refused.clone();
         registry.register("capture_connections_refused", "Connections over the limit", refused);
@@ -109,14 +109,14 @@ impl Collector for SessionCollector {
         let feed = self.0.feed_counts();
         for (name, help, value) in [
             ("capture_events_committed", "Last committed position.", self.0.position()),
-            ("capture_frames_published", "Frames and commits told to the feed.", feed.published),
-            ("capture_frames_delivered", "Frames put in the queues of streams.", feed.delivered),
-            ("capture_streams_broken", "Times a stream had to start again with a snapshot.", feed.broken),
+            ("capture_frames_published", "Frames and commits published to the feed.", feed.published),
+            ("capture_frames_delivered", "Frames queued for streams.", feed.delivered),
+            ("capture_streams_broken", "Times a stream was restarted with a snapshot.", feed.broken),
         ] {
             encode_metric(&mut encoder, name, help, &ConstCounter::new(value))?;
         }
         let subscribers = ConstGauge::new(feed.subscribers as u64);
-        encode_metric(&mut encoder, "capture_subscribers", "Streams and waits open.", &subscribers)
+        encode_metric(&mut encoder, "capture_subscribers", "Open streams and waits.", &subscribers)
     }
 }
 
@@ -158,17 +158,19 @@ impl Collector for Sources {
             let each = sources.values().map(|source| ([("source", source.name.as_str())], ConstGauge::new(of(source))));
             encode_family(&mut encoder, name, help, each)
         };
-        gauge("capture_source_active", "Whether the source is read.", |s| u64::from(s.active))?;
-        gauge("capture_source_lag_milliseconds", "How far behind it is.", |s| s.lag_ms)?;
-        gauge("capture_source_files", "Files followed.", |s| s.files)?;
-        gauge("capture_source_trouble", "Whether somebody has to look at it.", |s| u64::from(s.trouble.is_some()))?;
+        gauge("capture_source_active", "Whether the source is working (1) or not (0).", |s| u64::from(s.active))?;
+        gauge("capture_source_lag_milliseconds", "How far the source is behind.", |s| s.lag_ms)?;
+        gauge("capture_source_files", "Files that the source follows.", |s| s.files)?;
+        gauge("capture_source_trouble", "Whether the source needs a person's attention.", |s| {
+            u64::from(s.trouble.is_some())
+        })?;
         let mut counter = |name, help, of: fn(&SourceHealth) -> u64| {
             let each =
                 sources.values().map(|source| ([("source", source.name.as_str())], ConstCounter::new(of(source))));
             encode_family(&mut encoder, name, help, each)
         };
-        counter("capture_source_dropped", "Events lost.", |s| s.dropped)?;
-        counter("capture_source_coalesced", "Events merged under load.", |s| s.coalesced)?;
+        counter("capture_source_dropped", "Events that the source lost.", |s| s.dropped)?;
+        counter("capture_source_coalesced", "Events that the source merged under load.", |s| s.coalesced)?;
         counter("capture_source_errors", "Failures.", |s| s.errors)
     }
 }

@@ -1,4 +1,4 @@
-//! Pages of lists: how many items, and where the next page begins.
+//! Pages of lists: how many items they have, and where the next page begins.
 
 use std::{fmt, str::FromStr};
 
@@ -8,7 +8,7 @@ use store::Entity;
 
 use crate::error::ApiError;
 
-/// Items on a page, when the client does not say.
+/// Number of items on a page if the client gives no limit.
 const DEFAULT_LIMIT: usize = 100;
 
 /// The number of items on a page.
@@ -46,7 +46,7 @@ impl<Id: FromStr> Cursor<Id> {
             let (at, id) = text.split_once('.')?;
             Some(Self { at: Timestamp::from_millisecond(at.parse().ok()?), id: id.parse().ok()? })
         };
-        let wrong = || ApiError::parameter("cursor", "not a `next_cursor` of this list");
+        let wrong = || ApiError::parameter("cursor", "expected a `next_cursor` of this list");
         text.map(|text| parse(text).ok_or_else(wrong)).transpose()
     }
 }

@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, and what the program around the server says of them.
+//! Identifies the process at the other end of a connection.
 
 use std::{
     net::{IpAddr, Ipv6Addr, SocketAddr},

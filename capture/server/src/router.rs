@@ -1,4 +1,4 @@
-//! The router, built from the table of routes, and what every answer passes.
+//! Builds the router from the table of routes, and holds the layers that every answer passes.
 
 use std::{convert::Infallible, panic::AssertUnwindSafe, sync::Arc};
 
@@ -30,7 +30,7 @@ use crate::{
     routes::{admin, approvals, compat, findings, history, otlp, prompts, runs, sessions, site, status, streams, wait},
 };
 
-/// Shorter answers are not compressed, bytes.
+/// Smallest answer that is compressed, bytes.
 const COMPRESSED_FROM: u64 = 4 << 10;
 
 /// The router of all routes. Each handler takes its request as a [`Call`](call::Call), which is where it is let in.

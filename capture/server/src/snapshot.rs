@@ -1,4 +1,4 @@
-//! How the sessions of a stream stand, encoded once for everybody.
+//! The snapshot at the beginning of a stream, encoded once for all clients.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +12,7 @@ use crate::{
     live_view::{Interest, Mark},
 };
 
-/// How the sessions of a stream stand.
+/// The state of the sessions of a stream.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) as_of: u64,

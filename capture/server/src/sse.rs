@@ -1,5 +1,5 @@
-//! Server-sent events. The client's pace is the stream's pace: the next part is made when the
-//! connection can take it. A client too slow for its queue gets a fresh snapshot.
+//! Server-sent events. Each part is encoded when the connection can accept it, so a slow client slows only itself. A
+//! client too slow for its queue gets a new snapshot.
 
 use std::sync::Arc;
 

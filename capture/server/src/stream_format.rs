@@ -1,4 +1,4 @@
-//! The form of a stream: frames, or the messages that older clients know.
+//! The format of a stream: frames, or the messages of older clients.
 
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;

@@ -1,8 +1,8 @@
-//! The one way to follow along: a snapshot, then what happened since, without gap or double.
+//! Follows the log for a stream: a snapshot, then every later event, without gaps or duplicates.
 //!
-//! First a place among the streams is taken, then the feed's mark is read: what was published
-//! before the mark is in the rows (snapshot) or the log (resume), what comes after it is in the
-//! queue. Knows nothing of SSE or WebSocket.
+//! First the stream is registered, then the feed's position is read: what was published before that position is in the
+//! rows (snapshot) or the log (resume), and what comes after it is in the stream's queue. Independent of SSE and
+//! WebSocket.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -22,13 +22,14 @@ use crate::{
     snapshot::{LastSnapshot, Open, Snapshot},
 };
 
-/// Events read from the log at a time.
+/// Number of events read from the log at a time.
 const PAGE: usize = 500;
 /// The order of frames that were made from the log: the feed counts from 1.
 const FROM_LOG: u64 = 0;
-/// Sessions in a snapshot of everything.
+/// Maximum number of sessions in a snapshot of everything.
 const SNAPSHOT_SESSIONS: usize = 5000;
-/// Commits that are not published come in numbers (history is read): one snapshot for many.
+/// Delay before a new snapshot. Unpublished commits come in groups (while history is read), and one snapshot covers
+/// many.
 const SETTLE: Duration = Duration::from_millis(250);
 
 /// Where a client left off.
@@ -42,7 +43,7 @@ pub(crate) struct Resume {
 
 /// What a stream sends next.
 pub(crate) enum Item {
-    /// How everything stands; whatever was sent before is void.
+    /// The state of all sessions; it replaces everything sent before.
     Snapshot(Arc<Snapshot>),
     /// One frame.
     Frame(Arc<Frame>),

@@ -1,4 +1,4 @@
-//! The Unix socket: a way in for processes of our own user only.
+//! The Unix socket, which accepts only processes of our own user.
 
 use std::{
     fs, io,
@@ -25,7 +25,7 @@ pub enum SocketError {
         source: io::Error,
     },
     /// Others could reach into the directory.
-    #[error("{path} must be a directory of our own with mode 0700 (it has mode {mode:04o}, owner {owner})")]
+    #[error("{path} must belong to this user and have mode 0700 (it has mode {mode:04o}, owner {owner})")]
     OpenDirectory {
         /// The directory.
         path: PathBuf,
@@ -85,12 +85,12 @@ impl Socket {
                 Err(_) => fs::remove_file(path).map_err(failed("cannot remove"))?,
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed("cannot look at")(error)),
+            Err(error) => return Err(failed("cannot inspect")(error)),
         }
         // Between bind and chmod the directory keeps others out.
         let listener = UnixListener::bind(path).map_err(failed("cannot listen on"))?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed("cannot restrict"))?;
-        let inode = fs::symlink_metadata(path).map_err(failed("cannot look at"))?.ino();
+        let inode = fs::symlink_metadata(path).map_err(failed("cannot inspect"))?.ino();
         Ok(Self { listener, file: File { path: path.to_owned(), inode } })
     }
 
@@ -114,7 +114,7 @@ fn check_directory(path: &Path) -> Result<(), SocketError> {
         None => path,
     };
     let found = fs::metadata(directory).map_err(|source| SocketError::Io {
-        doing: "cannot look at",
+        doing: "cannot inspect",
         path: directory.to_owned(),
         source,
     })?;

@@ -1,8 +1,8 @@
-//! WebSockets. One task per client: frames out, a few words in.
+//! WebSockets: one task per client sends frames and reads the client's few messages.
 //!
-//! A client that does not take its frames in time is closed with 1013 and told where to resume;
-//! one that sends too much with 1009, bad text with 1007, binary with 1003. Who may connect was
-//! decided before the upgrade, as for every request.
+//! A client that does not accept its frames in time is closed with 1013 and the position to resume from; one that sends
+//! too much with 1009, bad text with 1007, binary with 1003. Who may connect was decided before the upgrade, as for
+//! every request.
 
 use std::{
     future::{Future, poll_fn},
@@ -33,9 +33,9 @@ use crate::{
     tail::{Item, Resume, Tail},
 };
 
-/// Messages written before one flush.
+/// Maximum number of messages written before a flush.
 const BATCH: usize = 64;
-/// Missed signs of life before a client counts as gone.
+/// Number of unanswered keepalive messages after which a client counts as gone.
 const SILENCE: u32 = 3;
 
 /// Answers an upgrade and leaves the rest to a task.
@@ -63,7 +63,7 @@ pub(crate) fn answer(
         .write_buffer_size(16 << 10)
         .max_message_size(app.limits.message_bytes)
         .max_frame_size(app.limits.message_bytes)
-        .on_failed_upgrade(|cause| tracing::debug!(%cause, "a WebSocket upgrade failed"))
+        .on_failed_upgrade(|cause| tracing::debug!(%cause, "cannot upgrade a connection to a WebSocket"))
         .on_upgrade(move |socket| tasks.track_future(client.run(socket)))
 }
 
@@ -79,9 +79,9 @@ enum End {
 enum Aside {
     /// The server stops.
     Stop,
-    /// The client messages something, or went.
+    /// The client sent a message, or left.
     CompatMessage(Option<Result<Message, axum::Error>>),
-    /// Time for a sign of life.
+    /// A keepalive message is due.
     Tick,
 }
 
@@ -153,8 +153,8 @@ impl SocketClient {
         }
     }
 
-    /// Closes: says why, and takes what the client still sends until it has closed too, so that the system
-    /// does not throw away what we messages last.
+    /// Closes the connection with a reason, and reads what the client still sends until it has closed too, so that the
+    /// system does not discard our last messages.
     async fn part(&self, mut socket: WebSocket, end: End) {
         let messages = match end {
             End::Gone => socket.flush().await,
@@ -170,7 +170,7 @@ impl SocketClient {
 
     /// Sends an item and whatever else is ready.
     async fn send(&mut self, socket: &mut WebSocket, item: Result<Item, ApiError>) -> Result<(), End> {
-        let unreadable = || End::Close(close_code::ERROR, "the log cannot be read".into());
+        let unreadable = || End::Close(close_code::ERROR, "cannot read the event log".into());
         let mut item = item.map_err(|_| unreadable())?;
         let mut position = self.resume_at;
         loop {
@@ -212,13 +212,18 @@ impl SocketClient {
                 }
                 Ok(())
             }
-            Some(Ok(Message::Binary(_))) => Err(End::Close(close_code::UNSUPPORTED, "text only".into())),
+            Some(Ok(Message::Binary(_))) => Err(End::Close(
+                close_code::UNSUPPORTED,
+                "only text messages are \
+                accepted"
+                    .into(),
+            )),
             Some(Ok(Message::Close(_))) => Err(End::Gone),
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
         }
     }
 
-    /// Does what the client says.
+    /// Carries out a message of the client.
     async fn listen(&mut self, text: &str) -> Result<(), ApiError> {
         #[derive(Deserialize)]
         struct Words {
@@ -249,11 +254,12 @@ impl SocketClient {
                 self.tail = Tail::new(&self.app, Interest::Sessions(self.compat_sessions.clone()), None);
                 Ok(())
             }
-            _ => Err(ApiError::body("say {\"subscribe\":[\"session-id\"]}")),
+            _ => Err(ApiError::body("expected {\"subscribe\":[\"session-id\"]}")),
         }
     }
 
-    /// Tells a client that is sent away as too slow where to go on. A reason has 123 bytes.
+    /// The close reason for a client that is too slow, with the position to resume from. A reason has at most 123
+    /// bytes.
     fn where_to_resume(&self, reason: &str) -> String {
         let epoch = self.app.live_view.epoch().text();
         let full = format!("{reason}; resume with ?after={}&epoch={epoch}", self.resume_at);

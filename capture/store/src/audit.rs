@@ -1,8 +1,8 @@
-//! The record of decisions: rows that are only ever added, each with a hash over itself and the one
-//! before, so that a row that was changed, taken out or put in is noticed.
+//! The record of decisions: an append-only table in which each row has a hash over itself and the row before, so that
+//! changed, removed and inserted rows are detected.
 //!
-//! Who can write the database can also rebuild the whole chain: it shows accidents and clumsy
-//! hands, and, against a head that was kept elsewhere, all of them. `verify` looks for both.
+//! Whoever can write the database can also rebuild the whole chain. Alone, the chain reveals accidents and careless
+//! changes; compared with a last row noted elsewhere, it reveals every change. `verify` checks both.
 
 mod head;
 mod verify;

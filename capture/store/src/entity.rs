@@ -1,5 +1,5 @@
-//! Entities with a row of their own, which holds their newest state: approvals, findings and queued prompts. All
-//! have an id, a session, a state and the time they began; the rest is JSON.
+//! Entities with one row each, which holds their newest state: approvals, findings and queued prompts. All have an id,
+//! a session, a state and the time they began; the rest is JSON.
 
 use std::{fmt, ops::RangeInclusive, str::FromStr};
 

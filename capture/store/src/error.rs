@@ -1,11 +1,11 @@
-//! Why the store could not be read.
+//! Errors of reading the store.
 
 use rusqlite::ErrorCode;
 
 /// Why something could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// SQLite said no.
+    /// SQLite failed.
     #[error("cannot read {what} from the store: {source}")]
     Sqlite {
         /// What was asked for.

@@ -1,9 +1,9 @@
 //! The store: one SQLite file with the event log, texts, cursors, turns, approvals,
 //! the record of decisions, and snapshots.
 //!
-//! The only crate that names rusqlite. One [`Writer`] (held by a lock file) commits events, texts,
-//! derived events, snapshots and cursors in one transaction; any number of [`Reader`]s look on.
-//! It decides nothing about what events mean. Start at [`schema`] for the tables.
+//! The only crate that uses rusqlite. One [`Writer`] (guarded by a lock file) commits events, texts, derived events,
+//! snapshots and cursors in one transaction; any number of [`Reader`]s read concurrently. The store does not interpret
+//! events. Start at [`schema`] for the tables.
 
 pub mod audit;
 pub mod check;

@@ -1,4 +1,4 @@
-//! One writer at a time: a lock file beside the database, held for the life of the process.
+//! The lock file next to the database, which allows one writer at a time. It is held for the life of the process.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},

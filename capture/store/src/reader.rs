@@ -1,4 +1,4 @@
-//! Reading: a pool of read-only connections, cheap to clone. Calls block: from async code, use
+//! Reads the store through a pool of read-only connections, cheap to clone. Calls block: from async code, use
 //! `spawn_blocking`.
 
 use std::{
@@ -20,7 +20,7 @@ use crate::{
     text::{unhex, unpack},
 };
 
-/// Connections kept for the next call.
+/// Maximum number of idle connections in the pool.
 const POOL: usize = 4;
 /// Longest wait for a database that another program holds.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -286,7 +286,7 @@ impl Reader {
                 unpack(codec, &body).ok_or_else(|| ReadError::Damaged {
                     what: "text",
                     place: hash.to_owned(),
-                    detail: "does not unpack".into(),
+                    detail: "cannot be decompressed".into(),
                 })
             })
             .transpose()

@@ -1,4 +1,4 @@
-//! An event as a row, and back.
+//! Encodes an event as a row, and decodes it.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -10,7 +10,7 @@ use rusqlite::{Row, types::ValueRef};
 
 use crate::{damage::DamagedRows, error::ReadError};
 
-/// The mark of what was written before capture looked.
+/// Flag of events that were written before capture observed the session.
 pub(crate) const HISTORY: i64 = 64;
 
 /// Confidence, severity and the flags in one number.

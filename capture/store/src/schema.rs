@@ -1,5 +1,5 @@
-//! Tables and migrations. The version of the schema is SQLite's `user_version`; each step is one
-//! transaction; a database of a newer version is refused untouched.
+//! Tables and migrations. The version of the schema is SQLite's `user_version`; each step is one transaction; a
+//! database of a newer version is refused without changing it.
 
 use rusqlite::Connection;
 
@@ -93,8 +93,7 @@ CREATE TABLE audit (
   hash BLOB NOT NULL
 ) STRICT;
 ",
-    // 3: findings, the messages that told of them, and prompts that wait; approvals get the shape
-    // the three share.
+    // 3: findings, the messages about them, and prompts that wait; approvals get the shape the three share.
     "
 ALTER TABLE approvals RENAME COLUMN opened_at TO began_at;
 ALTER TABLE approvals RENAME COLUMN approval TO body;
@@ -132,7 +131,8 @@ pub const SQLITE_OLDEST: i32 = 3_051_003;
 pub enum MigrationError {
     /// Written by a newer program.
     #[error(
-        "the database has schema version {found}, this capture knows up to {known}: use the newer capture, or another data directory"
+        "the database has schema version {found}, but this version of capture supports at most {known}; use the newer \
+         capture or another data directory"
     )]
     Newer {
         /// Its version.

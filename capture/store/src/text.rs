@@ -1,19 +1,19 @@
-//! Texts, kept once: addressed by their hash, compressed. Short ones stay in their event.
+//! Texts, stored once each: addressed by their hash, compressed. Short ones are stored in their event.
 
 use events::{TextRef, id::Hex};
 
-/// A longer text is not kept; the event says where its bytes are in the transcript.
+/// Longest text that is stored, bytes; for a longer one the event says where its bytes are in the transcript.
 pub const TEXT_CAP_BYTES: usize = 256 * 1024;
 /// Longest text that stays whole in its event, bytes.
 pub const INLINE_BYTES: usize = 1024;
 /// Bytes of the beginning of a longer text that stay in its event.
 const HEAD_BYTES: usize = 256;
-/// Bytes of its end that stay, where commands say what came of them.
+/// Bytes of its end that stay, where commands report their outcome.
 const TAIL_BYTES: usize = 256;
 
-/// How a stored text is encoded.
+/// Codec of a text stored as it is.
 pub(crate) const PLAIN: u8 = 0;
-/// LZ4 block with the length in front.
+/// Codec of a text stored as an LZ4 block with its length in front.
 pub(crate) const LZ4: u8 = 1;
 
 /// A long text made ready for the store, off the writer's thread.

@@ -1,7 +1,7 @@
-//! Writing: one connection, one transaction at a time, prepared statements.
+//! Writes the store: one connection, one transaction at a time, prepared statements.
 //!
-//! The caller assigns positions and sequences; a transaction that is not committed leaves nothing
-//! behind, the caches included.
+//! The caller assigns positions and sequences; a transaction that is not committed leaves nothing behind, not even in
+//! the caches.
 
 use std::{
     collections::HashMap,
@@ -82,7 +82,7 @@ pub struct Writer {
     lock: InstanceLock,
 }
 
-/// A session's account of a model goes no higher: what a transcript claims must not overflow a sum.
+/// Highest token count stored for a session and a model: a number in a transcript must not overflow a sum.
 const MOST_TOKENS: u64 = 1 << 48;
 
 fn failed(what: &'static str) -> impl Fn(rusqlite::Error) -> CommitError {
@@ -116,7 +116,7 @@ impl Writer {
         let damaged = DamagedRows::default();
         let writer = Self { connection, path, files: HashMap::new(), files_before: None, damaged, rebuilt, lock };
         if let Err(error) = writer.write_first_head() {
-            tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
+            tracing::warn!(%error, "cannot write the file that names the last row of the record of decisions");
         }
         Ok(writer)
     }
@@ -154,7 +154,7 @@ impl Writer {
         Ok(position.unwrap_or(0).max(0) as u64)
     }
 
-    /// Every file's resume point.
+    /// The cursors of all files.
     ///
     /// # Errors
     /// When SQLite cannot read. A damaged cursor is left out: its file is read again.
@@ -167,7 +167,8 @@ impl Writer {
         for row in rows {
             match serde_json::from_str(&row.map_err(sqlite)?.unwrap_or_default()) {
                 Ok(cursor) => cursors.push(cursor),
-                Err(error) => tracing::warn!(%error, "a damaged cursor is left out; its file is read again"),
+                Err(error) => tracing::warn!(%error, "a stored cursor is damaged; its file is read again from the \
+                    start"),
             }
         }
         Ok(cursors)
@@ -294,7 +295,7 @@ impl Writer {
             .map_err(failed("a look-up"))
     }
 
-    /// Makes a record known. False when it was known already.
+    /// Marks a record as known. Returns false if it was already known.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -361,7 +362,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Keeps a finished turn.
+    /// Stores a finished turn.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -432,7 +433,7 @@ impl Writer {
         Ok(key)
     }
 
-    /// Keeps the resume point of a file.
+    /// Stores the cursor of a file.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -515,7 +516,7 @@ impl Writer {
     /// Gives back the memory that reading everything at start took.
     pub fn shrink(&self) {
         if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {
-            tracing::debug!(%error, "memory stays");
+            tracing::debug!(%error, "cannot release memory");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Requests for permission and what came of them.
+//! Payloads about permission requests and their outcome.
 
 use std::{fmt, str::FromStr};
 

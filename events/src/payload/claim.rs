@@ -1,4 +1,4 @@
-//! What a source claims about a session, apart from the conversation itself.
+//! Claims: what a source says about a session's state, apart from the conversation itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

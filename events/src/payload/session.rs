@@ -1,4 +1,4 @@
-//! What is said of a session itself: how it began and ended, its status, where its history comes from, remarks.
+//! Payloads about a session itself: how it began and ended, its status, its origin, annotations.
 
 use std::{fmt, str::FromStr};
 

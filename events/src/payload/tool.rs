@@ -1,4 +1,4 @@
-//! What an agent does with tools, questions to the user among them.
+//! Payloads about tool calls, including questions to the user.
 
 use std::{fmt, str::FromStr};
 

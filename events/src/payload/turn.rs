@@ -1,4 +1,4 @@
-//! What is said in a turn and what it costs: prompts, messages, tokens.
+//! Payloads about turns: prompts, messages, tokens.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! Events to lines, in either version.
+//! Encodes events as lines, in either version.
 
 use crate::asciicast::{
     event::{CastEvent, CastVersion},

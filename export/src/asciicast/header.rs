@@ -114,7 +114,7 @@ impl CastHeader {
         let version = match wire.version {
             2 => CastVersion::V2,
             3 => CastVersion::V3,
-            other => return Err(format!("asciicast version {other} is not known here, only 2 and 3")),
+            other => return Err(format!("asciicast version {other} is not supported (expected 2 or 3)")),
         };
         let mut env: BTreeMap<String, String> =
             wire.env.into_iter().flatten().filter_map(|(name, value)| Some((name, value?))).collect();

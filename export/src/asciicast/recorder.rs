@@ -1,4 +1,4 @@
-//! Records the output of a terminal to files, as it comes.
+//! Records the output of a terminal to files as it arrives.
 //!
 //! A [`Recorder`] owns the file that is being written. It reads no clock; whoever feeds it passes
 //! the time and calls [`Recorder::advance`] when [`Recorder::next_deadline`] is due. An error ends
@@ -45,7 +45,7 @@ pub struct RecordSettings {
 
 /// Why a recording ended early.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {source}; nothing more is recorded")]
+#[error("cannot write {path}: {source}; recording stops")]
 pub struct RecordError {
     /// The file.
     pub path: PathBuf,

@@ -1,4 +1,4 @@
-//! What the page's script gets: the entries as they are in the file, and the tree they make.
+//! The data for the page's script: the entries as they are in the file, and the tree they make.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -69,7 +69,7 @@ pub(super) fn of(tree: &Tree, options: &PageOptions<'_>) -> std::io::Result<Stri
     Ok(escaped(&serde_json::to_string(&data)?))
 }
 
-/// An object without what must not leave. `names` are fields that are not asked about.
+/// An object without what must not leave. `names` are fields that are not checked.
 fn object(given: &Object, options: &PageOptions<'_>, names: &[&str]) -> Object {
     let is_picture = is_picture(given);
     let kept = given.iter().map(|(key, value)| {
@@ -92,7 +92,7 @@ fn json(given: &Json, options: &PageOptions<'_>) -> Json {
     }
 }
 
-/// Whether an object is a picture the page may show. Only what is base64 through and through is not asked about.
+/// Whether an object is a picture the page may show. Only what is base64 through and through is not checked.
 fn is_picture(given: &Object) -> bool {
     given.text("type") == Some("image")
         && given.text("mimeType").is_some_and(|kind| PICTURES.contains(&kind))

@@ -13,7 +13,7 @@ pub struct PageOptions<'a> {
     /// A title for a session that has no name of its own.
     pub title: Option<&'a str>,
     /// Gets every text of the session before it is written, the names of its fields among them, and gives what may
-    /// leave. Not asked about the ids, times and types the tree is made of, and about pictures.
+    /// leave. Not called for the ids, times and types the tree is made of, and for pictures.
     pub redact: &'a dyn Fn(&str) -> Cow<'_, str>,
 }
 

@@ -173,7 +173,7 @@ fn the_tree_goes_with_it() {
     let other = self::data(&page_with(&tree, Some("c"), &|text| Cow::Borrowed(text)));
     assert_eq!(other["leaf"], 2);
     let before = self::data(&page_with(&tree, Some("nowhere"), &|text| Cow::Borrowed(text)));
-    assert_eq!(before["leaf"], -1, "before all entries");
+    assert_eq!(before["leaf"], -1, "before the first entry");
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn silence_in_an_open_turn_is_stuck_until_something_is_heard() {
     assert!(stage.is_open(Stuck));
     s.wait(700);
     s.say("still here");
-    assert_eq!(resolution(&check(&s, 1, &[Stuck]), Stuck), "it goes on");
+    assert_eq!(resolution(&check(&s, 1, &[Stuck]), Stuck), "it is active again");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn limits_and_when_they_are_over() {
     let stage = check(&s, 1, &[RateLimit]);
     let finding = stage.last(RateLimit).unwrap();
     assert_eq!(finding.until, Some(finding.first_at.plus_ms(600_000)));
-    assert_eq!(resolution(&check(&s, 601, &[RateLimit]), RateLimit), "the limit is over, as far as the agent said");
+    assert_eq!(resolution(&check(&s, 601, &[RateLimit]), RateLimit), "the limit has expired, according to the agent");
     let mut s = at_work();
     s.fails(ErrorClass::Quota, "usage_limit_exceeded", "You've hit your usage limit.");
     check(&s, 1, &[Quota]);
@@ -225,7 +225,7 @@ fn a_risky_approval_says_why() {
     let stage = check(&s, 2, &[RiskyApproval]);
     let finding = stage.last(RiskyApproval).unwrap();
     assert_eq!(finding.severity, Severity::Error);
-    assert_eq!(finding.why, "the agent stopped to ask, and it overwrites what others have");
+    assert_eq!(finding.why, "the agent is waiting for permission, and it overwrites shared history");
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn a_turn_that_is_done_says_whether_its_tests_passed() {
     assert_eq!((done.what.as_str(), done.severity), ("done: make it work", Severity::Info));
     s.wait(60);
     s.prompt("more");
-    assert_eq!(resolution(&check(&s, 1, &[]), Completion), "it is at work again");
+    assert_eq!(resolution(&check(&s, 1, &[]), Completion), "it is working again");
     s.run("cargo test", 5, End::Failed(101), "test result: FAILED. 2 passed; 1 failed");
     s.answer("it does not work");
     let stage = check(&s, 5, &[]);
@@ -283,8 +283,8 @@ fn a_session_that_ends_in_the_middle_leaves_work() {
     s.say("let me see");
     s.leave();
     let stage = check(&s, 5, &[OpenWork]);
-    assert!(stage.last(OpenWork).unwrap().why.contains("a turn was open"));
-    assert_eq!(resolution(&check(&s, 25 * 3_600, &[OpenWork]), OpenWork), "it was long ago");
+    assert!(stage.last(OpenWork).unwrap().why.contains("a turn was running"));
+    assert_eq!(resolution(&check(&s, 25 * 3_600, &[OpenWork]), OpenWork), "it is outdated");
     let stage = check(&s, 25 * 3_600, &[OpenWork]);
     assert_eq!(stage.monitor.sessions(), 0, "a session that ended is forgotten");
 }
@@ -296,7 +296,7 @@ fn a_merge_with_conflicts() {
     assert!(check(&s, 1, &[MergeConflict]).is_open(MergeConflict));
     s.edit("a.txt", "<<<<<<<", "");
     s.run("git commit -am merged", 1, End::Ok, "[main 1a2b3c4] merged");
-    assert_eq!(resolution(&check(&s, 1, &[MergeConflict]), MergeConflict), "the merge was finished or given up");
+    assert_eq!(resolution(&check(&s, 1, &[MergeConflict]), MergeConflict), "the merge was finished or aborted");
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn the_same_failure_again_until_it_works() {
     let stage = check(&s, 1, &[RepeatedFailure]);
     assert_eq!(stage.last(RepeatedFailure).unwrap().what, "`cargo test` failed 4 times");
     s.run("cargo test", 5, End::Ok, "test result: ok. 2 passed; 0 failed");
-    assert_eq!(resolution(&check(&s, 1, &[RepeatedFailure]), RepeatedFailure), "it works now");
+    assert_eq!(resolution(&check(&s, 1, &[RepeatedFailure]), RepeatedFailure), "it succeeded");
 }
 
 #[test]
@@ -407,9 +407,9 @@ fn a_loop_is_over_when_something_else_is_done_or_asked() {
     for file in ["a", "b", "c"] {
         s.read(file, End::Ok, file);
     }
-    assert_eq!(resolution(&check(&s, 1, &[Loop]), Loop), "the agent does something else");
+    assert_eq!(resolution(&check(&s, 1, &[Loop]), Loop), "the agent is doing something else");
     looping.asks(PromptOrigin::Steering, "stop that");
-    assert_eq!(resolution(&check(&looping, 1, &[Loop]), Loop), "a new prompt came in");
+    assert_eq!(resolution(&check(&looping, 1, &[Loop]), Loop), "a new prompt was sent");
 }
 
 #[test]
@@ -465,8 +465,17 @@ fn what_is_off_is_not_raised_and_there_is_room_for_so_many_sessions() {
     for n in 0..10 {
         let mut stage = Stage::of(monitor, &format!("session {n}"));
         stage.play(&s.lines);
-        given_up +=
-            stage.told.iter().filter(|(_, f)| f.resolution.as_deref() == Some("too many sessions are watched")).count();
+        given_up += stage
+            .told
+            .iter()
+            .filter(|(_, f)| {
+                f.resolution.as_deref()
+                    == Some(
+                        "too many sessions are \
+                monitored",
+                    )
+            })
+            .count();
         monitor = stage.monitor;
         assert!(monitor.sessions() <= 3);
     }

@@ -140,7 +140,7 @@ fn activity(s: &mut Script, what: u64, turn: i64) {
             let secs = s.between(30, 600);
             s.run("timeout 600 tail -f server.log", secs, End::Ok, &format!("log of {tag}"));
         }
-        // Asks for leave.
+        // Asks for permission.
         12 => {
             for n in 0..s.between(1, 4) {
                 let waits = s.between(1, 400);
@@ -201,7 +201,7 @@ fn activity(s: &mut Script, what: u64, turn: i64) {
     }
 }
 
-/// What came of some sessions.
+/// The outcome of some sessions.
 struct Played {
     hours: f64,
     events: usize,

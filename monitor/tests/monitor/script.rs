@@ -226,7 +226,7 @@ impl Script {
         self.returns(&id, End::Ok, output);
     }
 
-    /// A hook asks for leave, and the session waits.
+    /// A hook asks for permission, and the session waits.
     pub(crate) fn request(&mut self, command: &str) -> ApprovalId {
         let id = self.asked(command);
         let claim = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
@@ -235,7 +235,7 @@ impl Script {
         id
     }
 
-    /// A hook asks for leave, and others may still answer it.
+    /// A hook asks for permission, and others may still answer it.
     pub(crate) fn asked(&mut self, command: &str) -> ApprovalId {
         self.approvals += 1;
         let key = format!("k{}", self.approvals);

@@ -1,4 +1,5 @@
-//! A program of the user: the message as JSON on its standard input, a few variables, no shell.
+//! Runs a program of the user: the message is JSON on its standard input, with a few environment variables and no
+//! shell.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -29,7 +30,7 @@ use crate::{
 const STDERR_BYTES: usize = 4_096;
 /// Characters of that which a receipt shows.
 const STDERR_CHARS: usize = 200;
-/// What it is given of the environment.
+/// Environment variables that the command gets.
 const PASSED_ON: [&str; 12] = [
     "PATH",
     "HOME",
@@ -59,7 +60,7 @@ impl CommandChannel {
 
     fn start(&self, message: &OutgoingMessage) -> Result<Child, AttemptFailure> {
         let (program, arguments) =
-            self.argv.split_first().ok_or_else(|| AttemptFailure::never("it names no program"))?;
+            self.argv.split_first().ok_or_else(|| AttemptFailure::never("no program is configured"))?;
         let mut command = std::process::Command::new(program);
         command.args(arguments).env_clear().current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -98,7 +99,7 @@ impl Channel for CommandChannel {
         let (ended, stderr) = ran.map_err(AttemptFailure::never)?;
         if !ended {
             return Err(AttemptFailure::never(format!(
-                "it took longer than {} ms and was ended",
+                "it ran longer than {} ms and was killed",
                 self.timeout.as_millis()
             )));
         }
@@ -225,7 +226,7 @@ mod tests {
         let started = [300, 3_000, 20_000].into_iter().find_map(|timeout_ms| {
             let script = format!("sleep 1000 & echo $! >{}; exec sleep 1000", pid.display());
             let error = run(&script, timeout_ms).unwrap_err();
-            assert!(error.contains("was ended"), "{error}");
+            assert!(error.contains("was killed"), "{error}");
             std::fs::read_to_string(&pid).unwrap_or_default().trim().parse::<i32>().ok()
         });
         let started = started.unwrap();

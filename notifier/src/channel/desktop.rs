@@ -1,4 +1,4 @@
-//! Notifications of the desktop: `org.freedesktop.Notifications` on the session's bus.
+//! Desktop notifications: `org.freedesktop.Notifications` on the session bus.
 //!
 //! Source: the Desktop Notifications Specification 1.3 (freedesktop.org). The bus is spoken to on a
 //! thread of its own, so that one that hangs costs an attempt and not the channel.
@@ -56,7 +56,7 @@ impl DesktopChannel {
         match address {
             None => Err("there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set".to_owned()),
             Some(address) if address.split(';').all(|one| one.starts_with("unix:")) => Ok(address),
-            Some(_) => Err("the session bus is not a socket of this machine".to_owned()),
+            Some(_) => Err("the session bus address is not a local Unix socket".to_owned()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A topic of ntfy, published as JSON to the root of the server. ntfy shows text as it is.
+//! Publishes to a topic of ntfy, as JSON to the root of the server.
 
 use events::Timestamp;
 use serde::Serialize;

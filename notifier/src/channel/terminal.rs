@@ -1,4 +1,4 @@
-//! A terminal: a sequence of control that its program shows as a notification, and a bell.
+//! Notifies in a run's terminal: a control sequence that terminal emulators show as a notification, and a bell.
 
 use std::sync::Arc;
 
@@ -125,6 +125,6 @@ mod tests {
                 .error
         };
         assert!(deliver(None).contains("no `capture run` terminal"));
-        assert_eq!(deliver(Some("gone")), "the run has no terminal now");
+        assert_eq!(deliver(Some("gone")), "no terminal is attached to the run");
     }
 }

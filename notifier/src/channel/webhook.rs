@@ -14,7 +14,7 @@ use crate::{
     secret::Secret,
 };
 
-/// What a secret of this form begins with.
+/// Prefix of a secret in this form.
 const PREFIX: &str = "whsec_";
 /// Bytes of a key, at least and at most; the specification asks for 24 to 64.
 const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
@@ -33,7 +33,7 @@ impl WebhookChannel {
             .decode(text.strip_prefix(PREFIX).unwrap_or(text))
             .ok()
             .filter(|bytes| KEY_BYTES.contains(&bytes.len()))
-            .ok_or_else(|| format!("its secret is not of the form `{PREFIX}` and 24 to 64 bytes in base64"))?;
+            .ok_or_else(|| format!("its secret must be `{PREFIX}` followed by 24 to 64 bytes in base64"))?;
         Ok(Self { url: url.to_owned(), key: hmac::Key::new(hmac::HMAC_SHA256, &bytes), client })
     }
 }

@@ -1,4 +1,5 @@
-//! A message as JSON: what a webhook gets as body and a command on its standard input.
+//! A message as JSON: the body of a webhook and the standard input of a command. The format is stable: fields are only
+//! added.
 //!
 //! The words are a promise to those who read them: add, do not change.
 

@@ -1,4 +1,4 @@
-//! The settings of one channel. Where a thing is secret, the settings say where it is kept.
+//! The settings of one channel. Secrets are not in the settings, only the place where each is kept.
 
 use std::{fmt, path::PathBuf};
 
@@ -165,7 +165,7 @@ impl ChannelSettings {
     pub const fn leaves_machine(&self) -> bool {
         match self {
             Self::Desktop { .. } | Self::Terminal { .. } => false,
-            // What a program does with it nobody knows.
+            // What a program does with it is unknown.
             Self::Command { .. } => true,
             Self::Webhook { .. }
             | Self::Ntfy { .. }
@@ -222,7 +222,7 @@ impl ChannelSettings {
                     && topic.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
                 if !good {
                     // Who knows a topic can read it, so it is not repeated.
-                    return Err(ConfigError::bad(key("topic"), "…", "is not a topic"));
+                    return Err(ConfigError::bad(key("topic"), "…", "is not a valid topic name"));
                 }
                 address(&key("server"), server, allow_hosts)
             }
@@ -230,7 +230,7 @@ impl ChannelSettings {
             Self::Telegram { server, chat_id, .. } => {
                 needs("token")?;
                 if chat_id.is_empty() {
-                    return Err(ConfigError::bad(key("chat_id"), chat_id, "is needed"));
+                    return Err(ConfigError::bad(key("chat_id"), chat_id, "is required"));
                 }
                 address(&key("server"), server, allow_hosts)
             }
@@ -254,7 +254,7 @@ fn address(key: &str, text: &str, allow_hosts: &[String]) -> Result<(), ConfigEr
     let bad = |why: &str| Err(ConfigError::bad(key, "…", why));
     let Ok(url) = url::Url::parse(text) else { return bad("is not a URL") };
     if !url.username().is_empty() || url.password().is_some() {
-        return bad("must not hold a user or a password");
+        return bad("must not contain a user name or password");
     }
     let allowed = allow_hosts.iter().filter_map(|h| AllowedHost::parse(h).ok()).any(|h| h.covers(&url));
     match url.scheme() {

@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ConfigError {
     /// A number is out of range.
-    #[error("notify.{key} = {value} is out of range ({low} to {high})")]
+    #[error("notify.{key} = {value} is out of range: expected {low} to {high}")]
     Range {
         /// The key.
         key: String,

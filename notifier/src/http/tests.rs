@@ -194,7 +194,7 @@ fn who_does_not_answer_costs_an_attempt_and_no_more() {
     let client = HttpClient::new(std::slice::from_ref(&host), None, &context).unwrap();
     let failure = client.post(&format!("http://{host}/?token=hunter2"), &[], b"{}").unwrap_err();
     assert_eq!(failure.again, RetryHint::Soon);
-    assert!(failure.error.contains("in time") && !failure.error.contains("hunter2"), "{}", failure.error);
+    assert!(failure.error.contains("timed out") && !failure.error.contains("hunter2"), "{}", failure.error);
     drop(listener);
     let failure = client.post(&format!("http://{host}/?token=hunter2"), &[], b"{}").unwrap_err();
     assert_eq!(failure.again, RetryHint::Soon);
@@ -219,7 +219,7 @@ fn a_request_under_way_can_be_broken_off() {
         accepted.is_ok()
     });
     let failure = client.post(&format!("http://{host}/"), &[], b"{}").unwrap_err();
-    assert!(stopper.join().unwrap() && !failure.error.contains("in time"), "{}", failure.error);
+    assert!(stopper.join().unwrap() && !failure.error.contains("timed out"), "{}", failure.error);
 }
 
 #[test]

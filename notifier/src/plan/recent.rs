@@ -1,4 +1,4 @@
-//! The causes that were sent; the oldest are forgotten.
+//! Remembers the causes that were sent; the oldest are forgotten.
 
 use std::collections::{BTreeMap, HashMap};
 

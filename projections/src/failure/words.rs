@@ -1,4 +1,4 @@
-//! The words failures are known by, in small letters. A word stands in the table whose tool says it and
+//! The phrases by which failures are recognized, in lower case. A word stands in the table whose tool says it and
 //! nobody else, as far as there is one; the order of the tables is [`super::HeadAndTail::kind`]'s.
 
 pub(super) const MERGE_CONFLICT: &[&str] = &[

@@ -1,5 +1,5 @@
-//! The approvals of a session: opened by a request that a hook or a protocol tells, else by a dialog that
-//! somebody sees; closed when it is decided, or when the agent goes on, whoever answered.
+//! The approvals of a session: opened by a request from a hook or a protocol, or by a dialog on the screen; closed by a
+//! decision, or when the agent continues, whoever answered.
 
 use events::{
     ApprovalId, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Confidence, DecidedVia, Dialog,
@@ -391,7 +391,7 @@ const fn allowed_by(outcome: ToolOutcome) -> Option<bool> {
 /// What is concluded of an approval, with the approval in its current state.
 fn concluded(approval: &Approval, told: impl Into<Payload>, turn_id: Option<TurnId>, at: Timestamp) -> Conclusion {
     let payload = told.into();
-    // A request is as sure as what showed it; its end is as sure as what told of that.
+    // A request is as sure as what showed it; its end is as sure as what reported it.
     let basis = matches!(payload, Payload::ApprovalRequested(_)).then_some((approval.source, approval.confidence));
     Conclusion { at, turn_id, payload, turn: None, approval: Some(Box::new(approval.clone())), basis }
 }

@@ -1,4 +1,4 @@
-//! Applies claims: one moves the conversation, or stands until it is replaced or withdrawn.
+//! Applies claims: a claim changes the conversation, or stands until it is replaced or withdrawn.
 
 use events::{Claim, Event, Reason, Signal, Source, State, Timestamp, TurnOutcome};
 
@@ -154,8 +154,8 @@ impl SessionState {
         }
     }
 
-    /// Whether a hook told of a tool or a request when the turn was likely to end: a message may be
-    /// written before the calls it makes.
+    /// Whether a hook reported a tool or a request when the turn was likely to end: a message may be written before the
+    /// calls it makes.
     fn goes_on(&self, end: Timestamp) -> bool {
         let calls = |h: &&StandingClaim| h.state == State::WaitingApproval || h.reason == Some(Reason::Tool);
         let hooks = self.claims.iter().filter(|h| h.source == Source::Hook && h.agent.is_none());

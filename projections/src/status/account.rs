@@ -47,13 +47,13 @@ impl DecidingRule {
     pub const fn words(self) -> &'static str {
         match self {
             Self::ProcessGone => "the process is gone, which ends every claim",
-            Self::Silence => "there was no activity for so long that silence decides",
+            Self::Silence => "there was no activity for a long time, which decides",
             Self::Alone => "it is the only claim",
-            Self::Unanimous => "all that counts says the same",
+            Self::Unanimous => "all claims agree",
             Self::Strongest => "the strongest claim wins",
             Self::Closest => "of equally strong claims, the source closest to the agent wins",
-            Self::Latest => "of equally strong claims of one source, the last wins",
-            Self::First => "newest of equally strong claims, believed while the others may not have noticed yet",
+            Self::Latest => "of equally strong claims of one source, the latest wins",
+            Self::First => "the newest of equally strong claims wins until the other sources could have noticed",
         }
     }
 }
@@ -86,7 +86,7 @@ pub struct WeighedClaim {
     pub standing: ClaimStanding,
 }
 
-/// What became of a claim.
+/// The outcome of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Standing")]
@@ -106,7 +106,7 @@ pub enum ClaimStanding {
 }
 
 impl ClaimStanding {
-    /// What became of it, in words.
+    /// Its outcome, in words.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Where a value ends: between quotes, escaped or not, or bare.
+//! Finds the end of a value: between quotes, escaped or not, or bare.
 
 use crate::{
     assigned::form::{LONGEST_VALUE, ValueForm, opens_quote},

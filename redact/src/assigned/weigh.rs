@@ -1,4 +1,4 @@
-//! Whether a value is a secret: what its name says, weighed against what it looks like.
+//! Decides whether a value is a secret: weighs its name against its form.
 
 use crate::{
     assigned::form::ValueForm,

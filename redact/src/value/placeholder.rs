@@ -1,4 +1,4 @@
-//! What stands where a secret will be: variables, masks, `YOUR_API_KEY`, and the mark this crate leaves.
+//! Recognizes placeholders: variables, masks, `YOUR_API_KEY`, and this crate's own mark.
 //!
 //! A word such as `example` or `todo` excuses a value only when words, masks and counted digits are all there is of it:
 //! one in forty drawn keys holds some such word by chance.

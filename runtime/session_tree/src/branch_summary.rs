@@ -1,4 +1,4 @@
-//! Summarizes a branch that the conversation leaves; the summary is put where it continues.
+//! Summarizes the branch that the conversation leaves, and adds the summary where it continues.
 //!
 //! Follows `collectEntriesForBranchSummary` and `prepareBranchEntries` of pi 0.87.1: everything from the old leaf back
 //! to the deepest entry that both paths share, summaries inside among it, results of tools left out; the newest

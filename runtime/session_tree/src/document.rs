@@ -1,4 +1,4 @@
-//! What a session's file holds: header, entries, and what is wrong with it.
+//! The contents of a session file: header, entries, and problems.
 //!
 //! A file is refused whole when its first object is not a header: it is somebody else's, and is not touched. In
 //! a file that is taken, what cannot be read is an [`DocumentIssue`] and its line is kept aside, so that
@@ -118,10 +118,10 @@ pub enum DocumentRefusal {
     #[error("the file is empty")]
     Empty,
     /// The file contains nothing readable.
-    #[error("no line of it can be read")]
+    #[error("none of its lines is valid")]
     Unreadable,
     /// The first readable object is not a header.
-    #[error("it does not begin with the header of a session")]
+    #[error("it does not start with a session header")]
     NoHeader,
     /// The header has no id.
     #[error("its header has no id")]

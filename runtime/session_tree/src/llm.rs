@@ -24,7 +24,7 @@ pub fn to_model<'a>(messages: impl IntoIterator<Item = &'a Object>) -> Vec<Cow<'
     messages.into_iter().filter_map(message_for_model).collect()
 }
 
-/// What a model gets of a message; nothing when it is not told of it.
+/// What a model gets of a message; nothing when it does not get it.
 #[must_use]
 pub fn message_for_model(message: &Object) -> Option<Cow<'_, Object>> {
     let summary = |prefix: &str, suffix: &str| {
@@ -47,7 +47,7 @@ fn user(content: Option<Json>, of: &Object) -> Object {
     message.with_some("timestamp", of.get("timestamp").cloned())
 }
 
-/// A command that a person ran, and what came of it.
+/// A command that a person ran, and its outcome.
 fn command_text(message: &Object) -> String {
     let mut text = format!("Ran `{}`\n", template(message.get("command")));
     if is_true(message, "output") {

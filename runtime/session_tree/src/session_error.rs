@@ -1,4 +1,4 @@
-//! Why a session cannot be read or written.
+//! Errors of reading and writing a session.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! The sessions of a directory: found, listed, the last one taken up again.
+//! The sessions of a directory: finds them, lists them, and opens the last one.
 //!
 //! Where sessions lie is the caller's to say; [`directory_name`] is how pi names the directory of a working
 //! directory. Files that are not sessions are passed over.

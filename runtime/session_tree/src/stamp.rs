@@ -1,4 +1,4 @@
-//! When something is written, and what makes its id: both come from outside.
+//! The time and the random bits of a new entry; both are passed in by the caller.
 
 use std::fmt::Write as _;
 

@@ -68,7 +68,7 @@ impl Row {
 fn main() -> ExitCode {
     let own = match std::env::current_exe() {
         Ok(own) => own,
-        Err(error) => return failed(&format!("cannot find the program itself: {error}")),
+        Err(error) => return failed(&format!("cannot determine the path of this program: {error}")),
     };
     // Under this name it is capture, as it was built.
     if own.file_name().is_some_and(|name| name == "capture") {

@@ -88,7 +88,7 @@ fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
 fn main() -> ExitCode {
     let own = match std::env::current_exe() {
         Ok(own) => own,
-        Err(error) => return failed(&format!("cannot find the program itself: {error}")),
+        Err(error) => return failed(&format!("cannot determine the path of this program: {error}")),
     };
     match own.file_name().and_then(|name| name.to_str()) {
         Some("capture") => return capture::main(),

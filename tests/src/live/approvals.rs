@@ -156,7 +156,7 @@ fn told_at(stage: &mut Stage, call: usize) -> Played<i64> {
     stage.model_did(WORK, call + 1, AnswerProgress::Asked)
 }
 
-/// When a call was asked about: told by capture, else that the model has made it.
+/// When permission for a call was requested: told by capture, else that the model has made it.
 fn asked_at(stage: &Stage, approvals: &[Value], at: usize) -> i64 {
     approvals.get(at).and_then(|approval| moment(approval, "opened_at")).unwrap_or_else(|| stage.said_at(WORK, at))
 }
@@ -293,7 +293,7 @@ fn hook_no_plan(stage: &mut Stage) -> Played {
     stage.is_said()?;
     let approval = stage.waits_for("hook")?;
     let (status, printed) = stage.capture(&["approve", approval["id"].as_str().unwrap_or_default()])?;
-    let refused = status == Some(5) && printed.contains("answer it where it asks");
+    let refused = status == Some(5) && printed.contains("answer in the agent itself");
     stage.holds(refused, || format!("capture approve ends with {status:?}: {}", printed.trim()));
     stage.stays()
 }

@@ -13,7 +13,7 @@ use crate::models::{
 
 const API_KEY: &str = "sk-dummy";
 
-/// A command that only reads, which its user wants to be asked about.
+/// A command that only reads, for which its user wants to be asked.
 pub const ASKED: &str = "git status";
 
 /// Writes the plan, where the agent has said that it belongs.

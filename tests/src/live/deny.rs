@@ -113,7 +113,7 @@ impl Rule {
     }
 }
 
-/// What became of the denied command.
+/// The outcome of the denied command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It did not run.

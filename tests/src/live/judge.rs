@@ -58,8 +58,8 @@ fn tell(f: &mut fmt::Formatter<'_>, state: State, reason: Option<Reason>) -> fmt
     reason.map_or(Ok(()), |reason| write!(f, " ({reason})"))
 }
 
-/// The first moment at which what was said is not what was true, in words; both are in order.
-/// Nobody is asked about the time before the first truth and after `end`.
+/// The first moment at which what was said is not what was true, in words; both are in order. Nothing is judged in the
+/// time before the first truth and after `end`.
 #[must_use]
 pub fn first_wrong(truth: &[Truth], said: &[JudgedStatus], end: i64) -> Option<String> {
     let begin = truth.first()?.by + TOLERANCE_MS;

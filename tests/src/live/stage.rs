@@ -54,7 +54,7 @@ const SIZE: Size = Size { rows: 40, columns: 120 };
 /// The scenario cannot go on, in words.
 pub type Played<T = ()> = Result<T, String>;
 
-/// What came of a scenario.
+/// The outcome of a scenario.
 #[derive(Debug)]
 pub struct Outcome {
     /// What was wrong, the first first.
@@ -124,7 +124,7 @@ impl std::fmt::Debug for Stage<'_> {
     }
 }
 
-/// Plays a scenario with an agent and says what came of it.
+/// Plays a scenario with an agent and reports its outcome.
 #[must_use]
 pub fn play(
     installed: &Installed,

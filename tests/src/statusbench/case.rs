@@ -116,7 +116,7 @@ impl Case {
         self.ops.iter().any(|(_, what)| wanted(what))
     }
 
-    /// For the judge. What writes nothing before the first prompt is not asked about the time before.
+    /// For the judge. What writes nothing before the first prompt is not judged for the time before.
     #[must_use]
     pub fn judged_as(&self, mode: Mode) -> Terminal {
         let silent = !mode.has(Source::Pty) && self.provider != Provider::Claude;

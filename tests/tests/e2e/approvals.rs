@@ -149,7 +149,7 @@ fn the_policy_allows_and_it_is_recorded() {
     // What the agent did next.
     let after = event(&machine, "PostToolUse", "Bash", json!({"command": "ls -la", "timeout": 5}));
     assert_eq!(call(&machine, "claude", "30", &after).said(), None);
-    assert!(done(&machine, &["audit", "verify"]).contains("the record is whole: 2 rows"));
+    assert!(done(&machine, &["audit", "verify"]).contains("the record is intact: 2 rows"));
     assert!(done(&machine, &["approvals", "--all"]).contains("allowed by policy"));
     assert!(done(&machine, &["audit", "show"]).contains("decided allowed by policy"));
 }
@@ -206,7 +206,7 @@ fn a_person_decides() {
     assert!(out.contains("allowed"), "{out}");
     assert_eq!(hook.decision(), json!({"behavior": "allow"}));
     let (code, _, err) = said(&machine, &["approve", id]);
-    assert!(code == Some(5) && err.contains("closed already: allowed"), "{err}");
+    assert!(code == Some(5) && err.contains("already closed: allowed"), "{err}");
 
     let hook = call(&machine, "codex", "60", &request(&machine, "touch y"));
     let waiting = held(&server);
@@ -252,7 +252,7 @@ fn questions_and_plans_are_answered() {
     let hook = call(&machine, "claude", "60", &plan);
     let id = held(&server)["id"].as_str().unwrap().to_owned();
     let (code, _, err) = said(&machine, &["approve", &id]);
-    assert!(code == Some(5) && err.contains("answer it where it asks"), "{err}");
+    assert!(code == Some(5) && err.contains("answer in the agent itself"), "{err}");
     done(&machine, &["deny", &id]);
     assert_eq!(hook.decision()["behavior"], "deny");
 }
@@ -269,7 +269,7 @@ fn the_agent_going_on_lets_the_hook_go() {
     assert_eq!(hook.said(), None);
     assert_eq!(approval(&server, "answered_elsewhere")["id"], id.as_str());
     let (code, _, err) = said(&machine, &["deny", &id]);
-    assert!(code == Some(5) && err.contains("closed already"), "{err}");
+    assert!(code == Some(5) && err.contains("already closed"), "{err}");
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn nobody_there_is_no_answer() {
     let id = held(&server)["id"].as_str().unwrap().to_owned();
     assert_eq!(waiting["id"], id.as_str());
     let (code, _, err) = said(&machine, &["approve", &id]);
-    assert!(code == Some(5) && err.contains("restarted since it was asked"), "{err}");
+    assert!(code == Some(5) && err.contains("restarted since the request"), "{err}");
     done(&machine, &["approve", &id]);
     assert_eq!(hook.decision(), json!({"behavior": "allow"}));
 }
@@ -301,7 +301,7 @@ fn without_an_answer_in_time_the_agent_asks() {
     let pending = approval(&server, "pending");
     assert_eq!(pending["answer"], Value::Null);
     let (code, _, err) = said(&machine, &["approve", pending["id"].as_str().unwrap()]);
-    assert!(code == Some(5) && err.contains("answer it where the agent asks"), "{err}");
+    assert!(code == Some(5) && err.contains("answer it in the agent itself"), "{err}");
 }
 
 #[test]
@@ -371,9 +371,9 @@ fn what_was_looked_at_must_not_change() {
     let id = held(&server)["id"].as_str().unwrap().to_owned();
     fs::write(&script, "echo other\n").unwrap();
     let (code, _, err) = said(&machine, &["approve", &id]);
-    assert!(code == Some(5) && err.contains("build.sh changed since it was asked"), "{err}");
+    assert!(code == Some(5) && err.contains("build.sh changed since the request"), "{err}");
     let (code, _, err) = said(&machine, &["approve", &id, "--scope", "rule", "--yes"]);
-    assert!(code == Some(5) && err.contains("there is no rule"), "{err}");
+    assert!(code == Some(5) && err.contains("no rule can allow"), "{err}");
     done(&machine, &["approve", &id]);
     assert_eq!(hook.decision(), json!({"behavior": "allow"}));
 }

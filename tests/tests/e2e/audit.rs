@@ -34,7 +34,7 @@ fn an_intact_record_is_told_from_a_broken_one_and_from_one_that_cannot_be_read()
     let told = format!("{}:{}", head.sequence, head.hash);
     let (code, said) = verify(&machine, &[]);
     assert_eq!(code, Some(0));
-    assert!(said.contains(&format!("3 rows, its end is {told}")), "{said}");
+    assert!(said.contains(&format!("3 rows, last row {told}")), "{said}");
     assert_eq!(verify(&machine, &["--head", &told]).0, Some(0));
     let (code, said) = verify(&machine, &["--head", "3"]);
     assert_eq!((code, said.contains("expected SEQUENCE:HASH, got `3`")), (Some(2), true), "{said}");
@@ -46,10 +46,10 @@ fn an_intact_record_is_told_from_a_broken_one_and_from_one_that_cannot_be_read()
     let kept = machine.data().join(HEAD_FILE);
     fs::write(&kept, "{\"sequence\":3").unwrap();
     let (code, said) = verify(&machine, &[]);
-    assert_eq!((code, said.contains("does not hold the end of the record")), (Some(1), true), "{said}");
+    assert_eq!((code, said.contains("does not name the last row of the record")), (Some(1), true), "{said}");
     fs::remove_file(&kept).unwrap();
     let (code, said) = verify(&machine, &[]);
-    assert_eq!((code, said.contains("audit.head, is missing")), (Some(1), true), "{said}");
+    assert_eq!((code, said.contains("audit.head, which names the last row, is missing")), (Some(1), true), "{said}");
     fs::create_dir(&kept).unwrap();
     let (code, said) = verify(&machine, &[]);
     assert_eq!((code, said.contains("cannot verify the record of decisions: cannot read")), (Some(7), true), "{said}");
@@ -70,7 +70,7 @@ fn a_damaged_or_missing_database_is_neither_intact_nor_tampered_with() {
 
     fs::remove_file(&database).unwrap();
     let (code, said) = verify(&machine, &[]);
-    assert_eq!((code, said.contains("the database is missing, but audit.head is there")), (Some(1), true), "{said}");
+    assert_eq!((code, said.contains("the database is missing, but audit.head exists")), (Some(1), true), "{said}");
     fs::remove_file(machine.data().join(HEAD_FILE)).unwrap();
     assert_eq!(verify(&machine, &[]).0, Some(4));
 }

@@ -30,8 +30,8 @@ fn waiting() -> WaitingApproval {
 }
 
 impl WaitingApproval {
-    /// Runs a script of an agent, in which `$ID` is the request, and `attempt WORDS…` runs the words and
-    /// keeps what came of them.
+    /// Runs a script of an agent, in which `$ID` is the request, and `attempt WORDS…` runs the words and keeps their
+    /// outcome.
     fn attack(&self, agent: &str, script: &str) -> Command {
         let out = self.machine.project().join("attempt");
         let attempt = self.machine.project().join("attempt.sh");
@@ -45,7 +45,7 @@ impl WaitingApproval {
         self.machine.agents_shell(agent, &script)
     }
 
-    /// What came of the attempt.
+    /// The outcome of the attempt.
     #[track_caller]
     fn outcome(&self) -> (Option<i32>, String) {
         let text =

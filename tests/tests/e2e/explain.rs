@@ -51,7 +51,9 @@ fn a_past_time_is_explained_as_it_was() {
 
     let (code, out, err) = said(&machine, &["explain", &id]);
     assert_eq!(code, Some(0), "{err}");
-    for part in ["waiting", "decided: it is the only claim", "because\n  transcript  high    decides", "last changes"] {
+    for part in
+        ["waiting", "decided: it is the only claim", "evidence for it\n  transcript  high    decides", "last changes"]
+    {
         assert!(out.contains(part), "{part}:\n{out}");
     }
     let (code, out, err) = said(&machine, &["explain", &id, "--at", at]);
@@ -72,7 +74,7 @@ fn a_hook_that_was_called_is_seen() {
     let (code, _, err) = said(&machine, &["hooks", "install", "--yes", "--provider", "claude"]);
     assert_eq!(code, Some(0), "{err}");
     let (_, out, _) = said(&machine, &["hooks", "status"]);
-    assert!(out.contains("no server runs"), "{out}");
+    assert!(out.contains("no server is running"), "{out}");
     let server = machine.serve();
     let (_, out, _) = said(&machine, &["hooks", "status"]);
     assert!(out.contains("not seen since the server started"), "{out}");
@@ -103,7 +105,7 @@ fn a_hook_that_was_called_is_seen() {
     let aside = machine.data().join("spool/01K7A2B3C4D5E6F7G8H9J0K1M2.bad");
     std::fs::write(aside, "{}").unwrap();
     let (code, out, _) = said(&machine, &["doctor"]);
-    assert!(code == Some(1) && out.contains("✗ hooks ") && out.contains("put aside"), "{out}");
+    assert!(code == Some(1) && out.contains("✗ hooks ") && out.contains("set aside"), "{out}");
     let metrics = String::from_utf8(server.client.get("/metrics").unwrap().body).unwrap();
     for line in ["capture_source_trouble{source=\"hooks\"} 1", "capture_hook_deliveries_total{provider=\"claude\"} 1"] {
         assert!(metrics.lines().any(|l| l == line), "{line}");

@@ -73,7 +73,7 @@ fn a_file_is_written_whole_and_never_replaced_unasked() {
     assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
     assert_eq!(fs::read_to_string(&target).unwrap(), V2);
     let (code, _, err) = here.export(&[RUN, "-o", to, "--cast-version", "3"]);
-    assert!(code == Some(5) && err.contains("is there already; --force replaces it"), "{code:?} {err}");
+    assert!(code == Some(5) && err.contains("already exists; --force replaces it"), "{code:?} {err}");
     assert_eq!(fs::read_to_string(&target).unwrap(), V2);
     assert_eq!(here.export(&[RUN, "-o", to, "--cast-version", "3", "--force"]).0, Some(0));
     assert_eq!(fs::read_to_string(&target).unwrap(), V3);
@@ -90,9 +90,9 @@ fn a_file_is_written_whole_and_never_replaced_unasked() {
 fn what_is_wrong_is_said() {
     let here = ExportMachine::new();
     for (what, expected_code, expected) in [
-        ("01KAH1", 4, "fits several runs, for instance 01KAH1DZ7TT9X2Q0RN8VZ6M4YA and 01KAH1DZ7ZZZZ"),
+        ("01KAH1", 4, "matches several runs, for instance 01KAH1DZ7TT9X2Q0RN8VZ6M4YA and 01KAH1DZ7ZZZZ"),
         ("99", 4, "there is no recording of a run `99`"),
-        ("no/such.cast", 4, "no/such.cast: there is no such file"),
+        ("no/such.cast", 4, "no/such.cast: no such file"),
         ("01KAH1DZ7Z", 1, ".cast:3: expected an event `[time, code, data]`"),
         ("home", 1, "home"),
     ] {

@@ -94,7 +94,7 @@ fn installed_and_taken_out_the_settings_are_as_they_were() {
 
     let again = here.hooks(&["install"]);
     assert_eq!((again.code, again.out.as_str()), (Some(0), ""), "nothing to agree to: {}", again.err);
-    assert_eq!(again.err.matches("installed already").count(), 3, "{}", again.err);
+    assert_eq!(again.err.matches("already installed").count(), 3, "{}", again.err);
     assert_eq!(read(&here.claude()), claude);
 
     let said = here.hooks(&["uninstall", "--yes"]);
@@ -213,8 +213,8 @@ fn status_says_what_is_wrong() {
         "turned off",
         "1/17",
         "missing: SessionStart",
-        "up to date: Stop",
-        "/gone/capture is not there",
+        "out of date: Stop",
+        "/gone/capture does not exist",
         "disableAllHooks",
     ] {
         assert!(said.out.contains(part), "{part}:\n{}", said.out);

@@ -142,9 +142,9 @@ fn what_is_not_known_is_refused() {
     let here = HookVersionsMachine::new();
     // It was used here, by a path or an alias.
     fs::write(here.machine.claude("5a6b7c8d-0000-4000-8000-000000000001"), "{}\n").unwrap();
-    here.is_refused("the version of claude is not known: `claude` was not found on the PATH");
+    here.is_refused("cannot determine the version of claude: `claude` was not found on the PATH");
     here.machine.agent_version(Claude, "1.0.30");
-    here.is_refused("claude 1.0.30 is older than 1.0.38, the oldest version that capture was tried with");
+    here.is_refused("claude 1.0.30 is older than 1.0.38, the oldest version that capture was tested with");
     here.machine.agent_script(Claude, "echo 'command line error'; exit 2");
     here.is_refused("printed no version: \"command line error\"");
     here.machine.agent_script(Claude, "echo 2.1.330");
@@ -156,7 +156,7 @@ fn what_is_not_known_is_refused() {
     // Codex before 0.114 reads no hooks.
     here.machine.agent_version(Codex, "0.60.1");
     let said = here.run(&["hooks", "install", "--yes", "--provider", "codex"]);
-    assert!(said.code == Some(5) && said.err.contains("codex 0.60.1 runs no hooks"), "{}", said.err);
+    assert!(said.code == Some(5) && said.err.contains("codex 0.60.1 does not support hooks"), "{}", said.err);
     assert!(!here.machine.home().join(".codex/hooks.json").exists());
 }
 

@@ -169,7 +169,7 @@ fn nothing_of_an_ignored_directory_is_stored_by_whichever_way_it_is_reached() {
         let runs = server.client.json("/api/v1/runs")?;
         (runs["runs"].as_array()?.len() == 1).then_some(())
     });
-    eventually("what hooks handed over is taken in", || {
+    eventually("the deliveries of hooks are stored", || {
         (fs::read_dir(machine.data().join("spool")).ok()?.count() == 0).then_some(())
     });
     let listed = machine.command(&["ps", "--all", "--json"]).output().unwrap();

@@ -56,7 +56,7 @@ impl Drop for Drive {
     }
 }
 
-/// What came of it.
+/// Its outcome.
 struct RunOutcome {
     code: Option<i32>,
     out: String,
@@ -180,11 +180,11 @@ fn the_policy_allows_and_denies() {
         assert_eq!(allowed["cwd"], machine.project().canonicalize().unwrap().to_str().unwrap());
         assert!(allowed["command"].as_str().unwrap().contains("ls -la"), "{allowed}");
         assert!(allowed["input"].as_str().unwrap().contains("ls -la"), "every byte of the input: {allowed}");
-        eventually("what came of it is told", || (approval(&server, "allowed")["outcome"] == "ok").then_some(()));
+        eventually("its outcome is reported", || (approval(&server, "allowed")["outcome"] == "ok").then_some(()));
         assert_eq!(approval(&server, "denied")["rule"], "no push");
         let rows = recorded(&machine);
         assert_eq!(rows.iter().filter(|row| *row == "decided").count(), 2, "{rows:?}");
-        assert!(said(&machine, &["audit", "verify"]).1.contains("the record is whole"));
+        assert!(said(&machine, &["audit", "verify"]).1.contains("the record is intact"));
         let session = server.session(SESSION);
         assert_eq!(session["provider"], agent);
     }
@@ -218,7 +218,7 @@ fn a_person_decides() {
         });
         let id = first["id"].as_str().unwrap().to_owned();
         let whole = said(&machine, &["approvals", &id]).1;
-        assert!(whole.contains("touch x") && whole.contains("`capture agent drive` waits"), "{whole}");
+        assert!(whole.contains("touch x") && whole.contains("`capture agent drive` is waiting"), "{whole}");
         assert_eq!(said(&machine, &["approve", &id]).0, Some(0));
         let second = eventually("the other one is asked", || Some(held(&server)).filter(|a| a["id"] != id.as_str()));
         let second = second["id"].as_str().unwrap().to_owned();
@@ -241,7 +241,7 @@ fn nobody_there_is_no() {
         let machine = machine(READ_ONLY);
         let came = drive(&machine, agent, &[], &[ask("ls")]).came();
         assert_eq!((word(agent, &came.heard[0]).as_str(), came.code), (no(agent), Some(0)), "{}", came.err);
-        assert!(came.err.contains("server is not there, so it is denied"), "{}", came.err);
+        assert!(came.err.contains("server is not running, so nobody could decide"), "{}", came.err);
         // A server, and nobody at it.
         let server = machine.serve();
         let came = drive(&machine, agent, &["--wait", "1"], &[ask("touch x")]).came();
@@ -370,7 +370,7 @@ fn an_agent_that_goes_early_has_failed() {
     let machine = machine("");
     let came = drive(&machine, "codex", &[], &[Step::Exit(7)]).came();
     assert_eq!(came.code, Some(7), "{}", came.err);
-    assert!(came.err.contains("its turn had not"), "{}", came.err);
+    assert!(came.err.contains("before its turn ended"), "{}", came.err);
     let (code, words) =
         said(&machine, &["agent", "drive", "--agent", "claude", "--program", "/nowhere/claude", "--", "x"]);
     assert!(code == Some(127) && words.contains("command not found"), "{words}");
@@ -388,7 +388,7 @@ fn the_user_at_the_terminal_is_asked() {
     let more = [(STEPS, steps_file.to_str().unwrap()), ("PATH", path.as_str())];
     let mut user = User::start_with(&machine, "\"$PROGRAM\" agent drive --agent codex -- do it", &more);
     if by_agent {
-        user.expect("server is not there, so it is denied");
+        user.expect("server is not running, so nobody could decide");
         return;
     }
     user.expect("touch x");

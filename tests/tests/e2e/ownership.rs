@@ -105,7 +105,7 @@ fn a_stranger_on_the_port_gets_no_token() {
     fs::write(machine.data().join("endpoint.json"), endpoint.to_string()).unwrap();
     let (code, text) = run(&machine, &["--tcp", "ps"]);
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains(&format!("not the server (process {})", stranger.0.id())), "{text}");
+    assert!(text.contains(&format!("instead of the server (process {})", stranger.0.id())), "{text}");
     assert!(text.contains("nothing was sent"), "{text}");
     assert!(stranger.lives());
     std::net::TcpStream::connect(address).unwrap().write_all(b"END").unwrap();
@@ -230,7 +230,7 @@ fn an_agent_opens_no_server_to_others() {
     for words in ["serve --expose --listen 0.0.0.0:0", "serve --listen 127.0.0.1:1"] {
         let (code, text) = said(machine.agents_shell("claude", &format!("capture {words}")).output().unwrap());
         assert_eq!(code, Some(5), "{words}: {text}");
-        assert!(text.contains("choosing where the server listens is refused"), "{words}: {text}");
+        assert!(text.contains("choosing where the server listens is not allowed"), "{words}: {text}");
     }
     assert_eq!(machine.endpoint(), None);
 }

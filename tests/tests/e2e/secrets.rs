@@ -163,7 +163,7 @@ fn what_is_told_of_a_session_has_no_secrets_and_its_record_has() {
     ] {
         is_clean(path, &here.server.client.get(&format!("/api/v1/{path}")).unwrap().text());
     }
-    // Told of over the webhook: of each approval, grouped or not.
+    // Sent over the webhook: each approval, grouped or not.
     let told = here.hooks.wait(1, PATIENCE);
     for message in told {
         is_clean("a message", &String::from_utf8_lossy(&message.body));
@@ -192,7 +192,7 @@ fn a_store_that_holds_no_secrets_holds_none() {
     let data = here.machine.data();
     let SecretsMachine { server, hooks: _hooks, .. } = &here;
     let _ = server.client.get("/healthz").unwrap();
-    eventually("what hooks handed over is taken in", || {
+    eventually("the deliveries of hooks are stored", || {
         let spool = fs::read_dir(data.join("spool")).ok()?;
         (spool.count() == 0).then_some(())
     });
@@ -294,7 +294,7 @@ fn written(redacted_only: bool) -> BTreeSet<&'static str> {
     assert_eq!(fs::read_dir(data.join("spool")).unwrap().count(), 2);
     written.look(&data);
     let server = machine.serve();
-    eventually("what hooks handed over is taken in or put aside", || {
+    eventually("the deliveries of hooks are stored or set aside", || {
         let left = fs::read_dir(data.join("spool")).ok()?.map(|e| e.unwrap().path());
         left.into_iter().all(|path| path.extension().is_some_and(|e| e == "bad")).then_some(())
     });

@@ -17,7 +17,7 @@ const DEFINITIONS: usize = 2;
 /// `Iterator`, `Deref`.
 const GIVEN: [&str; 8] = ["Args", "Arguments", "Err", "Error", "Item", "Output", "Target", "Value"];
 /// Phrases that a reader has to read twice, or that are not the field's words.
-const BANNED: [&str; 19] = [
+const BANNED: [&str; 27] = [
     r"\b(is|are) no\b",
     r"\basks? leave\b",
     r"\basked leave\b",
@@ -37,6 +37,14 @@ const BANNED: [&str; 19] = [
     r"\bas it stands\b",
     r"\b(is|was|are|were) in none of\b",
     r"\bby (its|your|their) word\b",
+    r"\bfor leave\b",
+    r"\bputs? aside\b",
+    r"\bhand(s|ed|ing)? over\b",
+    r"\bnobody (knows|waits)\b",
+    r"\basked about\b",
+    r"\bsaid no\b",
+    r"\btold of\b",
+    r"\bwhat (came|became) of\b",
 ];
 /// What is said in the banned words and is plain: taken out before the phrases are looked for.
 const PLAIN: [&str; 8] = [

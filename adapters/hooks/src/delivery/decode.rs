@@ -115,14 +115,14 @@ struct Task {
 pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, String> {
     match delivery.source {
         Source::Hook => {}
-        Source::Protocol => return Err("expected a hook's delivery, got a protocol's".into()),
+        Source::Protocol => return Err("expected a delivery from a hook, got one from a protocol".into()),
         Source::Registry
         | Source::Runtime
         | Source::Pty
         | Source::Transcript
         | Source::Telemetry
         | Source::Input
-        | Source::Process => return Err("source delivers nothing: expected `hook` or `protocol`".into()),
+        | Source::Process => return Err("unexpected source: expected `hook` or `protocol`".into()),
     }
     let called: HookPayloadFields = serde_json::from_str(delivery.payload.get()).map_err(|error| error.to_string())?;
     if called.hook_event_name.is_empty() || called.session_id.is_empty() {

@@ -1,4 +1,4 @@
-//! What a permission request asks for, and how much of it goes into the event.
+//! What a permission request asks for, and how much of it is stored in the event.
 
 use events::{ApprovalKind, ApprovalRequested, Dialog};
 

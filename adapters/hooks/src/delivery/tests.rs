@@ -253,7 +253,7 @@ fn the_spool_keeps_deliveries_until_they_are_removed() {
     assert_eq!((got.provider, got.at, got.payload.get()), (Provider::Codex, second.at, r#"{"a":2}"#));
     spool.remove(second.id);
     assert!(spool.get(second.id).unwrap().is_none());
-    // What is not a delivery is put aside, and a link is not followed.
+    // What is not a delivery is set aside, and a link is not followed.
     let path = dir.path().join(format!("spool/{}.json", second.id));
     fs::write(&path, "half a").unwrap();
     assert!(spool.get(second.id).is_err());

@@ -1,4 +1,4 @@
-//! How somebody lays out their JSON, so that what is added looks the same.
+//! Detects how a JSON file is formatted, so that inserted text looks the same.
 
 use jsonc_parser::ast::Object;
 

@@ -1,5 +1,5 @@
-//! One home's connection: away, shaking hands, or open. Turns the socket's readiness into what
-//! [`DaemonSession`] hears and says; no call here waits.
+//! The connection to the daemon of one home: disconnected, in the handshake, or open. Turns the socket's readiness into
+//! what [`DaemonSession`] hears and says; no call here waits.
 
 use std::{
     io,
@@ -171,7 +171,7 @@ impl DaemonConnection {
             LinkStage::Shaking(mid) => match mid.handshake() {
                 Ok((socket, _)) => self.begin(socket, now, at),
                 Err(HandshakeError::Interrupted(_)) if at >= self.due => {
-                    Err(LinkEnd::Trouble("the daemon does not answer the handshake".into()))
+                    Err(LinkEnd::Trouble("the Codex daemon did not answer the handshake".into()))
                 }
                 Err(HandshakeError::Interrupted(mid)) => Ok(LinkStage::Shaking(Box::new(mid))),
                 Err(HandshakeError::Failure(error)) => Err(LinkEnd::from(error)),
@@ -194,7 +194,7 @@ impl DaemonConnection {
                 self.avoid_until = at + pause;
                 self.due = at + if self.tried.is_some() { self.timing.look_every.min(pause) } else { pause };
                 if let LinkEnd::Trouble(trouble) = end {
-                    tracing::debug!(home = %self.home.display(), %trouble, "no connection with the Codex daemon");
+                    tracing::debug!(home = %self.home.display(), %trouble, "cannot connect to the Codex daemon");
                     turn.errors += 1;
                     self.seen.trouble = Some(trouble);
                 }
@@ -288,13 +288,13 @@ impl DaemonConnection {
                 Err(error) if open.talk.refused() => return Err(LinkEnd::Trouble(error)),
                 Err(error) => {
                     turn.errors += 1;
-                    self.seen.trouble = Some(format!("cannot decode a message of the daemon: {error}"));
+                    self.seen.trouble = Some(format!("cannot decode a message from the Codex daemon: {error}"));
                 }
             }
         }
         if open.talk.waits() && at >= self.due {
             if open.talk.is_strange() {
-                return Err(LinkEnd::Trouble("the daemon does not answer `initialize`".into()));
+                return Err(LinkEnd::Trouble("the Codex daemon did not answer `initialize`".into()));
             }
             open.talk.stop_waiting();
         }

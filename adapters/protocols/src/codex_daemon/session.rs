@@ -1,4 +1,4 @@
-//! One connection as a conversation: messages in; what is to be sent and what is claimed out.
+//! The conversation over one connection: messages in; messages to send and claims out.
 //!
 //! Pure: no socket, no clock. It claims of a thread what the daemon last said of it and takes that
 //! back when the connection is lost.
@@ -237,7 +237,7 @@ impl DaemonSession {
     /// The connection is lost: what was claimed is taken back.
     pub(super) fn lost(&mut self, now: Timestamp) -> Vec<NewEvent> {
         let said = std::mem::take(&mut self.said);
-        let words = || Some("the daemon is gone".to_owned());
+        let words = || Some("the Codex daemon is gone".to_owned());
         let gone = || Signal::new(Claim::Withdrawn, Confidence::High, words());
         said.into_keys().map(|thread| self.event(&thread, gone(), now, now)).collect()
     }

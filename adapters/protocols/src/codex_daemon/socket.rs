@@ -1,4 +1,4 @@
-//! Finding the daemon's socket below a home, and connecting to it.
+//! Finds the daemon's socket below a home, and connects to it.
 //!
 //! Nothing is followed: the directory and the socket are ours and no links, and the process at the
 //! other end runs as our user. No call here waits.
@@ -37,7 +37,7 @@ pub(super) enum ConnectError {
     /// A link, something else than a socket, or another user's.
     #[error("{DIRECTORY}/{NAME} is a link, not a socket, or owned by another user")]
     Foreign,
-    /// The system said no.
+    /// The system refused.
     #[error("{DIRECTORY}/{NAME}: {0}")]
     Io(#[from] io::Error),
 }

@@ -64,7 +64,7 @@ fn a_recorded_daemon_is_followed_and_told_nothing_else() {
     let (works, rests) = (of("running: daemon: active"), of("waiting: daemon: idle"));
     assert_eq!(said, [&asks, &works, &rests, &works, &asks, &works, &rests].map(String::clone));
     events.extend(talk.lost(then()));
-    assert_eq!(events.last().map(line), Some(of("withdrawn: the daemon is gone")));
+    assert_eq!(events.last().map(line), Some(of("withdrawn: the Codex daemon is gone")));
     let mut identities: Vec<_> = events.iter().map(|event| event.identity.bits()).collect();
     identities.sort_unstable();
     identities.dedup();

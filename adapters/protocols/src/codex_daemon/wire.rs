@@ -1,4 +1,4 @@
-//! The messages of the daemon that matter here, and the few that are sent to it.
+//! The daemon's messages that capture uses, and the few that it sends.
 //!
 //! Shapes: recorded from codex-cli 0.169.0 (`fixtures/codex-daemon`). `waitingOnUserInput`,
 //! `systemError` and `notLoaded` are known from Codex's sources only.
@@ -77,7 +77,7 @@ pub(super) enum ThreadStatus {
     SystemError,
     /// The daemon does not hold it any more.
     NotLoaded,
-    /// A word nobody knows.
+    /// An unknown word.
     Strange,
 }
 

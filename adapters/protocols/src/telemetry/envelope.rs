@@ -1,4 +1,4 @@
-//! The outer message: cuts it into the bytes of its records without decoding them.
+//! The outer message of an OTLP request: cuts it into the bytes of its records without decoding them.
 //!
 //! All three kinds of request have the same shape (resource, scope, items), and the same field
 //! numbers in protobuf.
@@ -66,7 +66,8 @@ fn fields<'a>(mut message: &'a [u8], mut each: impl FnMut(u32, &'a [u8]) -> Resu
         if wire == WireType::LengthDelimited {
             let length = decode_varint(&mut message).map_err(|error| error.to_string())?;
             let length = usize::try_from(length).unwrap_or(usize::MAX);
-            let (field, rest) = message.split_at_checked(length).ok_or("a field ends behind its message")?;
+            let (field, rest) =
+                message.split_at_checked(length).ok_or("a field extends past the end of its message")?;
             message = rest;
             each(tag, field)?;
         } else {
@@ -168,7 +169,7 @@ fn open_json<'a>(body: &'a [u8], envelope: &mut OtlpEnvelope<'a>) -> Result<(), 
 /// Reads an object; of a list serde would take the fields in their order.
 fn object<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, serde_json::Error> {
     if text.trim_ascii_start().starts_with(b"[") {
-        return Err(serde::de::Error::custom("a list where an object should be"));
+        return Err(serde::de::Error::custom("expected an object, got a list"));
     }
     serde_json::from_slice(text)
 }

@@ -1,4 +1,4 @@
-//! The meaning of a log record in one vocabulary for all agents, and the events made from it.
+//! Maps log records of all agents to one set of meanings, and makes events of them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One log record, decoded and within limits, and who wrote it.
+//! Decodes one log record within limits, and identifies the program that wrote it.
 
 use agents::agent::ALL;
 use events::{Identity, Provider, Timestamp};
@@ -24,9 +24,14 @@ impl RecordSource {
     pub(super) fn of(encoding: Encoding, resource: Option<&[u8]>, scope: &str) -> Result<Self, String> {
         let resource = match resource {
             Some(bytes) if bytes.len() > RESOURCE_BYTES => {
-                return Err(format!("a resource of more than {RESOURCE_BYTES} bytes"));
+                return Err(format!("a resource is larger than {RESOURCE_BYTES} bytes"));
             }
-            Some(bytes) => decode::<Resource>(encoding, bytes).map_err(|why| format!("a damaged resource: {why}"))?,
+            Some(bytes) => decode::<Resource>(encoding, bytes).map_err(|why| {
+                format!(
+                    "cannot decode a resource: \
+                {why}"
+                )
+            })?,
             None => Resource::default(),
         };
         let service = text(&resource.attributes, "service.name").unwrap_or_default();
@@ -52,11 +57,11 @@ pub(super) struct TelemetryRecord(LogRecord);
 impl TelemetryRecord {
     pub(super) fn decode(encoding: Encoding, bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > RECORD_BYTES {
-            return Err(format!("a record of more than {RECORD_BYTES} bytes"));
+            return Err(format!("a record is larger than {RECORD_BYTES} bytes"));
         }
-        let record: LogRecord = decode(encoding, bytes).map_err(|why| format!("a damaged record: {why}"))?;
+        let record: LogRecord = decode(encoding, bytes).map_err(|why| format!("cannot decode a record: {why}"))?;
         if record.attributes.len() > ATTRIBUTES {
-            return Err(format!("a record with more than {ATTRIBUTES} attributes"));
+            return Err(format!("a record has more than {ATTRIBUTES} attributes"));
         }
         let values = record.attributes.iter().filter_map(|attribute| attribute.value.as_ref());
         for value in values.chain(&record.body) {
@@ -152,7 +157,7 @@ fn check(value: &AnyValue) -> Result<(), String> {
     let mut open = vec![(value, 0)];
     while let Some((value, depth)) = open.pop() {
         if depth > DEPTH {
-            return Err(format!("a value nested deeper than {DEPTH}"));
+            return Err(format!("a value is nested more than {DEPTH} levels deep"));
         }
         let bytes = match &value.value {
             Some(Value::StringValue(text)) => text.len(),
@@ -169,7 +174,7 @@ fn check(value: &AnyValue) -> Result<(), String> {
             | None => 0,
         };
         if bytes > ATTRIBUTE_BYTES {
-            return Err(format!("an attribute of more than {ATTRIBUTE_BYTES} bytes"));
+            return Err(format!("an attribute is larger than {ATTRIBUTE_BYTES} bytes"));
         }
     }
     Ok(())

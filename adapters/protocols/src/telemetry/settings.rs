@@ -1,5 +1,5 @@
-//! What to tell an agent so that it sends its telemetry to capture: log records in short
-//! intervals, without the content of prompts.
+//! The settings that make an agent send its telemetry to capture: log records in short intervals, without the content
+//! of prompts.
 
 use agents::{
     Agent,

@@ -250,11 +250,11 @@ fn records_over_a_limit_are_rejected_and_the_others_kept() {
         record(vec![text("event.name", "codex.user_prompt"), deep])
     };
     for (bad, why) in [
-        (long, "an attribute of more than"),
+        (long, "an attribute is larger than"),
         (many, "attributes"),
-        (huge, "a record of more than"),
-        (nested(DEPTH + 1), "nested deeper"),
-        (nested(95), "damaged"),
+        (huge, "a record is larger than"),
+        (nested(DEPTH + 1), "nested more than"),
+        (nested(95), "cannot decode"),
     ] {
         let received = logs(Encoding::Protobuf, &request("codex_cli_rs", vec![fine(), bad]).encode_to_vec());
         assert_eq!((received.events.len(), received.rejected()), (1, 1), "{why}: {:?}", received.why);

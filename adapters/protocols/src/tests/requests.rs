@@ -159,7 +159,7 @@ fn only_a_plain_yes_for_this_once_is_given() {
     assert_eq!(speaks.answer(&options(always.clone()), &ALLOW), None);
     assert!(speaks.answer(&options(always), &deny("")).unwrap().contains("cancelled"));
     let two = json!([{"optionId": "a", "kind": "allow_once"}, {"optionId": "b", "kind": "allow_once"}]);
-    assert_eq!(speaks.answer(&options(two), &ALLOW), None, "nobody knows which of the two is meant");
+    assert_eq!(speaks.answer(&options(two), &ALLOW), None, "it is not known which of the two is meant");
     assert_eq!(speaks.answer(gemini, &rewrite), None);
 }
 

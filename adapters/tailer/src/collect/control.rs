@@ -1,4 +1,4 @@
-//! The handle to a running collector, and what it tells about itself.
+//! The handle to a running collector, and the status it reports.
 
 use std::{
     path::{Path, PathBuf},

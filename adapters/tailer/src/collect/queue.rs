@@ -1,4 +1,4 @@
-//! The history: files to be read to their end, by threads that do nothing else.
+//! The history queue: files that worker threads read to their end.
 //!
 //! What tells of live sessions goes before what changed lately, and that before the rest; in each
 //! the newest first. Between two batches a worker puts its file back when a better one waits.

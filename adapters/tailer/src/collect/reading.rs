@@ -1,4 +1,4 @@
-//! Reading the files that are worth it, and handing on what is in them.
+//! Reads the files that have new content, and sends on what it read.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What cannot be read now, why, and when it is tried again.
+//! The files that cannot be read now: why, and when each is tried again.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 

@@ -300,7 +300,7 @@ impl Collector {
         let watched = self.watch.add(Path::new(&*self.tree.directories[at].path));
         self.tree.directories[at].watched = watched;
         if *self.watch.mode() != Mode::Watching {
-            tracing::warn!("changes of files are noticed later: {}", self.watch.mode());
+            tracing::warn!("file changes are noticed later: {}", self.watch.mode());
             self.tree.to_watch.clear();
             self.tree.directories.iter_mut().for_each(|directory| directory.watched = false);
         }
@@ -348,7 +348,7 @@ fn entries(root: &str, relative: &str) -> Result<Listing, OpenError> {
         match entry.file_name().to_str() {
             Ok("." | "..") => {}
             Ok(name) => names.push((name.to_owned(), entry.file_type())),
-            Err(_) => tracing::debug!(directory = relative, "a name that is not UTF-8 is left alone"),
+            Err(_) => tracing::debug!(directory = relative, "skipping a file whose name is not valid UTF-8"),
         }
     }
     Ok(Listing { directory, names })

@@ -1,4 +1,4 @@
-//! Opening agents' files without being led elsewhere.
+//! Opens the agents' files safely.
 //!
 //! Nothing below a provider's root is followed when it is a symbolic link, nothing but regular
 //! files of our own user is read, and no open can block (a FIFO is refused before it is opened).
@@ -122,9 +122,9 @@ pub enum ReadRefusal {
 impl fmt::Display for ReadRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Symlink => f.write_str("a symbolic link is in its path"),
-            Self::NotRegular => f.write_str("it is not a regular file"),
-            Self::Owner(uid) => write!(f, "it belongs to user {uid}"),
+            Self::Symlink => f.write_str("its path contains a symbolic link"),
+            Self::NotRegular => f.write_str("not a regular file"),
+            Self::Owner(uid) => write!(f, "it belongs to another user (uid {uid})"),
         }
     }
 }
@@ -136,7 +136,7 @@ pub(crate) enum OpenError {
     Gone,
     /// It must not be read.
     Refused(ReadRefusal),
-    /// The system said no.
+    /// The system refused.
     Io(io::Error),
 }
 

@@ -1,4 +1,4 @@
-//! Why a file is not read.
+//! The reasons why a file is not read.
 
 use std::{io, sync::Arc};
 
@@ -16,7 +16,7 @@ pub enum TailError {
         reason: ReadRefusal,
     },
     /// It is too large to be read whole.
-    #[error("{path} is not read: {size} bytes, more than the {cap} a file of its kind may have")]
+    #[error("{path} is not read: {size} bytes is over the limit of {cap} bytes for this kind of file")]
     TooLarge {
         /// The file.
         path: Arc<str>,
@@ -26,14 +26,14 @@ pub enum TailError {
         cap: u64,
     },
     /// It stays a record that cannot be understood.
-    #[error("{path} cannot be understood: {error}")]
+    #[error("cannot decode {path}: {error}")]
     Malformed {
         /// The file.
         path: Arc<str>,
         /// What the decoder said.
         error: String,
     },
-    /// The system said no.
+    /// The system refused.
     #[error("cannot read {path} at byte {offset}: {source}")]
     Io {
         /// The file.

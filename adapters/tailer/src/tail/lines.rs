@@ -91,7 +91,7 @@ pub(super) struct SplitProgress {
     pub(super) error: Option<io::Error>,
 }
 
-/// What became of the search for the end of a line.
+/// The outcome of the search for the end of a line.
 enum NewlineSearch {
     Found,
     AtEnd,

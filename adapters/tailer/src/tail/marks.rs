@@ -1,5 +1,5 @@
-//! What tells a file from another one that took its name and even its inode: its first bytes and
-//! those before the offset, as they were when they passed through, not as they are now.
+//! Detects that a file was replaced, even by one with the same name and inode: compares its first bytes and the bytes
+//! before the offset with what they were when they were read.
 
 use std::io;
 

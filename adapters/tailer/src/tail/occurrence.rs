@@ -1,4 +1,4 @@
-//! Numbers the equal records of one pass over a file.
+//! Numbers the identical records in one pass over a file.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! How a file is to be read, and within what bounds.
+//! How a file is read, and the limits for it.
 
 use std::{path::Path, time::Duration};
 

@@ -1,10 +1,9 @@
-//! Answers a dialog by keys, and makes sure that no key reaches a dialog other than the one decided on.
+//! Answers a dialog by pressing keys, and makes sure that no key reaches a dialog other than the one that was decided.
 //!
-//! Two threads have a part in it. The one that reads the screen has the [`Answering`]: it knows which
-//! dialog stands, says which key to press, and looks what became of it. The one that has the terminal
-//! presses the key ([`may_press`]): right before, it reads all the program wrote, and when that is more
-//! than the screen knows of, nothing is typed and the screen is looked at again. Both are pure; time
-//! and what is so are arguments.
+//! Two threads have a part in it. The one that reads the screen has the [`Answering`]: it knows which dialog stands,
+//! says which key to press, and checks its outcome. The one that has the terminal presses the key ([`may_press`]):
+//! right before, it reads all the program wrote, and when that is more than the screen knows of, nothing is typed and
+//! the screen is looked at again. Both are pure; time and what is so are arguments.
 //!
 //! What remains: a program that has a new dialog in mind, has not written a byte of it, and reads
 //! the key as the answer to that. Nobody outside the program can see this, nor could a person. Two
@@ -103,7 +102,7 @@ pub fn may_press(press: &Press, facts: &TerminalFacts<'_>) -> Result<(), Pressed
         return Err(Pressed::NotNow);
     }
     if facts.waiting {
-        return Err(Pressed::No("the program has not read earlier input yet"));
+        return Err(Pressed::No("the program has not yet read earlier input"));
     }
     if facts.typed.is_some_and(|ago| ago < HANDS_OFF) {
         return Err(Pressed::No("somebody is typing"));
@@ -114,7 +113,7 @@ pub fn may_press(press: &Press, facts: &TerminalFacts<'_>) -> Result<(), Pressed
     match facts.stood {
         Some((mark, group)) if mark == press.mark => {
             if group.is_none() || group != facts.group {
-                return Err(Pressed::No("another program is in the foreground than when the dialog appeared"));
+                return Err(Pressed::No("the foreground program changed since the dialog appeared"));
             }
         }
         Some(_) | None => return Err(Pressed::NotNow),
@@ -149,7 +148,7 @@ pub struct Answering {
 enum AnswerStage {
     /// Until then all must be as it should; not looked at before.
     Ready { from: Timestamp, until: Timestamp },
-    /// A key was handed over; whether it is the last, and where the cursor should be after it.
+    /// A key was sent; whether it is the last, and where the cursor should be after it.
     Handed { until: Timestamp, goal: Option<usize> },
     /// The cursor is to be seen there.
     Moving { until: Timestamp, goal: usize },
@@ -193,7 +192,7 @@ impl Answering {
         }
     }
 
-    /// What came of the key that was handed over.
+    /// The outcome of the key that was sent.
     pub fn pressed(&mut self, pressed: &Pressed, observer: &Observer, now: Timestamp) -> Option<AnswerStep> {
         let AnswerStage::Handed { until, goal } = self.stage else { return None };
         match (pressed, goal) {

@@ -1,5 +1,4 @@
-//! The program of a run: starting it in the foreground of its terminal, and noticing that it was
-//! stopped or ended.
+//! The program of a run: starts it in the foreground of its terminal, and notices when it stops or exits.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -97,7 +96,7 @@ pub fn become_program(words: &[OsString]) -> CannotRun {
     super::signals::unblock_background_stops();
     if let Err(error) = processes::mark_program() {
         // Without it the run is as good; what it cuts loose is not recognised once its host is gone.
-        tracing::warn!(%error, "the program of this run could not be marked");
+        tracing::warn!(%error, "cannot mark the program of this run as started by capture");
     }
     replace(words)
 }

@@ -1,5 +1,5 @@
-//! The protocol between a host and the server: lines of JSON over the Unix socket, after an
-//! HTTP upgrade to [`PROTOCOL`].
+//! The protocol between a terminal host and the server: lines of JSON over the Unix socket, after an HTTP upgrade to
+//! [`PROTOCOL`].
 //!
 //! The host says [`HostMessage::Hello`] first, then numbered frames; the server acknowledges a frame after
 //! its commit, and the host keeps it until then. A frame may be delivered twice (the

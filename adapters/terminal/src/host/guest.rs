@@ -48,7 +48,7 @@ enum Paint {
     Asked(Vec<u8>, Instant),
 }
 
-/// What came of reading a terminal.
+/// The outcome of reading a terminal.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Typed {
     /// These bytes.

@@ -1,5 +1,4 @@
-//! Keys by name, the way one types them: what the program gets for `ctrl-c`, and the key that
-//! detaches a terminal.
+//! Keys by name: the bytes that `ctrl-c` and the like send to a program, and the key that detaches a terminal.
 
 use std::{fmt, str::FromStr};
 
@@ -64,7 +63,7 @@ pub fn bytes(name: &str, application_cursor: bool) -> Result<Vec<u8>, String> {
     }
     let known: Vec<&str> = NAMED.iter().map(|(n, _)| *n).chain(CURSOR.iter().map(|(n, _)| *n)).collect();
     let given: String = name.chars().take(32).collect();
-    Err(format!("`{given}` is not a key; known are {}, ctrl-x, alt-x and single characters", known.join(", ")))
+    Err(format!("`{given}` is not a key; expected one of {}, ctrl-x, alt-x or a single character", known.join(", ")))
 }
 
 /// The control character of a key: `c` gives 0x03.
@@ -126,7 +125,7 @@ impl FromStr for DetachKey {
         let key = text.to_ascii_lowercase();
         match key.strip_prefix("ctrl-").and_then(control) {
             Some(byte) => Ok(Self(Some(byte))),
-            None => Err("a key to detach is ctrl-] or another ctrl- key, or none".into()),
+            None => Err("expected ctrl-], another ctrl- key, or none".into()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The launcher: what the user started, and what stands in their shell's job table.
+//! The launcher: the process that the user started and that is in their shell's job table.
 //!
 //! It hands its terminal to a host and then copies no bytes. It makes the terminal raw and puts it
 //! back, forwards signals, is stopped when the program is, and ends as the program did. The same
@@ -86,7 +86,12 @@ impl Started {
                 Some(FromHost::Started { pid, socket }) => return Ok((pid, socket)),
                 Some(FromHost::Refused { why }) => return Err(io::Error::other(why)),
                 Some(FromHost::Stopped | FromHost::Exited(_) | FromHost::Detached { .. }) => {}
-                None if self.control.is_closed() => return Err(io::Error::other("the host ended at once")),
+                None if self.control.is_closed() => {
+                    return Err(io::Error::other(
+                        "the terminal host exited during \
+                    startup",
+                    ));
+                }
                 None => {}
             }
         }

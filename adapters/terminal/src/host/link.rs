@@ -1,4 +1,4 @@
-//! The host's connection to the server.
+//! The terminal host's connection to the server.
 //!
 //! A thread of its own: connects, says hello, sends frames, keeps them until they are
 //! acknowledged, and reconnects when the server is gone. Senders never wait: what
@@ -42,7 +42,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 const HEAD_BYTES: u64 = 16 << 10;
 
 /// Answer to a request that only a later version understands.
-const NOT_UNDERSTOOD: &str = "this host is of another version and does not know the request";
+const NOT_UNDERSTOOD: &str = "this terminal host has a different version and does not know the request";
 
 /// The field that every request has.
 #[derive(Deserialize)]
@@ -273,7 +273,7 @@ impl LinkWorker {
             self.requests.try_send(PendingRequest { ask, reply })
         {
             drop(refused);
-            if !self.send(&HostMessage::Answer { id, answer: Err("the host is busy".into()) }) {
+            if !self.send(&HostMessage::Answer { id, answer: Err("the terminal host is busy".into()) }) {
                 self.disconnect();
             }
         }
@@ -363,7 +363,7 @@ fn read(lines: BufReader<UnixStream>, events: &Sender<ConnectionEvent>) {
                 }
             }
             Err(error) => {
-                tracing::debug!(%error, "cannot decode a line of the server");
+                tracing::debug!(%error, "cannot decode a message from the server");
                 // A request of a later version is answered at once.
                 if let Ok(RequestHeader { id }) = serde_json::from_str(&line)
                     && events.send(ConnectionEvent::Answered(id, Err(NOT_UNDERSTOOD.into()))).is_err()

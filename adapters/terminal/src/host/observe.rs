@@ -1,5 +1,5 @@
-//! The thread that reads the screen: owns the [`Observer`] and the [`HostLink`], so that neither a
-//! slow parser nor a panic in it is felt by the thread that passes bytes on.
+//! The thread that reads the screen. It owns the [`Observer`] and the [`HostLink`], so that neither a slow parser nor a
+//! panic in it affects the thread that relays bytes.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -197,7 +197,7 @@ impl ScreenHandle {
         drop(to);
         match ended.recv_timeout(within) {
             Ok(()) | Err(RecvTimeoutError::Disconnected) => {}
-            Err(RecvTimeoutError::Timeout) => tracing::warn!("the server did not store every event in time"),
+            Err(RecvTimeoutError::Timeout) => tracing::warn!("the server did not store all events before the timeout"),
         }
     }
 }
@@ -430,7 +430,7 @@ impl ScreenThread {
         self.apply_step(step, answering, reply);
     }
 
-    /// What came of a key; `None` when the relay is gone.
+    /// The outcome of a key; `None` when the relay is gone.
     fn pressed(&mut self, pressed: Option<Pressed>) {
         self.pressed = never();
         let Some((mut answering, reply)) = self.answering.take() else { return };
@@ -444,7 +444,7 @@ impl ScreenThread {
     fn apply_step(&mut self, step: Option<AnswerStep>, answering: Answering, reply: RequestReply) {
         self.step_at = None;
         match step {
-            None => reply(Err("the screen could not be read; whether a key was typed is not known".into())),
+            None => reply(Err("reading the screen failed; it is not known whether a key was typed".into())),
             Some(AnswerStep::Done(answer)) => reply(answer.and_then(|answered| as_json(Some(answered)))),
             Some(AnswerStep::Wait(at)) => {
                 self.step_at = Some(at);
@@ -502,21 +502,25 @@ impl ScreenThread {
     /// Types a prompt. A control character could act as a key, and a newline outside a paste would submit.
     fn type_prompt(&mut self, text: &str, reply: RequestReply) {
         if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
-            return reply(Err("the prompt contains control characters and was not typed".into()));
+            return reply(Err("the prompt was not typed: it contains control characters".into()));
         }
         let pastes = self.with_observer(Observer::accepts_pastes).unwrap_or(false);
         match (text.contains(['\n', '\t']), pastes) {
             (false, _) => self.type_at_prompt(text.as_bytes().to_vec(), true, reply),
             (true, true) => self.type_at_prompt(keys::paste(text), true, reply),
             (true, false) => {
-                reply(Err("the program does not accept pastes, so a prompt of several lines was not typed".into()))
+                reply(Err("the prompt was not typed: it has several lines, and the program does not accept bracketed \
+                    paste"
+                    .into()))
             }
         }
     }
 
     fn type_at_prompt(&mut self, bytes: Vec<u8>, hands_off: bool, reply: RequestReply) {
         if self.answering.is_some() || !self.with_observer(Observer::waits_for_prompt).unwrap_or(false) {
-            return reply(Err("the screen does not show that the program waits for a prompt".into()));
+            return reply(Err("the prompt was not typed: the screen does not show that the program waits for \
+                one"
+            .into()));
         }
         self.send(FromScreen::Type(TypeRequest { bytes, parsed: Some(self.parsed), hands_off }, reply));
     }
@@ -541,7 +545,7 @@ impl ScreenThread {
         let observer = &mut self.observer;
         let result = catch_unwind(AssertUnwindSafe(|| act(observer)));
         if result.is_err() {
-            tracing::error!("reading the screen panicked; starting again with an empty screen");
+            tracing::error!("the screen reader panicked; restarting it with an empty screen");
             let now = (self.begin.clock)();
             let rules = Arc::clone(&self.rules);
             self.observer = Observer::new(self.begin.size, self.begin.hello.provider, rules, now);
@@ -552,7 +556,7 @@ impl ScreenThread {
 }
 
 fn as_json<T: serde::Serialize>(value: Option<T>) -> Result<serde_json::Value, String> {
-    let value = value.ok_or("the screen could not be read")?;
+    let value = value.ok_or("cannot read the screen")?;
     serde_json::to_value(value).map_err(|error| error.to_string())
 }
 

@@ -1,4 +1,4 @@
-//! The terminal a host makes for its program.
+//! The pseudo-terminal that a terminal host opens for its program.
 //!
 //! portable-pty opens and resizes it. Its writer is never taken: dropping it types a newline and
 //! an end of file (portable-pty 0.9, `UnixMasterWriter::drop`).

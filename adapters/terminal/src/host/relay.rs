@@ -1,4 +1,4 @@
-//! The thread that passes bytes on, between the program's terminal and those of its users.
+//! The thread that relays bytes between the program's terminal and the users' terminals.
 //!
 //! Bytes come first: what the program wrote is written to the terminals before a copy goes to the
 //! threads that read the screen and record, and neither is ever waited for. When the terminal of
@@ -83,7 +83,7 @@ pub struct Relay {
     pub program: Pid,
     /// What happens to it.
     pub child_events: Receiver<ChildEvent>,
-    /// Told of that, and of news from the screen.
+    /// Learns of that, and of news from the screen.
     pub woken: WakeReceiver,
     /// Signals to this process.
     pub signals: Signals,

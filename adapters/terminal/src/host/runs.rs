@@ -1,5 +1,5 @@
-//! The runs of a data directory that can be attached to: a small file for each, written by its
-//! host and taken away at its end.
+//! The runs of a data directory that can be attached to: each terminal host writes a small file and removes it at the
+//! end.
 
 use std::{
     fs::{self, DirBuilder},

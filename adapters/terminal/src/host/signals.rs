@@ -1,5 +1,5 @@
-//! Signals as something to poll. What was ignored when the process began (nohup, a background job
-//! of a plain shell) stays ignored.
+//! Signals as a file descriptor to poll. Signals that were ignored when the process began (nohup, a background job of a
+//! plain shell) stay ignored.
 
 use std::{
     io,

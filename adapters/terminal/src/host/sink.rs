@@ -1,4 +1,4 @@
-//! Recording what a terminal shows: the interface of a format, and the thread that feeds it.
+//! Records what a terminal shows: the interface of a recording format, and the thread that writes to it.
 
 use std::{
     sync::{

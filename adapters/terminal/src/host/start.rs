@@ -1,5 +1,5 @@
-//! The beginning of a host: takes what to run from its launcher, makes the terminal, starts the
-//! program, and then passes bytes on until it ends.
+//! Starts a terminal host: receives what to run from its launcher, opens the terminal, starts the program, and then
+//! relays bytes until it ends.
 
 use std::{
     io,
@@ -72,7 +72,7 @@ pub fn host(socket: UnixStream, outside: impl FnOnce(&Spec) -> Outside) -> io::R
     let spec = loop {
         match control.receive::<ToHost>()? {
             Some(ToHost::Run(spec)) => break *spec,
-            Some(_) => return Err(io::Error::other("the first message to a host must be `run`")),
+            Some(_) => return Err(io::Error::other("the first message to a terminal host must be `run`")),
             None if control.is_closed() => return Ok(()),
             None => {}
         }
@@ -119,7 +119,7 @@ fn prepare(mut control: LauncherSocket, spec: &Spec, guest: &mut Option<Guest>) 
 /// Starts the program and everything that watches it.
 fn begin(spec: Spec, prepared: PreparedTerminal, guest: &mut Option<Guest>, outside: Outside) -> io::Result<Relay> {
     let PreparedTerminal { pty, size, inherited } = prepared;
-    let gone = || io::Error::other("the launcher is gone");
+    let gone = || io::Error::other("the process that started the run is gone");
     let launcher = guest.as_mut().ok_or_else(gone)?;
     launcher.control.send(&FromHost::Ready)?;
     launcher.foreground = loop {
@@ -141,10 +141,16 @@ fn begin(spec: Spec, prepared: PreparedTerminal, guest: &mut Option<Guest>, outs
     for stream in spec.streams {
         streams.push(match stream {
             StreamTarget::Terminal => pty.slave()?,
-            StreamTarget::Inherited => inherited.next().ok_or_else(|| io::Error::other("a stream is missing"))?,
+            StreamTarget::Inherited => inherited.next().ok_or_else(|| {
+                io::Error::other(
+                    "a standard stream was not \
+                passed",
+                )
+            })?,
         });
     }
-    let streams = <[OwnedFd; 3]>::try_from(streams).map_err(|_| io::Error::other("a stream is missing"))?;
+    let streams =
+        <[OwnedFd; 3]>::try_from(streams).map_err(|_| io::Error::other("a standard stream was not passed"))?;
     let mut environment = spec.environment.clone();
     environment.push((RUN_VARIABLE.into(), spec.run.to_string()));
     let recording = outside.record.map(|begin| begin(screen_size(size))).transpose()?;
@@ -220,9 +226,10 @@ fn listen(spec: &Spec) -> Option<UnixListener> {
         listener.set_nonblocking(true)?;
         Ok(listener)
     });
-    made.inspect_err(
-        |error| tracing::warn!(%error, path = %path.display(), "no socket for this run; attaching to it fails"),
-    )
+    made.inspect_err(|error| {
+        tracing::warn!(%error, path = %path.display(), "cannot open the socket of this run; attaching will \
+            fail")
+    })
     .ok()
 }
 
@@ -270,6 +277,6 @@ fn describe(spec: &Spec, hello: &Hello, written: fn(&mut Description)) {
     };
     written(&mut description);
     if let Err(error) = description.store(&spec.data) {
-        tracing::warn!(%error, "no description of this run; attaching to it by name fails");
+        tracing::warn!(%error, "cannot write the description of this run; attaching by name will fail");
     }
 }

@@ -1,5 +1,5 @@
-//! A run without a terminal: the program has our streams and our process group, exactly as if it
-//! had been started alone; we only wait, and tell the server.
+//! A run without a terminal of its own: the program has our streams and our process group, as if it had been started
+//! alone. This process only waits for it and reports to the server.
 
 use std::{os::fd::AsFd, process::Command, time::Duration};
 
@@ -51,7 +51,7 @@ pub fn supervise(spec: &Spec, outside: Outside) -> Result<Exit, CannotRun> {
     });
     let program = Pid::from_child(&started.map_err(failed)?);
     if let Err(error) = processes::mark_child(program) {
-        tracing::warn!(%error, "the program of this run could not be marked");
+        tracing::warn!(%error, "cannot mark the program of this run as started by capture");
     }
     child::wait(program, move |screen_events| {
         // More than 16 at once are stops and continuations nobody asks about.

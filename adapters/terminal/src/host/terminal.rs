@@ -1,5 +1,5 @@
-//! A user's terminal: read and written by the host without changing how others see it, and made
-//! raw and put back by the launcher.
+//! A user's terminal: the host reads and writes it without changing how others see it; the launcher puts it into raw
+//! mode and restores it.
 
 use std::{
     fs::File,

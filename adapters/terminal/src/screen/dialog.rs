@@ -1,5 +1,5 @@
-//! Reads a dialog off a frame: what it asks, about what, the answers it offers, and what tells it
-//! from every other dialog.
+//! Parses a dialog on the screen: its question, its subject, the answers it offers, and what distinguishes it from
+//! every other dialog.
 
 use std::borrow::Cow;
 

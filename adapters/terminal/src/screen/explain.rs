@@ -1,5 +1,5 @@
-//! Why a screen is read the way it is: every region and every rule, with what matched and what did
-//! not. The answer of `capture explain`.
+//! Explains how a screen was read: every region and every rule, with what matched and what did not. `capture explain`
+//! prints it.
 
 use events::{Confidence, Provider, Reason, State, Timestamp};
 use schemars::JsonSchema;

@@ -1,5 +1,4 @@
-//! A file of screen rules as it is written, and what it becomes: words checked, expressions ready.
-//! What is wrong is said with file, line and column.
+//! Parses a file of screen rules, checks names and compiles expressions. Errors name file, line and column.
 //!
 //! The form is explained in `adapters/rules/README.md`.
 
@@ -307,7 +306,7 @@ impl RuleParser<'_> {
         let mut regions = BTreeMap::new();
         for (name, region) in &form.regions {
             if BUILT_IN.contains(&name.as_str()) {
-                return self.wrong(region.span().start, format!("`{name}` is a region every screen has"));
+                return self.wrong(region.span().start, format!("`{name}` is the name of a built-in region"));
             }
             regions.insert(name.clone(), self.cut(region)?);
         }
@@ -358,7 +357,7 @@ impl RuleParser<'_> {
             }
             RegionForm { .. } => self.wrong(
                 at,
-                "a region is one of `last = lines`, `bottom = rows`, `from = expression` (and `to`), \
+                "expected a region of the form `last = lines`, `bottom = rows`, `from = expression` (and `to`), \
                  `find = expression`, `above = region` (and `lines`)",
             ),
         }
@@ -376,7 +375,7 @@ impl RuleParser<'_> {
             && !read.tested.is_empty()
             && (read.whole.is_none() || read.answers.is_empty() || read.options.is_none())
         {
-            return self.wrong(form.span().start, "a dialog that is answerable needs `whole`, `options` and `answers`");
+            return self.wrong(form.span().start, "an answerable dialog needs `whole`, `options` and `answers`");
         }
         let then = match &form.then {
             Some(then) => Some(Then {
@@ -439,7 +438,7 @@ impl RuleParser<'_> {
             && self.compile
             && !pattern.regex.regex().is_some_and(|regex| regex.capture_names().any(|name| name == Some("label")))
         {
-            return self.wrong(form.has.span().start, "an expression for options needs the group `label`");
+            return self.wrong(form.has.span().start, "the expression for options needs a group named `label`");
         }
         Ok(DialogRule {
             about: self.words(form.about.as_ref())?,
@@ -469,7 +468,7 @@ impl RuleParser<'_> {
     /// never an option's number may deny.
     fn deny_key(&self, key: &Spanned<String>) -> Result<String, RuleError> {
         if key.get_ref() != "esc" {
-            return self.wrong(key.span().start, "the key that denies can only be `esc`");
+            return self.wrong(key.span().start, "the key that denies must be `esc`");
         }
         Ok(key.get_ref().clone())
     }

@@ -1,5 +1,5 @@
-//! What stands before the parser: it cuts strings that never end, and notes what the parser does
-//! not tell.
+//! Filters the program's output before the parser: cuts off strings that never end, and notes what the parser does not
+//! report.
 //!
 //! The parser keeps the text of an operating system command until its end, however long that is.
 //! A program that begins one and never ends it would make us grow by all it writes, so beyond

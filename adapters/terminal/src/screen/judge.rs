@@ -237,12 +237,12 @@ impl ScreenJudge {
         let rule = &self.set.rules[current.rule];
         let told = current.reading.as_ref().ok_or("no dialog is open")?;
         if told.whole.is_none() {
-            return Err("its rule does not say where the dialog begins and ends");
+            return Err("the screen rule does not say where the dialog begins and ends");
         }
         let shown = self.set.rules.iter().find(|rule| matches(rule, view)).ok_or("the dialog is not on the screen")?;
         let fresh = self.read(rule, view).ok_or("the dialog is not on the screen")?;
         if shown.name != rule.name || current.gone_since.is_some() || current.other.is_some() || !told.is_same(&fresh) {
-            return Err("the screen differs from what was reported of it");
+            return Err("the screen changed since it was reported");
         }
         Ok((rule, fresh))
     }

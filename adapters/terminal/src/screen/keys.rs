@@ -1,4 +1,4 @@
-//! What typed bytes mean for a dialog that is open. Nothing else of what is typed is looked at.
+//! What typed bytes mean for an open dialog. Nothing else of what is typed is looked at.
 
 use super::dialog::DialogReading;
 

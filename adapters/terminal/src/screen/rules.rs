@@ -1,4 +1,4 @@
-//! The rules for all providers: those that come with the program and those a user laid beside them.
+//! The screen rules of all agents: the built-in ones, and those in the user's directory.
 
 use std::{
     fs, io,
@@ -192,7 +192,7 @@ pub(crate) struct RuleSet {
     pub(crate) version: Option<Pattern>,
     /// All regions by name; those every screen has come first and have no cut.
     pub(crate) regions: Vec<(String, Option<Cut>)>,
-    /// The rules, the most urgent first.
+    /// The rules, highest priority first.
     pub(crate) rules: Vec<ScreenRule>,
 }
 
@@ -214,7 +214,7 @@ impl RuleSet {
     /// Why no key is ever typed for a dialog of this form; `None` when it may be.
     pub(crate) fn unanswerable(&self, form: &DialogRule) -> Option<String> {
         if form.tested.is_empty() {
-            return Some("keys for this kind of dialog were never tested".to_owned());
+            return Some("keys were not tested for this kind of dialog".to_owned());
         }
         let tested: Vec<String> =
             form.tested.iter().map(|range| range.to_string().trim_start_matches('=').to_owned()).collect();

@@ -1,5 +1,5 @@
-//! What a program tells its terminal apart from text: title, notifications, state, questions, and
-//! modes the parser does not keep. Filled by the parser's callbacks; bounded.
+//! What a program tells its terminal besides text: title, notifications, state, queries, and modes that the parser does
+//! not keep. Filled by the parser's callbacks; bounded.
 
 use std::collections::BTreeSet;
 

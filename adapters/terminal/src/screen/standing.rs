@@ -1,4 +1,4 @@
-//! The dialog that stands on the screen at this moment, for whoever is to answer it by keys.
+//! The dialog that is on the screen now, for answering it by keys.
 //!
 //! What the screen claims is as old as its last reading. Here the screen is read again, after
 //! every byte that was taken in, and whatever is not beyond doubt is said to be no dialog. While a
@@ -34,7 +34,7 @@ impl Observer {
     /// keys: why.
     pub fn standing(&self) -> Result<StandingDialog, &'static str> {
         if self.skipped_bytes > 0 {
-            return Err("some output of the program was not read");
+            return Err("some output of the program was not parsed");
         }
         if !self.terminal.is_at_rest() {
             return Err("the program is drawing");
@@ -43,17 +43,17 @@ impl Observer {
         let (rule, reading) = self.judge.standing(&View::new(&frame, &self.judge.set))?;
         let form = rule.dialog.as_ref().ok_or("no dialog is open")?;
         if form.tested.is_empty() {
-            return Err("keys for this kind of dialog were never tested");
+            return Err("keys were not tested for this kind of dialog");
         }
-        let version = self.version().and_then(rules::version).ok_or("the version of the agent is not known")?;
+        let version = self.version().and_then(rules::version).ok_or("the agent's version is not known")?;
         if !form.tested.iter().any(|range| range.matches(&version)) {
-            return Err("keys were never tested with this version of the agent");
+            return Err("keys were not tested with this version of the agent");
         }
         if self.answered {
-            return Err("a key that answers it was typed already");
+            return Err("a key that answers it was already typed");
         }
         if reading.dialog.options.iter().filter(|option| option.selected).count() != 1 {
-            return Err("the cursor is on none of its options");
+            return Err("the cursor is not on one of its options");
         }
         let keys = reading.keys.into_iter();
         let option = |(choice, keys): (&events::Choice, Vec<String>)| StandingOption {
@@ -61,7 +61,7 @@ impl Observer {
             keys,
             selected: choice.selected,
         };
-        let mark = reading.dialog.mark.ok_or("the dialog has no mark")?;
+        let mark = reading.dialog.mark.ok_or("the dialog has no identifying mark")?;
         let since = self.marked.as_ref().filter(|(told, _)| *told == mark).ok_or("the dialog was not reported")?.1;
         Ok(StandingDialog {
             since,

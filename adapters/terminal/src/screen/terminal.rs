@@ -1,5 +1,5 @@
-//! The terminal as the program believes it to be: the parser, held so that nothing it is fed can
-//! panic through it or make it grow; and the bytes that draw it again or undo it.
+//! The terminal as the program sees it: the parser, guarded so that no input can make it panic or grow without bound,
+//! and the bytes that redraw or restore a terminal.
 
 use std::{
     num::NonZeroU16,

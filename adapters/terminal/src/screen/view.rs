@@ -1,4 +1,4 @@
-//! What a rule may look at: the screen as one text, and the regions cut out of it.
+//! What screen rules can match: the screen as one text, and the regions cut out of it.
 
 use std::{cell::OnceCell, ops::Range};
 

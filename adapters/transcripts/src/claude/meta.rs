@@ -1,4 +1,4 @@
-//! What a sub-agent is: `subagents/agent-<id>.meta.json`, written beside its transcript (2.1.328).
+//! The description of a sub-agent: `subagents/agent-<id>.meta.json`, written next to its transcript (2.1.328).
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! What the words of a transcript mean: who is behind a user line, what a tool does, what sort an
-//! error is of.
+//! Classifies the texts of a transcript: who wrote a user line, what a tool does, what kind an error is.
 
 use events::{ErrorClass, ErrorReported, PromptOrigin, ToolKind};
 

@@ -1,4 +1,4 @@
-//! Ends of commands, patches and MCP calls, which are told beside the results of calls.
+//! Decodes the ends of commands, patches and MCP calls, which are recorded besides the results of calls.
 //!
 //! A detail of a call, never its result. In code mode the item's id is not the call's, see
 //! [`CodexMemory::owner`].

@@ -1,4 +1,4 @@
-//! Errors, and what sort they are.
+//! Classifies errors.
 
 use events::{Confidence, ErrorClass, ErrorReported, Severity, TurnOutcome};
 

@@ -216,7 +216,7 @@ fn check_tail(tail: &[u8]) -> Result<(), serde_json::Error> {
     match object.first_mut() {
         Some(comma) if *comma == b',' => *comma = b'{',
         Some(_) | None => {
-            return Err(serde::de::Error::custom("the line does not end behind its payload"));
+            return Err(serde::de::Error::custom("the line continues after its payload"));
         }
     }
     serde_json::from_slice::<IgnoredAny>(&object).map(|_| ())

@@ -1,5 +1,5 @@
-//! What a decoder must remember from one record to the next. It is the decoder's whole state and
-//! survives a restart as JSON, so it stays small: no texts, and calls only while they are open.
+//! The decoder's state between two records. It is the decoder's whole state and survives a restart as JSON, so it stays
+//! small: no texts, and calls only while they are open.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What was said: prompts, answers, thinking, mail between agents.
+//! Decodes messages: prompts, answers, thinking, mail between agents.
 
 use events::{AssistantDelta, AssistantMessage, Block, Confidence, PromptOrigin, Stop, TurnOutcome, UserPrompt};
 

@@ -1,5 +1,5 @@
-//! How a call ended, read from the words of its output. Codex has no field for it: what it writes
-//! itself stands in the first lines, before the output of the command, and only those are read.
+//! Decides how a call ended, from the text of its output. Codex has no field for it: what it writes itself stands in
+//! the first lines, before the output of the command, and only those are read.
 
 use events::ToolOutcome;
 

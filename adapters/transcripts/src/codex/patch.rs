@@ -1,4 +1,4 @@
-//! The one line people get for a call: of a patch its files, of anything else its beginning.
+//! The one-line title of a call: the files of a patch, the beginning of anything else.
 
 /// Longest title, bytes.
 const TITLE: usize = 240;

@@ -1,7 +1,6 @@
-//! What a script of code mode does. Current models call one tool, `exec`, with JavaScript in which
-//! the real tools are functions: `await tools.exec_command({"cmd":"ls"})`. Not an interpreter: it
-//! looks at the script's words and literals, and what it cannot see (a command put together from
-//! variables) it leaves out.
+//! Finds out what a code-mode script does. Current models call one tool, `exec`, with JavaScript in which the real
+//! tools are functions: `await tools.exec_command({"cmd":"ls"})`. Not an interpreter: it looks at the script's words
+//! and literals, and what it cannot see (a command put together from variables) it leaves out.
 
 use events::ToolKind;
 

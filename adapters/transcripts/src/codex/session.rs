@@ -1,4 +1,4 @@
-//! Who a rollout belongs to, where it comes from, and the settings it runs with.
+//! The session of a rollout: its id, its origin, and its settings.
 
 use events::{Annotation, SessionForked, SessionStarted, StartKind, Topic};
 

@@ -1,4 +1,4 @@
-//! JSON strings, read in one pass: most bytes of a rollout are the texts of tools' outputs.
+//! Decodes JSON strings in one pass: most bytes of a rollout are the texts of tools' outputs.
 
 /// The text that the inside of a JSON string stands for. The string was checked when it was cut
 /// out of its line; half a surrogate pair becomes U+FFFD.

@@ -1,4 +1,4 @@
-//! Calls of tools and what became of them.
+//! Decodes tool calls and their results.
 //!
 //! A call and its output are `response_item`s with the same `call_id`. That its command, patch or
 //! MCP call ended is told once more by an item, see `ends`.

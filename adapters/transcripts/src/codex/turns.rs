@@ -1,4 +1,4 @@
-//! Where turns begin and end.
+//! Decodes the beginnings and ends of turns.
 
 use events::{CompactTrigger, Confidence, ContextCompacted, Reason, TurnOutcome};
 

@@ -1,4 +1,4 @@
-//! Tokens spent, once for each response.
+//! Decodes token usage, once for each response.
 
 use events::UsageReported;
 

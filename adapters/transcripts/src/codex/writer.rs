@@ -1,4 +1,4 @@
-//! Puts events out for one line: their identities, their time, their parents.
+//! Makes the events of one line: their identities, times and parents.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The tool calls of one message: their events, and what became of them together.
+//! Makes the events of the tool calls of one message, and their combined outcome.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{
     tools,
 };
 
-/// What became of the calls of a message that were not known before.
+/// The outcome of the calls of a message that were not known before.
 #[derive(Debug, Default)]
 pub(super) struct MessageCalls {
     /// Calls with a result.

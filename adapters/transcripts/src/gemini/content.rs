@@ -1,5 +1,5 @@
-//! What a message's content is: the text in it, who is behind a `user` record, what sort of
-//! error an `error` record reports. Pure functions over raw values.
+//! Interprets a message's content: its text, who wrote a `user` record, what kind of error an `error` record reports.
+//! Pure functions over raw values.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What a decoder must remember from one record to the next, as it goes into the cursor.
+//! The decoder's state between two records, as it is stored in the cursor.
 //!
 //! Bounded: hashes of the last few hundred messages, one prompt, one standing. A message that
 //! was forgotten and is seen again is told again, with the identities it had.

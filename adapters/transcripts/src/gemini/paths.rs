@@ -1,4 +1,4 @@
-//! Which files below the Gemini home are chat files, and where their working directory is said.
+//! Recognizes which files below the Gemini home are chat files, and where their working directory is recorded.
 //!
 //! Paths are relative to the directory that holds `tmp/` (`~/.gemini`, or
 //! `$GEMINI_CLI_HOME/.gemini`). Pure: nothing here looks on the disk.

@@ -1,4 +1,4 @@
-//! Making events of one record.
+//! Makes the events of one record.
 
 use std::sync::Arc;
 

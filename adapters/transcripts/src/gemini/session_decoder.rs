@@ -1,4 +1,4 @@
-//! What happens in a session, message by message, whichever file tells it.
+//! Decodes a session message by message, for both file formats.
 //!
 //! Every message is told once; a message with a known id adds only what is new in it. What the
 //! last record means for the state is kept in [`GeminiMemory::standing`] and said at a pause; a turn is
@@ -317,8 +317,8 @@ impl SessionDecoder {
         writer.out.push(event);
     }
 
-    /// Puts out the tool calls that were not yet, and says what became of them. One without an id is named after its
-    /// place in the message.
+    /// Puts out the tool calls that were not yet, and reports their outcome. One without an id is named after its place
+    /// in the message.
     fn calls(
         &mut self,
         message: &str,

@@ -1,4 +1,4 @@
-//! What the last record of a chat file says about the state, as long as nothing follows it.
+//! What the last record of a chat file says about the state, until another record follows.
 //!
 //! A history is full of these and none matters once the next record is there, so a standing is
 //! only put out at a pause, when the file has nothing more to say for now. What is certain (a

@@ -1,4 +1,4 @@
-//! What a tool call is: its kind by its name, one line for people, how it ended.
+//! Interprets a tool call: its kind by its name, a one-line title, its outcome.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What an entry says, as events.
+//! Converts an entry to events.
 
 use std::sync::Arc;
 

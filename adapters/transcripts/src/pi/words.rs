@@ -1,4 +1,4 @@
-//! What names and words mean: tools, errors, how a command ended.
+//! Classifies names and texts: tools, errors, and how a command ended.
 
 use events::{ErrorClass, Stop, ToolKind, ToolOutcome};
 

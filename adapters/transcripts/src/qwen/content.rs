@@ -1,4 +1,4 @@
-//! What a record says, as events.
+//! Converts a record to events.
 
 use agents::borrowed::escapes::unescaped;
 use events::{

@@ -1,4 +1,4 @@
-//! The decoder: whose a record is, what is carried from one to the next, what all records tell.
+//! The decoder of a chat file: which session a record belongs to, and the state carried from record to record.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How requests reach the server: ureq over the server's Unix socket, or over TCP when asked.
+//! Sends requests to the server with ureq: over the server's Unix socket, or over TCP when asked.
 //!
 //! Every connection proves whom it reached before a byte of a request, the token least of all, is
 //! sent: the kernel names the process that listens on a Unix socket, and `/proc` the one that
@@ -76,7 +76,7 @@ fn not_the_server(place: &dyn fmt::Display, found: u32, wanted: u32) -> io::Erro
     let found = if found == 0 { "another process".to_owned() } else { format!("process {found}") };
     io::Error::new(
         io::ErrorKind::PermissionDenied,
-        format!("{found} listens on {place}, not the server (process {wanted}); nothing was sent to it"),
+        format!("{found} listens on {place} instead of the server (process {wanted}); nothing was sent to it"),
     )
 }
 

@@ -1,4 +1,4 @@
-//! Medians, percentiles, and what became of a goal.
+//! Medians, percentiles, and the outcome of a goal.
 
 use std::time::Duration;
 

@@ -19,10 +19,9 @@ use super::{Client, Connection};
 use crate::failure::{Failed, IN_USE};
 use daemon::{environment::Environment, serve::log_file};
 
-/// A server in the background must answer within this time, and one that is stopping must have
-/// released the data directory within it.
+/// Time limit for a background server to answer, and for a stopping one to release the data directory.
 const START_WITHIN: Duration = Duration::from_secs(30);
-/// It is asked this often until then.
+/// Interval between tries to reach a starting server.
 const ASK_EVERY: Duration = Duration::from_millis(20);
 /// Most bytes of the log that are searched for its last line.
 const LOG_TAIL: u64 = 4 << 10;
@@ -44,7 +43,7 @@ pub(super) fn start(data: &Path, connection: Connection) -> anyhow::Result<Clien
         .mode(0o600)
         .open(&lock)
         .with_context(|| format!("cannot open {}", lock.display()))?;
-    lock.lock().context("cannot wait for another start of the server")?;
+    lock.lock().context("cannot wait for the server start that is already in progress")?;
     let log = log_file(data);
     let until = Instant::now() + START_WITHIN;
     let mut child: Option<Child> = None;
@@ -73,7 +72,7 @@ pub(super) fn start(data: &Path, connection: Connection) -> anyhow::Result<Clien
         }
         anyhow::ensure!(
             Instant::now() < until,
-            "the server does not answer after {} s; see {}",
+            "the server did not answer within {} s; see {}",
             START_WITHIN.as_secs(),
             log.display()
         );
@@ -83,7 +82,7 @@ pub(super) fn start(data: &Path, connection: Connection) -> anyhow::Result<Clien
 }
 
 fn background(data: &Path, environment: &Environment, output: &File) -> anyhow::Result<Child> {
-    let program = std::env::current_exe().context("cannot find the program itself")?;
+    let program = std::env::current_exe().context("cannot determine the path of the capture program")?;
     let mut command = Command::new(program);
     command.arg("serve").arg("--background").arg("--data-dir").arg(data).current_dir("/").stdin(Stdio::null());
     command.env_clear().envs(environment.variables());

@@ -15,9 +15,9 @@ use store::lock::is_held;
 use super::{Client, Connection};
 use crate::failure::Failed;
 
-/// A server that was asked to stop must have ended within this time.
+/// Time limit for a server to exit after it was asked to stop.
 const STOP_WITHIN: Duration = Duration::from_secs(60);
-/// The lock is looked at this often, once the process has ended.
+/// Interval between checks of the lock once the process has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Asks the server to stop, and waits until its process has ended and the data directory is free.

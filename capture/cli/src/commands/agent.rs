@@ -1,4 +1,4 @@
-//! `capture agent`: agents without a screen, and the sessions of our own.
+//! `capture agent`: agents without a screen, and the session files of our own agent.
 
 mod session;
 
@@ -15,9 +15,9 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum AgentCommand {
-    /// Start an agent without a screen, give it a prompt, and answer its requests by policy or by people.
+    /// Run an agent without a screen on one prompt; your policy or a person decides its requests.
     Drive(drive::Arguments),
-    /// Look into a session's file, and change where it goes on.
+    /// Inspect a session file, or change where the session continues.
     Session(session::Arguments),
 }
 

@@ -106,7 +106,7 @@ fn one(client: &Client, id: &str) -> anyhow::Result<ApprovalView> {
 
 fn rows(page: &ApprovalPage, all: bool) -> String {
     if page.approvals.is_empty() {
-        let hint = if all { "no approvals yet" } else { "nobody waits for an approval (--all shows the closed ones)" };
+        let hint = if all { "no approvals yet" } else { "no pending approvals (--all includes closed ones)" };
         return format!("{hint}\n");
     }
     let now = clock::now();
@@ -160,7 +160,7 @@ fn state_in_words(approval: &Approval) -> String {
     words
 }
 
-/// The sort of request and what it is about, safe for the terminal.
+/// The kind of request and its subject, safe for the terminal.
 pub(super) fn headline(approval: &Approval) -> String {
     let kind = approval.kind.map_or("request", ApprovalKind::as_str);
     let subject = approval.subject.as_deref().or(approval.question.as_deref()).or(approval.tool.as_deref());
@@ -170,7 +170,7 @@ pub(super) fn headline(approval: &Approval) -> String {
     format!("{kind}: {}{more}", safe(subject.unwrap_or("?")))
 }
 
-/// All of one, nothing cut, nothing hidden.
+/// One request in full: nothing is cut or hidden.
 fn whole(shown: &ApprovalView) -> String {
     let approval = &shown.approval;
     let (mark, colour) = mark(approval);
@@ -204,14 +204,14 @@ fn whole(shown: &ApprovalView) -> String {
     }
     for file in &shown.files {
         let about = match (file.size, &file.hash) {
-            (None, _) => "is not there".to_owned(),
+            (None, _) => "does not exist".to_owned(),
             (Some(size), Some(hash)) => format!("{size} bytes, {}…", &hash[..hash.len().min(12)]),
             (Some(size), None) => format!("{size} bytes"),
         };
         line("looked at", &format!("{} ({about})", safe(&file.path)));
     }
     if shown.more_files {
-        line("careful", "it may run or change files that are not looked at: what they hold is not part of a decision");
+        line("careful", "it may run or change more files than were checked; a decision does not cover their contents");
     }
     if let Some(policy) = &shown.policy {
         let decision = match policy.decision {
@@ -228,11 +228,13 @@ fn whole(shown: &ApprovalView) -> String {
     if approval.state == ApprovalState::Pending {
         let cannot = format!("\n{}\n", unanswerable(shown));
         text += match shown.answer {
-            Some(DecidedVia::Hook) => "\nthe agent's hook waits for the answer: capture approve ID, capture deny ID\n",
-            Some(DecidedVia::Protocol) => {
-                "\n`capture agent drive` waits for the answer: capture approve ID, capture deny ID\n"
+            Some(DecidedVia::Hook) => {
+                "\nthe agent's hook is waiting for the answer: capture approve ID, capture deny ID\n"
             }
-            Some(DecidedVia::Keys) => "\nits dialog can be answered by keys: capture approve ID, capture deny ID\n",
+            Some(DecidedVia::Protocol) => {
+                "\n`capture agent drive` is waiting for the answer: capture approve ID, capture deny ID\n"
+            }
+            Some(DecidedVia::Keys) => "\ncapture can answer its dialog by keys: capture approve ID, capture deny ID\n",
             None => &cannot,
         };
     }
@@ -242,17 +244,17 @@ fn whole(shown: &ApprovalView) -> String {
 /// Why it cannot be answered from here, and what to do.
 fn unanswerable(shown: &ApprovalView) -> String {
     match &shown.unanswerable {
-        Some(why) => format!("cannot be answered from here: {}", safe(why)),
-        None => "cannot be answered from here: answer it where the agent asks".to_owned(),
+        Some(why) => format!("capture cannot answer this request: {}", safe(why)),
+        None => "capture cannot answer this request: answer it in the agent itself".to_owned(),
     }
 }
 
-/// What is asked for, to the byte, or what is known of it.
+/// The exact request, or what is known of it.
 pub(super) fn exact(approval: &Approval) -> String {
     let name = if approval.exact { "exactly" } else { "as told" };
     let input = approval.input.as_deref();
     let Some(exact) = approval.command.as_deref().or(input) else {
-        return block("as seen", approval.subject.as_deref().unwrap_or("nothing but that it asks"));
+        return block("as seen", approval.subject.as_deref().unwrap_or("unknown: the agent only shows a dialog"));
     };
     let mut text = block(name, exact);
     if approval.command.is_some() {
@@ -266,7 +268,7 @@ pub(super) fn exact(approval: &Approval) -> String {
     text
 }
 
-/// A text of the agent, safe, with a word about what it hides.
+/// A text of the agent, escaped, with a note about hidden characters.
 fn block(name: &str, text: &str) -> String {
     let shown = approver::display::show(text);
     let lines: String = shown.text.lines().map(|line| format!("    {line}\n")).collect();
@@ -347,7 +349,7 @@ fn answers(approval: &Approval, given: &[String]) -> anyhow::Result<Option<BTree
         let to = asked.iter().find_map(|q| Some((&q.question, one.strip_prefix(&q.question)?.strip_prefix('=')?)));
         let Some((question, text)) = to else {
             let questions: Vec<_> = asked.iter().map(|q| format!("{}=…", safe(&q.question))).collect();
-            return usage(format!("`{}` answers no question that is asked: {}", safe(one), questions.join(", ")));
+            return usage(format!("`{}` does not name one of the questions: {}", safe(one), questions.join(", ")));
         };
         answers.insert(question.clone(), text.to_owned());
     }
@@ -357,7 +359,7 @@ fn answers(approval: &Approval, given: &[String]) -> anyhow::Result<Option<BTree
 /// Shows the rule that would allow the same again; gives it when the user agrees.
 fn agreed_rule<'s>(context: &Context, shown: &'s ApprovalView, yes: bool) -> anyhow::Result<&'s str> {
     let Some(rule) = &shown.suggested_rule else {
-        let why = "there is no rule that would allow just this again: it is not fully understood";
+        let why = "no rule can allow exactly this request: capture does not understand all of it";
         return Err(Failed::Refused(why.into()).into());
     };
     let mut err = terminal::stderr();
@@ -367,12 +369,10 @@ fn agreed_rule<'s>(context: &Context, shown: &'s ApprovalView, yes: bool) -> any
     }
     if !yes {
         if context.json || !std::io::stdin().is_terminal() {
-            return Err(
-                Failed::Refused("there is no terminal to confirm the rule on; pass --yes to accept it".into()).into()
-            );
+            return Err(Failed::Refused("not a terminal: pass --yes to accept the rule".into()).into());
         }
         if !is_agreed("\nSave it?")? {
-            return Err(Failed::Refused("nothing was saved, and nothing was allowed".into()).into());
+            return Err(Failed::Refused("nothing was saved or allowed".into()).into());
         }
     }
     Ok(rule)

@@ -1,4 +1,4 @@
-//! `capture attach`: a terminal for a run that has none, or another one.
+//! `capture attach`: attaches this terminal to a run.
 
 use std::{io::IsTerminal, os::fd::AsFd, path::Path, process::ExitCode, str::FromStr};
 
@@ -47,7 +47,7 @@ pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
         FoundRun::One(run) => run,
         FoundRun::Several(runs) => {
             let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
-            let text = format!("`{}` fits several runs: {}", arguments.run, runs.join(", "));
+            let text = format!("`{}` matches several runs: {}", arguments.run, runs.join(", "));
             return Err(Failed::NotFound(text).into());
         }
         FoundRun::None => {
@@ -56,12 +56,12 @@ pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
                 .map(|r| format!("{}{}", r.run, r.name.as_ref().map(|n| format!(" ({})", safe(n))).unwrap_or_default()))
                 .collect();
             let known = if known.is_empty() { "there are none".into() } else { known.join(", ") };
-            return Err(Failed::NotFound(format!("no run `{}` is going on; {known}", arguments.run)).into());
+            return Err(Failed::NotFound(format!("there is no active run `{}`; {known}", arguments.run)).into());
         }
     };
     let (input, output) = (std::io::stdin(), std::io::stdout());
     if !input.is_terminal() || !output.is_terminal() {
-        return Err(Failed::Other("attaching needs a terminal".into()).into());
+        return Err(Failed::Other("standard input and standard output must be a terminal".into()).into());
     }
     let attach = Attach { read_only: arguments.read_only, take: arguments.take, detach_key: arguments.detach_key.0 };
     let raw = Saved::of(input.as_fd()).map(RawMode::new);

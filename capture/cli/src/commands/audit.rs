@@ -1,5 +1,5 @@
-//! `capture audit`: the record of decisions, looked through, shown and exported. Read from the store
-//! itself, so that it can be looked through when no server runs.
+//! `capture audit`: verifies, shows and exports the record of decisions. Reads the store itself, so it works while no
+//! server is running.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
 enum AuditCommand {
     /// Check the whole record for rows that were changed, removed or inserted.
     Verify {
-        /// The end of the record that you noted earlier, `SEQUENCE:HASH`; `audit verify` prints it.
+        /// The last row that you noted earlier, `SEQUENCE:HASH`, as `audit verify` prints it.
         #[arg(long, value_name = "HEAD")]
         head: Option<String>,
     },
@@ -37,7 +37,7 @@ enum AuditCommand {
     Export,
 }
 
-/// Rows read at a time.
+/// Number of rows read at a time.
 const PAGE: usize = 1_000;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -61,9 +61,9 @@ fn without_database(context: &Context, verb: &AuditCommand) -> Failed {
     };
     match kept {
         Ok(kept) if kept.is_none_or(|head| head.sequence == 0) => {
-            Failed::NotFound(format!("there is no record in {}", context.data.display()))
+            Failed::NotFound(format!("there is no record of decisions in {}", context.data.display()))
         }
-        Ok(_) | Err(_) => broken(&format!("the database is missing, but {HEAD_FILE} is there")),
+        Ok(_) | Err(_) => broken(&format!("the database is missing, but {HEAD_FILE} exists")),
     }
 }
 
@@ -83,7 +83,7 @@ fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Re
     let printed = if context.json {
         context.print_json(&Verified { whole, rows, head, broken: wrong.clone() })
     } else if whole {
-        super::print_line(&format!("the record is whole: {rows} rows, its end is {head}"))
+        super::print_line(&format!("the record is intact: {rows} rows, last row {head}"))
     } else {
         Ok(())
     };
@@ -92,17 +92,19 @@ fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Re
 }
 
 fn broken(wrong: &str) -> Failed {
-    Failed::Other(format!("the record of decisions is not what was recorded: {wrong}"))
+    Failed::Other(format!("the record of decisions was altered: {wrong}"))
 }
 
 /// A record that could not be looked through is neither intact nor broken.
 fn unverified(error: &VerifyError) -> Failed {
     let hint = match error {
         VerifyError::Store(error) => match error.failure() {
-            ReadFailure::Locked => "another program holds the database; try again",
-            ReadFailure::Io => "check that the data directory is there and readable",
+            ReadFailure::Locked => "another program has locked the database; try again",
+            ReadFailure::Io => "check that the data directory exists and is readable",
             ReadFailure::Damaged => "the database file is damaged; restore it from a backup",
-            ReadFailure::Full | ReadFailure::ReadOnly | ReadFailure::Other => "the record may be intact or not",
+            ReadFailure::Full | ReadFailure::ReadOnly | ReadFailure::Other => {
+                "whether the record is intact is not known"
+            }
         },
         VerifyError::Head(_) => "check that it is a readable file",
     };
@@ -174,7 +176,7 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
         ))?;
     }
     if rows.is_empty() {
-        super::print_line("nothing was decided yet")?;
+        super::print_line("no decisions yet")?;
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use daemon::{
     serve::log_file,
 };
 
-/// Whether nobody has to look at a source. One that is not active is none that was asked for.
+/// Whether a source needs no attention. An inactive source is one that is not configured.
 fn is_well(source: &SourceHealth) -> bool {
     source.errors == 0 && source.trouble.is_none()
 }
@@ -79,7 +79,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         if config.exists() {
             config.display().to_string()
         } else {
-            format!("{} (not there: defaults)", config.display())
+            format!("{} (does not exist: using defaults)", config.display())
         },
     );
     check("data", true, context.data.display().to_string());
@@ -99,7 +99,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         check(
             root.provider.as_str(),
             true,
-            format!("{}{}", root.dir.display(), if there { "" } else { " (not there yet)" }),
+            format!("{}{}", root.dir.display(), if there { "" } else { " (does not exist yet)" }),
         );
     }
     let own = Environment::of_process().config_dir()?;
@@ -128,9 +128,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         match policy::load(&policy, None) {
             Ok(_) if policy.exists() => check("policy", true, policy.display().to_string()),
             Ok(_) => {
-                check("policy", true, format!("{} (does not exist: every request is asked about)", policy.display()))
+                check("policy", true, format!("{} (does not exist: every request is left to you)", policy.display()))
             }
-            Err(refused) => check("policy", false, format!("{refused}; every request is asked about")),
+            Err(refused) => check("policy", false, format!("{refused}; every request is left to you")),
         }
     }
     match running {
@@ -155,5 +155,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             writeln!(out, "{} {:<16} {}", if check.ok { "✓" } else { "✗" }, check.name, safe(&check.detail))?;
         }
     }
-    if report.ok { Ok(()) } else { Err(Failed::Other("something is not as it should be".into()).into()) }
+    match report.checks.iter().filter(|check| !check.ok).count() {
+        0 => Ok(()),
+        1 => Err(Failed::Other("1 check failed".into()).into()),
+        failed => Err(Failed::Other(format!("{failed} checks failed")).into()),
+    }
 }

@@ -1,15 +1,15 @@
-//! `capture agent drive`: an agent without a screen, spoken to over its own protocol.
+//! `capture agent drive`: runs an agent without a screen, over the agent's own protocol.
 //!
-//! One thread, the one that started the agent, speaks with it ([`driver`]); others read, wait for
-//! decisions and mind signals, and hand it what they hear. Requests for permission go the way of a
-//! hook's: into the spool, and then whoever asked waits for the server ([`server`]).
+//! The thread that started the agent talks to it ([`driver`]); other threads read, wait for decisions and handle
+//! signals, and send it events. Permission requests take the same path as a hook's: into the spool, and then the driver
+//! waits for the server ([`server`]).
 //!
-//! Who decides: the policy, or a person with the scope `control` at whose back there is no agent. Here
-//! there is no other yes but the one of the user at our own terminal, while the question is shown: it
-//! goes to the server as a person's decision, and is taken as it is only when no server can be reached.
-//! The agent cannot give it: it has no terminal (`protocols::program`), what was typed before
-//! the question is thrown away, and when we were started by an agent ourselves nobody is asked here.
-//! Nothing in our environment or on the agent's pipes decides. Whatever else happens is a denial.
+//! The policy decides, or a person with the scope `control` whose process was not started by an agent. In this command,
+//! a request can only be allowed by the user at its own terminal while the question is shown. That answer goes to the
+//! server as a person's decision, and counts directly only if no server can be reached. The agent cannot give it: it
+//! has no terminal (`protocols::program`), input typed before the question is discarded, and if this command was itself
+//! started by an agent, it asks nobody. Nothing in the environment or on the agent's pipes decides. In all other cases
+//! the request is denied.
 
 mod driver;
 mod events;
@@ -35,19 +35,19 @@ pub(super) struct Arguments {
     /// The agent.
     #[arg(long, value_name = "AGENT", value_parser = agent())]
     agent: Provider,
-    /// Where it works [default: here].
+    /// Working directory of the agent [default: the current directory].
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// The agent's program, when it is not the one on the PATH.
+    /// The agent's program, if not the one on the PATH.
     #[arg(long, value_name = "PROGRAM")]
     program: Option<OsString>,
-    /// A further argument for the agent's program; may be given again.
+    /// Extra argument for the agent's program; can be repeated.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     agent_arg: Vec<OsString>,
-    /// How long a request waits for a decision before it is denied, seconds.
+    /// Deny a request that nobody decided within this time, seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=3_600))]
     wait: u32,
-    /// What the agent is to do.
+    /// The prompt.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROMPT")]
     prompt: Vec<String>,
 }
@@ -73,12 +73,12 @@ pub(super) fn child(arguments: &Child) -> ExitCode {
 pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let given = arguments.cwd.unwrap_or_else(|| PathBuf::from("."));
     // Agents tell the directory without links, and so it is compared.
-    let cwd = given.canonicalize().with_context(|| format!("cannot work in {}", given.display()))?;
+    let cwd = given.canonicalize().with_context(|| format!("cannot use the working directory {}", given.display()))?;
     if !cwd.is_dir() {
         return Err(Failed::Usage(format!("{} is not a directory", cwd.display())).into());
     }
     let told = cwd.to_str().ok_or_else(|| Failed::Usage(format!("{} is not valid UTF-8", cwd.display())))?.to_owned();
-    let none = || Failed::Usage(format!("{} has no protocol that is spoken here", arguments.agent));
+    let none = || Failed::Usage(format!("`capture agent drive` does not support {}", arguments.agent));
     let drive = protocol::drive(arguments.agent).ok_or_else(none)?;
     let codec = protocol::codec(drive.protocol, &told);
     let mut words: Vec<OsString> = drive.command.iter().map(OsString::from).collect();
@@ -95,7 +95,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
     }
     // Where the configuration allows it, this starts a server. Without one the agent works all the same.
     if let Err(error) = context.client() {
-        super::complain(&format!("nobody can be asked for permission: {error:#}"));
+        super::complain(&format!("cannot reach the server that decides permission requests: {error:#}"));
     }
     // A terminal that an agent made is not a user's.
     let by_agent = rustix::process::getppid()

@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     limit: Option<usize>,
 }
 
-/// Events asked for at a time.
+/// Number of events requested at a time.
 const PAGE: usize = 500;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {

@@ -33,11 +33,11 @@ pub(super) struct Arguments {
 #[derive(Serialize)]
 struct Explained<'a> {
     session: &'a Session,
-    /// The status at the moment asked for, every claim held then, and the rule that decided.
+    /// The status at the requested time, every claim that held then, and the rule that decided.
     moment: &'a StatusAt,
     /// The last changes up to then.
     history: &'a [StatusChange],
-    /// How the screen of its run is read, while its host is there.
+    /// How the screen of its run is read, while its terminal host is connected.
     screen: Option<&'a Explanation>,
 }
 
@@ -105,9 +105,9 @@ fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std
     }
     writeln!(out, "decided: {}", moment.account.rule.words())?;
     for (title, standings) in [
-        ("because", &[ClaimStanding::Decides, ClaimStanding::Agrees][..]),
-        ("against it", &[ClaimStanding::Weaker, ClaimStanding::Overruled]),
-        ("does not count", &[ClaimStanding::NotYet, ClaimStanding::Over]),
+        ("evidence for it", &[ClaimStanding::Decides, ClaimStanding::Agrees][..]),
+        ("evidence against it", &[ClaimStanding::Weaker, ClaimStanding::Overruled]),
+        ("not counted", &[ClaimStanding::NotYet, ClaimStanding::Over]),
     ] {
         let claims: Vec<_> = moment.account.claims.iter().filter(|c| standings.contains(&c.standing)).collect();
         if !claims.is_empty() {
@@ -120,7 +120,7 @@ fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std
     Ok(())
 }
 
-/// A claim: who, how strong, what became of it, since and until when, what.
+/// A claim: who, how strong, its standing, since and until when, what.
 fn line(claim: &WeighedClaim, now: Timestamp) -> String {
     let WeighedClaim { source, strength, standing, state, at, .. } = claim;
     let age = style::age(*at, now);
@@ -136,7 +136,7 @@ fn line(claim: &WeighedClaim, now: Timestamp) -> String {
     format!("{source:<11} {strength:<7} {standing:<9} {age:>5} ago{limit}  {agent}{} [{state}]", safe(&claim.claim))
 }
 
-/// How the screen of a session's run is read; `None` when the run is over or its host away.
+/// How the screen of a session's run is read; `None` when the run is over or its terminal host is not connected.
 fn screen_of(client: &Client, session: &Session) -> anyhow::Result<Option<Explanation>> {
     match client.one::<ExplainSession>(&session.id.to_string()) {
         Ok(screen) => Ok(Some(screen)),
@@ -165,14 +165,14 @@ fn explain_screen(out: &mut dyn Write, screen: &Explanation) -> std::io::Result<
         };
         writeln!(out, "  region {:<14} {text}", region.name)?;
     }
-    writeln!(out, "rules, the most urgent first")?;
+    writeln!(out, "rules, highest priority first")?;
     for rule in &screen.rules {
         let reason = rule.reason.map_or("", |r| r.as_str());
         let outcome = match rule.outcome {
             RuleMatch::Chosen => "MATCHES, and decides".to_owned(),
-            RuleMatch::Below => "matches; one above it decides".to_owned(),
+            RuleMatch::Below => "matches; a rule above it decides".to_owned(),
             RuleMatch::Debouncing { ms } => format!("matches; must hold for {ms} ms more"),
-            RuleMatch::Held => "matches; the one before it is kept for a moment".to_owned(),
+            RuleMatch::Held => "matches; the previous rule's claim is kept for a moment".to_owned(),
             RuleMatch::NoMatch => "no".to_owned(),
         };
         writeln!(out, "  {:>4} {:<22} {:<16} {reason:<13} {outcome}", rule.priority, safe(&rule.name), rule.state)?;
@@ -190,7 +190,7 @@ fn explain_screen(out: &mut dyn Write, screen: &Explanation) -> std::io::Result<
         }
     }
     if screen.kept {
-        writeln!(out, "no rule matches at this moment: what was claimed last stands")?;
+        writeln!(out, "no rule matches now: the last claim still holds")?;
     }
     if screen.panics > 0 {
         writeln!(out, "the parser failed {} times; the screen was reset", screen.panics)?;

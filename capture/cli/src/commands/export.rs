@@ -39,7 +39,7 @@ enum ExportFormat {
     Asciicast,
 }
 
-/// How a recording's file is named after its run.
+/// File name extension of recordings, after the run's id.
 const EXTENSION: &str = "cast";
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -48,7 +48,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let first = recording(&context.data, &arguments.what)?;
     let files = parts(&first).with_context(|| format!("{}", first.display()))?;
     if files.is_empty() {
-        return Err(Failed::NotFound(format!("{}: there is no such file", first.display())).into());
+        return Err(Failed::NotFound(format!("{}: no such file", first.display())).into());
     }
     let mut joined = JoinedReader::open(files)?;
     match &arguments.output {
@@ -87,8 +87,8 @@ fn convert(joined: &mut JoinedReader, version: CastVersion, out: &mut impl Write
 /// Bytes of a recording searched for secrets at once, to the end of a line.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Writes events without secrets. What the terminal was sent, and what was typed, is a text each, of which
-/// an event is a piece.
+/// Writes events without secrets. Terminal output and typed input are one text each, and each event is a piece of one
+/// of them.
 fn write_redacted(mut batch: Vec<CastEvent>, encoder: &mut Encoder, out: &mut impl Write) -> anyhow::Result<()> {
     for code in [EventCode::Output, EventCode::Input] {
         let mut pieces: Vec<&mut CastEvent> = batch.iter_mut().filter(|event| event.code == code).collect();
@@ -102,14 +102,14 @@ fn write_redacted(mut batch: Vec<CastEvent>, encoder: &mut Encoder, out: &mut im
     Ok(())
 }
 
-/// Writes a file that is there whole or not at all.
+/// Writes a file atomically.
 pub(super) fn to_file(
     path: &Path,
     replace: bool,
     write: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let told = || path.display().to_string();
-    let refused = || Failed::Refused(format!("{} is there already; --force replaces it", path.display()));
+    let refused = || Failed::Refused(format!("{} already exists; --force replaces it", path.display()));
     if !replace && path.symlink_metadata().is_ok() {
         return Err(refused().into());
     }
@@ -157,7 +157,7 @@ fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
             Err(Failed::NotFound(text).into())
         }
         [a, b, ..] => {
-            Err(Failed::NotFound(format!("`{}` fits several runs, for instance {a} and {b}", what.display())).into())
+            Err(Failed::NotFound(format!("`{}` matches several runs, for instance {a} and {b}", what.display())).into())
         }
     }
 }
@@ -166,7 +166,7 @@ fn existing(path: &Path) -> anyhow::Result<PathBuf> {
     match path.metadata() {
         Ok(_) => Ok(path.to_path_buf()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(Failed::NotFound(format!("{}: there is no such file", path.display())).into())
+            Err(Failed::NotFound(format!("{}: no such file", path.display())).into())
         }
         Err(error) => Err(error).with_context(|| path.display().to_string()),
     }

@@ -72,7 +72,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 
 fn rows(page: &FindingPage, all: bool) -> String {
     if page.findings.is_empty() {
-        return if all { "no findings yet\n" } else { "nothing needs you (--all shows what is over)\n" }.to_owned();
+        return if all { "no findings yet\n" } else { "no open findings (--all includes resolved ones)\n" }.to_owned();
     }
     let now = clock::now();
     let mut text = String::new();
@@ -109,7 +109,7 @@ fn mark(finding: &Finding) -> (&'static str, Style) {
     }
 }
 
-/// All of one.
+/// One of them in full.
 fn whole(finding: &Finding) -> String {
     let mut text = rows(&FindingPage { as_of: 0, findings: vec![finding.clone()], next_cursor: None }, true);
     let mut line = |name: &str, value: Option<String>| {

@@ -1,4 +1,4 @@
-//! `capture fix-tty`: a terminal that a program left in disorder.
+//! `capture fix-tty`: restores a terminal that a program left in a bad state.
 
 use std::{
     io::Write,

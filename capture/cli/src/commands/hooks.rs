@@ -1,6 +1,6 @@
 //! `capture hooks`: installs, removes and shows our entries in the agents' settings.
 //!
-//! What a change would be is shown before it is made, and made only when somebody agreed.
+//! A change is shown before it is made, and made only after confirmation.
 
 mod show;
 
@@ -54,14 +54,14 @@ struct AgentSelection {
 struct Install {
     #[command(flatten)]
     change: ChangeArguments,
-    /// Have requests for permission decided: by your policy (`capture policy`), and by `capture
-    /// approve`, for which they wait this many seconds.
+    /// Let capture decide permission requests: by your policy (`capture policy`) or, within this many seconds, by
+    /// `capture approve`.
     ///
-    /// Claude Code shows its dialog meanwhile; whoever answers first decides. Codex and Qwen Code show none
-    /// while they wait; 0 asks only the policy. Gemini CLI can only be told to deny.
+    /// Claude Code shows its dialog meanwhile; the first answer counts. Codex and Qwen Code show no dialog while they
+    /// wait; with 0 only the policy decides. For Gemini CLI, capture can only deny requests.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600", value_parser = clap::value_parser!(u32).range(0..=3600))]
     approver: Option<u32>,
-    /// Install the entries of every event, whatever version of the agent is on the PATH.
+    /// Install entries for every event, regardless of the agent's version.
     ///
     /// A version that does not know one of the events may ignore your whole settings file, including
     /// permission rules: Claude Code before 2.1.101 does.
@@ -81,25 +81,25 @@ struct ChangeArguments {
     yes: bool,
 }
 
-/// What is to become of the settings of all agents.
+/// The change to make to the settings of all agents.
 #[derive(Debug)]
 pub(super) enum Purpose {
-    /// Entries that run this, for the events that each agent accepts, or by force for all.
+    /// Add entries that run this command, for the events that each agent accepts, or for all with force.
     Install { command: HookCommand, force: bool },
-    /// No entries of ours.
+    /// Remove our entries.
     Uninstall,
 }
 
-/// What becomes of the plans.
+/// What happens to the plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlanFate {
     /// They are carried out.
     Ahead,
-    /// They were only to be shown.
+    /// They are only shown (`--dry-run`).
     Shown,
-    /// Nobody agreed.
+    /// The user did not confirm.
     No,
-    /// There is nobody to ask.
+    /// There is no terminal to ask for confirmation.
     Unasked,
 }
 
@@ -118,12 +118,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
 }
 
-/// Refuses a change of the agents' settings to agents; they may look at what it would be.
+/// Refuses agents a change of the agents' settings; they may see what it would change.
 fn refuse_changing(change: &ChangeArguments) -> anyhow::Result<()> {
     if change.dry_run { Ok(()) } else { refuse_agents("changing the agents' hooks") }
 }
 
-/// The agents that are meant, each with its home.
+/// The selected agents, each with its home.
 fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(Provider, PathBuf)>> {
     let homes = roots::homes(&context.config, &context.data)?;
     let named = |provider: &Provider| selection.provider.is_empty() || selection.provider.contains(provider);
@@ -138,15 +138,15 @@ fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(P
     }
     if all.is_empty() {
         let names: Vec<_> = AGENTS.iter().map(|provider| provider.as_str()).collect();
-        return Err(Failed::NotFound(format!("no agent has a home here ({})", names.join(", "))).into());
+        return Err(Failed::NotFound(format!("no agent has a home directory here ({})", names.join(", "))).into());
     }
     Ok(all)
 }
 
-/// What the agents are to run. They run it in an environment of theirs, in which nothing may lead it to
-/// another server: the data directory is named.
+/// The command for the agents to run. It names the data directory, because the agents' environment may not lead to the
+/// right server.
 fn command(context: &Context) -> anyhow::Result<HookCommand> {
-    let program = std::env::current_exe().context("cannot find the program itself")?;
+    let program = std::env::current_exe().context("cannot determine the path of the capture program")?;
     let data = std::path::absolute(&context.data)?;
     Ok(HookCommand { program, data_dir: Some(data), approver: None })
 }
@@ -193,7 +193,7 @@ fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose) -> anyho
     outcome(&all, go)
 }
 
-/// What would become of one agent's settings.
+/// Plans the change of one agent's settings.
 fn plan(
     context: &Context,
     provider: Provider,
@@ -230,7 +230,7 @@ fn plan(
     Ok(plan)
 }
 
-/// What is said of an agent that is not installed yet.
+/// The warning for an agent that is not installed yet.
 fn unchecked(provider: Provider) -> String {
     format!(
         "`{provider}` is not on the PATH and has left no conversation here, so no version was checked; run `capture \
@@ -241,8 +241,8 @@ fn unchecked(provider: Provider) -> String {
 /// Maximum number of entries of a home that are searched for a conversation.
 const LOOKED_AT: usize = 2_000;
 
-/// Whether an agent was used with this home: one of its conversations is there. It may be started by a path,
-/// an alias or an editor then, in a version that is not known.
+/// Whether an agent was used with this home, which then has a conversation. Such an agent may be started by a path, an
+/// alias or an editor, in an unknown version.
 fn was_used(provider: Provider, home: &Path) -> bool {
     let directories = Agent::of(provider).map_or(&[] as &[&str], |agent| agent.transcripts.directories);
     let mut open: Vec<PathBuf> = directories.iter().map(|dir| home.join(dir)).collect();
@@ -264,16 +264,16 @@ fn was_used(provider: Provider, home: &Path) -> bool {
     false
 }
 
-/// The risk that somebody takes who forces an install.
+/// The warning about the risk of a forced install.
 fn forced(provider: Provider, why: &str) -> String {
     let drops = facts(provider).and_then(|hooks| hooks.versions.reads_the_rest_since.as_ref());
     match drops {
         Some(since) => format!(
             "forced: {why}. Versions before {since} ignore your whole settings file, including permission rules, when \
              it names an event that they do not know: commands that you denied may run. `capture hooks uninstall` \
-             takes the entries out again"
+             removes the entries"
         ),
-        None => format!("forced: {why}. The versions that were tried skip what they do not know"),
+        None => format!("forced: {why}. All tested versions skip events that they do not know"),
     }
 }
 
@@ -281,7 +281,7 @@ fn listed(events: &[&str]) -> String {
     events.iter().map(|event| format!("`{event}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Asks the person at the terminal.
+/// Asks the user at the terminal for confirmation.
 fn confirm(files: usize) -> anyhow::Result<PlanFate> {
     let what = if files == 1 { "this file".into() } else { format!("these {files} files") };
     Ok(if is_agreed(&format!("Change {what}?"))? { PlanFate::Ahead } else { PlanFate::No })
@@ -296,7 +296,7 @@ fn outcome(all: &[SettingsChange], go: PlanFate) -> anyhow::Result<()> {
         PlanFate::Ahead | PlanFate::Shown => Ok(()),
         PlanFate::No => Err(Failed::Refused("nothing was changed".into()).into()),
         PlanFate::Unasked => {
-            let text = "nothing was changed: there is no terminal to ask on; pass --yes to agree";
+            let text = "nothing was changed: cannot ask for confirmation without a terminal; pass --yes to confirm";
             Err(Failed::Refused(text.into()).into())
         }
     }
@@ -312,8 +312,8 @@ fn status(context: &Context, selection: &AgentSelection) -> anyhow::Result<()> {
     if context.json { context.print_json(&show::states(&all)) } else { show::statuses(&all, clock::now()) }
 }
 
-/// Whether each agent with entries of ours accepts them, in the version that is on the PATH now: the agent,
-/// whether all is well, and how it is in words.
+/// Checks for each agent with our entries whether the version on the PATH accepts them. Returns the agent, the result,
+/// and a description.
 pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool, String)>> {
     let (command, search) = (command(context)?, paths::agent_search());
     let homes = roots::homes(&context.config, &context.data)?;
@@ -331,7 +331,7 @@ pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool,
     Ok(all)
 }
 
-/// What a server that runs has heard of; `None` when none does. It is not started for that.
+/// The sources that the running server reports; `None` if no server is running. None is started.
 fn server_health(context: &Context) -> Option<Vec<SourceHealth>> {
     let client = context.running().ok()??;
     let Sources { sources } = client.one::<HealthSources>("").ok()?;
@@ -345,7 +345,7 @@ fn hook_state(provider: Provider, home: &Path, command: &HookCommand, search: &P
     }
 }
 
-/// The error as a person may see it.
+/// The error as shown to the user.
 fn error_text(error: &Error) -> String {
     safe(&error.to_string())
 }

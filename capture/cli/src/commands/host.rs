@@ -1,4 +1,4 @@
-//! `capture run-host` and `capture run-child`: what `capture run` starts itself as. Not for people.
+//! `capture run-host` and `capture run-child`: the processes that `capture run` starts. Not for people.
 
 use std::{
     ffi::OsString,
@@ -32,11 +32,11 @@ pub(super) fn child(arguments: &Child) -> ExitCode {
     ExitCode::from(error.shell_code())
 }
 
-/// Hosts a run; what to run comes over standard input.
+/// Runs as the terminal host of a run; what to run arrives over standard input.
 pub(super) fn host() -> anyhow::Result<ExitCode> {
     let input = io::stdin();
     let socket = input.as_fd().try_clone_to_owned().context("no standard input")?;
-    processes::seal_if_agents().context("cannot mark what an agent starts")?;
+    processes::seal_if_agents().context("cannot mark this process as started by an agent")?;
     let null = File::open("/dev/null").context("no /dev/null")?;
     rustix::stdio::dup2_stdin(&null).context("cannot close standard input")?;
     start::host(UnixStream::from(socket), |spec| {
@@ -46,7 +46,7 @@ pub(super) fn host() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What goes wrong is written to a file of the run: its terminal belongs to the program.
+/// Writes errors to a log file of the run, because its terminal belongs to the program.
 fn log_to_file(spec: &Spec) {
     let path = runs::dir(&spec.data).join(format!("{}.log", spec.run));
     let hook = path.clone();

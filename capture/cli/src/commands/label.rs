@@ -1,4 +1,4 @@
-//! `capture label`: labels that the user puts on sessions.
+//! `capture label`: labels of sessions.
 
 use api::{routes::LabelSession, sessions::Labels};
 

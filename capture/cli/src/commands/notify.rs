@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         }
     }
     if failed > 0 {
-        return Err(Failed::Other(format!("{failed} of {} channels did not take it", receipts.len())).into());
+        return Err(Failed::Other(format!("{failed} of {} channels did not accept the message", receipts.len())).into());
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `capture policy`: the rules for what agents may do unasked.
+//! `capture policy`: the rules for what agents may do without asking.
 
 mod edit;
 
@@ -17,7 +17,7 @@ use super::{Context, Failed, complain, print_line};
 use crate::terminal::{self, safe_json};
 use policy::OnDisk;
 
-/// A longer line of input is malformed, bytes.
+/// Longest line of input, bytes; a longer one is malformed.
 const MAX_LINE: u64 = 1024 * 1024;
 
 #[derive(Debug, clap::Args)]
@@ -29,9 +29,9 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum PolicyCommand {
-    /// Edit the policy: a copy is edited, checked, shown as a diff, and put in its place.
+    /// Edit a copy of the policy, check it, show the diff, and put it in force.
     Edit {
-        /// Do not ask before it is put in its place.
+        /// Do not ask before putting it in force.
         #[arg(long, short)]
         yes: bool,
     },
@@ -40,13 +40,13 @@ enum PolicyCommand {
         /// The file [default: the one in force]
         file: Option<PathBuf>,
     },
-    /// Say what is decided about command lines.
+    /// Print the decision about command lines.
     Test(Test),
-    /// Explain what is decided about a command line, rule by rule.
+    /// Explain the decision about a command line, rule by rule.
     Explain {
         #[command(flatten)]
         selection: PolicySelection,
-        /// The command line: one word that holds all of it, or several words.
+        /// The command line, as one quoted argument or as several arguments.
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
@@ -59,17 +59,17 @@ struct Test {
     /// Read requests as JSON lines: {"id", "cmd", "cwd"?, "agent"?}.
     #[arg(long, conflicts_with = "command")]
     stdin: bool,
-    /// The command line: one word that holds all of it, or several words.
+    /// The command line, as one quoted argument or as several arguments.
     #[arg(required_unless_present = "stdin", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
 struct PolicySelection {
-    /// Judge by a preset alone.
+    /// Use only this preset.
     #[arg(long, conflicts_with = "policy", value_parser = super::one_of(Preset::ALL, Preset::as_str))]
     preset: Option<Preset>,
-    /// Judge by this file [default: the one in force]
+    /// Use this policy file [default: the one in force]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
 }
@@ -100,7 +100,7 @@ fn check(context: &Context, file: Option<&Path>) -> anyhow::Result<()> {
     if context.json {
         context.print_json(&Checked { file: path, ok: error.is_none(), error: error.clone() })?;
     } else if error.is_none() {
-        let there = if path.exists() { "is in order" } else { "is not there: everything is asked about" };
+        let there = if path.exists() { "is in order" } else { "does not exist: every request is left to you" };
         print_line(&format!("{} {there}", show(&path.display().to_string()).text))?;
     }
     match error {
@@ -109,14 +109,14 @@ fn check(context: &Context, file: Option<&Path>) -> anyhow::Result<()> {
     }
 }
 
-/// What judges, for any directory.
+/// The policy that applies, for any directory.
 struct PolicyJudge {
     facts: OnDisk,
     rules: Rules,
 }
 
 enum Rules {
-    /// The same everywhere.
+    /// The same policy for every directory.
     One(Policy),
     /// The user's file, and what repositories add.
     InForce(PathBuf),
@@ -156,7 +156,7 @@ impl PolicyJudge {
             Rules::InForce(file) => {
                 let found = policy::in_force(file, &workspace);
                 if let Some(refused) = &found.refused {
-                    complain(&format!("the policy is not in force, so everything is asked about: {refused}"));
+                    complain(&format!("the policy is not in force, so every request is left to you: {refused}"));
                 }
                 found.policy.explain(&request, &self.facts)
             }
@@ -164,7 +164,7 @@ impl PolicyJudge {
     }
 }
 
-/// A command line as it was typed: one word is a line, several are its words.
+/// The command line from the arguments: one argument is the whole line, several are its words.
 fn typed(words: &[String]) -> anyhow::Result<String> {
     match words {
         [line] => Ok(line.clone()),
@@ -182,7 +182,7 @@ fn one(context: &Context, selection: &PolicySelection, words: &[String]) -> anyh
 }
 
 fn here() -> anyhow::Result<PathBuf> {
-    std::env::current_dir().context("cannot tell the current directory")
+    std::env::current_dir().context("cannot determine the current directory")
 }
 
 fn decision_text(decision: &Decision) -> String {
@@ -203,7 +203,7 @@ struct PolicyTestRequest {
     agent: Option<Provider>,
 }
 
-/// The answer to one.
+/// The answer to a [`PolicyTestRequest`].
 #[derive(Serialize)]
 struct PolicyTestAnswer {
     id: serde_json::Value,
@@ -215,7 +215,7 @@ struct PolicyTestAnswer {
 }
 
 fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
-    anyhow::ensure!(context.json, Failed::Usage("--stdin answers in JSON lines: say --json".into()));
+    anyhow::ensure!(context.json, Failed::Usage("--stdin prints JSON lines: pass --json".into()));
     let judge = PolicyJudge::new(context, selection)?;
     let here = here()?;
     let mut malformed = 0_usize;
@@ -257,7 +257,7 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
 
 type Line = Result<Vec<u8>, (Option<serde_json::Value>, String)>;
 
-/// The next line without its end; one that is too long is passed over to its end.
+/// The next line without its line end; a line that is too long is skipped.
 fn next_line(input: &mut impl BufRead) -> anyhow::Result<Option<Line>> {
     let mut line = Vec::new();
     if input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
@@ -282,7 +282,7 @@ fn explain(context: &Context, selection: &PolicySelection, words: &[String]) -> 
     print_line(&format!("command: {}", shown.text))?;
     if shown.hidden > 0 || shown.non_ascii > 0 {
         print_line(&format!(
-            "         {} characters, {} of them hidden, {} not ASCII",
+            "         {} characters ({} hidden, {} not ASCII)",
             shown.length, shown.hidden, shown.non_ascii
         ))?;
     }

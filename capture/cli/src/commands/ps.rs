@@ -29,7 +29,7 @@ use daemon::{
 pub(super) struct Arguments {
     /// Only this session.
     session: Option<String>,
-    /// Include sessions that ended or have been silent for long.
+    /// Include sessions that ended or have been silent for a long time.
     #[arg(long, short)]
     all: bool,
     /// Keep the list on screen and up to date.
@@ -119,14 +119,14 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     watch(context, &client, STATUS, list, |page| render(page, arguments))
 }
 
-/// Sessions that are listed, when nobody says how many.
+/// Maximum number of sessions that are listed by default.
 const MOST: usize = 200;
-/// How often an empty list is requested again while history is read,
+/// Maximum number of times that an empty list is requested again while history is read.
 const FIRST_LOOKS: u32 = 20;
-/// this far apart.
+/// Interval between requests of an empty list while history is read.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How far the reading of history is; `None` when all is read.
+/// The progress of reading history; `None` when it is complete.
 fn how_far(client: &Client) -> anyhow::Result<Option<String>> {
     let Sources { sources } = client.one::<HealthSources>("")?;
     let reading = sources.iter().find_map(|s| s.detail.as_deref()?.split_once(READING));
@@ -159,12 +159,12 @@ fn render(page: &SessionPage, arguments: &Arguments) -> String {
     format!("{}\n{more}", table(&page.sessions).trim_fmt())
 }
 
-/// Without a terminal the list is as wide as this.
+/// Width of the list without a terminal, columns.
 const PAPER: u16 = 160;
-/// Below this width the directory is left out.
+/// Smallest width at which the directory is shown, columns.
 const ROOM_FOR_DIRECTORY: u16 = 110;
 
-/// Sessions as people read them: what needs them first, helpers below the session they help.
+/// The table of sessions: those that need a person first, sub-agents below their parent.
 fn table(sessions: &[Session]) -> Table {
     let (now, colour) = (clock::now(), style::colours());
     let mut ordered: Vec<&Session> = sessions.iter().filter(|s| !has_parent_among(s, sessions)).collect();

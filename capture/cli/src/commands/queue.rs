@@ -60,9 +60,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
     if page.prompts.is_empty() {
         return show(if arguments.all {
-            "no prompt was queued yet\n"
+            "no queued prompts yet\n"
         } else {
-            "no prompt waits (--all shows the others)\n"
+            "no prompts are waiting (--all includes the others)\n"
         });
     }
     show(&page.prompts.iter().map(row).collect::<String>())

@@ -1,4 +1,4 @@
-//! `capture redact`: a text without its secrets.
+//! `capture redact`: removes the secrets from a text.
 //!
 //! Reads no configuration and asks no server, so it works as a filter anywhere.
 

@@ -1,4 +1,4 @@
-//! `capture standup` and `capture handoff`: what sessions did, for people to read. Redacted.
+//! `capture standup` and `capture handoff`: redacted reports of what sessions did.
 
 use std::collections::BTreeSet;
 
@@ -36,9 +36,9 @@ pub(super) struct HandoffOf {
     session: String,
 }
 
-/// Turns and events are asked for in pages of this size.
+/// Number of turns or events requested at a time.
 const PAGE: usize = 1_000;
-/// Sessions are asked for in pages of this size.
+/// Number of sessions requested at a time.
 const SESSIONS: usize = 500;
 /// Most findings of a session in a report.
 const FINDINGS: usize = 50;

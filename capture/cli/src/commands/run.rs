@@ -1,4 +1,4 @@
-//! `capture run`: a program in a terminal that is watched.
+//! `capture run`: runs a program in a terminal that capture observes.
 
 use std::{
     ffi::OsString,
@@ -37,13 +37,13 @@ pub(super) struct Arguments {
     /// A name for the run.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Start it without an attached terminal, print how to reach it, and return.
+    /// Start it without an attached terminal, print the run's id, and return.
     #[arg(long)]
     detach: bool,
     /// Size of the terminal while none is attached.
     #[arg(long, value_name = "COLUMNSxROWS", default_value = "120x40", value_parser = size)]
     size: Size,
-    /// Give it a terminal even if standard output is not one.
+    /// Give it a terminal even if standard output is not a terminal.
     #[arg(long, conflicts_with = "detach")]
     tty: bool,
     /// Key that detaches the terminal: ctrl-] or another ctrl- key, or none.
@@ -89,7 +89,7 @@ enum NotifyBy {
 }
 
 fn size(text: &str) -> Result<Size, String> {
-    let wrong = || "a size is columns x rows, like 120x40".to_owned();
+    let wrong = || "expected COLUMNSxROWS, such as 120x40".to_owned();
     let (columns, rows) = text.split_once('x').ok_or_else(wrong)?;
     let number = |text: &str| text.parse().ok().filter(|n| *n > 0).ok_or_else(wrong);
     Ok(Size { rows: number(rows)?, columns: number(columns)? })
@@ -108,7 +108,7 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
         return Ok(cannot_run(&error));
     }
     // What an agent starts here stays an agent's, also when it outlives whoever asked for it.
-    processes::seal_if_agents().context("cannot mark what an agent starts")?;
+    processes::seal_if_agents().context("cannot mark this process as started by an agent")?;
     let data = paths::data_dir(data)?;
     if let Err(error) = paths::config_file().and_then(|file| Config::load(&file)) {
         super::complain(&format!("{error:#}"));
@@ -136,11 +136,11 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     descriptors.extend(ours.iter().zip(spec.streams).filter(|(_, s)| *s == StreamTarget::Inherited).map(|(fd, _)| *fd));
     let run = spec.run;
     let raw = Saved::of(typed).or_else(|| Saved::of(ours[1])).map(RawMode::new);
-    let started = launch::start(spec, &descriptors).context("cannot start the host of the run")?;
+    let started = launch::start(spec, &descriptors).context("cannot start the terminal host of the run")?;
     finish(started.follow(raw)?, Some(run))
 }
 
-/// Says how it ended where that is not plain, and gives the code for it.
+/// Reports how the run ended if that is not obvious, and returns the exit code.
 pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>) -> anyhow::Result<ExitCode> {
     Ok(match outcome {
         LaunchOutcome::Exited(exit) => ExitCode::from(exit.shell_code()),
@@ -151,14 +151,14 @@ pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>) -> anyhow::Resu
         }
         LaunchOutcome::HungUp => ExitCode::from(129),
         LaunchOutcome::Lost(exit) if run.is_some() => {
-            // Nobody knows any more what the program turned on.
+            // What the program turned on is no longer known.
             if std::io::stderr().is_terminal() {
                 terminal::stderr().control(super::fix_tty::LEAVE).ok();
             }
-            terminal::print_error_line("capture: the run's host is gone, and the program with its terminal");
+            terminal::print_error_line("capture: the run's terminal host is gone; the program lost its terminal");
             ExitCode::from(exit.shell_code().max(1))
         }
-        LaunchOutcome::Lost(_) => return Err(Failed::Other("the run's host is gone".into()).into()),
+        LaunchOutcome::Lost(_) => return Err(Failed::Other("the run's terminal host is gone".into()).into()),
         LaunchOutcome::Refused(why) if run.is_some() => return Err(Failed::Other(why).into()),
         LaunchOutcome::Refused(why) => return Err(Failed::Refused(why).into()),
     })
@@ -171,8 +171,8 @@ fn cannot_run(error: &agents::CannotRun) -> ExitCode {
 
 fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
     let (run, name) = (spec.run, spec.name.clone());
-    let started = launch::start(spec, &[]).context("cannot start the host of the run")?;
-    let (pid, socket) = started.leave_alone().context("the run could not be started")?;
+    let started = launch::start(spec, &[]).context("cannot start the terminal host of the run")?;
+    let (pid, socket) = started.leave_alone().context("cannot start the run")?;
     if json {
         let value = serde_json::json!({ "run": run, "name": name, "pid": pid, "socket": socket });
         super::print_json(&value)?;
@@ -197,7 +197,7 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
         })
     });
     Ok(Spec {
-        run: RunId::mint(clock::now(), clock::random().context("the system gives no random bytes")?),
+        run: RunId::mint(clock::now(), clock::random().context("cannot read random bytes from the system")?),
         name: arguments.name.clone(),
         words: arguments.command.clone(),
         data,
@@ -218,7 +218,7 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
     })
 }
 
-/// What a run gets from outside: the clock, the rules, the server, the recording.
+/// What the terminal host gets from this crate: the clock, the rules, the server, the recording.
 pub(super) fn outside(spec: &Spec) -> Outside {
     Outside {
         clock: clock::now,
@@ -229,8 +229,8 @@ pub(super) fn outside(spec: &Spec) -> Outside {
     }
 }
 
-/// The rules for screens. A file of the user's that is wrong must not keep an agent from running:
-/// it is reported here and by `capture doctor`, and the built-in rules count.
+/// The rules for screens. An invalid file of the user's must not keep an agent from running: it is reported here and by
+/// `capture doctor`, and the built-in rules apply.
 fn rules() -> Arc<ScreenRules> {
     let loaded = paths::screen_rules_dir().and_then(|dir| Ok(ScreenRules::load(Some(&dir))?));
     Arc::new(loaded.unwrap_or_else(|error| {

@@ -66,7 +66,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     daemon::serve::run(&options, taken, &CancellationToken::new()).map_err(in_use)
 }
 
-/// Gives a data directory that another server has taken an exit code of its own.
+/// Uses a separate exit code if another server has the data directory.
 fn in_use(error: anyhow::Error) -> anyhow::Error {
     let held = error.chain().any(|cause| {
         matches!(cause.downcast_ref(), Some(store::LockError::Held { .. }))

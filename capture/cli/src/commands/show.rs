@@ -81,7 +81,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
     for turn in &turns {
         let outcome = turn.outcome.map_or("open", |o| o.as_str());
-        let prompt = safe(&projections::shorten::one_line(turn.prompt.as_deref().unwrap_or("(by itself)"), 90));
+        let prompt = safe(&projections::shorten::one_line(turn.prompt.as_deref().unwrap_or("(no prompt)"), 90));
         writeln!(
             out,
             "{:>4}  {}  {outcome:<11} {:>3} calls  {prompt}",

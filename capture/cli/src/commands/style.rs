@@ -1,4 +1,4 @@
-//! Words and colours for people.
+//! Colours, marks and times in output for people.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use anstyle::{AnsiColor, Style};
 use events::{Reason, State, Timestamp};
 use projections::SessionStatus;
 
-/// What somebody has to look at now.
+/// Colour of what needs a person now.
 pub(super) const ALARM: Style = AnsiColor::Red.on_default().bold();
-/// What did not go well, or was taken away.
+/// Colour of failures and removed lines.
 pub(super) const RED: Style = AnsiColor::Red.on_default();
-/// What goes well, or was added.
+/// Colour of success and added lines.
 pub(super) const GREEN: Style = AnsiColor::Green.on_default();
-/// What waits, or may go wrong.
+/// Colour of what waits, and of warnings.
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
-/// What nobody knows.
+/// Colour of the unknown.
 pub(super) const MAGENTA: Style = AnsiColor::Magenta.on_default();
-/// What is under way.
+/// Colour of what is in progress.
 pub(super) const CYAN: Style = AnsiColor::Cyan.on_default();
-/// What is over.
+/// Style of what is over.
 pub(super) const DIM: Style = Style::new().dimmed();
 
 /// A state with its mark and colour; colours only where the terminal shows them.

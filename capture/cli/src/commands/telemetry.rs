@@ -22,13 +22,13 @@ pub(super) struct Arguments {
 enum TelemetryCommand {
     /// Print the settings that make an agent send its telemetry to the running server.
     ///
-    /// They hold a token that opens nothing but handing in events, and the address the server has
-    /// now: give `capture serve` a fixed port with `--listen` if they are to last.
+    /// They contain the server's current address and a token that only permits sending events. To keep them valid,
+    /// start `capture serve` with a fixed port (`--listen`).
     Env {
         /// The agent.
         #[arg(value_parser = agent())]
         agent: Provider,
-        /// The shell that is to read the variables.
+        /// Print the variables for this shell.
         #[arg(long, default_value = "sh")]
         shell: EnvironmentShell,
     },
@@ -73,7 +73,7 @@ impl<'a> EnvironmentOutput<'a> {
     }
 }
 
-/// What a shell can evaluate. A snippet for a file stands by itself, or as a comment before the
+/// The settings as text that a shell can evaluate. A snippet for a file is printed alone, or as a comment before the
 /// variables that go with it.
 fn text(settings: &TelemetrySettings, shell: EnvironmentShell) -> String {
     let mut out = String::new();

@@ -20,7 +20,7 @@ pub(super) struct Arguments {
     timeout: Option<f64>,
 }
 
-/// A request to the server lasts at most this long, so that no connection has to stay open indefinitely, ms.
+/// Longest request to the server, ms, so that no connection stays open indefinitely.
 const ASK_MS: u64 = 60_000;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {

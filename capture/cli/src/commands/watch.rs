@@ -1,4 +1,4 @@
-//! A list that stays on the screen and up to date.
+//! A list that stays on screen and up to date.
 
 use std::{io::Write, time::Duration};
 
@@ -11,15 +11,15 @@ use crate::{
     terminal::{self, on_terminal},
 };
 
-/// A list on screen is drawn again after this time even when nothing changed.
+/// Time after which a list on screen is redrawn even without a change.
 const TICK: Duration = Duration::from_secs(1);
 
-/// A list is drawn again after this at the earliest.
+/// Shortest time between two redraws of a list.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Frames that may change a list of sessions.
+/// Stream frames that may change a list of sessions.
 pub(super) const STATUS: &[&str] = &["snapshot", "status"];
-/// Frames that may change a list of anything: all of them.
+/// Stream frames that may change any list: all of them.
 pub(super) const ALL: &[&str] = &["snapshot", "event", "status", "approval", "finding"];
 
 /// Prints the list and prints it again when something changes, until the server ends.
@@ -62,7 +62,7 @@ pub(super) fn watch<T: serde::Serialize>(
     Err(Failed::Other("the server ended".into()).into())
 }
 
-/// Says when something happened, as long as the stream lasts.
+/// Reports changes as long as the stream lasts.
 fn follow(client: &Client, frames: &'static [&'static str]) -> anyhow::Result<Receiver<()>> {
     let stream = client.stream::<Stream>("", &StreamQuery::default())?;
     let (told, news) = bounded(1);
@@ -83,7 +83,7 @@ pub(super) fn clear() -> anyhow::Result<()> {
     control("\x1b[2J")
 }
 
-/// Sends the terminal sequences of our own.
+/// Writes our own control sequences to the terminal.
 fn control(sequences: &str) -> anyhow::Result<()> {
     let mut out = terminal::stdout();
     out.control(sequences)?;

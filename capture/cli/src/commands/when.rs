@@ -1,4 +1,4 @@
-//! Past times as people type them.
+//! Parses past times as people type them.
 
 use events::Timestamp;
 use jiff::{SpanRelativeTo, civil::Time, fmt::friendly::SpanParser, tz::TimeZone};
@@ -11,8 +11,11 @@ pub(super) fn past(flag: &str, text: &str, now: Timestamp, zone: &TimeZone) -> R
     let at = ago(text, now).or_else(|| Timestamp::parse(text)).or_else(|| today(text, now, zone));
     match at {
         Some(at) if at <= now => Ok(at),
-        Some(at) => Err(format!("{flag}: {at} is not yet")),
-        None => Err(format!("{flag}: `{text}` is none of an RFC 3339 time, HH:MM[:SS] of today, -30s, -5m, -2h")),
+        Some(at) => Err(format!("{flag}: {at} is in the future")),
+        None => Err(format!(
+            "{flag}: expected an RFC 3339 time, HH:MM[:SS] today, or an age such as -30s, -5m or -2h, \
+            got `{text}`"
+        )),
     }
 }
 
@@ -59,7 +62,7 @@ mod tests {
             assert_eq!(read(text).as_deref(), Ok(at), "{text}");
         }
         for not_yet in ["13:31", "2026-11-20T11:30:00.001Z"] {
-            assert!(read(not_yet).unwrap_err().contains("is not yet"), "{not_yet}");
+            assert!(read(not_yet).unwrap_err().contains("is in the future"), "{not_yet}");
         }
         for nothing in [
             "",
@@ -76,7 +79,7 @@ mod tests {
             "-é",
             "-99999999999999999h",
         ] {
-            assert!(read(nothing).unwrap_err().contains("none of"), "{nothing}");
+            assert!(read(nothing).unwrap_err().contains("expected an RFC 3339"), "{nothing}");
         }
     }
 }

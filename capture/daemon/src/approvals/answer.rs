@@ -1,4 +1,4 @@
-//! Answers to agents: which of them an agent accepts, by its hook or by its protocol.
+//! Which answers an agent accepts, by its hook or by its protocol.
 
 use std::collections::BTreeMap;
 

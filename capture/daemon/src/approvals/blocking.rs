@@ -1,11 +1,11 @@
-//! A few of the runtime's blocking threads, so that a disk that hangs cannot take all of them.
+//! Limits how many of the runtime's blocking threads approvals use, so that a disk that hangs cannot block all of them.
 
 use std::sync::Arc;
 
 use server::Refusal;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-/// Blocking calls of one pool that run at once; further ones wait for their turn.
+/// Maximum number of concurrent blocking calls of one pool; further ones wait for their turn.
 const AT_ONCE: usize = 16;
 
 /// Runs what blocks, a few calls at once.
@@ -30,7 +30,7 @@ impl BlockingPool {
         Ok(result)
     }
 
-    /// Takes all paths, as a disk that hangs does, until what it gives is dropped.
+    /// Occupies all threads, as a hanging disk would, until the returned guard is dropped.
     #[cfg(test)]
     pub(super) fn occupy(&self) -> tokio::sync::OwnedSemaphorePermit {
         Arc::clone(&self.permits).try_acquire_many_owned(AT_ONCE as u32).unwrap()

@@ -1,5 +1,5 @@
-//! The path of a decision: claim the approval, so that nobody else decides it; press the keys, when it is
-//! answered by keys; commit; answer the hook; record what came of it.
+//! The steps of a decision: claim the approval, so that nobody else decides it; press the keys, if it is answered by
+//! keys; commit; answer the hook; record the outcome.
 
 use std::sync::Arc;
 
@@ -86,7 +86,10 @@ impl ApprovalBroker {
         let what = if delivered { "delivered" } else { "undelivered" };
         self.record(what, &approval, json!({ "answer": answer })).await;
         if !delivered {
-            return conflict("whoever waited for it went away before it was answered; answer it where the agent asks");
+            return conflict(
+                "the hook stopped waiting before the answer arrived; answer the request in the agent \
+                itself",
+            );
         }
         Ok(approval)
     }
@@ -108,7 +111,7 @@ impl ApprovalBroker {
             Ok(pressed) if pressed.applied => Ok(json!({ "who": who, "keys": pressed })),
             Ok(pressed) => {
                 self.record("unclear", approval, json!({ "keys": pressed })).await;
-                conflict("keys were pressed, and the dialog is still there; look at the terminal")
+                conflict("keys were pressed, but the dialog is still open; check the terminal")
             }
             Err(why) => {
                 self.record("refused", approval, json!({ "why": why.to_string() })).await;
@@ -117,7 +120,7 @@ impl ApprovalBroker {
         }
     }
 
-    /// Has a decision committed, with its row of the record; returns the approval after the commit.
+    /// Commits a decision with its row of the record; returns the approval after the commit.
     async fn commit(
         &self,
         approval: &Approval,
@@ -137,7 +140,7 @@ impl ApprovalBroker {
         }
     }
 
-    /// Has something recorded that is not a decision; what it returns resolves after the commit.
+    /// Records something that is not a decision; what it returns resolves after the commit.
     pub(super) async fn record(
         &self,
         what: &'static str,
@@ -227,10 +230,10 @@ impl ApprovalBroker {
         let (is_held, is_alone) = (table.is_held(approval), table.is_alone(approval.session_id));
         let is_full = table.grants.is_full();
         let Some(pending) = table.get_mut(&approval.id) else {
-            return conflict("it is not known here any more; look again");
+            return conflict("it is no longer pending; list the approvals again");
         };
         if pending.claimed {
-            return conflict("a decision on it is under way");
+            return conflict("another decision on it is in progress");
         }
         let files = match files_now {
             Some(now) => pending.unchanged_files(now)?,
@@ -241,10 +244,13 @@ impl ApprovalBroker {
             return conflict("it is a question: give its answers");
         }
         if decision.answers.is_some() && !is_question {
-            return conflict("it is not a question: it takes no answers");
+            return conflict("it is not a question, so it takes no answers");
         }
         if decision.scope == DecisionScope::Session && Grant::of(approval, &files).is_none() {
-            return conflict("another request cannot be recognised as the same; allow it once");
+            return conflict(
+                "it cannot be allowed for the session: capture could not recognize the same request \
+                again; allow it once",
+            );
         }
         if decision.scope == DecisionScope::Session && is_full {
             return conflict("too many requests are allowed for their sessions already; allow it once, or by a rule");
@@ -260,7 +266,7 @@ impl ApprovalBroker {
 
     fn keys_route(&self, approval: &Approval, decision: &Decision, is_alone: bool) -> Result<AnswerRoute, Refusal> {
         if decision.answers.is_some() || decision.scope == DecisionScope::Session {
-            return conflict("no hook of the agent waits for it, and keys can only allow or deny it, once");
+            return conflict("no hook waits for it; by keys it can only be allowed once or denied");
         }
         let (run, mark) = dialog_of(&self.shared.runs, approval, is_alone).or_else(conflict)?;
         let answer = match decision.verdict {
@@ -278,7 +284,10 @@ fn hook_route(approval: &Approval, decision: &Decision) -> Result<AnswerRoute, R
     }
     conflict(match route_of(approval) {
         DecidedVia::Protocol => "the agent's protocol cannot express such an answer",
-        DecidedVia::Hook | DecidedVia::Keys => "the agent takes no such answer from its hook: answer it where it asks",
+        DecidedVia::Hook | DecidedVia::Keys => {
+            "the agent does not accept this answer from its hook; answer in the \
+            agent itself"
+        }
     })
 }
 
@@ -287,10 +296,10 @@ impl PendingApproval {
     /// what was asked before the server started, has to be looked at once more.
     fn unchanged_files(&mut self, now: FileMarks) -> Result<FileMarks, Refusal> {
         if !std::mem::replace(&mut self.looked_at, true) {
-            return conflict("the server was restarted since it was asked: look at it, and decide again");
+            return conflict("the server was restarted since the request; check it and decide again");
         }
         let Some(before) = self.files.get().cloned() else {
-            return conflict("its files are still being looked at; decide again");
+            return conflict("its files are still being checked; decide again");
         };
         if now == before {
             return Ok(before);
@@ -298,7 +307,7 @@ impl PendingApproval {
         let changed = now.iter().find(|mark| !before.contains(mark)).or_else(|| before.first());
         let path = changed.map(|mark| mark.path.display().to_string()).unwrap_or_default();
         self.files = Arc::new(OnceCell::new_with(Some(now)));
-        conflict(format!("{path} changed since it was asked: look at it, and decide again"))
+        conflict(format!("{path} changed since the request; check it and decide again"))
     }
 }
 
@@ -317,7 +326,7 @@ fn stopping() -> Refusal {
 
 fn closed(undecided: Undecided) -> Refusal {
     match undecided {
-        Undecided::Unknown => Refusal::NotFound("there is no such approval any more".into()),
-        Undecided::Closed(state) => Refusal::Conflict(format!("it is closed already: {state}")),
+        Undecided::Unknown => Refusal::NotFound("the approval no longer exists".into()),
+        Undecided::Closed(state) => Refusal::Conflict(format!("it is already closed: {state}")),
     }
 }

@@ -1,11 +1,11 @@
-//! Dialogs on the screen of a run, and which approval they ask for.
+//! Matches the dialog on a run's screen to the approval it asks for.
 
 use events::{ApprovalKind, Dialog, RunId};
 use projections::Approval;
 
 use crate::runs::Runs;
 
-/// A command that the screen cuts is recognised by its beginning when at least this much is shown, bytes.
+/// Shortest beginning by which a command that the screen cuts off is recognized, bytes.
 const CUT_BYTES: usize = 24;
 
 /// The dialog on the screen of a run that asks exactly this: the run and the mark of the dialog. `alone`
@@ -15,8 +15,8 @@ const CUT_BYTES: usize = 24;
 /// Why it cannot be answered there, for a person.
 pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result<(RunId, String), String> {
     let run = runs.run_of(approval.session_id).ok_or(
-        "nobody waits for it here: answer it where the agent asks \
-         (`capture run` and `capture hooks install --approver` let it be answered from here)",
+        "no hook waits for the answer, and the session is not in a run; answer it in the agent itself (`capture run` \
+         and `capture hooks install --approver` let capture answer requests)",
     )?;
     let dialog = runs.dialog_of(run).ok_or("its dialog is not on the screen")?;
     if let Some(why) = &dialog.unanswerable {
@@ -29,7 +29,7 @@ pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result
     if is_same(approval, &dialog, alone) {
         Ok((run, mark))
     } else {
-        Err("the dialog on the screen asks something else at the moment".to_owned())
+        Err("the dialog on the screen is about another request".to_owned())
     }
 }
 

@@ -1,5 +1,5 @@
-//! The files a request is about: scripts it runs, files it changes. What they hold is part of what is
-//! decided; when it changes before the decision, the decision is void.
+//! The files that a request refers to: scripts it runs, files it changes. Their contents are part of the decision: if
+//! they change before it is made, it is void.
 
 use std::{
     fs::OpenOptions,
@@ -16,7 +16,7 @@ use super::FileView;
 
 /// Most files that are looked at.
 const FILES: usize = 64;
-/// A larger file is known by its size alone, bytes.
+/// Largest file that is hashed, bytes; a larger one is identified by its size alone.
 const LARGEST: u64 = 4 << 20;
 
 /// The files of a request.

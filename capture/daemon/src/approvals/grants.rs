@@ -1,4 +1,4 @@
-//! Requests that a person allowed for the rest of a session, while the server runs.
+//! Requests that a person allowed for the rest of a session. They are forgotten when the server stops.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Hooks that wait: for the request to be committed, then for the policy, then for a person.
+//! Hooks that wait: first for the request to be committed, then for the policy, then for a person.
 
 use agents::AgentAnswer;
 use events::{ApprovalId, ApprovalKind, ApprovalResolved, Confidence, DecidedBy, DeliveryId, SessionId, Source};
@@ -30,7 +30,7 @@ impl Drop for HookGuard {
     }
 }
 
-/// What follows for a hook after the policy was asked.
+/// What a hook does after the policy was applied.
 enum HookStep {
     /// It waits: for a decision that is under way, for a person, or for its request to be closed.
     Wait,
@@ -93,7 +93,7 @@ impl ApprovalBroker {
                 return HookStep::Wait;
             }
             Ok(None) => {}
-            Err(error) => tracing::warn!(%error, approval = approval.id.as_str(), "the policy cannot be asked"),
+            Err(error) => tracing::warn!(%error, approval = approval.id.as_str(), "cannot apply the policy"),
         }
         let waits = self.pending().leave_to_person(&approval);
         self.shared.waits_changed.notify_one();
@@ -162,8 +162,8 @@ impl ApprovalBroker {
         }
     }
 
-    /// A call of a tool that the agent has not asked anybody for yet. Only what a rule denies is answered,
-    /// once that is recorded; everything else is the agent's own to decide.
+    /// Judges a tool call before the agent's own permission check. Answers only a rule's denial, once it is recorded;
+    /// everything else is left to the agent.
     pub(super) async fn forbid(&self, delivery: DeliveryId, whole: Box<RawValue>) -> Option<AgentAnswer> {
         let shared = self.shared.clone();
         let judged = self.shared.judging.run(move || {
@@ -185,7 +185,7 @@ impl ApprovalBroker {
 }
 
 impl BrokerState {
-    /// What the policy says, held against what the agent can be answered.
+    /// The policy's judgement, limited to the answers that the agent can receive.
     fn judged(&self, approval: &Approval) -> Judged {
         let session = self.session(approval.session_id);
         let judged = self.judge.judge(approval, session.as_ref());
@@ -194,7 +194,7 @@ impl BrokerState {
             allow && matches!(approval.kind, None | Some(ApprovalKind::Question)) || !is_expressible(approval, &answer)
         });
         if is_unanswerable {
-            let reason = "it would be allowed, and the agent cannot be told so".to_owned();
+            let reason = "the policy allows it, but the agent cannot receive that answer".to_owned();
             return Judged { allow: None, rewrite: None, reason, ..judged };
         }
         judged

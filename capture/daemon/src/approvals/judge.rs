@@ -1,4 +1,4 @@
-//! What the user's policy says of an approval.
+//! Applies the user's policy to an approval.
 
 use std::path::{Path, PathBuf};
 
@@ -13,16 +13,16 @@ use protocols as protocol;
 use api::approvals::{PolicyDecision, PolicyView};
 use policy::{OnDisk, in_force, workspace_of};
 
-/// Decides by rules. Whatever is not known for certain is asked.
+/// Decides by rules. Whatever is uncertain is left to a person.
 pub trait Judge: Send + Sync {
-    /// What the rules say of this request of this session.
+    /// Judges a request of a session by the rules.
     fn judge(&self, approval: &Approval, session: Option<&Session>) -> Judged;
 
     /// The rule that would allow just this again, to be reviewed and saved by the user.
     fn rule_for(&self, approval: &Approval, session: Option<&Session>) -> Option<String>;
 }
 
-/// What a rule says.
+/// The judgement of the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
     /// Allowed or denied; `None` when a person is to be asked.
@@ -64,11 +64,11 @@ pub struct OnPolicy {
 impl Judge for OnPolicy {
     fn judge(&self, approval: &Approval, session: Option<&Session>) -> Judged {
         let Some(request) = request(approval, session) else {
-            return Judged::ask("incomplete", "it is not known to the byte what is asked for, or where");
+            return Judged::ask("incomplete", "the exact request or its directory is not known");
         };
         let in_force = in_force(&self.file, &request.workspace);
         if let Some(refused) = in_force.refused {
-            tracing::warn!(%refused, "the policy is not in force: everything is asked about");
+            tracing::warn!(%refused, "the policy is not in force; every request is left to a person");
             return Judged::ask("refused", refused.to_string());
         }
         let decision = match &approval.search_path {
@@ -76,7 +76,11 @@ impl Judge for OnPolicy {
             None => in_force.policy.decide(&request, &self.facts),
         };
         if decision.verdict == Verdict::Allow && approval.kind == Some(ApprovalKind::Command) && !is_plain(approval) {
-            return Judged::ask("incomplete", "the agent asks for more than to run the command: look at all of it");
+            return Judged::ask(
+                "incomplete",
+                "the agent asks for more than to run the command; check the whole \
+                request",
+            );
         }
         Judged {
             allow: match decision.verdict {
@@ -95,7 +99,7 @@ impl Judge for OnPolicy {
     }
 }
 
-/// What is asked for, as the policy understands it; `None` when nobody told.
+/// The request as the policy understands it; `None` if it is not known.
 fn request(approval: &Approval, session: Option<&Session>) -> Option<PermissionRequest> {
     // What is too long to be kept may still be denied; nothing is allowed that is not exact.
     let cwd = PathBuf::from(approval.cwd.as_deref().filter(|_| approval.delivery.is_some())?);

@@ -1,4 +1,4 @@
-//! The table of pending approvals and of hooks that wait. Nothing here waits, reads or hashes.
+//! The table of pending approvals and of waiting hooks. Nothing here blocks, reads files or hashes.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -36,11 +36,11 @@ pub(super) struct PendingApproval {
     pub approval: Approval,
     /// The files it is about, as they were when it was asked; empty until they are hashed.
     pub files: Arc<OnceCell<FileMarks>>,
-    /// Whether the files are those of when it was asked, and not of a later start of the server.
+    /// Whether the files were hashed at the request, and not at a later start of the server.
     pub looked_at: bool,
     /// What the policy said.
     pub judged: Option<Judged>,
-    /// A decision is under way.
+    /// Whether a decision is in progress.
     pub claimed: bool,
     /// What was last announced for the session's status: whether a hook waits for a person. Absent when
     /// an earlier server may have announced either.
@@ -50,7 +50,7 @@ pub(super) struct PendingApproval {
 /// Since when an approval is known here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KnownSince {
-    /// Since it was asked.
+    /// Since it was requested.
     Request,
     /// Since the server started.
     Start,
@@ -96,7 +96,7 @@ impl PendingApprovals {
             if self.approvals.len() >= APPROVALS {
                 tracing::warn!(
                     approval = approval.id.as_str(),
-                    "too many approvals are pending: not decided from here"
+                    "too many pending approvals; this one is left to the agent's own dialog"
                 );
                 return false;
             }

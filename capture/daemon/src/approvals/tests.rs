@@ -165,7 +165,7 @@ impl BrokerFixture {
         self.settle();
     }
 
-    /// The agent went on by itself.
+    /// The agent continued without a prompt.
     fn close(&mut self, n: u8) {
         let Some(approval) = self.approvals.get_mut(&n).filter(|a| a.state == ApprovalState::Pending) else { return };
         approval.state = ApprovalState::AnsweredElsewhere;
@@ -445,14 +445,14 @@ fn of_two_who_decide_one_wins() {
         assert_eq!(around.decisions(), 1);
         // Nor does a third, before the commit or after it.
         around.person(1, true);
-        conflict(around.decided(), "under way");
+        conflict(around.decided(), "in progress");
         let allowed = around.answer().unwrap().allow;
         around.person(1, true);
         assert!(around.decided().is_err());
         let (one, other) = (around.decided(), around.decided());
         let (won, lost) = if one.is_ok() { (one, other) } else { (other, one) };
         assert_eq!(won.unwrap().approval.state == ApprovalState::Allowed, allowed);
-        conflict(lost, "under way");
+        conflict(lost, "in progress");
         assert_eq!(around.recorded, ["asked", "delivered"]);
     }
 }
@@ -519,7 +519,7 @@ fn a_hook_that_went_away_during_the_commit_is_recorded_as_not_answered() {
     around.commit(true);
     around.commit(true);
     assert_eq!(around.recorded, ["asked", "undelivered"]);
-    conflict(around.decided(), "went away before");
+    conflict(around.decided(), "stopped waiting before");
 }
 
 #[test]
@@ -546,7 +546,7 @@ fn an_answer_is_only_for_what_the_hook_was_called_with() {
     around.wait_with(1, true, "digest of something else".into());
     assert_eq!(around.decisions(), 0, "no rule decides");
     around.person(1, true);
-    conflict(around.decided(), "nobody waits for it here");
+    conflict(around.decided(), "no hook waits for the answer");
     assert_eq!(around.answer(), None);
     // One that takes the place of the hook while the decision is committed does not get its answer.
     around.wait(1, true);

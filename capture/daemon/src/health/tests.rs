@@ -64,7 +64,7 @@ fn one_row_for_each_agent_that_is_here() {
     assert_eq!((row.last_event_at, row.detail.as_deref()), (Some(place.now), Some("installed, 1 calls")));
 
     fs::write(&settings, fs::read_to_string(&settings).unwrap().replace("/bin/sh", "/gone/sh")).unwrap();
-    assert!(place.claude(3).trouble.unwrap().contains("/gone/sh is not there"));
+    assert!(place.claude(3).trouble.unwrap().contains("/gone/sh does not exist"));
     fs::write(&settings, "{").unwrap();
     let row = place.claude(3);
     assert!(!row.active && row.detail.unwrap().contains("settings.json"));
@@ -86,7 +86,7 @@ fn installed_and_not_heard_of_is_a_trouble() {
     turn(60);
     assert_eq!(place.claude(100).trouble, None);
     let trouble = place.claude(200).trouble.unwrap();
-    assert!(trouble.starts_with("installed, but nothing arrives"), "{trouble}");
+    assert!(trouble.starts_with("installed, but no hook was called"), "{trouble}");
     place.gauges.heard.delivery(Provider::Claude, place.now.plus_ms(150_000));
     assert_eq!(place.claude(200).trouble, None);
 }
@@ -97,15 +97,15 @@ fn what_stays_in_the_spool_is_told() {
     let spool = place.dir.path().join("data/spool");
     fs::create_dir_all(&spool).unwrap();
     let row = place.rows(0).remove(0);
-    assert_eq!((row.detail.as_deref(), row.trouble), (Some("0 deliveries wait, 0 put aside"), None));
+    assert_eq!((row.detail.as_deref(), row.trouble), (Some("0 deliveries waiting, 0 set aside"), None));
     let file = spool.join("01K7A2B3C4D5E6F7G8H9J0K1M2.json");
     fs::write(&file, "{}").unwrap();
     let since = modified(&file).unwrap();
     let row = |ms: i64| place.hooks.rows(&place.gauges, since.plus_ms(ms)).remove(0);
     assert_eq!((row(30_000).lag_ms, row(30_000).trouble), (30_000, None));
-    assert!(row(30_001).trouble.unwrap().contains("1 deliveries wait"));
+    assert!(row(30_001).trouble.unwrap().contains("1 hook deliveries in"));
     fs::rename(&file, file.with_extension("bad")).unwrap();
-    assert!(row(0).trouble.unwrap().contains("put aside"));
+    assert!(row(0).trouble.unwrap().contains("set aside"));
 }
 
 #[test]

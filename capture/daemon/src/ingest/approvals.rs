@@ -1,5 +1,6 @@
-//! Decisions: closed in the log, with a row of the record in the same transaction. Whoever decided is
-//! told after the commit, and only then is the agent: what is not recorded is not answered.
+//! Records decisions on approvals: the event that closes the approval and its row of the audit record are one
+//! transaction. The caller learns of the decision after the commit, and only then is the agent answered: a decision
+//! that is not recorded is not delivered.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -135,7 +136,7 @@ impl Ingest {
         } else {
             Claim::Withdrawn
         };
-        let words = Some("somebody waits for the decision, to tell the agent".to_owned());
+        let words = Some("a hook or protocol is waiting for the decision".to_owned());
         let signal = Signal { key: Some(approval.to_string()), ..Signal::new(claim, Confidence::High, words) };
         self.inject(slot, Source::Runtime, (self.clock)(), "hook-waits", signal.into())
     }

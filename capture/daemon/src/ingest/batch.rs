@@ -1,4 +1,4 @@
-//! What was read of a file: which of it is new, and whose.
+//! Applies a batch read from a transcript: which records are new, and which session they belong to.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,4 +1,4 @@
-//! What ingest counts, as metrics.
+//! Ingest's metrics.
 
 use std::{
     fmt,
@@ -29,7 +29,7 @@ type CounterLabel = [(&'static str, &'static str); 1];
 pub struct Counters {
     /// Events committed.
     pub events: Counter,
-    /// Records that were known already.
+    /// Records that were already known.
     pub repeated: Counter,
     /// Commits.
     pub commits: Counter,
@@ -74,13 +74,13 @@ impl Counters {
     /// Shows them among the metrics.
     pub fn register(&self, registry: &mut Registry) {
         registry.register("capture_ingest_events", "Events committed since the start", self.events.clone());
-        registry.register("capture_ingest_repeated", "Records that were known already", self.repeated.clone());
+        registry.register("capture_ingest_repeated", "Records that were already known", self.repeated.clone());
         registry.register("capture_ingest_commits", "Commits", self.commits.clone());
         registry.register("capture_ingest_commits_failed", "Commits that failed", self.commits_failed.clone());
         let requested = self.approvals_requested.clone();
-        registry.register("capture_approvals_asked", "Approvals asked for since the start", requested);
+        registry.register("capture_approvals_asked", "Permission requests since the start", requested);
         let closed = self.approvals_closed.clone();
-        registry.register("capture_approvals_closed", "Approvals that were closed, by how", closed);
+        registry.register("capture_approvals_closed", "Approvals closed since the start, by outcome", closed);
         let findings = self.findings.clone();
         registry.register("capture_findings", "Findings that were raised since the start, by kind", findings);
         registry.register_collector(Box::new(self.approval_wait.clone()));
@@ -108,7 +108,7 @@ impl Collector for ApprovalWait {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         // Added up in milliseconds: seconds as floating point would gather errors.
         let seconds = self.0.load(Ordering::Relaxed) as f64 / 1000.0;
-        let help = "How long closed approvals were waited for.";
+        let help = "Time from opening an approval to closing it.";
         encode_metric(&mut encoder, "capture_approval_wait_seconds", help, &ConstCounter::new(seconds))
     }
 }

@@ -1,4 +1,4 @@
-//! What agents' hooks hand over, and what their protocols told: claims, and which process runs which session.
+//! Applies deliveries of hooks and protocols: their claims, and which process runs which session.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use protocols::conversation;
 
 use super::{Ingest, LATE_MS, TransactionFailure};
 
-/// What an agent's hook hands over, or what its protocol told.
+/// What an agent's hook delivers, or what its protocol reports.
 pub struct HookInput {
     delivery: Delivery,
     /// What it says, or why nobody understands it.

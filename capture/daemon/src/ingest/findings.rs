@@ -1,5 +1,5 @@
-//! What the monitor concludes and what is done about it: events of the session, and a row each. They
-//! are derived: the fold of the log knows nothing of them.
+//! Stores the monitor's findings and what is done about them, as events of the session and a row each. These events are
+//! derived: folding the log ignores them.
 
 use events::{Annotation, Finding, Notification, Payload, SendOutcome, SessionId, Timestamp, Topic};
 use projections::{Conclusion, Prompt};
@@ -24,14 +24,14 @@ pub enum DerivedKind {
     Finding(Box<Finding>),
     /// A message was sent, or was not.
     Notification(Box<Notification>),
-    /// A prompt waits, or what became of it.
+    /// A prompt waits, or its outcome.
     Prompt(Box<Prompt>),
     /// A remark.
     Note(String),
 }
 
 impl DerivedRecord {
-    /// Something nobody waits for.
+    /// A change whose outcome is not awaited.
     #[must_use]
     pub fn new(session: SessionId, what: DerivedKind) -> Self {
         Self { session, what, done: Box::new(|_| ()) }

@@ -1,5 +1,5 @@
-//! What every input ends in: an event gets its place in the log, is folded into its session, and what follows from
-//! it is added.
+//! The last step of every input: gives an event its place in the log, folds it into its session, and adds the events
+//! derived from it.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -14,7 +14,7 @@ use store::PackedText;
 use super::{ChangeReply, Ingest, TransactionFailure, transaction::Additions};
 use crate::redaction;
 
-/// A session with fewer events than this has just begun.
+/// Number of events below which a session counts as just begun.
 const FRESH_EVENTS: u64 = 20;
 
 /// An event that has no place in the log yet.

@@ -1,9 +1,9 @@
-//! The bounded channel into ingest. Senders wait in the order in which they came, whether they are threads or
-//! tasks, so history cannot keep live input out.
+//! The bounded channel into ingest. Senders, threads and tasks alike, wait in order of arrival, so history cannot keep
+//! live input out.
 //!
-//! When the [`Inputs`] are dropped, inputs that nobody took are dropped with them, and so are the replies those
-//! hold: whoever waits for one learns that ingest has stopped. A flume channel alone would keep them until the
-//! last sender goes.
+//! When the [`Inputs`] are dropped, pending inputs are dropped with them, and so are their reply channels: a caller
+//! that waits for a reply learns that ingest has stopped. A flume channel alone would keep them until the last sender
+//! is dropped.
 
 use std::{
     sync::{

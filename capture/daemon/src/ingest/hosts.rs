@@ -1,8 +1,9 @@
-//! What the hosts of runs tell: which session a run hosts, what its screen claims, that it ended.
+//! Applies what the terminal hosts of runs report: which session a run hosts, what its screen claims, and that it
+//! ended.
 //!
-//! A run has a session from its first moment on, named by the run until the agent names it. When
-//! the agent's own session turns up, by its process or by its place, the run's is merged into it;
-//! when the agent goes on to another (`/clear`, resume), the run moves along.
+//! A run has a session from the start, identified by the run until the agent's own session is known. When that appears,
+//! matched by process or by directory, the run's session is merged into it; when the agent switches to another session
+//! (`/clear`, resume), the run follows.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,7 +16,7 @@ use terminal::host::frame::{Hello, HostEvent, HostFrame, ScreenClaim};
 
 use super::{Ingest, LATE_MS, TransactionFailure, link::AWAITED_RUN, sessions::Sessions};
 
-/// A session that began this much before its run may still be the run's, ms.
+/// Longest time by which a session may begin before the run it belongs to, ms.
 const BEFORE_MS: i64 = 2_000;
 /// The screen shows work this close to the prompt that began it, ms.
 const TOGETHER_MS: i64 = 3_000;
@@ -161,7 +162,7 @@ impl Ingest {
                 if let Some(host) = self.hosts.runs.remove(run)
                     && let (Some(session), Some(_)) = (host.session, host.claim)
                 {
-                    self.withdraw_screen(session, "the host of its run is gone")?;
+                    self.withdraw_screen(session, "the terminal host of its run is gone")?;
                 }
                 Ok(())
             }
@@ -260,7 +261,7 @@ impl Ingest {
             return self.inject(before, Source::Runtime, now, "merged", note.into());
         }
         if claim.is_some() {
-            self.withdraw_screen(left.id, "its run went on to another session")?;
+            self.withdraw_screen(left.id, "its run switched to another session")?;
         }
         Ok(())
     }
@@ -276,11 +277,11 @@ impl Ingest {
         let annotation = |topic, value: &str| Some(Annotation { topic, value: value.to_owned() }.into());
         let (source, payload): (Source, Option<Payload>) = match &frame.event {
             HostEvent::Claim(claim) => (Source::Pty, Some(signal_of(claim).into())),
-            HostEvent::Withdrawn => (Source::Pty, Some(withdrawn("the screen says nothing").into())),
+            HostEvent::Withdrawn => (Source::Pty, Some(withdrawn("the screen no longer shows a known state").into())),
             HostEvent::Notification { text } => (Source::Pty, annotation(Topic::Notice, text)),
             HostEvent::Answered { meaning } => (Source::Input, annotation(Topic::Input, meaning)),
             HostEvent::Gap { frames } => {
-                (Source::Pty, annotation(Topic::Notice, &format!("{frames} things the terminal told were lost")))
+                (Source::Pty, annotation(Topic::Notice, &format!("{frames} messages from the terminal host were lost")))
             }
             HostEvent::Exited { code, signal } => {
                 let runs_it = self.state(slot)?.process().is_none_or(|(known, _)| known == pid);

@@ -1,4 +1,4 @@
-//! What ingest takes.
+//! The inputs of ingest.
 
 use std::cell::RefCell;
 
@@ -92,7 +92,7 @@ pub enum IngestInput {
     Label(SessionId, Vec<String>, ChangeReply),
     /// What the host of a run tells.
     Host(HostInput),
-    /// What an agent's hook hands over.
+    /// What an agent's hook delivers.
     Delivery(Box<HookInput>),
     /// What an agent tells over OpenTelemetry.
     Telemetry(TelemetryInput),

@@ -1,4 +1,4 @@
-//! Which process runs which session, where the agent does not say so itself.
+//! Finds out which process runs which session where the agent does not say so itself.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub(super) struct LinkedProcess<'a> {
     pub left: Vec<usize>,
 }
 
-/// A session silent for longer than this is not linked by its directory, ms.
+/// Time of silence after which a session is not linked to a process by its directory, ms.
 const RECENT_MS: i64 = 10 * 60 * 1000;
 
 /// Whether a session is one of the directory a process runs in: it says so, or its transcripts stand where those of

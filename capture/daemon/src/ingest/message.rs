@@ -1,4 +1,4 @@
-//! Blocks of one message, merged: one `assistant.message` for each message of the model.
+//! Merges the blocks of one message into one `assistant.message` event.
 
 use events::{AssistantDelta, Block, NewEvent, Payload};
 

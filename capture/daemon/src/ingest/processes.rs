@@ -1,4 +1,4 @@
-//! What the process table says: who runs which session, and that it ended.
+//! Applies what the process table shows: which process runs which session, and that it ended.
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ impl Ingest {
         for found in links {
             let (pid, start_ticks) = (found.process.pid, found.process.start_ticks);
             for slot in found.left {
-                let words = Some(format!("process {pid} went on to another session"));
+                let words = Some(format!("process {pid} switched to another session"));
                 let signal = Signal::new(Claim::ProcessGone { pid, clean: true }, Confidence::Medium, words);
                 self.inject(slot, Source::Process, now, "left", signal.into())?;
             }
@@ -166,7 +166,7 @@ impl Ingest {
                 SessionStarted { cwd: Some(agent.cwd.to_string_lossy().into_owned()), ..SessionStarted::default() };
             self.inject(slot, Source::Process, now, "awaited", started.into())?;
             let claim = Claim::ProcessAlive { pid: agent.pid, start_ticks: agent.start_ticks };
-            let words = Some(format!("process {} runs and has said nothing yet", agent.pid));
+            let words = Some(format!("process {} is running and has written nothing yet", agent.pid));
             self.inject(
                 slot,
                 Source::Process,

@@ -1,8 +1,7 @@
-//! What agents' daemons say of their sessions.
+//! Applies what agents' daemons report of their sessions.
 //!
-//! A daemon has sessions of its own use, which no transcript tells of: what it says makes no
-//! session. But it may speak of one before its transcript is found, so whoever handed that in is
-//! told, and may hand it in again.
+//! A daemon also has internal sessions without a transcript, so its reports do not create sessions. It may report on a
+//! session before the session's transcript is found; the caller then learns that the session is unknown and can retry.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -16,7 +15,7 @@ pub enum ProtocolInput {
     Claims {
         /// Which.
         events: Vec<NewEvent>,
-        /// Is called with the sessions nobody knows when the others are stored.
+        /// Is called with the unknown sessions when the others are stored.
         stored: Box<dyn FnOnce(Vec<Arc<str>>) + Send>,
     },
     /// All daemons of an agent were looked for. What one said before of another session than these
@@ -61,14 +60,14 @@ impl Ingest {
         sessions: &BTreeSet<Arc<str>>,
     ) -> Result<(), TransactionFailure> {
         for slot in self.left(provider, sessions) {
-            let words = Some("the daemon that said so is gone".to_owned());
+            let words = Some("the daemon that reported this is gone".to_owned());
             let signal = Signal::new(Claim::Withdrawn, Confidence::High, words);
             self.inject(slot, Source::Protocol, (self.clock)(), "daemon-gone", signal.into())?;
         }
         Ok(())
     }
 
-    /// The sessions nobody knows of those these events belong to.
+    /// The sessions of these events that are not known.
     pub(super) fn unknown(&self, events: &[NewEvent]) -> Vec<Arc<str>> {
         let known = |new: &NewEvent| self.sessions.find_by_provider(new.provider, &new.provider_session_id).is_some();
         events.iter().filter(|new| !known(new)).map(|new| Arc::clone(&new.provider_session_id)).collect()

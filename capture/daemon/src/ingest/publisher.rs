@@ -1,5 +1,5 @@
-//! What others learn: the live view, the streams, the counters, the onlooker. After the commit, but for the status of
-//! sessions, which streams get ahead of it.
+//! Publishes committed changes: to the live view, the streams, the counters and the observer. Everything is published
+//! after the commit, except that streams get status changes earlier.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,5 @@
-//! The sessions ingest knows: all of them by name, the reducers of those in use, and when the clock of each runs out.
+//! The sessions that ingest knows: all of them by name, the reducers of those in use, and when each reducer's next
+//! deadline is.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -13,7 +14,7 @@ use store::{CommitError, KnownSession, ReadError, ReadFailure, SessionRow, Write
 use super::publisher::is_active;
 use crate::redaction;
 
-/// Reducers kept in memory beyond the ones that have something pending.
+/// Number of reducers kept in memory in addition to those with pending work.
 const KEPT: usize = 128;
 
 #[derive(Debug)]
@@ -301,7 +302,7 @@ impl Sessions {
     }
 }
 
-/// Events folded at a time.
+/// Number of events folded at a time.
 const FOLD_PAGE: usize = 1_000;
 
 /// Folds a session's log from its beginning.

@@ -1,9 +1,8 @@
-//! What agents tell of themselves over OpenTelemetry.
+//! Applies what agents report over OpenTelemetry.
 //!
-//! It comes seconds late and anybody with the ingest token can send it. So it adds to sessions
-//! that are known and makes none; what it claims for a time that has passed is left out; and what
-//! belongs to no session is counted and dropped: a title made by a hidden conversation, or a
-//! session whose transcript capture does not see.
+//! Telemetry arrives seconds late, and anybody with the ingest token can send it. So it only adds to known sessions and
+//! creates none; outdated claims are left out; and records of unknown sessions are counted and dropped: a hidden
+//! conversation that makes a title, or a session whose transcript capture does not see.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +18,10 @@ pub struct TelemetryInput {
     pub stored: Box<dyn FnOnce(Stored) + Send>,
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stored {
-    /// Events of sessions nobody knows, by agent.
+    /// Events of unknown sessions, by agent.
     pub strange: BTreeMap<Provider, u64>,
 }
 

@@ -1,7 +1,7 @@
-//! The open transaction: the store's writer, what was written since the last commit, and what others are to learn
-//! of that after it.
+//! The open transaction: the store's writer, what was written since the last commit, and what is to be published after
+//! it.
 //!
-//! It holds whole inputs. When it is given up nothing of it happened, and its inputs stay to be taken again.
+//! It holds whole inputs. A transaction that is rolled back has no effect, and its inputs are applied again.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ use store::{AuditHead, CommitError, PackedText, ReadError, ReadFailure, SessionR
 
 use super::{IngestInput, publisher::needs_somebody, sessions::Sessions};
 
-/// Live commits are at least this far apart; what comes between shares the next one.
+/// Shortest time between live commits; inputs in between share the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
-/// A transaction of history is committed when it has this many rows.
+/// Number of rows at which a transaction of history is committed.
 const BACKFILL_ROWS: usize = 24_000;
-/// A transaction of history is committed when it is this old.
+/// Age at which a transaction of history is committed.
 const BACKFILL_AGE: Duration = Duration::from_millis(600);
-/// When history pauses for this long, what is there of it is committed.
+/// Pause in the history after which its open transaction is committed.
 const LULL: Duration = Duration::from_millis(50);
 
 /// Why the open transaction has to be given up.
@@ -247,7 +247,7 @@ impl OpenTransaction {
             && let Some(data) = self.writer.path().parent()
             && let Err(error) = write_head(data, head)
         {
-            tracing::warn!(%error, "the end of the record of decisions cannot be kept beside it");
+            tracing::warn!(%error, "cannot write the file that names the last row of the record of decisions");
         }
     }
 

@@ -1,8 +1,8 @@
-//! A recording without secrets: what a terminal shows is held back until the line it is in is over, looked at together
-//! with what went before, and only then written.
+//! Removes secrets from a recording: terminal output is held back until its line is complete, searched together with
+//! the text before it, and only then written.
 //!
-//! A program that draws a whole screen ends no lines: of such a one a part is written each time much is held back. What is
-//! still held back when the host is killed is missing in the recording.
+//! A full-screen program ends no lines, so a part of its output is written whenever much is held back. Output still
+//! held back when the terminal host is killed is missing from the recording.
 
 use std::collections::VecDeque;
 
@@ -11,9 +11,9 @@ use terminal::{host::sink::RecordingSink, screen::Size};
 
 use crate::redaction;
 
-/// When more than this is held back, half of it is written, lines or not, bytes.
+/// Maximum size of held-back output, bytes; above it half is written even without a line end.
 const MOST: usize = 512 << 10;
-/// How much of what was written is looked at with what follows, bytes.
+/// Size of the written output that is searched together with what follows, bytes.
 const CONTEXT: usize = 16 << 10;
 
 enum SinkCall {

@@ -1,7 +1,7 @@
-//! The secrets that a program reaches that reads below a directory.
+//! Finds the secrets that a program could read when it reads everything below a directory.
 //!
-//! What ripgrep passes over is told by `ignore`, ripgrep's own crate, which is given the same options. For a program
-//! that reads everything the same walk passes over nothing.
+//! Which files ripgrep skips is decided by `ignore`, ripgrep's own crate, with the same options. For a program that
+//! reads everything, the same walk skips nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use ignore::{
 
 use super::OnDisk;
 
-/// Below directories with more entries nobody looks for secrets.
+/// Maximum number of entries below a directory that is searched for secrets.
 const MAX_ENTRIES: usize = 1_000_000;
 /// Maximum number of secrets named.
 const MAX_SECRETS: usize = 64;
@@ -27,9 +27,9 @@ const MAX_GIT_FILES: usize = 4000;
 const MAX_SUSPECTS: usize = 400;
 /// Maximum number of bytes read of them all.
 const MAX_SUSPECT_BYTES: usize = 8 * 1024 * 1024;
-/// Longer files of that sort are not looked into, bytes.
+/// Longest file that is searched because of its name alone, bytes.
 const MAX_SUSPECT: usize = 128 * 1024;
-/// Longer files of git's are taken for secrets, bytes.
+/// Longest file in a git directory that is searched, bytes; longer ones are treated as secrets.
 const MAX_GIT_FILE: usize = 1024 * 1024;
 /// Bytes that are read to recognize a binary file: less than any reader takes at once.
 const HEAD: usize = 8 * 1024;

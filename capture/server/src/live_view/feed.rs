@@ -1,9 +1,8 @@
-//! Frames on their way from the ingest side to the streams.
+//! Delivers frames from ingest to the streams.
 //!
-//! Publishing puts a frame in the inbox and wakes one task; that task ([`Feed::relay_frames`]) puts it
-//! in the queue of each stream it concerns. Everything is bounded. A queue that is full, or an
-//! inbox that is, breaks the stream: its queue is emptied, it is told so, and it starts again
-//! with a snapshot.
+//! Publishing puts a frame in the inbox and wakes one task; that task ([`Feed::relay_frames`]) puts it in the queue of
+//! each stream it concerns. Everything is bounded. A full queue or inbox breaks the stream: its queue is emptied, the
+//! stream learns of it, and it restarts with a snapshot.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,11 +17,11 @@ use tokio::sync::Notify;
 
 use crate::{Frame, locks::lock};
 
-/// Frames the inbox holds.
+/// Maximum number of frames in the inbox.
 const INBOX_FRAMES: usize = 16_384;
-/// Bytes the inbox holds.
+/// Maximum size of the frames in the inbox, bytes.
 const INBOX_BYTES: usize = 8 << 20;
-/// Deliveries before the task lets others run.
+/// Number of deliveries after which the task yields to others.
 const BREATH: usize = 4096;
 
 /// Which frames a stream wants.
@@ -75,7 +74,7 @@ struct Inbox {
     mark: Mark,
     frames: Vec<Arc<Frame>>,
     bytes: usize,
-    /// Everybody's stream is to be broken, for this reason.
+    /// All streams are to be broken, for this reason.
     broken: Option<FeedEnd>,
 }
 

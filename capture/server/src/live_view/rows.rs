@@ -18,9 +18,9 @@ use crate::{
     locks::{read, write},
 };
 
-/// Rows looked at under one lock: a writer waits for no more than these.
+/// Maximum number of rows examined under one lock, which is how long a writer may wait.
 const PART: usize = 512;
-/// Changes remembered for lists that are being read.
+/// Number of changes remembered for lists that are being read.
 const RECENT: usize = 4096;
 
 /// Place in the order of lists: newest last event first.

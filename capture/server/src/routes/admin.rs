@@ -1,4 +1,4 @@
-//! What changes the capture of sessions. The server decides nothing here: it asks.
+//! Requests that change how sessions are captured. They are forwarded to the daemon.
 
 use api::{
     routes::{CaptureSession, LabelSession},
@@ -15,9 +15,9 @@ pub(crate) async fn set_capture(mut call: Call<CaptureSession>) -> HandlerResult
     call.answer(&CaptureAnswer { id: session, enabled })
 }
 
-/// Most characters of a label's key, and of its value.
+/// Maximum number of characters of a label's key, and of its value.
 const LABEL_CHARS: usize = 100;
-/// Most labels that are set at once.
+/// Maximum number of labels per request.
 const LABELS: usize = 32;
 
 /// `PUT /api/v1/sessions/{id}/labels`
@@ -28,7 +28,7 @@ pub(crate) async fn label(mut call: Call<LabelSession>) -> HandlerResult {
     let right = |(name, value): (&String, &Option<String>)| key(name) && value.as_deref().is_none_or(plain);
     if given.labels.len() > LABELS || !given.labels.iter().all(right) {
         return Err(ApiError::body(
-            "a label is a key without `=` and a value, each at most 100 characters; at most 32 at once",
+            "a label is a key (without `=`) and a value, each at most 100 characters; at most 32 labels per request",
         ));
     }
     let session = target(&call).await?;

@@ -1,5 +1,5 @@
-//! Approvals: permission requests of agents, and people's decisions. The broker knows and decides; the server
-//! only says who asks.
+//! Approvals: permission requests of agents, and people's decisions. The approval broker decides; the server only
+//! reports who is asking.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub(crate) async fn one(call: Call<GetApproval>) -> HandlerResult {
 pub(crate) async fn decide(mut call: Call<DecideApproval>) -> HandlerResult {
     let DecisionRequest { decision, message, scope, answers } = call.body().await?;
     if scope == DecisionScope::Session && decision == Verdict::Deny {
-        return Err(ApiError::body("`scope` applies to what is allowed only"));
+        return Err(ApiError::body("`scope` is only valid with an allowing decision"));
     }
     let decision = Decision { verdict: decision, message, scope, answers, who: who(&call.connection.transport) };
     let view = call.app.ask(call.app.control.decide(call.segment.clone(), decision)).await?;
@@ -63,7 +63,7 @@ const fn who(transport: &Transport) -> Who {
 /// agent then asks its user itself.
 pub(crate) async fn await_decision(mut call: Call<AwaitDecision>) -> HandlerResult {
     let Transport::Unix(_) = call.connection.transport else {
-        return Err(ApiError::new(ErrorCode::UnixOnly, "hooks connect over the Unix socket"));
+        return Err(ApiError::new(ErrorCode::UnixOnly, "hooks must connect over the Unix socket"));
     };
     let HookWait { wait_ms, people, digest, whole } = call.body().await?;
     let delivery: DeliveryId = call.segment.parse().map_err(|_| ApiError::not_found("there is no such delivery"))?;

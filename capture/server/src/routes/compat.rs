@@ -1,4 +1,4 @@
-//! The routes of older clients, answered in their words.
+//! The routes of older clients.
 
 use api::{
     compat,
@@ -17,7 +17,7 @@ use crate::{
     tail::Tail,
 };
 
-/// Messages, unless the request says how many.
+/// Number of messages if the request gives no limit.
 const MESSAGES: usize = 100;
 
 /// `GET /api/stream/status`

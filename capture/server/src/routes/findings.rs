@@ -1,4 +1,4 @@
-//! Findings: what the monitor noticed. Read from the store; acknowledging is the daemon's.
+//! Findings of the monitor. They are read from the store; the daemon acknowledges them.
 
 use api::{
     findings::FindingPage,
@@ -19,7 +19,7 @@ use crate::{
     page::{self, Cursor},
 };
 
-/// The shortest part of an id that is looked for.
+/// Shortest part of an id that is searched for, characters.
 const SHORTEST_PART: usize = 4;
 
 /// `GET /api/v1/findings`
@@ -89,7 +89,11 @@ pub(super) async fn by_id<T: Entity<Id: Send> + Send + 'static>(
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
-        (Some(_), Some(_)) => Err(Refusal::Ambiguous(format!("`{given}` fits several; give more of the id")).into()),
+        (Some(_), Some(_)) => Err(Refusal::Ambiguous(format!(
+            "`{given}` matches several; give more characters of the \
+            id"
+        ))
+        .into()),
         (None, _) => Err(ApiError::not_found(format!("no {what} `{given}`"))),
     }
 }

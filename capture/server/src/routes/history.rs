@@ -1,4 +1,4 @@
-//! What happened: read from the store.
+//! The history of sessions, read from the store.
 
 use api::{
     Operation,
@@ -38,7 +38,7 @@ pub(crate) async fn events(call: Call<ListEvents>) -> HandlerResult {
 pub(crate) async fn turns(call: Call<ListTurns>) -> HandlerResult {
     let after = call.query.begins_after().unwrap_or_default();
     let name = if call.query.cursor.is_some() { "cursor" } else { "after" };
-    let after = u32::try_from(after).map_err(|_| ApiError::parameter(name, "larger than any number of turns"))?;
+    let after = u32::try_from(after).map_err(|_| ApiError::parameter(name, "larger than any turn number"))?;
     let limit = call.query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
     let id = target(&call).await?;
     let as_of = call.app.live_view.mark().position;
@@ -50,7 +50,7 @@ pub(crate) async fn turns(call: Call<ListTurns>) -> HandlerResult {
 
 /// The change that an event records; `None` for events of other kinds.
 fn change_of(event: Event) -> Option<StatusChange> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "one kind was asked for")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "exactly one kind was requested")]
     match event.payload {
         Payload::StatusChanged(change) => Some(StatusChange {
             at: event.created_at,
@@ -124,6 +124,9 @@ pub(crate) async fn text(call: Call<GetText>) -> HandlerResult {
     }
     let text = call.app.read(move |reader| reader.text(&hash)).await?;
     text.map(answer::text).ok_or_else(|| {
-        ApiError::not_found("no such text").hint("texts above the cap are not kept: see the event's origin")
+        ApiError::not_found("no such text").hint(
+            "texts above the size limit are not stored; the event's origin names \
+            the file",
+        )
     })
 }

@@ -1,7 +1,7 @@
-//! OpenTelemetry of agents, over OTLP/HTTP. Here a body is received and decompressed, within limits; the
-//! daemon interprets and stores it, and its sender is answered when that is done.
+//! OTLP/HTTP: receives agents' telemetry. The body is received and decompressed here, within limits; the daemon decodes
+//! and stores it, and then the sender is answered.
 //!
-//! An exporter keeps what is answered with 429 and 503, and sends it again; 400 and 413 it drops.
+//! An exporter keeps and resends what is answered with 429 or 503, and drops what is answered with 400 or 413.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::{
     error::ApiError,
 };
 
-/// A sender that is to come again waits this long, seconds.
+/// Time after which a refused sender should retry, seconds.
 const RETRY_AFTER_S: u32 = 2;
 
 /// `POST /v1/logs`
@@ -54,7 +54,7 @@ async fn take<O: Operation>(call: Call<O>, kind: TelemetryKind) -> HandlerResult
     hand_over(&app, Telemetry { kind, protobuf, body }).await
 }
 
-/// Reads the body, decompressing it as it comes: what grows beyond the limit is not read further.
+/// Reads the body and decompresses it on the way; stops at the limit.
 async fn receive(app: &App, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, ApiError> {
     let limit = app.limits.telemetry_bytes;
     let sent = StreamReader::new(body.into_data_stream().map_err(std::io::Error::other));
@@ -81,11 +81,11 @@ async fn capped(body: impl AsyncRead + Unpin, limit: usize) -> Result<Vec<u8>, A
     if bytes.len() > limit { Err(ApiError::too_large(limit)) } else { Ok(bytes) }
 }
 
-/// Hands a message to the daemon and waits until what it reports is stored.
+/// Sends a message to the daemon and waits until its events are stored.
 async fn hand_over(app: &App, message: Telemetry) -> HandlerResult {
     let protobuf = message.protobuf;
     let stuck =
-        || ApiError::unavailable("nothing can be stored at present; retry").header(header::RETRY_AFTER, later());
+        || ApiError::unavailable("the database is not accepting writes; retry").header(header::RETRY_AFTER, later());
     match timeout(app.limits.telemetry_wait, app.control.telemetry(message)).await {
         Ok(Ok(answer)) if protobuf => Ok(answer::protobuf(answer)),
         Ok(Ok(answer)) => Ok(answer::json(answer)),
@@ -98,7 +98,7 @@ async fn hand_over(app: &App, message: Telemetry) -> HandlerResult {
 }
 
 fn busy() -> ApiError {
-    ApiError::new(ErrorCode::Busy, "too much is waiting to be stored; retry").header(header::RETRY_AFTER, later())
+    ApiError::new(ErrorCode::Busy, "the ingest queue is full; retry").header(header::RETRY_AFTER, later())
 }
 
 fn later() -> HeaderValue {

@@ -1,5 +1,4 @@
-//! Runs: the processes that `capture run` started. Their hosts know the answers; the daemon passes the
-//! questions on.
+//! Runs: the processes that `capture run` started. Requests are forwarded by the daemon to their terminal hosts.
 
 use api::{
     ErrorCode, Operation,
@@ -37,7 +36,7 @@ pub(crate) async fn host(mut call: Call<ConnectHost>) -> HandlerResult {
         return Err(wanted());
     }
     let Transport::Unix(peer) = call.connection.transport else {
-        return Err(ApiError::new(ErrorCode::UnixOnly, "hosts connect over the Unix socket"));
+        return Err(ApiError::new(ErrorCode::UnixOnly, "terminal hosts must connect over the Unix socket"));
     };
     let upgrade = call.parts.extensions.remove::<OnUpgrade>().ok_or_else(wanted)?;
     let slot = call.stream()?;
@@ -49,7 +48,7 @@ pub(crate) async fn host(mut call: Call<ConnectHost>) -> HandlerResult {
                     let connection = HostConnection(Box::new(TokioIo::new(upgraded)));
                     app.control.serve_host(connection, peer).await;
                 }
-                Err(cause) => tracing::debug!(%cause, "the upgrade of a host failed"),
+                Err(cause) => tracing::debug!(%cause, "cannot upgrade the connection of a terminal host"),
             }
             drop(slot);
         }
@@ -151,7 +150,7 @@ async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, ApiError> {
 fn checked(input: Input) -> Result<Input, ApiError> {
     let given = [input.text.is_some(), input.keys.is_some(), input.interrupt];
     if given.iter().filter(|given| **given).count() != 1 {
-        return Err(ApiError::body("give one of `text`, `keys` and `interrupt`"));
+        return Err(ApiError::body("expected exactly one of `text`, `keys` and `interrupt`"));
     }
     Ok(input)
 }

@@ -1,4 +1,4 @@
-//! Sessions as they stand. Answered from the live view; from the store where the live view has no JSON.
+//! The current state of sessions, from the live view, or from the store where the live view has no JSON.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! About the server: health, metrics, the description of the interface, the first page.
+//! The server itself: health, metrics, the OpenAPI document, the start page.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,4 +1,4 @@
-//! A session's status at a time, and why: the fold of its log up to then.
+//! A session's status at a past time, and the reason for it: folds the session's log up to then.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +9,11 @@ use serde::Deserialize;
 
 use crate::{answer::HandlerResult, app::App, call::Call, error::ApiError, lookup::target};
 
-/// Events folded before another reader of the store gets its turn.
+/// Number of events folded before another reader of the store gets its turn.
 const PAGE: usize = 1000;
-/// What the live view shows is in the store within this time, unless the store does not work.
+/// Maximum wait until the store has what the live view shows.
 const COMMITTED_WITHIN: Duration = Duration::from_secs(1);
-/// Until then the store is looked at this often.
+/// Interval between reads of the store during that wait.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// How far the log was that a session's JSON was made from.
@@ -33,8 +33,7 @@ pub(crate) async fn at(call: Call<GetStatus>) -> HandlerResult {
     app.redacted(&StatusAt { session_id: id, at, status, account })
 }
 
-/// The current state. The live view may be ahead of the store by what is committed next: that is waited for,
-/// so that nobody is told two things.
+/// The current status. The live view may be ahead of the store by the next commit; waits for it, so that both agree.
 async fn present(app: &App, id: SessionId) -> Result<(SessionStatus, Account), ApiError> {
     let told = app.live_view.get(id).and_then(|entry| {
         let json = entry.json.as_ref()?;
@@ -93,7 +92,7 @@ async fn fold(app: &App, id: SessionId, at: Option<Timestamp>) -> Result<Session
     let Some(mut state) = state else {
         return Err(ApiError::not_found(match began {
             Some(began) => format!("the session began later, at {began}"),
-            None => "nothing is known of the session's past".into(),
+            None => "the session's earlier status is not known".into(),
         }));
     };
     if let Some(at) = at {

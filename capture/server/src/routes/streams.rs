@@ -1,4 +1,4 @@
-//! Following along: over server-sent events and over a WebSocket.
+//! Streams of events, over server-sent events and over WebSockets.
 
 use api::{
     Operation,

@@ -1,4 +1,4 @@
-//! Waiting for a state.
+//! Waits until a session reaches a state.
 
 use std::{collections::VecDeque, time::Duration};
 

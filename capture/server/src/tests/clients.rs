@@ -7,7 +7,7 @@ use tokio::net::{TcpSocket, UnixStream};
 use super::*;
 use crate::{ClientLimits, TcpUser};
 
-/// Says that 127.0.1.N is user N, that nobody knows who 127.0.2.1 is, and that all others are us.
+/// Says that 127.0.1.N is user N, that the user of 127.0.2.1 is unknown, and that all others are us.
 fn users() -> TcpUser {
     Arc::new(|from, _| match from.ip() {
         std::net::IpAddr::V4(ip) if ip.octets()[2] == 1 => Some(100_000 + u32::from(ip.octets()[3])),

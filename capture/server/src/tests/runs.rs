@@ -64,10 +64,10 @@ async fn input_is_handed_on_as_it_was_given() {
 
 #[tokio::test]
 async fn a_refusal_says_why() {
-    let no = || Err(Refusal::Conflict("a dialog waits".into()));
+    let no = || Err(Refusal::Conflict("a dialog is open".into()));
     let (answer, _) = asked(post("/api/v1/sessions/agent-1/input", r#"{"text":"y"}"#), no()).await;
     assert_eq!(answer.error(), (409, "conflict".into()));
-    assert!(answer.json()["error"]["message"].as_str().unwrap().contains("a dialog waits"));
+    assert!(answer.json()["error"]["message"].as_str().unwrap().contains("a dialog is open"));
     let (server, mut inbox) = server();
     let serve = async {
         let Some(Command::Screen { target, reply }) = inbox.recv().await else { panic!() };

@@ -1,5 +1,5 @@
-//! The end of the chain, kept in a file beside the database: with it, rows that were taken away at the
-//! end are noticed too.
+//! The file that names the last row of the record of decisions, next to the database. With it, rows that were removed
+//! at the end are detected too.
 
 use std::{
     fs, io,
@@ -25,7 +25,7 @@ pub enum HeadError {
         source: io::Error,
     },
     /// The file holds something else.
-    #[error("{path} does not hold the end of the record: {detail}")]
+    #[error("{path} does not name the last row of the record: {detail}")]
     Damaged {
         /// The file.
         path: PathBuf,

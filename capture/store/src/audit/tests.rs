@@ -60,21 +60,18 @@ fn what_was_done_to_it_is_found() {
         ("DELETE FROM audit WHERE sequence = 1", "row 1 is missing"),
         ("DELETE FROM audit WHERE sequence > 4", "rows 5 to 6 are missing at the end"),
         ("DELETE FROM audit", "rows 1 to 6 are missing at the end"),
-        ("UPDATE audit SET body = '{}' WHERE sequence = 4", "row 4 is not what was recorded"),
-        ("UPDATE audit SET body = CAST(x'ff' AS TEXT) WHERE sequence = 4", "row 4 is not what was recorded"),
-        ("UPDATE audit SET hash = x'00' WHERE sequence = 4", "row 4 is not what was recorded"),
+        ("UPDATE audit SET body = '{}' WHERE sequence = 4", "row 4 was changed"),
+        ("UPDATE audit SET body = CAST(x'ff' AS TEXT) WHERE sequence = 4", "row 4 was changed"),
+        ("UPDATE audit SET hash = x'00' WHERE sequence = 4", "row 4 was changed"),
         ("UPDATE audit SET sequence = 9 WHERE sequence = 6", "row 6 is missing"),
-        ("INSERT INTO audit VALUES (-3, '{}', x'00')", "row -3 was put in"),
-        ("INSERT INTO audit VALUES (0, '{}', x'00')", "row 0 was put in"),
-        ("INSERT INTO audit VALUES (7, '{}', x'00')", "row 7 is not what was recorded"),
-        (
-            "UPDATE audit SET hash = (SELECT hash FROM audit WHERE sequence = 1) WHERE sequence = 2",
-            "row 2 is not what was recorded",
-        ),
+        ("INSERT INTO audit VALUES (-3, '{}', x'00')", "row -3 was inserted"),
+        ("INSERT INTO audit VALUES (0, '{}', x'00')", "row 0 was inserted"),
+        ("INSERT INTO audit VALUES (7, '{}', x'00')", "row 7 was changed"),
+        ("UPDATE audit SET hash = (SELECT hash FROM audit WHERE sequence = 1) WHERE sequence = 2", "row 2 was changed"),
         (
             "UPDATE audit SET sequence = -1 WHERE sequence = 2; UPDATE audit SET sequence = 2 WHERE sequence = 3; \
              UPDATE audit SET sequence = 3 WHERE sequence = -1",
-            "row 2 is not what was recorded",
+            "row 2 was changed",
         ),
         ("DELETE FROM sqlite_sequence", "the database counts 0 rows, but there are 6"),
         ("UPDATE sqlite_sequence SET seq = NULL WHERE name = 'audit'", "the database counts 0 rows, but there are 6"),
@@ -97,19 +94,19 @@ fn what_was_done_to_the_kept_end_is_found() {
         change(&record.dir.path().join(HEAD_FILE));
         record.broken(None)
     };
-    let missing = "the end that is kept beside it, audit.head, is missing";
+    let missing = "audit.head, which names the last row, is missing";
     assert_eq!(tampered(|file| fs::remove_file(file).unwrap()).as_deref(), Some(missing));
     for text in [&b""[..], b"{", b"{\"sequence\":6}", b"\xff", b"{\"sequence\":-1,\"hash\":\"00\"}"] {
         let record = Record::of(6);
         fs::write(record.dir.path().join(HEAD_FILE), text).unwrap();
         let broken = record.broken(None).unwrap();
-        assert!(broken.contains("audit.head does not hold the end of the record"), "{text:?}: {broken}");
+        assert!(broken.contains("audit.head does not name the last row of the record"), "{text:?}: {broken}");
     }
     let forged = tampered(|file| {
         let hash = "07".repeat(32);
         fs::write(file, format!("{{\"sequence\":4,\"hash\":\"{hash}\"}}")).unwrap();
     });
-    assert_eq!(forged.as_deref(), Some("row 4 is not the one that was kept"));
+    assert_eq!(forged.as_deref(), Some("row 4 does not match the hash noted for it"));
     let ahead = tampered(|file| {
         let hash = "07".repeat(32);
         fs::write(file, format!("{{\"sequence\":9,\"hash\":\"{hash}\"}}")).unwrap();
@@ -129,7 +126,7 @@ fn an_end_that_was_kept_elsewhere_finds_more() {
     assert_eq!(record.broken(Some(four)), None);
     assert_eq!(record.broken(Some(kept)).as_deref(), Some("rows 5 to 6 are missing at the end"));
     let other = AuditHead { sequence: 4, hash: AuditHash([7; 32]) };
-    assert_eq!(record.broken(Some(other)).as_deref(), Some("row 4 is not the one that was kept"));
+    assert_eq!(record.broken(Some(other)).as_deref(), Some("row 4 does not match the hash noted for it"));
 }
 
 #[test]

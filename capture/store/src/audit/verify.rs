@@ -1,5 +1,5 @@
-//! Verifying the chain: all of it as it stood at one moment, so that a writer at work beside it never
-//! looks like somebody who tampers.
+//! Verifies the record of decisions on one snapshot of the database, so that a writer at work is never mistaken for
+//! tampering.
 
 use rusqlite::{Connection, OptionalExtension, types::ValueRef};
 
@@ -50,7 +50,7 @@ impl Reader {
         check.broken = check.broken.or(damaged);
         // An empty record is given its file before its first row.
         if check.broken.is_none() && beside.is_none() && check.rows > 0 {
-            check.broken = Some(format!("the end that is kept beside it, {HEAD_FILE}, is missing"));
+            check.broken = Some(format!("{HEAD_FILE}, which names the last row, is missing"));
         }
         Ok(check)
     }
@@ -96,7 +96,7 @@ fn walk(connection: &Connection, kept: &[AuditHead]) -> rusqlite::Result<(AuditH
         let expected = head.sequence + 1;
         let sequence = row.get::<_, i64>(0)?;
         let Ok(sequence @ 1..) = u64::try_from(sequence) else {
-            return Ok((head, Some(format!("row {sequence} was put in"))));
+            return Ok((head, Some(format!("row {sequence} was inserted"))));
         };
         if sequence != expected {
             return Ok((head, Some(format!("row {expected} is missing"))));
@@ -104,10 +104,10 @@ fn walk(connection: &Connection, kept: &[AuditHead]) -> rusqlite::Result<(AuditH
         // Columns of another type, or text that is not UTF-8, were not written by us.
         let hash = intact(head.hash, sequence, row.get_ref(1)?, row.get_ref(2)?);
         let Some(hash) = hash else {
-            return Ok((head, Some(format!("row {sequence} is not what was recorded"))));
+            return Ok((head, Some(format!("row {sequence} was changed"))));
         };
         if kept.iter().any(|kept| kept.sequence == sequence && kept.hash != hash) {
-            return Ok((head, Some(format!("row {sequence} is not the one that was kept"))));
+            return Ok((head, Some(format!("row {sequence} does not match the hash noted for it"))));
         }
         head = AuditHead { sequence, hash };
     }

@@ -232,7 +232,7 @@ fn three_lines_about_it() {
     assert_eq!(and(&[on(2.0, registry(WaitingApproval))]), "waiting for approval to run make");
     assert_eq!(
         and(&[on(2.0, result("c")), on(2.0, call("p", ToolKind::Plan, "plan")), on(2.0, registry(WaitingApproval))]),
-        "waiting for approval of its plan"
+        "waiting for its plan to be approved"
     );
     assert_eq!(and(&[on(2.0, result("c")), on(2.0, call("q", ToolKind::Question, "Which?"))]), "asks: Which?");
     assert_eq!(and(&[on(2.0, ends(TurnOutcome::Interrupted))]), "interrupted; waiting for a prompt");
@@ -242,7 +242,7 @@ fn three_lines_about_it() {
     assert_eq!(and(&[on(2.0, failure(ErrorClass::Other))]), "stopped by an error");
     assert_eq!(and(&[on(3.0, answer("It builds."))]), "done: It builds.");
     assert_eq!(and(&[on(3.0, answer("It builds.")), until(500.0)]), "done: It builds.");
-    assert_eq!(and(&[until(9_000.0)]), "was at work when last seen");
+    assert_eq!(and(&[until(9_000.0)]), "was working when last seen");
     assert_eq!(and(&[on(2.0, alive()), on(3.0, registry(Running)), on(4.0, gone())]), "its process was killed");
     let several = [
         on(0.0, prompt("one")),
@@ -257,7 +257,7 @@ fn three_lines_about_it() {
     let mut tape = Tape::played(&several);
     assert_eq!(
         tape.state.view().summary.recent.as_deref(),
-        Some("one, 1 tool call; <task-notification> (interrupted); went on by itself (failed), 2 tool calls")
+        Some("one, 1 tool call; <task-notification> (interrupted); continued without a prompt (failed), 2 tool calls")
     );
 }
 

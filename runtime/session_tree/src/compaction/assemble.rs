@@ -58,13 +58,13 @@ pub enum SummaryError<E> {
     #[error("the summary failed: {0}")]
     Failed(String),
     /// The summary was cut off.
-    #[error("the summary is longer than it may be, and incomplete")]
+    #[error("the summary exceeds the length limit and is incomplete")]
     Length,
     /// It called a tool.
-    #[error("the summarizer wanted to call a tool")]
+    #[error("the model tried to call a tool instead of writing the summary")]
     ToolCall,
     /// It was cancelled.
-    #[error("the summary was given up")]
+    #[error("the summary was cancelled")]
     Aborted,
     /// A summary that the plan requires is missing.
     #[error("a summary is missing")]

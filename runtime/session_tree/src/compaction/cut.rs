@@ -1,4 +1,4 @@
-//! Where a context is cut: `findProjectedCutPoint` of pi 0.87.1.
+//! Chooses where a context is cut: `findProjectedCutPoint` of pi 0.87.1.
 //!
 //! From the newest entry back, until what is kept has enough tokens. Never at the result of a tool, which
 //! belongs to its call, and never at a compaction. Entries that no model sees stay with what they stand before.

@@ -1,4 +1,4 @@
-//! Which files a conversation read and changed: by the calls of the tools `read`, `write` and `edit`.
+//! Lists the files that a conversation read and changed, from the calls of the tools `read`, `write` and `edit`.
 
 use crate::json::{Json, Object};
 

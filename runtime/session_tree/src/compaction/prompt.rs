@@ -1,5 +1,5 @@
-//! What a summarizer is given: the conversation as one text, so that it is not taken for one to go on with, and
-//! what to make of it.
+//! The prompt of a summarizer: the conversation as one text, so that the model does not continue it, and the
+//! instructions.
 //!
 //! The form of the text and the sections of the summary are pi's (`serializeConversation` of 0.87.1).
 

@@ -1,4 +1,4 @@
-//! How many tokens something has, about: four characters each, in UTF-16 units.
+//! Estimates token counts: four characters per token, in UTF-16 units.
 
 use crate::{
     context::{messages::Context, system_message},

@@ -1,5 +1,4 @@
-//! System prompt and tools as they stand after all messages that changed them: `getCurrentSystemMessage` of
-//! pi-ai 0.87.1.
+//! The system prompt and tools after all messages that changed them: `getCurrentSystemMessage` of pi-ai 0.87.1.
 
 use crate::{
     context::messages::{Context, text_of},

@@ -1,4 +1,4 @@
-//! Problems of a session file that could still be read.
+//! The problems found in a session file that could still be read.
 
 use std::{collections::HashMap, fmt};
 
@@ -44,15 +44,15 @@ pub enum IssueReason {
 impl fmt::Display for IssueReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed(error) => write!(f, "no JSON: {error}"),
-            Self::Torn => f.write_str("the line ends in its middle"),
-            Self::NotAnObject => f.write_str("no object"),
-            Self::SecondHeader => f.write_str("another header"),
+            Self::Malformed(error) => write!(f, "not valid JSON: {error}"),
+            Self::Torn => f.write_str("the line is cut off"),
+            Self::NotAnObject => f.write_str("not a JSON object"),
+            Self::SecondHeader => f.write_str("a second header"),
             Self::NotUtf8 => f.write_str("invalid UTF-8"),
             Self::NoId => f.write_str("an entry without an id"),
-            Self::RepeatedId => f.write_str("an id that an earlier entry has"),
-            Self::UnknownParent => f.write_str("a parent that is not there"),
-            Self::Cycle => f.write_str("an entry among its own ancestors"),
+            Self::RepeatedId => f.write_str("an id that an earlier entry already has"),
+            Self::UnknownParent => f.write_str("a parent that does not exist"),
+            Self::Cycle => f.write_str("an entry that is its own ancestor"),
             Self::NoMessage => f.write_str("a message entry without a message"),
         }
     }

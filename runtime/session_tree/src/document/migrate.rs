@@ -1,4 +1,4 @@
-//! Versions 1 and 2 brought up to 3, in memory.
+//! Migrates versions 1 and 2 to 3, in memory.
 //!
 //! Source: `migrateSessionEntries` of pi 0.87.1. The version in the header decides alone. pi makes random ids
 //! for version 1 and writes the file at once; ours follow from the place in the file, so that reading it

@@ -1,4 +1,4 @@
-//! What entries say, typed. Each view borrows the fields of its entry and reads them when it is asked.
+//! Typed views of entries. Each view borrows the fields of its entry and reads them on request.
 
 use crate::{
     entry::key::{EntryKey, whole},

@@ -1,4 +1,4 @@
-//! Entries that are to be appended: what they say, without id, parent and moment.
+//! Entries to append, without id, parent and time.
 
 use crate::json::{Json, Object};
 

@@ -1,4 +1,4 @@
-//! What JavaScript makes of values: their numbers, their texts, and how it writes a number.
+//! Converts values as JavaScript does: to numbers, to text, and numbers to digits.
 
 use crate::json::value::Json;
 

@@ -1,4 +1,4 @@
-//! JSON read and written through serde.
+//! Reads and writes JSON through serde.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Files of sessions: opened with their lock, appended to by one write, replaced as a whole.
+//! Session files on disk: opened with their lock, appended to with one write, replaced as a whole.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -33,7 +33,7 @@ pub(super) fn open(path: &Path) -> Result<(File, Vec<u8>), SessionError> {
 /// Makes a file that is there whole or not at all; none is overwritten.
 pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<File, SessionError> {
     if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).map_err(SessionError::io("make the directory of", path))?;
+        fs::create_dir_all(directory).map_err(SessionError::io("create the directory of", path))?;
     }
     let (file, temporary) = write_beside(path, bytes)?;
     // Unlike a rename, a link does not replace what is there. Some file systems have none.
@@ -77,7 +77,7 @@ pub(super) fn append(file: &mut File, path: &Path, len: u64, text: &[u8]) -> Res
 
 /// Whether the file is still the one at its path, and as long as we left it.
 pub(super) fn check_unchanged(file: &File, path: &Path, len: u64) -> Result<(), SessionError> {
-    let now = file.metadata().map_err(SessionError::io("look at", path))?.len();
+    let now = file.metadata().map_err(SessionError::io("inspect", path))?.len();
     if now == len && is_at(file, path) { Ok(()) } else { Err(SessionError::Changed { path: path.to_owned() }) }
 }
 

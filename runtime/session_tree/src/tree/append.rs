@@ -1,4 +1,4 @@
-//! Appending entries and moving the leaf.
+//! Appends entries and moves the leaf.
 //!
 //! The fields of an entry stand in the order in which pi 0.87.1 writes them.
 
@@ -56,8 +56,8 @@ impl Tree {
         self.leaf = None;
     }
 
-    /// Moves the leaf, with nothing before all entries, and appends there what became of the branch that
-    /// was left. Gives the index of the summary.
+    /// Moves the leaf, with nothing before all entries, and appends there a summary of the branch that was left. Gives
+    /// the index of the summary.
     ///
     /// # Errors
     /// There is no such entry.

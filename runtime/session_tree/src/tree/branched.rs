@@ -1,5 +1,4 @@
-//! A session of its own out of a path of another one: `createBranchedSession`, `/fork` and `forkFrom` of
-//! pi 0.87.1.
+//! Creates a new session from a path of another one: `createBranchedSession`, `/fork` and `forkFrom` of pi 0.87.1.
 //!
 //! Labels stand in the chain of entries, and are about entries that need not be on the path. They are left
 //! out, the chain is closed where they stood, and those about what was taken are put at its end.

@@ -200,7 +200,7 @@ impl Stage<'_> {
         gone.ok_or_else(|| format!("a hook waits on: {:?}", hooks(self)))
     }
 
-    /// Waits for what became of each approval, oldest first, and looks through the record.
+    /// Waits for the outcome of each approval, oldest first, and looks through the record.
     ///
     /// # Errors
     /// When capture cannot be asked.

@@ -242,7 +242,7 @@ fn an_allowance_is_used_once_and_ends_with_the_server() {
         here.done(&["deny", &id]);
         assert_eq!(hook.behavior().as_deref(), Some("deny"));
     };
-    // Once is once: the same words again are asked about again.
+    // Once is once: the same words again need another decision.
     let (hook, id) = ask(&server);
     here.done(&["approve", &id]);
     assert_eq!(hook.behavior().as_deref(), Some("allow"));
@@ -371,7 +371,7 @@ fn odd_names_stay_names() {
     let after = server.client.json("/api/v1/sessions?active=all&limit=1000").unwrap();
     assert_eq!(after["sessions"].as_array().unwrap().len(), count, "nothing was lost or made");
     assert_eq!((top(&root), top(&data)), before, "no name became a file");
-    assert!(here.done(&["audit", "verify"]).contains("whole"));
+    assert!(here.done(&["audit", "verify"]).contains("intact"));
 }
 
 /// JSON nested this deep.

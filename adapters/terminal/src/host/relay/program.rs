@@ -86,7 +86,7 @@ impl Relay {
             return;
         }
         if let Err(error) = self.pty.resize(size) {
-            tracing::warn!(%error, "the terminal's size cannot be set");
+            tracing::warn!(%error, "cannot set the size of the terminal");
             return;
         }
         self.size = size;

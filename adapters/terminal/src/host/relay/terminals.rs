@@ -45,7 +45,7 @@ impl Relay {
                 Ok(None) if guest.control.is_closed() => return self.process_gone(id),
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(%error, "cannot decode a message; the terminal is dropped");
+                    tracing::warn!(%error, "cannot decode a message from an attached terminal; disconnecting it");
                     return self.process_gone(id);
                 }
             }
@@ -56,7 +56,7 @@ impl Relay {
         let Some(guest) = self.guests.iter_mut().find(|g| g.id == id) else { return };
         match message {
             ToHost::Run(_) => {
-                guest.control.send(&FromHost::Refused { why: "this host has its run".into() }).ok();
+                guest.control.send(&FromHost::Refused { why: "this terminal host already has a run".into() }).ok();
             }
             ToHost::Attach(attach) => self.attach(id, &attach),
             ToHost::Go { foreground } => {
@@ -222,7 +222,7 @@ impl Relay {
 
     pub(super) fn send_to_screen(&self, thing: ToScreen) {
         if !self.screen.try_send(thing) {
-            tracing::warn!("the end of the program could not be reported");
+            tracing::warn!("cannot report the end of the program");
         }
     }
 }
@@ -232,17 +232,18 @@ impl Relay {
 /// output, without end.
 fn may_attach(control: &LauncherSocket, program: Pid) -> Result<(), &'static str> {
     let peer = rustix::net::sockopt::socket_peercred(control.socket())
-        .map_err(|_| "the process that attaches is not known")?;
+        .map_err(|_| "cannot identify the process that attaches")?;
     if peer.uid != geteuid() {
         return Err("the run belongs to another user");
     }
-    let pid = u32::try_from(peer.pid.as_raw_nonzero().get()).map_err(|_| "the process that attaches is not known")?;
+    let pid =
+        u32::try_from(peer.pid.as_raw_nonzero().get()).map_err(|_| "cannot identify the process that attaches")?;
     if processes::descends_from_agent(pid) {
-        return Err("an agent, and what it started, must not attach to a run");
+        return Err("processes started by an agent may not attach to a run");
     }
     let program = u32::try_from(program.as_raw_nonzero().get()).unwrap_or_default();
     if processes::descends_from(pid, program) {
-        return Err("a run cannot be attached to from within itself");
+        return Err("cannot attach to a run from within itself");
     }
     Ok(())
 }

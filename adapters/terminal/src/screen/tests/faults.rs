@@ -51,15 +51,15 @@ fn what_is_wrong_is_said_with_its_place() {
         "label",
     );
     let all = "state = \"waiting\"\nall = [{ in = \"screen\", has = 'a' }]\n[rules.dialog]\n";
-    check(&rule(&format!("{all}deny_key = \"4\"")), 8, 12, "only be `esc`");
+    check(&rule(&format!("{all}deny_key = \"4\"")), 8, 12, "must be `esc`");
     check(&rule(&format!("{all}whole = \"attic\"")), 8, 9, "attic");
     check(&rule(&format!("{all}answers = {{ deny = ['('] }}")), 8, 21, "unclosed");
     check(&rule(&format!("{all}answers = {{ perhaps = ['a'] }}")), 8, 13, "perhaps");
     check(&format!("{HEAD}tested = [\"two\"]"), 2, 11, "");
     let answerable = rule(&format!("{all}answerable = true")).replace(HEAD, &format!("{HEAD}tested = [\"=1.0.0\"]\n"));
     check(&answerable, 8, 1, "needs `whole`");
-    check(&format!("{HEAD}[regions]\nfoot = {{ last = 1, bottom = 2 }}"), 3, 8, "one of");
-    check(&format!("{HEAD}[regions]\ntitle = {{ last = 1 }}"), 3, 9, "every screen");
+    check(&format!("{HEAD}[regions]\nfoot = {{ last = 1, bottom = 2 }}"), 3, 8, "expected a region");
+    check(&format!("{HEAD}[regions]\ntitle = {{ last = 1 }}"), 3, 9, "built-in region");
     let twice = "[[rules]]\nname = \"a\"\npriority = 1\nstate = \"waiting\"\nall = [{ in = \"screen\", has = 'a' }]\n";
     check(&format!("{HEAD}{twice}{twice}"), 8, 8, "twice");
 }

@@ -1,7 +1,7 @@
-//! `capture agent session`: the file of a session, looked into and changed.
+//! `capture agent session`: inspects and changes a session file.
 //!
-//! With `--json` the shapes are those of the answers of pi, without a version of ours; what is wrong with the file goes
-//! to standard error. Only `branch`, `fork`, `labels` with a change, and `migrate` write.
+//! With `--json` the output has the shape of pi's answers, without a version of our own; problems of the file go to
+//! standard error. Only `branch`, `fork`, `labels` with a change, and `migrate` write.
 
 mod change;
 mod export;
@@ -26,27 +26,27 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum SessionCommand {
-    /// Say what the file is, and what is wrong with it.
+    /// Summarize the file and list its problems.
     Load(Load),
-    /// The context at a point: messages, level of thinking, model.
+    /// Print the context at a point: messages, thinking level, model.
     Context(At),
-    /// The messages a model would get at a point.
+    /// Print the messages that a model would receive at a point.
     Llm(At),
-    /// The whole tree.
+    /// Print the whole tree.
     Tree(SessionFile),
-    /// The entries from the root to a point.
+    /// Print the entries from the root to a point.
     Path(At),
-    /// Go on at another entry, or before all of them.
+    /// Continue at another entry, or before the first one.
     Branch(change::Branch),
-    /// Make a session of its own: of what stands before a message, or of the path to an entry.
+    /// Create a new session from the entries before a message, or from the path to an entry.
     Fork(change::Fork),
-    /// List the labels, put one, or take one off.
+    /// List, set or remove labels.
     Labels(change::Labels),
     /// Rewrite a file of an older version in the current version.
     Migrate(SessionFile),
-    /// Say what a compaction would sum up and keep.
+    /// Show what a compaction would summarize and what it would keep.
     CompactPlan(CompactPlan),
-    /// Write the tree as one HTML page that needs nothing else.
+    /// Write the tree as one self-contained HTML page.
     Export(export::Export),
 }
 
@@ -60,7 +60,7 @@ struct SessionFile {
 struct Load {
     /// The session's file.
     file: PathBuf,
-    /// With --json: say there, too, what is wrong with the file.
+    /// With --json: include the file's problems.
     #[arg(long)]
     issues: bool,
 }
@@ -69,7 +69,7 @@ struct Load {
 struct At {
     /// The session's file.
     file: PathBuf,
-    /// The point: an entry's id, or `null` for before all of them [default: where the session is].
+    /// The point: an entry's id, or `null` for before the first entry [default: the session's current point].
     #[arg(long, value_name = "ID|null")]
     leaf: Option<Leaf>,
 }
@@ -78,7 +78,7 @@ struct At {
 struct CompactPlan {
     #[command(flatten)]
     at: At,
-    /// How many tokens are to be kept as they stand, about.
+    /// Approximate number of most recent tokens to keep unchanged.
     #[arg(long, value_name = "TOKENS", default_value_t = compaction::CompactionSettings::default().keep_recent_tokens)]
     keep: u64,
 }

@@ -1,4 +1,4 @@
-//! The conversation: one loop over all that is heard.
+//! The conversation with the agent: one loop over all events.
 
 use std::{
     ffi::OsString,
@@ -35,17 +35,17 @@ use crate::{
     terminal::{self, safe},
 };
 
-/// Things heard and not taken up yet.
+/// Maximum number of pending events.
 const EVENTS: usize = 256;
 /// Time an agent has to end before it is signalled again, with a stronger signal.
 const GRACE: Duration = Duration::from_secs(5);
-/// A line is to be taken by the agent within this.
+/// Time limit for the agent to read a line.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
 /// The user is not asked what a rule answers, which takes no longer than this.
 const RULES_WITHIN: Duration = Duration::from_millis(300);
-/// Requests that wait at once; more are denied.
+/// Maximum number of pending requests; further ones are denied.
 const PENDING: usize = 64;
-/// Calls whose outcome is waited for at most.
+/// Maximum number of decided calls whose outcome is awaited.
 const DECIDED: usize = 256;
 
 /// Exit codes as a shell gives them.
@@ -53,7 +53,7 @@ const FAILED: u8 = 1;
 const BY_INTERRUPT: u8 = 130;
 const BY_TERMINATE: u8 = 143;
 
-/// What a conversation begins with.
+/// The options of a conversation.
 pub(super) struct DriverOptions {
     pub data: PathBuf,
     pub provider: Provider,
@@ -70,15 +70,15 @@ pub(super) struct DriverOptions {
 struct WaitingRequest {
     request: PermissionRequest,
     approval: Approval,
-    /// Until when somebody is waited for.
+    /// When waiting for a decision ends.
     until: Instant,
-    /// From when on the user here is asked: a rule answers sooner.
+    /// When the user at this terminal is asked: a rule answers sooner.
     ask_at: Instant,
     /// No server can be reached; only the user here may decide.
     alone: bool,
 }
 
-/// What a request that was decided came to is told once its call ends.
+/// A decided request, whose outcome is reported when its call ends.
 struct DecidedCall {
     call: String,
     session: String,
@@ -110,7 +110,7 @@ struct Driver {
 pub(super) fn run(options: DriverOptions, codec: Box<dyn Codec>, words: &[OsString], cwd: &Path) -> anyhow::Result<u8> {
     let (events, inbox) = bounded(EVENTS);
     // Before the agent is there, so that none is left behind.
-    listen_to_signals(events.clone()).context("cannot take signals")?;
+    listen_to_signals(events.clone()).context("cannot set up signal handling")?;
     let (program, streams) = Program::start(words, cwd).context("cannot start the agent")?;
     let Streams { input, output: from_agent, error } = streams;
     input.set_write_timeout(Some(TAKEN_WITHIN))?;
@@ -203,7 +203,7 @@ impl Driver {
             Some(TurnEnd::Interrupted) => Ok(BY_INTERRUPT),
             Some(TurnEnd::Failed(_)) => Ok(FAILED),
             None => {
-                let why = format!("the agent ended with {code}, and its turn had not");
+                let why = format!("the agent exited with {code} before its turn ended");
                 self.output.write(&DriveOutput::Ended { outcome: "gone", message: Some(&why) })?;
                 Ok(u8::try_from(code).ok().filter(|code| *code != 0).unwrap_or(FAILED))
             }
@@ -230,7 +230,7 @@ impl Driver {
         while let Some(late) = self.pending.iter().find(|pending| pending.until <= now) {
             let id = late.request.id.clone();
             let seconds = self.options.patience.as_secs();
-            self.refuse(&id, &format!("nobody decided within {seconds} seconds, so it is denied"))?;
+            self.refuse(&id, &format!("nobody decided within {seconds} seconds, so the request is denied"))?;
         }
         Ok(())
     }
@@ -320,13 +320,13 @@ impl Driver {
             return Ok(());
         }
         if self.pending.len() >= PENDING {
-            return self.answer(&request, &denial("too many requests wait already, so it is denied"));
+            return self.answer(&request, &denial("too many requests are pending, so this one is denied"));
         }
         let asked = self.server.request(&request).and_then(|delivery| Ok((approval(&delivery)?, delivery)));
         let (approval, delivery) = match asked {
             Ok(asked) => asked,
             Err(error) => {
-                let why = "what is asked for is not understood, or cannot be kept, so it is denied";
+                let why = "the request could not be decoded or stored, so it is denied";
                 self.output.write(&DriveOutput::Error { message: &format!("{error:#}") })?;
                 return self.answer(&request, &denial(why));
             }
@@ -383,10 +383,10 @@ impl Driver {
                 Ok(())
             }
             DecisionOutcome::NoServer => {
-                self.refuse(id, "nobody could be asked: capture's server is not there, so it is denied")
+                self.refuse(id, "capture's server is not running, so nobody could decide and the request is denied")
             }
             DecisionOutcome::Undecided if pending.until <= Instant::now() => self.on_deadline(),
-            DecisionOutcome::Undecided => self.refuse(id, "nobody decides on it any more, so it is denied"),
+            DecisionOutcome::Undecided => self.refuse(id, "the request is no longer pending, so it is denied"),
         }
     }
 
@@ -424,7 +424,7 @@ impl Driver {
     /// Gives the answer in the agent's words; an allowance it has none for is a denial.
     fn answer(&mut self, request: &PermissionRequest, answer: &AgentAnswer) -> anyhow::Result<()> {
         let words = self.codec.answer(request, answer);
-        let why = "it was allowed in a way that cannot be told, so it is denied";
+        let why = "the agent's protocol cannot express this allowance, so the request is denied";
         if words.is_none() {
             self.output.write(&DriveOutput::Error { message: why })?;
         }
@@ -497,7 +497,7 @@ fn approval(delivery: &Delivery) -> anyhow::Result<Approval> {
         .events
         .into_iter()
         .find_map(|event| if let Payload::ApprovalRequested(asked) = event.payload { Some(asked) } else { None });
-    let asked = asked.context("it asks for nothing")?;
+    let asked = asked.context("the delivery holds no permission request")?;
     let of = (SessionId::mint(delivery.at, delivery.provider, &decoded.session), delivery.provider);
     let mut approval = Approval::of(&asked, of, None, (Source::Protocol, Confidence::High), delivery.at);
     approval.cwd = approval.cwd.or(decoded.cwd);

@@ -1,4 +1,4 @@
-//! What is heard, each on a thread of its own: the agent, its complaints, the user, signals.
+//! The events of a conversation, each source on a thread of its own: the agent, its standard error, the user, signals.
 
 use std::{
     io::{BufRead, Read},
@@ -24,7 +24,7 @@ pub(super) enum DriverEvent {
     Line(AgentLine),
     /// It will write no more.
     Closed,
-    /// What came of waiting for the decision on this request.
+    /// The outcome of waiting for the decision on this request.
     Waited(String, DecisionOutcome),
     /// The user typed a line.
     Typed(String),

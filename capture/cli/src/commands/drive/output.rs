@@ -1,5 +1,5 @@
-//! What is shown of a conversation: the agent's text on standard output and the rest on standard error,
-//! or with `--json` one event a line.
+//! Prints a conversation: the agent's text to standard output and the rest to standard error, or with `--json` one
+//! event per line.
 
 use std::io::Write;
 
@@ -148,26 +148,26 @@ impl OutputWriter {
 fn print_remark(what: &DriveOutput<'_>) {
     match what {
         DriveOutput::Session { provider, session_id, .. } => {
-            complain(&format!("{provider} works, session {session_id}"))
+            complain(&format!("{provider} started, session {session_id}"))
         }
         DriveOutput::Text { .. }
         | DriveOutput::ToolCall { .. }
         | DriveOutput::ToolResult { .. }
         | DriveOutput::Unrecognized { .. } => {}
         DriveOutput::Approval { approval_id, asked } => {
-            complain(&format!("it asks for leave: {} ({approval_id})", asked.headline));
+            complain(&format!("permission requested: {} ({approval_id})", asked.headline));
         }
         DriveOutput::Decided { allowed, message, decided, .. } => {
             let word = if *allowed { "allowed" } else { "denied" };
             let why = message.map(|why| format!(": {why}")).unwrap_or_default();
             let whose = if *decided == DecisionSource::Terminal {
-                " here; no server could be reached, so it is not recorded"
+                " here, without a record: no server could be reached"
             } else {
                 ""
             };
             complain(&format!("{word}{whose}{why}"));
         }
-        DriveOutput::Settled { .. } => complain("it does not wait for the answer any more"),
+        DriveOutput::Settled { .. } => complain("it no longer waits for the answer"),
         DriveOutput::Ended { outcome: "completed", .. } => {}
         DriveOutput::Ended { outcome, message } => {
             complain(&format!(
@@ -182,7 +182,7 @@ fn print_remark(what: &DriveOutput<'_>) {
 /// Asks the user at the terminal; what is asked for stands there whole.
 pub(super) fn question(approval: &Approval) {
     let mut err = terminal::stderr();
-    write!(err, "{}\nallow it, this once? [y/N] ", approvals::exact(approval)).and_then(|()| err.flush()).ok();
+    write!(err, "{}\nAllow it once? [y/N] ", approvals::exact(approval)).and_then(|()| err.flush()).ok();
 }
 
 /// Text with its lines and tabs, and nothing else that moves a cursor.

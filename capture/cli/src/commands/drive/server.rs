@@ -52,7 +52,7 @@ impl ServerReporter {
     /// Tells something of a session. What cannot be told is lost, and nothing is allowed by it.
     pub(super) fn report(&self, session: &str, what: ProtocolEventKind) {
         if let Err(error) = self.deliver(session, what) {
-            super::super::complain(&format!("the server cannot be told: {error:#}"));
+            super::super::complain(&format!("cannot report to the server: {error:#}"));
         }
     }
 
@@ -68,7 +68,7 @@ impl ServerReporter {
         let at = clock::now().max(self.last.get().plus_ms(1));
         self.last.set(at);
         let delivery = Delivery {
-            id: DeliveryId::mint(at, clock::random().context("the system gives no random bytes")?),
+            id: DeliveryId::mint(at, clock::random().context("cannot read random bytes from the system")?),
             provider: self.provider,
             source: Source::Protocol,
             at,

@@ -206,8 +206,8 @@ pub(super) fn done(all: &[SettingsChange], purpose: &Purpose) -> anyhow::Result<
         let (provider, name) = (changed.provider, changed.name());
         if changed.change == ChangeForm::None {
             let how = match purpose {
-                Purpose::Install { .. } => "everything is installed already",
-                Purpose::Uninstall => "nothing of ours is installed",
+                Purpose::Install { .. } => "all hook entries are already installed",
+                Purpose::Uninstall => "no hook entries of capture are installed",
             };
             writeln!(err, "{provider}: {how} in {name}")?;
         } else if changed.done {
@@ -284,7 +284,7 @@ impl AgentHooks {
         match (self.last_seen, self.server) {
             (Some(at), _) => format!("last seen {} ago", style::age(at, now)),
             (None, true) => "not seen since the server started".into(),
-            (None, false) => "no server runs that would have seen a call".into(),
+            (None, false) => "no server is running that could receive calls".into(),
         }
     }
 
@@ -317,10 +317,10 @@ pub(super) fn statuses(all: &[AgentHooks], now: Timestamp) -> anyhow::Result<()>
         }
         let old = agent.with(EventState::OutOfDate);
         if !old.is_empty() {
-            writeln!(out, "         `capture hooks install` brings up to date: {}", old.join(", "))?;
+            writeln!(out, "         out of date: {} (`capture hooks install` updates them)", old.join(", "))?;
         }
         for program in agent.programs.iter().filter(|program| !program.exists) {
-            writeln!(out, "         {} is not there, or cannot be started", shown(&program.path))?;
+            writeln!(out, "         {} does not exist or cannot be started", shown(&program.path))?;
         }
         for remark in agent.hindrances.iter().chain(&agent.remarks) {
             writeln!(out, "         {}", safe(remark))?;

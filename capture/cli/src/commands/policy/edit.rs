@@ -1,4 +1,4 @@
-//! `capture policy edit`: a copy is edited, checked, shown, and put in its place at once.
+//! `capture policy edit`: edits a copy, checks it, shows the diff, and replaces the policy atomically.
 
 use std::{
     fs,
@@ -15,14 +15,14 @@ use similar::TextDiff;
 use super::super::{Context, Failed, complain, is_agreed, print_line, refuse_agents};
 use daemon::{endpoint::read_if_there, paths};
 
-/// What a new policy begins as.
+/// The text of a new policy file.
 const STARTER: &str = r#"# What agents may do unasked. `capture policy explain COMMAND` says what each rule does.
 version = 1
 
 # What is below these rules: "ask-everything", "read-only", "workspace-edits".
 preset = "ask-everything"
 
-# The first rule that matches counts; what matches none is asked about. Of several commands in a
+# The first rule that matches counts; what matches none is left to you. Of several commands in a
 # line the strictest counts.
 #
 # [[rule]]
@@ -83,7 +83,7 @@ fn in_force(context: &Context) -> anyhow::Result<(PathBuf, Option<String>)> {
     let file = context.policy_file()?;
     // Where a link leads is what is replaced.
     let file = file.canonicalize().unwrap_or(file);
-    let dir = file.parent().context("the policy has no directory")?;
+    let dir = file.parent().context("the policy's path has no parent directory")?;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let before = read_if_there(&file)?;
     Ok((file, before))

@@ -178,7 +178,7 @@ fn the_session_the_agent_names_takes_the_place_of_the_runs_own() {
 fn a_process_inside_the_run_belongs_to_it() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Unknown, "/p"));
-    assert_eq!(world.status(&name(1)), "unknown no_evidence", "what a program nobody knows does is not known");
+    assert_eq!(world.status(&name(1)), "unknown no_evidence", "what an unknown program does is not known");
     world.asked.runs.lock().unwrap().insert(950, run(1));
     world.registered("s", "alive", 1.0, 950);
     assert_eq!(world.session("s").run_id, Some(run(1)));

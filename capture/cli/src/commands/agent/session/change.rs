@@ -1,4 +1,4 @@
-//! The commands that write.
+//! The commands that write session files.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use super::{
 pub(super) struct Branch {
     /// The session's file.
     file: PathBuf,
-    /// The entry at which the session goes on, or `null` for before all of them.
+    /// The entry at which the session continues, or `null` for before the first one.
     #[arg(value_name = "ID|null")]
     leaf: Leaf,
-    /// What is to be known of the branch that is left.
+    /// Summary of the branch that the session leaves.
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Fork {
     /// The message before which the new session ends.
     #[arg(value_name = "ID")]
     entry: String,
-    /// The new session ends with the entry, not before it.
+    /// Include the entry itself in the new session.
     #[arg(long)]
     whole: bool,
 }
@@ -38,10 +38,10 @@ pub(super) struct Fork {
 pub(super) struct Labels {
     /// The session's file.
     file: PathBuf,
-    /// Put a label on an entry.
+    /// Set a label on an entry.
     #[arg(long, num_args = 2, value_names = ["ID", "TEXT"])]
     set: Vec<String>,
-    /// Take the label off an entry.
+    /// Remove the label of an entry.
     #[arg(long, value_name = "ID", conflicts_with = "set")]
     clear: Option<String>,
 }
@@ -67,8 +67,12 @@ pub(super) fn branch(arguments: &Branch) -> anyhow::Result<SessionOutput> {
         (None, None) => session.reset_leaf(stamp()?).map_err(failed)?,
     }
     let leaf = session.tree().leaf_id();
-    let text =
-        leaf.map_or("The session goes on before all entries.".to_owned(), |id| format!("The session goes on at {id}."));
+    let text = leaf.map_or("The session continues before its first entry.".to_owned(), |id| {
+        format!(
+            "The session continues \
+            at {id}."
+        )
+    });
     Ok(SessionOutput { json: ok().with("leafId", leaf.map_or(Json::Null, Json::from)), text })
 }
 
@@ -109,7 +113,7 @@ pub(super) fn migrate(file: &Path) -> anyhow::Result<SessionOutput> {
     let mut session = open(file)?;
     session.save().map_err(failed)?;
     let loaded = Loaded::read(file)?;
-    let text = if is_old { "The file is of version 3 now." } else { "The file is of version 3 already." };
+    let text = if is_old { "The file now has version 3." } else { "The file already has version 3." };
     let changed = loaded.size_before;
     Ok(SessionOutput { json: ok().with("migrated", is_old).with("size", changed), text: text.to_owned() })
 }

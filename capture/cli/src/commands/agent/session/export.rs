@@ -1,4 +1,4 @@
-//! `capture agent session export`: the tree as a page for a browser, without the secrets that are known by their form.
+//! `capture agent session export`: writes the tree as a web page, with secrets of a known form removed.
 
 use std::{
     io::Write,
@@ -17,10 +17,10 @@ use daemon::redaction;
 pub(super) struct Export {
     #[command(flatten)]
     at: At,
-    /// Where the page goes [default: the file's name with `.html`, in this directory].
+    /// Write the page to this file [default: the file's name with `.html`, in this directory].
     #[arg(long, value_name = "FILE.html")]
     out: Option<PathBuf>,
-    /// Replace the page when it is there.
+    /// Overwrite the page if it exists.
     #[arg(long)]
     force: bool,
 }

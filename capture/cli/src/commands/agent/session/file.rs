@@ -1,4 +1,4 @@
-//! The file a command is about, and the point in it.
+//! The session file that a command works on, and the point in it.
 
 use std::{fs, io::ErrorKind, path::Path, str::FromStr};
 
@@ -11,7 +11,7 @@ use super::Failed;
 use crate::terminal::{self, safe};
 use daemon::clock;
 
-/// How many issues are told without being asked for.
+/// Maximum number of issues printed without `--issues`.
 const ISSUES: usize = 20;
 
 /// A point in the tree, as it is typed.

@@ -1,4 +1,4 @@
-//! What `--json` prints: the shapes in which pi's answers were recorded.
+//! The JSON output of the session commands: the shapes in which pi's answers were recorded.
 
 use session_tree::{Context, Entry, Json, Node, Object, compaction::CompactionPlan};
 
@@ -8,7 +8,7 @@ fn ok() -> Object {
     Object::new().with("ok", true)
 }
 
-/// The leaf's id; `null` before all entries, and no key when the leaf has none.
+/// The leaf's id; `null` before the first entry, and no key when the leaf has none.
 fn with_leaf(object: Object, loaded: &Loaded, leaf: Option<&Entry>) -> Object {
     match leaf {
         None => object.with("leafId", Json::Null),

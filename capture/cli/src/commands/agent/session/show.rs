@@ -1,4 +1,4 @@
-//! What people see of a session.
+//! The text output of the session commands.
 
 use std::{collections::HashMap, fmt::Write as _, path::Path};
 
@@ -7,7 +7,7 @@ use session_tree::{Entry, EntryBody, Json, Object, compaction::CompactionPlan, c
 use super::file::Loaded;
 use crate::terminal::safe;
 
-/// How much of a text a line shows, in characters.
+/// Maximum number of characters of a text in a line.
 const WIDTH: usize = 100;
 
 pub(super) fn load(loaded: &Loaded, path: &Path) -> String {
@@ -30,14 +30,14 @@ pub(super) fn load(loaded: &Loaded, path: &Path) -> String {
     line("leaf", &leaf(loaded, loaded.tree.leaf()));
     line("issues", &loaded.issues.len().to_string());
     if loaded.is_rewritten {
-        line("note", "whoever opens it to write changes the file first");
+        line("note", "opening it for writing rewrites the file first");
     }
     out
 }
 
 fn leaf(loaded: &Loaded, leaf: Option<&Entry>) -> String {
     match leaf {
-        None => "before all entries".to_owned(),
+        None => "before the first entry".to_owned(),
         Some(leaf) => leaf.id().map_or_else(|| "an entry without an id".to_owned(), |id| loaded.shown(id)),
     }
 }
@@ -50,7 +50,7 @@ pub(super) fn messages<'a>(messages: impl Iterator<Item = &'a Object>) -> String
 
 pub(super) fn path(loaded: &Loaded, path: &[&Entry]) -> String {
     if path.is_empty() {
-        return "There is nothing before this point.".to_owned();
+        return "There are no entries before this point.".to_owned();
     }
     path.iter().map(|entry| line(loaded, entry)).collect::<Vec<_>>().join("\n")
 }
@@ -92,17 +92,16 @@ pub(super) fn plan(loaded: &Loaded, plan: Option<&CompactionPlan<'_>>) -> String
     let Some(plan) = plan else { return "There is nothing to compact.".to_owned() };
     let (read, modified) = plan.files.lists();
     let mut out = format!(
-        "The context has about {} tokens. {} messages are summed up; what follows from {} on is kept.",
+        "The context has about {} tokens. {} messages are summarized; everything from {} on is kept.",
         plan.tokens_before,
         plan.history.len(),
         loaded.shown(plan.first_kept),
     );
     if plan.is_split_turn {
-        let _ =
-            write!(out, "\nA turn is cut: its first {} messages get a summary of their own.", plan.turn_prefix.len());
+        let _ = write!(out, "\nA turn is split: its first {} messages get a separate summary.", plan.turn_prefix.len());
     }
     if plan.previous_summary.is_some() {
-        out.push_str("\nThe summary of the compaction before is continued.");
+        out.push_str("\nThe summary of the previous compaction is continued.");
     }
     for (name, files) in [("read", read), ("changed", modified)] {
         if !files.is_empty() {
@@ -139,7 +138,7 @@ fn line(loaded: &Loaded, entry: &Entry) -> String {
             let on = label.target.as_str().map_or_else(|| "?".to_owned(), |id| loaded.shown(id));
             (
                 "label".to_owned(),
-                format!("{} on {on}", label.text.map_or_else(|| "(taken off)".to_owned(), Json::to_template)),
+                format!("{} on {on}", label.text.map_or_else(|| "(removed)".to_owned(), Json::to_template)),
             )
         }
         EntryBody::SessionInfo(name) => ("name".to_owned(), name.unwrap_or_default().to_owned()),
