@@ -74,12 +74,12 @@ impl LiveView {
         self.0.rows.put(entry);
     }
 
-    /// Puts an approval as it stands, before its frame is published: a snapshot tells of those that are pending.
+    /// Updates an approval, before its frame is published: a snapshot lists the pending ones.
     pub fn put_approval(&self, approval: OpenItem) {
         self.0.open_items.put_approval(approval);
     }
 
-    /// Puts a finding as it stands, before its frame is published: a snapshot tells of those that are open.
+    /// Updates a finding, before its frame is published: a snapshot lists the open ones.
     pub fn put_finding(&self, finding: OpenItem) {
         self.0.open_items.put_finding(finding);
     }

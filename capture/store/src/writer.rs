@@ -223,7 +223,7 @@ impl Writer {
         match serde_json::from_str::<SessionState>(&text) {
             Ok(state) if state.session.last_sequence >= last_sequence => return Ok(Some(state)),
             Ok(_) => self.damaged.note("snapshot", format_args!("row {}", row.0), "it is behind its log"),
-            // Damaged, or of another version, which is no damage.
+            // Damaged, or written by another version.
             Err(error) => tracing::info!(row = row.0, %error, "a snapshot cannot be read; the log is folded again"),
         }
         Ok(None)

@@ -264,7 +264,10 @@ fn the_spool_keeps_deliveries_until_they_are_removed() {
     assert_eq!(spool.waiting(), [first.id]);
     let contents = spool.contents();
     assert!(contents.oldest.is_some());
-    assert_eq!(SpoolUsage { oldest: None, ..contents }, SpoolUsage { waiting: 1, oldest: None, aside: 1, is_full: false });
+    assert_eq!(
+        SpoolUsage { oldest: None, ..contents },
+        SpoolUsage { waiting: 1, oldest: None, aside: 1, is_full: false }
+    );
 }
 
 #[test]

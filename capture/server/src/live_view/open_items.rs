@@ -16,7 +16,7 @@ pub(super) struct OpenItems {
     findings: Mutex<Items>,
 }
 
-/// An approval or a finding as it stands.
+/// The newest state of an approval or a finding.
 #[derive(Debug, Clone)]
 pub struct OpenItem {
     /// The session it belongs to.

@@ -60,7 +60,7 @@ async fn a_snapshot_holds_pending_approvals_and_open_findings() {
         }
     };
     assert_eq!(snapshot["approvals"].as_array().unwrap().len(), 1, "one was closed, one opened: {snapshot}");
-    // Whoever resumes is told of them too.
+    // A resumed stream gets them too.
     let mut resumed = live.events("/api/v1/stream?after=7", "").await;
     assert_eq!(resumed.next().await.event, "approval");
     assert_eq!(resumed.next().await.event, "finding");
