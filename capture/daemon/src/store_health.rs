@@ -88,7 +88,15 @@ impl StoreHealth {
 
 /// Which files a store consists of, whatever is done to their names.
 #[derive(Debug, Clone)]
-pub struct StoreFiles(Vec<(&'static str, PathBuf, Option<(u64, u64)>)>);
+pub struct StoreFiles(Vec<StoreFile>);
+
+#[derive(Debug, Clone)]
+struct StoreFile {
+    name: &'static str,
+    path: PathBuf,
+    /// Device and inode when the store was opened.
+    identity: Option<(u64, u64)>,
+}
 
 impl StoreFiles {
     /// The files of the database at `path` as they are now.
@@ -97,21 +105,14 @@ impl StoreFiles {
         let directory = path.parent().unwrap_or(path).to_owned();
         let lock = store::lock_file(&directory);
         let files = [("the data directory", directory), ("its lock file", lock), ("the database", path.to_owned())];
-        Self(
-            files
-                .into_iter()
-                .map(|(name, file)| {
-                    let before = identity(&file);
-                    (name, file, before)
-                })
-                .collect(),
-        )
+        let file = |(name, path): (&'static str, PathBuf)| StoreFile { name, identity: identity(&path), path };
+        Self(files.map(file).into())
     }
 
     /// What happened to them, without their paths: `None` while they are the same.
     #[must_use]
     pub fn change(&self) -> Option<String> {
-        self.0.iter().find_map(|(name, file, before)| match identity(file) {
+        self.0.iter().find_map(|StoreFile { name, path, identity: before }| match identity(path) {
             now if now == *before => None,
             None => Some(format!("{name} was removed")),
             Some(_) => Some(format!("{name} was replaced")),

@@ -359,7 +359,7 @@ impl Salvage<'_> {
     fn columns(&self, table: &str) -> Option<Vec<String>> {
         let of = |connection: &Connection| -> Option<Vec<String>> {
             let statement = connection.prepare(&format!("SELECT * FROM {table} LIMIT 0")).ok()?;
-            Some(statement.column_names().into_iter().map(str::to_owned).collect())
+            Some(statement.column_names().map(str::to_owned).collect())
         };
         let old = of(self.old)?;
         Some(of(self.new)?.into_iter().filter(|name| old.contains(name)).collect())
