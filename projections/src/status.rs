@@ -220,8 +220,8 @@ fn is_about_question(case: &StatusInputs<'_>, claim: &StandingClaim) -> bool {
     blurred && (asked || case.claims.iter().any(shown))
 }
 
-/// When work that was told of for a moment is believed less: whoever told of it may have gone without telling of
-/// its end.
+/// When work that a source reported for a moment is believed less: the source may have gone without reporting its
+/// end.
 fn doubted_at(case: &StatusInputs<'_>, claim: &StandingClaim) -> Option<Timestamp> {
     let works = is_momentary(claim.source) && claim.state == State::Running && claim.strength == Confidence::High;
     works.then(|| claim.at.max(case.conversation_at).plus_ms(case.rules.quiet_ms))

@@ -362,7 +362,7 @@ impl SessionDecoder {
                 self.memory.open = false;
                 writer.end(&session, id, batch.at.or(at), TurnOutcome::Completed, Confidence::High, "complete_task");
             } else if batch.stopped == batch.finished {
-                // The turn ends with a record that says so (`Request cancelled.`), or has: what was called is no work.
+                // The turn ends with a record that says so (`Request cancelled.`), or has ended already.
                 self.memory.standing = None;
                 if !self.memory.open && self.parent.is_none() {
                     let outcome = if batch.denied { TurnOutcome::Denied } else { TurnOutcome::Interrupted };
