@@ -218,9 +218,10 @@ impl RuleSet {
         }
         let tested: Vec<String> =
             form.tested.iter().map(|range| range.to_string().trim_start_matches('=').to_owned()).collect();
-        let (agent, tested) = (self.provider, tested.join(", "));
+        let tested = tested.join(", ");
+        let agent = if self.provider == Provider::Unknown { "version" } else { self.provider.as_str() };
         match &self.agent_version {
-            None => Some(format!("the version of {agent} is not known, and keys were tested with {tested} only")),
+            None => Some(format!("the version is not known, and keys were tested with {agent} {tested} only")),
             Some(version) if form.tested.iter().any(|range| range.matches(version)) => None,
             Some(version) => Some(format!("keys were tested with {agent} {tested}, not with {version}")),
         }

@@ -205,7 +205,7 @@ fn a_dialog_of_a_version_that_was_not_tested_says_so() {
     for (banner, why) in [
         ("Claude Code v2.1.328", None),
         ("Claude Code v2.0.60", Some("keys were tested with claude 2.1.328, not with 2.0.60")),
-        ("Welcome", Some("the version of claude is not known, and keys were tested with 2.1.328 only")),
+        ("Welcome", Some("the version is not known, and keys were tested with claude 2.1.328 only")),
     ] {
         let mut stage = Stage::sized(SIZE, Provider::Claude, embedded());
         stage.draw(banner);
