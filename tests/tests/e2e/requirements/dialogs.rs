@@ -60,7 +60,7 @@ fn keys_are_for_versions_that_were_tried() {
     let id = asked["id"].as_str().unwrap();
     for verb in ["approve", "deny"] {
         let (code, err) = here.failed(&[verb, id]);
-        assert!(code == Some(5) && err.contains("tested with unknown 1.0.0, not with 1.0.1"), "{verb}: {code:?} {err}");
+        assert!(code == Some(5) && err.contains("tested with version 1.0.0, not with 1.0.1"), "{verb}: {code:?} {err}");
     }
     let now = server.client.json(&format!("/api/v1/approvals/{id}")).unwrap();
     assert_eq!(now["state"], "pending", "{now}");
