@@ -315,7 +315,7 @@ impl Ingest {
             IngestInput::Ended(ended) => self.apply_end(*ended),
             IngestInput::CommandRuns { agent, .. } => self.apply_command(*agent),
             IngestInput::Agents(agents) => self.apply_agents(agents),
-            // Nobody waits for it any more, or was told that it failed: it is not carried out.
+            // Its client has stopped waiting, or got an error: it is not carried out.
             IngestInput::SetCapture(_, _, reply) | IngestInput::Label(_, _, reply) if reply.is_abandoned() => Ok(()),
             IngestInput::SetCapture(id, on, _) => self.apply_capture(*id, *on),
             IngestInput::Label(id, labels, reply) => self.apply_labels(*id, labels, reply),

@@ -84,7 +84,7 @@ type HostReply = oneshot::Sender<Result<Value, String>>;
 /// Questions a host has not answered yet, by their number.
 type AwaitedReplies = HashMap<u64, HostReply>;
 
-/// What came of typing a prompt.
+/// The outcome of typing a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptOutcome {
     /// Nothing was typed, for this reason: it can be tried again.

@@ -14,7 +14,7 @@ use store::{DamagedRows, ReadFailure};
 pub struct StoreHealth {
     /// Why nothing can be stored at present.
     failing: Mutex<Option<String>>,
-    /// What became of the files of the store; they do not come back.
+    /// Why the files of the store are lost; they do not come back.
     gone: OnceLock<String>,
     database: OnceLock<(PathBuf, DamagedRows)>,
 }

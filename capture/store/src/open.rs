@@ -56,7 +56,7 @@ pub enum StoreOpenError {
         /// Why.
         source: Box<RebuildError>,
     },
-    /// SQLite said no.
+    /// SQLite cannot open the file.
     #[error("cannot open {path}: {source}")]
     Sqlite {
         /// The database.

@@ -1,4 +1,4 @@
-//! A database that is damaged beyond use: it is put aside, and a new one begins with what only we hold.
+//! A database that is damaged beyond use: it is moved away, and a new one begins with what only we hold.
 //!
 //! What is in the agents' files is read again from there. Row by row are copied: sessions with their ids, approvals,
 //! the record of decisions, findings, prompts, labels, and the whole log of sessions whose files are gone. A row that
@@ -48,7 +48,7 @@ pub enum RebuildError {
     Migration(#[from] MigrationError),
 }
 
-/// The damaged databases that were put aside in `directory`.
+/// The damaged databases that were moved away in `directory`.
 #[must_use]
 pub fn put_aside(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();

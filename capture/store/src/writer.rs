@@ -121,7 +121,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// What became of a damaged database at this start.
+    /// How a damaged database was rebuilt at this start; `None` when it was not damaged.
     #[must_use]
     pub const fn rebuilt(&self) -> Option<&Rebuilt> {
         self.rebuilt.as_ref()

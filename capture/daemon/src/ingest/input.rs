@@ -54,7 +54,7 @@ impl ChangeReply {
         (Self { sender, refusal: RefCell::default() }, receiver)
     }
 
-    /// Whether nobody waits for it any more.
+    /// Whether its client has stopped waiting.
     pub(super) fn is_abandoned(&self) -> bool {
         self.sender.is_closed()
     }

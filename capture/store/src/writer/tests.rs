@@ -434,7 +434,7 @@ fn a_database_of_another_version() {
     connection.pragma_update(None, "user_version", SCHEMA_VERSION).unwrap();
     drop(connection);
     assert_eq!(Writer::open(dir.path()).unwrap().sessions().unwrap().len(), 1);
-    // What is not a database at all is put aside.
+    // What is not a database at all is moved away.
     let dir = tempfile::tempdir().unwrap();
     let text = "this is not a database, whatever its name says".repeat(100);
     std::fs::write(dir.path().join("capture.db"), &text).unwrap();
