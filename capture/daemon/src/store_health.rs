@@ -12,7 +12,7 @@ use store::{DamagedRows, ReadFailure};
 /// What is wrong with the store.
 #[derive(Debug, Default)]
 pub struct StoreHealth {
-    /// Why nothing can be stored at present.
+    /// Why the database is not accepting writes.
     failing: Mutex<Option<String>>,
     /// Why the files of the store are lost; they do not come back.
     gone: OnceLock<String>,

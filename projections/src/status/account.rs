@@ -24,7 +24,7 @@ pub struct Account {
 pub enum DecidingRule {
     /// The process is gone, and with it every claim.
     ProcessGone,
-    /// There was no activity for so long that silence decides.
+    /// There was no activity for a long time, which decides.
     Silence,
     /// There is only one claim.
     Alone,

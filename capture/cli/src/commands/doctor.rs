@@ -58,7 +58,7 @@ pub(super) struct Arguments {
 fn database(data: &Path) -> (bool, String) {
     let path = data.join("capture.db");
     if !path.exists() {
-        return (true, format!("{} (not there yet)", path.display()));
+        return (true, format!("{} (does not exist yet)", path.display()));
     }
     let found = |faults: Vec<String>| format!("{}: {}", path.display(), faults.join("; "));
     match store::check::full(&path) {
