@@ -270,8 +270,9 @@ proptest! {
         }
     }
 
+    // A comma stands before a blank: `psw,a` above `aaaab,a` is a table, whose column `psw` is redacted rightly.
     #[test]
-    fn prose_is_unchanged(text in "([a-z]{1,9}[ ,.\n]){0,80}") {
+    fn prose_is_unchanged(text in "([a-z]{1,9}(, |[ .\n])){0,80}") {
         prop_assert_eq!(&*redactor().redact(&text).text, &text);
     }
 
