@@ -41,8 +41,8 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
     let last_text = || recent.back().and_then(|t| t.text.as_deref()).map(|t| one_line(t, 140));
     let line = match (status.state, status.reason) {
         (State::WaitingApproval, Some(Reason::Plan)) => "waiting for its plan to be approved".to_owned(),
-        (State::WaitingApproval, _) => match activity {
-            Some(what) => format!("waiting for approval to run {what}"),
+        (State::WaitingApproval, reason) => match activity {
+            Some(what) => format!("waiting for approval to {} {what}", wanted(reason)),
             None => "waiting for approval".to_owned(),
         },
         (State::Running, Some(Reason::Tool)) => format!("running {}", activity.unwrap_or("a tool")),
@@ -83,6 +83,17 @@ fn current(session: &Session, open: Option<&Turn>, recent: &VecDeque<Turn>) -> O
         (State::Unknown, _) => return None,
     };
     Some(one_line(&line, 200))
+}
+
+/// What a session asks to be allowed to do.
+fn wanted(reason: Option<Reason>) -> &'static str {
+    match reason {
+        Some(Reason::Edit) => "edit",
+        Some(Reason::Fetch) => "fetch",
+        Some(Reason::Mcp) => "call",
+        Some(Reason::Trust) => "trust",
+        Some(_) | None => "run",
+    }
 }
 
 fn recent_line(recent: &VecDeque<Turn>) -> Option<String> {

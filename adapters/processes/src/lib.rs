@@ -17,6 +17,7 @@ mod stat;
 mod table;
 mod tcp;
 mod tcp_user;
+mod terminal;
 #[cfg(test)]
 mod tests;
 pub mod wake;
@@ -32,4 +33,5 @@ pub use stat::{descends_from, is_alive, parent, start_ticks};
 pub use table::{AgentProcess, ProcessTable, run_of};
 pub use tcp::{holders_of_tcp, listener_of_tcp};
 pub use tcp_user::user_of_tcp;
+pub use terminal::{terminal_of, variable_of};
 pub use watcher::{EndedProcess, Watcher};

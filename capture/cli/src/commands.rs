@@ -4,6 +4,7 @@ mod agent;
 mod approvals;
 mod attach;
 mod audit;
+mod complete;
 mod doctor;
 mod drive;
 mod events;
@@ -13,18 +14,24 @@ mod findings;
 mod fix_tty;
 mod hooks;
 mod host;
+mod jump;
 mod label;
 mod notify;
+mod output;
+mod overview;
 mod policy;
 mod ps;
 mod queue;
 mod redact;
 mod report;
 mod run;
+mod runs;
 mod screen;
 mod send;
 mod serve;
+mod shell;
 mod show;
+mod statusline;
 mod style;
 mod telemetry;
 mod wait;
@@ -40,6 +47,8 @@ use std::{
 use api::routes::GetSession;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+pub use self::output::SCHEMA_VERSION;
+use self::output::print_json;
 use crate::{
     client::{self, Client, ClientError, Connection},
     failure::{Failed, REFUSED, code_of},
@@ -53,16 +62,22 @@ use daemon::{
 
 /// Observes coding-agent sessions and says, at any moment, which one needs you.
 #[derive(Debug, Parser)]
-#[command(name = "capture", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "capture", version, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
     /// Data directory [default: $XDG_DATA_HOME/capture]
     #[arg(long, global = true, env = "CAPTURE_DATA_DIR", value_name = "DIR", hide_env_values = true)]
     data_dir: Option<PathBuf>,
     /// Print JSON with a `schema_version`.
     #[arg(long, global = true)]
     json: bool,
+    /// Print this template for each row, with the fields of --json: '{{ id }} {{ status.state }}'.
+    #[arg(long, global = true, value_name = "TEMPLATE", conflicts_with = "json")]
+    format: Option<String>,
+    /// Print ids only.
+    #[arg(long, short, global = true, conflicts_with_all = ["json", "format"])]
+    quiet: bool,
     /// Connect to the server over TCP instead of its Unix socket.
     #[arg(long, global = true)]
     tcp: bool,
@@ -102,6 +117,15 @@ enum Command {
   capture label 7K3M9QXT team=web
   capture label 7K3M9QXT team-")]
     Label(label::Arguments),
+    /// Bring the terminal of a session to the front, where tmux, kitty or WezTerm shows it.
+    #[command(after_help = "Example:
+  capture jump 7K3M9QXT")]
+    Jump(jump::Arguments),
+    /// Print counts of sessions for a shell prompt, tmux or the window title; starts no server.
+    #[command(after_help = "Examples:
+  capture statusline
+  capture statusline --for tmux")]
+    Statusline(statusline::Arguments),
     /// Summarize recent work by project.
     #[command(after_help = "Example:
   capture standup --since 24h --cwd ~/src")]
@@ -116,6 +140,11 @@ enum Command {
   capture run -- claude
   capture run --name fix-login --detach -- codex")]
     Run(Box<run::Arguments>),
+    /// List runs: the programs started with `capture run`.
+    #[command(after_help = "Examples:
+  capture runs
+  capture runs --all --json")]
+    Runs(runs::Arguments),
     /// Attach this terminal to a run.
     #[command(after_help = "Example:
   capture attach fix-login")]
@@ -210,13 +239,18 @@ enum Command {
   capture doctor
   capture doctor --deep")]
     Doctor(doctor::Arguments),
-    /// Print completions for a shell.
-    #[command(after_help = "Example:
-  capture completions bash > ~/.local/share/bash-completion/completions/capture")]
-    Completions {
-        /// The shell.
-        shell: clap_complete::Shell,
-    },
+    /// Print completions for a shell and where to put them.
+    #[command(
+        visible_alias = "completions",
+        after_help = "Example:
+  capture init bash"
+    )]
+    Init(shell::Arguments),
+    /// List what is not set up yet: hooks, notifications, completions.
+    #[command(after_help = "Examples:
+  capture setup
+  capture setup --dismiss")]
+    Setup(overview::SetupArguments),
 
     #[command(hide = true, name = agents::HOST)]
     RunHost,
@@ -228,17 +262,17 @@ enum Command {
 
 /// The commands as `--help` groups them.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Sessions", &["ps", "show", "explain", "wait", "events", "label", "standup", "handoff"]),
-    ("Terminals", &["run", "attach", "screen", "send", "queue", "export", "fix-tty"]),
+    ("Sessions", &["ps", "show", "explain", "wait", "events", "label", "jump", "statusline", "standup", "handoff"]),
+    ("Terminals", &["run", "runs", "attach", "screen", "send", "queue", "export", "fix-tty"]),
     ("Approvals", &["approvals", "approve", "deny", "policy", "audit"]),
     ("Findings", &["findings", "notify"]),
     ("Agents", &["hooks", "telemetry", "agent", "redact"]),
-    ("Server", &["serve", "doctor", "completions"]),
+    ("Server", &["serve", "doctor", "setup", "init"]),
 ];
 
 /// The command line, with its commands in groups: clap lists them in one block only.
 fn command_line() -> clap::Command {
-    let command = Arguments::command();
+    let command = complete::with_candidates(Arguments::command());
     let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or_default();
     let heading = command.get_styles().get_header();
     let literal = command.get_styles().get_literal();
@@ -258,9 +292,6 @@ fn command_line() -> clap::Command {
     let template = template.replace("{all-args}", &format!("{heading}Options:{heading:#}\n{{options}}\n\n{help}\n"));
     command.help_template(template)
 }
-
-/// Version of the shapes `--json` prints.
-pub const SCHEMA_VERSION: u32 = 1;
 
 /// The options and configuration that every command gets.
 struct Context {
@@ -288,7 +319,7 @@ impl Context {
         Ok(Client::running(&self.data, self.connection)?)
     }
 
-    /// Prints JSON with the schema's version.
+    /// Prints a value for programs: JSON with the schema's version, or what `--format` makes of it.
     fn print_json<T: serde::Serialize>(&self, value: &T) -> anyhow::Result<()> {
         print_json(value)
     }
@@ -300,17 +331,6 @@ fn refuse_agents(doing: &str) -> anyhow::Result<()> {
         None => Ok(()),
         Some(descent) => Err(Failed::Refused(format!("{doing} is not allowed from this process: {descent}")).into()),
     }
-}
-
-/// Prints JSON with the schema's version.
-fn print_json<T: serde::Serialize>(value: &T) -> anyhow::Result<()> {
-    #[derive(serde::Serialize)]
-    struct Versioned<'a, T> {
-        schema_version: u32,
-        #[serde(flatten)]
-        value: &'a T,
-    }
-    print_line(&terminal::safe_json(&serde_json::to_string(&Versioned { schema_version: SCHEMA_VERSION, value })?))
 }
 
 /// Prints a line of data.
@@ -331,6 +351,8 @@ fn is_agreed(question: &str) -> anyhow::Result<bool> {
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
+    // The shell asks for candidates: they are printed, and nothing else is done.
+    clap_complete::CompleteEnv::with_factory(command_line).var(shell::VARIABLE).complete();
     let parsed = command_line().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = match parsed {
         Ok(arguments) => arguments,
@@ -374,7 +396,13 @@ fn explain_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+fn run(mut arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let template = arguments.format.take().or_else(|| arguments.quiet.then(|| "{{ id }}".to_owned()));
+    if let Some(template) = template {
+        output::use_template(template)?;
+        // What is printed is made from the same values.
+        arguments.json = true;
+    }
     let data = arguments.data_dir.as_deref();
     // Read by those that need it: a run's program does not wait for it.
     let context = || -> anyhow::Result<Context> {
@@ -383,7 +411,11 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Ok(Context { data: paths::data_dir(data)?, config, json: arguments.json, connection })
     };
     let json = arguments.json;
-    match arguments.command {
+    let Some(command) = arguments.command else {
+        overview::run(&context()?)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    match command {
         Command::Run(run) => return run::run(data, arguments.json, *run),
         Command::Attach(arguments) => return attach::run(data, &arguments),
         Command::FixTty => return fix_tty::run(),
@@ -415,11 +447,11 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
         Command::Policy(arguments) => policy::run(&context()?, &arguments),
         Command::Doctor(arguments) => doctor::run(&context()?, &arguments),
-        Command::Completions { shell } => {
-            let mut text = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut text);
-            Ok(terminal::stdout().write_all(&text)?)
-        }
+        Command::Runs(arguments) => runs::run(&context()?, &arguments),
+        Command::Jump(arguments) => jump::run(&context()?, &arguments),
+        Command::Statusline(arguments) => statusline::run(&context()?, &arguments),
+        Command::Setup(arguments) => overview::setup(&context()?, &arguments),
+        Command::Init(arguments) => shell::run(&arguments),
     }?;
     Ok(ExitCode::SUCCESS)
 }

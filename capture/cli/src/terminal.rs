@@ -143,6 +143,16 @@ pub fn stderr() -> Screen<StderrLock<'static>> {
     Screen { to, escapes: true, colours, line: Vec::new(), gone: None }
 }
 
+/// Columns of text on standard output: `COLUMNS` where it is set, else the width of the terminal; `None` in a pipe or a
+/// file, where lines may be of any length.
+#[must_use]
+pub fn width() -> Option<usize> {
+    let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok()).filter(|n| *n > 0);
+    let is_terminal = io::stdout().is_terminal();
+    set.or_else(|| is_terminal.then(|| crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns))))
+        .map(|columns| columns.clamp(20, 1000))
+}
+
 /// Prints a line to standard error; a failure to do so is ignored.
 pub fn print_error_line(text: &str) {
     writeln!(stderr(), "{text}").ok();

@@ -1,9 +1,10 @@
 //! `capture approvals`, `capture approve`, `capture deny`: permission requests, and people's decisions.
 
-use std::{
-    collections::BTreeMap,
-    io::{IsTerminal, Write},
-};
+mod answer;
+mod pick;
+mod request;
+
+use std::io::{IsTerminal, Write};
 
 use anstyle::Style;
 use api::{
@@ -13,12 +14,15 @@ use api::{
 };
 use events::{ApprovalKind, ApprovalState, DecidedBy, DecidedVia, Timestamp};
 use projections::Approval;
-use serde::Deserialize;
-use serde_json::{Map, Value};
 
+pub(super) use self::request::exact;
+use self::{
+    pick::picked,
+    request::{block, options_hint},
+};
 use super::{
     Context, Failed, is_agreed, style,
-    watch::{ALL, clear, show, watch},
+    watch::{ALL, ListText, Watched, show, watch},
 };
 use crate::{
     client::Client,
@@ -46,15 +50,19 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Approve {
-    /// The request: its id, or a part of it.
-    id: String,
+    /// The request: its id, or a part of it. Without it, choose among those that wait.
+    id: Option<String>,
     /// What to allow: this request; also the same request again in this session while the server runs; or
     /// the same request always, by a rule that is shown before it is saved.
     #[arg(long, value_enum, default_value_t = GrantScope::Once)]
     scope: GrantScope,
-    /// The answer to a question: `TEXT`, or `QUESTION=TEXT` when there are several.
+    /// The answer to a question: the number or text of an option, or `QUESTION=ANSWER` when there are several
+    /// questions; can be repeated.
     #[arg(long, value_name = "ANSWER")]
     answer: Vec<String>,
+    /// Accept an answer that is not among the options.
+    #[arg(long, requires = "answer")]
+    any_answer: bool,
     /// Save the rule without asking (`--scope rule`).
     #[arg(long, short)]
     yes: bool,
@@ -62,8 +70,8 @@ pub(super) struct Approve {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Deny {
-    /// The request: its id, or a part of it.
-    id: String,
+    /// The request: its id, or a part of it. Without it, choose among those that wait.
+    id: Option<String>,
     /// The reason to give to the agent.
     #[arg(long, short, value_name = "TEXT")]
     message: Option<String>,
@@ -89,15 +97,30 @@ pub(super) fn list(context: &Context, arguments: &Arguments) -> anyhow::Result<(
         cursor: None,
         limit: Some(Limit::of(arguments.limit)),
     };
-    let list = || Ok(client.get::<ListApprovals>("", &query)?);
     if !arguments.watch {
-        let page = list()?;
+        let page = client.get::<ListApprovals>("", &query)?;
         return if context.json { context.print_json(&page) } else { show(&rows(&page, arguments.all)) };
     }
-    if !context.json {
-        clear()?;
+    watch(context, &client, ALL, ApprovalList { client: &client, query, all: arguments.all })
+}
+
+/// The list of permission requests while it is watched.
+struct ApprovalList<'a> {
+    client: &'a Client,
+    query: ApprovalsQuery,
+    all: bool,
+}
+
+impl Watched for ApprovalList<'_> {
+    type Page = ApprovalPage;
+
+    fn list(&self) -> anyhow::Result<ApprovalPage> {
+        Ok(self.client.get::<ListApprovals>("", &self.query)?)
     }
-    watch(context, &client, ALL, list, |page| rows(page, arguments.all))
+
+    fn render(&self, page: &ApprovalPage) -> ListText {
+        ListText::new(&rows(page, self.all), 0)
+    }
 }
 
 fn one(client: &Client, id: &str) -> anyhow::Result<ApprovalView> {
@@ -222,6 +245,9 @@ fn whole(shown: &ApprovalView) -> String {
         line("policy", &format!("{decision}: {} ({})", safe(&policy.reason), safe(&policy.rule)));
     }
     text += &exact(approval);
+    if approval.state == ApprovalState::Pending {
+        text += &options_hint(approval);
+    }
     if let Some(rewrite) = &approval.rewrite {
         text += &block("ran as", rewrite);
     }
@@ -249,50 +275,21 @@ fn unanswerable(shown: &ApprovalView) -> String {
     }
 }
 
-/// The exact request, or what is known of it.
-pub(super) fn exact(approval: &Approval) -> String {
-    let name = if approval.exact { "exactly" } else { "as told" };
-    let input = approval.input.as_deref();
-    let Some(exact) = approval.command.as_deref().or(input) else {
-        return block("as seen", approval.subject.as_deref().unwrap_or("unknown: the agent only shows a dialog"));
-    };
-    let mut text = block(name, exact);
-    if approval.command.is_some() {
-        // What else the agent wants of the tool: to leave its sandbox, to go on in the background.
-        let input = input.and_then(|input| serde_json::from_str::<Map<String, Value>>(input).ok()).unwrap_or_default();
-        for (key, value) in input.iter().filter(|(key, _)| *key != "command") {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            text += &block(&format!("and {}", safe(key)), &value);
-        }
-    }
-    text
-}
-
-/// A text of the agent, escaped, with a note about hidden characters.
-fn block(name: &str, text: &str) -> String {
-    let shown = approver::display::show(text);
-    let lines: String = shown.text.lines().map(|line| format!("    {line}\n")).collect();
-    let mut about = format!("{} characters", shown.length);
-    if shown.hidden > 0 {
-        about += &format!(", {} of them hidden and shown as escapes", shown.hidden);
-    }
-    if shown.non_ascii > 0 {
-        about += &format!(", {} not ASCII", shown.non_ascii);
-    }
-    format!("\n{name} ({about}):\n{lines}")
-}
-
 fn when(at: Timestamp) -> String {
     format!("{} ({} ago)", style::local(at), style::age(at, clock::now()))
 }
 
 pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<()> {
     let client = context.client()?;
-    let shown = one(&client, &arguments.id)?;
-    let answers = answers(&shown.approval, &arguments.answer)?;
+    let (shown, is_picked) = picked(context, &client, arguments.id.as_deref())?;
+    let answers = answer::answers(&shown.approval, &arguments.answer, arguments.any_answer)?;
     if !context.json {
         // A list cuts; what is allowed is shown whole.
         write!(terminal::stderr(), "{}", exact(&shown.approval)).ok();
+    }
+    // Whoever named the request has decided; whoever picked it from a list has not seen it whole before.
+    if is_picked && !is_agreed("\nAllow this?")? {
+        return Err(Failed::Refused("nothing was allowed".into()).into());
     }
     let scope = if arguments.scope == GrantScope::Session { DecisionScope::Session } else { DecisionScope::Once };
     let rule =
@@ -307,7 +304,7 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
 
 pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {
     let client = context.client()?;
-    let shown = one(&client, &arguments.id)?;
+    let (shown, _) = picked(context, &client, arguments.id.as_deref())?;
     let (decision, message) = (Verdict::Deny, arguments.message.clone());
     decide(context, &client, &shown, &DecisionRequest { decision, message, scope: DecisionScope::Once, answers: None })
 }
@@ -322,38 +319,6 @@ fn decide(context: &Context, client: &Client, shown: &ApprovalView, decision: &D
     let (mark, colour) = mark(approval);
     let state = style::painted(&format!("{mark} {}", approval.state), colour);
     show(&format!("{state}  {}\n", headline(approval)))
-}
-
-/// The answers of a question, by the words of the question.
-fn answers(approval: &Approval, given: &[String]) -> anyhow::Result<Option<BTreeMap<String, String>>> {
-    #[derive(Deserialize)]
-    struct QuestionsInput {
-        questions: Vec<AskedQuestion>,
-    }
-    #[derive(Deserialize)]
-    struct AskedQuestion {
-        question: String,
-    }
-    if given.is_empty() {
-        return Ok(None);
-    }
-    let input = approval.input.as_deref().and_then(|input| serde_json::from_str::<QuestionsInput>(input).ok());
-    let asked = input.map(|input| input.questions).unwrap_or_default();
-    let usage = |text: String| Err(Failed::Usage(text).into());
-    if let ([only], [answer]) = (asked.as_slice(), given) {
-        let text = answer.strip_prefix(&format!("{}=", only.question)).unwrap_or(answer);
-        return Ok(Some(BTreeMap::from([(only.question.clone(), text.to_owned())])));
-    }
-    let mut answers = BTreeMap::new();
-    for one in given {
-        let to = asked.iter().find_map(|q| Some((&q.question, one.strip_prefix(&q.question)?.strip_prefix('=')?)));
-        let Some((question, text)) = to else {
-            let questions: Vec<_> = asked.iter().map(|q| format!("{}=…", safe(&q.question))).collect();
-            return usage(format!("`{}` does not name one of the questions: {}", safe(one), questions.join(", ")));
-        };
-        answers.insert(question.clone(), text.to_owned());
-    }
-    Ok(Some(answers))
 }
 
 /// Shows the rule that would allow the same again; gives it when the user agrees.

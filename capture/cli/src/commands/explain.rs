@@ -28,6 +28,9 @@ pub(super) struct Arguments {
     /// Explain the status at this time: RFC 3339, HH:MM[:SS] today, or an age such as -30s, -5m or -2h.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<String>,
+    /// Also show how its screen is read: the regions, and each rule with the reason why it matches or does not.
+    #[arg(long)]
+    screen: bool,
 }
 
 #[derive(Serialize)]
@@ -75,8 +78,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             safe(&change.evidence.join("; "))
         )?;
     }
-    if let Some(screen) = &screen {
-        explain_screen(&mut out, screen)?;
+    match &screen {
+        Some(screen) if arguments.screen => explain_screen(&mut out, screen)?,
+        Some(_) => writeln!(out, "\n--screen shows how its screen is read")?,
+        None if arguments.screen => writeln!(out, "\nno screen: the session is not in a terminal of `capture run`")?,
+        None => {}
     }
     Ok(())
 }

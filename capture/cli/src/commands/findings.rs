@@ -12,9 +12,9 @@ use events::{Finding, FindingKind, FindingState, Severity};
 
 use super::{
     Context, one_of, print_line, style,
-    watch::{ALL, clear, show, watch},
+    watch::{ALL, ListText, Watched, show, watch},
 };
-use crate::terminal::safe;
+use crate::{client::Client, terminal::safe};
 use daemon::clock;
 
 #[derive(Debug, clap::Args)]
@@ -59,15 +59,30 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         cursor: None,
         limit: Some(Limit::of(arguments.limit)),
     };
-    let list = || Ok(client.get::<ListFindings>("", &query)?);
     if arguments.watch {
-        if !context.json {
-            clear()?;
-        }
-        return watch(context, &client, ALL, list, |page| rows(page, arguments.all));
+        return watch(context, &client, ALL, FindingList { client: &client, query, all: arguments.all });
     }
-    let page = list()?;
+    let page = client.get::<ListFindings>("", &query)?;
     if context.json { context.print_json(&page) } else { print_line(rows(&page, arguments.all).trim_end()) }
+}
+
+/// The list of findings while it is watched.
+struct FindingList<'a> {
+    client: &'a Client,
+    query: FindingsQuery,
+    all: bool,
+}
+
+impl Watched for FindingList<'_> {
+    type Page = FindingPage;
+
+    fn list(&self) -> anyhow::Result<FindingPage> {
+        Ok(self.client.get::<ListFindings>("", &self.query)?)
+    }
+
+    fn render(&self, page: &FindingPage) -> ListText {
+        ListText::new(&rows(page, self.all), 0)
+    }
 }
 
 fn rows(page: &FindingPage, all: bool) -> String {

@@ -331,6 +331,20 @@ pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool,
     Ok(all)
 }
 
+/// The agents that are used here without all of our entries, and those with them.
+pub(super) fn coverage(context: &Context) -> anyhow::Result<(Vec<Provider>, Vec<Provider>)> {
+    let (command, search) = (command(context)?, paths::agent_search());
+    let homes = roots::homes(&context.config, &context.data)?;
+    let (mut missing, mut installed) = (Vec::new(), Vec::new());
+    for provider in AGENTS.iter().copied() {
+        let Some(home) = homes.of(provider).first().filter(|home| home.is_dir()) else { continue };
+        let Ok(status) = HookStatus::read(provider, home, &command, || search.installed(provider)) else { continue };
+        let all = if status.state == InstallState::Installed { &mut installed } else { &mut missing };
+        all.push(provider);
+    }
+    Ok((missing, installed))
+}
+
 /// The sources that the running server reports; `None` if no server is running. None is started.
 fn server_health(context: &Context) -> Option<Vec<SourceHealth>> {
     let client = context.running().ok()??;

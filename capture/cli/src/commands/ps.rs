@@ -1,6 +1,8 @@
 //! `capture ps`, `capture status`
 
-use std::time::Duration;
+mod table;
+
+use std::{fmt::Write as _, time::Duration};
 
 use api::{
     health::{SourceHealth, Sources},
@@ -8,13 +10,13 @@ use api::{
     routes::{HealthSources, ListSessions},
     sessions::{ActiveFilter, SessionPage, SessionsQuery},
 };
-use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, TableStyle};
 use events::{Provider, State};
 use projections::Session;
 
+use self::table::{Paper, table};
 use super::{
     Context, find, style,
-    watch::{STATUS, clear, show, watch},
+    watch::{ListText, STATUS, Watched, show, watch},
 };
 use crate::{
     client::Client,
@@ -25,7 +27,7 @@ use daemon::{
     health::{HOOKS, READING, STORE},
 };
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct Arguments {
     /// Only this session.
     session: Option<String>,
@@ -85,14 +87,7 @@ impl Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
-    let list = || -> anyhow::Result<SessionPage> {
-        match &arguments.session {
-            Some(given) => {
-                find(&client, given).map(|session| SessionPage { as_of: 0, sessions: vec![session], next_cursor: None })
-            }
-            None => arguments.list(&client),
-        }
-    };
+    let list = || SessionList { client: &client, all: arguments.all, arguments: arguments.clone() }.list();
     if !arguments.watch {
         let mut page = list()?;
         // Right after a first start there is nothing yet; what is live is read first.
@@ -113,10 +108,60 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
                 safe(&how_far)
             ));
         }
-        return if context.json { context.print_json(&page) } else { show(&render(&page, arguments)) };
+        return if context.json { context.print_json(&page) } else { show(&render(&page, arguments, paper())) };
     }
-    clear()?;
-    watch(context, &client, STATUS, list, |page| render(page, arguments))
+    let (all, arguments) = (arguments.all, arguments.clone());
+    watch(context, &client, STATUS, SessionList { client: &client, all, arguments })
+}
+
+/// Sessions as a table on standard output.
+pub(super) fn table_of(sessions: &[Session]) -> String {
+    table(sessions, clock::now(), paper())
+}
+
+/// What standard output is.
+fn paper() -> Paper {
+    Paper { width: terminal::width(), colour: style::colours() }
+}
+
+/// The list of sessions while it is watched.
+struct SessionList<'a> {
+    client: &'a Client,
+    /// What was given on the command line.
+    all: bool,
+    arguments: Arguments,
+}
+
+impl Watched for SessionList<'_> {
+    type Page = SessionPage;
+
+    fn list(&self) -> anyhow::Result<SessionPage> {
+        match &self.arguments.session {
+            Some(given) => {
+                let session = find(self.client, given)?;
+                Ok(SessionPage { as_of: 0, sessions: vec![session], next_cursor: None })
+            }
+            None => self.arguments.list(self.client),
+        }
+    }
+
+    fn render(&self, page: &SessionPage) -> ListText {
+        ListText::new(&render(page, &self.arguments, paper()), usize::from(!page.sessions.is_empty()))
+    }
+
+    fn keys(&self) -> &'static str {
+        if self.arguments.all { "a active ones · " } else { "a all · " }
+    }
+
+    fn on_key(&mut self, key: char) -> bool {
+        let is_switch = key == 'a' && self.arguments.session.is_none();
+        if is_switch {
+            self.arguments.all = !self.arguments.all;
+            // A list that was asked for whole may be long; one that is looked at need not be.
+            self.arguments.limit = self.arguments.limit.or(if self.all { None } else { Some(MOST) });
+        }
+        is_switch
+    }
 }
 
 /// Maximum number of sessions that are listed by default.
@@ -144,95 +189,35 @@ fn trouble(sources: &[SourceHealth]) -> Option<String> {
     (!troubles.is_empty()).then(|| troubles.join("; "))
 }
 
-fn render(page: &SessionPage, arguments: &Arguments) -> String {
+fn render(page: &SessionPage, arguments: &Arguments, paper: Paper) -> String {
     if page.sessions.is_empty() {
-        let hint = if !arguments.state.is_empty() {
-            "no sessions in this state"
-        } else if arguments.all {
-            "no sessions yet"
-        } else {
-            "no active sessions (--all shows the others)"
-        };
-        return format!("{hint}\n");
+        return format!("{}\n", nothing(arguments));
     }
-    let more = if page.next_cursor.is_some() { "… more; use --limit\n" } else { "" };
-    format!("{}\n{more}", table(&page.sessions).trim_fmt())
+    let mut text = table(&page.sessions, clock::now(), paper);
+    if page.next_cursor.is_some() {
+        let _ = writeln!(text, "… and more: --limit N lists more than {}", page.sessions.len());
+    }
+    text
 }
 
-/// Width of the list without a terminal, columns.
-const PAPER: u16 = 160;
-/// Smallest width at which the directory is shown, columns.
-const ROOM_FOR_DIRECTORY: u16 = 110;
-
-/// The table of sessions: those that need a person first, sub-agents below their parent.
-fn table(sessions: &[Session]) -> Table {
-    let (now, colour) = (clock::now(), style::colours());
-    let mut ordered: Vec<&Session> = sessions.iter().filter(|s| !has_parent_among(s, sessions)).collect();
-    ordered.sort_by_key(|s| (urgency(s.status.state), std::cmp::Reverse(s.last_event_at)));
-    let mut table = Table::new();
-    table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Dynamic);
-    if !colour {
-        table.force_no_tty();
+/// Why the list is empty.
+fn nothing(arguments: &Arguments) -> String {
+    let mut filters = Vec::new();
+    if !arguments.state.is_empty() {
+        let states: Vec<&str> = arguments.state.iter().map(|state| state.as_str()).collect();
+        filters.push(format!("in state {}", states.join(" or ")));
     }
-    let width = table.width().unwrap_or(PAPER);
-    table.set_width(width);
-    let directory = width >= ROOM_FOR_DIRECTORY;
-    let header = ["STATE", "FOR", "AGENT", "SESSION", "TITLE", "DIRECTORY", "NOW"];
-    table.set_header(header.into_iter().filter(|name| directory || *name != "DIRECTORY"));
-    for session in ordered {
-        add(&mut table, session, "", now, directory);
-        let mut helpers: Vec<&Session> = sessions.iter().filter(|s| s.parent_session_id == Some(session.id)).collect();
-        helpers.sort_by_key(|s| s.started_at);
-        for helper in helpers {
-            add(&mut table, helper, "└ ", now, directory);
-        }
+    if !arguments.provider.is_empty() {
+        let agents: Vec<&str> = arguments.provider.iter().map(|agent| agent.as_str()).collect();
+        filters.push(format!("of {}", agents.join(" or ")));
     }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        // The short columns are never cut; what is left goes to the long ones.
-        if index < 4 {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
+    if let Some(cwd) = &arguments.cwd {
+        filters.push(format!("in {}", safe(cwd)));
     }
-    table
-}
-
-fn add(table: &mut Table, session: &Session, indent: &str, now: events::Timestamp, directory: bool) {
-    let cut = |text: &str, limit| safe(&projections::shorten::one_line(text, limit));
-    let state = Cell::new(format!("{indent}{}", style::state(&session.status, false)));
-    let state = match session.status.state {
-        State::Running => state.fg(Color::Green),
-        State::Waiting => state.fg(Color::Yellow),
-        State::WaitingApproval => state.fg(Color::Red).add_attribute(Attribute::Bold),
-        State::Idle | State::Exited => state.add_attribute(Attribute::Dim),
-        State::Unknown => state.fg(Color::Magenta),
-    };
-    let mut rest = vec![
-        style::age(session.status.since, now),
-        session.provider.to_string(),
-        style::short(&session.id),
-        cut(session.title.as_deref().unwrap_or(""), 32),
-    ];
-    if directory {
-        rest.push(cut(&session.cwd.as_deref().map(style::path).unwrap_or_default(), 28));
-    }
-    rest.push(cut(session.summary.current.as_deref().or(session.status.activity.as_deref()).unwrap_or(""), 120));
-    let mut row = Row::from(std::iter::once(state).chain(rest.into_iter().map(Cell::new)).collect::<Vec<_>>());
-    row.max_height(1);
-    table.add_row(row);
-}
-
-fn has_parent_among(session: &Session, sessions: &[Session]) -> bool {
-    session.parent_session_id.is_some_and(|parent| sessions.iter().any(|s| s.id == parent))
-}
-
-fn urgency(state: State) -> u8 {
-    match state {
-        State::WaitingApproval => 0,
-        State::Waiting => 1,
-        State::Running => 2,
-        State::Unknown => 3,
-        State::Idle => 4,
-        State::Exited => 5,
+    match (arguments.is_everything(), filters.is_empty()) {
+        (true, true) => "no sessions yet: start an agent, or `capture run -- AGENT`".to_owned(),
+        (true, false) => format!("no sessions {}", filters.join(" ")),
+        (false, true) => "no active sessions (--all lists the others)".to_owned(),
+        (false, false) => format!("no active sessions {} (--all lists the others)", filters.join(" ")),
     }
 }

@@ -38,6 +38,17 @@ pub(super) fn state(status: &SessionStatus, colour: bool) -> String {
     if colour { coloured(&text, style) } else { text }
 }
 
+/// A state with its mark in few characters, for narrow terminals.
+pub(super) fn short_state(status: &SessionStatus) -> String {
+    match status.state {
+        State::WaitingApproval => "▲ approval".to_owned(),
+        State::Running | State::Waiting | State::Idle | State::Exited | State::Unknown => {
+            let bare = SessionStatus { reason: None, ..status.clone() };
+            state(&bare, false)
+        }
+    }
+}
+
 fn said_by_state(state: State, reason: Reason) -> bool {
     matches!(
         (state, reason),

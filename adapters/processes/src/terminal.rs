@@ -1,0 +1,38 @@
+//! The terminal of a process, and what its environment says.
+
+use std::fs;
+
+/// The terminal device that a process reads from or writes to; `None` when it has none, or is somebody else's.
+#[must_use]
+pub fn terminal_of(pid: u32) -> Option<String> {
+    (0..=2).find_map(|descriptor| {
+        let target = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?;
+        let path = target.to_str()?;
+        (path.starts_with("/dev/pts/") || path.starts_with("/dev/tty")).then(|| path.to_owned())
+    })
+}
+
+/// A variable in the environment a process was started with; `None` when it has none of that name, the value is not
+/// UTF-8, or the process is somebody else's.
+#[must_use]
+pub fn variable_of(pid: u32, name: &str) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let value =
+        environment.split(|byte| *byte == 0).find_map(|set| set.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+    String::from_utf8(value?.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_found_by_its_whole_name() {
+        let mut child =
+            std::process::Command::new("sleep").arg("60").env("PANE", "%3").env("PANE_2", "x").spawn().unwrap();
+        assert_eq!(variable_of(child.id(), "PANE").as_deref(), Some("%3"));
+        assert_eq!(variable_of(child.id(), "PAN"), None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,71 @@
+//! Choosing one of the requests that wait.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use api::{
+    approvals::{ApprovalView, ApprovalsQuery},
+    list::Limit,
+    routes::ListApprovals,
+};
+use events::ApprovalState;
+
+use super::{headline, one};
+use crate::{
+    client::Client,
+    commands::{Context, Failed, style},
+    terminal::{self, safe},
+};
+use daemon::clock;
+
+/// Maximum number of requests to choose among.
+const MOST: usize = 30;
+
+/// The request of this id, or the one that the user picks; and whether it was picked.
+pub(super) fn picked(context: &Context, client: &Client, id: Option<&str>) -> anyhow::Result<(ApprovalView, bool)> {
+    if let Some(id) = id {
+        return Ok((one(client, id)?, false));
+    }
+    let query = ApprovalsQuery {
+        state: Some(ApprovalState::Pending),
+        limit: Some(Limit::of(MOST)),
+        ..ApprovalsQuery::default()
+    };
+    let mut pending = client.get::<ListApprovals>("", &query)?.approvals;
+    pending.retain(|shown| shown.answer.is_some());
+    if pending.is_empty() {
+        let nothing = "no request waits that capture can answer; `capture approvals` lists all that are pending";
+        return Err(Failed::NotFound(nothing.into()).into());
+    }
+    if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        let ids: Vec<String> = pending.iter().map(|shown| style::short(&shown.approval.id)).collect();
+        let why = format!("name a request, since there is no terminal to choose at: {}", ids.join(", "));
+        return Err(Failed::Usage(why).into());
+    }
+    let at = if pending.len() == 1 { 0 } else { choose(&pending)? };
+    // Asked for once more, by its whole id: what is shown next is what is decided.
+    Ok((one(client, pending[at].approval.id.as_str())?, true))
+}
+
+fn choose(pending: &[ApprovalView]) -> anyhow::Result<usize> {
+    let mut err = terminal::stderr();
+    let now = clock::now();
+    for (index, shown) in pending.iter().enumerate() {
+        let approval = &shown.approval;
+        let directory = style::path(approval.cwd.as_deref().map(safe).as_deref().unwrap_or(""));
+        let age = style::age(approval.opened_at, now);
+        writeln!(
+            err,
+            "{:>3}  {}  {age:>4}  {}  {directory}",
+            index + 1,
+            style::short(&approval.id),
+            approval.provider
+        )?;
+        writeln!(err, "     {}", headline(approval))?;
+    }
+    write!(err, "Which one? [1-{}, Enter for none] ", pending.len())?;
+    err.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    let chosen = answer.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    chosen.filter(|at| *at < pending.len()).ok_or_else(|| Failed::Refused("nothing was chosen".into()).into())
+}

@@ -1,0 +1,194 @@
+//! What a request asks for, as people read it: an edit as a diff, a plan as it was written, a question with numbered
+//! options, a command line by line. Nothing is cut or hidden, and what is not known is shown as it came.
+
+use std::time::Duration;
+
+use projections::Approval;
+use serde_json::{Map, Value};
+use similar::TextDiff;
+
+use super::answer;
+use crate::{commands::style, terminal::safe};
+
+/// The exact request, or what is known of it.
+pub(in crate::commands) fn exact(approval: &Approval) -> String {
+    let name = if approval.exact { "exactly as requested" } else { "as the agent reported it" };
+    let input = approval.input.as_deref();
+    let fields = input.and_then(|input| serde_json::from_str::<Map<String, Value>>(input).ok()).unwrap_or_default();
+    if let Some(command) = approval.command.as_deref() {
+        return block(&format!("command, {name}"), command) + &others(&fields, &["command"]);
+    }
+    let questions = answer::questions(approval);
+    if !questions.is_empty() {
+        let asked: String = questions.iter().map(question).collect();
+        return asked + &others(&fields, &["questions"]);
+    }
+    if let Some(plan) = text(&fields, &["plan"]) {
+        return block(&format!("plan, {name}"), plan) + &others(&fields, &["plan"]);
+    }
+    if let Some(edit) = edit(&fields, name) {
+        return edit;
+    }
+    match input {
+        Some(input) => block(name, input),
+        None => {
+            let seen = approval.subject.as_deref().unwrap_or("unknown: the agent only shows a dialog");
+            block("as seen on the screen", seen)
+        }
+    }
+}
+
+/// How the questions of a request are answered.
+pub(super) fn options_hint(approval: &Approval) -> String {
+    match answer::questions(approval).as_slice() {
+        [] => String::new(),
+        [_] => "\nanswer it with: capture approve ID --answer NUMBER\n".to_owned(),
+        [first, ..] => {
+            format!("\nanswer each with: capture approve ID --answer \"{}=NUMBER\" …\n", safe(&first.question))
+        }
+    }
+}
+
+/// A question with its options.
+fn question(question: &answer::Question) -> String {
+    let several = if question.is_multiple { " (several can be chosen)" } else { "" };
+    let mut text = format!("\nquestion{several}:\n{}", indented(&question.question));
+    for (index, option) in question.options.iter().enumerate() {
+        let label = style::painted(&safe(&option.label), style::CYAN);
+        let description =
+            if option.description.is_empty() { String::new() } else { format!("  {}", safe(&option.description)) };
+        text += &format!("    {:>2}  {label}{description}\n", index + 1);
+    }
+    text
+}
+
+/// An edit of a file as a diff. The names of the fields are those of Claude Code's `Edit`, `MultiEdit` and `Write` and
+/// of Gemini CLI's `replace` and `write_file`.
+fn edit(fields: &Map<String, Value>, name: &str) -> Option<String> {
+    const PATH: &[&str] = &["file_path", "path", "absolute_path"];
+    const USED: &[&str] = &["file_path", "path", "absolute_path", "old_string", "new_string", "content", "edits"];
+    let path = text(fields, PATH)?;
+    let diff = if let (Some(old), Some(new)) = (text(fields, &["old_string"]), text(fields, &["new_string"])) {
+        diff(path, old, new)
+    } else if let Some(Value::Array(edits)) = fields.get("edits") {
+        let one = |edit: &Value| {
+            let edit = edit.as_object()?;
+            Some(diff(path, text(edit, &["old_string"])?, text(edit, &["new_string"])?))
+        };
+        edits.iter().map(one).collect::<Option<String>>()?
+    } else {
+        diff(path, &present(path), text(fields, &["content"])?)
+    };
+    Some(painted_diff(&format!("edit, {name}"), &diff) + &others(fields, USED))
+}
+
+/// Largest file that is read for a diff, bytes.
+const LARGEST: u64 = 1 << 20;
+/// Time after which a diff is no longer made as small as it could be.
+const DIFF_WITHIN: Duration = Duration::from_millis(500);
+
+/// What a file holds at the moment; nothing when it is new, large or not text. The path is the agent's to choose: what is
+/// not a regular file could block or never end.
+fn present(path: &str) -> String {
+    let is_read = std::fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
+    if is_read { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() }
+}
+
+fn diff(path: &str, old: &str, new: &str) -> String {
+    let diff = TextDiff::configure().timeout(DIFF_WITHIN).diff_lines(old, new);
+    diff.unified_diff().context_radius(3).header(path, path).to_string()
+}
+
+/// A diff in colours, escaped like every text of an agent.
+fn painted_diff(name: &str, diff: &str) -> String {
+    let plain = block(name, diff);
+    let painted = plain.lines().map(|line| {
+        let style = match line.strip_prefix("    ").and_then(|line| line.chars().next()) {
+            Some('+') => style::GREEN,
+            Some('-') => style::RED,
+            Some('@') => style::CYAN,
+            Some(_) | None => return format!("{line}\n"),
+        };
+        format!("{}\n", style::painted(line, style))
+    });
+    painted.collect()
+}
+
+/// What else the agent wants of the tool: to leave its sandbox, to replace every match, to go on in the background.
+fn others(fields: &Map<String, Value>, shown: &[&str]) -> String {
+    let more = fields.iter().filter(|(name, _)| !shown.contains(&name.as_str()));
+    let more = more.map(|(name, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        block(&format!("and {}", safe(name)), &value)
+    });
+    more.collect()
+}
+
+fn text<'a>(fields: &'a Map<String, Value>, names: &[&str]) -> Option<&'a str> {
+    names.iter().find_map(|name| fields.get(*name)?.as_str())
+}
+
+fn indented(text: &str) -> String {
+    approver::display::show(text).text.lines().map(|line| format!("    {line}\n")).collect()
+}
+
+/// A text of the agent, escaped, with a note about hidden characters.
+pub(super) fn block(name: &str, text: &str) -> String {
+    let shown = approver::display::show(text);
+    let lines: String = shown.text.lines().map(|line| format!("    {line}\n")).collect();
+    let mut about = format!("{} characters", shown.length);
+    if shown.hidden > 0 {
+        about += &format!(", {} of them hidden and shown as escapes", shown.hidden);
+    }
+    if shown.non_ascii > 0 {
+        about += &format!(", {} not ASCII", shown.non_ascii);
+    }
+    format!("\n{name} ({about}):\n{lines}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fields(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn an_edit_is_a_diff_and_says_what_else_it_wants() {
+        let edit = edit(
+            &fields(
+                json!({"file_path": "/srv/calc.py", "old_string": "a = 1\nb = 2\n", "new_string": "a = 1\nb = 3\n",
+                "replace_all": true}),
+            ),
+            "exactly as requested",
+        );
+        let edit = edit.unwrap();
+        assert!(edit.contains("--- /srv/calc.py") && edit.contains("\n    -b = 2\n    +b = 3\n"), "{edit}");
+        assert!(edit.contains("and replace_all") && edit.contains("true"), "{edit}");
+    }
+
+    #[test]
+    fn a_new_file_is_all_added() {
+        let edit =
+            edit(&fields(json!({"file_path": "/nonexistent/new.txt", "content": "one\ntwo\n"})), "exactly").unwrap();
+        assert!(edit.contains("    +one\n    +two\n"), "{edit}");
+    }
+
+    #[test]
+    fn what_hides_in_an_edit_is_shown() {
+        let edit = edit(
+            &fields(json!({"file_path": "/srv/a.py", "old_string": "x\n", "new_string": "x\u{202e}y\n"})),
+            "exactly",
+        );
+        assert!(edit.unwrap().contains("hidden and shown as escapes"));
+    }
+
+    #[test]
+    fn what_is_no_edit_is_not_taken_for_one() {
+        assert_eq!(edit(&fields(json!({"file_path": "/srv/a.py"})), "exactly"), None);
+        assert_eq!(edit(&fields(json!({"file_path": "/srv/a.py", "edits": [{"old_string": "x"}]})), "exactly"), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! Completion of ids and names with what is there at the moment.
+
+use api::{
+    approvals::ApprovalsQuery,
+    findings::FindingsQuery,
+    list::Limit,
+    routes::{ListApprovals, ListFindings, ListRuns, ListSessions},
+    runs::{Run, RunState},
+    sessions::{ActiveFilter, SessionsQuery},
+};
+use clap::Command;
+use clap_complete::{CompletionCandidate, engine::ArgValueCandidates};
+use events::ApprovalState;
+use projections::Session;
+
+use super::{approvals::headline, style};
+use crate::{
+    client::{Client, Connection},
+    terminal::safe,
+};
+use daemon::paths;
+
+/// Maximum number of candidates of a kind.
+const MOST: usize = 100;
+
+/// What an argument names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Session,
+    Run,
+    Approval,
+    Finding,
+}
+
+/// The arguments that take an id: the command, the argument, what it names.
+const ARGUMENTS: &[(&str, &str, Named)] = &[
+    ("approvals", "id", Named::Approval),
+    ("approvals", "session", Named::Session),
+    ("approve", "id", Named::Approval),
+    ("attach", "run", Named::Run),
+    ("deny", "id", Named::Approval),
+    ("events", "session", Named::Session),
+    ("explain", "session", Named::Session),
+    ("findings", "id", Named::Finding),
+    ("findings", "session", Named::Session),
+    ("handoff", "session", Named::Session),
+    ("jump", "session", Named::Session),
+    ("label", "session", Named::Session),
+    ("ps", "session", Named::Session),
+    ("queue", "session", Named::Session),
+    ("screen", "target", Named::Run),
+    ("send", "target", Named::Run),
+    ("show", "session", Named::Session),
+    ("wait", "session", Named::Session),
+];
+
+/// The command line with the candidates of its arguments.
+pub(super) fn with_candidates(command: Command) -> Command {
+    command.mut_subcommands(|command| {
+        let name = command.get_name().to_owned();
+        // One by one in place: `mut_arg` would change their order.
+        command.mut_args(|argument| {
+            let of = |(command, id, _): &&(&str, &str, Named)| *command == name && argument.get_id() == *id;
+            let Some((_, _, named)) = ARGUMENTS.iter().find(of) else { return argument };
+            argument.add(ArgValueCandidates::new(|| ask(|client| named.candidates(client)).unwrap_or_default()))
+        })
+    })
+}
+
+impl Named {
+    fn candidates(self, client: &Client) -> anyhow::Result<Vec<CompletionCandidate>> {
+        match self {
+            Self::Session => {
+                let runs = client.one::<ListRuns>("")?.runs;
+                let mut all: Vec<_> = active(&runs).filter(|run| run.hello.name.is_some()).map(of_run).collect();
+                all.extend(sessions(client)?);
+                Ok(all)
+            }
+            Self::Run => Ok(active(&client.one::<ListRuns>("")?.runs).map(of_run).collect()),
+            Self::Approval => {
+                let state = Some(ApprovalState::Pending);
+                let query = ApprovalsQuery { state, limit: Some(Limit::of(MOST)), ..ApprovalsQuery::default() };
+                let page = client.get::<ListApprovals>("", &query)?;
+                let pending = page.approvals.iter().map(|view| &view.approval);
+                Ok(pending.map(|approval| described(&style::short(&approval.id), &headline(approval))).collect())
+            }
+            Self::Finding => {
+                let query = FindingsQuery { limit: Some(Limit::of(MOST)), ..FindingsQuery::default() };
+                let page = client.get::<ListFindings>("", &query)?;
+                Ok(page.findings.iter().map(|finding| described(&finding.id.to_string(), &finding.what)).collect())
+            }
+        }
+    }
+}
+
+fn active(runs: &[Run]) -> impl Iterator<Item = &Run> {
+    runs.iter().filter(|run| run.state != RunState::Exited).take(MOST)
+}
+
+fn of_run(run: &Run) -> CompletionCandidate {
+    let name = run.hello.name.clone().unwrap_or_else(|| style::short(&run.id));
+    described(&name, &run.hello.command.join(" "))
+}
+
+/// Asks a running server; starts none, and any failure means no candidates: nobody reads errors while they type.
+fn ask(list: impl FnOnce(&Client) -> anyhow::Result<Vec<CompletionCandidate>>) -> Option<Vec<CompletionCandidate>> {
+    let data = paths::data_dir(None).ok()?;
+    let client = Client::running(&data, Connection::Unix).ok()??;
+    list(&client).ok()
+}
+
+fn sessions(client: &Client) -> anyhow::Result<Vec<CompletionCandidate>> {
+    let active = Some(ActiveFilter::Active);
+    let query = SessionsQuery { active, limit: Some(Limit::of(MOST)), ..SessionsQuery::default() };
+    let page = client.get::<ListSessions>("", &query)?;
+    let candidate = |session: &Session| {
+        let title = session.title.as_deref().unwrap_or_default();
+        described(&style::short(&session.id), &format!("{} {}: {title}", session.provider, session.status.state))
+    };
+    Ok(page.sessions.iter().map(candidate).collect())
+}
+
+/// A candidate with its meaning. Both may hold text of an agent, which a shell shows as it is.
+fn described(value: &str, meaning: &str) -> CompletionCandidate {
+    let meaning = safe(&projections::shorten::one_line(meaning, 60));
+    CompletionCandidate::new(safe(value)).help(Some(meaning.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_argument_of_the_table_is_there() {
+        let command = crate::commands::command_line();
+        for (name, argument, _) in ARGUMENTS {
+            let found = command.find_subcommand(name).unwrap_or_else(|| panic!("no command {name}"));
+            assert!(found.get_arguments().any(|a| a.get_id() == *argument), "{name} has no argument {argument}");
+        }
+    }
+}

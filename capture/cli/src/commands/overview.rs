@@ -1,0 +1,173 @@
+//! `capture` alone and `capture setup`: which sessions need you, and what is not set up yet.
+
+use std::path::{Path, PathBuf};
+
+use api::{
+    list::Limit,
+    routes::ListSessions,
+    sessions::{ActiveFilter, SessionsQuery},
+};
+use atomic_file::Durability;
+use events::Provider;
+use projections::Session;
+use serde::{Deserialize, Serialize};
+
+use super::{Context, hooks, print_line, ps, shell, statusline, watch::show};
+use daemon::paths;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SetupArguments {
+    /// Hide the suggestions that `capture` alone shows.
+    #[arg(long, conflicts_with = "restore")]
+    dismiss: bool,
+    /// Show them again.
+    #[arg(long)]
+    restore: bool,
+}
+
+/// Something that makes capture better and takes one command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Offer {
+    name: &'static str,
+    done: bool,
+    command: String,
+    /// What it changes, in a line.
+    gain: String,
+}
+
+/// What the user decided about the offers, in the data directory.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Decided {
+    dismissed: bool,
+}
+
+/// Maximum number of active sessions that are looked at.
+const LOOKED_AT: usize = 1000;
+/// Maximum number of sessions that are listed.
+const LISTED: usize = 10;
+
+#[derive(Serialize)]
+struct Overview<'a> {
+    need_you: &'a [Session],
+    /// Further active sessions.
+    others: usize,
+    setup: &'a [Offer],
+}
+
+/// `capture` without a command.
+pub(super) fn run(context: &Context) -> anyhow::Result<()> {
+    let client = context.client()?;
+    let query = SessionsQuery {
+        active: Some(ActiveFilter::Active),
+        limit: Some(Limit::of(LOOKED_AT)),
+        ..SessionsQuery::default()
+    };
+    let page = client.get::<ListSessions>("", &query)?;
+    let top = |session: &Session| session.parent_session_id.is_none();
+    let active = page.sessions.into_iter().filter(top);
+    let (need_you, others): (Vec<Session>, Vec<Session>) = active.partition(statusline::needs_a_person);
+    let offers = if is_dismissed(&context.data) { Vec::new() } else { offers(context) };
+    let open: Vec<Offer> = offers.into_iter().filter(|offer| !offer.done).collect();
+    if context.json {
+        return context.print_json(&Overview { need_you: &need_you, others: others.len(), setup: &open });
+    }
+    let mut text = if need_you.is_empty() {
+        "No session needs you.\n".to_owned()
+    } else {
+        let mut text = ps::table_of(&need_you[..need_you.len().min(LISTED)]);
+        if need_you.len() > LISTED {
+            text += &format!("… and {} more\n", need_you.len() - LISTED);
+        }
+        text
+    };
+    text += &format!("\n{}\n", next(need_you.len(), others.len()));
+    if !open.is_empty() {
+        text += "\nNot set up yet:\n";
+        text += &listed(&open);
+        text += "`capture setup --dismiss` hides this.\n";
+    }
+    show(&text)
+}
+
+/// What to type next.
+fn next(need_you: usize, others: usize) -> String {
+    let more = match others {
+        0 => "`capture ps --all` lists all sessions".to_owned(),
+        1 => "1 more session is active: `capture ps`".to_owned(),
+        n => format!("{n} more sessions are active: `capture ps`"),
+    };
+    let act = if need_you > 0 { "`capture approvals` shows what they ask · " } else { "" };
+    format!("{act}{more} · `capture --help`")
+}
+
+fn listed(offers: &[Offer]) -> String {
+    let width = offers.iter().map(|offer| offer.command.chars().count()).max().unwrap_or_default();
+    let line = |offer: &Offer| {
+        let mark = if offer.done { "✓" } else { "·" };
+        format!("  {mark} {:width$}  {}\n", offer.command, offer.gain)
+    };
+    offers.iter().map(line).collect()
+}
+
+/// `capture setup`
+pub(super) fn setup(context: &Context, arguments: &SetupArguments) -> anyhow::Result<()> {
+    if arguments.dismiss || arguments.restore {
+        let decided = serde_json::to_string(&Decided { dismissed: arguments.dismiss })?;
+        atomic_file::replace(&file(&context.data), decided.as_bytes(), Durability::Unsynced)?;
+        let words = if arguments.dismiss {
+            "`capture` no longer shows suggestions; `capture setup` lists them"
+        } else {
+            "`capture` shows suggestions again"
+        };
+        return print_line(words);
+    }
+    let offers = offers(context);
+    if context.json {
+        return context.print_json(&serde_json::json!({ "setup": offers }));
+    }
+    show(&listed(&offers))
+}
+
+fn file(data: &Path) -> PathBuf {
+    data.join("setup.json")
+}
+
+/// A file that cannot be read counts as one that is not there: the suggestions are shown once more.
+fn is_dismissed(data: &Path) -> bool {
+    let text = std::fs::read_to_string(file(data)).unwrap_or_default();
+    serde_json::from_str::<Decided>(&text).is_ok_and(|decided| decided.dismissed)
+}
+
+fn offers(context: &Context) -> Vec<Offer> {
+    let (missing, installed) = hooks::coverage(context).unwrap_or_default();
+    let names = |agents: &[Provider]| agents.iter().map(|agent| agent.as_str()).collect::<Vec<_>>().join(", ");
+    let mut offers = Vec::new();
+    if !missing.is_empty() || !installed.is_empty() {
+        let agents = if missing.is_empty() { names(&installed) } else { names(&missing) };
+        offers.push(Offer {
+            name: "hooks",
+            done: missing.is_empty(),
+            command: "capture hooks install".into(),
+            gain: format!("report permission requests of {agents} at once, and let you answer them from here"),
+        });
+    }
+    offers.push(Offer {
+        name: "notifications",
+        done: !context.config.notify.channels.is_empty(),
+        command: "capture notify --help".into(),
+        gain: "send approvals and stuck sessions to Slack, ntfy, a webhook or a program".into(),
+    });
+    let shell = shell::Shell::of_user();
+    offers.push(Offer {
+        name: "completions",
+        done: shell.is_some_and(shell::Shell::is_set_up),
+        command: format!("capture init {}", shell.map_or("bash", shell::Shell::name)),
+        gain: "complete commands and the ids of live sessions with Tab".into(),
+    });
+    // A home that cannot be found leaves nothing to set up there.
+    if paths::home().is_err() {
+        offers.retain(|offer| offer.name == "notifications");
+    }
+    offers
+}

@@ -1,0 +1,144 @@
+use serde_json::json;
+
+use super::*;
+
+fn session(n: u32, fields: serde_json::Value) -> Session {
+    let state = fields.get("state").cloned().unwrap_or(json!("running"));
+    let text = |name: &str| fields.get(name).cloned().unwrap_or(serde_json::Value::Null);
+    let time = "2026-11-20T10:00:00.000Z";
+    serde_json::from_value(json!({
+        "id": format!("01KAB{n:0>21}"), "provider": fields.get("provider").cloned().unwrap_or(json!("claude")),
+        "provider_session_id": null, "run_id": null, "parent_session_id": fields.get("parent").cloned(),
+        "title": text("title"), "cwd": text("cwd"), "git_branch": null, "model": null, "pid": null,
+        "started_at": time, "last_event_at": time, "last_user_prompt_at": null, "last_assistant_output_at": null,
+        "status": {"state": state, "reason": text("reason"), "since": time, "confidence": "high",
+                   "activity": text("activity"), "evidence": [], "disagreements": []},
+        "pending_approvals": [], "turn": null, "turns": 1,
+        "usage": serde_json::to_value(projections::Usage::default()).unwrap(),
+        "summary": {"current": text("now"), "recent": null, "last_prompt": null},
+        "transcripts": [], "health": "ok", "last_sequence": 1
+    }))
+    .unwrap()
+}
+
+fn sessions() -> Vec<Session> {
+    let parent = session(
+        3,
+        json!({"provider": "codex", "title": "Rename the crate", "cwd": "/srv/app",
+        "reason": "tool", "now": "running cargo test --workspace", "activity": "cargo test --workspace"}),
+    );
+    vec![
+        session(
+            1,
+            json!({"state": "idle", "title": "日本語のタイトルがここにあります。とても長いので切られます", "cwd": "/srv/tools",
+            "now": "done: everything is green"}),
+        ),
+        session(
+            2,
+            json!({"state": "waiting_approval", "reason": "tool", "provider": "gemini",
+            "title": "Migrate the database to the new schema without losing a row", "cwd": "/srv/db",
+            "activity": "psql -f migrate.sql", "now": "waiting for approval to run psql -f migrate.sql"}),
+        ),
+        session(4, json!({"parent": parent.id, "title": "look for callers", "cwd": "/srv/app", "now": "working"})),
+        parent,
+    ]
+}
+
+fn drawn(width: Option<usize>) -> String {
+    let now = moment();
+    table(&sessions(), now, Paper { width, colour: false })
+}
+
+#[test]
+fn forty_columns() {
+    assert_eq!(
+        drawn(Some(40)),
+        "\
+STATE        FOR  SESSION   NOW
+▲ approval   3m   00000002  psql -f…
+● running    3m   00000003  Rename the…
+└ ● running  3m   00000004  look for…
+○ idle       3m   00000001  日本語のタ…
+"
+    );
+}
+
+#[test]
+fn eighty_columns() {
+    assert_eq!(
+        drawn(Some(80)),
+        "\
+STATE                    FOR  AGENT   SESSION   NOW
+▲ waiting_approval tool  3m   gemini  00000002  psql -f migrate.sql · Migrate…
+● running tool           3m   codex   00000003  Rename the crate · running carg…
+└ ● running              3m   claude  00000004  look for callers · working
+○ idle                   3m   claude  00000001  日本語のタイトルがここにありま…
+"
+    );
+}
+
+#[test]
+fn a_hundred_and_twenty_columns() {
+    assert_eq!(
+        drawn(Some(120)),
+        "\
+STATE                    FOR  AGENT   SESSION   TITLE                                     NOW
+▲ waiting_approval tool  3m   gemini  00000002  Migrate the database to the new schema …  psql -f migrate.sql
+● running tool           3m   codex   00000003  Rename the crate                          running cargo test --workspace
+└ ● running              3m   claude  00000004  look for callers                          working
+○ idle                   3m   claude  00000001  日本語のタイトルがここにあります。とて…   done: everything is green
+"
+    );
+}
+
+#[test]
+fn two_hundred_columns() {
+    assert_eq!(
+        drawn(Some(200)),
+        "\
+STATE                    FOR  AGENT   SESSION   TITLE                                                        DIRECTORY   NOW
+▲ waiting_approval tool  3m   gemini  00000002  Migrate the database to the new schema without losing a row  /srv/db     psql -f migrate.sql
+● running tool           3m   codex   00000003  Rename the crate                                             /srv/app    running cargo test --workspace
+└ ● running              3m   claude  00000004  look for callers                                             /srv/app    working
+○ idle                   3m   claude  00000001  日本語のタイトルがここにあります。とても長いので切られます   /srv/tools  done: everything is green
+"
+    );
+}
+
+#[test]
+fn a_pipe_gets_everything() {
+    let text = drawn(None);
+    assert!(text.contains("Migrate the database to the new schema without losing a row"), "{text}");
+    assert!(text.contains("psql -f migrate.sql"), "{text}");
+    assert!(!text.contains('…'), "{text}");
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for width in 40..=300 {
+        for line in drawn(Some(width)).lines() {
+            let columns = unicode_width(line);
+            assert!(columns <= width, "{columns} columns of {width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn colours_can_be_read_on_white_and_on_black() {
+    let now = moment();
+    let text = table(&sessions(), now, Paper { width: Some(120), colour: true });
+    assert!(text.contains("\x1b[38;5;1m"), "{text:?}");
+    // The bright ones: 8 to 15.
+    for bright in 8..=15 {
+        assert!(!text.contains(&format!("38;5;{bright}m")), "{text:?}");
+    }
+}
+
+/// Columns of a text in which only the CJK characters are wide.
+fn unicode_width(line: &str) -> usize {
+    line.chars().map(|c| if ('\u{2e80}'..='\u{ffef}').contains(&c) { 2 } else { 1 }).sum()
+}
+
+fn moment() -> Timestamp {
+    serde_json::from_value(json!("2026-11-20T10:03:00.000Z")).unwrap()
+}

@@ -1,0 +1,69 @@
+//! `capture runs`: the programs that `capture run` started.
+
+use api::{
+    routes::ListRuns,
+    runs::{Run, RunPage, RunState},
+};
+use comfy_table::{ContentArrangement, Table, TableStyle};
+
+use super::{Context, style, watch::show};
+use crate::terminal::{self, safe};
+use daemon::clock;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Include runs that ended recently.
+    #[arg(long, short)]
+    all: bool,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let mut page = context.client()?.one::<ListRuns>("")?;
+    page.runs.retain(|run| arguments.all || run.state != RunState::Exited);
+    if context.json { context.print_json(&page) } else { show(&render(&page, arguments.all, terminal::width())) }
+}
+
+fn render(page: &RunPage, all: bool, width: Option<usize>) -> String {
+    if page.runs.is_empty() {
+        let hint = if all { "no runs yet" } else { "no active runs (--all includes those that ended recently)" };
+        return format!("{hint}; `capture run -- PROGRAM` starts one\n");
+    }
+    let now = clock::now();
+    let mut table = Table::new();
+    table.load_style(TableStyle::new()).force_no_tty();
+    table.set_content_arrangement(match width {
+        Some(_) => ContentArrangement::Dynamic,
+        None => ContentArrangement::Disabled,
+    });
+    if let Some(width) = width {
+        table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    }
+    table.set_header(["NAME", "RUN", "STATE", "AGE", "SESSION", "COMMAND"]);
+    for run in &page.runs {
+        let mut row = comfy_table::Row::from(vec![
+            run.hello.name.as_deref().map(safe).unwrap_or_default(),
+            style::short(&run.id),
+            state(run),
+            style::age(run.hello.started_at, now),
+            run.session_id.map(|id| style::short(&id)).unwrap_or_default(),
+            safe(&projections::shorten::one_line(&run.hello.command.join(" "), 300)),
+        ]);
+        row.max_height(1);
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
+/// The state of a run, and how it ended.
+fn state(run: &Run) -> String {
+    match (run.state, run.exit_code, run.exit_signal) {
+        (RunState::Running, _, _) => "running".to_owned(),
+        (RunState::Unreachable, _, _) => "unreachable".to_owned(),
+        (RunState::Exited, _, Some(signal)) => format!("ended by signal {signal}"),
+        (RunState::Exited, Some(code), None) => format!("exited with {code}"),
+        (RunState::Exited, None, None) => "exited".to_owned(),
+    }
+}

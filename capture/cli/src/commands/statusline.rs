@@ -1,0 +1,126 @@
+//! `capture statusline`: counts of sessions for a prompt, tmux or a window title.
+
+use std::io::Write;
+
+use api::{
+    list::Limit,
+    routes::ListSessions,
+    sessions::{ActiveFilter, SessionsQuery},
+};
+use events::{Reason, State};
+use projections::Session;
+use serde::Serialize;
+
+use super::{Context, print_line};
+use crate::terminal;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// How to print the counts.
+    #[arg(long = "for", value_enum, default_value_t = Target::Plain, value_name = "TARGET")]
+    target: Target,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Target {
+    /// Marks and counts only.
+    Plain,
+    /// With the colours of a tmux status line.
+    Tmux,
+    /// As the title of the terminal's window.
+    Title,
+}
+
+/// How many active sessions are in which situation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+struct Counts {
+    /// Those that go on only when a person acts: permission requests, questions, sign-ins, quotas, errors.
+    need_you: usize,
+    /// Those that are done and wait for a prompt.
+    waiting: usize,
+    /// Those that work.
+    running: usize,
+}
+
+/// Maximum number of sessions that are counted.
+const COUNTED: usize = 1000;
+
+/// Prints nothing when no server runs: a prompt must not start one, and must not wait.
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let Some(client) = context.running()? else { return Ok(()) };
+    let query = SessionsQuery {
+        active: Some(ActiveFilter::Active),
+        limit: Some(Limit::of(COUNTED)),
+        ..SessionsQuery::default()
+    };
+    let page = client.get::<ListSessions>("", &query)?;
+    let counts = Counts::of(&page.sessions);
+    if context.json {
+        return context.print_json(&counts);
+    }
+    match arguments.target {
+        Target::Plain => print_line(&counts.plain()),
+        Target::Tmux => print_line(&counts.tmux()),
+        Target::Title => {
+            let mut out = terminal::stdout();
+            out.control(&format!("\x1b]2;{}\x07", counts.plain()))?;
+            Ok(out.flush()?)
+        }
+    }
+}
+
+/// Whether a session goes on only when a person does something else than to give it the next prompt.
+pub(super) fn needs_a_person(session: &Session) -> bool {
+    match (session.status.state, session.status.reason) {
+        (State::WaitingApproval, _) => true,
+        (State::Waiting, Some(reason)) => {
+            matches!(reason, Reason::Question | Reason::Plan | Reason::Auth | Reason::Quota | Reason::Error)
+        }
+        (State::Waiting | State::Running | State::Idle | State::Exited | State::Unknown, _) => false,
+    }
+}
+
+impl Counts {
+    fn of(sessions: &[Session]) -> Self {
+        let mut counts = Self::default();
+        // A sub-agent is part of what its parent does.
+        for session in sessions.iter().filter(|session| session.parent_session_id.is_none()) {
+            match session.status.state {
+                _ if needs_a_person(session) => counts.need_you += 1,
+                State::Waiting | State::WaitingApproval => counts.waiting += 1,
+                State::Running => counts.running += 1,
+                State::Idle | State::Exited | State::Unknown => {}
+            }
+        }
+        counts
+    }
+
+    /// Each count that is not zero, with the mark of its state.
+    fn parts(self) -> impl Iterator<Item = (&'static str, &'static str, usize)> {
+        [("▲", "red", self.need_you), ("◆", "yellow", self.waiting), ("●", "green", self.running)]
+            .into_iter()
+            .filter(|(_, _, count)| *count > 0)
+    }
+
+    fn plain(self) -> String {
+        self.parts().map(|(mark, _, count)| format!("{mark}{count}")).collect::<Vec<_>>().join(" ")
+    }
+
+    fn tmux(self) -> String {
+        let part = |(mark, colour, count)| format!("#[fg={colour}]{mark}{count}#[default]");
+        self.parts().map(part).collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_there_is_shown() {
+        let counts = Counts { need_you: 2, waiting: 0, running: 13 };
+        assert_eq!(counts.plain(), "▲2 ●13");
+        assert_eq!(counts.tmux(), "#[fg=red]▲2#[default] #[fg=green]●13#[default]");
+        assert_eq!(Counts::default().plain(), "");
+    }
+}
