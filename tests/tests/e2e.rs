@@ -12,6 +12,7 @@ mod e2e {
     mod daemon;
     mod descent;
     mod docs;
+    mod everyday;
     mod explain;
     mod export;
     mod faults;

@@ -5,8 +5,10 @@ mod approvals;
 mod attach;
 mod audit;
 mod complete;
+mod config;
 mod doctor;
 mod drive;
+mod editor;
 mod events;
 mod explain;
 mod export;
@@ -29,11 +31,13 @@ mod runs;
 mod screen;
 mod send;
 mod serve;
+mod service;
 mod shell;
 mod show;
 mod statusline;
 mod style;
 mod telemetry;
+mod uninstall;
 mod wait;
 mod watch;
 mod when;
@@ -72,11 +76,8 @@ struct Arguments {
     /// Print JSON with a `schema_version`.
     #[arg(long, global = true)]
     json: bool,
-    /// Print this template for each row, with the fields of --json: '{{ id }} {{ status.state }}'.
-    #[arg(long, global = true, value_name = "TEMPLATE", conflicts_with = "json")]
-    format: Option<String>,
     /// Print ids only.
-    #[arg(long, short, global = true, conflicts_with_all = ["json", "format"])]
+    #[arg(long, short, global = true, conflicts_with = "json")]
     quiet: bool,
     /// Connect to the server over TCP instead of its Unix socket.
     #[arg(long, global = true)]
@@ -239,6 +240,11 @@ enum Command {
   capture doctor
   capture doctor --deep")]
     Doctor(doctor::Arguments),
+    /// Show and change the configuration.
+    #[command(after_help = "Examples:
+  capture config show
+  capture config set status.idle_after_s 60")]
+    Config(config::Arguments),
     /// Print completions for a shell and where to put them.
     #[command(
         visible_alias = "completions",
@@ -246,6 +252,15 @@ enum Command {
   capture init bash"
     )]
     Init(shell::Arguments),
+    /// Have systemd start the server when you log in.
+    #[command(after_help = "Examples:
+  capture service install
+  capture service status")]
+    Service(service::Arguments),
+    /// Remove the hooks and the service, stop the server, and delete the data if you want.
+    #[command(after_help = "Example:
+  capture uninstall")]
+    Uninstall(uninstall::Arguments),
     /// List what is not set up yet: hooks, notifications, completions.
     #[command(after_help = "Examples:
   capture setup
@@ -267,12 +282,12 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Approvals", &["approvals", "approve", "deny", "policy", "audit"]),
     ("Findings", &["findings", "notify"]),
     ("Agents", &["hooks", "telemetry", "agent", "redact"]),
-    ("Server", &["serve", "doctor", "setup", "init"]),
+    ("Server", &["serve", "doctor", "config", "service", "setup", "init", "uninstall"]),
 ];
 
 /// The command line, with its commands in groups: clap lists them in one block only.
 fn command_line() -> clap::Command {
-    let command = complete::with_candidates(Arguments::command());
+    let command = output::with_template(complete::with_candidates(Arguments::command()));
     let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or_default();
     let heading = command.get_styles().get_header();
     let literal = command.get_styles().get_literal();
@@ -353,12 +368,15 @@ fn is_agreed(question: &str) -> anyhow::Result<bool> {
 pub fn main() -> ExitCode {
     // The shell asks for candidates: they are printed, and nothing else is done.
     clap_complete::CompleteEnv::with_factory(command_line).var(shell::VARIABLE).complete();
-    let parsed = command_line().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
-    let arguments = match parsed {
-        Ok(arguments) => arguments,
+    let parsed = command_line().try_get_matches().and_then(|matches| {
+        let template = output::template_of(&matches);
+        Ok((Arguments::from_arg_matches(&matches)?, template))
+    });
+    let (arguments, template) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return explain_usage(&error),
     };
-    match run(arguments) {
+    match run(arguments, template) {
         Ok(code) => code,
         // Whoever read our output has enough. What failed by itself is still told.
         Err(error) if terminal::is_reader_gone() && !error.is::<Failed>() && !error.is::<ClientError>() => {
@@ -396,8 +414,8 @@ fn explain_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-fn run(mut arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let template = arguments.format.take().or_else(|| arguments.quiet.then(|| "{{ id }}".to_owned()));
+fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<ExitCode> {
+    let template = template.or_else(|| arguments.quiet.then(|| "{{ id }}".to_owned()));
     if let Some(template) = template {
         output::use_template(template)?;
         // What is printed is made from the same values.
@@ -420,6 +438,7 @@ fn run(mut arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Attach(arguments) => return attach::run(data, &arguments),
         Command::FixTty => return fix_tty::run(),
         Command::Agent(agent) => return agent::run(arguments.json, agent, context),
+        Command::Config(arguments) => config::run(data, json, &arguments),
         Command::RunHost => return host::host(),
         Command::RunChild(arguments) => return Ok(host::child(&arguments)),
         Command::DriveChild(arguments) => return Ok(drive::child(&arguments)),
@@ -450,6 +469,8 @@ fn run(mut arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Runs(arguments) => runs::run(&context()?, &arguments),
         Command::Jump(arguments) => jump::run(&context()?, &arguments),
         Command::Statusline(arguments) => statusline::run(&context()?, &arguments),
+        Command::Service(arguments) => service::run(&context()?, &arguments),
+        Command::Uninstall(arguments) => uninstall::run(&context()?, &arguments),
         Command::Setup(arguments) => overview::setup(&context()?, &arguments),
         Command::Init(arguments) => shell::run(&arguments),
     }?;

@@ -9,7 +9,7 @@ use std::{
 use agents::agent::ALL;
 use anyhow::Context;
 use events::Provider;
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::endpoint::read_if_there;
 
@@ -35,6 +35,55 @@ pub struct Config {
     pub actions: Vec<crate::actions::Action>,
     /// Where findings are announced, and how.
     pub notify: notifier::NotifySettings,
+}
+
+/// A setting as it counts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Setting {
+    /// Its key, with the tables it is in: `status.idle_after_s`.
+    pub key: String,
+    /// Its value.
+    pub value: serde_json::Value,
+    /// Where the value comes from.
+    pub from: SettingOrigin,
+}
+
+impl Setting {
+    /// Whether it is this key, or in this table.
+    #[must_use]
+    pub fn is_in(&self, key: &str) -> bool {
+        self.key.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+}
+
+/// Where the value of a setting comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SettingOrigin {
+    /// It is not in the configuration file.
+    Default,
+    /// The configuration file.
+    File,
+}
+
+/// The values below a key, each by its whole key.
+fn flatten(
+    key: &str,
+    value: serde_json::Value,
+    from: SettingOrigin,
+    all: &mut BTreeMap<String, (serde_json::Value, SettingOrigin)>,
+) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            for (name, value) in fields {
+                let key = if key.is_empty() { name } else { format!("{key}.{name}") };
+                flatten(&key, value, from, all);
+            }
+        }
+        value => {
+            all.insert(key.to_owned(), (value, from));
+        }
+    }
 }
 
 /// Further homes of agents, by the agent's name.
@@ -129,9 +178,46 @@ impl Config {
     /// When it cannot be read, is not TOML, has an unknown key or a value out of range.
     pub fn load(path: &Path) -> anyhow::Result<Self> {
         let Some(text) = read_if_there(path)? else { return Ok(Self::default()) };
-        let config: Self = toml::from_str(&text).with_context(|| format!("{} is not valid", path.display()))?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads the text of a configuration file; its path is for messages.
+    ///
+    /// # Errors
+    /// When it is not TOML, has an unknown key or a value out of range.
+    pub fn parse(text: &str, path: &Path) -> anyhow::Result<Self> {
+        let config: Self = toml::from_str(text).with_context(|| format!("{} is not valid", path.display()))?;
         config.check().with_context(|| format!("{} is not valid", path.display()))?;
         Ok(config)
+    }
+
+    /// All settings as they count with this text of a configuration file, sorted by key.
+    ///
+    /// # Errors
+    /// When the text is not valid.
+    pub fn settings(text: &str, path: &Path) -> anyhow::Result<Vec<Setting>> {
+        Self::parse(text, path)?;
+        let default = Self::default();
+        let defaults = serde_json::json!({
+            "autostart": default.autostart,
+            "ignore": default.ignore,
+            "roots": ALL.iter().map(|agent| (agent.provider.as_str(), [(); 0])).collect::<BTreeMap<_, _>>(),
+            "status": { "idle_after_s": default.status.idle_after_s, "lost_after_s": default.status.lost_after_s },
+            "read": {
+                "max_line_mib": default.read.max_line_mib,
+                "watch": default.read.watch,
+                "hot_poll_ms": default.read.hot_poll_ms,
+            },
+            "store": { "redacted_only": default.store.redacted_only },
+            "monitor": default.monitor,
+            "actions": [],
+            "notify": { "enabled": default.notify.enabled },
+        });
+        let mut settings = BTreeMap::new();
+        flatten("", defaults, SettingOrigin::Default, &mut settings);
+        let written: serde_json::Value = toml::from_str(text)?;
+        flatten("", written, SettingOrigin::File, &mut settings);
+        Ok(settings.into_iter().map(|(key, (value, from))| Setting { key, value, from }).collect())
     }
 
     fn check(&self) -> anyhow::Result<()> {
@@ -187,6 +273,20 @@ mod tests {
     fn an_unknown_key_is_an_error_that_names_it() {
         let error = check("[status]\nidle_aftr_s = 3\n").unwrap_err();
         assert!(error.contains("idle_aftr_s") && error.contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn every_setting_is_listed_with_its_origin() {
+        let text = "[status]\nidle_after_s = 60\n";
+        let settings = Config::settings(text, Path::new("config.toml")).unwrap();
+        let of = |key: &str| settings.iter().find(|setting| setting.key == key).unwrap();
+        assert_eq!(
+            (&of("status.idle_after_s").value, of("status.idle_after_s").from),
+            (&60.into(), SettingOrigin::File)
+        );
+        assert_eq!(of("status.lost_after_s").from, SettingOrigin::Default);
+        assert_eq!(of("monitor.stuck_ms").value, 600_000);
+        assert_eq!(of("roots.codex").value, serde_json::json!([]));
     }
 
     #[test]

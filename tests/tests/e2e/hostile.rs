@@ -230,13 +230,17 @@ fn no_command_shows_what_would_take_over_a_terminal() {
 fn a_list_that_is_watched_shows_only_sequences_of_its_own() {
     let here = HostileMachine::new();
     here.say_all();
-    let mut user = User::start(&here.machine, "exec \"$PROGRAM\" ps --all --watch");
+    let mut user = User::start(&here.machine, "\"$PROGRAM\" ps --all --watch");
     user.resize(200, 50);
     let before = user.expect("EVIL");
-    let drawn = before + &user.expect("\x1b[J");
-    let without = ["\x1b[H", "\x1b[2J", "\x1b[K\r"].iter().fold(drawn, |text, sequence| text.replace(sequence, ""));
+    let drawn = before + &user.expect("q quit");
+    let ours = ["\x1b[?1049h", "\x1b[?25l", "\x1b[?7l", "\x1b[2J", "\x1b[H", "\x1b[K"];
+    let without = ours.iter().fold(drawn, |text, sequence| text.replace(sequence, ""));
     is_harmless("ps --watch", &without);
-    user.walks_away();
+    user.is_raw_soon();
+    user.types("q");
+    user.expect("\x1b[?1049l");
+    assert_eq!(user.end().1, 0);
 }
 
 #[test]

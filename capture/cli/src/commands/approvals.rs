@@ -111,9 +111,7 @@ struct ApprovalList<'a> {
     all: bool,
 }
 
-impl Watched for ApprovalList<'_> {
-    type Page = ApprovalPage;
-
+impl Watched<ApprovalPage> for ApprovalList<'_> {
     fn list(&self) -> anyhow::Result<ApprovalPage> {
         Ok(self.client.get::<ListApprovals>("", &self.query)?)
     }

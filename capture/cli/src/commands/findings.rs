@@ -73,9 +73,7 @@ struct FindingList<'a> {
     all: bool,
 }
 
-impl Watched for FindingList<'_> {
-    type Page = FindingPage;
-
+impl Watched<FindingPage> for FindingList<'_> {
     fn list(&self) -> anyhow::Result<FindingPage> {
         Ok(self.client.get::<ListFindings>("", &self.query)?)
     }

@@ -79,6 +79,9 @@ struct ChangeArguments {
     /// Do not ask for confirmation.
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
+    /// Show the whole difference; in a pipe it is always shown.
+    #[arg(long)]
+    diff: bool,
 }
 
 /// The change to make to the settings of all agents.
@@ -165,9 +168,12 @@ fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose) -> anyho
         }
     }
     plans.retain(|(_, plan)| plan.changes());
-    if !context.json {
-        show::plans(&all)?;
+    let is_patch = change.diff || !std::io::stdout().is_terminal();
+    let shown = if context.json { Ok(()) } else { show::plans(&all, is_patch) };
+    if !change.yes {
+        shown?;
     }
+    // What was confirmed beforehand is done even when nobody reads about it.
     let go = if plans.is_empty() || change.dry_run {
         PlanFate::Shown
     } else if change.yes {
@@ -191,6 +197,17 @@ fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose) -> anyho
         show::done(&all, purpose)?;
     }
     outcome(&all, go)
+}
+
+/// Removes our entries from the settings of all agents, without asking.
+pub(super) fn remove_all(context: &Context) -> anyhow::Result<()> {
+    let change =
+        ChangeArguments { selection: AgentSelection { provider: Vec::new() }, dry_run: false, yes: true, diff: false };
+    let homes = roots::homes(&context.config, &context.data)?;
+    if !AGENTS.iter().any(|provider| homes.of(*provider).first().is_some_and(|home| home.is_dir())) {
+        return Ok(());
+    }
+    make(context, &change, &Purpose::Uninstall)
 }
 
 /// Plans the change of one agent's settings.

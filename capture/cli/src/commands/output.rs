@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use clap::{Arg, ArgMatches, Command};
 use minijinja::{Environment, UndefinedBehavior, value::Serde};
 use serde_json::Value;
 
@@ -16,6 +17,32 @@ static TEMPLATE: OnceLock<Environment<'static>> = OnceLock::new();
 
 /// The name of the template in messages.
 const NAME: &str = "--format";
+
+/// The id of the option; its name on the command line is `--format`.
+const OPTION: &str = "template";
+
+/// The command line with `--format` in each command, but for those that have an option of that name.
+pub(super) fn with_template(command: Command) -> Command {
+    command.mut_subcommands(|command| {
+        let command = with_template(command);
+        if command.get_arguments().any(|argument| argument.get_long() == Some("format")) {
+            return command;
+        }
+        command.arg(
+            Arg::new(OPTION)
+                .long("format")
+                .value_name("TEMPLATE")
+                .help("Print this template for each row, with the fields of --json: '{{ id }} {{ status.state }}'")
+                .conflicts_with("json"),
+        )
+    })
+}
+
+/// The template that was given to the command.
+pub(super) fn template_of(matches: &ArgMatches) -> Option<String> {
+    let (_, below) = matches.subcommand()?;
+    template_of(below).or_else(|| below.try_get_one::<String>(OPTION).ok().flatten().cloned())
+}
 
 /// Prints values with this template from now on.
 ///

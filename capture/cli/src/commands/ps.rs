@@ -132,9 +132,7 @@ struct SessionList<'a> {
     arguments: Arguments,
 }
 
-impl Watched for SessionList<'_> {
-    type Page = SessionPage;
-
+impl Watched<SessionPage> for SessionList<'_> {
     fn list(&self) -> anyhow::Result<SessionPage> {
         match &self.arguments.session {
             Some(given) => {

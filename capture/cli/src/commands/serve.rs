@@ -26,6 +26,9 @@ pub(super) struct Arguments {
     /// Stop the running server and wait until it has stopped.
     #[arg(long, conflicts_with_all = ["listen", "expose"])]
     stop: bool,
+    /// Stop the running server and start it again in the background.
+    #[arg(long, conflicts_with_all = ["listen", "expose", "stop"])]
+    restart: bool,
     /// Started by a command, with the environment that was recorded.
     #[arg(long, hide = true)]
     background: bool,
@@ -34,6 +37,12 @@ pub(super) struct Arguments {
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.stop {
         return stop(context);
+    }
+    if arguments.restart {
+        stop(context)?;
+        let client = client::connect(&context.data, &context.config, context.connection)?;
+        terminal::print_error_line(&format!("capture: the server runs again (pid {})", client.endpoint().pid));
+        return Ok(());
     }
     if arguments.expose || arguments.listen != ANY_PORT {
         super::refuse_agents("choosing where the server listens")?;

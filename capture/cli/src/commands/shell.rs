@@ -19,7 +19,7 @@ pub(super) struct Arguments {
     shell: Shell,
 }
 
-/// A shell for which there are completions.
+/// A shell whose commands can be completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Shell {
     Bash,

@@ -47,16 +47,13 @@ impl ListText {
     }
 }
 
-/// A list that is watched.
-pub(super) trait Watched {
-    /// What the server answers.
-    type Page: serde::Serialize;
-
+/// A list that is watched; `P` is what the server answers.
+pub(super) trait Watched<P> {
     /// Asks the server for the list.
-    fn list(&self) -> anyhow::Result<Self::Page>;
+    fn list(&self) -> anyhow::Result<P>;
 
     /// The list as text.
-    fn render(&self, page: &Self::Page) -> ListText;
+    fn render(&self, page: &P) -> ListText;
 
     /// Keys of its own with their meaning, for the last line of the screen.
     fn keys(&self) -> &'static str {
@@ -70,11 +67,11 @@ pub(super) trait Watched {
 }
 
 /// Shows a list and shows it again when something changes: until `q` on a terminal, else until the server ends.
-pub(super) fn watch(
+pub(super) fn watch<P: serde::Serialize>(
     context: &Context,
     client: &Client,
     frames: &'static [&'static str],
-    list: impl Watched,
+    list: impl Watched<P>,
 ) -> anyhow::Result<()> {
     let (report, news) = bounded(16);
     follow(client, frames, report.clone())?;
@@ -95,7 +92,11 @@ enum News {
 }
 
 /// Prints the list whenever it has changed.
-fn print_changes(context: &Context, news: &Receiver<News>, list: &impl Watched) -> anyhow::Result<()> {
+fn print_changes<P: serde::Serialize>(
+    context: &Context,
+    news: &Receiver<News>,
+    list: &impl Watched<P>,
+) -> anyhow::Result<()> {
     let mut last = String::new();
     loop {
         let page = list.list()?;
@@ -123,7 +124,7 @@ fn print_changes(context: &Context, news: &Receiver<News>, list: &impl Watched) 
 }
 
 /// The list on the whole screen, with keys.
-fn on_screen(report: &Sender<News>, news: &Receiver<News>, mut list: impl Watched) -> anyhow::Result<()> {
+fn on_screen<P>(report: &Sender<News>, news: &Receiver<News>, mut list: impl Watched<P>) -> anyhow::Result<()> {
     let screen = FullScreen::enter()?;
     let has_keys = std::io::stdin().is_terminal();
     if has_keys {

@@ -163,13 +163,15 @@ fn diff(plan: &Plan) -> String {
 }
 
 /// What would change. On a terminal nothing of a file moves the cursor; elsewhere it is the patch.
-pub(super) fn plans(all: &[SettingsChange]) -> anyhow::Result<()> {
+pub(super) fn plans(all: &[SettingsChange], is_patch: bool) -> anyhow::Result<()> {
     let mut out = terminal::stdout();
     let terminal = out.escapes();
     let colour = style::colours();
     for changed in all {
         if let Some(diff) = &changed.diff {
-            if terminal {
+            if !is_patch {
+                writeln!(out, "{}", summary(changed, diff))?;
+            } else if terminal {
                 for line in diff.split_terminator('\n') {
                     let line: Vec<_> = line.split('\t').map(safe).collect();
                     writeln!(out, "{}", coloured(&line.join("\t"), colour))?;
@@ -187,6 +189,20 @@ pub(super) fn plans(all: &[SettingsChange]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A change in a line.
+fn summary(changed: &SettingsChange, diff: &str) -> String {
+    let lines =
+        |sign: char, head: &str| diff.lines().filter(|line| line.starts_with(sign) && !line.starts_with(head)).count();
+    let (added, removed) = (lines('+', "+++"), lines('-', "---"));
+    let how = match changed.change {
+        ChangeForm::Create => "will be created",
+        ChangeForm::Remove => "will be deleted",
+        ChangeForm::None | ChangeForm::Edit | ChangeForm::Refused => "will be changed",
+    };
+    let (provider, name) = (changed.provider, changed.name());
+    format!("{provider}: {name} {how}: {added} lines added, {removed} removed (--diff shows them)")
 }
 
 fn coloured(line: &str, colour: bool) -> String {

@@ -1,19 +1,13 @@
 //! `capture policy edit`: edits a copy, checks it, shows the diff, and replaces the policy atomically.
 
-use std::{
-    fs,
-    io::{IsTerminal, Write},
-    os::unix::fs::DirBuilderExt,
-    path::{Path, PathBuf},
-};
+use std::{fs, os::unix::fs::DirBuilderExt, path::PathBuf};
 
 use anyhow::Context as _;
 use approver::{Policy, display::show};
-use atomic_file::Draft;
 use similar::TextDiff;
 
-use super::super::{Context, Failed, complain, is_agreed, print_line, refuse_agents};
-use daemon::{endpoint::read_if_there, paths};
+use super::super::{Context, Failed, complain, editor, print_line, refuse_agents};
+use daemon::endpoint::read_if_there;
 
 /// The text of a new policy file.
 const STARTER: &str = r#"# What agents may do unasked. `capture policy explain COMMAND` says what each rule does.
@@ -40,15 +34,15 @@ preset = "ask-everything"
 
 pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
     let (file, before) = in_force(context)?;
-    let copy = copy_of(&file, before.as_deref().unwrap_or(STARTER))?;
+    let copy = editor::copy_of(&file, before.as_deref().unwrap_or(STARTER))?;
     let after = loop {
-        open(copy.path())?;
+        editor::open(copy.path())?;
         let text = fs::read_to_string(copy.path())?;
         match Policy::parse(&text, &file) {
             Ok(_) => break text,
             Err(error) => {
                 complain(&error.to_string());
-                if !agreed("Edit it again?")? {
+                if !editor::agreed("Edit it again?")? {
                     return Err(Failed::Refused("nothing was changed".into()).into());
                 }
             }
@@ -60,10 +54,10 @@ pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
     let old = before.unwrap_or_default();
     let diff = TextDiff::from_lines(old.as_str(), after.as_str());
     print_line(show(&diff.unified_diff().header("in force", "edited").to_string()).text.trim_end())?;
-    if !yes && !agreed("Put it in force?")? {
+    if !yes && !editor::agreed("Put it in force?")? {
         return Err(Failed::Refused("nothing was changed".into()).into());
     }
-    put_in_force(copy, &file)?;
+    editor::put_in_force(copy, &file)?;
     print_line(&format!("{} is in force", show(&file.display().to_string()).text))
 }
 
@@ -73,7 +67,7 @@ pub(in crate::commands) fn append(context: &Context, rule: &str) -> anyhow::Resu
     let before = before.unwrap_or_else(|| STARTER.to_owned());
     let after = format!("{}\n\n{}\n", before.trim_end(), rule.trim());
     Policy::parse(&after, &file)?;
-    put_in_force(copy_of(&file, &after)?, &file)?;
+    editor::put_in_force(editor::copy_of(&file, &after)?, &file)?;
     Ok(file)
 }
 
@@ -87,34 +81,4 @@ fn in_force(context: &Context) -> anyhow::Result<(PathBuf, Option<String>)> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let before = read_if_there(&file)?;
     Ok((file, before))
-}
-
-/// A copy with this text, beside the file; it goes when it is no longer needed.
-fn copy_of(file: &Path, text: &str) -> anyhow::Result<Draft> {
-    let mut copy = Draft::beside(file, ".toml").with_context(|| format!("cannot make a copy of {}", file.display()))?;
-    copy.file_mut().write_all(text.as_bytes())?;
-    Ok(copy)
-}
-
-/// Puts the copy in the place of the file, whole or not at all.
-fn put_in_force(copy: Draft, file: &Path) -> anyhow::Result<()> {
-    copy.sync().and_then(|()| copy.replace(file)).with_context(|| format!("cannot replace {}", file.display()))
-}
-
-/// Opens the user's editor, which may be a command with words of its own, and waits for it.
-fn open(file: &Path) -> anyhow::Result<()> {
-    let editor = paths::variable("VISUAL").or_else(|| paths::variable("EDITOR")).unwrap_or_else(|| "vi".into());
-    let script = format!("{} \"$1\"", editor.to_str().context("the name of the editor is not valid UTF-8")?);
-    let status = std::process::Command::new("sh").arg("-c").arg(script).arg("sh").arg(file).status();
-    let status = status.context("cannot run the editor")?;
-    anyhow::ensure!(status.success(), Failed::Refused(format!("the editor failed ({status}); nothing was changed")));
-    Ok(())
-}
-
-/// Asks the person at the terminal; without a terminal nothing is agreed.
-fn agreed(question: &str) -> anyhow::Result<bool> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Ok(false);
-    }
-    is_agreed(question)
 }

@@ -1,0 +1,254 @@
+//! `capture config`: shows and changes the configuration file.
+
+use std::{fs, os::unix::fs::DirBuilderExt, path::PathBuf};
+
+use anyhow::Context as _;
+use serde::Serialize;
+use toml_edit::{DocumentMut, Item, Table, Value};
+
+use super::{Failed, complain, editor, output, print_line, refuse_agents};
+use crate::{client::Client, terminal::safe};
+use daemon::{
+    config::{Config, Setting, SettingOrigin},
+    endpoint::read_if_there,
+    paths,
+};
+
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    verb: ConfigCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum ConfigCommand {
+    /// List all settings with their values, and which of them are set in the file.
+    Show,
+    /// Print one setting, such as `status.idle_after_s`.
+    Get {
+        /// The setting, with the tables it is in.
+        key: String,
+    },
+    /// Change one setting.
+    Set {
+        /// The setting, with the tables it is in.
+        key: String,
+        /// The value, as in TOML: `60`, `true`, `["/srv"]`. A text needs no quotes.
+        value: String,
+    },
+    /// Remove one setting from the file, so that its default counts.
+    Unset {
+        /// The setting, with the tables it is in.
+        key: String,
+    },
+    /// Edit the file; it is checked before it is replaced.
+    Edit,
+    /// Check the file.
+    Check,
+    /// Print the path of the file.
+    Path,
+}
+
+/// All settings as JSON has them.
+#[derive(Serialize)]
+struct SettingsOutput {
+    file: PathBuf,
+    settings: Vec<Setting>,
+}
+
+/// Works with an invalid file too: it is what has to be mended.
+pub(super) fn run(data: Option<&std::path::Path>, json: bool, arguments: &Arguments) -> anyhow::Result<()> {
+    let file = paths::config_file()?;
+    match &arguments.verb {
+        ConfigCommand::Path => print_line(&safe(&file.display().to_string())),
+        ConfigCommand::Check => {
+            Config::load(&file)?;
+            print_line(&format!("{} is valid", safe(&file.display().to_string())))
+        }
+        ConfigCommand::Show => {
+            let settings = Config::settings(&read_if_there(&file)?.unwrap_or_default(), &file)?;
+            if json {
+                return output::print_json(&SettingsOutput { file, settings });
+            }
+            show(&settings)
+        }
+        ConfigCommand::Get { key } => {
+            let settings = Config::settings(&read_if_there(&file)?.unwrap_or_default(), &file)?;
+            let mut below = settings.into_iter().filter(|setting| setting.is_in(key)).peekable();
+            if below.peek().is_none() {
+                let unknown = format!("no setting `{}`; `capture config show` lists them", safe(key));
+                return Err(Failed::NotFound(unknown).into());
+            }
+            let below: Vec<Setting> = below.collect();
+            match below.as_slice() {
+                [only] if only.key == *key && json => output::print_json(only),
+                [only] if only.key == *key => print_line(&safe(&value_text(&only.value))),
+                several if json => output::print_json(&SettingsOutput { file, settings: several.to_vec() }),
+                several => show(several),
+            }
+        }
+        ConfigCommand::Set { key, value } => change(data, &file, |document| set(document, key, value)),
+        ConfigCommand::Unset { key } => change(data, &file, |document| unset(document, key)),
+        ConfigCommand::Edit => edit(data, &file),
+    }
+}
+
+fn show(settings: &[Setting]) -> anyhow::Result<()> {
+    let width = settings.iter().map(|setting| setting.key.len()).max().unwrap_or_default();
+    for setting in settings {
+        let from = match setting.from {
+            SettingOrigin::Default => "  (default)",
+            SettingOrigin::File => "",
+        };
+        print_line(&format!("{:width$}  {}{from}", safe(&setting.key), safe(&value_text(&setting.value))))?;
+    }
+    Ok(())
+}
+
+fn value_text(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Changes the file, if what it says then is valid.
+fn change(
+    data: Option<&std::path::Path>,
+    file: &std::path::Path,
+    with: impl FnOnce(&mut DocumentMut) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    refuse_agents("changing the configuration")?;
+    let file = place(file)?;
+    let before = read_if_there(&file)?.unwrap_or_default();
+    let mut document: DocumentMut = before.parse().with_context(|| format!("{} is not valid TOML", file.display()))?;
+    with(&mut document)?;
+    let after = document.to_string();
+    Config::parse(&after, &file)?;
+    replace(data, &file, &before, &after)
+}
+
+fn edit(data: Option<&std::path::Path>, file: &std::path::Path) -> anyhow::Result<()> {
+    refuse_agents("changing the configuration")?;
+    let file = place(file)?;
+    let before = read_if_there(&file)?.unwrap_or_default();
+    let copy = editor::copy_of(&file, &before)?;
+    let after = loop {
+        editor::open(copy.path())?;
+        let text = fs::read_to_string(copy.path())?;
+        match Config::parse(&text, &file) {
+            Ok(_) => break text,
+            Err(error) => {
+                complain(&format!("{error:#}"));
+                if !editor::agreed("Edit it again?")? {
+                    return Err(Failed::Refused("nothing was changed".into()).into());
+                }
+            }
+        }
+    };
+    replace(data, &file, &before, &after)
+}
+
+/// Where a link leads is what is replaced; its directory is made.
+fn place(file: &std::path::Path) -> anyhow::Result<PathBuf> {
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let dir = file.parent().context("the configuration file's path has no parent directory")?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    Ok(file)
+}
+
+fn replace(data: Option<&std::path::Path>, file: &std::path::Path, before: &str, after: &str) -> anyhow::Result<()> {
+    if before == after {
+        return print_line("nothing was changed");
+    }
+    editor::put_in_force(editor::copy_of(file, after)?, file)?;
+    print_line(&format!("saved {}", safe(&file.display().to_string())))?;
+    let data = paths::data_dir(data)?;
+    // Whether a server runs is only for the hint.
+    if Client::running(&data, crate::client::Connection::Unix).is_ok_and(|client| client.is_some()) {
+        let hint = "capture: the running server still uses the settings it began with; `capture serve --restart`";
+        crate::terminal::print_error_line(hint);
+    }
+    Ok(())
+}
+
+fn set(document: &mut DocumentMut, key: &str, text: &str) -> anyhow::Result<()> {
+    let (tables, name) = split(key)?;
+    let value = text.parse::<Value>().unwrap_or_else(|_| Value::from(text));
+    let mut table = document.as_table_mut();
+    for part in tables {
+        let below = table.entry(part).or_insert_with(|| Item::Table(Table::new()));
+        let not_table = || Failed::Usage(format!("`{}` is not a table, so `{}` cannot be set", safe(part), safe(key)));
+        table = below.as_table_mut().ok_or_else(not_table)?;
+    }
+    match table.get_mut(name) {
+        // Keeps the comment beside it.
+        Some(Item::Value(old)) => {
+            let decor = old.decor().clone();
+            *old = value;
+            *old.decor_mut() = decor;
+        }
+        _ => {
+            table.insert(name, Item::Value(value));
+        }
+    }
+    Ok(())
+}
+
+fn unset(document: &mut DocumentMut, key: &str) -> anyhow::Result<()> {
+    let (tables, name) = split(key)?;
+    let absent = || Failed::NotFound(format!("`{}` is not set in the configuration file", safe(key)));
+    let mut table = document.as_table_mut();
+    for part in tables {
+        table = table.get_mut(part).and_then(Item::as_table_mut).ok_or_else(absent)?;
+    }
+    table.remove(name).ok_or_else(absent)?;
+    Ok(())
+}
+
+/// The tables of a key, and its name in the last of them.
+fn split(key: &str) -> anyhow::Result<(Vec<&str>, &str)> {
+    let mut parts: Vec<&str> = key.split('.').collect();
+    let name = parts.pop().unwrap_or_default();
+    if name.is_empty() || parts.iter().any(|part| part.is_empty()) {
+        return Err(Failed::Usage(format!("expected a key such as `status.idle_after_s`, got `{}`", safe(key))).into());
+    }
+    Ok((parts, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(text: &str, with: impl FnOnce(&mut DocumentMut) -> anyhow::Result<()>) -> String {
+        let mut document: DocumentMut = text.parse().unwrap();
+        with(&mut document).unwrap();
+        document.to_string()
+    }
+
+    #[test]
+    fn a_change_keeps_the_rest_of_the_file() {
+        let text = "# mine\nautostart = true # why not\n\n[status]\nidle_after_s = 60\n";
+        assert_eq!(
+            changed(text, |d| set(d, "autostart", "false")),
+            "# mine\nautostart = false # why not\n\n[status]\nidle_after_s = 60\n"
+        );
+        assert_eq!(
+            changed(text, |d| unset(d, "status.idle_after_s")),
+            "# mine\nautostart = true # why not\n\n[status]\n"
+        );
+    }
+
+    #[test]
+    fn tables_are_made_and_texts_need_no_quotes() {
+        assert_eq!(changed("", |d| set(d, "read.watch", "false")), "[read]\nwatch = false\n");
+        assert_eq!(changed("", |d| set(d, "name", "plain text")), "name = \"plain text\"\n");
+        assert_eq!(changed("", |d| set(d, "ignore", r#"["/srv"]"#)), "ignore = [\"/srv\"]\n");
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_removed_and_a_value_is_not_a_table() {
+        let mut document: DocumentMut = "autostart = true\n".parse().unwrap();
+        assert!(unset(&mut document, "status.idle_after_s").is_err());
+        assert!(set(&mut document, "autostart.x", "1").is_err());
+        assert!(set(&mut document, "status.", "1").is_err());
+    }
+}

@@ -1,0 +1,42 @@
+//! Files that a person edits: the policy and the configuration.
+
+use std::{
+    io::{IsTerminal, Write},
+    path::Path,
+};
+
+use anyhow::Context as _;
+use atomic_file::Draft;
+
+use super::{Failed, is_agreed};
+use daemon::paths;
+
+/// A copy with this text, beside the file; it goes when it is no longer needed.
+pub(super) fn copy_of(file: &Path, text: &str) -> anyhow::Result<Draft> {
+    let mut copy = Draft::beside(file, ".toml").with_context(|| format!("cannot make a copy of {}", file.display()))?;
+    copy.file_mut().write_all(text.as_bytes())?;
+    Ok(copy)
+}
+
+/// Puts the copy in the place of the file, whole or not at all.
+pub(super) fn put_in_force(copy: Draft, file: &Path) -> anyhow::Result<()> {
+    copy.sync().and_then(|()| copy.replace(file)).with_context(|| format!("cannot replace {}", file.display()))
+}
+
+/// Opens the user's editor, which may be a command with words of its own, and waits for it.
+pub(super) fn open(file: &Path) -> anyhow::Result<()> {
+    let editor = paths::variable("VISUAL").or_else(|| paths::variable("EDITOR")).unwrap_or_else(|| "vi".into());
+    let script = format!("{} \"$1\"", editor.to_str().context("the name of the editor is not valid UTF-8")?);
+    let status = std::process::Command::new("sh").arg("-c").arg(script).arg("sh").arg(file).status();
+    let status = status.context("cannot run the editor")?;
+    anyhow::ensure!(status.success(), Failed::Refused(format!("the editor failed ({status}); nothing was changed")));
+    Ok(())
+}
+
+/// Asks the person at the terminal; without a terminal nothing is agreed.
+pub(super) fn agreed(question: &str) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(false);
+    }
+    is_agreed(question)
+}

@@ -1,0 +1,69 @@
+//! `capture uninstall`: removes what capture has put on this machine, but for the program.
+
+use std::{fs, io::IsTerminal};
+
+use anyhow::Context as _;
+
+use super::{Context, Failed, hooks, is_agreed, print_line, refuse_agents, service};
+use crate::{client, terminal::safe};
+use daemon::paths;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Also delete the data directory: everything that was recorded, the audit record too.
+    #[arg(long)]
+    delete_data: bool,
+    /// Do not ask for confirmation.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    refuse_agents("uninstalling capture")?;
+    if !arguments.yes {
+        if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return Err(Failed::Refused("cannot ask for confirmation without a terminal; pass --yes".into()).into());
+        }
+        let what = if arguments.delete_data { " and delete all recorded data" } else { "" };
+        if !is_agreed(&format!("Remove the hooks and the service, stop the server{what}?"))? {
+            return Err(Failed::Refused("nothing was changed".into()).into());
+        }
+    }
+    // The agents first: what they call must not be gone before their settings no longer name it.
+    hooks::remove_all(context)?;
+    if service::uninstall()? {
+        print_line("removed the service")?;
+    }
+    if context.running()?.is_some() {
+        client::stop(&context.data, context.connection)?;
+        print_line("stopped the server")?;
+    }
+    let data = safe(&context.data.display().to_string());
+    if arguments.delete_data {
+        delete_data(context)?;
+        print_line(&format!("deleted {data}"))?;
+    } else if context.data.exists() {
+        print_line(&format!("kept the recorded data in {data}; --delete-data deletes it"))?;
+    }
+    let config = paths::config_file()?;
+    if let Some(dir) = config.parent().filter(|dir| dir.exists()) {
+        print_line(&format!("kept your configuration and policy in {}", safe(&dir.display().to_string())))?;
+    }
+    let program = std::env::current_exe().context("cannot determine the path of the capture program")?;
+    print_line(&format!("the program is {}", safe(&program.display().to_string())))
+}
+
+/// Deletes the data directory, if it is one of capture's: a path typed by mistake must not cost a home.
+fn delete_data(context: &Context) -> anyhow::Result<()> {
+    if !context.data.exists() {
+        return Ok(());
+    }
+    if !context.data.join("capture.db").is_file() {
+        return Err(Failed::Refused(format!(
+            "{} was not deleted: it holds no database of capture",
+            context.data.display()
+        ))
+        .into());
+    }
+    fs::remove_dir_all(&context.data).with_context(|| format!("cannot delete {}", context.data.display()))
+}

@@ -1,0 +1,201 @@
+//! The commands of every day from outside: what is shown without a command, counts for a prompt, the configuration,
+//! runs by name, templates.
+
+use serde_json::Value;
+use tests::{
+    eventually,
+    program::{Machine, Server},
+    transcript::{answer, append, prompt, session, uuid},
+};
+
+use super::PROGRAM;
+
+/// Output, complaints and exit code of a command.
+fn run(machine: &Machine, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = machine.command(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// A session that is done and waits for its next prompt.
+fn waiting_session(machine: &Machine, server: &Server) -> String {
+    let (id, cwd) = (session(1), machine.project());
+    let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap().to_owned());
+    append(&path, &prompt(&id, &uuid(1, 1), &cwd, "Add a title"));
+    append(&path, &answer(&id, &uuid(1, 2), &cwd, "done"));
+    eventually("the session waits", || {
+        let state = server.client.json(&format!("/api/v1/sessions/{id}"))?["status"]["state"].clone();
+        (state == "waiting").then_some(())
+    });
+    id
+}
+
+#[test]
+fn without_a_command_it_shows_who_needs_you_and_what_is_not_set_up() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    waiting_session(&machine, &server);
+    let (code, out, err) = run(&machine, &[]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("No session needs you.") && out.contains("1 more session is active: `capture ps`"), "{out}");
+    assert!(out.contains("capture hooks install"), "{out}");
+    assert_eq!(run(&machine, &["setup", "--dismiss"]).0, Some(0));
+    let (_, out, _) = run(&machine, &[]);
+    assert!(!out.contains("capture hooks install"), "{out}");
+    assert!(run(&machine, &["setup"]).1.contains("capture hooks install"), "it is still listed");
+    assert_eq!(run(&machine, &["setup", "--restore"]).0, Some(0));
+    assert!(run(&machine, &[]).1.contains("capture hooks install"));
+}
+
+#[test]
+fn a_status_line_counts_and_starts_nothing() {
+    let machine = Machine::new(PROGRAM);
+    assert_eq!(run(&machine, &["statusline"]), (Some(0), String::new(), String::new()));
+    assert!(machine.endpoint().is_none(), "no server was started");
+    let server = machine.serve();
+    waiting_session(&machine, &server);
+    assert_eq!(run(&machine, &["statusline"]).1, "◆1\n");
+    assert_eq!(run(&machine, &["statusline", "--for", "tmux"]).1, "#[fg=yellow]◆1#[default]\n");
+    assert_eq!(run(&machine, &["statusline", "--format", "{{ waiting }}/{{ need_you }}"]).1, "1/0\n");
+}
+
+#[test]
+fn rows_are_printed_by_a_template_or_as_ids() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let id = waiting_session(&machine, &server);
+    let ours = server.client.json(&format!("/api/v1/sessions/{id}")).unwrap()["id"].as_str().unwrap().to_owned();
+    assert_eq!(run(&machine, &["ps", "-q"]).1, format!("{ours}\n"));
+    let template = "{{ provider }} {{ status.state }} {{ title }}";
+    assert_eq!(run(&machine, &["ps", "--format", template]).1, "claude waiting Add a title\n");
+    let (code, out, err) = run(&machine, &["ps", "--format", "{{ nope }}"]);
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+    assert!(err.contains("--json shows the fields"), "{err}");
+}
+
+#[test]
+fn a_setting_is_changed_checked_and_shown_with_its_origin() {
+    let machine = Machine::new(PROGRAM);
+    assert_eq!(run(&machine, &["config", "get", "status.idle_after_s"]).1, "120\n");
+    let (code, out, err) = run(&machine, &["config", "set", "status.idle_after_s", "60"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert_eq!(run(&machine, &["config", "get", "status.idle_after_s"]).1, "60\n");
+    let shown = run(&machine, &["config", "show"]).1;
+    let line = |key: &str| shown.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
+    assert!(!line("status.idle_after_s").contains("(default)"), "{shown}");
+    assert!(line("status.lost_after_s").contains("600  (default)"), "{shown}");
+    // What is not valid changes nothing.
+    for wrong in [&["config", "set", "status.idle_after_s", "1"][..], &["config", "set", "no.such", "1"]] {
+        let (code, _, err) = run(&machine, wrong);
+        assert!(code != Some(0) && !err.is_empty(), "{wrong:?}");
+    }
+    assert_eq!(run(&machine, &["config", "get", "status.idle_after_s"]).1, "60\n");
+    assert_eq!(run(&machine, &["config", "unset", "status.idle_after_s"]).0, Some(0));
+    assert_eq!(run(&machine, &["config", "get", "status.idle_after_s"]).1, "120\n");
+    assert_eq!(run(&machine, &["config", "get", "no.such"]).0, Some(4));
+    assert_eq!(run(&machine, &["config", "check"]).0, Some(0));
+}
+
+#[test]
+fn an_agent_cannot_change_the_configuration() {
+    let machine = Machine::new(PROGRAM);
+    let output = machine.command(&["config", "set", "autostart", "false"]).env("CLAUDECODE", "1").output().unwrap();
+    assert_eq!(output.status.code(), Some(5));
+    assert_eq!(run(&machine, &["config", "get", "autostart"]).1, "true\n");
+}
+
+#[test]
+fn a_list_in_a_pipe_is_whole_and_columns_are_honoured() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let (id, cwd) = (session(1), machine.project());
+    let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap().to_owned());
+    let words = "Rename every function of the parser so that its name begins with a verb and says what it gives";
+    append(&path, &prompt(&id, &uuid(1, 1), &cwd, words));
+    eventually("the session runs", || {
+        let state = server.client.json(&format!("/api/v1/sessions/{id}"))?["status"]["state"].clone();
+        (state == "running").then_some(())
+    });
+    assert!(run(&machine, &["ps"]).1.contains("working on: Rename every function of the parser so that its name"));
+    let output = machine.command(&["ps"]).env("COLUMNS", "60").output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(out.lines().all(|line| line.chars().count() <= 60) && out.contains('…'), "{out}");
+}
+
+#[test]
+fn a_shell_completes_live_sessions() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let id = waiting_session(&machine, &server);
+    let ours = server.client.json(&format!("/api/v1/sessions/{id}")).unwrap()["id"].as_str().unwrap().to_owned();
+    let mut command = machine.command(&["--", "capture", "show", ""]);
+    let output =
+        command.env("CAPTURE_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "2").env("_CLAP_IFS", "\n").output();
+    let out = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(out.lines().any(|line| line == &ours[ours.len() - 8..]), "{out}");
+    let mut command = machine.command(&["--", "capture", ""]);
+    let output =
+        command.env("CAPTURE_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "1").env("_CLAP_IFS", "\n").output();
+    let out = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(out.lines().any(|line| line == "ps") && !out.contains("run-host"), "{out}");
+}
+
+#[test]
+fn runs_are_listed_and_found_by_name() {
+    let machine = Machine::new(PROGRAM);
+    let _server = machine.serve();
+    assert_eq!(run(&machine, &["run", "--name", "cl", "--detach", "--", "sleep", "600"]).0, Some(0));
+    let runs: Value = eventually("the run is listed", || {
+        let runs: Value = serde_json::from_str(&run(&machine, &["runs", "--json"]).1).ok()?;
+        (runs["runs"][0]["name"] == "cl" && runs["runs"][0]["session_id"].is_string()).then_some(runs)
+    });
+    let pid = runs["runs"][0]["pid"].as_i64().unwrap();
+    assert!(run(&machine, &["runs"]).1.contains("sleep 600"));
+    for command in [&["show", "cl"][..], &["explain", "cl"], &["queue", "cl"], &["events", "cl"]] {
+        let (code, _, err) = run(&machine, command);
+        assert_eq!(code, Some(0), "{command:?}: {err}");
+    }
+    tests::terminal_user::signal(i32::try_from(pid).unwrap(), rustix::process::Signal::TERM);
+    eventually("the run is over", || run(&machine, &["runs"]).1.contains("no active runs").then_some(()));
+}
+
+#[test]
+fn hooks_are_removed_even_when_nobody_reads_about_it() {
+    let machine = Machine::new(PROGRAM);
+    machine.newest_agents();
+    let settings = machine.home().join(".claude/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let (code, _, err) = run(&machine, &["hooks", "install", "--provider", "claude", "--yes"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(settings.exists());
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut uninstall = machine.command(&["hooks", "uninstall", "--yes"]);
+    uninstall.stdout(writer).status().unwrap();
+    let left = std::fs::read_to_string(&settings).unwrap_or_default();
+    assert!(!left.contains("capture"), "{left}");
+}
+
+#[test]
+fn uninstalling_removes_hooks_and_stops_the_server_and_deletes_data_only_when_told_to() {
+    let machine = Machine::new(PROGRAM);
+    machine.newest_agents();
+    let settings = machine.home().join(".claude/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    assert_eq!(run(&machine, &["hooks", "install", "--provider", "claude", "--yes"]).0, Some(0));
+    assert_eq!(run(&machine, &["ps"]).0, Some(0));
+    let (code, _, err) = run(&machine, &["uninstall"]);
+    assert_eq!((code, err.contains("pass --yes")), (Some(5), true), "{err}");
+    let (code, out, err) = run(&machine, &["uninstall", "--yes"]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(!std::fs::read_to_string(&settings).unwrap_or_default().contains("capture"));
+    assert!(out.contains("stopped the server") && out.contains("kept the recorded data"), "{out}");
+    assert!(machine.data().join("capture.db").exists());
+    let (code, out, _) = run(&machine, &["uninstall", "--yes", "--delete-data"]);
+    assert!(code == Some(0) && !machine.data().exists(), "{out}");
+    // A directory that is not one of ours is left alone.
+    std::fs::create_dir_all(machine.data()).unwrap();
+    std::fs::write(machine.data().join("thesis.txt"), "x").unwrap();
+    assert_eq!(run(&machine, &["uninstall", "--yes", "--delete-data"]).0, Some(5));
+    assert!(machine.data().join("thesis.txt").exists());
+}
