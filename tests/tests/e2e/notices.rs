@@ -239,3 +239,43 @@ fn a_prompt_waits_until_the_session_does_and_never_answers_a_dialog() {
     let refused = here.machine.command(&["queue", "s", "hello"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(5), "{refused:?}");
 }
+
+/// What the user's rules for findings do is done once, after the finding it is about, and never by keys at a dialog.
+#[test]
+fn actions_follow_their_finding_once() {
+    let here = NoticesMachine::new(
+        "rules = [{ loudness = \"off\" }]\n\
+         [[actions]]\non = [\"approval\"]\ndo = \"note\"\ntext = \"look at this\"\n\
+         [[actions]]\non = [\"approval\"]\ndo = \"queue\"\ntext = \"carry on\"\n\
+         [[actions]]\non = [\"approval\"]\nlabels = { team = \"web\" }\ndo = \"note\"\ntext = \"not for this one\"\n\
+         [[actions]]\non = [\"approval\"]\ndo = \"interrupt\"\n",
+    );
+    let session = here.start("one");
+    here.done(&["send", "one", "ask to delete it\n"]);
+    here.is(&session, "waiting_approval");
+    let notes = || -> Vec<(u64, Value)> {
+        let is_note = |event: &Value| event["kind"] == "annotation" && event["data"]["topic"] == "note";
+        let events = here.server.events(&session);
+        events
+            .iter()
+            .filter(|e| is_note(e))
+            .map(|e| (e["sequence"].as_u64().unwrap(), e["data"]["value"].clone()))
+            .collect()
+    };
+    eventually("the note", || notes().first().cloned());
+    let prompts = |state: &str| {
+        let page = here.server.client.json(&format!("/api/v1/prompts?state={state}")).unwrap();
+        page["prompts"].as_array().unwrap().clone()
+    };
+    let queued = eventually("the prompt", || prompts("queued").first().cloned());
+    assert_eq!((&queued["text"], &queued["by"]), (&json!("carry on"), &json!("monitor")));
+    // The dialog is as it was: an interrupt would have answered it.
+    here.is(&session, "waiting_approval");
+    here.done(&["send", "one", "--force", "go on\n"]);
+    eventually("the prompt is delivered", || prompts("delivered").first().cloned());
+    let events = here.server.events(&session);
+    let opened = events.iter().find(|e| e["kind"] == "finding" && e["data"]["kind"] == "approval").unwrap();
+    let all = notes();
+    assert_eq!(all.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>(), ["look at this"]);
+    assert!(opened["sequence"].as_u64().unwrap() < all[0].0, "the finding is recorded first");
+}
