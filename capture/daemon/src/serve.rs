@@ -66,7 +66,7 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 const LOST_MOST: Duration = Duration::from_secs(60);
 /// Size up to which a write-ahead log that still grows is left alone, so that a burst is written once, bytes.
 const WAL_MOST_BYTES: u64 = 512 << 20;
-/// Size up to which a write-ahead log may stay while nothing is written, bytes.
+/// Size up to which a write-ahead log stays as it is while nothing is written; a larger one is emptied, bytes.
 const WAL_REST_BYTES: u64 = 4 << 20;
 
 /// Serves until the token is cancelled. Calls `taken` once the data directory is locked, before anything else is read.
@@ -431,7 +431,8 @@ fn checkpoint_thread(
             if growing && size < WAL_MOST_BYTES || !growing && size < WAL_REST_BYTES {
                 continue;
             }
-            if let Err(error) = Writer::checkpoint(&database, false) {
+            let done = if growing { Writer::checkpoint(&database, false) } else { Writer::truncate_log(&database) };
+            if let Err(error) = done {
                 tracing::debug!(%error, "checkpoint postponed");
             }
         }
