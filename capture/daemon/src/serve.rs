@@ -151,8 +151,12 @@ struct CommitObservers {
 }
 
 impl ingest::CommitObserver for CommitObservers {
-    fn hosts(&self, run: RunId, session: SessionId) {
-        self.runs.hosts(run, session);
+    fn will_host(&self, run: RunId, session: SessionId) {
+        self.runs.will_host(run, session);
+    }
+
+    fn hosts(&self, hosted: ingest::HostedSession) {
+        self.runs.hosts(hosted);
     }
 
     fn approval(&self, approval: projections::Approval) {
@@ -233,6 +237,7 @@ impl RunningService {
             gauges: Arc::clone(&gauges),
             processes: Box::new(linker),
             clock,
+            wall: Arc::new(clock::wall),
             onlooker: Box::new(CommitObservers {
                 runs: runs.clone(),
                 approvals: approvals.clone(),
@@ -263,6 +268,7 @@ impl RunningService {
             notices: notices.clone(),
             policy: paths::policy_file()?,
             supervisor: supervisor.clone(),
+            behind: health::BehindSince::default(),
         });
         let parts = prompts::QueueParts { inputs: inputs.clone(), reader: reader.clone(), runs: runs.clone() };
         let prompts = Prompts::start(parts, runtime.handle(), cancel.clone(), &supervisor);
