@@ -50,6 +50,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Whether an address that other machines can reach was asked for explicitly.
     pub exposed: bool,
+    /// Names under which other machines may ask.
+    pub allowed_hosts: Vec<String>,
     /// The data directory.
     pub data: PathBuf,
     /// The configuration.
@@ -380,6 +382,7 @@ fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> 
     let mut config = server::Config::new(tokens);
     config.listen = options.listen;
     config.exposure = if options.exposed { server::Exposure::Network } else { server::Exposure::Loopback };
+    config.allowed_hosts.clone_from(&options.allowed_hosts);
     config.socket = Some(socket);
     config.rules = options.config.rules();
     config.redact = Some(Arc::new(redaction::value));
