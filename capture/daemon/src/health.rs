@@ -20,7 +20,12 @@ use server::{Health, metrics::encode_family};
 use tailer::collect::CollectorHandle;
 
 use crate::{
-    clock, daemons, hook_health::AgentHookHealth, ingest::Gauges, notices::Notices, runs::Runs, supervisor::Supervisor,
+    clock, daemons,
+    hook_health::{AgentHookHealth, LostDeliveries},
+    ingest::Gauges,
+    notices::Notices,
+    runs::Runs,
+    supervisor::Supervisor,
     telemetry::TelemetryReceiver,
 };
 
@@ -32,6 +37,8 @@ pub const HOOKS: &str = "hooks";
 pub const STORE: &str = "store";
 /// Name of the source that reports the policy in force.
 pub const POLICY: &str = "policy";
+/// How long a lost delivery needs attention, ms.
+const LOST_MS: i64 = 60 * 60 * 1000;
 /// Age from which a delivery in the spool counts as not being processed, ms.
 const WAITS_MS: i64 = 30_000;
 
@@ -104,7 +111,7 @@ impl HookPaths {
 
     /// A row for the spool, and one for each agent that has a home here or was heard of.
     fn rows(&self, gauges: &Gauges, now: Timestamp) -> Vec<SourceHealth> {
-        let mut rows = vec![self.spool_row(now)];
+        let mut rows = vec![self.spool_row(gauges, now)];
         for (provider, home) in &self.agents {
             let hearing = gauges.heard.of(*provider);
             if home.is_dir() || hearing.deliveries > 0 {
@@ -114,13 +121,20 @@ impl HookPaths {
         rows
     }
 
-    fn spool_row(&self, now: Timestamp) -> SourceHealth {
+    fn spool_row(&self, gauges: &Gauges, now: Timestamp) -> SourceHealth {
         let contents = self.spool.contents();
         let lag = contents.oldest.map_or(0, |oldest| now.since_ms(oldest).max(0));
         let dir = self.spool.dir().display();
         let mut troubles = Vec::new();
         if lag > WAITS_MS {
             troubles.push(format!("{} hook deliveries in {dir} are not being processed", contents.waiting));
+        }
+        let lost = gauges.heard.lost_deliveries();
+        if let Some(lost) = &lost
+            && now.since_ms(lost.last) < LOST_MS
+        {
+            let LostDeliveries { count, last, why } = lost;
+            troubles.push(format!("hook calls lost: {count} (the last at {last}: {why})"));
         }
         if contents.is_full {
             troubles.push(format!("{dir} is full: further deliveries are refused"));
@@ -134,6 +148,7 @@ impl HookPaths {
         }
         SourceHealth {
             lag_ms: Some(lag.unsigned_abs()),
+            dropped: lost.map_or(0, |lost| lost.count),
             detail: Some(format!("{} deliveries waiting, {} set aside", contents.waiting, contents.aside)),
             trouble: (!troubles.is_empty()).then(|| troubles.join("; ")),
             ..row(HOOKS.into())

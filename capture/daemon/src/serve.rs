@@ -301,6 +301,7 @@ impl RunningService {
             inputs: inputs.clone(),
             runs,
             deliveries: deliveries.clone(),
+            gauges: Arc::clone(&gauges),
             telemeter,
             approvals: approvals.clone(),
             prompts,

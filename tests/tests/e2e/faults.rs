@@ -273,4 +273,45 @@ fn a_hook_without_a_server_or_without_room_holds_no_agent_up() {
     assert_eq!(server.session(&kept)["provider"], "claude");
     assert_eq!(server.client.get(&format!("/api/v1/sessions/{lost}")).unwrap().status, 404);
     eventually("the spool is empty", || (deliveries() == 0).then_some(()));
+    // With a server, what is lost is said.
+    call(&lost, "trap '' XFSZ; ulimit -f 0;");
+    let sources = server.client.json("/api/v1/health/sources").unwrap();
+    let hooks = sources["sources"].as_array().unwrap().iter().find(|source| source["name"] == "hooks").unwrap();
+    assert!(hooks["trouble"].as_str().unwrap_or_default().starts_with("hook calls lost: 1 ("), "{hooks}");
+    assert_eq!(hooks["dropped"], 1);
+}
+
+/// T10: copied and truncated in place while its writer goes on. What was cut before it could be read is gone; the rest
+/// is there once, as it was written.
+#[test]
+fn a_file_that_is_copied_and_truncated_while_it_grows_doubles_and_alters_nothing() {
+    let machine = Machine::new(PROGRAM);
+    let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
+    let path = machine.claude(&name);
+    let text = |n: u64| format!("record {n} {}", "z".repeat((n % 50) as usize));
+    append(&path, &prompt(&name, &uuid(1, 0), &cwd, &text(0)));
+    let server = machine.serve();
+    server.caught_up(&name, &path);
+    let writer = {
+        let (path, name, cwd) = (path.clone(), name.clone(), cwd.clone());
+        std::thread::spawn(move || (1..1_000).for_each(|n| append(&path, &prompt(&name, &uuid(1, n), &cwd, &text(n)))))
+    };
+    while !writer.is_finished() {
+        fs::copy(&path, path.with_extension("jsonl.1")).unwrap();
+        fs::File::options().write(true).truncate(true).open(&path).unwrap();
+        tests::program::a_moment(5);
+    }
+    writer.join().unwrap();
+    append(&path, &prompt(&name, &uuid(1, 1_000), &cwd, &text(1_000)));
+    let texts = eventually("the last record", || {
+        let events = server.events(&name);
+        let prompts = events.iter().filter(|e| e["kind"] == "user.prompt");
+        let texts: Vec<String> = prompts.filter_map(|e| e["text"].as_str().map(str::to_owned)).collect();
+        texts.contains(&text(1_000)).then_some(texts)
+    });
+    let written: std::collections::BTreeSet<String> = (0..=1_000).map(text).collect();
+    let read: std::collections::BTreeSet<String> = texts.iter().cloned().collect();
+    println!("{} of {} records were read", read.len(), written.len());
+    assert_eq!(read.len(), texts.len(), "none twice");
+    assert!(read.is_subset(&written), "{:?}", read.difference(&written));
 }
