@@ -365,3 +365,6 @@ enum AcknowledgeOutcome {
 const fn is_ours(event: &Event) -> bool {
     matches!(event.payload, Payload::Finding(_) | Payload::Notification(_) | Payload::QueuedPrompt(_))
 }
+
+#[cfg(test)]
+mod tests;
