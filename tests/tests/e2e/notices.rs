@@ -296,7 +296,7 @@ fn a_rule_interrupts_an_agent_that_is_stuck() {
     // A shell under the name of the agent.
     here.machine.link_agent(events::Provider::Claude, Path::new("/bin/sh")).unwrap();
     here.done(&["run", "--detach", "--name", "one", "--", "claude", "-c", &script]);
-    here.server.session(&name);
+    assert_eq!(here.server.session(&name)["provider"], "claude");
     let prompt = transcript::prompt(&name, &transcript::uuid(1, 1), &cwd, "go");
     transcript::append(&here.machine.claude(&name), &prompt);
     let finding = here.finding("stuck");
