@@ -149,6 +149,7 @@ impl World {
                 let wall = Arc::clone(&wall);
                 Arc::new(move || Timestamp::from_millisecond(wall.load(Ordering::Relaxed)))
             },
+            wall: Arc::new(|| Timestamp::from_millisecond(i64::MAX)),
             onlooker: Box::new(daemon::ingest::NoObserver),
             rules: StatusRules::default(),
             ignore: Vec::new(),

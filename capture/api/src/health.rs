@@ -18,13 +18,14 @@ pub struct SourceHealth {
     pub name: String,
     /// Whether it is being read.
     pub active: bool,
-    /// How far behind its newest bytes it is, ms.
-    pub lag_ms: u64,
+    /// How long it has been seen behind its newest bytes or deliveries, ms; absent where nothing is read in order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_ms: Option<u64>,
     /// When its last event happened.
     pub last_event_at: Option<Timestamp>,
     /// Events that the source lost.
     pub dropped: u64,
-    /// Events merged into others under load.
+    /// Records that were merged into the event of another one: the blocks of a message.
     pub coalesced: u64,
     /// Failures so far.
     pub errors: u64,

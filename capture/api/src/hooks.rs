@@ -9,12 +9,15 @@ use serde_json::value::RawValue;
 /// Most time a hook waits in one request, ms.
 pub const MAX_WAIT_MS: u64 = 3_600_000;
 
-/// A delivery is in the spool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A delivery is in the spool, or could not be stored there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeliveryNotice {
     /// The delivery.
     pub id: DeliveryId,
+    /// Why it could not be stored: it is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
 }
 
 /// The delivery is being read.

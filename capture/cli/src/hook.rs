@@ -18,6 +18,7 @@ use std::{
 };
 
 use agents::{AgentAnswer, DRIVEN, RUN_VARIABLE};
+use api::hooks::DeliveryNotice;
 use events::{DeliveryId, Provider, Source};
 use hooks::{
     APPROVER,
@@ -84,7 +85,10 @@ fn deliver(mut arguments: impl Iterator<Item = OsString>) -> anyhow::Result<()> 
     let id = DeliveryId::mint(at, clock::random()?);
     let delivery =
         Delivery { id, provider, source: Source::Hook, at, agent, run, search_path, redacted_from: None, payload };
-    redacted_only::put(&data, &delivery)?;
+    if let Err(error) = redacted_only::put(&data, &delivery) {
+        // The server reports it: here nobody can be told. The request is left to the agent.
+        return Ok(notify_lost(&data, delivery.id, error.to_string())?);
+    }
     let told = notify_server(&data, delivery.id);
     if let Some(seconds) = approver.filter(|_| asks_for_decision(provider, &delivery.payload)) {
         // Nobody is asked before the agent's own rules are.
@@ -186,7 +190,16 @@ fn request_decision(
 
 /// Tells the server that there is a delivery; it finds it by itself otherwise, a little later.
 pub(crate) fn notify_server(data: &Path, id: DeliveryId) -> io::Result<()> {
-    let mut stream = post(data, "/api/v1/deliveries", &format!("{{\"id\":\"{id}\"}}"), WITHIN)?;
+    notify(data, &DeliveryNotice { id, lost: None })
+}
+
+/// Tells the server that a delivery is lost.
+fn notify_lost(data: &Path, id: DeliveryId, why: String) -> io::Result<()> {
+    notify(data, &DeliveryNotice { id, lost: Some(why) })
+}
+
+fn notify(data: &Path, notice: &DeliveryNotice) -> io::Result<()> {
+    let mut stream = post(data, "/api/v1/deliveries", &serde_json::to_string(notice)?, WITHIN)?;
     // The first bytes of the answer say that it was heard.
     let heard = stream.read(&mut [0; 64]);
     stream.shutdown(Shutdown::Both).ok();

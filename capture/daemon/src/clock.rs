@@ -1,18 +1,55 @@
 //! The clocks and the random numbers: nothing else in the program reads or draws one.
 
 use std::{
-    sync::OnceLock,
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    sync::{Mutex, OnceLock, PoisonError},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use events::Timestamp;
 use rustix::rand::{GetRandomFlags, getrandom};
 use tailer::tail::Now;
 
-/// Now, by the wall clock.
+/// The largest step back of the wall clock that is followed, ms.
+const STEP_MS: i64 = 1_000;
+
+/// Now, by the wall clock, but time always goes on: a wall clock that is set back is not followed until it has caught
+/// up. What waits for a moment would otherwise wait as much longer.
+#[must_use]
+pub fn now() -> Timestamp {
+    static CLOCK: Mutex<SteadyWall> = Mutex::new(SteadyWall::new());
+    CLOCK.lock().unwrap_or_else(PoisonError::into_inner).read(wall(), since_start())
+}
+
+/// A wall clock that is never set back.
+#[derive(Debug)]
+struct SteadyWall {
+    last: Option<(Timestamp, Duration)>,
+}
+
+impl SteadyWall {
+    const fn new() -> Self {
+        Self { last: None }
+    }
+
+    /// The time, given what the wall clock says, and how long the process has run.
+    fn read(&mut self, wall: Timestamp, steady: Duration) -> Timestamp {
+        let now = match self.last {
+            None => wall,
+            Some((last, at)) => {
+                let passed = steady.saturating_sub(at).as_millis();
+                let went_on = last.plus_ms(i64::try_from(passed).unwrap_or(i64::MAX));
+                if wall.since_ms(went_on) < -STEP_MS { went_on } else { wall.max(last) }
+            }
+        };
+        self.last = Some((now, steady));
+        now
+    }
+}
+
+/// Now, by the wall clock, whatever it said before.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the home of the wall clock")]
-pub fn now() -> Timestamp {
+pub fn wall() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millisecond(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
@@ -30,6 +67,34 @@ pub fn random() -> std::io::Result<[u8; 10]> {
 /// Now, by both clocks.
 #[must_use]
 pub fn both() -> Now {
+    Now { wall: now(), steady: since_start() }
+}
+
+fn since_start() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
-    Now { wall: now(), steady: START.get_or_init(Instant::now).elapsed() }
+    START.get_or_init(Instant::now).elapsed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_goes_on_when_the_wall_clock_is_set_back() {
+        let mut clock = SteadyWall::new();
+        let mut read = |wall: i64, steady: u64| {
+            clock.read(Timestamp::from_millisecond(wall), Duration::from_millis(steady)).as_millisecond()
+        };
+        const HOUR: i64 = 3_600_000;
+        assert_eq!(read(10 * HOUR, 0), 10 * HOUR);
+        assert_eq!(read(10 * HOUR + 500, 500), 10 * HOUR + 500);
+        // An hour back: 30 s are 30 s all the same.
+        assert_eq!(read(9 * HOUR + 600, 600), 10 * HOUR + 600);
+        assert_eq!(read(9 * HOUR + 30_600, 30_600), 10 * HOUR + 30_600);
+        // A small step is followed as far as time does not go back.
+        assert_eq!(read(10 * HOUR + 30_100, 30_700), 10 * HOUR + 30_600);
+        assert_eq!(read(10 * HOUR + 30_700, 31_300), 10 * HOUR + 30_700);
+        // Forward, as after a sleep.
+        assert_eq!(read(14 * HOUR, 31_400), 14 * HOUR);
+    }
 }

@@ -20,9 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     approvals::{ApprovalBroker, HookWait},
+    clock,
     deliveries::Deliveries,
     findings::Findings,
-    ingest::{ChangeReply, IngestHandle, IngestInput},
+    ingest::{ChangeReply, Gauges, IngestHandle, IngestInput},
     notices::Notices,
     prompts::Prompts,
     runs::Runs,
@@ -38,6 +39,8 @@ pub struct DaemonParts {
     pub runs: Runs,
     /// Hook deliveries.
     pub deliveries: Deliveries,
+    /// Counts those that were lost.
+    pub gauges: Arc<Gauges>,
     /// Receives telemetry.
     pub telemeter: TelemetryReceiver,
     /// Pending approvals.
@@ -109,6 +112,11 @@ impl Control for Daemon {
             let taken = tokio::task::spawn_blocking(move || parts.deliveries.submit(id)).await;
             if taken.unwrap_or(false) { Ok(()) } else { Err(Refusal::Unavailable) }
         })
+    }
+
+    fn lose_delivery(&self, why: String) -> Reply<()> {
+        self.0.gauges.heard.lost(clock::now(), why);
+        self.with(|_| async { Ok(()) })
     }
 
     fn await_decision(&self, wait: DecisionWait) -> Reply<Option<HookAnswer>> {

@@ -44,7 +44,7 @@ pub fn health(handle: &HealthHandle) -> Option<SourceHealth> {
     Some(SourceHealth {
         name: "codex daemon".into(),
         active: health.connected > 0,
-        lag_ms: 0,
+        lag_ms: None,
         last_event_at: health.last_at,
         dropped: 0,
         coalesced: 0,

@@ -5,7 +5,7 @@
 //! redacted before they leave it. Actions on findings follow the user's own rules.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
     time::{Duration, Instant},
 };
 
@@ -120,8 +120,7 @@ impl PendingMonitor {
         let Self { news, asks } = self;
         let monitor = Monitor::new(parts.rules.clone());
         let started_at = clock::now();
-        let mut follower =
-            MonitorThread { parts, monitor, position: 0, known: HashSet::new(), started_at, old: BTreeMap::new() };
+        let mut follower = MonitorThread::new(parts, monitor, started_at);
         supervisor.spawn(THREAD, move || follower.run(&news, &asks))
     }
 }
@@ -133,8 +132,12 @@ fn complain(error: ReadError) {
 struct MonitorThread {
     parts: MonitorParts,
     monitor: Monitor,
-    /// The log is read up to here.
-    position: u64,
+    /// The log is read up to here; nothing is restored yet without.
+    position: Option<u64>,
+    /// Sessions of before the start that are still to be examined.
+    unexamined: VecDeque<Session>,
+    /// Sessions with new events whose state is still to be examined.
+    touched: BTreeSet<SessionId>,
     /// Sessions the monitor knows.
     known: HashSet<SessionId>,
     started_at: Timestamp,
@@ -143,8 +146,21 @@ struct MonitorThread {
 }
 
 impl MonitorThread {
+    fn new(parts: MonitorParts, monitor: Monitor, started_at: Timestamp) -> Self {
+        Self {
+            parts,
+            monitor,
+            position: None,
+            unexamined: VecDeque::new(),
+            touched: BTreeSet::new(),
+            known: HashSet::new(),
+            started_at,
+            old: BTreeMap::new(),
+        }
+    }
+
     fn run(&mut self, news: &Receiver<()>, asks: &Receiver<MonitorRequest>) {
-        let mut again = self.begin().map_err(complain).is_err();
+        let mut again = self.follow().map_err(complain).is_err();
         loop {
             let wait = if again { AGAIN } else { self.next_wait() };
             let result = select! {
@@ -163,17 +179,22 @@ impl MonitorThread {
         }
     }
 
-    /// Loads the earlier findings and the sessions that are still active.
+    /// Loads the earlier findings and the sessions that are still active. After a failure it goes on where it was.
     fn begin(&mut self) -> Result<(), ReadError> {
-        // The findings last: what is stored of them meanwhile is known then.
-        self.position = self.parts.reader.position()?;
-        let filter = EntityFilter { states: None, session: None, limit: REMEMBERED, behind: None };
-        self.monitor.restore(self.parts.reader.entities::<Finding>(&filter)?, self.position);
-        for session in self.parts.reader.sessions(&SessionFilter { before: None, limit: SESSIONS })? {
-            if session.status.state != State::Exited && session.merged_into.is_none() {
-                self.load_history(session.id, u64::MAX)?;
-                self.check_session(&session);
-            }
+        if self.position.is_none() {
+            // The findings last: what is stored of them meanwhile is known then.
+            let position = self.parts.reader.position()?;
+            let sessions = self.parts.reader.sessions(&SessionFilter { before: None, limit: SESSIONS })?;
+            let filter = EntityFilter { states: None, session: None, limit: REMEMBERED, behind: None };
+            self.monitor.restore(self.parts.reader.entities::<Finding>(&filter)?, position);
+            let is_active = |s: &Session| s.status.state != State::Exited && s.merged_into.is_none();
+            self.unexamined = sessions.into_iter().filter(is_active).collect();
+            self.position = Some(position);
+        }
+        while let Some(session) = self.unexamined.front().cloned() {
+            self.load_history(session.id, u64::MAX)?;
+            self.unexamined.pop_front();
+            self.check_session(&session);
         }
         Ok(())
     }
@@ -186,29 +207,29 @@ impl MonitorThread {
         due.into_iter().chain(old).min().unwrap_or(LONGEST).min(LONGEST)
     }
 
-    /// Reads what is new in the log.
+    /// Reads what is new in the log. After a failure the next call goes on behind the last event that counted.
     fn follow(&mut self) -> Result<(), ReadError> {
+        self.begin()?;
         let until = self.parts.reader.position()?;
-        let mut touched = BTreeSet::new();
-        while self.position < until {
-            let events = self.parts.reader.live_log(self.position, until, PAGE)?;
-            for event in &events {
-                if is_ours(event) {
-                    continue;
-                }
+        while let Some(position) = self.position.filter(|position| *position < until) {
+            let events = self.parts.reader.live_log(position, until, PAGE)?;
+            for event in events.iter().filter(|event| !is_ours(event)) {
                 self.load_history(event.session_id, event.sequence)?;
-                touched.insert(event.session_id);
+                self.touched.insert(event.session_id);
+                self.position = Some(event.position);
                 let mut found = self.monitor.advance(event.observed_at);
                 found.extend(self.monitor.apply(event));
                 self.accept(found);
             }
             self.position = match events.last() {
-                Some(last) if events.len() == PAGE => last.position,
-                Some(_) | None => until,
+                Some(last) if events.len() == PAGE => Some(last.position),
+                Some(_) | None => Some(until),
             };
         }
-        for id in touched {
-            if let Some(session) = self.parts.reader.session(id)? {
+        while let Some(id) = self.touched.first().copied() {
+            let session = self.parts.reader.session(id)?;
+            self.touched.remove(&id);
+            if let Some(session) = session {
                 self.check_session(&session);
                 if session.status.state == State::Exited || session.merged_into.is_some() {
                     self.known.remove(&id);
@@ -220,10 +241,11 @@ impl MonitorThread {
 
     /// Feeds the monitor the history of a session that it does not know.
     fn load_history(&mut self, session: SessionId, before: u64) -> Result<(), ReadError> {
-        if !self.known.insert(session) {
+        if self.known.contains(&session) {
             return Ok(());
         }
         let events = self.parts.reader.last_events(session, LOOK_BACK, &[])?;
+        self.known.insert(session);
         for event in events.into_iter().filter(|event| event.sequence < before && !is_ours(event)) {
             // What is over raises nothing.
             let found = self.monitor.apply(&Event { history: true, ..event });
@@ -281,14 +303,24 @@ impl MonitorThread {
         self.started_at.since_ms(last) > OLD_NEWS_MS && self.is_new(finding)
     }
 
-    /// Sends a finding to ingest, and runs the user's actions for a new one.
+    /// Sends a finding to ingest, and runs the user's actions for a new one once it is committed: after a crash before
+    /// that it is found again, and acted on then.
     fn record(&self, finding: Finding) {
         let finding = redaction::of_finding(finding);
-        if finding.state == FindingState::Open && finding.count <= 1 {
+        let what = DerivedKind::Finding(Box::new(finding.clone()));
+        let is_new = finding.state == FindingState::Open && finding.count <= 1;
+        if !is_new || self.parts.actions.rules.is_empty() {
+            self.parts.inputs.send(IngestInput::Derived(DerivedRecord::new(finding.session_id, what))).ok();
+            return;
+        }
+        let (done, committed) = bounded(1);
+        let done = Box::new(move |known: bool| done.try_send(known).unwrap_or_default());
+        let record = DerivedRecord { session: finding.session_id, what, done };
+        self.parts.inputs.send(IngestInput::Derived(record)).ok();
+        // An ingest that ends without committing it drops the other end.
+        if committed.recv() == Ok(true) {
             self.parts.actions.on(&finding, &self.parts.reader);
         }
-        let aside = DerivedRecord::new(finding.session_id, DerivedKind::Finding(Box::new(finding)));
-        self.parts.inputs.send(IngestInput::Derived(aside)).ok();
     }
 
     /// Acknowledges a finding; the answer comes when that is committed.
@@ -333,3 +365,6 @@ enum AcknowledgeOutcome {
 const fn is_ours(event: &Event) -> bool {
     matches!(event.payload, Payload::Finding(_) | Payload::Notification(_) | Payload::QueuedPrompt(_))
 }
+
+#[cfg(test)]
+mod tests;

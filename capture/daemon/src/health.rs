@@ -1,10 +1,11 @@
 //! Reports the health of each source to the server. Reads state and changes nothing.
 
 use std::{
+    collections::HashMap,
     fmt::{self, Write as _},
     path::{Path, PathBuf},
-    sync::{Arc, atomic::Ordering},
-    time::UNIX_EPOCH,
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    time::{Instant, UNIX_EPOCH},
 };
 
 use agents::Homes;
@@ -19,7 +20,12 @@ use server::{Health, metrics::encode_family};
 use tailer::collect::CollectorHandle;
 
 use crate::{
-    clock, daemons, hook_health::AgentHookHealth, ingest::Gauges, notices::Notices, runs::Runs, supervisor::Supervisor,
+    clock, daemons,
+    hook_health::{AgentHookHealth, LostDeliveries},
+    ingest::Gauges,
+    notices::Notices,
+    runs::Runs,
+    supervisor::Supervisor,
     telemetry::TelemetryReceiver,
 };
 
@@ -31,8 +37,8 @@ pub const HOOKS: &str = "hooks";
 pub const STORE: &str = "store";
 /// Name of the source that reports the policy in force.
 pub const POLICY: &str = "policy";
-/// Files that changed lately are looked at this often when hints arrive, milliseconds.
-const POLL_MS: u64 = 1000;
+/// How long a lost delivery needs attention, ms.
+const LOST_MS: i64 = 60 * 60 * 1000;
 /// Age from which a delivery in the spool counts as not being processed, ms.
 const WAITS_MS: i64 = 30_000;
 
@@ -56,6 +62,25 @@ pub struct HealthParts {
     pub policy: PathBuf,
     /// Knows whether a part of the service has failed.
     pub supervisor: Supervisor,
+    /// Since when files are behind.
+    pub behind: BehindSince,
+}
+
+/// Since when each place has been seen with something that is not read yet.
+#[derive(Debug, Default)]
+pub struct BehindSince(Mutex<HashMap<String, Instant>>);
+
+impl BehindSince {
+    /// How long a place has been behind, ms; `unread` is what is not read yet, bytes.
+    fn lag_ms(&self, place: &str, unread: u64, now: Instant) -> u64 {
+        let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if unread == 0 {
+            since.remove(place);
+            return 0;
+        }
+        let begun = *since.entry(place.to_owned()).or_insert(now);
+        u64::try_from(now.saturating_duration_since(begun).as_millis()).unwrap_or(u64::MAX)
+    }
 }
 
 /// Where hooks are installed, and where they deliver.
@@ -86,7 +111,7 @@ impl HookPaths {
 
     /// A row for the spool, and one for each agent that has a home here or was heard of.
     fn rows(&self, gauges: &Gauges, now: Timestamp) -> Vec<SourceHealth> {
-        let mut rows = vec![self.spool_row(now)];
+        let mut rows = vec![self.spool_row(gauges, now)];
         for (provider, home) in &self.agents {
             let hearing = gauges.heard.of(*provider);
             if home.is_dir() || hearing.deliveries > 0 {
@@ -96,13 +121,20 @@ impl HookPaths {
         rows
     }
 
-    fn spool_row(&self, now: Timestamp) -> SourceHealth {
+    fn spool_row(&self, gauges: &Gauges, now: Timestamp) -> SourceHealth {
         let contents = self.spool.contents();
         let lag = contents.oldest.map_or(0, |oldest| now.since_ms(oldest).max(0));
         let dir = self.spool.dir().display();
         let mut troubles = Vec::new();
         if lag > WAITS_MS {
             troubles.push(format!("{} hook deliveries in {dir} are not being processed", contents.waiting));
+        }
+        let lost = gauges.heard.lost_deliveries();
+        if let Some(lost) = &lost
+            && now.since_ms(lost.last) < LOST_MS
+        {
+            let LostDeliveries { count, last, why } = lost;
+            troubles.push(format!("hook calls lost: {count} (the last at {last}: {why})"));
         }
         if contents.is_full {
             troubles.push(format!("{dir} is full: further deliveries are refused"));
@@ -115,7 +147,8 @@ impl HookPaths {
             ));
         }
         SourceHealth {
-            lag_ms: lag.unsigned_abs(),
+            lag_ms: Some(lag.unsigned_abs()),
+            dropped: lost.map_or(0, |lost| lost.count),
             detail: Some(format!("{} deliveries waiting, {} set aside", contents.waiting, contents.aside)),
             trouble: (!troubles.is_empty()).then(|| troubles.join("; ")),
             ..row(HOOKS.into())
@@ -226,20 +259,21 @@ impl HealthParts {
         for trouble in health.errors.iter().take(3) {
             write!(detail, "; {}", trouble.message).ok();
         }
-        // What is not read yet is at least one poll old.
-        let lag_ms = |bytes: u64| if bytes > 0 { POLL_MS } else { 0 };
+        let now = Instant::now();
         let mut sources = vec![SourceHealth {
-            lag_ms: lag_ms(health.lag_bytes),
+            lag_ms: Some(self.behind.lag_ms("files", health.lag_bytes, now)),
             errors: health.errors_total,
             files: health.files,
             detail: Some(detail),
             ..row("files".into())
         }];
-        for root in &health.roots {
+        for (index, root) in health.roots.iter().enumerate() {
             let last = self.gauges.last_event_at.get(usize::from(root.provider.code()));
             let last = last.map_or(0, |at| at.load(Ordering::Relaxed));
+            let merged = self.gauges.merged.get(usize::from(root.provider.code()));
             sources.push(SourceHealth {
-                lag_ms: lag_ms(root.lag_bytes),
+                lag_ms: Some(self.behind.lag_ms(&index.to_string(), root.lag_bytes, now)),
+                coalesced: merged.map_or(0, |count| count.load(Ordering::Relaxed)),
                 last_event_at: (last > 0).then(|| Timestamp::from_millisecond(last)),
                 files: root.files,
                 detail: (root.lag_bytes > 0).then(|| format!("{} bytes not read yet", root.lag_bytes)),
@@ -296,7 +330,7 @@ fn row(name: String) -> SourceHealth {
     SourceHealth {
         name,
         active: true,
-        lag_ms: 0,
+        lag_ms: None,
         last_event_at: None,
         dropped: 0,
         coalesced: 0,

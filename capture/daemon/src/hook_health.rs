@@ -17,9 +17,26 @@ const PATIENCE_MS: i64 = 2 * 60_000;
 /// Age from which a turn is ignored, ms.
 const RECENT_MS: i64 = 10 * 60_000;
 
+/// Longest reason for a lost delivery, characters.
+const WHY_CHARS: usize = 200;
+
 /// Hook calls and turns of each agent since the start.
 #[derive(Debug, Default)]
-pub struct HookHealth(Mutex<BTreeMap<Provider, AgentHookHealth>>);
+pub struct HookHealth {
+    agents: Mutex<BTreeMap<Provider, AgentHookHealth>>,
+    lost: Mutex<Option<LostDeliveries>>,
+}
+
+/// Deliveries that their hooks could not store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostDeliveries {
+    /// How many.
+    pub count: u64,
+    /// When the last one was lost.
+    pub last: Timestamp,
+    /// Why.
+    pub why: String,
+}
 
 /// Hook calls and turns of one agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,7 +53,20 @@ pub struct AgentHookHealth {
 
 impl HookHealth {
     fn table(&self) -> MutexGuard<'_, BTreeMap<Provider, AgentHookHealth>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A hook could not store its delivery.
+    pub fn lost(&self, at: Timestamp, why: String) {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = lost.as_ref().map_or(0, |lost| lost.count) + 1;
+        *lost = Some(LostDeliveries { count, last: at, why: why.chars().take(WHY_CHARS).collect() });
+    }
+
+    /// The deliveries that were lost since the start.
+    #[must_use]
+    pub fn lost_deliveries(&self) -> Option<LostDeliveries> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// A hook was called.

@@ -52,7 +52,7 @@ use hosts::Hosts;
 pub use input::{ChangeReply, IngestInput, PreparedBatch};
 use processes::Unclaimed;
 pub use protocol::ProtocolInput;
-pub use publisher::{CommitObserver, Gauges, NoObserver};
+pub use publisher::{CommitObserver, Gauges, HostedSession, NoObserver};
 use publisher::{Publisher, is_active};
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
@@ -101,6 +101,7 @@ pub struct Ingest {
     ignored: Ignored,
     processes: Box<dyn Processes>,
     clock: Clock,
+    wall: Clock,
     /// Nothing is stored before its secrets are taken out.
     redacted_only: bool,
 }
@@ -125,6 +126,13 @@ impl IngestLoop {
     }
 }
 
+/// A session as others see it: without secrets, and not in the future where the wall clock was set back.
+fn shown(state: &mut SessionState, wall: Timestamp) -> projections::Session {
+    let mut session = redaction::of_session(state.view());
+    session.status.since = session.status.since.min(wall);
+    session
+}
+
 /// What [`Ingest`] works with.
 pub struct IngestParts {
     /// The store.
@@ -137,6 +145,8 @@ pub struct IngestParts {
     pub processes: Box<dyn Processes>,
     /// The clock.
     pub clock: Clock,
+    /// The wall clock, which may be set back.
+    pub wall: Clock,
     /// Looks on.
     pub onlooker: Box<dyn CommitObserver>,
     /// Limits of the status rules.
@@ -153,7 +163,8 @@ impl Ingest {
     /// # Errors
     /// When the store cannot be read.
     pub fn new(parts: IngestParts) -> Result<Self, ReadError> {
-        let IngestParts { writer, live_view, gauges, processes, clock, onlooker, rules, ignore, redacted_only } = parts;
+        let IngestParts { writer, live_view, gauges, processes, clock, wall, onlooker, rules, ignore, redacted_only } =
+            parts;
         gauges.store.opened(writer.path(), writer.reader().damaged());
         let mut ingest = Self {
             sessions: Sessions::load(&writer, rules)?,
@@ -164,6 +175,7 @@ impl Ingest {
             ignored: Ignored::new(ignore),
             processes,
             clock,
+            wall,
             redacted_only,
         };
         ingest.load_board()?;
@@ -232,7 +244,8 @@ impl Ingest {
     /// The view of a session whose stored one is damaged, from its reducer; it is stored with the next commit.
     fn rebuild_view(&mut self, id: SessionId) -> Result<Option<projections::Session>, ReadError> {
         let Some(slot) = self.sessions.find(id) else { return Ok(None) };
-        let session = redaction::of_session(self.state(slot)?.view());
+        let wall = (self.wall)();
+        let session = shown(self.state(slot)?, wall);
         if let Err(error) = self.transaction.begin() {
             tracing::warn!(%error, "a rebuilt session is stored with its next event");
             return Ok(Some(session));
@@ -298,7 +311,7 @@ impl Ingest {
             Ok(()) => {
                 let has_events = self.transaction.add_input(input, live, first_event);
                 if live && has_events && !self.transaction.is_due() {
-                    self.publisher.publish_ahead(&mut self.sessions, (self.clock)());
+                    self.publisher.publish_ahead(&mut self.sessions, (self.clock)(), (self.wall)());
                 }
             }
             Err(failure) => {
@@ -371,7 +384,8 @@ impl Ingest {
 
     /// Commits, then tells who is to know.
     fn try_commit(&mut self) -> Result<(), TransactionFailure> {
-        let entries = self.sessions.write_changed(&mut self.transaction.writer, (self.clock)())?;
+        let (now, wall) = ((self.clock)(), (self.wall)());
+        let entries = self.sessions.write_changed(&mut self.transaction.writer, now, wall)?;
         let mut committed = self.transaction.commit()?;
         self.publisher.publish(&mut committed, entries);
         self.sessions.settle();

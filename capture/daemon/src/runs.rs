@@ -33,7 +33,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::question::{ANSWER_WITHIN, Unanswered, question, type_into};
-use crate::ingest::{HostInput, IngestHandle, IngestInput};
+use crate::ingest::{HostInput, HostedSession, IngestHandle, IngestInput};
 
 /// Maximum number of pending requests to one terminal host.
 const ASKS: usize = 32;
@@ -71,6 +71,14 @@ struct ConnectedRun {
     connection: u64,
     /// The dialog on its screen.
     dialog: Option<Box<events::Dialog>>,
+    /// Other ids of its session: one that is not committed yet, and one that was merged into it.
+    other_ids: [Option<SessionId>; 2],
+}
+
+impl ConnectedRun {
+    fn has_session(&self, session: SessionId) -> bool {
+        self.described.session_id == Some(session) || self.other_ids.contains(&Some(session))
+    }
 }
 
 struct QueuedRequest {
@@ -137,11 +145,19 @@ impl Runs {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Notes which session a run is about to host: it can be reached by both until that is committed.
+    pub fn will_host(&self, run: RunId, session: SessionId) {
+        if let Some(live) = self.table().live.get_mut(&run) {
+            live.other_ids[0] = Some(session);
+        }
+    }
+
     /// Notes which session a run hosts.
-    pub fn hosts(&self, run: RunId, session: SessionId) {
+    pub fn hosts(&self, HostedSession { run, session, merged }: HostedSession) {
         let mut table = self.table();
         if let Some(live) = table.live.get_mut(&run) {
             live.described.session_id = Some(session);
+            live.other_ids = [None, merged];
         } else if let Some(ended) = table.ended.iter_mut().find(|d| d.id == run) {
             ended.session_id = Some(session);
         }
@@ -212,7 +228,7 @@ impl Runs {
     #[must_use]
     pub fn run_of(&self, session: SessionId) -> Option<RunId> {
         let table = self.table();
-        let hosts = table.live.values().filter(|live| live.described.session_id == Some(session));
+        let hosts = table.live.values().filter(|live| live.has_session(session));
         hosts.map(|live| live.described.id).max()
     }
 
@@ -296,8 +312,11 @@ impl Runs {
             RunTarget::Session(session) => run.session_id == Some(*session),
             RunTarget::Run(given) => is_named(run, given),
         };
-        if let Some(live) = table.live.values().filter(|live| is_meant(&live.described)).max_by_key(|l| l.described.id)
-        {
+        let is_live = |live: &&ConnectedRun| match target {
+            RunTarget::Session(session) => live.has_session(*session),
+            RunTarget::Run(given) => is_named(&live.described, given),
+        };
+        if let Some(live) = table.live.values().filter(is_live).max_by_key(|live| live.described.id) {
             return Ok((live.described.clone(), Some(live.asks.clone())));
         }
         if let Some(run) = table.ended.iter().rev().find(|run| is_meant(run)) {
@@ -470,8 +489,9 @@ impl Runs {
         let mut table = self.table();
         table.connections += 1;
         let connection = table.connections;
-        let before = table.live.remove(&hello.run).map(|live| live.described);
-        let before = before.or_else(|| {
+        let before = table.live.remove(&hello.run);
+        let other_ids = before.as_ref().map(|live| live.other_ids).unwrap_or_default();
+        let before = before.map(|live| live.described).or_else(|| {
             let at = table.ended.iter().position(|run| run.id == hello.run)?;
             table.ended.remove(at)
         });
@@ -479,7 +499,7 @@ impl Runs {
         if let Some(before) = before {
             described = Run { hello: described.hello, state: RunState::Running, ..before };
         }
-        table.live.insert(hello.run, ConnectedRun { described, asks, connection, dialog: None });
+        table.live.insert(hello.run, ConnectedRun { described, asks, connection, dialog: None, other_ids });
         connection
     }
 

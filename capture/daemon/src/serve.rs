@@ -50,6 +50,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Whether an address that other machines can reach was asked for explicitly.
     pub exposed: bool,
+    /// Names under which other machines may ask.
+    pub allowed_hosts: Vec<String>,
     /// The data directory.
     pub data: PathBuf,
     /// The configuration.
@@ -66,7 +68,7 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 const LOST_MOST: Duration = Duration::from_secs(60);
 /// Size up to which a write-ahead log that still grows is left alone, so that a burst is written once, bytes.
 const WAL_MOST_BYTES: u64 = 512 << 20;
-/// Size up to which a write-ahead log may stay while nothing is written, bytes.
+/// Size up to which a write-ahead log stays as it is while nothing is written; a larger one is emptied, bytes.
 const WAL_REST_BYTES: u64 = 4 << 20;
 
 /// Serves until the token is cancelled. Calls `taken` once the data directory is locked, before anything else is read.
@@ -151,8 +153,12 @@ struct CommitObservers {
 }
 
 impl ingest::CommitObserver for CommitObservers {
-    fn hosts(&self, run: RunId, session: SessionId) {
-        self.runs.hosts(run, session);
+    fn will_host(&self, run: RunId, session: SessionId) {
+        self.runs.will_host(run, session);
+    }
+
+    fn hosts(&self, hosted: ingest::HostedSession) {
+        self.runs.hosts(hosted);
     }
 
     fn approval(&self, approval: projections::Approval) {
@@ -233,6 +239,7 @@ impl RunningService {
             gauges: Arc::clone(&gauges),
             processes: Box::new(linker),
             clock,
+            wall: Arc::new(clock::wall),
             onlooker: Box::new(CommitObservers {
                 runs: runs.clone(),
                 approvals: approvals.clone(),
@@ -263,6 +270,7 @@ impl RunningService {
             notices: notices.clone(),
             policy: paths::policy_file()?,
             supervisor: supervisor.clone(),
+            behind: health::BehindSince::default(),
         });
         let parts = prompts::QueueParts { inputs: inputs.clone(), reader: reader.clone(), runs: runs.clone() };
         let prompts = Prompts::start(parts, runtime.handle(), cancel.clone(), &supervisor);
@@ -293,6 +301,7 @@ impl RunningService {
             inputs: inputs.clone(),
             runs,
             deliveries: deliveries.clone(),
+            gauges: Arc::clone(&gauges),
             telemeter,
             approvals: approvals.clone(),
             prompts,
@@ -374,6 +383,7 @@ fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> 
     let mut config = server::Config::new(tokens);
     config.listen = options.listen;
     config.exposure = if options.exposed { server::Exposure::Network } else { server::Exposure::Loopback };
+    config.allowed_hosts.clone_from(&options.allowed_hosts);
     config.socket = Some(socket);
     config.rules = options.config.rules();
     config.redact = Some(Arc::new(redaction::value));
@@ -431,7 +441,8 @@ fn checkpoint_thread(
             if growing && size < WAL_MOST_BYTES || !growing && size < WAL_REST_BYTES {
                 continue;
             }
-            if let Err(error) = Writer::checkpoint(&database, false) {
+            let done = if growing { Writer::checkpoint(&database, false) } else { Writer::truncate_log(&database) };
+            if let Err(error) = done {
                 tracing::debug!(%error, "checkpoint postponed");
             }
         }

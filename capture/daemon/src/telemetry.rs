@@ -139,7 +139,7 @@ impl TelemetryReceiver {
             .map(|(provider, counts)| SourceHealth {
                 name: format!("{provider} telemetry"),
                 active: true,
-                lag_ms: 0,
+                lag_ms: None,
                 last_event_at: Some(counts.last),
                 dropped: counts.rejected + counts.strange,
                 coalesced: 0,

@@ -33,6 +33,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Whether an address outside loopback is allowed.
     pub exposure: Exposure,
+    /// Names under which the TCP port may be asked besides its address, each with a port or for the one it has.
+    pub allowed_hosts: Vec<String>,
     /// Path of the Unix socket, in a directory of ours with mode 0700.
     pub socket: Option<PathBuf>,
     /// The tokens.
@@ -66,6 +68,7 @@ impl Config {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             exposure: Exposure::Loopback,
+            allowed_hosts: Vec::new(),
             socket: None,
             tokens,
             control_peer: None,

@@ -35,6 +35,9 @@ pub trait Control: Send + Sync + 'static {
     /// Reads a delivery that a hook put in the spool.
     fn accept_delivery(&self, id: DeliveryId) -> Reply<()>;
 
+    /// Notes that a hook could not store its delivery, and why.
+    fn lose_delivery(&self, why: String) -> Reply<()>;
+
     /// Waits for the decision on a delivery; `None` when the agent is to ask its user itself. Dropping the
     /// future says that the hook waits no longer.
     fn await_decision(&self, wait: DecisionWait) -> Reply<Option<HookAnswer>>;
@@ -240,6 +243,10 @@ impl Control for NoControl {
     }
 
     fn accept_delivery(&self, _: DeliveryId) -> Reply<()> {
+        unavailable()
+    }
+
+    fn lose_delivery(&self, _: String) -> Reply<()> {
         unavailable()
     }
 

@@ -18,6 +18,13 @@ use crate::{
 /// Header with which a web page of a public network requests access to a private one.
 const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-request-private-network");
 
+/// A host as the Host header names it.
+fn with_port(name: &str, port: u16) -> String {
+    let has_port = name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    // The colons of a bare IPv6 address stand between brackets.
+    if has_port && !name.ends_with(']') { name.to_owned() } else { format!("{name}:{port}") }
+}
+
 /// Lets in or turns away.
 pub(crate) struct Gate {
     /// What the Host header may say.
@@ -39,6 +46,7 @@ impl Gate {
                 IpAddr::V6(_) => format!("[{ip}]:{port}"),
             });
         }
+        hosts.extend(config.allowed_hosts.iter().map(|name| with_port(name, port)));
         Self {
             hosts,
             tokens: config.tokens.clone(),

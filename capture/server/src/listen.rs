@@ -3,7 +3,7 @@
 use std::{
     convert::Infallible,
     io,
-    net::SocketAddr,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
     pin::pin,
     sync::Arc,
@@ -86,7 +86,15 @@ impl Serving {
     /// `http://ADDRESS`.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        let mut address = self.address;
+        // All addresses: from this machine it is reached at loopback, by a name that needs no `allowed_hosts`.
+        if address.ip().is_unspecified() {
+            address.set_ip(match address {
+                SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        format!("http://{address}")
     }
 
     /// The Unix socket it listens on.

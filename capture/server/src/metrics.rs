@@ -159,18 +159,23 @@ impl Collector for Sources {
             encode_family(&mut encoder, name, help, each)
         };
         gauge("capture_source_active", "Whether the source is working (1) or not (0).", |s| u64::from(s.active))?;
-        gauge("capture_source_lag_milliseconds", "How far the source is behind.", |s| s.lag_ms)?;
         gauge("capture_source_files", "Files that the source follows.", |s| s.files)?;
         gauge("capture_source_trouble", "Whether the source needs a person's attention.", |s| {
             u64::from(s.trouble.is_some())
         })?;
+        let lag = sources
+            .values()
+            .filter_map(|source| Some(([("source", source.name.as_str())], ConstGauge::new(source.lag_ms?))));
+        encode_family(&mut encoder, "capture_source_lag_milliseconds", "How long the source has been behind.", lag)?;
         let mut counter = |name, help, of: fn(&SourceHealth) -> u64| {
             let each =
                 sources.values().map(|source| ([("source", source.name.as_str())], ConstCounter::new(of(source))));
             encode_family(&mut encoder, name, help, each)
         };
         counter("capture_source_dropped", "Events that the source lost.", |s| s.dropped)?;
-        counter("capture_source_coalesced", "Events that the source merged under load.", |s| s.coalesced)?;
+        counter("capture_source_coalesced", "Records that were merged into the event of another one.", |s| {
+            s.coalesced
+        })?;
         counter("capture_source_errors", "Failures.", |s| s.errors)
     }
 }

@@ -513,6 +513,19 @@ impl Writer {
         connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(())).map_err(failed("a checkpoint"))
     }
 
+    /// Gives the space of the write-ahead log back, if nobody writes or reads right now. Never waits.
+    ///
+    /// # Errors
+    /// When SQLite cannot.
+    pub fn truncate_log(path: &Path) -> Result<(), CommitError> {
+        // What is left to copy then is little: whoever commits meanwhile does not wait for it.
+        Self::checkpoint(path, false)?;
+        let connection =
+            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed("a checkpoint"))?;
+        connection.busy_timeout(std::time::Duration::ZERO).map_err(failed("a checkpoint"))?;
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(failed("a checkpoint"))
+    }
+
     /// Gives back the memory that reading everything at start took.
     pub fn shrink(&self) {
         if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {

@@ -74,3 +74,15 @@ fn a_damaged_or_missing_database_is_neither_intact_nor_tampered_with() {
     fs::remove_file(machine.data().join(HEAD_FILE)).unwrap();
     assert_eq!(verify(&machine, &[]).0, Some(4));
 }
+
+#[test]
+fn an_approval_that_the_record_does_not_have_is_not_found() {
+    let (machine, _) = recorded(3);
+    for more in [&[][..], &["--json"]] {
+        let output = machine.command(&[&["audit", "show", "zzz"], more].concat()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(4), &b""[..]), "{said}");
+        assert!(said.contains("no approval `zzz`"), "{said}");
+    }
+    assert_eq!(machine.command(&["audit", "show"]).output().unwrap().status.code(), Some(0), "all of it");
+}

@@ -3,9 +3,10 @@
 use std::fs;
 
 use tests::{
-    eventually,
+    eventually, number_from_env,
     program::Machine,
     transcript::{answer, append, prompt, session, uuid},
+    within,
 };
 
 use super::PROGRAM;
@@ -186,4 +187,131 @@ fn a_link_or_a_pipe_in_the_place_of_a_transcript_is_not_read() {
     }
     let sources = server.client.json("/api/v1/health/sources").unwrap();
     assert!(sources["sources"][0]["errors"].as_u64() >= Some(1), "it says that something is not read: {sources}");
+}
+
+/// T17: without inotify watches files are looked at by the clock, and that is said.
+#[test]
+fn without_watches_files_are_polled_and_it_is_said() {
+    let limited = "exec unshare --user --map-root-user sh -c \
+                   'echo 4 >/proc/sys/user/max_inotify_watches && exec \"$0\" \"$@\"' \"$0\" \"$@\"";
+    let possible = std::process::Command::new("sh").args(["-c", limited, "true"]).output();
+    if !possible.as_ref().is_ok_and(|output| output.status.success()) {
+        println!("skipped: user namespaces cannot be made here: {possible:?}");
+        return;
+    }
+    let machine = Machine::new(PROGRAM);
+    let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
+    for n in 0..10 {
+        fs::create_dir_all(machine.home().join(format!(".claude/projects/-p{n}"))).unwrap();
+    }
+    append(&machine.claude(&name), &prompt(&name, &uuid(1, 1), &cwd, "before"));
+    let server = machine.serve_with(limited);
+    server.caught_up(&name, &machine.claude(&name));
+    let said = eventually("it is said", || {
+        let sources = server.client.json("/api/v1/health/sources")?;
+        let detail = sources["sources"][0]["detail"].as_str()?.to_owned();
+        detail.contains("polling").then_some(detail)
+    });
+    assert!(said.contains("no inotify watches left"), "{said}");
+    append(&machine.claude(&name), &prompt(&name, &uuid(1, 2), &cwd, "after"));
+    server.caught_up(&name, &machine.claude(&name));
+    assert_eq!(server.session(&name)["turns"], 2);
+}
+
+/// T19: how many files there are does not decide how many are open. `FILES=20000` for the figure.
+#[test]
+fn many_files_are_read_with_few_descriptors() {
+    let files = number_from_env("FILES", 3_000);
+    let machine = Machine::new(PROGRAM);
+    let cwd = machine.project().to_str().unwrap().to_owned();
+    for n in 0..files as u64 {
+        let dir = machine.home().join(format!(".claude/projects/-p{}", n % 200));
+        fs::create_dir_all(&dir).unwrap();
+        append(&dir.join(format!("{}.jsonl", session(n))), &prompt(&session(n), &uuid(n, 1), &cwd, "one of many"));
+    }
+    let server = machine.serve();
+    let began = std::time::Instant::now();
+    let mut most = 0;
+    let done = within(std::time::Duration::from_secs(300), || {
+        most = most.max(fs::read_dir(format!("/proc/{}/fd", server.pid())).unwrap().count());
+        let metrics = server.client.get("/metrics").ok()?.text();
+        let seen = metrics.lines().find_map(|l| l.strip_prefix("capture_ingest_events_total ")?.parse::<f64>().ok())?;
+        (seen >= files as f64).then_some(())
+    });
+    done.expect("all of them are read");
+    println!("{files} files: {most} descriptors, read in {:.1} s", began.elapsed().as_secs_f64());
+    assert!(most <= 256, "{most} descriptors");
+}
+
+/// H1: without a server, and without space on the disk.
+#[test]
+fn a_hook_without_a_server_or_without_room_holds_no_agent_up() {
+    let machine = Machine::new(PROGRAM);
+    let call = |session: &str, before: &str| {
+        let template = machine.command(&[]);
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &format!("{before} exec \"$0\" hook claude"), PROGRAM]).env_clear();
+        shell.envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let payload = format!(
+            "{{\"session_id\":\"{session}\",\"cwd\":\"/p\",\"hook_event_name\":\"SessionStart\",\"source\":\"startup\"}}"
+        );
+        let file = machine.project().join("payload.json");
+        fs::write(&file, payload).unwrap();
+        let output = shell.stdin(fs::File::open(file).unwrap()).output().unwrap();
+        assert_eq!((output.status.code(), &output.stdout[..], &output.stderr[..]), (Some(0), &b""[..], &b""[..]));
+    };
+    let deliveries = || {
+        let files = fs::read_dir(machine.data().join("spool")).into_iter().flatten();
+        files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|e| e == "json")).count()
+    };
+    let (lost, kept) = (session(1), session(2));
+    call(&lost, "trap '' XFSZ; ulimit -f 0;");
+    assert_eq!(deliveries(), 0, "half a delivery is none");
+    call(&kept, "");
+    assert_eq!(deliveries(), 1);
+    let server = machine.serve();
+    assert_eq!(server.session(&kept)["provider"], "claude");
+    assert_eq!(server.client.get(&format!("/api/v1/sessions/{lost}")).unwrap().status, 404);
+    eventually("the spool is empty", || (deliveries() == 0).then_some(()));
+    // With a server, what is lost is said.
+    call(&lost, "trap '' XFSZ; ulimit -f 0;");
+    let sources = server.client.json("/api/v1/health/sources").unwrap();
+    let hooks = sources["sources"].as_array().unwrap().iter().find(|source| source["name"] == "hooks").unwrap();
+    assert!(hooks["trouble"].as_str().unwrap_or_default().starts_with("hook calls lost: 1 ("), "{hooks}");
+    assert_eq!(hooks["dropped"], 1);
+}
+
+/// T10: copied and truncated in place while its writer goes on. What was cut before it could be read is gone; the rest
+/// is there once, as it was written.
+#[test]
+fn a_file_that_is_copied_and_truncated_while_it_grows_doubles_and_alters_nothing() {
+    let machine = Machine::new(PROGRAM);
+    let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
+    let path = machine.claude(&name);
+    let text = |n: u64| format!("record {n} {}", "z".repeat((n % 50) as usize));
+    append(&path, &prompt(&name, &uuid(1, 0), &cwd, &text(0)));
+    let server = machine.serve();
+    server.caught_up(&name, &path);
+    let writer = {
+        let (path, name, cwd) = (path.clone(), name.clone(), cwd.clone());
+        std::thread::spawn(move || (1..1_000).for_each(|n| append(&path, &prompt(&name, &uuid(1, n), &cwd, &text(n)))))
+    };
+    while !writer.is_finished() {
+        fs::copy(&path, path.with_extension("jsonl.1")).unwrap();
+        fs::File::options().write(true).truncate(true).open(&path).unwrap();
+        tests::program::a_moment(5);
+    }
+    writer.join().unwrap();
+    append(&path, &prompt(&name, &uuid(1, 1_000), &cwd, &text(1_000)));
+    let texts = eventually("the last record", || {
+        let events = server.events(&name);
+        let prompts = events.iter().filter(|e| e["kind"] == "user.prompt");
+        let texts: Vec<String> = prompts.filter_map(|e| e["text"].as_str().map(str::to_owned)).collect();
+        texts.contains(&text(1_000)).then_some(texts)
+    });
+    let written: std::collections::BTreeSet<String> = (0..=1_000).map(text).collect();
+    let read: std::collections::BTreeSet<String> = texts.iter().cloned().collect();
+    println!("{} of {} records were read", read.len(), written.len());
+    assert_eq!(read.len(), texts.len(), "none twice");
+    assert!(read.is_subset(&written), "{:?}", read.difference(&written));
 }

@@ -1,9 +1,10 @@
-//! The ledger under kill -9 (T2, T9, T11, T12, T13, T22): writers append, cut, rewrite, rotate and
-//! repeat history while the program is killed and started again. What was written and stayed is
-//! in the log once.
+//! The ledger under kill -9 (T2, T9, T11, T12, T13, T22, S1): writers append, cut, rewrite, rotate and
+//! repeat history, and old sessions are imported, while the program is killed and started again. What was
+//! written and stayed is in the log once, as it was written.
 //!
 //! A writer waits until the log has all that is in its file before it takes anything away, so
-//! nothing may be lost. `KILLS=1000` for the long run, `SEED` for another course of events.
+//! nothing may be lost. `KILLS=1000` for the long run, `SEED` for another course of events; `tests/kills`
+//! runs it.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,7 +14,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use serde_json::Value;
@@ -28,6 +29,10 @@ use super::PROGRAM;
 
 /// How long the log may take to have what a file has, kills included.
 const CATCH_UP: Duration = Duration::from_secs(30);
+/// When imported sessions were written last, as their files say: 2026-10-20.
+const WRITTEN_AT: Duration = Duration::from_secs(1_792_454_400);
+/// The longest pause between two imports, ms.
+const IMPORT_PAUSE_MS: u64 = 4_000;
 const CODEX_SESSION: &str = "01a18444-5331-76d0-931f-fe2783107086";
 
 #[derive(Default)]
@@ -39,6 +44,7 @@ struct Tally {
     replacements: AtomicU64,
     repeats: AtomicU64,
     halves: AtomicU64,
+    imports: AtomicU64,
 }
 
 impl Tally {
@@ -310,6 +316,52 @@ fn write_codex(path: &Path, cwd: &str, seed: u64, stop: &AtomicBool) -> BTreeMap
     written
 }
 
+/// Puts whole old sessions beside the others, as a home that is restored or copied does.
+fn import(machine: &Machine, seed: u64, tally: &Tally, stop: &AtomicBool) -> Vec<(String, Vec<String>)> {
+    let mut random = Random::new(seed ^ 0x01d);
+    let cwd = machine.project().to_str().unwrap().to_owned();
+    let mut imported = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let number = 1_000 + imported.len() as u64;
+        let name = session(number);
+        let texts: Vec<String> = (0..20 + random.below(80))
+            .map(|n| format!("i{number} n{n} {}", "y".repeat(random.below(60) as usize)))
+            .collect();
+        let line = |(n, text): (usize, &String)| prompt(&name, &uuid(number, n as u64), &cwd, text);
+        let lines: String = texts.iter().enumerate().map(line).collect();
+        let dir = machine.home().join(format!(".claude/projects/-old-{}", number % 7));
+        fs::create_dir_all(&dir).unwrap();
+        let beside = machine.project().join(&name);
+        fs::write(&beside, lines).unwrap();
+        let file = fs::File::options().write(true).open(&beside).unwrap();
+        file.set_modified(UNIX_EPOCH + WRITTEN_AT).unwrap();
+        fs::rename(&beside, dir.join(format!("{name}.jsonl"))).unwrap();
+        tally.records.fetch_add(texts.len() as u64, Ordering::Relaxed);
+        Tally::note(&tally.imports);
+        imported.push((name, texts));
+        a_moment(random.below(IMPORT_PAUSE_MS));
+    }
+    imported
+}
+
+/// The texts in the log of a session that are not what was written.
+fn altered(machine: &Machine, session: &str, written: &BTreeMap<String, String>) -> Option<Vec<String>> {
+    let client = machine.any_client()?;
+    let mut altered = Vec::new();
+    for event in events(&client, session)? {
+        let Some(text) = event["text"].as_str() else { continue };
+        let Some(wanted) = written.get(&key(text)) else { continue };
+        let whole = match event["text_ref"]["hash"].as_str() {
+            Some(hash) => client.get(&format!("/api/v1/texts/{hash}")).ok()?.text(),
+            None => text.to_owned(),
+        };
+        if whole != *wanted {
+            altered.push(format!("{session}: {:?} has {} bytes of {}", key(text), whole.len(), wanted.len()));
+        }
+    }
+    Some(altered)
+}
+
 /// How often each text is in the log of a session.
 fn logged(machine: &Machine, session: &str) -> Option<BTreeMap<String, usize>> {
     let all: Vec<Value> = events(&machine.any_client()?, session)?;
@@ -339,7 +391,7 @@ fn compare(who: &str, wanted: &BTreeMap<String, usize>, found: &BTreeMap<String,
 }
 
 #[test]
-fn killed_at_random_points_nothing_is_lost_and_nothing_doubled() {
+fn killed_at_random_points_nothing_is_lost_doubled_or_altered() {
     let kills = number_from_env("KILLS", 50);
     let seed = number_from_env("SEED", 1) as u64;
     let machine = Arc::new(Machine::new(PROGRAM));
@@ -367,6 +419,11 @@ fn killed_at_random_points_nothing_is_lost_and_nothing_doubled() {
         std::thread::spawn(move || write_codex(&rollout, &cwd, seed, &stop))
     };
 
+    let importer = {
+        let (machine, tally, stop) = (Arc::clone(&machine), Arc::clone(&tally), Arc::clone(&stop));
+        std::thread::spawn(move || import(&machine, seed, &tally, &stop))
+    };
+
     let mut random = Random::new(seed ^ 0x6b11);
     let mut server = machine.serve();
     for _ in 0..kills {
@@ -388,6 +445,14 @@ fn killed_at_random_points_nothing_is_lost_and_nothing_doubled() {
     let mut wanted: Vec<(String, BTreeMap<String, usize>)> =
         writers.iter().map(|w| (w.session.clone(), w.written.iter().map(|text| (key(text), 1)).collect())).collect();
     wanted.push((CODEX_SESSION.to_owned(), codex.join().expect("the codex writer")));
+    let codex_records = wanted.last().map_or(0, |(_, texts)| texts.values().sum::<usize>() as u64);
+    let mut written: BTreeMap<String, String> =
+        writers.iter().flat_map(|w| &w.written).map(|text| (key(text), text.clone())).collect();
+    written.extend(wanted[3].1.keys().map(|text| (text.clone(), text.clone())));
+    for (session, texts) in importer.join().expect("the importer") {
+        wanted.push((session, texts.iter().map(|text| (key(text), 1)).collect()));
+        written.extend(texts.into_iter().map(|text| (key(&text), text)));
+    }
 
     let has_all = |machine: &Machine| {
         wanted
@@ -405,18 +470,21 @@ fn killed_at_random_points_nothing_is_lost_and_nothing_doubled() {
     append(&machine.claude(&probe), &prompt(&probe, &uuid(9, 1), "/", "probe"));
     server.caught_up(&probe, &machine.claude(&probe));
 
-    let (mut lost, mut doubled) = (Vec::new(), Vec::new());
+    let (mut lost, mut doubled, mut changed) = (Vec::new(), Vec::new(), Vec::new());
     for (session, wanted) in &wanted {
         let found = eventually("the log", || logged(&machine, session));
         let (l, d) = compare(session, wanted, &found);
         lost.extend(l);
         doubled.extend(d);
+        changed.extend(eventually("the texts", || altered(&machine, session, &written)));
     }
     let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     println!(
-        "LEDGER kills {kills} in {:.1} s: {} records, {} cut short, {} rewritten, {} rotated or removed, {} replaced, {} repeated, {} halves; lost {}, doubled {}",
+        "LEDGER kills {kills} in {:.1} s: {} records, {} imports, {} cut short, {} rewritten, {} rotated or removed, {} \
+         replaced, {} repeated, {} halves: {} lost, {} doubled, {} altered",
         began.elapsed().as_secs_f64(),
-        of(&tally.records) + wanted.last().map_or(0, |(_, w)| w.values().sum::<usize>() as u64),
+        of(&tally.records) + codex_records,
+        of(&tally.imports),
         of(&tally.cuts),
         of(&tally.rewrites),
         of(&tally.rotations),
@@ -424,7 +492,9 @@ fn killed_at_random_points_nothing_is_lost_and_nothing_doubled() {
         of(&tally.repeats),
         of(&tally.halves),
         lost.len(),
-        doubled.len()
+        doubled.len(),
+        changed.len(),
     );
-    assert!(lost.is_empty() && doubled.is_empty(), "lost {lost:#?}\ndoubled {doubled:#?}");
+    let well = lost.is_empty() && doubled.is_empty() && changed.is_empty();
+    assert!(well, "lost {lost:#?}\ndoubled {doubled:#?}\naltered {changed:#?}");
 }

@@ -181,3 +181,36 @@ fn nothing_of_an_ignored_directory_is_stored_by_whichever_way_it_is_reached() {
     assert!(!database.windows(4).any(|bytes| bytes == b"hush"));
     end_all(&machine.data());
 }
+
+/// The sizes of the logs of a background server, newest first.
+fn logs(machine: &Machine) -> Vec<u64> {
+    let names = ["serve.log", "serve.log.1", "serve.log.2", "serve.log.3", "serve.log.4"];
+    names.iter().map_while(|name| Some(fs::metadata(machine.data().join(name)).ok()?.len())).collect()
+}
+
+#[test]
+fn the_log_of_a_background_server_is_bounded() {
+    const FULL: u64 = 4 << 20;
+    let machine = Machine::new(PROGRAM);
+    let log = machine.data().join("serve.log");
+    let fill = || {
+        let line = format!("{}\n", "x".repeat(1023));
+        fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(line.repeat(4 << 10).as_bytes()).unwrap();
+    };
+    for rounds in 1..6 {
+        assert!(machine.command(&["ps"]).status().unwrap().success());
+        // While it runs: the next record begins a new file.
+        fill();
+        assert!(machine.command(&["serve", "--stop"]).status().unwrap().success());
+        let sizes = logs(&machine);
+        assert_eq!(sizes.len(), (rounds + 1).min(4), "{sizes:?}");
+        assert!(
+            sizes[0] < 64 << 10 && sizes[1..].iter().all(|size| (FULL..FULL + (64 << 10)).contains(size)),
+            "{sizes:?}"
+        );
+        let newest = fs::read_to_string(&log).unwrap();
+        assert!(newest.contains("stopping on a signal"), "{newest}");
+        let mode = fs::metadata(&log).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

@@ -1,7 +1,7 @@
 //! Findings of the real program, the messages that tell a person of them, and prompts that wait: a
 //! scripted agent in a terminal nobody is at, a webhook's receiver, a desktop.
 
-use std::{fs, io::Write, os::unix::fs::PermissionsExt, process::Stdio};
+use std::{fs, io::Write, os::unix::fs::PermissionsExt, path::Path, process::Stdio};
 
 use serde_json::{Value, json};
 use tests::{
@@ -11,6 +11,7 @@ use tests::{
     program::{Machine, Server},
     receiver::Receiver,
     terminal_user::end_all,
+    transcript,
 };
 
 use super::PROGRAM;
@@ -238,4 +239,73 @@ fn a_prompt_waits_until_the_session_does_and_never_answers_a_dialog() {
     assert_eq!(here.server.session("s")["run_id"], Value::Null);
     let refused = here.machine.command(&["queue", "s", "hello"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(5), "{refused:?}");
+}
+
+/// What the user's rules for findings do is done once, after the finding it is about, and never by keys at a dialog.
+#[test]
+fn actions_follow_their_finding_once() {
+    let here = NoticesMachine::new(
+        "rules = [{ loudness = \"off\" }]\n\
+         [[actions]]\non = [\"approval\"]\ndo = \"note\"\ntext = \"look at this\"\n\
+         [[actions]]\non = [\"approval\"]\ndo = \"queue\"\ntext = \"carry on\"\n\
+         [[actions]]\non = [\"approval\"]\nlabels = { team = \"web\" }\ndo = \"note\"\ntext = \"not for this one\"\n\
+         [[actions]]\non = [\"approval\"]\ndo = \"interrupt\"\n",
+    );
+    let session = here.start("one");
+    here.done(&["send", "one", "ask to delete it\n"]);
+    here.is(&session, "waiting_approval");
+    let notes = || -> Vec<(u64, Value)> {
+        let is_note = |event: &Value| event["kind"] == "annotation" && event["data"]["topic"] == "note";
+        let events = here.server.events(&session);
+        events
+            .iter()
+            .filter(|e| is_note(e))
+            .map(|e| (e["sequence"].as_u64().unwrap(), e["data"]["value"].clone()))
+            .collect()
+    };
+    eventually("the note", || notes().first().cloned());
+    let prompts = |state: &str| {
+        let page = here.server.client.json(&format!("/api/v1/prompts?state={state}")).unwrap();
+        page["prompts"].as_array().unwrap().clone()
+    };
+    let queued = eventually("the prompt", || prompts("queued").first().cloned());
+    assert_eq!((&queued["text"], &queued["by"]), (&json!("carry on"), &json!("monitor")));
+    // The dialog is as it was: an interrupt would have answered it.
+    here.is(&session, "waiting_approval");
+    here.done(&["send", "one", "--force", "go on\n"]);
+    eventually("the prompt is delivered", || prompts("delivered").first().cloned());
+    let events = here.server.events(&session);
+    let opened = events.iter().find(|e| e["kind"] == "finding" && e["data"]["kind"] == "approval").unwrap();
+    let all = notes();
+    assert_eq!(all.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>(), ["look at this"]);
+    assert!(opened["sequence"].as_u64().unwrap() < all[0].0, "the finding is recorded first");
+}
+
+/// A rule interrupts an agent that is stuck, and says so.
+#[test]
+fn a_rule_interrupts_an_agent_that_is_stuck() {
+    let here = NoticesMachine::new(
+        "rules = [{ loudness = \"off\" }]\n[monitor]\nstuck_ms = 1000\n\
+         [[actions]]\non = [\"stuck\"]\ndo = \"interrupt\"\n",
+    );
+    // It calls its hook, is at work, and then nothing more is heard of it.
+    let (name, cwd) = (transcript::session(1), here.machine.project().to_str().unwrap().to_owned());
+    let payload = json!({"session_id": name, "cwd": cwd, "hook_event_name": "UserPromptSubmit",
+        "prompt": "go"});
+    let script = format!("printf '%s' '{payload}' | '{PROGRAM}' hook claude; while :; do read -r line; done");
+    // A shell under the name of the agent.
+    here.machine.link_agent(events::Provider::Claude, Path::new("/bin/sh")).unwrap();
+    here.done(&["run", "--detach", "--name", "one", "--", "claude", "-c", &script]);
+    assert_eq!(here.server.session(&name)["provider"], "claude");
+    let prompt = transcript::prompt(&name, &transcript::uuid(1, 1), &cwd, "go");
+    transcript::append(&here.machine.claude(&name), &prompt);
+    let finding = here.finding("stuck");
+    assert_eq!(finding["session_id"], here.server.session(&name)["id"]);
+    let note = eventually("and that is noted", || {
+        let events = here.server.events(&name);
+        events.into_iter().find(|e| e["kind"] == "annotation" && e["data"]["topic"] == "note")
+    });
+    assert!(note["data"]["value"].as_str().unwrap().starts_with("interrupted by a rule: "), "{note}");
+    // Its key for that is Esc, which the terminal echoes.
+    eventually("it is interrupted", || here.done(&["screen", "one"]).contains("^[").then_some(()));
 }

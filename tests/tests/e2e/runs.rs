@@ -173,3 +173,17 @@ fn another_process_is_no_host() {
     assert!(lines.iter().all(|line| !line.contains("ack")), "who claims to be another process is turned away");
     assert_eq!(here.client().json("/api/v1/runs").unwrap()["runs"], json!([]));
 }
+
+/// The commands that take the name of a run find it as soon as the one that started it has returned.
+#[test]
+fn a_detached_run_is_known_when_its_command_returns() {
+    let here = RunsMachine::new();
+    for n in 0..5 {
+        let name = format!("run{n}");
+        here.start(&["--name", &name]);
+        for command in [&["show", &name][..], &["wait", &name, "--timeout", "20"], &["queue", &name, "later"]] {
+            let output = here.machine.command(command).output().unwrap();
+            assert!(output.status.success(), "{command:?}: {output:?}");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use store::Writer;
 use tests::{
     eventually,
     program::{Machine, Server},
@@ -187,4 +188,76 @@ fn a_store_that_cannot_be_written_is_told_within_2_seconds_by_all_who_are_asked(
     assert_eq!(texts(&server, &name), ["the question", "the answer", "meanwhile"]);
     eventually("it is well again", || (health(&server).0 == 200).then_some(()));
     assert!(!command(&machine, &["ps"]).1.contains("nothing is recorded"));
+}
+
+/// Another program writes for long: that is waited for, and said.
+#[test]
+fn a_database_that_is_locked_is_said_and_waited_for() {
+    let machine = Machine::new(PROGRAM);
+    let name = written(&machine, 1);
+    let server = machine.serve();
+    server.caught_up(&name, &machine.claude(&name));
+    // The same database in another directory, whose lock is free.
+    let beside = machine.home().join("beside");
+    fs::create_dir(&beside).unwrap();
+    std::os::unix::fs::symlink(machine.data().join("capture.db"), beside.join("capture.db")).unwrap();
+    let mut holder = Writer::open(&beside).unwrap();
+    holder.begin().unwrap();
+    let cwd = machine.project().to_str().unwrap().to_owned();
+    append(&machine.claude(&name), &prompt(&name, &uuid(1, 3), &cwd, "meanwhile"));
+    let said = eventually("it says so", || Some(health(&server)).filter(|(status, _)| *status == 503));
+    assert_eq!(said.1, "not ready: nothing is recorded: another program holds the database locked\n");
+    assert!(command(&machine, &["ps"]).1.contains("another program holds the database locked"));
+    assert_eq!(texts(&server, &name), ["the question", "the answer"], "reading goes on");
+    holder.rollback();
+    drop(holder);
+    server.caught_up(&name, &machine.claude(&name));
+    assert_eq!(texts(&server, &name), ["the question", "the answer", "meanwhile"]);
+    eventually("it is well again", || (health(&server).0 == 200).then_some(()));
+}
+
+/// Root may write where nobody else may: the directory lies on a file system that is read-only.
+#[test]
+fn a_data_directory_that_is_read_only_is_refused_with_its_name() {
+    let machine = Machine::new(PROGRAM);
+    machine.serve().stop();
+    let data = machine.data();
+    let template = machine.command(&[]);
+    let script = "mount --bind \"$D\" \"$D\" && mount -o remount,bind,ro \"$D\" && exec \"$0\" \"$@\"";
+    let namespace = |program: &std::ffi::OsStr, arguments: &[&str]| {
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "--", "sh", "-c", script]).arg(program).args(arguments);
+        command.env_clear().envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env("D", &data).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").output()
+    };
+    if !namespace("true".as_ref(), &[]).is_ok_and(|output| output.status.success()) {
+        println!("skipped: mount namespaces cannot be made here");
+        return;
+    }
+    let output =
+        namespace(PROGRAM.as_ref(), &["serve", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()]);
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(data.to_str().unwrap()), "{said}");
+    assert!(said.to_lowercase().contains("read-only file system"), "{said}");
+}
+
+/// After a burst the write-ahead log gives its space back.
+#[test]
+fn the_write_ahead_log_is_emptied_when_nothing_is_written() {
+    let machine = Machine::new(PROGRAM);
+    let (name, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
+    let mut random = tests::Random::new(7);
+    for n in 0..400 {
+        // Not to be packed.
+        let text: String = (0..20_000).map(|_| char::from(33 + random.below(90) as u8)).collect();
+        append(&machine.claude(&name), &prompt(&name, &uuid(1, n), &cwd, &text));
+    }
+    let server = machine.serve();
+    server.caught_up(&name, &machine.claude(&name));
+    let size = |name: &str| fs::metadata(machine.data().join(name)).map_or(0, |file| file.len());
+    eventually("the log is in the database, and empty", || {
+        (size("capture.db") > 4 << 20 && size("capture.db-wal") == 0).then_some(())
+    });
 }

@@ -145,6 +145,9 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
             }
         }
     }
+    if let Some(approval) = approval.filter(|_| rows.is_empty()) {
+        return Err(Failed::NotFound(format!("the record has no approval `{}`", safe(approval))).into());
+    }
     if context.json {
         #[derive(Serialize)]
         struct AuditRows<'a> {

@@ -63,13 +63,17 @@ fn log_to_file(spec: &Spec) {
         .init();
 }
 
+/// Size from which nothing is added to the log of a run, bytes.
+const LOG_BYTES: u64 = 1 << 20;
+
 /// A file that is made when something is written to it.
 struct LazyLog(PathBuf);
 
 impl Write for LazyLog {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.0)?;
-        file.write(text)
+        // A run may go on for weeks.
+        if file.metadata()?.len() >= LOG_BYTES { Ok(text.len()) } else { file.write(text) }
     }
 
     fn flush(&mut self) -> io::Result<()> {

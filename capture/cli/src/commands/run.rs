@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use ::terminal::{
@@ -24,7 +25,7 @@ use anyhow::Context as _;
 use events::RunId;
 
 use super::Failed;
-use api::Endpoint;
+use api::{Client, Endpoint, routes::GetRun, runs::RunState};
 
 use crate::{
     client::{self, Connection},
@@ -95,6 +96,12 @@ fn size(text: &str) -> Result<Size, String> {
     Ok(Size { rows: number(rows)?, columns: number(columns)? })
 }
 
+/// Time limit for the server to learn of a run that was started without a terminal.
+const KNOWN_WITHIN: Duration = Duration::from_secs(5);
+/// Time limit for the session of a run that the server knows; in an ignored directory there is none.
+const SESSION_WITHIN: Duration = Duration::from_secs(1);
+/// Interval between two looks for it.
+const ASK_EVERY: Duration = Duration::from_millis(10);
 /// Exit code for a configuration that cannot be used: nothing was run.
 const USAGE: u8 = 2;
 
@@ -170,9 +177,10 @@ fn cannot_run(error: &agents::CannotRun) -> ExitCode {
 }
 
 fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
-    let (run, name) = (spec.run, spec.name.clone());
+    let (run, name, data) = (spec.run, spec.name.clone(), spec.data.clone());
     let started = launch::start(spec, &[]).context("cannot start the terminal host of the run")?;
     let (pid, socket) = started.leave_alone().context("cannot start the run")?;
+    wait_until_known(&data, run);
     if json {
         let value = serde_json::json!({ "run": run, "name": name, "pid": pid, "socket": socket });
         super::print_json(&value)?;
@@ -181,6 +189,31 @@ fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
         super::print_line(&format!("run {run}{name}"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Waits until the server knows the run and its session, so that the next command finds them by its name. Without a
+/// server, the run goes on unobserved, which is not waited for.
+fn wait_until_known(data: &Path, run: RunId) {
+    let autostart = paths::config_file().and_then(|file| Config::load(&file)).is_ok_and(|config| config.autostart);
+    let (mut until, mut is_known) = (Instant::now() + KNOWN_WITHIN, false);
+    while Instant::now() < until {
+        let found = match Client::running(data, Connection::Unix) {
+            Ok(Some(client)) => client.one::<GetRun>(&run.to_string()).ok(),
+            Ok(None) if !autostart => return,
+            Ok(None) | Err(_) => None,
+        };
+        if let Some(found) = found {
+            if found.session_id.is_some() || found.state != RunState::Running {
+                return;
+            }
+            if !is_known {
+                until = Instant::now() + SESSION_WITHIN;
+                is_known = true;
+            }
+        }
+        // Nobody sends on this channel: it is a wait.
+        crossbeam_channel::after(ASK_EVERY).recv().ok();
+    }
 }
 
 fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::Result<Spec> {

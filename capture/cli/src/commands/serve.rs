@@ -1,5 +1,7 @@
 //! `capture serve`
 
+mod log;
+
 use std::{
     io::Write as _,
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -10,7 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Context, Failed};
 use crate::{client, terminal};
-use daemon::{environment::Environment, paths, redaction::Redacting, serve::Options};
+use daemon::{
+    environment::Environment,
+    paths,
+    redaction::Redacting,
+    serve::{Options, log_file},
+};
+use log::ServerLog;
 
 /// A free port that only this machine reaches.
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -23,6 +31,9 @@ pub(super) struct Arguments {
     /// Allow an address that other machines can reach.
     #[arg(long)]
     expose: bool,
+    /// Name or address under which other machines may ask it, with or without a port; can be repeated.
+    #[arg(long, value_name = "HOST", requires = "expose", value_parser = host)]
+    allowed_host: Vec<String>,
     /// Stop the running server and wait until it has stopped.
     #[arg(long, conflicts_with_all = ["listen", "expose"])]
     stop: bool,
@@ -50,10 +61,14 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let filter = paths::variable("CAPTURE_LOG")
         .and_then(|v| v.into_os_string().into_string().ok())
         .unwrap_or_else(|| "info".into());
+    let log = ServerLog::of_stderr(log_file(&context.data));
     tracing_subscriber::fmt()
         // On a full disk a line of the log is lost, and not the server.
         .log_internal_errors(false)
-        .with_writer(|| Redacting(terminal::stderr()))
+        .with_writer(move || {
+            log.replace_if_full();
+            Redacting(terminal::stderr())
+        })
         .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_new(&filter)
@@ -67,12 +82,22 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let options = Options {
         listen: arguments.listen,
         exposed: arguments.expose,
+        allowed_hosts: arguments.allowed_host.clone(),
         data: context.data.clone(),
         config: context.config.clone(),
     };
     Environment::check(&context.data)?;
     let taken = || Environment::record_own(&context.data, arguments.background);
     daemon::serve::run(&options, taken, &CancellationToken::new()).map_err(in_use)
+}
+
+/// A host as a Host header names it: no scheme, path or user.
+fn host(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    if text.is_empty() || !text.chars().all(is_plain) {
+        return Err("expected a host such as dev.example or 192.0.2.7:8080".into());
+    }
+    Ok(text.to_owned())
 }
 
 /// Uses a separate exit code if another server has the data directory.

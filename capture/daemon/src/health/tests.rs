@@ -1,6 +1,6 @@
 //! The rows of hooks, as their settings, spool and calls stand.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use hooks::{Plan, ProgramSearch, RequestedChange, catalogue};
 
@@ -102,10 +102,21 @@ fn what_stays_in_the_spool_is_told() {
     fs::write(&file, "{}").unwrap();
     let since = modified(&file).unwrap();
     let row = |ms: i64| place.hooks.rows(&place.gauges, since.plus_ms(ms)).remove(0);
-    assert_eq!((row(30_000).lag_ms, row(30_000).trouble), (30_000, None));
+    assert_eq!((row(30_000).lag_ms, row(30_000).trouble), (Some(30_000), None));
     assert!(row(30_001).trouble.unwrap().contains("1 hook deliveries in"));
     fs::rename(&file, file.with_extension("bad")).unwrap();
     assert!(row(0).trouble.unwrap().contains("set aside"));
+}
+
+#[test]
+fn a_lag_lasts_from_when_something_was_unread_until_nothing_is() {
+    let (behind, start) = (BehindSince::default(), Instant::now());
+    let at = |place: &str, unread: u64, ms: u64| behind.lag_ms(place, unread, start + Duration::from_millis(ms));
+    assert_eq!(at("a", 0, 0), 0);
+    assert_eq!((at("a", 10, 100), at("b", 0, 100)), (0, 0));
+    assert_eq!((at("a", 99, 1_350), at("b", 5, 1_350)), (1_250, 0));
+    assert_eq!((at("a", 0, 1_400), at("b", 5, 1_400)), (0, 50));
+    assert_eq!(at("a", 1, 9_000), 0, "it began again");
 }
 
 #[test]

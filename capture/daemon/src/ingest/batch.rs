@@ -66,7 +66,10 @@ impl Ingest {
                 None
             };
             let payload = match open.merge(slot, new, last_message.as_deref(), &mut additions.events) {
-                Merge::Into => continue,
+                Merge::Into => {
+                    self.transaction.add_merged(new.provider);
+                    continue;
+                }
                 Merge::Delta => as_delta(&new.payload),
                 Merge::New => None,
             };

@@ -14,7 +14,8 @@ use events::{
 use processes::AgentProcess;
 use terminal::host::frame::{Hello, HostEvent, HostFrame, ScreenClaim};
 
-use super::{Ingest, LATE_MS, TransactionFailure, link::AWAITED_RUN, sessions::Sessions};
+use super::{HostedSession, Ingest, LATE_MS, TransactionFailure, link::AWAITED_RUN, sessions::Sessions};
+use store::KnownSession;
 
 /// Longest time by which a session may begin before the run it belongs to, ms.
 const BEFORE_MS: i64 = 2_000;
@@ -253,17 +254,36 @@ impl Ingest {
         if let Some(claim) = &claim {
             self.inject(slot, Source::Pty, now, "run-claim", signal_of(claim).into())?;
         }
-        self.publisher.onlooker.hosts(run, known.id);
-        let Some(before) = before.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
-        let left = self.sessions.known(before).clone();
-        if left.provider == known.provider && is_awaited(Some(&left.provider_session_id)) {
-            let note = Annotation { topic: Topic::MergedInto, value: known.id.to_string() };
-            return self.inject(before, Source::Runtime, now, "merged", note.into());
-        }
-        if claim.is_some() {
-            self.withdraw_screen(left.id, "its run switched to another session")?;
+        self.publisher.onlooker.will_host(run, known.id);
+        let merged = match before.and_then(|id| self.sessions.find(id)) {
+            Some(before) => self.leave_session(before, &known, claim.is_some(), now)?,
+            None => None,
+        };
+        let hosted = HostedSession { run, session: known.id, merged };
+        if let Some(hosted) = self.transaction.put_hosted(hosted) {
+            self.publisher.onlooker.hosts(hosted);
         }
         Ok(())
+    }
+
+    /// A run hosts another session than before. Gives the one before if it was merged into that one.
+    fn leave_session(
+        &mut self,
+        before: usize,
+        hosted: &KnownSession,
+        has_claim: bool,
+        now: Timestamp,
+    ) -> Result<Option<SessionId>, TransactionFailure> {
+        let left = self.sessions.known(before).clone();
+        if left.provider == hosted.provider && is_awaited(Some(&left.provider_session_id)) {
+            let note = Annotation { topic: Topic::MergedInto, value: hosted.id.to_string() };
+            self.inject(before, Source::Runtime, now, "merged", note.into())?;
+            return Ok(Some(left.id));
+        }
+        if has_claim {
+            self.withdraw_screen(left.id, "its run switched to another session")?;
+        }
+        Ok(None)
     }
 
     fn withdraw_screen(&mut self, session: SessionId, why: &str) -> Result<(), TransactionFailure> {

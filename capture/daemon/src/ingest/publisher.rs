@@ -3,7 +3,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicI64, Ordering},
+    atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
 };
 
 use events::{ApprovalState, Event, Finding, Payload, Provider, RunId, SessionId, Timestamp};
@@ -14,9 +14,10 @@ use store::ReadFailure;
 use super::{
     counters::Counters,
     sessions::Sessions,
+    shown,
     transaction::{ChangeSet, Committed},
 };
-use crate::{hook_health::HookHealth, redaction, store_health::StoreHealth};
+use crate::{hook_health::HookHealth, store_health::StoreHealth};
 
 /// What others may know of the ingest thread.
 #[derive(Debug, Default)]
@@ -32,6 +33,8 @@ pub struct Gauges {
     /// The last event of each agent, by the code of its provider: milliseconds since 1970, 0 for
     /// none since the start.
     pub last_event_at: [AtomicI64; Provider::ALL.len()],
+    /// How many records of each agent were merged into the event of another one, by the code of its provider.
+    pub merged: [AtomicU64; Provider::ALL.len()],
     /// What is heard of hooks, and what is not.
     pub heard: HookHealth,
 }
@@ -52,10 +55,23 @@ impl Gauges {
     }
 }
 
+/// A run hosts a session from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostedSession {
+    /// The run.
+    pub run: RunId,
+    /// Its session.
+    pub session: SessionId,
+    /// The session it hosted before, which was merged into this one.
+    pub merged: Option<SessionId>,
+}
+
 /// Who looks on: told after the commit, and never to wait.
 pub trait CommitObserver: Send {
-    /// A run hosts a session. Told before the commit.
-    fn hosts(&self, _run: RunId, _session: SessionId) {}
+    /// A run is about to host a session: streams may show it before the commit.
+    fn will_host(&self, _run: RunId, _session: SessionId) {}
+    /// A run hosts a session.
+    fn hosts(&self, _hosted: HostedSession) {}
     /// An approval was opened or closed.
     fn approval(&self, _approval: Approval) {}
     /// A finding changed.
@@ -78,13 +94,13 @@ pub(super) struct Publisher {
 
 impl Publisher {
     /// Before the commit: streams get the new status at once, marked as not committed.
-    pub(super) fn publish_ahead(&self, sessions: &mut Sessions, now: Timestamp) {
+    pub(super) fn publish_ahead(&self, sessions: &mut Sessions, now: Timestamp, wall: Timestamp) {
         if !self.live_view.watched() {
             return;
         }
         for slot in sessions.changed_ahead() {
             let Some(state) = sessions.loaded_mut(slot) else { continue };
-            let session = redaction::of_session(state.view());
+            let session = shown(state, wall);
             let Ok(entry) = SessionEntry::of(&session, is_active(&session, now)) else { continue };
             let frame = Frame::of_entry(None, &entry);
             self.live_view.put(entry);
@@ -94,12 +110,18 @@ impl Publisher {
         }
     }
 
-    /// After the commit: rows first, then the events in order, approvals, findings, and the status of each session;
-    /// then the onlooker.
+    /// After the commit: the sessions of runs first, so that a session that is shown as merged has its run; then rows,
+    /// the events in order, approvals, findings, and the status of each session; then the rest for the onlooker.
     pub(super) fn publish(&self, committed: &mut Committed, entries: Vec<SessionEntry>) {
         let Committed { changes, position, live, .. } = committed;
         self.gauges.counters.commits.inc();
         self.gauges.counters.events.inc_by(changes.events.len() as u64);
+        for provider in changes.merged.drain(..) {
+            if let Some(merged) = self.gauges.merged.get(usize::from(provider.code())) {
+                merged.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        changes.hosted.drain(..).for_each(|hosted| self.onlooker.hosts(hosted));
         self.publish_frames(changes, *position, entries);
         for approval in std::mem::take(&mut changes.approvals) {
             self.gauges.counters.approval(&approval);

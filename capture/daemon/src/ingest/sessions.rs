@@ -11,8 +11,7 @@ use projections::{SessionState, StatusRules};
 use server::{Json, SessionEntry};
 use store::{CommitError, KnownSession, ReadError, ReadFailure, SessionRow, Writer};
 
-use super::publisher::is_active;
-use crate::redaction;
+use super::{publisher::is_active, shown};
 
 /// Number of reducers kept in memory in addition to those with pending work.
 const KEPT: usize = 128;
@@ -229,10 +228,11 @@ impl Sessions {
         &mut self,
         writer: &mut Writer,
         now: Timestamp,
+        wall: Timestamp,
     ) -> Result<Vec<SessionEntry>, CommitError> {
         let mut entries = Vec::new();
         for slot in self.dirty.clone() {
-            let Some((row, last_event_at, view, snapshot)) = self.snapshot(slot) else { continue };
+            let Some((row, last_event_at, view, snapshot)) = self.snapshot(slot, wall) else { continue };
             writer.put_session(row, last_event_at, view.as_str(), &snapshot)?;
             if let Some(state) = self.loaded(slot) {
                 let cold = SessionEntry::cold(&state.session, is_active(&state.session, now));
@@ -243,11 +243,11 @@ impl Sessions {
     }
 
     /// What the store gets of a session.
-    fn snapshot(&mut self, slot: usize) -> Option<StoredSnapshot> {
+    fn snapshot(&mut self, slot: usize, wall: Timestamp) -> Option<StoredSnapshot> {
         let entry = &mut self.slots[slot];
         let row = entry.known.row;
         let state = entry.state.as_deref_mut()?;
-        let view = Json::of(&redaction::of_session(state.view())).ok()?;
+        let view = Json::of(&shown(state, wall)).ok()?;
         let snapshot = serde_json::to_string(state).ok()?;
         Some((row, state.session.last_event_at, view, snapshot))
     }

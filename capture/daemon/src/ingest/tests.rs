@@ -66,11 +66,30 @@ impl Processes for FakeProcesses {
     }
 }
 
+/// Notes whether each session that a run hosts is stored by the time this is told.
+#[derive(Clone, Default)]
+struct HostedObserver {
+    reader: Arc<Mutex<Option<store::Reader>>>,
+    told: Arc<Mutex<Vec<(HostedSession, bool)>>>,
+}
+
+impl CommitObserver for HostedObserver {
+    fn hosts(&self, hosted: HostedSession) {
+        let reader = self.reader.lock().unwrap().clone();
+        let stored = reader.unwrap().session(hosted.session).unwrap();
+        let has_run = stored.is_some_and(|session| session.run_id == Some(hosted.run));
+        self.told.lock().unwrap().push((hosted, has_run));
+    }
+}
+
 /// An ingest without its thread, and all it touches.
 struct World {
     dir: tempfile::TempDir,
     now: Arc<AtomicI64>,
+    /// What the wall clock says when it was set back.
+    set_back_to: Arc<AtomicI64>,
     asked: FakeProcesses,
+    hosted: HostedObserver,
     gauges: Arc<Gauges>,
     live_view: LiveView,
     ingest: Option<Ingest>,
@@ -83,7 +102,9 @@ impl World {
         let mut world = Self {
             dir: tempfile::tempdir().unwrap(),
             now: Arc::new(AtomicI64::new(START)),
+            set_back_to: Arc::new(AtomicI64::new(i64::MAX)),
             asked: FakeProcesses::default(),
+            hosted: HostedObserver::default(),
             gauges: Arc::default(),
             live_view: LiveView::new("e"),
             ingest: None,
@@ -97,14 +118,17 @@ impl World {
     fn start(&mut self) {
         self.ingest = None;
         self.live_view = LiveView::new("e");
-        let now = Arc::clone(&self.now);
+        let (now, set_back_to) = (Arc::clone(&self.now), Arc::clone(&self.set_back_to));
+        let writer = Writer::open(self.dir.path()).unwrap();
+        *self.hosted.reader.lock().unwrap() = Some(writer.reader());
         let parts = IngestParts {
-            writer: Writer::open(self.dir.path()).unwrap(),
+            writer,
             live_view: self.live_view.clone(),
             gauges: Arc::clone(&self.gauges),
             processes: Box::new(self.asked.clone()),
             clock: Arc::new(move || Timestamp::from_millisecond(now.load(Ordering::Relaxed))),
-            onlooker: Box::new(NoObserver),
+            wall: Arc::new(move || Timestamp::from_millisecond(set_back_to.load(Ordering::Relaxed))),
+            onlooker: Box::new(self.hosted.clone()),
             rules: StatusRules::default(),
             ignore: vec![PathBuf::from("/secret"), self.dir.path().join("link/secret")],
             redacted_only: false,

@@ -5,11 +5,11 @@
 
 use std::time::{Duration, Instant};
 
-use events::{Event, Finding};
+use events::{Event, Finding, Provider};
 use projections::Approval;
 use store::{AuditHead, CommitError, PackedText, ReadError, ReadFailure, SessionRow, Writer, write_head};
 
-use super::{IngestInput, publisher::needs_somebody, sessions::Sessions};
+use super::{HostedSession, IngestInput, publisher::needs_somebody, sessions::Sessions};
 
 /// Shortest time between live commits; inputs in between share the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
@@ -66,6 +66,10 @@ pub(super) struct ChangeSet {
     pub(super) approvals: Vec<Approval>,
     /// Findings as they stand now, in the order of their changes.
     pub(super) findings: Vec<Finding>,
+    /// Sessions that runs host from now on.
+    pub(super) hosted: Vec<HostedSession>,
+    /// The agents of records that were merged into the event of another one, once for each record.
+    pub(super) merged: Vec<Provider>,
     /// The end of the record of decisions, when it grew.
     audit_head: Option<AuditHead>,
 }
@@ -162,6 +166,11 @@ impl OpenTransaction {
         Ok(())
     }
 
+    /// A record was merged into the event of another one.
+    pub(super) fn add_merged(&mut self, provider: Provider) {
+        self.changes.merged.push(provider);
+    }
+
     /// Writes the current state of an approval.
     pub(super) fn put_approval(&mut self, row: SessionRow, approval: Approval) -> Result<(), CommitError> {
         self.writer.put_entity(row, &approval)?;
@@ -174,6 +183,15 @@ impl OpenTransaction {
         self.writer.put_entity(row, &finding)?;
         self.changes.findings.push(finding);
         Ok(())
+    }
+
+    /// A run hosts a session once this is committed; gives it back if nothing waits for a commit.
+    pub(super) fn put_hosted(&mut self, hosted: HostedSession) -> Option<HostedSession> {
+        if !self.is_open() {
+            return Some(hosted);
+        }
+        self.changes.hosted.push(hosted);
+        None
     }
 
     /// Adds a row to the record of decisions.

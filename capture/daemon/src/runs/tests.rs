@@ -8,6 +8,11 @@ use crate::ingest;
 const RUN: u128 = 7;
 const SESSION: u128 = 9;
 
+fn hosted(session: u128, merged: Option<u128>) -> HostedSession {
+    let session = SessionId::from_bits(session);
+    HostedSession { run: RunId::from_bits(RUN), session, merged: merged.map(SessionId::from_bits) }
+}
+
 /// A scripted host at the other end of a connection.
 struct ScriptedHost {
     lines: BufReader<DuplexStream>,
@@ -46,7 +51,7 @@ impl ScriptedHost {
         while runs.list().is_empty() {
             tokio::task::yield_now().await;
         }
-        runs.hosts(RunId::from_bits(RUN), SessionId::from_bits(SESSION));
+        runs.hosts(hosted(SESSION, None));
         (runs, host)
     }
 
@@ -133,4 +138,21 @@ async fn a_request_that_nobody_waits_for_any_more_does_not_reach_the_host() {
         host.answer(id, Ok(Value::Null)).await;
     });
     assert!(sent.unwrap().sent);
+}
+
+#[tokio::test]
+async fn a_run_is_found_by_its_session_while_that_is_merged_into_another() {
+    let (runs, _host) = ScriptedHost::connect().await;
+    let run = RunId::from_bits(RUN);
+    let found = |session: u128| runs.run_of(SessionId::from_bits(session));
+    let shown = || runs.get(&RunTarget::Run(run.to_string())).unwrap().session_id;
+    // Before the commit nobody may look for the new one in the store.
+    runs.will_host(run, SessionId::from_bits(10));
+    assert_eq!((found(SESSION), found(10), shown()), (Some(run), Some(run), Some(SessionId::from_bits(SESSION))));
+    // Who looked a moment ago has the id from before.
+    runs.hosts(hosted(10, Some(SESSION)));
+    assert_eq!((found(SESSION), found(10), shown()), (Some(run), Some(run), Some(SessionId::from_bits(10))));
+    // A session that the agent left is another one.
+    runs.hosts(hosted(11, None));
+    assert_eq!((found(SESSION), found(10), found(11)), (None, None, Some(run)));
 }

@@ -62,11 +62,16 @@ pub(crate) async fn host(mut call: Call<ConnectHost>) -> HandlerResult {
     Ok(response)
 }
 
-/// `POST /api/v1/deliveries`: a hook says that there is something in the spool. It waits only until that is
+/// `POST /api/v1/deliveries`: a hook says that there is something in the spool, or that it has no room. It waits only until that is
 /// known.
 pub(crate) async fn delivery(mut call: Call<AnnounceDelivery>) -> HandlerResult {
-    let id = call.body().await?.id;
-    call.app.ask(call.app.control.accept_delivery(id)).await?;
+    let notice = call.body().await?;
+    let control = &call.app.control;
+    let reply = match notice.lost {
+        Some(why) => control.lose_delivery(why),
+        None => control.accept_delivery(notice.id),
+    };
+    call.app.ask(reply).await?;
     call.answer(&DeliveryTaken {})
 }
 

@@ -70,6 +70,10 @@ impl Control for Commands {
         NoControl.accept_delivery(id)
     }
 
+    fn lose_delivery(&self, why: String) -> Reply<()> {
+        NoControl.lose_delivery(why)
+    }
+
     fn await_decision(&self, wait: DecisionWait) -> Reply<Option<HookAnswer>> {
         NoControl.await_decision(wait)
     }

@@ -10,7 +10,7 @@ fn source() -> SourceHealth {
     SourceHealth {
         name: "claude \"transcripts\"".into(),
         active: true,
-        lag_ms: 12,
+        lag_ms: Some(12),
         last_event_at: None,
         dropped: 1,
         coalesced: 2,

@@ -452,3 +452,24 @@ fn the_write_ahead_log_is_taken_over() {
     assert_eq!(std::fs::metadata(&wal).unwrap().len(), 0);
     assert_eq!(store.log().len(), 1);
 }
+
+#[test]
+fn the_write_ahead_log_gives_its_space_back_once_no_reader_holds_it() {
+    let mut store = Fresh::new();
+    let wal = store.dir.path().join("capture.db-wal");
+    let size = || std::fs::metadata(&wal).unwrap().len();
+    store.commit(|writer, row| writer.append(row, &event(1, Heartbeat {}), None).unwrap());
+    let holder = Connection::open(store.writer.path()).unwrap();
+    holder.execute_batch("BEGIN; SELECT count(*) FROM events").unwrap();
+    store.commit(|writer, row| writer.append(row, &event(2, Heartbeat {}), None).unwrap());
+    Writer::truncate_log(store.writer.path()).unwrap();
+    assert!(size() > 0, "a reader is at it, which is not waited for");
+    holder.execute_batch("COMMIT").unwrap();
+    Writer::truncate_log(store.writer.path()).unwrap();
+    assert_eq!(size(), 0);
+    // A transaction that is open keeps it too, and loses nothing.
+    store.writer.begin().unwrap();
+    Writer::truncate_log(store.writer.path()).unwrap();
+    store.writer.commit().unwrap();
+    assert_eq!(store.log().len(), 2);
+}

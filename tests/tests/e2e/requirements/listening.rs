@@ -75,6 +75,41 @@ fn other_addresses_need_the_flag() {
     }
 }
 
+/// The program listens on loopback, under the names that were given.
+#[test]
+fn an_exposed_server_answers_to_the_names_it_is_given_only() {
+    let machine = Machine::new(PROGRAM);
+    let data = machine.data();
+    let refused = machine.command(&["serve", "--allowed-host", "dev.example"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    let arguments = ["serve", "--expose", "--listen", "0.0.0.0:0", "--allowed-host", "dev.example", "--allowed-host"];
+    let arguments = [&arguments[..], &["proxy.example:8443", "--data-dir", data.to_str().unwrap()]].concat();
+    let mut child = machine.command(&arguments).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let client = tests::eventually("it answers", || machine.any_client());
+    let (_, port) = client.address.rsplit_once(':').unwrap();
+    let status = |host: &str| {
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let token = format!("Authorization: Bearer {}", client.token);
+        let request = format!("GET /api/v1/sessions HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{token}\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.get(9..12).unwrap_or_default().to_owned()
+    };
+    for host in [&format!("dev.example:{port}"), "proxy.example:8443", &format!("127.0.0.1:{port}")] {
+        assert_eq!(status(host), "200", "{host}");
+    }
+    for host in ["dev.example:1", "dev.example", "evil.example", &format!("proxy.example:{port}")] {
+        assert_eq!(status(host), "403", "{host}");
+    }
+    // Commands of this machine reach it without a name.
+    let output = machine.command(&["--tcp", "ps"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// Sends the head of a request that announces a body, and gives the first line of the answer. The body
 /// never comes: who waits for it waits until the test fails.
 fn answer_to_head(address: &str, head: &str) -> String {

@@ -1,4 +1,4 @@
-//! The table of `docs/security.md` is complete, and names tests that exist.
+//! The tables of `docs/security.md` and `docs/faults.md` are complete, and name tests that exist.
 
 use std::{
     collections::BTreeMap,
@@ -10,6 +10,9 @@ use std::{
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// How many requirements there are.
 const REQUIREMENTS: usize = 45;
+/// How many faults there are of each sort, in their order.
+const FAULTS: [(&str, usize); 10] =
+    [("T", 23), ("P", 15), ("H", 5), ("O", 5), ("S", 10), ("I", 3), ("W", 6), ("A", 7), ("R", 6), ("N", 3)];
 /// What follows a test that runs only when it is asked for.
 const ON_REQUEST: &str = " (on request)";
 
@@ -92,6 +95,45 @@ fn read(text: &str, module: &str, found: &mut BTreeMap<String, bool>) {
     }
 }
 
+/// Checks the names between backticks; gives how many there are.
+fn check_names(row: &str, cell: &str, tests: &BTreeMap<String, bool>, wrong: &mut Vec<String>) -> usize {
+    let parts: Vec<&str> = cell.split('`').collect();
+    for (n, name) in parts.iter().enumerate().filter(|(n, _)| n % 2 == 1) {
+        let marked = parts[n + 1].starts_with(ON_REQUEST);
+        match tests.get(*name) {
+            None => wrong.push(format!("{row}: there is no test `{name}`")),
+            Some(on_request) if *on_request != marked => {
+                wrong.push(format!("{row}: `{name}` runs on request: {on_request}"));
+            }
+            Some(_) => {}
+        }
+    }
+    parts.len() / 2
+}
+
+#[test]
+fn every_fault_has_a_row_with_a_test_or_the_reason_for_none() {
+    let document = fs::read_to_string(format!("{ROOT}/docs/faults.md")).unwrap();
+    let tests = all_tests();
+    let mut faults = FAULTS.iter().flat_map(|(sort, count)| (1..=*count).map(move |n| format!("{sort}{n}")));
+    let mut wrong = Vec::new();
+    for line in document.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let ["", number, fault, outcome, named, ""] = cells.as_slice() else { continue };
+        if number.starts_with("**") || number.starts_with('-') || *number == "#" {
+            continue;
+        }
+        assert_eq!(Some((*number).to_owned()), faults.next());
+        let count = check_names(number, named, &tests, &mut wrong);
+        let reason = named.strip_prefix("none: ").unwrap_or_default();
+        if fault.is_empty() || outcome.is_empty() || (count == 0) == reason.is_empty() {
+            wrong.push(format!("{number}: an empty cell"));
+        }
+    }
+    assert_eq!(faults.next(), None, "the rows end too early");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn every_requirement_has_a_row_and_every_test_of_a_row_exists() {
     let document = fs::read_to_string(format!("{ROOT}/docs/security.md")).unwrap();
@@ -101,23 +143,11 @@ fn every_requirement_has_a_row_and_every_test_of_a_row_exists() {
     assert_eq!(numbers, (1..=REQUIREMENTS).collect::<Vec<_>>());
     let mut wrong = Vec::new();
     for row in rows {
-        let mut named = 0;
         if row.requirement.is_empty() || row.met.is_empty() {
             wrong.push(format!("{}: an empty cell", row.number));
         }
-        // Names stand between backticks.
-        let parts: Vec<&str> = row.tests.split('`').collect();
-        for (n, name) in parts.iter().enumerate().filter(|(n, _)| n % 2 == 1) {
-            named += 1;
-            let marked = parts[n + 1].starts_with(ON_REQUEST);
-            match tests.get(*name) {
-                None => wrong.push(format!("{}: there is no test `{name}`", row.number)),
-                Some(on_request) if *on_request != marked => {
-                    wrong.push(format!("{}: `{name}` runs on request: {on_request}", row.number));
-                }
-                Some(_) => {}
-            }
-        }
+        let number = row.number.to_string();
+        let named = check_names(&number, row.tests, &tests, &mut wrong);
         let open = row.met.starts_with("Does not apply yet:");
         if (named == 0) != (row.tests == "none") || named == 0 && !open {
             wrong.push(format!("{}: a row without a test begins with its reason and says `none`", row.number));

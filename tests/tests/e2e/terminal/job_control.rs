@@ -56,6 +56,35 @@ fn a_run_is_stopped_and_goes_on() {
     }
 }
 
+/// P8: who only looked on leaves, and the program that its user stopped stays stopped.
+#[test]
+fn a_viewer_that_leaves_continues_nothing_that_was_stopped() {
+    let here = TerminalMachine::new();
+    let mut user = shell(&here, "");
+    user.types("$PROGRAM run --name one -- sh -c 'echo re''ady; read line; echo got:$line'\n");
+    user.expect("ready\r\n");
+    let program = here.only("the program", |command| command.starts_with("sh -c echo re"));
+    user.types("\x1a");
+    user.expect("Stopped");
+    user.expect(PROMPT);
+    let mut viewer = here.user("$PROGRAM attach --read-only one");
+    viewer.is_raw_soon();
+    viewer.types("\x1d");
+    // It is told that it is detached after the host has taken it away.
+    assert_eq!(viewer.end().1, 0);
+    assert_eq!(viewer.settings(), viewer.settings_before());
+    // Whoever comes next is let in behind what the host did for the one that left.
+    let mut next = here.user("$PROGRAM attach --read-only one");
+    next.is_raw_soon();
+    assert_eq!(state(program), Some('T'));
+    user.types("fg\n");
+    eventually("the program goes on", || (state(program) != Some('T')).then_some(()));
+    user.is_raw_soon();
+    user.types("hello\n");
+    user.expect("got:hello\r\n");
+    next.end();
+}
+
 /// P8: in the background it leaves the terminal alone.
 #[test]
 fn a_run_goes_on_in_the_background() {

@@ -177,14 +177,15 @@ impl Relay {
         }
     }
 
-    /// Detaches a terminal; the program runs on.
+    /// Detaches a terminal; the program runs on. One that was stopped stays so while its launcher is there: whoever
+    /// stopped it continues it from their shell.
     pub(super) fn detach(&mut self, id: u64) {
         self.leave(id);
         if let Some(guest) = self.guests.iter().find(|g| g.id == id) {
             guest.control.send(&FromHost::Detached { run: self.spec.run }).ok();
         }
         self.drop_guest(id);
-        if self.state.stopped {
+        if self.state.stopped && !self.guests.iter().any(|guest| guest.launcher) {
             self.continue_program();
         }
     }

@@ -175,6 +175,20 @@ fn the_session_the_agent_names_takes_the_place_of_the_runs_own() {
 }
 
 #[test]
+fn who_follows_runs_is_told_of_a_session_that_is_stored() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Claude, "/p"));
+    world.frame(1, 1, 0.5, says(State::Running, Some(Reason::Thinking), None));
+    world.registered("s", "alive", 1.0, 901);
+    // The host comes back: the same session, without anything to store.
+    world.hello(hello(1, Provider::Claude, "/p"));
+    let (own, named) = (world.session(&name(1)).id, world.session("s").id);
+    let first = HostedSession { run: run(1), session: own, merged: None };
+    let second = HostedSession { run: run(1), session: named, merged: Some(own) };
+    assert_eq!(*world.hosted.told.lock().unwrap(), [(first, true), (second, true)]);
+}
+
+#[test]
 fn a_process_inside_the_run_belongs_to_it() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Unknown, "/p"));

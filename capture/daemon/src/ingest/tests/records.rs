@@ -519,3 +519,15 @@ fn thinking_is_no_message() {
     assert_eq!(world.status("s"), "waiting turn_complete");
     world.assert_sound();
 }
+
+#[test]
+fn no_status_is_of_the_future_when_the_clock_was_set_back() {
+    let mut world = World::new();
+    world.live("s", vec![prompt("s", "a", 1.0)]);
+    world.commit();
+    assert_eq!(world.session("s").status.since, at(1.0));
+    world.set_back_to.store(at(-3_600.0).as_millisecond(), Ordering::Relaxed);
+    world.live("s", vec![call("s", "b", 2.0)]);
+    world.commit();
+    assert_eq!(world.session("s").status.since, at(-3_600.0));
+}

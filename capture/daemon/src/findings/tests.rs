@@ -1,0 +1,86 @@
+//! What the thread does when the store cannot be read.
+
+use std::{path::Path, sync::Arc};
+
+use events::{Confidence, Event, EventId, Origin, Provider, SessionStarted, Source, UserPrompt};
+use store::Writer;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::{
+    ingest::{self, Inputs},
+    prompts::{Prompts, QueueParts},
+    runs::Runs,
+};
+
+/// The thread's state, in front of the database of this directory.
+fn thread(dir: &Path, runtime: &tokio::runtime::Runtime) -> (MonitorThread, Inputs) {
+    let (inputs, incoming) = ingest::channel(16);
+    let (reader, runs) = (Reader::new(dir.join("capture.db")), Runs::new(inputs.clone()));
+    let parts = QueueParts { inputs: inputs.clone(), reader: reader.clone(), runs: runs.clone() };
+    let prompts = Prompts::start(parts, runtime.handle(), CancellationToken::new(), &Supervisor::default());
+    let actions =
+        Actions { rules: Vec::new(), runs, prompts, inputs: inputs.clone(), runtime: runtime.handle().clone() };
+    let rules = monitor::DetectorLimits::default();
+    let parts = MonitorParts { inputs, reader, rules: rules.clone(), actions };
+    (MonitorThread::new(parts, Monitor::new(rules), clock::now()), incoming)
+}
+
+fn event(n: u64, payload: impl Into<Payload>) -> Event {
+    let at = Timestamp::from_millisecond(1_000 * n as i64);
+    Event {
+        position: n,
+        id: EventId::from_bits(u128::from(n)),
+        session_id: session(),
+        sequence: n,
+        provider: Provider::Claude,
+        provider_session_id: Arc::from("s"),
+        source: Source::Transcript,
+        created_at: at,
+        observed_at: at,
+        turn_id: None,
+        parent_id: None,
+        agent_id: None,
+        confidence: Confidence::High,
+        severity: None,
+        derived: false,
+        history: false,
+        text: None,
+        text_ref: None,
+        payload: payload.into(),
+        origin: Origin::Derived,
+    }
+}
+
+fn session() -> SessionId {
+    SessionId::mint(Timestamp::from_millisecond(5), Provider::Claude, "s")
+}
+
+#[test]
+fn a_start_that_could_not_read_the_store_begins_at_its_end_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(dir.path()).unwrap();
+    let mut write = |n: u64, payload: Payload| {
+        writer.begin().unwrap();
+        let known = writer.sessions().unwrap().first().map(|known| known.row);
+        let row = known.unwrap_or_else(|| writer.add_session(session(), Provider::Claude, "s").unwrap());
+        writer.append(row, &event(n, payload), None).unwrap();
+        writer.commit().unwrap();
+    };
+    write(1, SessionStarted::default().into());
+    write(2, UserPrompt::default().into());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (mut thread, incoming) = thread(elsewhere.path(), &runtime);
+    for _ in 0..2 {
+        assert!(thread.follow().is_err());
+        assert_eq!(thread.position, None, "nothing counts as read");
+    }
+    std::os::unix::fs::symlink(dir.path().join("capture.db"), elsewhere.path().join("capture.db")).unwrap();
+    thread.follow().unwrap();
+    assert_eq!(thread.position, Some(2), "what was there before does not count as new");
+    write(3, UserPrompt::default().into());
+    thread.follow().unwrap();
+    assert_eq!((thread.position, thread.known.len(), thread.touched.len()), (Some(3), 1, 0));
+    assert_eq!(incoming.try_iter().count(), 0);
+}
