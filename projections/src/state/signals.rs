@@ -81,7 +81,8 @@ impl SessionState {
                         !(is_momentary(h.source) && h.agent.is_none() && h.state != *state && older)
                     });
                 }
-                if signal.valid_until.is_some_and(|until| until <= self.clock) {
+                let is_late = *state == State::WaitingApproval && self.is_answered_already(event, at);
+                if is_late || signal.valid_until.is_some_and(|until| until <= self.clock) {
                     return;
                 }
                 if self.claims.len() == STANDING_CLAIMS {
