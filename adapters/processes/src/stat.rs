@@ -47,5 +47,11 @@ pub(crate) fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
+/// Whether programs that a process started run.
+#[must_use]
+pub fn has_children(pid: u32) -> bool {
+    children(pid).into_iter().any(|child| start_ticks(child).is_some())
+}
+
 /// Most ancestors of a process that are followed.
 pub(crate) const GENERATIONS: usize = 64;
