@@ -160,7 +160,8 @@ mod tests {
             format!(r#"{{"hooks":{{"PermissionRequest":[{{"hooks":[{{"type":"command","command":"{command}"}}]}}]}}}}"#)
         };
         fs::write(home.join("hooks.json"), hook("python3 /home/me/decide.py --slow ")).unwrap();
-        fs::write(home.join("config.toml"), "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ncommand = \"beep; sleep 2\"\n").unwrap();
+        fs::write(home.join("config.toml"), "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ncommand = \"beep; sleep 2\"\n")
+            .unwrap();
         let line = "// mine\n{\"statusLine\": {\"type\": \"command\", \"command\": \"my-line\"},}";
         fs::write(project.join(".claude/settings.local.json"), line).unwrap();
         fs::write(project.join(".gemini/settings.json"), hook("$GEMINI_PROJECT_DIR/ask.sh ${USER} now")).unwrap();

@@ -173,12 +173,7 @@ struct Waiting {
     over: bool,
 }
 
-fn watch_commands(
-    changed: &Receiver<()>,
-    expected: &Mutex<ExpectedCommands>,
-    homes: &Homes,
-    inputs: &IngestHandle,
-) {
+fn watch_commands(changed: &Receiver<()>, expected: &Mutex<ExpectedCommands>, homes: &Homes, inputs: &IngestHandle) {
     let mut waiting: HashMap<SessionId, Waiting> = HashMap::new();
     loop {
         let now_expected = expected.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -257,9 +252,8 @@ mod tests {
         let home: PathBuf = dir.path().join(".codex");
         fs::create_dir(&home).unwrap();
         let hook = "read decision; exit 0";
-        let settings = format!(
-            r#"{{"hooks":{{"PermissionRequest":[{{"hooks":[{{"type":"command","command":"{hook}"}}]}}]}}}}"#
-        );
+        let settings =
+            format!(r#"{{"hooks":{{"PermissionRequest":[{{"hooks":[{{"type":"command","command":"{hook}"}}]}}]}}}}"#);
         fs::write(home.join("hooks.json"), settings).unwrap();
         let homes: Homes = [(events::Provider::Codex, vec![home])].into_iter().collect();
         let agent = (std::process::id(), 0);

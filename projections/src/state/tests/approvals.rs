@@ -260,10 +260,12 @@ fn a_request_over_a_protocol_is_open_until_it_is_decided_or_taken_back() {
 #[test]
 fn a_request_that_arrives_after_its_call_returned_is_answered() {
     // A hook of the user denied it at once: the result is read before our own hook's report (Codex 0.169.0).
-    let late = || asked(1.05, "a", "rm x").into_iter().map(|step| match step {
-        Step::Event(seconds, said) => on(seconds, said.dated(0.8)),
-        Step::Until(_) => step,
-    });
+    let late = || {
+        asked(1.05, "a", "rm x").into_iter().map(|step| match step {
+            Step::Event(seconds, said) => on(seconds, said.dated(0.8)),
+            Step::Until(_) => step,
+        })
+    };
     let steps = and(at_work("rm x"), [on(1.0, returns("c", ToolOutcome::Denied))]);
     let tape = remain(&and(and(steps.clone(), late()), [until(10.0)]), &["command answered_elsewhere `rm x`"]);
     assert!(!tape.transitions().iter().any(|line| line.contains("waiting_approval")), "{:?}", tape.transitions());
