@@ -415,7 +415,17 @@ impl SessionDecoder {
         let (claim, strength, words) = standing.stance.claim();
         // In a file that gets a call only once it is done, a dialog may be open at any time of a turn.
         let strength = if self.whole { Confidence::Low } else { strength };
-        let (kind, block) = if standing.stance.may_end() { ("turn", 0) } else { ("state", standing.calls) };
+        let (kind, block) = match standing.stance {
+            // The message may have announced its calls before.
+            Stance::Refused | Stance::Stopped => ("turn", 2),
+            stance if stance.may_end() => ("turn", 0),
+            Stance::Answer
+            | Stance::Announced
+            | Stance::Unaccounted
+            | Stance::Tool
+            | Stance::Thinking
+            | Stance::Prompted => ("state", standing.calls),
+        };
         let identity = identity(&session, kind, &standing.id, block);
         let claim = signal(claim, strength, words);
         let event = later(out, &session, &standing.place, identity, standing.at, claim);

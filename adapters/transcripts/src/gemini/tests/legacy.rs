@@ -72,11 +72,15 @@ fn each_rewrite_adds_what_is_new() {
 #[test]
 fn a_turn_of_which_every_call_was_refused_has_likely_ended() {
     let refused = r#"{"error":"[Operation Cancelled] Reason: User did not allow tool call"}"#;
-    let denied = with_calls(&call("run_shell_command", r#"{"command":"touch other"}"#, "cancelled", refused));
+    let announced = EMPTY.replace("\"content\":\"\"", "\"content\":\"I will run it.\"");
+    let calls = call("run_shell_command", r#"{"command":"touch other"}"#, "cancelled", refused);
+    let denied = format!("{},\"toolCalls\":[{calls}]}}", &announced[..announced.len() - 1]);
     let next = PROMPT.replace("u1", "u9").replace("run the greeting command", "go on");
-    let seen = versions(&[document(&[PROMPT, &denied]), document(&[PROMPT, &denied, &next])]);
-    assert_eq!(seen[0].last().unwrap(), "signal ended denied low", "{:?}", seen[0]);
-    assert!(seen[1].contains(&"signal ended denied medium".to_owned()), "{:?}", seen[1]);
+    let messages: [&[&str]; 3] = [&[PROMPT, &announced], &[PROMPT, &denied], &[PROMPT, &denied, &next]];
+    let seen = versions(&messages.map(document));
+    assert_eq!(seen[0].last().unwrap(), "signal running tool low", "{:?}", seen[0]);
+    assert_eq!(seen[1].last().unwrap(), "signal ended denied low", "{:?}", seen[1]);
+    assert!(seen[2].contains(&"signal ended denied medium".to_owned()), "{:?}", seen[2]);
 }
 
 #[test]
