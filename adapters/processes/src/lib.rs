@@ -19,6 +19,7 @@ mod tcp;
 mod tcp_user;
 #[cfg(test)]
 mod tests;
+mod unseen;
 pub mod wake;
 mod watcher;
 
@@ -32,4 +33,5 @@ pub use stat::{descends_from, has_children, is_alive, parent, start_ticks};
 pub use table::{AgentProcess, ProcessTable, run_of};
 pub use tcp::{holders_of_tcp, listener_of_tcp};
 pub use tcp_user::user_of_tcp;
+pub use unseen::{Unseen, UnseenAgent, unseen_agents};
 pub use watcher::{EndedProcess, Watcher};
