@@ -17,6 +17,9 @@ pub struct Conversation {
     /// When the transcript last said, itself in doubt, that work goes on: some write a call only once it is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubted_at: Option<Timestamp>,
+    /// When the call that returned last was made, and when it returned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_call: Option<(Timestamp, Timestamp)>,
 }
 
 /// The phase of a conversation.
@@ -70,10 +73,19 @@ impl Conversation {
         self.calls.push(call);
     }
 
-    /// Removes and returns the call that a result answers.
-    pub fn returned(&mut self, call_id: &str) -> Option<OpenCall> {
+    /// Removes and returns the call that a result answers; `by` is when it returned.
+    pub fn returned(&mut self, call_id: &str, by: Timestamp) -> Option<OpenCall> {
         let at = self.calls.iter().position(|c| c.call_id == call_id)?;
-        Some(self.calls.remove(at))
+        let call = self.calls.remove(at);
+        self.last_call = Some((call.at, by));
+        Some(call)
+    }
+
+    /// Whether a request for permission made then was answered since: the only call that was open then has returned.
+    #[must_use]
+    pub fn was_answered(&self, asked_at: Timestamp) -> bool {
+        let spans = |(called, returned): (Timestamp, Timestamp)| called <= asked_at && asked_at <= returned;
+        self.calls.is_empty() && self.last_call.is_some_and(spans)
     }
 
     /// Whether a turn is open.

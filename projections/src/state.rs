@@ -32,6 +32,9 @@ use crate::{
 /// What a process wrote last may be read this long after its end was noticed, ms.
 const LAST_WORDS_MS: i64 = 1_500;
 
+/// A record that was read as it was written, and is dated longer ago than this, has the time of another clock, ms.
+const OTHER_CLOCK_MS: i64 = 3_600_000;
+
 /// Longest prompt or title kept with a session, characters.
 const PROMPT_CHARS: usize = 400;
 /// Longest text kept with a turn, bytes.
@@ -319,7 +322,7 @@ impl SessionState {
         let was_open = self.conversation.is_open();
         self.apply(event, time_of(event), &mut out);
         if was_open != self.conversation.is_open() {
-            self.outdate(event.created_at.min(at));
+            self.outdate(happened_at(event, at));
         }
         self.conversation_at = self.conversation_at.max(last.0);
         self.session.last_user_prompt_at = self.session.last_user_prompt_at.max(last.1);
@@ -487,6 +490,13 @@ fn time_of(event: &Event) -> Timestamp {
     } else {
         event.observed_at
     }
+}
+
+/// When an event happened by its source, and at the latest at `at`. A source whose clock is far behind ours, as in a
+/// container or a copy, is not asked.
+fn happened_at(event: &Event, at: Timestamp) -> Timestamp {
+    let told = event.created_at.min(at);
+    if !event.history && at.since_ms(told) > OTHER_CLOCK_MS { at } else { told }
 }
 
 /// How sure what an event says is.

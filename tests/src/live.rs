@@ -44,6 +44,8 @@ pub struct LiveAgent<'a> {
     pub hooks: bool,
     /// Whether it plans first, where it can be started so.
     pub plans: bool,
+    /// Its version.
+    pub version: AgentVersion,
 }
 
 /// Whether capture's hooks are installed, and for what.
@@ -161,6 +163,9 @@ pub fn agents() -> [&'static dyn Agent; 3] {
     [&claude::Claude, &codex::Codex, &gemini::Gemini]
 }
 
+/// The version of an installed agent, as its package says.
+pub type AgentVersion = (u64, u64, u64);
+
 /// An agent that is installed.
 #[derive(Clone)]
 pub struct Installed {
@@ -168,6 +173,22 @@ pub struct Installed {
     pub agent: &'static dyn Agent,
     /// Its program.
     pub program: PathBuf,
+}
+
+impl Installed {
+    /// Its version; the newest there can be when nothing says it.
+    #[must_use]
+    pub fn version(&self) -> AgentVersion {
+        let program = std::fs::canonicalize(&self.program).unwrap_or_else(|_| self.program.clone());
+        let said = program.ancestors().skip(1).find_map(|dir| {
+            let package = std::fs::read(dir.join("package.json")).ok()?;
+            let package: serde_json::Value = serde_json::from_slice(&package).ok()?;
+            let numbers: Vec<u64> =
+                package["version"].as_str()?.split(['.', '-']).map_while(|n| n.parse().ok()).collect();
+            <[u64; 3]>::try_from(numbers.get(..3)?).ok()
+        });
+        said.map_or((u64::MAX, 0, 0), |[major, minor, patch]| (major, minor, patch))
+    }
 }
 
 impl std::fmt::Debug for Installed {

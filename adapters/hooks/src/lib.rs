@@ -4,7 +4,7 @@
 //! Owns the plan of a change ([`Plan`]) and what is there now ([`HookStatus`]), which events a version of an
 //! agent accepts ([`accepted_events`]) and which version that is ([`ProgramSearch`]). What differs between agents
 //! is stated in [`agents::hooks`]. An entry of ours is known by the mark at the end of its command
-//! ([`command::MARK`]) and by nothing else.
+//! ([`command::MARK`]) and by nothing else. [`ConfiguredCommands`] are those of others in the same settings.
 //!
 //! Never rewrites a file: `text` puts text into what is there and takes it out again, so that
 //! everything else stays byte for byte. Never asks, prints or decides whether to go on. What the
@@ -15,6 +15,7 @@
 mod backup;
 mod byte_order;
 pub mod command;
+mod configured;
 pub mod delivery;
 mod error;
 mod facts;
@@ -30,6 +31,7 @@ mod versions;
 
 pub use self::{
     command::{APPROVER, HookCommand, UnwritablePath},
+    configured::ConfiguredCommands,
     error::Error,
     facts::{AGENTS, catalogue, facts, place},
     file::LARGEST,

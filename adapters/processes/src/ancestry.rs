@@ -7,7 +7,7 @@ use events::Provider;
 
 use crate::{
     command_line::{verb, which_agent},
-    stat::{GENERATIONS, parent, start_ticks, stat_field},
+    stat::{GENERATIONS, children, parent, start_ticks, stat_field},
 };
 
 /// The agent a process is, [`Provider::Unknown`] when it is none; `None` when it cannot be looked
@@ -33,8 +33,7 @@ pub fn agent_in_group(group: u32) -> Option<Provider> {
     let (mut looked, mut at) = (vec![group], 0);
     while let Some(pid) = looked.get(at).copied() {
         at += 1;
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        for child in children.split_ascii_whitespace().filter_map(|c| c.parse().ok()) {
+        for child in children(pid) {
             if looked.len() >= GROUP || stat_field(child, 5).and_then(|g| g.parse().ok()) != Some(group) {
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::stat::start_ticks;
+use crate::stat::{children, start_ticks};
 
 /// Programs that take a command line as an argument.
 const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ash", "ksh", "fish"];
@@ -20,9 +20,10 @@ pub struct ShellCommand {
     pub start_ticks: u64,
 }
 
-/// The shell commands that run below a process now. Hooks of this program are left out: they are what asked.
+/// The shell commands that run below a process now. Hooks of this program are left out, since they are what asked, and
+/// those with arguments (each ends with NUL) that the caller knows.
 #[must_use]
-pub fn shell_commands_below(pid: u32) -> Vec<ShellCommand> {
+pub fn shell_commands_below(pid: u32, is_known: impl Fn(&[u8]) -> bool) -> Vec<ShellCommand> {
     let (mut found, mut looked) = (Vec::new(), 0);
     let mut level = children(pid);
     for _ in 0..DEPTH {
@@ -36,6 +37,7 @@ pub fn shell_commands_below(pid: u32) -> Vec<ShellCommand> {
             if !is_shell_command(&arguments) {
                 next.extend(children(child));
             } else if !is_hook(&arguments)
+                && !is_known(&arguments)
                 && let Some(start_ticks) = start_ticks(child)
             {
                 found.push(ShellCommand { pid: child, start_ticks });
@@ -44,15 +46,6 @@ pub fn shell_commands_below(pid: u32) -> Vec<ShellCommand> {
         level = next;
     }
     found
-}
-
-/// The processes that a process started, by any of its threads.
-fn children(pid: u32) -> Vec<u32> {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let lists = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect()
 }
 
 fn is_shell_command(arguments: &[u8]) -> bool {
@@ -87,13 +80,15 @@ mod tests {
 
     #[test]
     fn what_runs_below_is_found_until_it_ends() {
-        let below = || shell_commands_below(std::process::id());
+        let below = || shell_commands_below(std::process::id(), |_| false);
         // `read` keeps the shell itself at work, below another program as in a sandbox.
         let mut child = Command::new("env").args(["sh", "-c", "read x; exit 0"]).stdin(Stdio::piped()).spawn().unwrap();
         let ours = |found: &[ShellCommand]| found.iter().any(|command| command.pid == child.id());
         while !ours(&below()) {
             std::thread::yield_now();
         }
+        let known = |arguments: &[u8]| arguments.ends_with(b"read x; exit 0\0");
+        assert!(!ours(&shell_commands_below(std::process::id(), known)), "the caller knows it");
         drop(child.stdin.take());
         let pid = child.id();
         child.wait().unwrap();

@@ -20,7 +20,7 @@ use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, prlimit, setrlim
 
 use crate::{
     command_line::{agent_named, verb},
-    stat::{GENERATIONS, parent, start_ticks},
+    stat::{GENERATIONS, children, parent, start_ticks},
 };
 use agents::{DRIVEN, HOST, agent::ALL};
 
@@ -129,12 +129,7 @@ fn is_own_server(pid: u32) -> bool {
 
 /// The program of a host: its first child. What that cuts loose becomes a later one.
 fn program_of(host: u32) -> Option<u32> {
-    let tasks = fs::read_dir(format!("/proc/{host}/task")).ok()?;
-    let children = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    let pids: Vec<u32> = children
-        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect();
-    pids.into_iter().filter_map(|pid| Some((start_ticks(pid)?, pid))).min().map(|(_, pid)| pid)
+    children(host).into_iter().filter_map(|pid| Some((start_ticks(pid)?, pid))).min().map(|(_, pid)| pid)
 }
 
 /// The upper bits of a mark, which tell it from a limit that somebody set for another purpose.

@@ -38,5 +38,20 @@ pub fn parent(pid: u32) -> Option<u32> {
     stat_field(pid, 4)?.parse().ok()
 }
 
+/// The processes that a process started, by any of its threads; none when it cannot be looked at.
+pub(crate) fn children(pid: u32) -> Vec<u32> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let lists = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Whether programs that a process started run.
+#[must_use]
+pub fn has_children(pid: u32) -> bool {
+    children(pid).into_iter().any(|child| start_ticks(child).is_some())
+}
+
 /// Most ancestors of a process that are followed.
 pub(crate) const GENERATIONS: usize = 64;

@@ -220,6 +220,7 @@ impl Ingest {
             if let Some((pid, start)) = process {
                 self.processes.watch(pid, start);
             }
+            self.expect_command(slot);
         }
         self.transaction.writer.shrink();
         Ok(())

@@ -2,12 +2,15 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    fs,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use agents::Homes;
 use anyhow::Context as _;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
+use hooks::ConfiguredCommands;
 use processes::{EndedProcess, ProcessTable, ShellCommand, Watcher, is_alive, run_of, shell_commands_below};
 
 use events::{RunId, SessionId};
@@ -29,8 +32,9 @@ const COMMANDS: &str = "watch-commands";
 pub struct Linker {
     watcher: Watcher,
     ask: Option<Sender<bool>>,
-    expect: Option<Sender<Expectation>>,
-    expected: HashMap<SessionId, (u32, u64)>,
+    /// Tells the thread that the expected commands changed; without it the thread ends.
+    expect: Option<Sender<()>>,
+    expected: Arc<Mutex<ExpectedCommands>>,
     supervisor: Supervisor,
 }
 
@@ -49,13 +53,16 @@ impl Linker {
         .context("cannot start the processes thread")?;
         let (ask, asked) = bounded(1);
         // It looks at the process table afresh: starting it again loses nothing.
-        let commands = inputs.clone();
+        let (commands, settings) = (inputs.clone(), homes.clone());
         supervisor.spawn_restarting(SEARCH, move || search(ProcessTable::new(homes.clone()), &asked, &inputs))?;
-        let (expect, expectations) = unbounded();
-        // What it is to look for is said again with the next event of the session.
-        supervisor.spawn_restarting(COMMANDS, move || watch_commands(&expectations, &commands))?;
+        let (expect, changed) = bounded(1);
+        let expected = Arc::<Mutex<ExpectedCommands>>::default();
+        // Started again, it takes up what is expected then.
+        let of_thread = Arc::clone(&expected);
+        let watch = move || watch_commands(&changed, &of_thread, &settings, &commands);
+        supervisor.spawn_restarting(COMMANDS, watch)?;
         let (ask, expect) = (Some(ask), Some(expect));
-        Ok(Self { watcher, ask, expect, expected: HashMap::new(), supervisor: supervisor.clone() })
+        Ok(Self { watcher, ask, expect, expected, supervisor: supervisor.clone() })
     }
 }
 
@@ -77,14 +84,19 @@ impl Processes for Linker {
     }
 
     fn expect_command(&mut self, session: SessionId, agent: Option<(u32, u64)>) {
+        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match agent {
-            Some(agent) => self.expected.insert(session, agent),
-            None => self.expected.remove(&session),
+            Some(agent) => expected.insert(session, agent),
+            None => expected.remove(&session),
         };
+        drop(expected);
         if before != agent
             && let Some(expect) = &self.expect
         {
-            expect.send(Expectation { session, agent }).ok();
+            match expect.try_send(()) {
+                // A full channel has told it already.
+                Ok(()) | Err(TrySendError::Full(()) | TrySendError::Disconnected(())) => {}
+            }
         }
     }
 }
@@ -140,11 +152,8 @@ fn search(mut table: ProcessTable, asked: &Receiver<bool>, inputs: &IngestHandle
     }
 }
 
-/// A session waits for permission to run a command, or no longer does.
-struct Expectation {
-    session: SessionId,
-    agent: Option<(u32, u64)>,
-}
+/// The sessions that wait for permission to run a command, and the processes of their agents.
+type ExpectedCommands = HashMap<SessionId, (u32, u64)>;
 
 /// Between two looks at what an agent runs while it waits for permission.
 const LOOK: Duration = Duration::from_millis(100);
@@ -154,40 +163,43 @@ const STAYS: Duration = Duration::from_millis(300);
 /// An agent that waits for permission, and the commands seen below it.
 struct Waiting {
     agent: (u32, u64),
+    /// What its user configured, and it runs without asking: hooks that may take long, a status line.
+    configured: ConfiguredCommands,
     /// Ran when the wait began.
     before: HashSet<ShellCommand>,
     /// Began since, and when they were first seen.
     since: HashMap<ShellCommand, Instant>,
+    /// A command was reported, or the agent ended: nothing more is looked for.
+    over: bool,
 }
 
-fn watch_commands(expectations: &Receiver<Expectation>, inputs: &IngestHandle) {
+fn watch_commands(changed: &Receiver<()>, expected: &Mutex<ExpectedCommands>, homes: &Homes, inputs: &IngestHandle) {
     let mut waiting: HashMap<SessionId, Waiting> = HashMap::new();
     loop {
-        let expectation = if waiting.is_empty() {
-            expectations.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        let now_expected = expected.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        waiting.retain(|session, wait| now_expected.get(session) == Some(&wait.agent));
+        for (session, agent) in now_expected {
+            waiting.entry(session).or_insert_with(|| Waiting::new(agent, homes));
+        }
+        let woken = if waiting.values().all(|wait| wait.over) {
+            changed.recv().map_err(|_| RecvTimeoutError::Disconnected)
         } else {
-            expectations.recv_timeout(LOOK)
+            changed.recv_timeout(LOOK)
         };
-        match expectation {
-            Ok(Expectation { session, agent: Some(agent) }) => {
-                let before = shell_commands_below(agent.0).into_iter().collect();
-                waiting.insert(session, Waiting { agent, before, since: HashMap::new() });
-            }
-            Ok(Expectation { session, agent: None }) => drop(waiting.remove(&session)),
+        match woken {
+            Ok(()) => {}
             Err(RecvTimeoutError::Timeout) => {
                 let now = Instant::now();
-                let mut stopped = false;
-                waiting.retain(|_, wait| {
+                for wait in waiting.values_mut().filter(|wait| !wait.over) {
                     let (pid, start_ticks) = wait.agent;
                     let found = wait.look(now);
+                    wait.over = found.is_some() || !is_alive(pid, start_ticks);
                     let agent = EndedProcess { pid, start_ticks };
-                    if let Some(command) = found {
-                        stopped |= inputs.send(IngestInput::CommandRuns { agent, command }).is_err();
+                    if let Some(command) = found
+                        && inputs.send(IngestInput::CommandRuns { agent, command }).is_err()
+                    {
+                        return;
                     }
-                    found.is_none() && is_alive(pid, start_ticks)
-                });
-                if stopped {
-                    return;
                 }
             }
             Err(RecvTimeoutError::Disconnected) => return,
@@ -196,13 +208,69 @@ fn watch_commands(expectations: &Receiver<Expectation>, inputs: &IngestHandle) {
 }
 
 impl Waiting {
+    fn new(agent: (u32, u64), homes: &Homes) -> Self {
+        let project = fs::read_link(format!("/proc/{}/cwd", agent.0)).ok();
+        let configured = ConfiguredCommands::read(homes, project.as_deref());
+        let mut waiting = Self { agent, configured, before: HashSet::new(), since: HashMap::new(), over: false };
+        waiting.before = waiting.running();
+        waiting
+    }
+
+    fn running(&self) -> HashSet<ShellCommand> {
+        let is_configured = |arguments: &[u8]| self.configured.are_run_by(arguments);
+        shell_commands_below(self.agent.0, is_configured).into_iter().collect()
+    }
+
     /// A command that began since the wait did, and stays.
     fn look(&mut self, now: Instant) -> Option<ShellCommand> {
-        let running: HashSet<ShellCommand> = shell_commands_below(self.agent.0).into_iter().collect();
+        let running = self.running();
         self.since.retain(|command, _| running.contains(command));
         for command in running.difference(&self.before) {
             self.since.entry(*command).or_insert(now);
         }
         self.since.iter().find(|(_, seen)| now.duration_since(**seen) >= STAYS).map(|(command, _)| *command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        path::PathBuf,
+        process::{Child, Command, Stdio},
+    };
+
+    use super::*;
+
+    /// A shell with this command line, which waits for its input.
+    fn shell(line: &str) -> Child {
+        Command::new("sh").args(["-c", line]).stdin(Stdio::piped()).spawn().unwrap()
+    }
+
+    #[test]
+    fn a_users_own_hook_that_starts_late_passes_for_no_command() {
+        let dir = tempfile::tempdir().unwrap();
+        let home: PathBuf = dir.path().join(".codex");
+        fs::create_dir(&home).unwrap();
+        let hook = "read decision; exit 0";
+        let settings =
+            format!(r#"{{"hooks":{{"PermissionRequest":[{{"hooks":[{{"type":"command","command":"{hook}"}}]}}]}}}}"#);
+        fs::write(home.join("hooks.json"), settings).unwrap();
+        let homes: Homes = [(events::Provider::Codex, vec![home])].into_iter().collect();
+        let agent = (std::process::id(), 0);
+        let mut waiting = Waiting::new(agent, &homes);
+        let (begin, mut own, mut children) = (Instant::now(), shell(hook), Vec::new());
+        waiting.look(begin);
+        assert_eq!(waiting.look(begin + STAYS), None, "the user's own hook");
+        children.push(shell("read allowed; exit 0"));
+        let command = children[0].id();
+        while !waiting.running().iter().any(|running| running.pid == command) {
+            std::thread::yield_now();
+        }
+        waiting.look(begin);
+        assert_eq!(waiting.look(begin + STAYS).map(|found| found.pid), Some(command));
+        for child in children.iter_mut().chain([&mut own]) {
+            drop(child.stdin.take());
+            child.wait().unwrap();
+        }
     }
 }

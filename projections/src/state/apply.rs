@@ -7,7 +7,7 @@ use events::{
 
 use super::{
     Conclusion, CountedResponse, GROWING_RESPONSES, PROMPT_CHARS, RECENT_TURNS, SessionState, TURN_TEXT_BYTES,
-    is_restated, speaks,
+    happened_at, is_restated, speaks,
 };
 use crate::{
     FailureKind, Turn, Usage,
@@ -76,7 +76,8 @@ impl SessionState {
             Payload::ToolResult(result) => {
                 self.conversation_at = at;
                 if !result.detail {
-                    let call = self.conversation.returned(&result.call_id);
+                    let by = happened_at(event, at);
+                    let call = self.conversation.returned(&result.call_id, by);
                     self.count_failure(failure::classify(&FinishedCall {
                         tool: call.as_ref().map_or(ToolKind::Other, |call| call.tool),
                         title: call.as_ref().and_then(|call| call.title.as_deref()),
@@ -84,8 +85,8 @@ impl SessionState {
                         outcome: result.outcome,
                         text: event.text.as_deref(),
                     }));
-                    self.answered(call.as_ref(), event.created_at.min(at));
-                    self.call_returned(call.as_ref(), result.outcome, (event.created_at.min(at), at), out);
+                    self.answered(call.as_ref(), by);
+                    self.call_returned(call.as_ref(), result.outcome, (by, at), out);
                     if let Some(turn) = &mut self.turn {
                         turn.tool_errors += u32::from(result.outcome != events::ToolOutcome::Ok);
                     }
@@ -105,7 +106,7 @@ impl SessionState {
             Payload::QuestionAnswered(answered) => {
                 self.conversation_at = at;
                 if let Some(call_id) = &answered.call_id {
-                    self.conversation.returned(call_id);
+                    self.conversation.returned(call_id, happened_at(event, at));
                 }
             }
             Payload::Error(error) => {

@@ -6,7 +6,7 @@ use events::{
     Event, Payload, Reason, Source, State, Timestamp, ToolKind, ToolOutcome, TurnId, TurnOutcome,
 };
 
-use super::{Conclusion, SessionState};
+use super::{Conclusion, SessionState, happened_at};
 use crate::{
     Approval,
     conversation::{OpenCall, Phase},
@@ -130,7 +130,15 @@ impl SessionState {
         let agent = event.agent_id.as_deref();
         let mut approval = Approval::of(asked, of, agent, (event.source, event.confidence), at);
         approval.cwd = approval.cwd.or_else(|| self.session.cwd.clone());
+        if self.is_answered_already(event, at) {
+            self.unseen.insert(approval.id.clone(), Timestamp::MIN);
+        }
         self.open_approval(approval);
+    }
+
+    /// Whether a request that a hook reports was answered before the report arrived: its call has returned.
+    pub(super) fn is_answered_already(&self, event: &Event, at: Timestamp) -> bool {
+        event.source == Source::Hook && self.conversation.was_answered(happened_at(event, at))
     }
 
     fn open_approval(&mut self, approval: Approval) {

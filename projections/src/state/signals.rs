@@ -81,7 +81,8 @@ impl SessionState {
                         !(is_momentary(h.source) && h.agent.is_none() && h.state != *state && older)
                     });
                 }
-                if signal.valid_until.is_some_and(|until| until <= self.clock) {
+                let is_late = *state == State::WaitingApproval && self.is_answered_already(event, at);
+                if is_late || signal.valid_until.is_some_and(|until| until <= self.clock) {
                     return;
                 }
                 if self.claims.len() == STANDING_CLAIMS {
@@ -162,8 +163,13 @@ impl SessionState {
         hooks.filter(calls).any(|h| h.said_at.unwrap_or(h.at) >= end.plus_ms(-BEFORE_MESSAGE_MS))
     }
 
+    /// Drops what this source claimed under this key. A claim without a key is the latest word of its source, and ends
+    /// what the source claimed for a short time too.
     pub(super) fn withdraw(&mut self, source: Source, agent: Option<&str>, key: Option<&str>) {
-        self.claims.retain(|h| h.source != source || h.agent.as_deref() != agent || h.key.as_deref() != key);
+        self.claims.retain(|h| {
+            let is_replaced = h.key.as_deref() == key || key.is_none() && h.valid_until.is_some();
+            h.source != source || h.agent.as_deref() != agent || !is_replaced
+        });
     }
 
     /// A call returned: a request for permission that was made for it is answered, whoever did.

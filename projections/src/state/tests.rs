@@ -36,8 +36,9 @@ struct TestEvent {
     text: Option<String>,
     agent: Option<String>,
     confidence: Confidence,
-    /// Told as history: seconds by the provider's clock.
+    /// Told later than it happened: seconds by the provider's clock.
     created: Option<f64>,
+    history: bool,
 }
 
 impl TestEvent {
@@ -54,6 +55,11 @@ impl TestEvent {
     }
 
     fn long_ago(self, created: f64) -> Self {
+        Self { created: Some(created), history: true, ..self }
+    }
+
+    /// Read as it was written, and dated by its source.
+    fn dated(self, created: f64) -> Self {
         Self { created: Some(created), ..self }
     }
 }
@@ -82,6 +88,7 @@ fn said(payload: impl Into<Payload>) -> TestEvent {
         agent: None,
         confidence: Confidence::High,
         created: None,
+        history: false,
     }
 }
 
@@ -249,7 +256,7 @@ impl Tape {
             payload: said.payload.clone(),
             origin: Origin::Delivery { id: Arc::from("d") },
             derived: false,
-            history: said.created.is_some(),
+            history: said.history,
         }
     }
 

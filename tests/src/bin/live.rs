@@ -47,6 +47,9 @@ struct Options {
     /// with this program of this agent (`claude=/opt/claude-2.0.60/bin/claude`). Can be given many times.
     #[arg(long, value_name = "AGENT=PROGRAM", conflicts_with_all = ["only", "list"])]
     denies: Vec<String>,
+    /// Put the agents' versions before the lines.
+    #[arg(long)]
+    versions: bool,
     /// Tell of each scenario what was true and what was said, not only of those that failed.
     #[arg(long, short)]
     verbose: bool,
@@ -186,8 +189,16 @@ fn run(asked: &Options, own: &Path) -> Result<bool, String> {
         .filter_map(|(agent, program)| Some(Installed { agent, program: std::path::absolute(program.as_ref()?).ok()? }))
         .collect();
     println!(
-        "{:<8} {:<15} {:<7} {:>6} {:>6} {:>6} {:>6} {:>6}  result",
-        "agent", "scenario", "hooks", "seen", "flaps", "p50", "p90", "told"
+        "{}{:<8} {:<15} {:<8} {:>6} {:>6} {:>6} {:>6} {:>6}  result",
+        if asked.versions { "version   " } else { "" },
+        "agent",
+        "scenario",
+        "hooks",
+        "seen",
+        "flaps",
+        "p50",
+        "p90",
+        "told"
     );
     let mut all_well = true;
     for row in &rows {
@@ -197,6 +208,10 @@ fn run(asked: &Options, own: &Path) -> Result<bool, String> {
         let script = (row.scenario.script)(installed.agent);
         let outcome = play(installed, &capture, &row.setting, script, &row.scenario.play);
         all_well &= outcome.wrong.is_empty();
+        if asked.versions {
+            let (major, minor, patch) = installed.version();
+            print!("{:<10}", format!("{major}.{minor}.{patch}"));
+        }
         tell(row, &outcome, asked.verbose);
     }
     Ok(all_well)
@@ -215,7 +230,7 @@ fn tell(row: &Row, outcome: &Outcome, verbose: bool) {
     let first = outcome.wrong.first().map(|words| words.lines().next().unwrap_or_default());
     let result = first.map_or_else(|| "ok".to_owned(), |words| format!("FAILED: {words}"));
     println!(
-        "{:<8} {:<15} {:<7} {:>6} {:>6} {:>6} {:>6} {:>6}  {result}",
+        "{:<8} {:<15} {:<8} {:>6} {:>6} {:>6} {:>6} {:>6}  {result}",
         row.agent.as_str(),
         row.scenario.name,
         row.setting.name,

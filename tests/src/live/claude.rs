@@ -1,11 +1,11 @@
-//! Claude Code 2.1.328.
+//! Claude Code 2.1.328, and older versions as far as they differ.
 
 use std::fs;
 
 use events::Provider;
 use serde_json::json;
 
-use super::{Agent, Key, LiveAgent, QUESTION, Start};
+use super::{Agent, AgentVersion, Key, LiveAgent, QUESTION, Start};
 use crate::models::{
     Api, anthropic,
     script::{Call, Script, Step, hold, say},
@@ -15,6 +15,9 @@ const API_KEY: &str = "sk-dummy";
 
 /// A command that only reads, for which its user wants to be asked.
 pub const ASKED: &str = "git status";
+
+/// The first tried version that is started in the mode in which it asks.
+const ASKS_IN_MODE: AgentVersion = (2, 1, 200);
 
 /// Writes the plan, where the agent has said that it belongs.
 #[must_use]
@@ -62,15 +65,20 @@ impl Agent for Claude {
             ("DISABLE_AUTOUPDATER", "1"),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ];
+        // By default it decides by itself what to ask; older versions ask.
+        let mode = match (place.plans, place.version) {
+            (true, _) => Some("plan"),
+            (false, version) => (version >= ASKS_IN_MODE).then_some("manual"),
+        };
         Ok(Start {
-            // By default it decides by itself what to ask.
-            arguments: ["--permission-mode", if place.plans { "plan" } else { "manual" }].map(str::to_owned).to_vec(),
+            arguments: mode.iter().flat_map(|mode| ["--permission-mode", mode]).map(str::to_owned).collect(),
             environment: environment.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
         })
     }
 
     fn ready(&self) -> &'static str {
-        "(?m)^❯"
+        // A frame and another mark: 1.0.100.
+        "(?m)^(❯|[│ ]*> )"
     }
 
     fn dialog(&self) -> &'static str {

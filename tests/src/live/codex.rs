@@ -1,16 +1,24 @@
-//! Codex CLI 0.169.0, working in the terminal's process and not in its daemon.
+//! Codex CLI 0.169.0, working in the terminal's process and not in its daemon; and older versions as far as they
+//! differ.
 
 use std::fs;
 
 use events::Provider;
 use serde_json::json;
 
-use super::{Agent, Key, LiveAgent, QUESTION, Start};
+use super::{Agent, AgentVersion, Key, LiveAgent, QUESTION, Start};
 use crate::models::{
     Api,
-    responses::{delegate, wait},
+    responses::{self, delegate, wait},
     script::{Call, Script, Step, hold, say},
 };
+
+/// The first tried version with a daemon.
+const HAS_DAEMON: AgentVersion = (0, 169, 0);
+/// The first tried version that runs only hooks its user trusts.
+const TRUSTS_HOOKS: AgentVersion = (0, 150, 0);
+/// The first version that runs hooks without being told to.
+const HOOKS_BY_DEFAULT: AgentVersion = (0, 124, 0);
 
 /// Codex CLI.
 #[derive(Debug)]
@@ -48,7 +56,7 @@ trust_level = "trusted"
 
 [features]
 default_mode_request_user_input = true
-
+{hooks}
 [tui]
 screen_reader_detection_done = true
 
@@ -56,11 +64,15 @@ screen_reader_detection_done = true
 "gpt-6.1-sol" = 1
 "#,
             model = place.model,
+            hooks = if place.hooks && place.version < HOOKS_BY_DEFAULT { "codex_hooks = true\n" } else { "" },
             project = place.project.display(),
         );
         fs::write(home.join("config.toml"), config)?;
-        let mut arguments = vec!["--no-daemon".to_owned()];
-        if place.hooks {
+        let mut arguments = Vec::new();
+        if place.version >= HAS_DAEMON {
+            arguments.push("--no-daemon".to_owned());
+        }
+        if place.hooks && place.version >= TRUSTS_HOOKS {
             // Otherwise it asks whether the hooks are to be trusted.
             arguments.push("--dangerously-bypass-hook-trust".to_owned());
         }
@@ -88,13 +100,8 @@ screen_reader_detection_done = true
         }
     }
 
-    /// Its present models have one tool, which takes a program.
     fn command(&self, line: &str) -> Call {
-        let input = json!({
-            "cmd": line, "sandbox_permissions": "require_escalated",
-            "justification": "It is to be seen",
-        });
-        Call::new("exec", format!("const r = await tools.exec_command({input}); text(r.output);").into())
+        responses::escalated(line)
     }
 
     fn question(&self) -> Call {

@@ -230,7 +230,14 @@ impl Trial {
         let script = Script::default().lane(PROMPT, [call(denied(agent)), say("It is over.")]);
         let model = Model::start(agent.api(), script).map_err(words)?;
         let (home, project, url) = (machine.home(), machine.project(), model.url());
-        let place = LiveAgent { home: &home, project: &project, model: &url, hooks: false, plans: false };
+        let place = LiveAgent {
+            home: &home,
+            project: &project,
+            model: &url,
+            hooks: false,
+            plans: false,
+            version: installed.version(),
+        };
         let start = agent.prepare(&place).map_err(words)?;
         Rule::write(rule, provider, &home).map_err(words)?;
 

@@ -34,8 +34,9 @@ impl std::fmt::Debug for Scenario {
 }
 
 /// Those that are about the status alone.
-pub const ALL: [Scenario; 6] = [
+pub const ALL: [Scenario; 7] = [
     of_all("approve", asks, approve),
+    of_all("silent-command", asks_for_long, approve),
     of_all("deny", asks, deny),
     of_all("interrupt", works, interrupt),
     of_all("kill", works, kill),
@@ -44,7 +45,12 @@ pub const ALL: [Scenario; 6] = [
 ];
 
 const fn of_all(name: &'static str, script: fn(&dyn Agent) -> Script, play: fn(&mut Stage) -> Played) -> Scenario {
-    const SETTINGS: &[Setting] = &[Setting::new("hooks", Hooks::Tell), Setting::new("none", Hooks::None)];
+    const SETTINGS: &[Setting] = &[
+        Setting::new("hooks", Hooks::Tell),
+        Setting::new("none", Hooks::None),
+        // Only observed, as an agent that was started without capture.
+        Setting { run: false, ..Setting::new("observed", Hooks::Tell) },
+    ];
     Scenario { name, agents: &[Provider::Claude, Provider::Codex, Provider::Gemini], settings: SETTINGS, script, play }
 }
 
@@ -59,10 +65,19 @@ pub(super) const GO_ON: &str = "go on";
 
 /// It works, and calls a command when it is told to; then works again until it is told.
 pub(super) fn asks(agent: &dyn Agent) -> Script {
+    asks_for(agent, MAKE)
+}
+
+/// The same with a command that writes nothing for some seconds.
+fn asks_for_long(agent: &dyn Agent) -> Script {
+    asks_for(agent, &format!("sleep 4; {MAKE}"))
+}
+
+fn asks_for(agent: &dyn Agent, command: &str) -> Script {
     let parts = vec![
         Part::Say("I am going to make a file. ".to_owned()),
         Part::Until(ASK.to_owned()),
-        Part::Call(agent.command(MAKE)),
+        Part::Call(agent.command(command)),
     ];
     Script::default().lane(WORK, [Step::Answer(parts), hold("I am looking at it, ", GO_ON, "and it is there.")])
 }

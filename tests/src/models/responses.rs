@@ -30,6 +30,12 @@ pub fn shell(line: &str) -> Call {
     Call::new(SHELL, json!({ "command": line }))
 }
 
+/// Runs a command in whatever version of Codex, which has to ask for permission.
+#[must_use]
+pub fn escalated(line: &str) -> Call {
+    Call::new(SHELL, json!({ "command": line, "escalated": true }))
+}
+
 #[derive(Debug)]
 pub(super) struct Responses;
 
@@ -54,16 +60,30 @@ impl Protocol for Responses {
         if call.name != SHELL {
             return call.clone();
         }
-        let line = call.input["command"].clone();
+        let (line, escalated) = (&call.input["command"], call.input["escalated"] == true);
         let offers = |name: &str| {
             request.body["tools"].as_array().is_some_and(|tools| tools.iter().any(|tool| tool["name"] == name))
         };
+        // The oldest tool has another word for it.
+        let with = |mut input: Value| {
+            if escalated {
+                if offers("shell") {
+                    input["with_escalated_permissions"] = true.into();
+                } else {
+                    input["sandbox_permissions"] = "require_escalated".into();
+                }
+                input["justification"] = "It is to be seen".into();
+            }
+            input
+        };
         if offers("shell_command") {
-            Call::new("shell_command", json!({ "command": line }))
+            Call::new("shell_command", with(json!({ "command": line })))
         } else if offers("exec_command") {
-            Call::new("exec_command", json!({ "cmd": line }))
+            Call::new("exec_command", with(json!({ "cmd": line })))
+        } else if offers("shell") {
+            Call::new("shell", with(json!({ "command": ["bash", "-lc", line] })))
         } else {
-            let input = json!({ "cmd": line });
+            let input = with(json!({ "cmd": line }));
             Call::new("exec", format!("const r = await tools.exec_command({input}); text(r.output);").into())
         }
     }

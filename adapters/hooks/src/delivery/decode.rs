@@ -24,6 +24,10 @@ use super::{
 
 /// Delay before a permission request counts, ms: another hook may answer it before a dialog opens.
 const CONFIRMED_MS: i64 = 500;
+/// How long a submitted prompt is certain to be worked on, ms: a hook may refuse it, and what follows says more.
+const BEGINS_MS: i64 = 1_000;
+/// The key of the claim that a prompt was submitted.
+const BEGINS_KEY: &str = "prompt";
 /// How long a sub-agent counts as working after its hook, ms: its end may fire no hook.
 const SUBAGENT_MS: i64 = 60_000;
 /// A decoded delivery.
@@ -217,6 +221,8 @@ pub fn call_of(delivery: &Delivery) -> Option<(String, ApprovalRequested)> {
 enum HookClaim {
     /// The session is working.
     Works(Reason),
+    /// A prompt was submitted just now.
+    Begins,
     /// The session is waiting, for this reason.
     Rests(Reason),
     /// The agent asks for permission; `certain` when a dialog is open already.
@@ -238,6 +244,7 @@ impl HookClaim {
             Self::Asks { .. }
             | Self::Questions { .. }
             | Self::Works(_)
+            | Self::Begins
             | Self::Rests(_)
             | Self::Answered
             | Self::Nothing => None,
@@ -251,6 +258,7 @@ impl HookClaim {
             // A helper's work keeps its parent running; the parent's own words say how.
             Self::Works(_) if of_agent => (state(State::Running, Reason::Subagents), Confidence::Medium, None, false),
             Self::Works(reason) => (state(State::Running, reason), Confidence::Medium, None, false),
+            Self::Begins => (state(State::Running, Reason::Thinking), Confidence::High, None, false),
             Self::Rests(reason) => (state(State::Waiting, reason), Confidence::High, None, false),
             Self::Asks { about, certain } => {
                 (state(State::WaitingApproval, about.reason()), Confidence::High, later(certain), true)
@@ -262,14 +270,30 @@ impl HookClaim {
             Self::Nothing => (Claim::Withdrawn, Confidence::High, None, false),
         };
         let asks = matches!(self, Self::Asks { .. } | Self::Questions { .. });
-        let works = matches!(self, Self::Works(_));
         Signal {
             claim,
             strength,
-            valid_until: (of_agent && works).then(|| delivery.at.plus_ms(SUBAGENT_MS)),
+            valid_until: match self {
+                Self::Begins => Some(delivery.at.plus_ms(BEGINS_MS)),
+                Self::Works(_) if of_agent => Some(delivery.at.plus_ms(SUBAGENT_MS)),
+                Self::Works(_)
+                | Self::Rests(_)
+                | Self::Asks { .. }
+                | Self::Questions { .. }
+                | Self::Answered
+                | Self::Nothing => None,
+            },
             words: Some(called.words()),
             holds_from,
-            key: called.key_of(delivery.provider).filter(|_| keyed),
+            key: match self {
+                Self::Begins => Some(BEGINS_KEY.to_owned()),
+                Self::Works(_)
+                | Self::Rests(_)
+                | Self::Asks { .. }
+                | Self::Questions { .. }
+                | Self::Answered
+                | Self::Nothing => called.key_of(delivery.provider).filter(|_| keyed),
+            },
             dialog: asks.then(|| {
                 let about = if let Self::Asks { about, .. } = self { Some(*about) } else { None };
                 Box::new(Dialog { about, subject: called.subject(), ..Dialog::default() })
@@ -389,7 +413,8 @@ impl HookPayloadFields {
             .or_else(|| input.plan.clone())
             .or(mcp)
             .or_else(|| self.tool_name.clone().filter(|name| name.starts_with("mcp")));
-        named.map(|text| text.chars().take(SUBJECT_CHARS).collect())
+        // The request for a patch of Codex lacks the line end that its result has (0.169.0).
+        named.map(|text| text.trim_end().chars().take(SUBJECT_CHARS).collect())
     }
 
     /// Whether the tool is the agent's shell.
@@ -453,7 +478,7 @@ fn claude(called: &HookPayloadFields) -> Vec<HookClaim> {
     match called.hook_event_name.as_str() {
         "SessionStart" if called.source.as_deref() == Some("compact") => Vec::new(),
         "SessionStart" => vec![HookClaim::Rests(Reason::NewSession)],
-        "UserPromptSubmit" => vec![HookClaim::Works(Reason::Thinking)],
+        "UserPromptSubmit" => vec![HookClaim::Works(Reason::Thinking), HookClaim::Begins],
         "PreToolUse" => vec![HookClaim::Works(Reason::Tool)],
         "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" => {
             vec![HookClaim::Answered, HookClaim::Works(Reason::Thinking)]
@@ -487,7 +512,7 @@ fn codex(called: &HookPayloadFields) -> Vec<HookClaim> {
     match called.hook_event_name.as_str() {
         // Fires with the first prompt, not at the start.
         "SessionStart" => Vec::new(),
-        "UserPromptSubmit" => vec![HookClaim::Works(Reason::Thinking)],
+        "UserPromptSubmit" => vec![HookClaim::Works(Reason::Thinking), HookClaim::Begins],
         // The only hook a question has.
         "PreToolUse" if called.tool() == "request_user_input" => vec![HookClaim::Questions { certain: false }],
         "PreToolUse" => vec![HookClaim::Works(Reason::Tool)],
@@ -505,7 +530,7 @@ fn codex(called: &HookPayloadFields) -> Vec<HookClaim> {
 fn gemini(called: &HookPayloadFields) -> Vec<HookClaim> {
     match called.hook_event_name.as_str() {
         "SessionStart" => vec![HookClaim::Rests(Reason::NewSession)],
-        "BeforeAgent" => vec![HookClaim::Works(Reason::Thinking)],
+        "BeforeAgent" => vec![HookClaim::Works(Reason::Thinking), HookClaim::Begins],
         // Fires before the policy is consulted, so it does not mean that a dialog is open.
         "BeforeTool" => vec![HookClaim::Works(Reason::Tool)],
         "AfterTool" => vec![HookClaim::Works(Reason::Thinking)],

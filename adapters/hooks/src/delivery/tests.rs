@@ -62,12 +62,15 @@ fn said(provider: Provider, event: &str, more: &str) -> Vec<String> {
 
 const BASH: &str = r#","tool_name":"Bash","tool_input":{"command":"touch x","description":"Create a file"}"#;
 
+/// A prompt is worked on for certain at first; a hook of the user may refuse it.
+const BEGINS: [&str; 2] = ["running thinking medium", "running thinking high keyed until 1000"];
+
 #[test]
 fn what_claude_code_says() {
     let claude = |event: &str, more: &str| said(Provider::Claude, event, more);
     assert_eq!(claude("SessionStart", r#","source":"startup""#), ["session.started", "waiting new_session high"]);
     assert_eq!(claude("SessionStart", r#","source":"compact""#), ["session.started"]);
-    assert_eq!(claude("UserPromptSubmit", r#","prompt":"Say hello""#), ["running thinking medium"]);
+    assert_eq!(claude("UserPromptSubmit", r#","prompt":"Say hello""#), BEGINS);
     assert_eq!(claude("PreToolUse", BASH), ["running tool medium"]);
     assert_eq!(claude("PermissionRequest", BASH), ["waiting_approval tool high @500 keyed: touch x"]);
     assert_eq!(claude("PostToolUse", BASH), ["withdrawn keyed", "running thinking medium"]);
@@ -174,9 +177,26 @@ fn what_is_asked_for() {
 }
 
 #[test]
+fn a_request_and_its_result_have_one_key_whatever_ends_the_line() {
+    // As recorded from Codex 0.169.0: only the result has the line end of the patch.
+    let key = |event: &str, end: &str| {
+        let payload = format!(
+            r#"{{"hook_event_name":"{event}","session_id":"s","tool_name":"apply_patch","tool_input":{{"command":"*** Begin Patch\n*** Update File: README.md\n@@\n-42\n+43\n*** End Patch{end}"}}}}"#
+        );
+        let decoded = decode(&delivery(Provider::Codex, &payload), at(5)).unwrap();
+        let mut keys = decoded.events.iter().filter_map(|event| match &event.payload {
+            Payload::Signal(signal) => signal.key.clone(),
+            _ => None,
+        });
+        keys.next().unwrap()
+    };
+    assert_eq!(key("PermissionRequest", ""), key("PostToolUse", "\\n"));
+}
+
+#[test]
 fn what_codex_says() {
     let codex = |event: &str, more: &str| said(Provider::Codex, event, more);
-    assert_eq!(codex("UserPromptSubmit", ""), ["running thinking medium"]);
+    assert_eq!(codex("UserPromptSubmit", ""), BEGINS);
     assert_eq!(codex("PermissionRequest", BASH), ["waiting_approval tool high @500 keyed: touch x"]);
     let question = r#","tool_name":"request_user_input","tool_input":{"questions":[{"question":"Tabs?"}]}"#;
     assert_eq!(codex("PreToolUse", question), ["waiting question high @500 keyed: Tabs?"]);
@@ -191,7 +211,7 @@ fn what_gemini_cli_says() {
     let asks = |details: &str| {
         gemini("Notification", &format!(",\"notification_type\":\"ToolPermission\",\"details\":{details}"))
     };
-    assert_eq!(gemini("BeforeAgent", r#","prompt":"say hello""#), ["running thinking medium"]);
+    assert_eq!(gemini("BeforeAgent", r#","prompt":"say hello""#), BEGINS);
     assert_eq!(asks(r#"{"type":"exec","command":"echo hi"}"#), ["waiting_approval tool high @500: echo hi"]);
     assert_eq!(asks(r#"{"type":"edit","filePath":"/p/new.txt"}"#), ["waiting_approval edit high @500: /p/new.txt"]);
     assert_eq!(

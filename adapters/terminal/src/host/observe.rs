@@ -1,6 +1,8 @@
 //! The thread that reads the screen. It owns the [`Observer`] and the [`HostLink`], so that neither a slow parser nor a
 //! panic in it affects the thread that relays bytes.
 
+mod activity;
+
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -14,6 +16,9 @@ use agents::Agent;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, never, select};
 use events::{Confidence, Provider, Reason, State, Timestamp};
 
+use processes::{has_children, wake::Wake};
+
+use self::activity::ProgramActivity;
 use super::{
     answer::{AnswerStep, Answering, Press, Pressed},
     frame::{Hello, HostRequest},
@@ -25,7 +30,6 @@ use crate::{
     host::load_rules::LoadRules,
     screen::{Observer, ScreenRules, Size},
 };
-use processes::wake::Wake;
 
 /// Most messages queued for the thread.
 const THINGS: usize = 8192;
@@ -37,8 +41,6 @@ const BYTES: usize = 4 << 20;
 const BACKLOG: usize = 64 << 10;
 /// Bytes in one turn above which the thread pauses before the next.
 const MUCH: usize = 16 << 10;
-/// Time without output after which a program whose screen is not read counts as silent, ms.
-const SILENT_MS: i64 = 30_000;
 /// Pause after a turn with much output.
 const BREATH: Duration = Duration::from_millis(4);
 /// Pause after a turn with more output than the backlog, of which only the end is parsed.
@@ -147,7 +149,7 @@ impl ScreenHandle {
                 parsed: 0,
                 written_at: now,
                 stood: None,
-                writes: None,
+                activity: ProgramActivity::default(),
                 answering: None,
                 pressed: never(),
                 step_at: None,
@@ -219,8 +221,8 @@ struct ScreenThread {
     written_at: Timestamp,
     /// The mark last sent to the relay.
     stood: Option<String>,
-    /// Whether an unknown program writes, as last reported; nothing was reported while absent.
-    writes: Option<bool>,
+    /// What an unknown program does.
+    activity: ProgramActivity,
     /// The answer that is being given, who wants to know of it, what comes of its key, and when it
     /// goes on.
     answering: Option<(Answering, RequestReply)>,
@@ -239,7 +241,7 @@ impl ScreenThread {
                 .next_deadline()
                 .into_iter()
                 .chain(self.step_at)
-                .chain(self.silent_at())
+                .chain(self.activity.due(self.written_at))
                 .min()
                 .map_or(Duration::from_secs(3600), |at| {
                     Duration::from_millis(u64::try_from(at.since_ms(now)).unwrap_or(0))
@@ -271,7 +273,7 @@ impl ScreenThread {
             let now = (self.begin.clock)();
             self.guard(|observer| observer.advance(now));
             self.forward();
-            self.report_output(now);
+            self.report_activity(now);
             self.continue_answer();
             if begun.elapsed() < breath {
                 // Nobody sends on this channel: it is a wait.
@@ -303,7 +305,7 @@ impl ScreenThread {
             ToScreen::Provider(provider, at) => {
                 self.parse();
                 self.guard(|observer| observer.set_provider(provider, at));
-                if self.writes.take().is_some() {
+                if self.activity.end() {
                     self.begin.link.send_event(at, HostEvent::Withdrawn);
                 }
                 self.begin.hello.provider = provider;
@@ -366,23 +368,14 @@ impl ScreenThread {
         }
     }
 
-    /// When an unknown program that writes counts as silent.
-    fn silent_at(&self) -> Option<Timestamp> {
-        (self.writes == Some(true)).then(|| self.written_at.plus_ms(SILENT_MS))
-    }
-
-    /// Reports of a program whose screen no rule reads whether it writes: its state is not known.
-    fn report_output(&mut self, now: Timestamp) {
+    /// Reports of a program whose screen no rule reads what can be seen of it: its state is not known.
+    fn report_activity(&mut self, now: Timestamp) {
         if self.begin.hello.provider != Provider::Unknown || self.observer.has_claim() {
-            self.writes = None;
+            self.activity.end();
             return;
         }
-        let writes = now.since_ms(self.written_at) < SILENT_MS && self.parsed > 0;
-        if self.writes == Some(writes) {
-            return;
-        }
-        self.writes = Some(writes);
-        let words = if writes { "writes output" } else { "no output for 30 s or more" };
+        let (written_at, pid) = ((self.parsed > 0).then_some(self.written_at), self.begin.hello.pid);
+        let Some(words) = self.activity.look(written_at, now, || has_children(pid)) else { return };
         let claim = ScreenClaim {
             state: State::Unknown,
             reason: Some(Reason::NoEvidence),

@@ -31,6 +31,10 @@ pub(super) fn token_count(count: &TokenCount<'_>, memory: &mut CodexMemory, w: &
     }
     memory.total_tokens = total;
     report(&last, None, memory, w);
+    if memory.tells_no_ends() {
+        // Version 0.60.1 writes the usage of a response before its calls are done, and the calls after that.
+        w.likely_works("a response; calls are written once they are done".into());
+    }
 }
 
 fn report(tokens: &CodexTokens, response: Option<&str>, memory: &CodexMemory, w: &mut EventWriter<'_, '_>) {

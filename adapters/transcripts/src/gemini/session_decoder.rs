@@ -200,6 +200,10 @@ impl SessionDecoder {
                     ..later(out, &session, &place, identity, at, prompt)
                 };
                 out.push(event);
+                if self.whole {
+                    let stance = Stance::Prompted;
+                    self.memory.standing = Some(StandingRecord { stance, id, calls: 0, at, place, told: false });
+                }
             }
         }
     }
@@ -212,11 +216,20 @@ impl SessionDecoder {
         if last.stance.may_end() {
             self.memory.open = false;
             let session = self.session();
-            let claim = signal(
-                Stance::Answer.claim().0,
-                Confidence::Medium,
-                "a text without a tool call, and then the next prompt",
-            );
+            let (ended, words) = match last.stance {
+                Stance::Refused | Stance::Stopped => {
+                    (last.stance.claim().0, "calls that did not run, and then the next prompt")
+                }
+                Stance::Answer
+                | Stance::Announced
+                | Stance::Unaccounted
+                | Stance::Tool
+                | Stance::Thinking
+                | Stance::Prompted => {
+                    (Stance::Answer.claim().0, "a text without a tool call, and then the next prompt")
+                }
+            };
+            let claim = signal(ended, Confidence::Medium, words);
             let identity = identity(&session, "turn", &last.id, 1);
             let event = later(out, &session, &last.place, identity, last.at, claim);
             out.push(event);
@@ -362,8 +375,10 @@ impl SessionDecoder {
                 self.memory.open = false;
                 writer.end(&session, id, batch.at.or(at), TurnOutcome::Completed, Confidence::High, "complete_task");
             } else if batch.stopped == batch.finished {
-                // The turn ends with a record that says so (`Request cancelled.`), or has: nothing that was called is at work.
-                self.memory.standing = None;
+                // The turn ends with a record that says so (`Request cancelled.`), or has: nothing that was called is at
+                // work. Version 0.10.0 writes no such record.
+                let stopped = if batch.denied { Stance::Refused } else { Stance::Stopped };
+                self.memory.standing = if self.whole && self.memory.open { standing(stopped) } else { None };
                 if !self.memory.open && self.parent.is_none() {
                     let outcome = if batch.denied { TurnOutcome::Denied } else { TurnOutcome::Interrupted };
                     writer.end(
@@ -398,7 +413,19 @@ impl SessionDecoder {
         };
         standing.told = true;
         let (claim, strength, words) = standing.stance.claim();
-        let (kind, block) = if standing.stance.may_end() { ("turn", 0) } else { ("state", standing.calls) };
+        // In a file that gets a call only once it is done, a dialog may be open at any time of a turn.
+        let strength = if self.whole { Confidence::Low } else { strength };
+        let (kind, block) = match standing.stance {
+            // The message may have announced its calls before.
+            Stance::Refused | Stance::Stopped => ("turn", 2),
+            stance if stance.may_end() => ("turn", 0),
+            Stance::Answer
+            | Stance::Announced
+            | Stance::Unaccounted
+            | Stance::Tool
+            | Stance::Thinking
+            | Stance::Prompted => ("state", standing.calls),
+        };
         let identity = identity(&session, kind, &standing.id, block);
         let claim = signal(claim, strength, words);
         let event = later(out, &session, &standing.place, identity, standing.at, claim);

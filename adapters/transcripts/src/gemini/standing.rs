@@ -28,6 +28,12 @@ pub(super) enum Stance {
     Tool,
     /// Tool results went back to the model.
     Thinking,
+    /// A prompt, in a file that gets a call only once it is done.
+    Prompted,
+    /// Every call was refused, and the file may not say that this ended the turn.
+    Refused,
+    /// Every call was stopped, and the file may not say that this ended the turn.
+    Stopped,
 }
 
 /// A stance, and the record that takes it.
@@ -62,20 +68,17 @@ impl Stance {
     /// Whether the turn may be over.
     pub(super) fn may_end(self) -> bool {
         match self {
-            Self::Answer | Self::Announced | Self::Unaccounted => true,
-            Self::Tool | Self::Thinking => false,
+            Self::Answer | Self::Announced | Self::Unaccounted | Self::Refused | Self::Stopped => true,
+            Self::Tool | Self::Thinking | Self::Prompted => false,
         }
     }
 
     /// The claim made while the record stands last, how strong it is, and the words for it.
     pub(super) fn claim(self) -> (Claim, Confidence, &'static str) {
         let running = |reason| Claim::State { state: State::Running, reason: Some(reason) };
+        let ended = |outcome| Claim::TurnEnded { outcome, pending_subagents: 0 };
         match self {
-            Self::Answer => (
-                Claim::TurnEnded { outcome: TurnOutcome::Completed, pending_subagents: 0 },
-                Confidence::Low,
-                "last record: a text without a tool call",
-            ),
+            Self::Answer => (ended(TurnOutcome::Completed), Confidence::Low, "last record: a text without a tool call"),
             Self::Announced => {
                 (running(Reason::Tool), Confidence::Low, "last record: a text that announces a tool call")
             }
@@ -86,6 +89,13 @@ impl Stance {
             Self::Thinking => {
                 (running(Reason::Thinking), Confidence::Medium, "last record: results went back to the model")
             }
+            Self::Prompted => (
+                running(Reason::Thinking),
+                Confidence::Low,
+                "last record: a prompt; calls are written once they are done",
+            ),
+            Self::Refused => (ended(TurnOutcome::Denied), Confidence::Low, "last record: every call was refused"),
+            Self::Stopped => (ended(TurnOutcome::Interrupted), Confidence::Low, "last record: every call was stopped"),
         }
     }
 }

@@ -133,6 +133,9 @@ pub(super) struct Ending {
     pub(super) text: String,
 }
 
+/// What the result of a call says that the user refused: 0.61.0, 0.10.0.
+const DENIALS: [&str; 2] = ["User denied execution", "User did not allow tool call"];
+
 /// Says how a call ended; `None` while it has not.
 pub(super) fn ending(call: &mut ToolCall<'_>, kind: ToolKind) -> Option<Ending> {
     let status = call.status.as_deref()?;
@@ -148,7 +151,7 @@ pub(super) fn ending(call: &mut ToolCall<'_>, kind: ToolKind) -> Option<Ending> 
     let bare = unwrap_untrusted(&text);
     let exit_code = (kind == ToolKind::Execute).then(|| exit_code(bare)).flatten();
     let outcome = match status {
-        "cancelled" if bare.contains("User denied execution") => ToolOutcome::Denied,
+        "cancelled" if DENIALS.iter().any(|denial| bare.contains(denial)) => ToolOutcome::Denied,
         "cancelled" => ToolOutcome::Cancelled,
         "error" if bare.contains("Tool execution blocked") => ToolOutcome::Blocked,
         "error" => ToolOutcome::Error,

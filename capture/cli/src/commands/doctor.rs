@@ -8,6 +8,7 @@ use api::{
     routes::HealthSources,
 };
 use events::Timestamp;
+use processes::UnseenAgent;
 use serde::Serialize;
 use store::DatabaseCheck;
 
@@ -67,6 +68,14 @@ fn database(data: &Path) -> (bool, String) {
         Ok(DatabaseCheck::Rows(faults) | DatabaseCheck::Damaged(faults)) => (false, found(faults)),
         Err(error) => (false, error.to_string()),
     }
+}
+
+/// Names the agents that run here and are not observed; `None` when there are none.
+fn unseen(agents: &[UnseenAgent]) -> Option<String> {
+    let name = |agent: &UnseenAgent| format!("{} (process {}, {})", agent.provider, agent.pid, agent.why.words());
+    let names: Vec<String> = agents.iter().map(name).collect();
+    (!names.is_empty())
+        .then(|| format!("{}; a session is seen where its files are mounted and listed in [roots]", names.join(", ")))
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
@@ -145,6 +154,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             }
         }
     }
+    if let Some(words) = unseen(&processes::unseen_agents()) {
+        check("not observed", true, words);
+    }
     check("log", true, log_file(&context.data).display().to_string());
     let report = DoctorReport { ok: checks.iter().all(|c| c.ok), checks };
     if context.json {
@@ -159,5 +171,27 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         0 => Ok(()),
         1 => Err(Failed::Other("1 check failed".into()).into()),
         failed => Err(Failed::Other(format!("{failed} checks failed")).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use events::Provider;
+    use processes::Unseen;
+
+    use super::*;
+
+    #[test]
+    fn agents_that_are_not_observed_are_named() {
+        assert_eq!(unseen(&[]), None);
+        let agents = [
+            UnseenAgent { provider: Provider::Claude, pid: 812, why: Unseen::OtherUser },
+            UnseenAgent { provider: Provider::Gemini, pid: 900, why: Unseen::Container },
+        ];
+        assert_eq!(
+            unseen(&agents).unwrap(),
+            "claude (process 812, of another user), gemini (process 900, in a container); a session is seen where its \
+             files are mounted and listed in [roots]"
+        );
     }
 }

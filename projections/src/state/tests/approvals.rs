@@ -256,3 +256,32 @@ fn a_request_over_a_protocol_is_open_until_it_is_decided_or_taken_back() {
     let standing: Vec<_> = tape.state.approvals().map(stands_so).collect();
     assert_eq!(standing, ["command allowed `rm x` yes", "command pending `rm y`"]);
 }
+
+#[test]
+fn a_request_that_arrives_after_its_call_returned_is_answered() {
+    // A hook of the user denied it at once: the result is read before our own hook's report (Codex 0.169.0).
+    let late = || {
+        asked(1.05, "a", "rm x").into_iter().map(|step| match step {
+            Step::Event(seconds, said) => on(seconds, said.dated(0.8)),
+            Step::Until(_) => step,
+        })
+    };
+    let steps = and(at_work("rm x"), [on(1.0, returns("c", ToolOutcome::Denied))]);
+    let tape = remain(&and(and(steps.clone(), late()), [until(10.0)]), &["command answered_elsewhere `rm x`"]);
+    assert!(!tape.transitions().iter().any(|line| line.contains("waiting_approval")), "{:?}", tape.transitions());
+    // Another call is open, or the request is newer: it may be open.
+    let other = and(steps.clone(), [on(1.02, call("d", ToolKind::Execute, "rm x"))]);
+    remain(&and(other, late()), &["command pending `rm x`"]);
+    remain(&and(steps, asked(1.1, "a", "rm x")), &["command pending `rm x`"]);
+}
+
+#[test]
+fn a_result_dated_by_another_clock_answers_the_request_all_the_same() {
+    let steps = and(at_work("rm x"), asked(1.0, "a", "rm x"));
+    let days_ago = |said: TestEvent| said.dated(-200_000.0);
+    let tape = and(steps.clone(), [on(3.0, days_ago(returns("c", ToolOutcome::Ok)))]);
+    let mut tape = remain(&tape, &["command answered_elsewhere `rm x` yes ok"]);
+    assert_eq!(tape.status(), "running thinking");
+    let tape = and(steps, [on(3.0, days_ago(ends(TurnOutcome::Completed))), until(8.0)]);
+    stands(&tape, "waiting turn_complete");
+}

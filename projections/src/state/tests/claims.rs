@@ -461,3 +461,27 @@ fn many_claims_that_run_out_all_at_once() {
     assert_eq!(late.transitions(), steady.transitions());
     assert_eq!(late.state, steady.state);
 }
+
+#[test]
+fn a_submitted_prompt_is_worked_on_until_a_hook_says_otherwise() {
+    let begins = |seconds: f64| {
+        let claim = Claim::State { state: State::Running, reason: Some(Reason::Thinking) };
+        let signal = Signal {
+            key: Some("prompt".into()),
+            valid_until: Some(at(seconds + 1.0)),
+            ..Signal::new(claim, Confidence::High, Some("UserPromptSubmit".into()))
+        };
+        on(seconds, said(signal).by(Source::Hook))
+    };
+    // The registry of Claude Code follows up to 0.7 s later.
+    let idle = on(0.0, claims_why(Source::Registry, State::Waiting, Some(Reason::TurnComplete)));
+    check(&[idle.clone(), begins(5.0), until(5.9)], &["0 waiting turn_complete", "5 running thinking"]);
+    // A hook of the user refused it.
+    stands(&[idle.clone(), begins(5.0), until(6.1)], "waiting turn_complete");
+    // The end of a short turn is not followed by work.
+    let stop = on(5.2, claims_why(Source::Hook, State::Waiting, Some(Reason::TurnComplete)));
+    let steps = [idle, begins(5.0), stop, on(5.3, prompt("go")), on(5.3, answer("done")), until(8.0)];
+    let tape = Tape::played(&steps);
+    let shown: Vec<String> = tape.transitions().into_iter().filter(|line| !line.contains("turn 1")).collect();
+    assert_eq!(shown, ["0 waiting turn_complete", "5 running thinking", "5.2 waiting turn_complete"]);
+}

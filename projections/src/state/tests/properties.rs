@@ -65,6 +65,7 @@ fn any_said() -> impl Strategy<Value = TestEvent> {
             agent,
             confidence,
             created,
+            history: created.is_some(),
         },
     )
 }

@@ -46,7 +46,14 @@ pub(super) fn start(installed: &Installed, machine: &Machine, model: &Model, set
     let agent = installed.agent;
     let (home, project, url) = (machine.home(), machine.project(), model.url());
     let hooks = setting.hooks != Hooks::None;
-    let place = LiveAgent { home: &home, project: &project, model: &url, hooks, plans: setting.plans };
+    let place = LiveAgent {
+        home: &home,
+        project: &project,
+        model: &url,
+        hooks,
+        plans: setting.plans,
+        version: installed.version(),
+    };
     let start = agent.prepare(&place).map_err(|error| format!("settings of the agent: {error}"))?;
     if hooks {
         let linked = machine.link_agent(agent.provider(), &installed.program);

@@ -91,6 +91,19 @@ fn an_answer_without_a_call_likely_ends_a_turn_that_nothing_ends() {
         "#,
         &["user.prompt human \"hi\"", "assistant.message \"ho\"", "signal running thinking", "signal ended completed"],
     );
+    // A response without a text is counted while its call waits for permission.
+    let usage = |total: u32| {
+        format!(
+            r#"@event_msg {{"type":"token_count","info":{{"total_token_usage":{{"total_tokens":{total}}},"last_token_usage":{{"input_tokens":10,"output_tokens":1,"total_tokens":11}}}}}}"#
+        )
+    };
+    let lines = [
+        r#"@event_msg {"type":"agent_message","message":"ho"}"#,
+        &usage(11),
+        r#"@event_msg {"type":"user_message","message":"next"}"#,
+        &usage(22),
+    ];
+    assert_eq!(seen(&lines.join("\n")).last().unwrap(), "signal running thinking");
     // With ends of its own, nothing is likely.
     let seen = seen(
         r#"

@@ -40,14 +40,21 @@ fn each_rewrite_adds_what_is_new() {
         document(&[PROMPT, &update, ANSWER]),
         document(&[PROMPT, &update, ANSWER, CANCELLED]),
     ]);
-    assert_eq!(seen[0], ["session.started new cwd=- parent=- type=-", "user.prompt human | run the greeting command"]);
+    assert_eq!(
+        seen[0],
+        [
+            "session.started new cwd=- parent=- type=-",
+            "user.prompt human | run the greeting command",
+            "signal running thinking low"
+        ]
+    );
     assert_eq!(seen[1], ["assistant.message calls=0 thinking=-", "signal running tool low"]);
     assert_eq!(
         seen[2],
         [
             r#"tool.call read_file read `notes.txt` | {"file_path":"notes.txt"}"#,
             "tool.result ok None | alpha",
-            "signal running thinking medium"
+            "signal running thinking low"
         ]
     );
     assert_eq!(
@@ -59,6 +66,21 @@ fn each_rewrite_adds_what_is_new() {
         ]
     );
     assert_eq!(seen[4], ["signal ended interrupted high"]);
+}
+
+/// 0.10.0 writes no record that says so.
+#[test]
+fn a_turn_of_which_every_call_was_refused_has_likely_ended() {
+    let refused = r#"{"error":"[Operation Cancelled] Reason: User did not allow tool call"}"#;
+    let announced = EMPTY.replace("\"content\":\"\"", "\"content\":\"I will run it.\"");
+    let calls = call("run_shell_command", r#"{"command":"touch other"}"#, "cancelled", refused);
+    let denied = format!("{},\"toolCalls\":[{calls}]}}", &announced[..announced.len() - 1]);
+    let next = PROMPT.replace("u1", "u9").replace("run the greeting command", "go on");
+    let messages: [&[&str]; 3] = [&[PROMPT, &announced], &[PROMPT, &denied], &[PROMPT, &denied, &next]];
+    let seen = versions(&messages.map(document));
+    assert_eq!(seen[0].last().unwrap(), "signal running tool low", "{:?}", seen[0]);
+    assert_eq!(seen[1].last().unwrap(), "signal ended denied low", "{:?}", seen[1]);
+    assert!(seen[2].contains(&"signal ended denied medium".to_owned()), "{:?}", seen[2]);
 }
 
 #[test]
@@ -76,10 +98,7 @@ fn a_message_may_gain_tool_calls() {
     let two = one.replace("\"c1\"", "\"c2\"");
     let seen =
         versions(&[document(&[PROMPT, &with_calls(&one)]), document(&[PROMPT, &with_calls(&format!("{one},{two}"))])]);
-    assert_eq!(
-        seen[1],
-        ["tool.call glob read `described` | {}", "tool.result ok None", "signal running thinking medium"]
-    );
+    assert_eq!(seen[1], ["tool.call glob read `described` | {}", "tool.result ok None", "signal running thinking low"]);
 }
 
 #[test]

@@ -283,6 +283,21 @@ fn a_command_that_begins_while_permission_is_asked_tells_that_it_was_given() {
 }
 
 #[test]
+fn a_request_that_is_pending_at_a_restart_is_watched_at_once() {
+    let mut world = World::new();
+    world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0), call("s", "call", 2.0)]);
+    world.live("s", asks("s", "A", 3.0));
+    world.until(4.0);
+    world.asked.expected.lock().unwrap().clear();
+    world.start();
+    assert_eq!(world.asked.expected.lock().unwrap().values().copied().collect::<Vec<_>>(), [NAME]);
+    world.take(command_runs());
+    world.commit();
+    assert_eq!(world.status("s"), "running tool");
+    world.assert_sound();
+}
+
+#[test]
 fn a_command_says_nothing_of_requests_it_may_not_belong_to() {
     // Another call is open, or two requests are.
     for (calls, requests) in [(vec!["a", "b"], vec!["A"]), (vec!["a"], vec!["A", "B"])] {

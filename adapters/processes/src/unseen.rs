@@ -1,0 +1,106 @@
+//! Agents that run on this machine and are not observed: those of other users and in containers.
+
+use std::{
+    fs::{self, Metadata},
+    os::unix::fs::MetadataExt,
+};
+
+use events::Provider;
+
+use crate::{
+    command_line::which_agent,
+    stat::{parent, stat_field},
+};
+
+/// Why an agent is not observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unseen {
+    /// Another user runs it.
+    OtherUser,
+    /// It runs in a container: its process has another number there.
+    Container,
+}
+
+impl Unseen {
+    /// The reason in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::OtherUser => "of another user",
+            Self::Container => "in a container",
+        }
+    }
+}
+
+/// An agent that is not observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnseenAgent {
+    /// Which agent.
+    pub provider: Provider,
+    /// Its process id, as this process sees it.
+    pub pid: u32,
+    /// Why.
+    pub why: Unseen,
+}
+
+/// The agents that run on this machine, as far as `/proc` shows them, and are not observed. What an agent started of
+/// its own kind is left out.
+#[must_use]
+pub fn unseen_agents() -> Vec<UnseenAgent> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let found: Vec<UnseenAgent> = pids.filter_map(look_at).collect();
+    let is_part = |agent: &UnseenAgent| {
+        parent(agent.pid)
+            .is_some_and(|above| found.iter().any(|other| other.pid == above && other.provider == agent.provider))
+    };
+    found.iter().copied().filter(|agent| !is_part(agent)).collect()
+}
+
+fn look_at(pid: u32) -> Option<UnseenAgent> {
+    let owner = fs::metadata(format!("/proc/{pid}")).as_ref().map(Metadata::uid).ok()?;
+    let (provider, _) = which_agent(&fs::read(format!("/proc/{pid}/cmdline")).ok()?)?;
+    // Only remains of a process have no state.
+    stat_field(pid, 3).filter(|state| state != "Z")?;
+    let why = if is_nested(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?) {
+        Unseen::Container
+    } else if owner != rustix::process::geteuid().as_raw() {
+        Unseen::OtherUser
+    } else {
+        return None;
+    };
+    Some(UnseenAgent { provider, pid, why })
+}
+
+/// Whether a process has further numbers in namespaces below ours (proc(5), `NSpid`).
+fn is_nested(status: &str) -> bool {
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    numbers.is_some_and(|numbers| numbers.split_ascii_whitespace().count() > 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_with_several_numbers_is_in_a_container() {
+        assert!(is_nested("Name:\tclaude\nNStgid:\t812\t5\nNSpid:\t812\t5\nNSpgid:\t812\t5\n"));
+        assert!(!is_nested("Name:\tclaude\nNSpid:\t812\nNSpgid:\t812\t5\n") && !is_nested(""));
+    }
+
+    #[test]
+    fn an_agent_of_our_own_is_not_among_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let agent = dir.path().join("claude");
+        std::os::unix::fs::symlink("/bin/sh", &agent).unwrap();
+        let mut child = std::process::Command::new(&agent)
+            .args(["-c", "read x; exit 0"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert_eq!(look_at(child.id()), None);
+        assert!(unseen_agents().iter().all(|unseen| unseen.pid != child.id()));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}
