@@ -74,6 +74,16 @@ names! {
         Capture = "capture" / 5,
         /// Qwen Code.
         Qwen = "qwen" / 6,
+        /// opencode.
+        Opencode = "opencode" / 7,
+        /// aider.
+        Aider = "aider" / 8,
+        /// Crush.
+        Crush = "crush" / 9,
+        /// goose.
+        Goose = "goose" / 10,
+        /// Amp.
+        Amp = "amp" / 11,
     }
 }
 

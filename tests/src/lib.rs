@@ -22,6 +22,7 @@ pub mod owned;
 pub mod program;
 pub mod receiver;
 pub mod recording;
+pub mod rows;
 pub mod score;
 pub mod statusbench;
 pub mod terminal;

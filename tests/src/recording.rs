@@ -12,6 +12,7 @@ use std::{
 use events::{Provider, State};
 
 use self::folder::Folder;
+use crate::rows;
 
 /// What a recording is.
 #[derive(Debug, Clone)]
@@ -197,6 +198,10 @@ impl Recording {
                 What::Append { path, data } | What::Write { path, data } => {
                     let path = home.join(names.rewrite(path));
                     fs::create_dir_all(path.parent().unwrap()).unwrap();
+                    if rows::is_database(&path) {
+                        rows::append(&rows::open(&path), &names.rewrite(data));
+                        continue;
+                    }
                     let append = matches!(op.what, What::Append { .. });
                     let mut file = fs::OpenOptions::new()
                         .create(true)

@@ -32,6 +32,7 @@ use tailer::{
 
 use crate::{
     recording::{Names, Op, Recording, What},
+    rows,
     score::ShownStatus,
 };
 
@@ -100,6 +101,7 @@ pub struct World {
     position: u64,
     shown: Vec<ShownStatus>,
     changed: BTreeMap<PathBuf, i64>,
+    databases: BTreeMap<PathBuf, rusqlite::Connection>,
     /// Whether writes are told to the collector, as inotify does; else it polls.
     pub hints: bool,
     /// While there is a list, batches wait in it, as they do while the disk is slow.
@@ -170,6 +172,7 @@ impl World {
             position: u64::MAX,
             shown: Vec::new(),
             changed: BTreeMap::new(),
+            databases: BTreeMap::new(),
             hints: true,
             waiting: None,
         };
@@ -386,6 +389,11 @@ impl World {
     /// Appends to a file; the process `pid`, if it runs, keeps it open.
     pub fn append(&mut self, path: &Path, data: &str, pid: Option<u32>) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
+        if rows::is_database(path) {
+            let database = self.databases.entry(path.to_owned()).or_insert_with_key(|path| rows::open(path));
+            rows::append(database, data);
+            return self.hint(path);
+        }
         let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
         file.write_all(data.as_bytes()).unwrap();
         self.written(&file, path);

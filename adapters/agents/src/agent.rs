@@ -1,13 +1,19 @@
 //! All agents, and which one a provider means. What is known of one is an [`Agent`]; the values are in a file each:
-//! [`crate::claude`], [`crate::codex`], [`crate::gemini`], [`crate::pi`], [`crate::qwen`].
+//! [`crate::claude`], [`crate::codex`], [`crate::gemini`], [`crate::pi`], [`crate::qwen`], [`crate::opencode`], and, of
+//! those whose files are not read, [`crate::aider`], [`crate::crush`], [`crate::goose`], [`crate::amp`].
 
 use events::Provider;
 
-pub use crate::facts::{Agent, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources};
-pub use crate::{claude::CLAUDE, codex::CODEX, gemini::GEMINI, pi::PI, qwen::QWEN};
+pub use crate::facts::{
+    Agent, Commands, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources,
+};
+pub use crate::{
+    aider::AIDER, amp::AMP, claude::CLAUDE, codex::CODEX, crush::CRUSH, gemini::GEMINI, goose::GOOSE,
+    opencode::OPENCODE, pi::PI, qwen::QWEN,
+};
 
 /// Every agent with processes of its own.
-pub static ALL: [&Agent; 5] = [&CLAUDE, &CODEX, &GEMINI, &PI, &QWEN];
+pub static ALL: [&Agent; 10] = [&CLAUDE, &CODEX, &GEMINI, &PI, &QWEN, &OPENCODE, &AIDER, &CRUSH, &GOOSE, &AMP];
 
 impl Agent {
     /// The agent of a provider; `None` for our own, which is a library, and for one that is not known.
@@ -19,6 +25,11 @@ impl Agent {
             Provider::Gemini => Some(&GEMINI),
             Provider::Pi => Some(&PI),
             Provider::Qwen => Some(&QWEN),
+            Provider::Opencode => Some(&OPENCODE),
+            Provider::Aider => Some(&AIDER),
+            Provider::Crush => Some(&CRUSH),
+            Provider::Goose => Some(&GOOSE),
+            Provider::Amp => Some(&AMP),
             Provider::Capture | Provider::Unknown => None,
         }
     }
@@ -52,7 +63,9 @@ mod tests {
                 let both = format!("{} and {}", agent.provider, other.provider);
                 assert!(agent.programs.iter().all(|program| !other.programs.contains(program)), "{both}");
                 assert!(agent.descent_variables.iter().all(|name| !other.descent_variables.contains(name)), "{both}");
-                assert_ne!(agent.home.variable, other.home.variable, "{both}");
+                if !agent.home.variable.is_empty() {
+                    assert_ne!(agent.home.variable, other.home.variable, "{both}");
+                }
                 assert!(agent.home.usual.iter().all(|home| !other.home.usual.contains(home)), "{both}");
             }
         }

@@ -3,7 +3,7 @@
 use events::Provider;
 
 use crate::{
-    facts::{Agent, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources},
+    facts::{Agent, Commands, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources},
     hooks::{HookAnswers, HookEvent, HookPayload, HookVersions, Hooks, Switch, TimeoutUnit, from_the_first, new_in, v},
     telemetry::{Name, Telemetry},
 };
@@ -20,6 +20,7 @@ pub static CLAUDE: Agent = Agent {
         printed: Some(PrintedVersion { before: &[""], behind: " (Claude Code)" }),
     },
     daemon_word: None,
+    commands: Commands::AllBut(&[]),
     descent_variables: &["CLAUDECODE"],
     home: Home { variable: "CLAUDE_CONFIG_DIR", below_variable: "", usual: &[".claude"] },
     transcripts: Transcripts { directories: &["projects", "sessions"], path: TranscriptPath::EndsWith(".jsonl") },

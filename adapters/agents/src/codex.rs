@@ -3,7 +3,7 @@
 use events::Provider;
 
 use crate::{
-    facts::{Agent, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources},
+    facts::{Agent, Commands, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources},
     hooks::{HookAnswers, HookConfig, HookEvent, HookPayload, HookVersions, Hooks, TimeoutUnit, new_in, v},
     telemetry::{Name, Telemetry, TelemetryFile},
 };
@@ -19,6 +19,7 @@ pub static CODEX: Agent = Agent {
         printed: Some(PrintedVersion { before: &["codex-cli ", "codex "], behind: "" }),
     },
     daemon_word: Some("app-server"),
+    commands: Commands::AllBut(&[]),
     descent_variables: &["CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "CODEX_CI"],
     home: Home { variable: "CODEX_HOME", below_variable: "", usual: &[".codex"] },
     transcripts: Transcripts {

@@ -20,6 +20,8 @@ pub struct Agent {
     pub version: VersionSources,
     /// The word behind its name with which it serves the sessions of other processes.
     pub daemon_word: Option<&'static str>,
+    /// The words behind its name with which it holds a conversation.
+    pub commands: Commands,
     /// Variables that it sets for what it runs: whoever has one was started by it.
     pub descent_variables: &'static [&'static str],
     /// Where it keeps its files.
@@ -39,6 +41,15 @@ pub struct Agent {
     pub hooks: Option<Hooks>,
     /// Its telemetry; `None` for an agent that sends none.
     pub telemetry: Option<Telemetry>,
+}
+
+/// With which words behind its name a program holds a conversation. Without a word it does.
+#[derive(Debug)]
+pub enum Commands {
+    /// With all but these, and those that no agent talks with: `login`, `update`.
+    AllBut(&'static [&'static str]),
+    /// With these only: other programs have its name.
+    Only(&'static [&'static str]),
 }
 
 /// Where an agent keeps its files.
@@ -111,11 +122,28 @@ pub enum Protocol {
 }
 
 impl Agent {
+    /// Whether its conversations are read from its files.
+    #[must_use]
+    pub const fn is_read(&self) -> bool {
+        !self.transcripts.directories.is_empty()
+    }
+
     /// The command line that takes a session up again, for a person to type.
     #[must_use]
     pub fn resume_command(&self, session: &str) -> Option<String> {
         let plain = !session.is_empty() && session.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         self.resume.filter(|_| plain).map(|words| format!("{words} {session}"))
+    }
+}
+
+impl Commands {
+    /// Whether a program called with this word holds a conversation.
+    #[must_use]
+    pub fn converse(&self, word: &str) -> bool {
+        match self {
+            Self::AllBut(others) => !others.contains(&word),
+            Self::Only(these) => word.starts_with('-') || these.contains(&word),
+        }
     }
 }
 

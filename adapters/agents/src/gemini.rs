@@ -3,7 +3,7 @@
 use events::Provider;
 
 use crate::{
-    facts::{Agent, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources},
+    facts::{Agent, Commands, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources},
     hooks::{HookAnswers, HookEvent, HookPayload, HookVersions, Hooks, Switch, TimeoutUnit, new_in, v},
     telemetry::{Name, Telemetry, TelemetryFile},
 };
@@ -19,6 +19,7 @@ pub static GEMINI: Agent = Agent {
         printed: Some(PrintedVersion { before: &[""], behind: "" }),
     },
     daemon_word: None,
+    commands: Commands::AllBut(&[]),
     descent_variables: &["GEMINI_CLI"],
     home: Home { variable: "GEMINI_CLI_HOME", below_variable: ".gemini", usual: &[".gemini"] },
     transcripts: Transcripts { directories: &["tmp"], path: TranscriptPath::Contains("/chats/") },

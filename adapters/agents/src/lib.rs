@@ -6,12 +6,17 @@
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 pub mod agent;
+pub mod aider;
+pub mod amp;
 pub mod borrowed;
 pub mod claude;
 pub mod codex;
+pub mod crush;
 mod facts;
 pub mod gemini;
+pub mod goose;
 pub mod hooks;
+pub mod opencode;
 pub mod pi;
 pub mod qwen;
 pub mod telemetry;

@@ -2,7 +2,7 @@
 
 use events::Provider;
 
-use crate::facts::{Agent, Home, TranscriptPath, Transcripts, VersionSources};
+use crate::facts::{Agent, Commands, Home, TranscriptPath, Transcripts, VersionSources};
 
 /// pi and oh-my-pi.
 pub static PI: Agent = Agent {
@@ -11,6 +11,7 @@ pub static PI: Agent = Agent {
     script_below: Some("/pi-coding-agent/"),
     version: VersionSources { package: None, directory: None, printed: None },
     daemon_word: None,
+    commands: Commands::AllBut(&[]),
     descent_variables: &[],
     home: Home { variable: "PI_CODING_AGENT_DIR", below_variable: "", usual: &[".pi/agent", ".omp/agent"] },
     transcripts: Transcripts { directories: &["sessions"], path: TranscriptPath::EndsWith(".jsonl") },

@@ -3,7 +3,7 @@
 use events::Provider;
 
 use crate::{
-    facts::{Agent, Home, PrintedVersion, TranscriptPath, Transcripts, VersionSources},
+    facts::{Agent, Commands, Home, PrintedVersion, TranscriptPath, Transcripts, VersionSources},
     hooks::{HookAnswers, HookEvent, HookPayload, HookVersions, Hooks, Switch, TimeoutUnit, from_the_first, v},
 };
 
@@ -19,6 +19,7 @@ pub static QWEN: Agent = Agent {
         printed: Some(PrintedVersion { before: &[""], behind: "" }),
     },
     daemon_word: None,
+    commands: Commands::AllBut(&[]),
     // For commands of its shell; hooks have it not.
     descent_variables: &["QWEN_CODE"],
     // `QWEN_RUNTIME_DIR` and a setting move the conversations elsewhere: then they are named in `[roots]`.

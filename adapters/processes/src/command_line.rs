@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use agents::{Agent, agent::ALL};
 use events::Provider;
 
-/// Subcommands of an agent that hold no conversation.
+/// Subcommands of every agent that hold no conversation; those of one are in its value.
 const NO_CONVERSATION: &[&str] = &[
     "mcp",
     "mcp-server",
@@ -26,7 +26,7 @@ const NO_CONVERSATION: &[&str] = &[
 /// Tells an agent that holds a conversation by its command line; with whether it serves others.
 pub(crate) fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
     let (agent, word) = agent_named(arguments)?;
-    if word.is_some_and(|w| NO_CONVERSATION.contains(&w)) {
+    if word.is_some_and(|w| NO_CONVERSATION.contains(&w) || !agent.commands.converse(w)) {
         return None;
     }
     Some((agent.provider, word.is_some() && word == agent.daemon_word))

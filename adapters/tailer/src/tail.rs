@@ -12,7 +12,7 @@
 //! windows and does not shorten the file: nobody can know without reading everything again.
 //!
 //! See [`disk`] for how files are opened, `lines` for lines of any length, `whole` for files that
-//! are rewritten instead of appended to.
+//! are rewritten instead of appended to, `rows` for databases.
 
 mod broken;
 pub mod disk;
@@ -20,6 +20,7 @@ mod error;
 mod lines;
 mod marks;
 mod occurrence;
+mod rows;
 mod spec;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -35,7 +36,7 @@ pub use error::TailError;
 use lines::{Buffer, Half, SplitLine};
 use marks::Marks;
 use occurrence::Occurrences;
-pub use spec::{FileFormat, FileSpec, MakeDecoder, Now, ReadLimits};
+pub use spec::{FileFormat, FileSpec, MakeDecoder, Now, ReadLimits, RowTable};
 
 /// The result of one read.
 #[derive(Debug, Default)]
@@ -186,6 +187,7 @@ impl Tail {
         match self.spec.format {
             FileFormat::Lines => self.read_lines(reader, now),
             FileFormat::Whole => self.read_whole(reader, now),
+            FileFormat::Rows(table) => self.read_rows(table, reader, now),
         }
     }
 

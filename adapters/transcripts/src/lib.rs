@@ -10,6 +10,7 @@
 pub mod claude;
 pub mod codex;
 pub mod gemini;
+pub mod opencode;
 pub mod pi;
 pub mod providers;
 pub mod qwen;

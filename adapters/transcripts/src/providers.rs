@@ -9,6 +9,7 @@ use crate::{
     claude::{self, FileKind, meta::MetaDecoder, registry::RegistryDecoder, transcript::TranscriptDecoder},
     codex::{self, CodexDecoder},
     gemini::{self, ChatFile, GeminiDecoder, GeminiLegacyDecoder},
+    opencode::{self, OpencodeDecoder},
     pi::{self, PiDecoder},
     qwen::{self, QwenDecoder},
 };
@@ -49,7 +50,9 @@ fn recognizer(provider: Provider) -> Option<Arc<dyn Recognize>> {
         Provider::Pi => Arc::new(Pi(pi_lines)),
         Provider::Qwen => Arc::new(Qwen),
         Provider::Capture => Arc::new(Pi(own_lines)),
-        Provider::Unknown => return None,
+        Provider::Opencode => Arc::new(Opencode),
+        // Their files are not read.
+        Provider::Aider | Provider::Crush | Provider::Goose | Provider::Amp | Provider::Unknown => return None,
     })
 }
 
@@ -162,6 +165,22 @@ impl Recognize for Qwen {
             Some("projects") => depth <= 2 || depth == 3 && relative.ends_with("chats"),
             Some(_) => false,
         }
+    }
+}
+
+struct Opencode;
+
+impl Recognize for Opencode {
+    fn file(&self, relative: &Path) -> Option<FileSpec> {
+        opencode::recognize(relative).then(|| FileSpec {
+            format: FileFormat::Rows(&opencode::EVENTS),
+            make: |_, state| Box::new(OpencodeDecoder::new(state)),
+            live: false,
+        })
+    }
+
+    fn enter(&self, relative: &Path) -> bool {
+        first(relative).is_none()
     }
 }
 

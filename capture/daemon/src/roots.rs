@@ -29,5 +29,6 @@ pub fn homes(config: &Config, data: &Path) -> anyhow::Result<Homes> {
         Ok((agent.provider, all))
     };
     let own = Ok((Provider::Capture, vec![data.join("agent")]));
-    ALL.iter().map(of).chain([own]).collect()
+    // Of an agent whose files are not read, none are looked for.
+    ALL.iter().filter(|agent| agent.is_read()).map(of).chain([own]).collect()
 }

@@ -54,7 +54,15 @@ impl Rule {
             Provider::Claude => &[Self::Permissions],
             Provider::Codex => &[Self::Sandbox, Self::Prefix],
             Provider::Gemini => &[Self::Exclude, Self::Policy],
-            Provider::Pi | Provider::Qwen | Provider::Capture | Provider::Unknown => &[],
+            Provider::Pi
+            | Provider::Qwen
+            | Provider::Capture
+            | Provider::Opencode
+            | Provider::Aider
+            | Provider::Crush
+            | Provider::Goose
+            | Provider::Amp
+            | Provider::Unknown => &[],
         }
     }
 
@@ -108,7 +116,15 @@ impl Rule {
                 }
                 Ok(())
             }
-            Provider::Pi | Provider::Qwen | Provider::Capture | Provider::Unknown => Ok(()),
+            Provider::Pi
+            | Provider::Qwen
+            | Provider::Capture
+            | Provider::Opencode
+            | Provider::Aider
+            | Provider::Crush
+            | Provider::Goose
+            | Provider::Amp
+            | Provider::Unknown => Ok(()),
         }
     }
 }
@@ -290,7 +306,14 @@ fn turn(installed: &Installed, machine: &Machine, start: &Start) -> Result<Strin
         Provider::Codex => &["exec", "--skip-git-repo-check", PROMPT],
         Provider::Gemini => &["-m", "gemini-2.5-pro", "--yolo", "-p", PROMPT],
         Provider::Qwen => return Err("it is not set up here".to_owned()),
-        Provider::Pi | Provider::Capture | Provider::Unknown => return Err("it has no hooks".to_owned()),
+        Provider::Pi
+        | Provider::Capture
+        | Provider::Opencode
+        | Provider::Aider
+        | Provider::Crush
+        | Provider::Goose
+        | Provider::Amp
+        | Provider::Unknown => return Err("it has no hooks".to_owned()),
     };
     let out = machine.home().join("out");
     let file = fs::File::create(&out).map_err(|error| error.to_string())?;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{case::FolderStep, wait_until};
-use crate::http::Client;
+use crate::{http::Client, rows};
 
 /// The variable that names the file of a [`Part`].
 pub const PART: &str = "STATUSBENCH_PART";
@@ -98,13 +98,14 @@ fn send((address, token): &(String, String), path: &str, payload: &Value) {
 pub struct Files {
     home: PathBuf,
     open: HashMap<PathBuf, File>,
+    databases: HashMap<PathBuf, rusqlite::Connection>,
 }
 
 impl Files {
     /// Below this home.
     #[must_use]
     pub fn new(home: PathBuf) -> Self {
-        Self { home, open: HashMap::new() }
+        Self { home, open: HashMap::new(), databases: HashMap::new() }
     }
 
     /// Does what was done to a file; anything else is not its business.
@@ -112,6 +113,10 @@ impl Files {
         match what {
             FolderStep::Append { path, data } => {
                 let path = self.at(path);
+                if rows::is_database(&path) {
+                    let database = self.databases.entry(path).or_insert_with_key(|path| rows::open(path));
+                    return rows::append(database, data);
+                }
                 let open = self
                     .open
                     .entry(path)

@@ -108,7 +108,7 @@ const PURE: &[&str] = &["events", "projections", "approver", "monitor", "redact"
 const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "tantivy", "notify"];
 /// What only these crates of the workspace may name, but for tests and benches.
 const ONLY_HOMES: &[(&str, &[&str])] = &[
-    ("rusqlite", &["store"]),
+    ("rusqlite", &["store", "tailer", "tests"]),
     ("axum", &["server"]),
     ("anyhow", &["daemon", "capture"]),
     ("notify", &["tailer"]),

@@ -124,6 +124,15 @@ const RECORDINGS: &[(&str, &[FindingKind])] = &[
     ("pi/S05-fork", &[Completion, Completion, Completion]),
     ("qwen/S03-shell-approve", &[Completion, Approval, Completion, Approval]),
     ("qwen/S09-interrupt-and-error", &[Auth]),
+    ("opencode/S01-hello", &[Completion, Completion]),
+    ("opencode/S03-shell-approve", &[Completion]),
+    ("opencode/S05-esc-denies", &[]),
+    ("opencode/S09-interrupt-and-error", &[Auth, FindingKind::Provider]),
+    ("opencode/S10-kill", &[Crash]),
+    ("opencode/S11-question", &[Question, Completion]),
+    ("opencode/S12-subagent", &[Completion]),
+    ("opencode/S12b-subagent-permission", &[Completion]),
+    ("opencode/S15-edit", &[Completion, Completion, Completion]),
 ];
 
 #[test]

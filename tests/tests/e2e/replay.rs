@@ -115,6 +115,15 @@ recordings! {
     pi_o02 "pi/O02-omp-tools" agree 93.5 seen 0;
     qwen_s03 "qwen/S03-shell-approve" agree 50.0 seen 0;
     qwen_s09 "qwen/S09-interrupt-and-error" agree 99.0 seen 0;
+    opencode_s01 "opencode/S01-hello" agree 99.0 seen 0;
+    opencode_s03 "opencode/S03-shell-approve" agree 75.0 seen 0;
+    opencode_s05 "opencode/S05-esc-denies" agree 83.0 seen 0;
+    opencode_s09 "opencode/S09-interrupt-and-error" agree 99.0 seen 0;
+    opencode_s10 "opencode/S10-kill" agree 79.0 seen 0;
+    opencode_s11 "opencode/S11-question" agree 98.0 seen 0;
+    opencode_s12 "opencode/S12-subagent" agree 99.0 seen 0;
+    opencode_s12b "opencode/S12b-subagent-permission" agree 79.0 seen 0;
+    opencode_s15 "opencode/S15-edit" agree 67.0 seen 0;
 }
 
 /// `/branch` and `/clear` move a process to another session (its registry file says so). The one

@@ -137,7 +137,14 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
         Provider::Claude | Provider::Qwen => claude(&called),
         Provider::Codex => codex(&called),
         Provider::Gemini => gemini(&called),
-        Provider::Pi | Provider::Capture | Provider::Unknown => Vec::new(),
+        Provider::Pi
+        | Provider::Capture
+        | Provider::Opencode
+        | Provider::Aider
+        | Provider::Crush
+        | Provider::Goose
+        | Provider::Amp
+        | Provider::Unknown => Vec::new(),
     };
     let session: Arc<str> = Arc::from(called.session_id.as_str());
     let agent: Option<Arc<str>> = called.agent_id.as_deref().map(Arc::from);

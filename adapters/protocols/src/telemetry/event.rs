@@ -26,7 +26,15 @@ pub(super) fn events(writer: &RecordSource, record: &TelemetryRecord, observed_a
         Provider::Claude => claude::decode_event(record),
         Provider::Codex => codex::decode_event(record),
         Provider::Gemini => gemini::decode_event(record),
-        Provider::Pi | Provider::Qwen | Provider::Capture | Provider::Unknown => TelemetryEvent::Nothing,
+        Provider::Pi
+        | Provider::Qwen
+        | Provider::Capture
+        | Provider::Opencode
+        | Provider::Aider
+        | Provider::Crush
+        | Provider::Goose
+        | Provider::Amp
+        | Provider::Unknown => TelemetryEvent::Nothing,
     };
     let (Some(session), Some(at)) = (record.session().filter(|id| id.len() <= NAME_CHARS), record.at()) else {
         return Vec::new();

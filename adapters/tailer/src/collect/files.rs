@@ -7,7 +7,7 @@ use events::{Cursor, Provider};
 
 use crate::tail::{
     FileSpec, Tail,
-    disk::{RootedPath, Stat},
+    disk::{self, RootedPath, Stat},
 };
 
 /// A place in the table.
@@ -99,6 +99,11 @@ impl FileEntry {
             FileOwner::Resting(_) => 0,
             FileOwner::Open(tail) => tail.cursor().offset,
         }
+    }
+
+    /// Looks at it on the disk.
+    pub(super) fn stat(&self) -> std::io::Result<Option<Stat>> {
+        disk::stat_file(&self.place, self.spec.format)
     }
 
     /// Whether what is on disk is not what was last looked at.

@@ -10,10 +10,7 @@ use super::{
 };
 use crate::{
     collect::{batch::Batch, finished_job::FinishedJob},
-    tail::{
-        FileFormat, Now, Tail, TailError, TailRead,
-        disk::{self, Stat},
-    },
+    tail::{FileFormat, Now, Tail, TailError, TailRead, disk::Stat},
 };
 
 /// A cursor that moved so far over lines without events is handed on at once.
@@ -45,7 +42,7 @@ impl Collector {
         let look = match result {
             Ok(look) => look,
             Err(error) => {
-                let stat = self.files.get_mut(id).and_then(|file| disk::stat_path(file.place.path()).ok().flatten());
+                let stat = self.files.get_mut(id).and_then(|file| file.stat().ok().flatten());
                 self.set_back(id, &error, stat, now);
                 return Ok(());
             }
@@ -79,8 +76,11 @@ impl Collector {
     /// Puts a tail back into the table, and notes how it stands.
     fn store_tail(&mut self, id: FileId, tail: Box<Tail>, now: Now) {
         let cursor = tail.cursor();
-        let (lag, issues) = (cursor.size.saturating_sub(cursor.offset), cursor.issues);
-        self.files.measure(id, lag, issues);
+        let (size, offset, issues) = (cursor.size, cursor.offset, cursor.issues);
+        let Some(format) = self.files.get_mut(id).map(|file| file.spec.format) else {
+            return;
+        };
+        self.files.measure(id, format.lag(size, offset), issues);
         let Some(file) = self.files.get_mut(id) else {
             return;
         };
@@ -96,7 +96,7 @@ impl Collector {
         let Some(file) = self.files.get_mut(id) else {
             return;
         };
-        let stat = disk::stat_path(file.place.path()).ok().flatten();
+        let stat = file.stat().ok().flatten();
         self.wake(id, stat, now);
     }
 
@@ -164,7 +164,7 @@ impl Collector {
         file.owed = PendingCursor::Nothing;
         match error {
             Some(error) => {
-                let stat = disk::stat_path(file.place.path()).ok().flatten();
+                let stat = file.stat().ok().flatten();
                 self.set_back(id, &error, stat, now);
             }
             None => {

@@ -12,10 +12,7 @@ use crate::{
         batch::Batch,
         control::{CollectorHealth, Progress, RootHealth},
     },
-    tail::{
-        FileFormat, Now, TailError,
-        disk::{self, Stat},
-    },
+    tail::{FileFormat, Now, TailError, disk::Stat},
     watch::Mode,
 };
 
@@ -155,7 +152,7 @@ impl Collector {
         if file.ignored || matches!(file.slot, FileOwner::Away) {
             return;
         }
-        match disk::stat_path(file.place.path()) {
+        match file.stat() {
             Ok(stat) => self.check_stat(id, stat, now),
             Err(source) => {
                 let (path, offset) = (Arc::clone(file.place.path()), file.resume_offset());
@@ -219,10 +216,14 @@ impl Collector {
         let Some(file) = self.files.get_mut(id) else {
             return;
         };
-        let backlog = stat.map_or(0, |stat| stat.size.saturating_sub(file.resume_offset()));
-        let queued = file.spec.format == FileFormat::Lines
-            && stat.is_some()
-            && (first || backlog > self.config.limits.batch_bytes);
+        let format = file.spec.format;
+        let backlog = stat.map_or(0, |stat| format.lag(stat.size, file.resume_offset()));
+        let much = match format {
+            FileFormat::Lines => first || backlog > self.config.limits.batch_bytes,
+            FileFormat::Rows(_) => first,
+            FileFormat::Whole => false,
+        };
+        let queued = much && stat.is_some();
         if !queued {
             file.dirty = true;
             if file.spec.live {

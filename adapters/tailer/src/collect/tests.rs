@@ -6,11 +6,14 @@ use std::{
 };
 
 use super::*;
-use crate::tail::tests::{Fault, Faulty, Ingest, LINES, WHOLE, ago, note, now, plain};
+use crate::tail::{
+    FileFormat,
+    tests::{Fault, Faulty, Ingest, LINES, WHOLE, ago, note, now, plain, rows},
+};
 
 mod model;
 
-/// `*.jsonl` are lines, `*.json` are whole, `junk` is not entered.
+/// `*.jsonl` are lines, `*.json` are whole, `*.db` have rows, `junk` is not entered.
 struct Notes;
 
 impl Recognize for Notes {
@@ -18,6 +21,7 @@ impl Recognize for Notes {
         match relative.extension()?.to_str()? {
             "jsonl" => Some(LINES),
             "json" => Some(WHOLE),
+            "db" => Some(FileSpec { format: FileFormat::Rows(&rows::LOG), ..LINES }),
             _ => None,
         }
     }
@@ -348,6 +352,27 @@ fn tail_t15_links_are_refused_and_said_once() {
     fs::remove_file(case.path("folder")).unwrap();
     case.run(seconds(20.0));
     assert_eq!(case.health().errors_total, 0, "{:?}", case.health().errors);
+}
+
+/// What is committed to a database is in its log first: a hint of that, and the poll, lead to the database.
+#[test]
+fn tail_collect_follows_the_log_of_a_database() {
+    let mut case = case();
+    let database = rows::writer(&case.path("a.db"));
+    rows::insert(&database, "a", "one");
+    case.run(seconds(1.0));
+    assert_eq!(case.seen(), ["one"]);
+    assert_eq!((case.health().files, case.health().lag_bytes), (1, 0));
+    rows::insert(&database, "b", "two");
+    case.collector.shared.inbox.hint(crate::watch::Hint::Path(case.path("a.db-wal")));
+    case.settle().unwrap();
+    assert_eq!(case.seen(), ["one", "two"], "by the hint");
+    rows::insert(&database, "c", "three");
+    case.run(seconds(3.0));
+    assert_eq!(case.seen().len(), 3, "by the poll");
+    case.restart();
+    case.run(seconds(1.0));
+    assert_eq!((case.seen().len(), case.ingest.borrow().repeats), (3, 0));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     collect::directories::Directory,
     tail::{
-        Now,
+        FileFormat, Now,
         disk::{self, OpenError, PathKind, ReadRefusal, RootedPath, Stat},
     },
     watch::Mode,
@@ -225,13 +225,18 @@ impl Collector {
                 self.files.add(file)
             }
         };
-        self.check_stat(id, stat(), now);
+        match self.files.get_mut(id).map(|file| file.spec.format) {
+            // What the listing says of it leaves out its log.
+            Some(FileFormat::Rows(_)) => self.check(id, now),
+            Some(FileFormat::Lines | FileFormat::Whole) | None => self.check_stat(id, stat(), now),
+        }
     }
 
     /// Looks at a path somebody named, whatever it is.
     pub(super) fn check_path(&mut self, path: &Path, now: Now) {
         let Some(text) = path.to_str() else { return };
-        if let Some(id) = self.files.find(text) {
+        let database = || self.files.find(text.strip_suffix(disk::WRITE_AHEAD_LOG)?);
+        if let Some(id) = self.files.find(text).or_else(database) {
             self.queue.lift(id, now.wall.as_millisecond().saturating_mul(1_000_000));
             return self.check(id, now);
         }

@@ -12,6 +12,8 @@ use rustix::{
     fs::{self, AtFlags, FileType, Mode, OFlags},
 };
 
+use super::FileFormat;
+
 /// Where a file is: a path below a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootedPath {
@@ -26,6 +28,11 @@ impl RootedPath {
         let root = root.trim_end_matches('/');
         let root_bytes = u32::try_from(root.len()).unwrap_or(u32::MAX);
         Self { path: Arc::from(format!("{root}/{relative}")), root_bytes }
+    }
+
+    /// The write-ahead log of the database at this path.
+    pub(crate) fn write_ahead_log(&self) -> Self {
+        Self { path: Arc::from(format!("{}{WRITE_AHEAD_LOG}", self.path)), root_bytes: self.root_bytes }
     }
 
     /// The absolute path.
@@ -209,6 +216,30 @@ pub(crate) fn stat_path(path: &str) -> io::Result<Option<Stat>> {
         Ok(stat) => Ok(Some(stat.into())),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(other) => Err(other.into()),
+    }
+}
+
+/// What SQLite appends to a database's name for its write-ahead log.
+pub(crate) const WRITE_AHEAD_LOG: &str = "-wal";
+
+/// Looks at a file of this format. A database counts together with its write-ahead log: what is committed changes
+/// the log first, and the database later.
+pub(crate) fn stat_file(place: &RootedPath, format: FileFormat) -> io::Result<Option<Stat>> {
+    let stat = stat_path(place.path())?;
+    match (stat, format) {
+        (Some(stat), FileFormat::Rows(_)) => Ok(Some(with_log(stat, stat_path(place.write_ahead_log().path())?))),
+        (stat, FileFormat::Lines | FileFormat::Whole | FileFormat::Rows(_)) => Ok(stat),
+    }
+}
+
+/// A database and its write-ahead log, if there is one.
+pub(crate) fn with_log(database: Stat, log: Option<Stat>) -> Stat {
+    let Some(log) = log else { return database };
+    Stat {
+        size: database.size.saturating_add(log.size),
+        changed_ns: database.changed_ns.max(log.changed_ns),
+        modified_ns: database.modified_ns.max(log.modified_ns),
+        ..database
     }
 }
 

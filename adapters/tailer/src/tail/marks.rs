@@ -13,7 +13,7 @@ pub(super) const HEAD_BYTES: u64 = 4096;
 pub(super) const BEFORE_BYTES: u64 = 64;
 
 /// The hash cursors carry: the first 8 bytes of BLAKE3.
-fn hash(bytes: &[u8]) -> u64 {
+pub(super) fn hash(bytes: &[u8]) -> u64 {
     let mut first = [0_u8; 8];
     first.copy_from_slice(&blake3::hash(bytes).as_bytes()[..8]);
     u64::from_le_bytes(first)

@@ -13,6 +13,29 @@ pub enum FileFormat {
     Lines,
     /// It is one record and rewritten whole.
     Whole,
+    /// It is an SQLite database, and rows are appended to one of its tables.
+    Rows(&'static RowTable),
+}
+
+/// A table of an SQLite database that is a log: rows are only appended to it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RowTable {
+    /// Its name.
+    pub name: &'static str,
+    /// The column whose value is another one in each row that ever was; tells a row from one that took its number.
+    pub id: &'static str,
+    /// The columns a record is made of: a JSON object of their names and values.
+    pub columns: &'static [&'static str],
+}
+
+impl FileFormat {
+    /// Bytes that are there and were not read. What a database holds beyond its log is not known.
+    pub(crate) fn lag(self, size: u64, offset: u64) -> u64 {
+        match self {
+            Self::Lines | Self::Whole => size.saturating_sub(offset),
+            Self::Rows(_) => 0,
+        }
+    }
 }
 
 /// Makes the decoder of a file: from its path, and from [`Decoder::state`] to go on from there.

@@ -11,6 +11,7 @@ pub(crate) use ingest::{Ingest, LINES, WHOLE, ago, note, now, plain};
 
 mod faults;
 pub(crate) mod ingest;
+pub(crate) mod rows;
 
 /// One file, one tail, and who commits what it reads.
 struct Case {

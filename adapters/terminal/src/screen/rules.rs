@@ -19,7 +19,10 @@ const fn embedded(provider: Provider) -> Option<(&'static str, &'static str)> {
         Provider::Codex => Some(("codex.toml", include_str!("../../rules/codex.toml"))),
         Provider::Gemini => Some(("gemini.toml", include_str!("../../rules/gemini.toml"))),
         Provider::Unknown => Some(("any.toml", include_str!("../../rules/any.toml"))),
-        Provider::Pi | Provider::Qwen | Provider::Capture => None,
+        Provider::Opencode => Some(("opencode.toml", include_str!("../../rules/opencode.toml"))),
+        Provider::Aider => Some(("aider.toml", include_str!("../../rules/aider.toml"))),
+        Provider::Amp => Some(("amp.toml", include_str!("../../rules/amp.toml"))),
+        Provider::Pi | Provider::Qwen | Provider::Crush | Provider::Goose | Provider::Capture => None,
     }
 }
 

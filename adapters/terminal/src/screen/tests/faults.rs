@@ -70,7 +70,7 @@ fn all_rules_that_come_with_the_program_are_right() {
     assert_eq!(format!("{all:?}").len(), format!("{:?}", ScreenRules::embedded()).len());
     // They are compiled when they are first looked for; here all at once.
     let mut checked = ScreenRules::default();
-    for name in ["claude.toml", "codex.toml", "gemini.toml", "any.toml"] {
+    for name in ["claude.toml", "codex.toml", "gemini.toml", "opencode.toml", "aider.toml", "amp.toml", "any.toml"] {
         let text = fs::read_to_string(format!("{}/rules/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
         checked.add(name, &text).unwrap_or_else(|e| panic!("{e}"));
     }

@@ -139,7 +139,7 @@ fn each_dialog_is_read_without_title_and_state() {
 fn a_dialog_in_the_conversation_is_none() {
     let screens = all();
     let mut wrong = Vec::new();
-    for provider in [Provider::Claude, Provider::Codex, Provider::Gemini] {
+    for provider in [Provider::Claude, Provider::Codex, Provider::Gemini, Provider::Opencode, Provider::Aider] {
         let of_provider = || screens.iter().filter(|s| s.provider == provider);
         for around in of_provider().filter(|s| s.options.is_empty() && s.question.is_none()) {
             if around.claim.starts_with("waiting_approval")
@@ -148,7 +148,8 @@ fn a_dialog_in_the_conversation_is_none() {
             {
                 continue;
             }
-            for dialog in of_provider().filter(|s| !s.options.is_empty()) {
+            let is_dialog = |s: &&Screen| !s.options.is_empty() || s.claim.starts_with("waiting_approval");
+            for dialog in of_provider().filter(is_dialog) {
                 let first = around.lines.iter().position(|l| !l.is_empty()).unwrap_or(0);
                 let lines: Vec<String> = dialog.lines.iter().chain(&around.lines[first..]).cloned().collect();
                 let rows = u16::try_from(lines.len()).unwrap();

@@ -1,0 +1,29 @@
+//! aider. Seen in 0.86.2: its name, its process, which Python runs, its end, and its screen.
+
+use events::Provider;
+
+use crate::facts::{Agent, Commands, Home, PrintedVersion, TranscriptPath, Transcripts, VersionSources};
+
+/// aider.
+pub static AIDER: Agent = Agent {
+    provider: Provider::Aider,
+    programs: &["aider"],
+    script_below: None,
+    version: VersionSources {
+        package: None,
+        directory: None,
+        printed: Some(PrintedVersion { before: &["aider "], behind: "" }),
+    },
+    daemon_word: None,
+    commands: Commands::AllBut(&[]),
+    descent_variables: &[],
+    // Its files are not read.
+    home: Home { variable: "", below_variable: "", usual: &[] },
+    transcripts: Transcripts { directories: &[], path: TranscriptPath::EndsWith("/") },
+    resume: None,
+    interrupt_key: b"\x03",
+    tested_dialogs: &[],
+    drive: None,
+    hooks: None,
+    telemetry: None,
+};

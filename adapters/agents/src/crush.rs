@@ -1,0 +1,25 @@
+//! Crush. Not tried: its program could not be installed. The name is that of its documentation.
+
+use events::Provider;
+
+use crate::facts::{Agent, Commands, Home, TranscriptPath, Transcripts, VersionSources};
+
+/// Crush.
+pub static CRUSH: Agent = Agent {
+    provider: Provider::Crush,
+    programs: &["crush"],
+    script_below: None,
+    version: VersionSources { package: Some("@charmland/crush"), directory: None, printed: None },
+    daemon_word: None,
+    commands: Commands::Only(&["run"]),
+    descent_variables: &[],
+    // Its files are not read.
+    home: Home { variable: "", below_variable: "", usual: &[] },
+    transcripts: Transcripts { directories: &[], path: TranscriptPath::EndsWith("/") },
+    resume: None,
+    interrupt_key: b"\x03",
+    tested_dialogs: &[],
+    drive: None,
+    hooks: None,
+    telemetry: None,
+};

@@ -1,0 +1,26 @@
+//! goose, of Block. Not tried: its program could not be installed. The names are those of its documentation.
+
+use events::Provider;
+
+use crate::facts::{Agent, Commands, Home, TranscriptPath, Transcripts, VersionSources};
+
+/// goose.
+pub static GOOSE: Agent = Agent {
+    provider: Provider::Goose,
+    programs: &["goose"],
+    script_below: None,
+    version: VersionSources { package: None, directory: None, printed: None },
+    daemon_word: None,
+    // A tool that migrates databases has the same name.
+    commands: Commands::Only(&["run", "s", "session"]),
+    descent_variables: &[],
+    // Its files are not read.
+    home: Home { variable: "", below_variable: "", usual: &[] },
+    transcripts: Transcripts { directories: &[], path: TranscriptPath::EndsWith("/") },
+    resume: None,
+    interrupt_key: b"\x03",
+    tested_dialogs: &[],
+    drive: None,
+    hooks: None,
+    telemetry: None,
+};

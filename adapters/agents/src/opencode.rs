@@ -1,0 +1,49 @@
+//! opencode. All of it seen in 1.18.33.
+
+use events::Provider;
+
+use crate::facts::{Agent, Commands, Home, PrintedVersion, TranscriptPath, Transcripts, VersionSources};
+
+/// opencode.
+pub static OPENCODE: Agent = Agent {
+    provider: Provider::Opencode,
+    // npm's entry is the program itself, under a name of its own.
+    programs: &["opencode", "opencode.exe"],
+    script_below: None,
+    version: VersionSources {
+        package: Some("opencode-ai"),
+        directory: None,
+        printed: Some(PrintedVersion { before: &[""], behind: "" }),
+    },
+    daemon_word: Some("serve"),
+    commands: Commands::AllBut(&[
+        "agent",
+        "auth",
+        "db",
+        "debug",
+        "export",
+        "github",
+        "import",
+        "models",
+        "plug",
+        "plugin",
+        "pr",
+        "providers",
+        "session",
+        "stats",
+        "uninstall",
+        "web",
+    ]),
+    // For commands of its shell; `AGENT`, which it sets too, is not its own.
+    descent_variables: &["OPENCODE", "OPENCODE_PID"],
+    home: Home { variable: "XDG_DATA_HOME", below_variable: "opencode", usual: &[".local/share/opencode"] },
+    transcripts: Transcripts { directories: &[""], path: TranscriptPath::EndsWith("opencode.db") },
+    resume: Some("opencode -s"),
+    // Twice: the first press asks for the second.
+    interrupt_key: b"\x1b\x1b",
+    tested_dialogs: &[],
+    // It has `acp`, which was not tried.
+    drive: None,
+    hooks: None,
+    telemetry: None,
+};

@@ -1,0 +1,218 @@
+//! Logs that are a table of an SQLite database, as agents keep them in write-ahead mode.
+//!
+//! The cursor's offset is the number of the last row read, its hash that of the row's id: when the row has another id
+//! or is gone, the table is read again from its start. Nothing is ever written: the database is opened read-only,
+//! without following links, for one short transaction, and closed again. SQLite itself may create the shared memory
+//! file (`-shm`) beside a log that nobody has open; a database without a log is read as it stands, without locks.
+
+use std::{io, path::Path, sync::Arc, time::Duration};
+
+use rusqlite::{Connection, OpenFlags, Row, config::DbConfig, types::ValueRef};
+
+use super::{
+    Now, Tail, TailRead, TailReader,
+    disk::{self, OpenError, Stat},
+    is_racy,
+    lines::SplitLine,
+    marks, modified_at,
+    occurrence::Occurrences,
+    spec::RowTable,
+};
+use crate::{decode::Decoded, tail::error::TailError};
+
+/// How long a locked database is waited for.
+const LOCKED: Duration = Duration::from_millis(20);
+
+/// One row.
+struct LogRow {
+    number: i64,
+    mark: u64,
+    record: Vec<u8>,
+}
+
+impl Tail {
+    pub(super) fn read_rows(
+        &mut self,
+        table: &'static RowTable,
+        reader: &mut TailReader,
+        now: Now,
+    ) -> Result<TailRead, TailError> {
+        let log = self.place.write_ahead_log();
+        let look = |reader: &TailReader| {
+            let there = reader.disk.stat(&self.place)?;
+            let log = if there.is_some() { reader.disk.stat(&log)? } else { None };
+            io::Result::Ok(there.map(|there| (disk::with_log(there, log), log.is_some_and(|log| log.size > 0))))
+        };
+        let Some((stat, has_log)) = look(reader).map_err(|e| self.io(e))? else {
+            return Ok(self.vanish(now));
+        };
+        // Looks whose file it is and that no link leads to it, as for any other file.
+        match disk::admit(&stat).and_then(|()| reader.disk.open(&self.place)) {
+            Ok(_) => {}
+            Err(OpenError::Gone) => return Ok(self.vanish(now)),
+            Err(OpenError::Refused(reason)) => {
+                return Err(TailError::Refused { path: Arc::clone(self.place.path()), reason });
+            }
+            Err(OpenError::Io(source)) => return Err(self.io(source)),
+        }
+        self.gone = false;
+        let before = (self.cursor.offset, self.cursor.generation, self.cursor.issues);
+        let (rows, more) = self.query(table, &stat, has_log, reader.limits.batch_bytes)?;
+        let decoder = self.decoder.get_or_insert_with(|| {
+            (self.spec.make)(Path::new(&**self.place.path()), self.cursor.decoder_state.as_deref())
+        });
+        let mut out = Decoded::new(self.provider, Arc::clone(self.place.path()), self.cursor.generation);
+        for row in &rows {
+            let offset = row.number.unsigned_abs();
+            let length = row.record.len() as u64;
+            let line = if length > reader.limits.line_bytes {
+                SplitLine::Oversized { offset, length, hash: *blake3::hash(&row.record).as_bytes() }
+            } else {
+                SplitLine::Whole { offset, bytes: &row.record }
+            };
+            super::feed(&mut **decoder, line, now.wall, &mut out);
+        }
+        if !more {
+            super::guarded(&mut out, |out| decoder.pause(out));
+        }
+        if let Some(last) = rows.last() {
+            self.cursor.offset = last.number.unsigned_abs();
+            self.cursor.tail_hash = last.mark;
+        }
+        self.cursor.key = stat.key;
+        self.cursor.size = stat.size;
+        self.cursor.changed_ns = if more { 0 } else { stat.changed_ns };
+        self.cursor.caught_up |= !more;
+        let events = self.emit(out);
+        Ok(TailRead {
+            events,
+            moved: before != (self.cursor.offset, self.cursor.generation, self.cursor.issues),
+            more,
+            unsettled: is_racy(&stat, now),
+            modified_at: modified_at(&stat),
+            ..TailRead::default()
+        })
+    }
+
+    /// The rows behind the cursor, about as many bytes as a batch has, and whether more are there.
+    fn query(
+        &mut self,
+        table: &RowTable,
+        stat: &Stat,
+        has_log: bool,
+        batch_bytes: u64,
+    ) -> Result<(Vec<LogRow>, bool), TailError> {
+        let database = self.connect(has_log)?;
+        let known = self.cursor.generation > 0 && self.cursor.key == stat.key && {
+            let marked = mark(&database, table, self.cursor.offset).map_err(|e| self.sqlite(&e))?;
+            self.cursor.offset == 0 || marked == Some(self.cursor.tail_hash)
+        };
+        if !known {
+            self.renew();
+            self.occurrences = Some(Occurrences::default());
+        }
+        rows_behind(&database, table, self.cursor.offset, batch_bytes).map_err(|e| self.sqlite(&e))
+    }
+
+    /// Opens the database for reading.
+    fn connect(&self, has_log: bool) -> Result<Connection, TailError> {
+        let root = std::fs::canonicalize(self.place.root()).map_err(|e| self.io(e))?;
+        let path = root.join(self.place.relative());
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let opened = if has_log {
+            Connection::open_with_flags(&path, flags)
+        } else {
+            Connection::open_with_flags(immutable(&path), flags | OpenFlags::SQLITE_OPEN_URI)
+        };
+        let database = opened.map_err(|e| self.sqlite(&e))?;
+        let prepared = database
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+            .and_then(|_| database.busy_timeout(LOCKED))
+            // One transaction for all that is read.
+            .and_then(|()| database.execute_batch("BEGIN"));
+        prepared.map_err(|e| self.sqlite(&e)).map(|()| database)
+    }
+
+    fn sqlite(&self, error: &rusqlite::Error) -> TailError {
+        use rusqlite::ErrorCode;
+        match error.sqlite_error_code() {
+            // Another layout, or no database: it helps to look again only after it changed.
+            Some(ErrorCode::Unknown | ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) | None => {
+                TailError::Malformed { path: Arc::clone(self.place.path()), error: error.to_string() }
+            }
+            Some(_) => self.io(io::Error::other(error.to_string())),
+        }
+    }
+}
+
+/// The URI of a database that nobody writes to now.
+fn immutable(path: &Path) -> String {
+    use std::{fmt::Write, os::unix::ffi::OsStrExt};
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
+            other => drop(write!(uri, "%{other:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
+}
+
+/// The hash of a row's id; `None` when there is no such row.
+fn mark(database: &Connection, table: &RowTable, number: u64) -> rusqlite::Result<Option<u64>> {
+    let sql = format!("SELECT \"{}\" FROM \"{}\" WHERE rowid = ?1", table.id, table.name);
+    let mut statement = database.prepare(&sql)?;
+    let mut rows = statement.query([number.cast_signed()])?;
+    Ok(match rows.next()? {
+        Some(row) => Some(hash_of(row.get_ref(0)?)),
+        None => None,
+    })
+}
+
+fn hash_of(id: ValueRef<'_>) -> u64 {
+    match id {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => marks::hash(bytes),
+        ValueRef::Integer(number) => marks::hash(&number.to_le_bytes()),
+        ValueRef::Real(_) | ValueRef::Null => 0,
+    }
+}
+
+fn rows_behind(
+    database: &Connection,
+    table: &RowTable,
+    number: u64,
+    batch_bytes: u64,
+) -> rusqlite::Result<(Vec<LogRow>, bool)> {
+    let columns: String = table.columns.iter().map(|column| format!(", \"{column}\"")).collect();
+    let sql =
+        format!("SELECT rowid, \"{}\"{columns} FROM \"{}\" WHERE rowid > ?1 ORDER BY rowid", table.id, table.name);
+    let mut statement = database.prepare(&sql)?;
+    let mut rows = statement.query([number.cast_signed()])?;
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        if bytes >= batch_bytes {
+            return Ok((found, true));
+        }
+        let record = record(row, table.columns)?;
+        bytes += record.len() as u64;
+        found.push(LogRow { number: row.get(0)?, mark: hash_of(row.get_ref(1)?), record });
+    }
+    Ok((found, false))
+}
+
+/// A row as a JSON object.
+fn record(row: &Row<'_>, columns: &[&str]) -> rusqlite::Result<Vec<u8>> {
+    let mut record = serde_json::Map::new();
+    for (index, column) in columns.iter().enumerate() {
+        let value = match row.get_ref(index + 2)? {
+            ValueRef::Null => serde_json::Value::Null,
+            ValueRef::Integer(number) => number.into(),
+            ValueRef::Real(number) => number.into(),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into_owned().into(),
+        };
+        record.insert((*column).to_owned(), value);
+    }
+    Ok(serde_json::to_vec(&record).unwrap_or_default())
+}

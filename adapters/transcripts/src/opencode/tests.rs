@@ -1,0 +1,206 @@
+use std::{path::Path, sync::Arc};
+
+use events::{Identity, Payload, Provider, Timestamp};
+use proptest::prelude::*;
+use tailer::decode::{Decoded, Decoder, Record, feed};
+
+use super::*;
+
+const PATH: &str = "/home/dev/.local/share/opencode/opencode.db";
+
+/// The rows of a recording, one a line.
+fn recorded(name: &str) -> String {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recordings/opencode");
+    let timeline = std::fs::read_to_string(fixtures.join(name).join("timeline.jsonl")).unwrap();
+    let steps = timeline.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    steps.filter(|step| step["op"] == "append").map(|step| step["data"].as_str().unwrap().to_owned()).collect()
+}
+
+fn give(decoder: &mut OpencodeDecoder, lines: &str, first: u64, out: &mut Decoded) {
+    for (number, line) in (first..).zip(lines.lines()) {
+        let record = Record { bytes: line.as_bytes(), offset: number, observed_at: Timestamp::from_millisecond(1) };
+        feed(decoder, record, out);
+    }
+    decoder.pause(out);
+}
+
+fn decode(lines: &str) -> Decoded {
+    let mut out = Decoded::new(Provider::Opencode, Arc::from(PATH), 1);
+    give(&mut OpencodeDecoder::default(), lines, 1, &mut out);
+    out
+}
+
+/// A session's events as a store keeps them: each identity once.
+fn stored(name: &str) -> Vec<String> {
+    let out = decode(&recorded(name));
+    assert_eq!(out.issues, 0);
+    let mut known: Vec<Identity> = Vec::new();
+    let mut kept = Vec::new();
+    for event in &out.events {
+        if !known.contains(&event.identity) {
+            known.push(event.identity);
+            kept.push(short(event));
+        }
+    }
+    kept
+}
+
+fn short(event: &events::NewEvent) -> String {
+    let said = match &event.payload {
+        Payload::SessionStarted(s) => {
+            let parent = if s.parent_provider_session_id.is_some() { " below another" } else { "" };
+            format!("{} {}{parent}", s.how.as_str(), s.cli_version.as_deref().unwrap_or("-"))
+        }
+        Payload::AssistantMessage(m) => m.stop.map_or("", |stop| stop.as_str()).to_owned(),
+        Payload::ToolCall(c) => format!("{} {} {}", c.tool.as_str(), c.name, c.title.as_deref().unwrap_or("-")),
+        Payload::ToolResult(r) => format!("{} {:?}", r.outcome.as_str(), r.exit_code),
+        Payload::QuestionAsked(q) => format!("{:?}", q.options),
+        Payload::UsageReported(u) => {
+            format!("{}+{} of {}", u.input_tokens, u.output_tokens, u.model.as_deref().unwrap_or("-"))
+        }
+        Payload::Error(e) => format!("{:?} {:?} ends {}", e.class, e.code, e.ends_turn),
+        Payload::Signal(s) => format!("{:?}", s.claim),
+        Payload::Annotation(note) => return format!("{}: {}", note.topic.as_str(), note.value),
+        Payload::UserPrompt(_) => String::new(),
+        _ => String::new(),
+    };
+    let kind = event.payload.kind().as_str();
+    let text = event.text.as_deref().filter(|_| kind != "tool.call").map(|text| format!(" {text:?}"));
+    format!("{kind} {said}{}", text.unwrap_or_default()).replace("  ", " ").trim_end().to_owned()
+}
+
+#[test]
+fn the_database_by_its_path() {
+    assert!(recognize(Path::new("opencode.db")));
+    for other in ["opencode.db-wal", "opencode.db-shm", "storage/opencode.db", "auth.json", "../opencode.db"] {
+        assert!(!recognize(Path::new(other)), "{other}");
+    }
+}
+
+#[test]
+fn a_command_approved_and_one_refused() {
+    assert_eq!(
+        stored("S03-shell-approve"),
+        [
+            "session.started new 1.18.33",
+            "user.prompt \"Run it\"",
+            "title: Scripted title",
+            "tool.call execute bash sleep 4; echo ok > out.txt",
+            "assistant.message \"I run it.\"",
+            "tool.result ok Some(0) \"(no output)\"",
+            "usage.reported 200+40 of scripted",
+            "assistant.message tool_use",
+            "assistant.message \"It ran.\"",
+            "usage.reported 200+40 of scripted",
+            "assistant.message end_turn",
+            "user.prompt \"Remove it\"",
+            "tool.call execute bash rm -rf build",
+            "assistant.message \"Another.\"",
+            "tool.result denied None \"The user rejected permission to use this specific tool call.\"",
+            "usage.reported 200+40 of scripted",
+            "assistant.message tool_use",
+            "signal TurnEnded { outcome: Denied, pending_subagents: 0 }",
+        ]
+    );
+}
+
+#[test]
+fn an_interrupt_and_errors() {
+    assert_eq!(
+        stored("S09-interrupt-and-error"),
+        [
+            "session.started new 1.18.33",
+            "user.prompt \"Talk\"",
+            "title: Scripted title",
+            "assistant.message \"A long answer that goes \"",
+            "signal TurnEnded { outcome: Interrupted, pending_subagents: 0 }",
+            "user.prompt \"Fail\"",
+            "error Auth Some(\"401\") ends true \"Incorrect API key provided\"",
+            "user.prompt \"Fail again\"",
+            "error Other Some(\"400\") ends true \"bad request\"",
+        ]
+    );
+}
+
+#[test]
+fn a_question_and_its_answer() {
+    let stored = stored("S11-question");
+    let asked =
+        stored.iter().position(|event| event == "question.asked [\"Red\", \"Blue\"] \"Which colour?\"").unwrap();
+    assert_eq!(stored[asked - 1], "tool.call question question Which colour?");
+    assert!(stored[asked..].iter().any(|event| event.starts_with("question.answered")));
+    assert_eq!(stored.last().unwrap(), "assistant.message end_turn");
+}
+
+#[test]
+fn a_sub_agent_is_a_session_of_its_own() {
+    let out = decode(&recorded("S12-subagent"));
+    let below: Vec<_> = out
+        .events
+        .iter()
+        .filter_map(|event| match &event.payload {
+            Payload::SessionStarted(started) => Some((
+                started.how.as_str(),
+                started.parent_provider_session_id.clone().unwrap_or_default(),
+                started.agent_type.as_deref(),
+            )),
+            _ => None,
+        })
+        .collect();
+    let parent = out.events[0].provider_session_id.to_string();
+    assert_eq!(below, [("new", String::new(), None), ("subagent", parent, Some("general"))]);
+}
+
+#[test]
+fn edits_name_their_file() {
+    let calls: Vec<String> = stored("S15-edit").into_iter().filter(|event| event.starts_with("tool.call")).collect();
+    assert_eq!(
+        calls,
+        [
+            "tool.call edit write /home/dev/works/S15-edit/work/project/b.txt",
+            "tool.call edit edit /home/dev/works/S15-edit/work/project/b.txt",
+            "tool.call read read /etc/hostname",
+        ]
+    );
+}
+
+#[test]
+fn what_is_not_known_is_kept() {
+    let row = |kind: &str, data: &str| {
+        serde_json::json!({"id": "evt_1", "aggregate_id": "ses_1", "seq": 0, "type": kind, "data": data}).to_string()
+    };
+    let kinds = |line: &str| decode(line).events.iter().map(|e| e.payload.kind().as_str()).collect::<Vec<_>>();
+    assert_eq!(kinds(&row("session.teleported.1", "{}")), ["unrecognized"]);
+    assert_eq!(kinds(&row("message.updated.1", "not JSON")), ["unrecognized"]);
+    let part = r#"{"part":{"id":"prt_1","messageID":"msg_1","type":"hologram"}}"#;
+    assert_eq!(kinds(&row("message.part.updated.1", part)), ["unrecognized"]);
+    assert!(kinds(&row("message.removed.1", "{}")).is_empty());
+}
+
+proptest! {
+    /// Reads and restarts may end behind any row: the events are the same.
+    #[test]
+    fn a_log_may_be_read_in_any_pieces(cut in 0_usize..60) {
+        for name in ["S03-shell-approve", "S12-subagent"] {
+            let text = recorded(name);
+            let at = text.match_indices('\n').nth(cut).map_or(text.len(), |(at, _)| at + 1);
+            let mut out = Decoded::new(Provider::Opencode, Arc::from(PATH), 1);
+            let mut first = OpencodeDecoder::default();
+            give(&mut first, &text[..at], 1, &mut out);
+            let mut second = OpencodeDecoder::new(first.state().as_deref());
+            give(&mut second, &text[at..], text[..at].lines().count() as u64 + 1, &mut out);
+            prop_assert_eq!(&out.events, &decode(&text).events);
+        }
+    }
+
+    /// Any change of one byte is taken.
+    #[test]
+    fn damaged_rows_never_panic(at in 0_usize..20_000, byte in 0_u8..128) {
+        let mut bytes = recorded("S09-interrupt-and-error").into_bytes();
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        if let Ok(text) = String::from_utf8(bytes) {
+            decode(&text);
+        }
+    }
+}

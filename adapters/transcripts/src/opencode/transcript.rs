@@ -1,0 +1,109 @@
+//! The decoder of the event log: the state carried from record to record, and where events go.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use events::{Identity, NewEvent, Payload, Provider, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::record::LogRecord;
+use tailer::decode::{Decoded, Decoder, Malformed, Record};
+
+const PROVIDER: Provider = Provider::Opencode;
+/// Messages of all sessions whose parts may still come.
+const OPEN_MESSAGES: usize = 64;
+
+/// Decodes the log. It has records of all sessions.
+#[derive(Debug, Default)]
+pub struct OpencodeDecoder {
+    carried: OpencodeState,
+}
+
+/// What is needed to go on after a restart.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct OpencodeState {
+    messages: VecDeque<OpenMessage>,
+}
+
+/// A message of which more may be told.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct OpenMessage {
+    id: String,
+    /// The user's, not the model's.
+    pub(super) user: bool,
+    pub(super) model: Option<String>,
+    /// A tool of it was refused, with nothing said to the model: the turn ends with the message.
+    pub(super) denied: bool,
+}
+
+/// One record, and where what it says goes.
+pub(super) struct OpencodeRecordWriter<'a, 'r> {
+    pub(super) session: &'a Arc<str>,
+    /// The record's own id.
+    pub(super) id: &'a str,
+    pub(super) at: Option<Timestamp>,
+    pub(super) record: &'a Record<'r>,
+    pub(super) out: &'a mut Decoded,
+}
+
+impl OpencodeDecoder {
+    /// A decoder that goes on from `state`.
+    #[must_use]
+    pub fn new(state: Option<&str>) -> Self {
+        Self { carried: state.and_then(|state| serde_json::from_str(state).ok()).unwrap_or_default() }
+    }
+}
+
+impl OpencodeState {
+    /// What is known of a message.
+    pub(super) fn message(&mut self, id: &str) -> &mut OpenMessage {
+        let at = self.messages.iter().position(|message| message.id == id).unwrap_or_else(|| {
+            if self.messages.len() == OPEN_MESSAGES {
+                self.messages.pop_front();
+            }
+            self.messages.push_back(OpenMessage { id: id.to_owned(), ..OpenMessage::default() });
+            self.messages.len() - 1
+        });
+        &mut self.messages[at]
+    }
+
+    /// Forgets a message that is over.
+    pub(super) fn close(&mut self, id: &str) {
+        self.messages.retain(|message| message.id != id);
+    }
+}
+
+impl OpencodeRecordWriter<'_, '_> {
+    /// Puts out an event of the thing with this id; `block` tells it from others of the same thing. What is told of a
+    /// thing a second time has the same identity and is not stored again.
+    pub(super) fn emit(&mut self, id: &str, block: u32, payload: impl Into<Payload>, text: Option<String>) {
+        let identity = Identity::record(PROVIDER, id, block);
+        let event = self.out.event(self.record, self.session, identity, payload);
+        self.out.push(NewEvent { created_at: self.at, text, ..event });
+    }
+
+    pub(super) fn unrecognized(&mut self, kind: &str) {
+        let identity = Identity::record(PROVIDER, self.id, 0);
+        self.out.unrecognized(self.record, self.session, identity, kind, self.at);
+    }
+}
+
+impl Decoder for OpencodeDecoder {
+    fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
+        let row: LogRecord<'_> = serde_json::from_slice(record.bytes)?;
+        let session: Arc<str> = Arc::from(&*row.session);
+        let mut writer = OpencodeRecordWriter { session: &session, id: &row.id, at: None, record: &record, out };
+        writer.row(&row, &mut self.carried);
+        Ok(())
+    }
+
+    fn state(&self) -> Option<String> {
+        serde_json::to_string(&self.carried).ok()
+    }
+
+    /// The log belongs to no one session.
+    fn session(&self) -> Option<&Arc<str>> {
+        None
+    }
+}
