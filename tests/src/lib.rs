@@ -2,10 +2,8 @@
 //! ([`score`]), recorded terminals ([`terminal`]), the real program on a data directory of its own
 //! ([`program`]), a scripted daemon of Codex ([`daemon`]), a person at a terminal
 //! ([`terminal_user`]), made-up lines ([`transcript`]), a small HTTP client ([`http`]), a desktop ([`desktop`]) and a
-//! receiver of webhooks ([`receiver`]) that are notified, scripted
-//! ([`program`]), a scripted daemon of Codex ([`daemon`]), a simulated agent that speaks the agents' protocols ([`owned`]), a person at a terminal
-//! ([`terminal_user`]), made-up lines ([`transcript`]), a small HTTP client ([`http`]), scripted
-//! models ([`models`]) with the real agents before them ([`live`]), and the public benchmark of the
+//! receiver of webhooks ([`receiver`]) that are notified, a simulated agent that speaks the agents' protocols
+//! ([`owned`]), scripted models ([`models`]) with the real agents before them ([`live`]), and the public benchmark of the
 //! status ([`statusbench`]).
 //!
 //! Nothing here waits for time to pass: virtual time is a number, and what the real program does

@@ -8,7 +8,7 @@
 //!
 //! Never rewrites a file: `text` puts text into what is there and takes it out again, so that
 //! everything else stays byte for byte. Never asks, prints or decides whether to go on. What the
-//! agents then send to those commands is decoded elsewhere.
+//! agents then send to those commands is stored in the spool and decoded in [`delivery`].
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 

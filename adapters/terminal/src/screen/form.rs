@@ -1,6 +1,6 @@
 //! Parses a file of screen rules, checks names and compiles expressions. Errors name file, line and column.
 //!
-//! The form is explained in `adapters/rules/README.md`.
+//! The form is explained in `adapters/terminal/rules/README.md`.
 
 use std::{
     collections::BTreeMap,
