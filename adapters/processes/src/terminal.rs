@@ -24,15 +24,23 @@ pub fn variable_of(pid: u32, name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        io::{BufRead, BufReader},
+        process::Stdio,
+    };
+
     use super::*;
 
     #[test]
     fn a_variable_is_found_by_its_whole_name() {
-        let mut child =
-            std::process::Command::new("sleep").arg("60").env("PANE", "%3").env("PANE_2", "x").spawn().unwrap();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "echo ready; read _"]).env("PANE", "%3").env("PANE_2", "x");
+        let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // Until it speaks, its environment may not be there yet.
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
         assert_eq!(variable_of(child.id(), "PANE").as_deref(), Some("%3"));
         assert_eq!(variable_of(child.id(), "PAN"), None);
-        child.kill().unwrap();
+        drop(child.stdin.take());
         child.wait().unwrap();
     }
 }

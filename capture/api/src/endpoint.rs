@@ -24,6 +24,12 @@ pub struct Endpoint {
     pub socket: PathBuf,
     /// The file with the owner's token.
     pub token_file: PathBuf,
+    /// Version of the server's program; empty in files of releases that did not write it.
+    #[serde(default)]
+    pub version: String,
+    /// Whether a command started it in the background, so that a command may restart it.
+    #[serde(default)]
+    pub background: bool,
 }
 
 /// Why `endpoint.json` cannot be used.

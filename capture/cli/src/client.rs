@@ -5,8 +5,10 @@ mod stop;
 
 use std::path::Path;
 
+use api::Endpoint;
 pub use api::{Client, ClientError, Connection};
 use daemon::config::Config;
+use semver::Version;
 
 use crate::failure::Failed;
 pub use stop::stop;
@@ -18,7 +20,7 @@ pub use stop::stop;
 /// When there is none and none can be started.
 pub fn connect(data: &Path, config: &Config, connection: Connection) -> anyhow::Result<Client> {
     if let Some(client) = Client::running(data, connection)? {
-        return Ok(client);
+        return if is_to_be_replaced(client.endpoint()) { replaced(client, data, connection) } else { Ok(client) };
     }
     if !config.autostart {
         return Err(
@@ -26,4 +28,46 @@ pub fn connect(data: &Path, config: &Config, connection: Connection) -> anyhow::
         );
     }
     start::start(data, connection)
+}
+
+/// Whether a server is of an older version and was started in the background by a command, which may restart it then.
+/// One that a person or the system started is theirs, and an agent's commands stop none.
+fn is_to_be_replaced(endpoint: &Endpoint) -> bool {
+    endpoint.background
+        && is_older(&endpoint.version, env!("CARGO_PKG_VERSION"))
+        && processes::agent_descent(std::process::id()).is_none()
+}
+
+fn is_older(server: &str, program: &str) -> bool {
+    match (Version::parse(server), Version::parse(program)) {
+        (Ok(server), Ok(program)) => server < program,
+        _ => false,
+    }
+}
+
+/// Stops a server and starts this version of it. What is written meanwhile is read by the new one: agents' files are read
+/// from where the old one stopped, and hooks wait in the spool.
+fn replaced(client: Client, data: &Path, connection: Connection) -> anyhow::Result<Client> {
+    let old = client.endpoint().version.clone();
+    drop(client);
+    stop(data, connection)?;
+    let client = start::start(data, connection)?;
+    crate::terminal::print_error_line(&format!(
+        "capture: restarted the server, which was version {} and is now {}",
+        crate::terminal::safe(&old),
+        env!("CARGO_PKG_VERSION")
+    ));
+    Ok(client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_older;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        assert!(is_older("0.9.0", "0.10.0"));
+        assert!(!is_older("0.10.0", "0.10.0") && !is_older("0.11.0", "0.10.0"));
+        assert!(!is_older("", "0.10.0"), "a release that did not write its version is left alone");
+    }
 }

@@ -119,6 +119,8 @@ mod tests {
             epoch: "a".into(),
             socket: "s".into(),
             token_file: "t".into(),
+            version: "1.2.3".into(),
+            background: true,
         };
         publish(&mine, dir.path()).unwrap();
         assert_eq!(Endpoint::load(dir.path()).unwrap(), Some(mine.clone()));

@@ -52,6 +52,8 @@ pub struct Options {
     pub exposed: bool,
     /// Names under which other machines may ask.
     pub allowed_hosts: Vec<String>,
+    /// Whether a command started it in the background.
+    pub background: bool,
     /// The data directory.
     pub data: PathBuf,
     /// The configuration.
@@ -333,6 +335,8 @@ impl RunningService {
             epoch,
             socket,
             token_file: endpoint::token_file(data),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            background: options.background,
         };
         endpoint::publish(&endpoint, data)?;
         supervisor.started();

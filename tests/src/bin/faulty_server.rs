@@ -21,7 +21,14 @@ fn main() -> ExitCode {
         clock::now()
     };
     let listen = "127.0.0.1:0".parse().unwrap();
-    let options = Options { listen, exposed: false, allowed_hosts: Vec::new(), data, config: Config::default() };
+    let options = Options {
+        listen,
+        exposed: false,
+        background: false,
+        allowed_hosts: Vec::new(),
+        data,
+        config: Config::default(),
+    };
     match run_with(&options, Arc::new(clock), || Ok(()), &CancellationToken::new()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -199,3 +199,35 @@ fn uninstalling_removes_hooks_and_stops_the_server_and_deletes_data_only_when_to
     assert_eq!(run(&machine, &["uninstall", "--yes", "--delete-data"]).0, Some(5));
     assert!(machine.data().join("thesis.txt").exists());
 }
+
+/// Says in `endpoint.json` that the server is of another version, or was started otherwise.
+fn pretend(machine: &Machine, version: &str, is_background: bool) -> i64 {
+    let file = machine.data().join("endpoint.json");
+    let mut endpoint = machine.endpoint().unwrap();
+    endpoint["version"] = version.into();
+    endpoint["background"] = is_background.into();
+    std::fs::write(&file, endpoint.to_string()).unwrap();
+    endpoint["pid"].as_i64().unwrap()
+}
+
+#[test]
+fn a_newer_program_restarts_an_older_server_that_a_command_started() {
+    let machine = Machine::new(PROGRAM);
+    assert_eq!(run(&machine, &["ps"]).0, Some(0));
+    let endpoint = machine.endpoint().unwrap();
+    assert_eq!(endpoint["version"], env!("CARGO_PKG_VERSION"));
+    let old = pretend(&machine, "0.0.1", false);
+    run(&machine, &["ps"]);
+    assert_eq!(machine.endpoint().unwrap()["pid"], old, "somebody started it on purpose");
+    pretend(&machine, "99.0.0", true);
+    run(&machine, &["ps"]);
+    assert_eq!(machine.endpoint().unwrap()["pid"], old, "it is newer");
+    pretend(&machine, "0.0.1", true);
+    let output = machine.command(&["ps"]).env("CLAUDECODE", "1").output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(machine.endpoint().unwrap()["pid"], old, "an agent's command stops nothing");
+    let (code, _, err) = run(&machine, &["ps"]);
+    assert_eq!((code, err.contains("restarted the server, which was version 0.0.1")), (Some(0), true), "{err}");
+    assert_ne!(machine.endpoint().unwrap()["pid"], old);
+    assert_eq!(run(&machine, &["serve", "--stop"]).0, Some(0));
+}

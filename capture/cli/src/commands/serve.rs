@@ -82,6 +82,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let options = Options {
         listen: arguments.listen,
         exposed: arguments.expose,
+        background: arguments.background,
         allowed_hosts: arguments.allowed_host.clone(),
         data: context.data.clone(),
         config: context.config.clone(),
