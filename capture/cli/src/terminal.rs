@@ -147,7 +147,8 @@ pub fn stderr() -> Screen<StderrLock<'static>> {
 /// file, where lines may be of any length.
 #[must_use]
 pub fn width() -> Option<usize> {
-    let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok()).filter(|n| *n > 0);
+    let columns = daemon::paths::variable("COLUMNS");
+    let set = columns.and_then(|columns| columns.to_str()?.parse::<usize>().ok()).filter(|n| *n > 0);
     let is_terminal = io::stdout().is_terminal();
     set.or_else(|| is_terminal.then(|| crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns))))
         .map(|columns| columns.clamp(20, 1000))

@@ -73,16 +73,13 @@ fn flatten(
     from: SettingOrigin,
     all: &mut BTreeMap<String, (serde_json::Value, SettingOrigin)>,
 ) {
-    match value {
-        serde_json::Value::Object(fields) => {
-            for (name, value) in fields {
-                let key = if key.is_empty() { name } else { format!("{key}.{name}") };
-                flatten(&key, value, from, all);
-            }
-        }
-        value => {
-            all.insert(key.to_owned(), (value, from));
-        }
+    let serde_json::Value::Object(fields) = value else {
+        all.insert(key.to_owned(), (value, from));
+        return;
+    };
+    for (name, value) in fields {
+        let key = if key.is_empty() { name } else { format!("{key}.{name}") };
+        flatten(&key, value, from, all);
     }
 }
 

@@ -87,7 +87,7 @@ impl Named {
             Self::Finding => {
                 let query = FindingsQuery { limit: Some(Limit::of(MOST)), ..FindingsQuery::default() };
                 let page = client.get::<ListFindings>("", &query)?;
-                Ok(page.findings.iter().map(|finding| described(&finding.id.to_string(), &finding.what)).collect())
+                Ok(page.findings.iter().map(|finding| described(finding.id.as_ref(), &finding.what)).collect())
             }
         }
     }

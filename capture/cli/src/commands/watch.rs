@@ -238,19 +238,27 @@ impl Scroll {
         }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let page = self.height.saturating_sub(1).max(1);
-        match key.code {
-            KeyCode::Char('c' | 'd') if control => return KeyResult::Quit,
-            KeyCode::Char('q') | KeyCode::Esc => return KeyResult::Quit,
-            KeyCode::Char('?') => self.has_help = !self.has_help,
-            KeyCode::Char('j') | KeyCode::Down => self.first += 1,
-            KeyCode::Char('k') | KeyCode::Up => self.first = self.first.saturating_sub(1),
-            KeyCode::Char(' ') | KeyCode::PageDown => self.first += page,
-            KeyCode::Char('b') | KeyCode::PageUp => self.first = self.first.saturating_sub(page),
-            KeyCode::Char('g') | KeyCode::Home => self.first = 0,
+        let is = |codes: &[KeyCode]| codes.contains(&key.code);
+        if is(&[KeyCode::Char('q'), KeyCode::Esc]) || control && is(&[KeyCode::Char('c'), KeyCode::Char('d')]) {
+            return KeyResult::Quit;
+        }
+        if is(&[KeyCode::Char('?')]) {
+            self.has_help = !self.has_help;
+        } else if is(&[KeyCode::Char('j'), KeyCode::Down]) {
+            self.first += 1;
+        } else if is(&[KeyCode::Char('k'), KeyCode::Up]) {
+            self.first = self.first.saturating_sub(1);
+        } else if is(&[KeyCode::Char(' '), KeyCode::PageDown]) {
+            self.first += page;
+        } else if is(&[KeyCode::Char('b'), KeyCode::PageUp]) {
+            self.first = self.first.saturating_sub(page);
+        } else if is(&[KeyCode::Char('g'), KeyCode::Home]) {
+            self.first = 0;
+        } else if is(&[KeyCode::Char('G'), KeyCode::End]) {
             // The next drawing moves it back to the last page.
-            KeyCode::Char('G') | KeyCode::End => self.first = usize::MAX >> 1,
-            KeyCode::Char(other) => return KeyResult::Other(other),
-            _ => {}
+            self.first = usize::MAX >> 1;
+        } else if let KeyCode::Char(other) = key.code {
+            return KeyResult::Other(other);
         }
         KeyResult::Done
     }
