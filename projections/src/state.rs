@@ -85,6 +85,9 @@ pub struct SessionState {
     /// When the likely end counts, if its source asks to wait longer than usual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     likely_end_from: Option<Timestamp>,
+    /// The latest time of a conclusion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    concluded_at: Option<Timestamp>,
     turn: Option<Turn>,
     turn_message: Option<String>,
     /// The last message of the model, of which more blocks may come.
@@ -174,6 +177,7 @@ impl SessionState {
             ready_at: None,
             likely_end: None,
             likely_end_from: None,
+            concluded_at: None,
             turn: None,
             turn_message: None,
             last_message: None,
@@ -277,6 +281,8 @@ impl SessionState {
             && let Some((end, outcome)) = self.likely_end.take()
             && self.turn.is_some()
         {
+            // What was concluded since then is not overtaken.
+            let end = self.concluded_at.map_or(end, |last| end.max(last));
             self.end_turn(outcome, None, 0, false, end, out);
         }
     }
@@ -330,6 +336,7 @@ impl SessionState {
         self.settle(at, &mut out);
         let told_by = (event.source, strength_of(event));
         out[before..].iter_mut().for_each(|c| c.basis = c.basis.or(Some(told_by)));
+        self.note_conclusions(&out);
         out
     }
 
@@ -367,8 +374,13 @@ impl SessionState {
             self.settle(due, &mut out);
             let decides = status::decided_by(&self.case(), due);
             out.iter_mut().for_each(|c| c.basis = c.basis.or(Some(decides)));
+            self.note_conclusions(&out);
         }
         out
+    }
+
+    fn note_conclusions(&mut self, conclusions: &[Conclusion]) {
+        self.concluded_at = self.concluded_at.max(conclusions.iter().map(|conclusion| conclusion.at).max());
     }
 
     /// When [`advance`](Self::advance) would next change something; `None` when only an event can.
