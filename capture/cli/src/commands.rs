@@ -15,6 +15,7 @@ mod hooks;
 mod host;
 mod label;
 mod notify;
+mod number;
 mod policy;
 mod ps;
 mod queue;
@@ -57,8 +58,8 @@ use daemon::{
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// Data directory [default: $XDG_DATA_HOME/capture]
-    #[arg(long, global = true, env = "CAPTURE_DATA_DIR", value_name = "DIR", hide_env_values = true)]
+    /// Data directory [default: $CAPTURE_DATA_DIR, else $XDG_DATA_HOME/capture]
+    #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Print JSON with a `schema_version`.
     #[arg(long, global = true)]
@@ -97,7 +98,9 @@ enum Command {
   capture events 7K3M9QXT --follow
   capture events 7K3M9QXT --kind tool.call,tool.result --json")]
     Events(events::Arguments),
-    /// Add labels to a session or remove them; policies and actions can refer to labels.
+    /// Add labels to a session or remove them.
+    ///
+    /// Policy rules and automatic actions (`[[actions]]` in the configuration) can refer to labels.
     #[command(after_help = "Examples:
   capture label 7K3M9QXT team=web
   capture label 7K3M9QXT team-")]
@@ -165,7 +168,7 @@ enum Command {
   capture policy edit
   capture policy explain \"git push --force\"")]
     Policy(policy::Arguments),
-    /// Verify, show or export the record of decisions.
+    /// Verify, show or export the audit record.
     #[command(after_help = "Examples:
   capture audit verify
   capture audit show 3M9QXT7K")]
@@ -174,7 +177,7 @@ enum Command {
     /// List findings: sessions that are stuck, looping, failing or waiting.
     #[command(after_help = "Examples:
   capture findings --watch
-  capture findings 9QXT7K3M --ack")]
+  capture findings fd2fba31d46fd80d6 --ack")]
     Findings(findings::Arguments),
     /// List and test notification channels.
     #[command(after_help = "Example:
@@ -190,12 +193,12 @@ enum Command {
     #[command(after_help = "Example:
   capture telemetry env claude")]
     Telemetry(telemetry::Arguments),
-    /// Drive an agent without a screen, and work with the session files of our own agent.
+    /// Run an agent without a screen, and work with session files in pi's format.
     #[command(after_help = "Examples:
   capture agent drive --agent codex \"fix the failing test\"
   capture agent session tree session.jsonl")]
     Agent(agent::Arguments),
-    /// Remove the secrets from a text.
+    /// Remove secrets from text.
     #[command(after_help = "Example:
   capture redact < build.log")]
     Redact(redact::Arguments),

@@ -17,7 +17,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    Context, Failed, is_agreed, style,
+    Context, Failed, is_agreed,
+    number::integer,
+    style,
     watch::{ALL, clear, show, watch},
 };
 use crate::{
@@ -28,7 +30,8 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Show only this request, with everything needed to decide it.
+    /// Show only this request, with everything needed to decide it: its id, or at least 4 characters from the start
+    /// or end of it.
     id: Option<String>,
     /// Include closed requests.
     #[arg(long, short)]
@@ -36,23 +39,22 @@ pub(super) struct Arguments {
     /// Keep the list on screen and up to date.
     #[arg(long, short, conflicts_with = "id")]
     watch: bool,
-    /// Only requests of this session.
+    /// Only requests of this session: its id, or at least 3 characters from the start or end of it.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// Maximum number of requests.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>)]
     limit: usize,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Approve {
-    /// The request: its id, or a part of it.
+    /// The request: its id, or at least 4 characters from the start or end of it.
     id: String,
-    /// What to allow: this request; also the same request again in this session while the server runs; or
-    /// the same request always, by a rule that is shown before it is saved.
+    /// What to allow.
     #[arg(long, value_enum, default_value_t = GrantScope::Once)]
     scope: GrantScope,
-    /// The answer to a question: `TEXT`, or `QUESTION=TEXT` when there are several.
+    /// The answer to a question: `TEXT`, or `QUESTION=TEXT` when there are several (can be repeated).
     #[arg(long, value_name = "ANSWER")]
     answer: Vec<String>,
     /// Save the rule without asking (`--scope rule`).
@@ -62,7 +64,7 @@ pub(super) struct Approve {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Deny {
-    /// The request: its id, or a part of it.
+    /// The request: its id, or at least 4 characters from the start or end of it.
     id: String,
     /// The reason to give to the agent.
     #[arg(long, short, value_name = "TEXT")]
@@ -71,8 +73,11 @@ pub(super) struct Deny {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum GrantScope {
+    /// Only this request.
     Once,
+    /// And identical requests in this session until the server stops.
     Session,
+    /// Always, by a policy rule that you confirm.
     Rule,
 }
 

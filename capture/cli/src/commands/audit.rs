@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use store::{AuditCheck, AuditHead, HEAD_FILE, ReadFailure, Reader, VerifyError};
 
-use super::{Context, Failed, style};
+use super::{Context, Failed, number::integer, style};
 use crate::terminal::{self, safe, safe_json};
 
 #[derive(Debug, clap::Args)]
@@ -19,9 +19,9 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum AuditCommand {
-    /// Check the whole record for rows that were changed, removed or inserted.
+    /// Check the whole audit record for rows that were changed, removed or inserted.
     Verify {
-        /// The last row that you noted earlier, `SEQUENCE:HASH`, as `audit verify` prints it.
+        /// The last row that you kept from an earlier `audit verify`, as it printed it: `SEQUENCE:HASH`.
         #[arg(long, value_name = "HEAD")]
         head: Option<String>,
     },
@@ -30,7 +30,7 @@ enum AuditCommand {
         /// Only rows about this approval: its id, or a part of it.
         approval: Option<String>,
         /// Maximum number of rows.
-        #[arg(long, default_value_t = 50)]
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>)]
         limit: usize,
     },
     /// Print all rows with their hashes as JSON, one per line.

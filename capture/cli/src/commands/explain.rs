@@ -23,9 +23,10 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id, the agent's id, the name of its run, or a part of an id.
+    /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
+    /// its id.
     session: String,
-    /// Explain the status at this time: RFC 3339, HH:MM[:SS] today, or an age such as -30s, -5m or -2h.
+    /// Explain the status at this time: RFC 3339, HH:MM[:SS] today, or an age such as 5m, 2h or 3d.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<String>,
 }

@@ -16,21 +16,32 @@ use daemon::redaction;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its id or the beginning of it; or the file of a recording.
+    /// The run: its name, its id or the beginning of its id; or the file of a recording.
     #[arg(value_name = "RUN|FILE")]
     what: PathBuf,
     /// The format.
     #[arg(long, value_enum, default_value = "asciicast")]
     format: ExportFormat,
     /// The asciicast version; every player reads version 2.
-    #[arg(long, value_name = "2|3", default_value = "2", value_parser = ["2", "3"])]
-    cast_version: String,
+    #[arg(long, value_enum, value_name = "VERSION", default_value = "v2")]
+    cast_version: CastVersionArgument,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Overwrite the file if it exists.
     #[arg(long, requires = "output")]
     force: bool,
+}
+
+/// An asciicast version, as it is typed: `v2` or `2`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum CastVersionArgument {
+    /// Version 2; `2` means the same.
+    #[value(alias = "2")]
+    V2,
+    /// Version 3; `3` means the same.
+    #[value(alias = "3")]
+    V3,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -44,7 +55,10 @@ const EXTENSION: &str = "cast";
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let ExportFormat::Asciicast = arguments.format;
-    let version = if arguments.cast_version == "3" { CastVersion::V3 } else { CastVersion::V2 };
+    let version = match arguments.cast_version {
+        CastVersionArgument::V2 => CastVersion::V2,
+        CastVersionArgument::V3 => CastVersion::V3,
+    };
     let first = recording(&context.data, &arguments.what)?;
     let files = parts(&first).with_context(|| format!("{}", first.display()))?;
     if files.is_empty() {

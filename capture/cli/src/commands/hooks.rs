@@ -22,7 +22,7 @@ use hooks::{
 };
 
 use self::show::{AgentHooks, SettingsChange};
-use super::{Context, Failed, is_agreed, refuse_agents};
+use super::{Context, Failed, is_agreed, number::seconds, refuse_agents};
 use crate::terminal::safe;
 use daemon::{clock, paths, roots};
 
@@ -37,7 +37,7 @@ pub(super) struct Arguments {
 enum HooksCommand {
     /// Add hook entries to the agents' settings.
     Install(Install),
-    /// Remove our entries and leave everything else unchanged.
+    /// Remove capture's entries and leave everything else unchanged.
     Uninstall(ChangeArguments),
     /// Show what is installed and what keeps it from working.
     Status(AgentSelection),
@@ -45,7 +45,7 @@ enum HooksCommand {
 
 #[derive(Debug, clap::Args)]
 struct AgentSelection {
-    /// Only these agents [default: every agent with a home directory here].
+    /// Only these agents [default: every agent whose directory exists, such as `~/.claude`].
     #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(&AGENTS, Provider::as_str))]
     provider: Vec<Provider>,
 }
@@ -54,12 +54,12 @@ struct AgentSelection {
 struct Install {
     #[command(flatten)]
     change: ChangeArguments,
-    /// Let capture decide permission requests: by your policy (`capture policy`) or, within this many seconds, by
-    /// `capture approve`.
+    /// Let capture decide permission requests: by your policy (`capture policy`) or, within this many seconds (600
+    /// if no number is given), by `capture approve`.
     ///
-    /// Claude Code shows its dialog meanwhile; the first answer counts. Codex and Qwen Code show no dialog while they
-    /// wait; with 0 only the policy decides. For Gemini CLI, capture can only deny requests.
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600", value_parser = clap::value_parser!(u32).range(0..=3600))]
+    /// With 0 only the policy decides. Claude Code shows its dialog meanwhile; the first answer counts. Codex and Qwen
+    /// Code show no dialog while they wait. For Gemini CLI the hook can only deny.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600", value_parser = seconds(0..=3600))]
     approver: Option<u32>,
     /// Install entries for every event, regardless of the agent's version.
     ///

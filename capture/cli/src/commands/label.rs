@@ -7,7 +7,8 @@ use crate::terminal::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id, the agent's id, the name of its run, or a part of an id.
+    /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
+    /// its id.
     session: String,
     /// `KEY=VALUE` adds a label, `KEY-` removes it; without labels, list them.
     #[arg(value_name = "KEY=VALUE")]

@@ -40,7 +40,7 @@ enum PolicyCommand {
         /// The file [default: the one in force]
         file: Option<PathBuf>,
     },
-    /// Print the decision about command lines.
+    /// Print the decision about a command line (or many, with --stdin).
     Test(Test),
     /// Explain the decision about a command line, rule by rule.
     Explain {

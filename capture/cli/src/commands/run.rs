@@ -23,7 +23,7 @@ use ::terminal::{
 use anyhow::Context as _;
 use events::RunId;
 
-use super::Failed;
+use super::{Failed, export::CastVersionArgument, number::integer};
 use api::Endpoint;
 
 use crate::{
@@ -34,7 +34,7 @@ use daemon::{clock, config::Config, paths, recording, redacted_only, redaction};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// A name for the run.
+    /// A name for the run; no other active run may have it.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Start it without an attached terminal, print the run's id, and return.
@@ -43,7 +43,7 @@ pub(super) struct Arguments {
     /// Size of the terminal while none is attached.
     #[arg(long, value_name = "COLUMNSxROWS", default_value = "120x40", value_parser = size)]
     size: Size,
-    /// Give it a terminal even if standard output is not a terminal.
+    /// Run the program in a terminal even if standard output is redirected.
     #[arg(long, conflicts_with = "detach")]
     tty: bool,
     /// Key that detaches the terminal: ctrl-] or another ctrl- key, or none.
@@ -52,17 +52,17 @@ pub(super) struct Arguments {
     /// What to do with the program when the terminal closes.
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     on_hangup: Hangup,
-    /// Notify in the terminal itself when a permission request waits.
+    /// Notify you in this terminal when a permission request is waiting.
     #[arg(long, value_name = "HOW")]
     notify: Option<NotifyBy>,
-    /// Record what the terminal shows.
+    /// Record what the terminal shows [default FILE: recordings/RUN.cast in the data directory].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     record: Option<Option<PathBuf>>,
-    /// Format of the recording.
-    #[arg(long, value_name = "FORMAT", default_value = "v3", value_parser = ["v2", "v3"])]
-    record_format: String,
+    /// The asciicast version of the recording.
+    #[arg(long, value_enum, value_name = "VERSION", default_value = "v3")]
+    record_format: CastVersionArgument,
     /// Maximum size of the recording, MiB; its oldest quarter is dropped to make room.
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = integer::<u32>)]
     record_max_mib: u32,
     /// Run the program directly, without observing its terminal.
     #[arg(long)]
@@ -82,9 +82,9 @@ enum Hangup {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum NotifyBy {
-    /// A notification of the terminal (OSC 9).
+    /// Send a terminal notification (OSC 9).
     Osc9,
-    /// Its bell.
+    /// Ring the terminal's bell.
     Bell,
 }
 
@@ -192,7 +192,10 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
     let record = arguments.record.as_ref().map(|file| -> anyhow::Result<RecordSpec> {
         Ok(RecordSpec {
             file: file.as_deref().map(std::path::absolute).transpose()?,
-            format: arguments.record_format.clone(),
+            format: match arguments.record_format {
+                CastVersionArgument::V2 => "v2".into(),
+                CastVersionArgument::V3 => "v3".into(),
+            },
             max_mib: arguments.record_max_mib,
         })
     });

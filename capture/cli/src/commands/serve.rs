@@ -18,7 +18,7 @@ const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Address and port to listen on; port 0 takes a free one.
-    #[arg(long, value_name = "ADDRESS", default_value_t = ANY_PORT)]
+    #[arg(long, value_name = "ADDRESS", default_value_t = ANY_PORT, value_parser = address)]
     listen: SocketAddr,
     /// Allow an address that other machines can reach.
     #[arg(long)]
@@ -31,10 +31,11 @@ pub(super) struct Arguments {
     background: bool,
 }
 
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:4555".to_owned())
+}
+
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
-    if arguments.stop {
-        return stop(context);
-    }
     if arguments.expose || arguments.listen != ANY_PORT {
         super::refuse_agents("choosing where the server listens")?;
     }

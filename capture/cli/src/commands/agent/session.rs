@@ -14,7 +14,7 @@ use std::{path::PathBuf, process::ExitCode};
 use session_tree::{Context, Object, compaction, llm};
 
 use self::file::{Leaf, Loaded};
-use super::super::{Failed, print_line};
+use super::super::{Failed, number::integer, print_line};
 use crate::terminal::safe_json;
 
 #[derive(Debug, clap::Args)]
@@ -42,7 +42,7 @@ enum SessionCommand {
     Fork(change::Fork),
     /// List, set or remove labels.
     Labels(change::Labels),
-    /// Rewrite a file of an older version in the current version.
+    /// Convert a file of an older version to the current version, in place.
     Migrate(SessionFile),
     /// Show what a compaction would summarize and what it would keep.
     CompactPlan(CompactPlan),
@@ -61,7 +61,7 @@ struct Load {
     /// The session's file.
     file: PathBuf,
     /// With --json: include the file's problems.
-    #[arg(long)]
+    #[arg(long, visible_alias = "problems")]
     issues: bool,
 }
 
@@ -79,7 +79,7 @@ struct CompactPlan {
     #[command(flatten)]
     at: At,
     /// Approximate number of most recent tokens to keep unchanged.
-    #[arg(long, value_name = "TOKENS", default_value_t = compaction::CompactionSettings::default().keep_recent_tokens)]
+    #[arg(long, value_name = "TOKENS", value_parser = integer::<u64>, default_value_t = compaction::CompactionSettings::default().keep_recent_tokens)]
     keep: u64,
 }
 
