@@ -149,7 +149,7 @@ fn the_policy_allows_and_it_is_recorded() {
     // What the agent did next.
     let after = event(&machine, "PostToolUse", "Bash", json!({"command": "ls -la", "timeout": 5}));
     assert_eq!(call(&machine, "claude", "30", &after).said(), None);
-    assert!(done(&machine, &["audit", "verify"]).contains("the record is intact: 2 rows"));
+    assert!(done(&machine, &["audit", "verify"]).contains("the audit record is intact: 2 rows"));
     assert!(done(&machine, &["approvals", "--all"]).contains("allowed by policy"));
     assert!(done(&machine, &["audit", "show"]).contains("decided allowed by policy"));
 }
@@ -226,7 +226,7 @@ fn a_person_decides() {
     let uid = rustix::process::getuid().as_raw();
     assert!(show.contains(&format!("\"uid\":{uid}}}")), "who decided is recorded: {show}");
     let (code, _, err) = said(&machine, &["approve", "NOSUCHONE"]);
-    assert!(code == Some(4) && err.contains("there is no approval"), "{err}");
+    assert!(code == Some(4) && err.contains("no approval `NOSUCHONE`; `capture approvals --all` lists them"), "{err}");
 }
 
 #[test]
