@@ -201,7 +201,7 @@ fn a_person_decides() {
     let list = done(&machine, &["approvals"]);
     assert!(list.contains("▲ pending") && list.contains("command: touch x"), "{list}");
     let whole = done(&machine, &["approvals", id]);
-    assert!(whole.contains("exactly (7 characters)") && whole.contains("    touch x\n"), "{whole}");
+    assert!(whole.contains("command, exactly as requested (7 characters)") && whole.contains("    touch x\n"), "{whole}");
     let out = done(&machine, &["approve", &id[id.len() - 8..]]);
     assert!(out.contains("allowed"), "{out}");
     assert_eq!(hook.decision(), json!({"behavior": "allow"}));
@@ -237,7 +237,7 @@ fn questions_and_plans_are_answered() {
     let hook = call(&machine, "claude", "60", &event(&machine, "PermissionRequest", "AskUserQuestion", input));
     let id = held(&server)["id"].as_str().unwrap().to_owned();
     let (code, _, err) = said(&machine, &["approve", &id]);
-    assert!(code == Some(5) && err.contains("it is a question"), "{err}");
+    assert!(code == Some(5) && err.contains("this request is a question: answer it with --answer"), "{err}");
     done(&machine, &["approve", &id, "--answer", "Blue"]);
     assert_eq!(hook.decision()["updatedInput"]["answers"], json!({"Which color?": "Blue"}));
 
