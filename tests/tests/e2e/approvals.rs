@@ -338,7 +338,7 @@ fn a_rule_may_be_for_labelled_sessions() {
     done(&machine, &["label", &session, "kind-"]);
     assert_eq!(call(&machine, "claude", "0", &request(&machine, "make")).said(), None);
     let (code, _, err) = said(&machine, &["label", &session, "odd"]);
-    assert!(code == Some(2) && err.contains("neither"), "{err}");
+    assert!(code == Some(2) && err.contains("expected KEY=VALUE or KEY-, got `odd`"), "{err}");
 }
 
 #[test]

@@ -117,6 +117,7 @@ fn only_events_that_the_version_knows_are_installed() {
         "claude 2.0.60 ignores your whole settings file, including permission rules: it does not know the hook events";
     let said = here.run(&["hooks", "status"]);
     assert!(said.out.contains(words) && said.out.contains("`PermissionDenied`"), "{}", said.out);
+    assert!(said.out.contains("breaks settings    17 installed, 12 supported"), "{}", said.out);
     let (code, line) = here.doctor("claude settings");
     assert!(code == Some(1) && line.starts_with("✗ ") && line.contains(words), "{line}");
     assert_eq!(here.install(&[]).code, Some(0));

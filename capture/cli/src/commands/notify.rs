@@ -50,7 +50,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         && !context.json
     {
         let text = format!("no channel `{}` is configured; `capture notify channels` lists them", safe(wanted));
-        return Err(Failed::NotFound(text).into());
+        return Err(Failed::Other(text).into());
     }
     let failed = receipts.iter().filter(|receipt| receipt.outcome != "sent").count();
     if context.json {

@@ -308,7 +308,7 @@ pub(super) fn statuses(all: &[AgentHooks], now: Timestamp) -> anyhow::Result<()>
             _ if agent.state == HARMFUL => (format!("{there}/{}", agent.events.len()), "may break settings".into()),
             _ => (format!("{there}/{}", agent.events.len()), agent.state.replace('_', " ")),
         };
-        writeln!(out, "{:<8} {state:<14} {of:>5}  {name}", agent.provider.as_str())?;
+        writeln!(out, "{:<8} {state:<18} {of:>5}  {name}", agent.provider.as_str())?;
         if let Some(error) = &agent.error {
             writeln!(out, "         {error}")?;
         }
