@@ -201,7 +201,10 @@ fn a_person_decides() {
     let list = done(&machine, &["approvals"]);
     assert!(list.contains("▲ pending") && list.contains("command: touch x"), "{list}");
     let whole = done(&machine, &["approvals", id]);
-    assert!(whole.contains("command, exactly as requested (7 characters)") && whole.contains("    touch x\n"), "{whole}");
+    assert!(
+        whole.contains("command, exactly as requested (7 characters)") && whole.contains("    touch x\n"),
+        "{whole}"
+    );
     let out = done(&machine, &["approve", &id[id.len() - 8..]]);
     assert!(out.contains("allowed"), "{out}");
     assert_eq!(hook.decision(), json!({"behavior": "allow"}));
