@@ -19,6 +19,7 @@ mod host;
 mod jump;
 mod label;
 mod notify;
+mod number;
 mod output;
 mod overview;
 mod policy;
@@ -55,7 +56,7 @@ pub use self::output::SCHEMA_VERSION;
 use self::output::print_json;
 use crate::{
     client::{self, Client, ClientError, Connection},
-    failure::{Failed, REFUSED, code_of},
+    failure::{Failed, REFUSED, code_of, with_causes},
     terminal,
 };
 use daemon::{
@@ -70,8 +71,8 @@ use daemon::{
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Data directory [default: $XDG_DATA_HOME/capture]
-    #[arg(long, global = true, env = "CAPTURE_DATA_DIR", value_name = "DIR", hide_env_values = true)]
+    /// Data directory [default: $CAPTURE_DATA_DIR, else $XDG_DATA_HOME/capture]
+    #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Print JSON with a `schema_version`.
     #[arg(long, global = true)]
@@ -113,7 +114,9 @@ enum Command {
   capture events 7K3M9QXT --follow
   capture events 7K3M9QXT --kind tool.call,tool.result --json")]
     Events(events::Arguments),
-    /// Add labels to a session or remove them; policies and actions can refer to labels.
+    /// Add labels to a session or remove them.
+    ///
+    /// Policy rules and automatic actions (`[[actions]]` in the configuration) can refer to labels.
     #[command(after_help = "Examples:
   capture label 7K3M9QXT team=web
   capture label 7K3M9QXT team-")]
@@ -195,7 +198,7 @@ enum Command {
   capture policy edit
   capture policy explain \"git push --force\"")]
     Policy(policy::Arguments),
-    /// Verify, show or export the record of decisions.
+    /// Verify, show or export the audit record.
     #[command(after_help = "Examples:
   capture audit verify
   capture audit show 3M9QXT7K")]
@@ -204,7 +207,7 @@ enum Command {
     /// List findings: sessions that are stuck, looping, failing or waiting.
     #[command(after_help = "Examples:
   capture findings --watch
-  capture findings 9QXT7K3M --ack")]
+  capture findings fd2fba31d46fd80d6 --ack")]
     Findings(findings::Arguments),
     /// List and test notification channels.
     #[command(after_help = "Example:
@@ -220,12 +223,12 @@ enum Command {
     #[command(after_help = "Example:
   capture telemetry env claude")]
     Telemetry(telemetry::Arguments),
-    /// Drive an agent without a screen, and work with the session files of our own agent.
+    /// Run an agent without a screen, and work with session files in pi's format.
     #[command(after_help = "Examples:
   capture agent drive --agent codex \"fix the failing test\"
   capture agent session tree session.jsonl")]
     Agent(agent::Arguments),
-    /// Remove the secrets from a text.
+    /// Remove secrets from text.
     #[command(after_help = "Example:
   capture redact < build.log")]
     Redact(redact::Arguments),
@@ -383,7 +386,7 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            complain(&format!("{error:#}"));
+            complain(&with_causes(&error));
             let refused = error.downcast_ref::<environment::Refused>().map(|_| REFUSED);
             let failed = || error.downcast_ref().map(Failed::code);
             let client = || error.downcast_ref().map(code_of);
@@ -423,11 +426,12 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
     }
     let data = arguments.data_dir.as_deref();
     // Read by those that need it: a run's program does not wait for it.
-    let context = || -> anyhow::Result<Context> {
-        let config = Config::load(&paths::config_file()?)?;
-        let connection = if arguments.tcp { Connection::Tcp } else { Connection::Unix };
+    let config = || -> anyhow::Result<Config> { Config::load(&paths::config_file()?) };
+    let connection = if arguments.tcp { Connection::Tcp } else { Connection::Unix };
+    let context_with = |config| -> anyhow::Result<Context> {
         Ok(Context { data: paths::data_dir(data)?, config, json: arguments.json, connection })
     };
+    let context = || -> anyhow::Result<Context> { context_with(config()?) };
     let json = arguments.json;
     let Some(command) = arguments.command else {
         overview::run(&context()?)?;
@@ -442,6 +446,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::RunHost => return host::host(),
         Command::RunChild(arguments) => return Ok(host::child(&arguments)),
         Command::DriveChild(arguments) => return Ok(drive::child(&arguments)),
+        Command::Serve(arguments) if arguments.stops() => serve::stop(&paths::data_dir(data)?, connection),
         Command::Serve(arguments) => serve::run(&context()?, &arguments),
         Command::Ps(arguments) => ps::run(&context()?, &arguments),
         Command::Show(arguments) => show::run(&context()?, &arguments),
@@ -465,7 +470,12 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Hooks(arguments) => hooks::run(&context()?, &arguments),
         Command::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
         Command::Policy(arguments) => policy::run(&context()?, &arguments),
-        Command::Doctor(arguments) => doctor::run(&context()?, &arguments),
+        Command::Doctor(arguments) => {
+            // A configuration that cannot be used is one of the things it reports.
+            let (config, wrong) =
+                config().map_or_else(|error| (Config::default(), Some(error)), |config| (config, None));
+            doctor::run(&context_with(config)?, &arguments, wrong.as_ref())
+        }
         Command::Runs(arguments) => runs::run(&context()?, &arguments),
         Command::Jump(arguments) => jump::run(&context()?, &arguments),
         Command::Statusline(arguments) => statusline::run(&context()?, &arguments),
@@ -480,7 +490,11 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
 /// Finds the session a person means: its id, the agent's id, a run's name, or the beginning or end of an id.
 fn find(client: &Client, given: &str) -> anyhow::Result<projections::Session> {
     client.one::<GetSession>(given).map_err(|error| match error.status() {
-        Some(404) => Failed::NotFound(format!("no session `{given}`; `capture ps --all` lists them")).into(),
+        Some(404) => Failed::NotFound(format!(
+            "no session has the id, agent id or run name `{given}`; give at least 3 characters from the end of the short \
+             id, or see `capture ps --all`"
+        ))
+        .into(),
         Some(_) | None => error.into(),
     })
 }

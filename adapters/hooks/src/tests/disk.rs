@@ -96,7 +96,7 @@ fn what_is_no_file_of_settings_is_refused() {
 fn a_home_that_is_not_there_is_refused() {
     let place = SettingsFixture::new(Provider::Codex, None);
     fs::remove_dir(place.home()).unwrap();
-    refused(&place, "has the agent ever run here");
+    refused(&place, "does not exist. Start codex once, then install again");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `capture agent`: agents without a screen, and the session files of our own agent.
+//! `capture agent`: agents without a screen, and session files in pi's format.
 
 mod session;
 
@@ -17,7 +17,7 @@ pub(super) struct Arguments {
 enum AgentCommand {
     /// Run an agent without a screen on one prompt; your policy or a person decides its requests.
     Drive(drive::Arguments),
-    /// Inspect a session file, or change where the session continues.
+    /// Inspect a session file in pi's format, or change where the session continues.
     Session(session::Arguments),
 }
 

@@ -21,7 +21,9 @@ use self::{
     request::{block, options_hint},
 };
 use super::{
-    Context, Failed, is_agreed, style,
+    Context, Failed, is_agreed,
+    number::integer,
+    style,
     watch::{ALL, ListText, Watched, show, watch},
 };
 use crate::{
@@ -32,7 +34,8 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Show only this request, with everything needed to decide it.
+    /// Show only this request, with everything needed to decide it: its id, or at least 4 characters from the start
+    /// or end of it.
     id: Option<String>,
     /// Include closed requests.
     #[arg(long, short)]
@@ -40,24 +43,24 @@ pub(super) struct Arguments {
     /// Keep the list on screen and up to date.
     #[arg(long, short, conflicts_with = "id")]
     watch: bool,
-    /// Only requests of this session.
+    /// Only requests of this session: its id, or at least 3 characters from the start or end of it.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// Maximum number of requests.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>)]
     limit: usize,
 }
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Approve {
-    /// The request: its id, or a part of it. Without it, choose among those that wait.
+    /// The request: its id, or at least 4 characters from the start or end of it. Without it, choose among those that
+    /// wait.
     id: Option<String>,
-    /// What to allow: this request; also the same request again in this session while the server runs; or
-    /// the same request always, by a rule that is shown before it is saved.
+    /// What to allow.
     #[arg(long, value_enum, default_value_t = GrantScope::Once)]
     scope: GrantScope,
     /// The answer to a question: the number or text of an option, or `QUESTION=ANSWER` when there are several
-    /// questions; can be repeated.
+    /// questions (can be repeated).
     #[arg(long, value_name = "ANSWER")]
     answer: Vec<String>,
     /// Accept an answer that is not among the options.
@@ -70,7 +73,8 @@ pub(super) struct Approve {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Deny {
-    /// The request: its id, or a part of it. Without it, choose among those that wait.
+    /// The request: its id, or at least 4 characters from the start or end of it. Without it, choose among those that
+    /// wait.
     id: Option<String>,
     /// The reason to give to the agent.
     #[arg(long, short, value_name = "TEXT")]
@@ -79,8 +83,11 @@ pub(super) struct Deny {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum GrantScope {
+    /// Only this request.
     Once,
+    /// And identical requests in this session until the server stops.
     Session,
+    /// Always, by a policy rule that you confirm.
     Rule,
 }
 
@@ -150,7 +157,7 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
         }
     }
     if page.approvals.iter().any(|shown| shown.answer.is_some()) {
-        text += "\ncapture approve ID · capture deny ID · capture approvals ID shows all of one\n";
+        text += "\ncapture approve ID · capture deny ID · capture approvals ID shows a request in full\n";
     }
     text
 }
@@ -172,7 +179,7 @@ fn state_in_words(approval: &Approval) -> String {
         words += match by {
             DecidedBy::Policy => " by policy",
             DecidedBy::Person => " by a person",
-            DecidedBy::Grant => " by a grant",
+            DecidedBy::Grant => " by your earlier decision for this session",
         };
     }
     if let Some(rule) = approval.rule.as_deref() {
@@ -229,10 +236,10 @@ fn whole(shown: &ApprovalView) -> String {
             (Some(size), Some(hash)) => format!("{size} bytes, {}…", &hash[..hash.len().min(12)]),
             (Some(size), None) => format!("{size} bytes"),
         };
-        line("looked at", &format!("{} ({about})", safe(&file.path)));
+        line("checked", &format!("{} ({about})", safe(&file.path)));
     }
     if shown.more_files {
-        line("careful", "it may run or change more files than were checked; a decision does not cover their contents");
+        line("warning", "it may run or change more files than were checked; a decision does not cover their contents");
     }
     if let Some(policy) = &shown.policy {
         let decision = match policy.decision {
@@ -258,7 +265,9 @@ fn whole(shown: &ApprovalView) -> String {
             Some(DecidedVia::Protocol) => {
                 "\n`capture agent drive` is waiting for the answer: capture approve ID, capture deny ID\n"
             }
-            Some(DecidedVia::Keys) => "\ncapture can answer its dialog by keys: capture approve ID, capture deny ID\n",
+            Some(DecidedVia::Keys) => {
+                "\ncapture can answer the dialog by pressing keys: capture approve ID, capture deny ID\n"
+            }
             None => &cannot,
         };
     }
@@ -322,17 +331,21 @@ fn decide(context: &Context, client: &Client, shown: &ApprovalView, decision: &D
 /// Shows the rule that would allow the same again; gives it when the user agrees.
 fn agreed_rule<'s>(context: &Context, shown: &'s ApprovalView, yes: bool) -> anyhow::Result<&'s str> {
     let Some(rule) = &shown.suggested_rule else {
-        let why = "no rule can allow exactly this request: capture does not understand all of it";
+        let why = "no rule can allow exactly this request: capture does not understand all of it; use `--scope once`";
         return Err(Failed::Refused(why.into()).into());
     };
     let mut err = terminal::stderr();
-    writeln!(err, "This rule would be added to your policy:\n")?;
+    let several = rule.matches("[[rule]]").count() > 1;
+    writeln!(err, "{} would be added to your policy:\n", if several { "These rules" } else { "This rule" })?;
     for line in rule.lines() {
         writeln!(err, "    {}", safe(line))?;
     }
     if !yes {
         if context.json || !std::io::stdin().is_terminal() {
-            return Err(Failed::Refused("not a terminal: pass --yes to accept the rule".into()).into());
+            return Err(Failed::Refused(
+                "cannot ask for confirmation without a terminal; pass --yes to accept the rule".into(),
+            )
+            .into());
         }
         if !is_agreed("\nSave it?")? {
             return Err(Failed::Refused("nothing was saved or allowed".into()).into());

@@ -1,4 +1,4 @@
-//! `capture audit`: verifies, shows and exports the record of decisions. Reads the store itself, so it works while no
+//! `capture audit`: verifies, shows and exports the audit record. Reads the store itself, so it works while no
 //! server is running.
 
 use std::io::Write;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use store::{AuditCheck, AuditHead, HEAD_FILE, ReadFailure, Reader, VerifyError};
 
-use super::{Context, Failed, style};
+use super::{Context, Failed, number::integer, style};
 use crate::terminal::{self, safe, safe_json};
 
 #[derive(Debug, clap::Args)]
@@ -19,9 +19,9 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum AuditCommand {
-    /// Check the whole record for rows that were changed, removed or inserted.
+    /// Check the whole audit record for rows that were changed, removed or inserted.
     Verify {
-        /// The last row that you noted earlier, `SEQUENCE:HASH`, as `audit verify` prints it.
+        /// The last row that you kept from an earlier `audit verify`, as it printed it: `SEQUENCE:HASH`.
         #[arg(long, value_name = "HEAD")]
         head: Option<String>,
     },
@@ -30,7 +30,7 @@ enum AuditCommand {
         /// Only rows about this approval: its id, or a part of it.
         approval: Option<String>,
         /// Maximum number of rows.
-        #[arg(long, default_value_t = 50)]
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>)]
         limit: usize,
     },
     /// Print all rows with their hashes as JSON, one per line.
@@ -61,9 +61,11 @@ fn without_database(context: &Context, verb: &AuditCommand) -> Failed {
     };
     match kept {
         Ok(kept) if kept.is_none_or(|head| head.sequence == 0) => {
-            Failed::NotFound(format!("there is no record of decisions in {}", context.data.display()))
+            Failed::NotFound(format!("no audit record in {} yet", context.data.display()))
         }
-        Ok(_) | Err(_) => broken(&format!("the database is missing, but {HEAD_FILE} exists")),
+        Ok(_) | Err(_) => {
+            Failed::Other(format!("the audit record is missing: {HEAD_FILE} exists, but capture.db does not"))
+        }
     }
 }
 
@@ -83,7 +85,7 @@ fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Re
     let printed = if context.json {
         context.print_json(&Verified { whole, rows, head, broken: wrong.clone() })
     } else if whole {
-        super::print_line(&format!("the record is intact: {rows} rows, last row {head}"))
+        super::print_line(&format!("the audit record is intact: {rows} rows, last row {head}"))
     } else {
         Ok(())
     };
@@ -92,7 +94,7 @@ fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Re
 }
 
 fn broken(wrong: &str) -> Failed {
-    Failed::Other(format!("the record of decisions was altered: {wrong}"))
+    Failed::Other(format!("the audit record was altered: {wrong}"))
 }
 
 /// A record that could not be looked through is neither intact nor broken.
@@ -108,14 +110,15 @@ fn unverified(error: &VerifyError) -> Failed {
         },
         VerifyError::Head(_) => "check that it is a readable file",
     };
-    Failed::Unreadable(format!("cannot verify the record of decisions: {error}; {hint}"))
+    Failed::Unreadable(format!("cannot verify the audit record: {error}; {hint}"))
 }
 
 fn head_of(text: &str) -> Result<AuditHead, Failed> {
     let head = text
         .split_once(':')
         .and_then(|(sequence, hash)| Some(AuditHead { sequence: sequence.parse().ok()?, hash: hash.parse().ok()? }));
-    head.ok_or_else(|| Failed::Usage(format!("--head: expected SEQUENCE:HASH, got `{}`", safe(text))))
+    let wrong = || format!("--head: expected SEQUENCE:HASH with a hash of 64 hex digits, got `{}`", safe(text));
+    head.ok_or_else(|| Failed::Usage(wrong()))
 }
 
 /// What is read of a row for people.

@@ -7,16 +7,20 @@ use api::{
     health::{SourceHealth, Sources},
     routes::HealthSources,
 };
-use events::Timestamp;
+use events::{Provider, Timestamp};
 use processes::UnseenAgent;
 use serde::Serialize;
 use store::DatabaseCheck;
 
 use super::{Context, Failed, hooks, style};
-use crate::terminal::{self, safe};
+use crate::{
+    failure::with_causes,
+    terminal::{self, safe},
+};
 use daemon::{
     clock,
     environment::{self, Environment},
+    health::POLICY,
     paths, roots,
     serve::log_file,
 };
@@ -26,12 +30,29 @@ fn is_well(source: &SourceHealth) -> bool {
     source.errors == 0 && source.trouble.is_none()
 }
 
+/// What a row is called for people: pi and oh-my-pi are one agent, each with a directory.
+fn title(check: &DoctorCheck) -> &str {
+    let is_named = |provider: Provider| check.name == provider.as_str();
+    if is_named(Provider::Pi) && Path::new(&check.detail).components().any(|part| part.as_os_str() == ".omp") {
+        "oh-my-pi"
+    } else if is_named(Provider::Capture) {
+        "capture sessions"
+    } else {
+        &check.name
+    }
+}
+
 /// How a source is doing, in one line.
 fn in_words(source: &SourceHealth, now: Timestamp) -> String {
-    let files = (source.files > 0 || source.detail.is_none()).then(|| format!("{} files", source.files));
+    let files = (source.files > 0 || source.detail.is_none()).then(|| match source.files {
+        1 => "1 file".to_owned(),
+        files => format!("{files} files"),
+    });
     let last = source.last_event_at.map(|at| format!("last event {} ago", style::age(at, now)));
     let parts: Vec<_> = files.into_iter().chain(last).collect();
-    let parts = [Some(parts.join(", ")).filter(|p| !p.is_empty()), source.detail.clone(), source.trouble.clone()];
+    // What is wrong with the policy names its file; the hash of its content says nothing then.
+    let detail = source.detail.clone().filter(|_| source.name != POLICY || source.trouble.is_none());
+    let parts = [Some(parts.join(", ")).filter(|p| !p.is_empty()), detail, source.trouble.clone()];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -78,19 +99,18 @@ fn unseen(agents: &[UnseenAgent]) -> Option<String> {
         .then(|| format!("{}; a session is seen where its files are mounted and listed in [roots]", names.join(", ")))
 }
 
-pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+/// Runs all checks. If the configuration cannot be used, `wrong` says why, and the context has the defaults.
+pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyhow::Error>) -> anyhow::Result<()> {
     let mut checks = Vec::new();
     let mut check = |name: &str, ok: bool, detail: String| checks.push(DoctorCheck { name: name.into(), ok, detail });
     let config = paths::config_file()?;
-    check(
-        "configuration",
-        true,
-        if config.exists() {
-            config.display().to_string()
-        } else {
-            format!("{} (does not exist: using defaults)", config.display())
-        },
-    );
+    match wrong {
+        Some(error) => {
+            check("configuration", false, format!("{}; the other checks use the defaults", with_causes(error)))
+        }
+        None if config.exists() => check("configuration", true, config.display().to_string()),
+        None => check("configuration", true, format!("{} (does not exist: using defaults)", config.display())),
+    }
     check("data", true, context.data.display().to_string());
     if arguments.deep {
         let (whole, detail) = database(&context.data);
@@ -164,7 +184,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     } else {
         let mut out = terminal::stdout();
         for check in &report.checks {
-            writeln!(out, "{} {:<16} {}", if check.ok { "✓" } else { "✗" }, check.name, safe(&check.detail))?;
+            writeln!(out, "{} {:<16} {}", if check.ok { "✓" } else { "✗" }, title(check), safe(&check.detail))?;
         }
     }
     match report.checks.iter().filter(|check| !check.ok).count() {

@@ -26,8 +26,8 @@ use processes::nearest_agent;
 use protocols as protocol;
 use protocols::program;
 
-use super::{Context, Failed};
-use crate::terminal;
+use super::{Context, Failed, number::seconds};
+use crate::{failure::with_causes, terminal};
 use daemon::paths;
 
 #[derive(Debug, clap::Args)]
@@ -44,8 +44,8 @@ pub(super) struct Arguments {
     /// Extra argument for the agent's program; can be repeated.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     agent_arg: Vec<OsString>,
-    /// Deny a request that nobody decided within this time, seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    /// Deny a request that nobody has decided after this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = seconds(1..=3_600))]
     wait: u32,
     /// The prompt.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROMPT")]
@@ -77,7 +77,12 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
     if !cwd.is_dir() {
         return Err(Failed::Usage(format!("{} is not a directory", cwd.display())).into());
     }
-    let told = cwd.to_str().ok_or_else(|| Failed::Usage(format!("{} is not valid UTF-8", cwd.display())))?.to_owned();
+    let told = cwd
+        .to_str()
+        .ok_or_else(|| {
+            Failed::Usage(format!("the path of the working directory, {}, is not valid UTF-8", cwd.display()))
+        })?
+        .to_owned();
     let none = || Failed::Usage(format!("`capture agent drive` does not support {}", arguments.agent));
     let drive = protocol::drive(arguments.agent).ok_or_else(none)?;
     let codec = protocol::codec(drive.protocol, &told);
@@ -95,7 +100,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
     }
     // Where the configuration allows it, this starts a server. Without one the agent works all the same.
     if let Err(error) = context.client() {
-        super::complain(&format!("cannot reach the server that decides permission requests: {error:#}"));
+        super::complain(&format!("cannot reach the server that decides permission requests: {}", with_causes(&error)));
     }
     // A terminal that an agent made is not a user's.
     let by_agent = rustix::process::getppid()

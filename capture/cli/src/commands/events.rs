@@ -9,12 +9,13 @@ use api::{
 };
 use events::{Event, Kind, Payload};
 
-use super::{Context, SCHEMA_VERSION, find, style};
+use super::{Context, SCHEMA_VERSION, find, number::integer, style};
 use crate::terminal::{self, safe, safe_json};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id, the agent's id, the name of its run, or a part of an id.
+    /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
+    /// its id.
     session: String,
     /// Keep printing new events.
     #[arg(long, short)]
@@ -22,11 +23,11 @@ pub(super) struct Arguments {
     /// Only these kinds.
     #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = super::one_of(Kind::ALL, Kind::as_str))]
     kind: Vec<Kind>,
-    /// Only events with a higher sequence.
-    #[arg(long, default_value_t = 0)]
+    /// Only events with a higher sequence number.
+    #[arg(long, value_name = "SEQUENCE", default_value_t = 0, value_parser = integer::<u64>)]
     after: u64,
-    /// Maximum number of events [default: all].
-    #[arg(long)]
+    /// Print only the first N events (after `--after`) [default: all].
+    #[arg(long, value_name = "N", value_parser = integer::<usize>)]
     limit: Option<usize>,
 }
 

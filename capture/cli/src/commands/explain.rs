@@ -16,16 +16,17 @@ use serde::Serialize;
 
 use super::{Context, Failed, find, style, when};
 use crate::{
-    client::Client,
+    client::{Client, ClientError},
     terminal::{self, safe},
 };
 use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id, the agent's id, the name of its run, or a part of an id.
+    /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
+    /// its id.
     session: String,
-    /// Explain the status at this time: RFC 3339, HH:MM[:SS] today, or an age such as -30s, -5m or -2h.
+    /// Explain the status at this time: RFC 3339, HH:MM[:SS] today, or an age such as 5m, 2h or 3d.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<String>,
     /// Also show how its screen is read: the regions, and each rule with the reason why it matches or does not.
@@ -55,7 +56,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let at = arguments.at.as_ref().map(past).transpose()?;
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
-    let moment = client.get::<GetStatus>(&session.id.to_string(), &StatusQuery { at })?;
+    let moment = client.get::<GetStatus>(&session.id.to_string(), &StatusQuery { at });
+    let moment = moment.map_err(|error| unseen(error, &session, at))?;
     let history = changes(&client, &session, at)?;
     let screen = if session.run_id.is_some() && at.is_none() { screen_of(&client, &session)? } else { None };
     if context.json {
@@ -85,6 +87,17 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         None => {}
     }
     Ok(())
+}
+
+/// The error for a time before the session: when capture first saw it, in local time.
+fn unseen(error: ClientError, session: &Session, at: Option<Timestamp>) -> anyhow::Error {
+    match (error.status(), at) {
+        (Some(404), Some(at)) if session.started_at > at => {
+            let (id, first) = (style::short(&session.id), style::local(session.started_at));
+            Failed::NotFound(format!("capture first saw session {id} at {first}, after the time asked for")).into()
+        }
+        _ => error.into(),
+    }
 }
 
 /// The last changes up to a time.

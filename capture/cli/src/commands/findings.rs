@@ -11,7 +11,9 @@ use api::{
 use events::{Finding, FindingKind, FindingState, Severity};
 
 use super::{
-    Context, one_of, print_line, style,
+    Context,
+    number::integer,
+    one_of, print_line, style,
     watch::{ALL, ListText, Watched, show, watch},
 };
 use crate::{client::Client, terminal::safe};
@@ -19,7 +21,7 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Show only this finding, with its evidence.
+    /// Show only this finding, with its evidence: its id, or at least 4 characters from the start or end of it.
     id: Option<String>,
     /// Acknowledge the finding, so that it is not reported again.
     #[arg(long, requires = "id")]
@@ -30,14 +32,14 @@ pub(super) struct Arguments {
     /// Keep the list on screen and up to date.
     #[arg(long, short, conflicts_with = "id")]
     watch: bool,
-    /// Only findings of this session.
+    /// Only findings of this session: its id, or at least 3 characters from the start or end of it.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// Only these kinds.
     #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = one_of(FindingKind::ALL, FindingKind::as_str))]
     kind: Vec<FindingKind>,
     /// Maximum number of findings.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>)]
     limit: usize,
 }
 

@@ -22,7 +22,7 @@ use hooks::{
 };
 
 use self::show::{AgentHooks, SettingsChange};
-use super::{Context, Failed, is_agreed, refuse_agents};
+use super::{Context, Failed, is_agreed, number::seconds, refuse_agents};
 use crate::terminal::safe;
 use daemon::{clock, paths, roots};
 
@@ -37,7 +37,7 @@ pub(super) struct Arguments {
 enum HooksCommand {
     /// Add hook entries to the agents' settings.
     Install(Install),
-    /// Remove our entries and leave everything else unchanged.
+    /// Remove capture's entries and leave everything else unchanged.
     Uninstall(ChangeArguments),
     /// Show what is installed and what keeps it from working.
     Status(AgentSelection),
@@ -45,7 +45,7 @@ enum HooksCommand {
 
 #[derive(Debug, clap::Args)]
 struct AgentSelection {
-    /// Only these agents [default: every agent with a home directory here].
+    /// Only these agents [default: every agent whose directory exists, such as `~/.claude`].
     #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(&AGENTS, Provider::as_str))]
     provider: Vec<Provider>,
 }
@@ -54,12 +54,12 @@ struct AgentSelection {
 struct Install {
     #[command(flatten)]
     change: ChangeArguments,
-    /// Let capture decide permission requests: by your policy (`capture policy`) or, within this many seconds, by
-    /// `capture approve`.
+    /// Let capture decide permission requests: by your policy (`capture policy`) or, within this many seconds (600
+    /// if no number is given), by `capture approve`.
     ///
-    /// Claude Code shows its dialog meanwhile; the first answer counts. Codex and Qwen Code show no dialog while they
-    /// wait; with 0 only the policy decides. For Gemini CLI, capture can only deny requests.
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600", value_parser = clap::value_parser!(u32).range(0..=3600))]
+    /// With 0 only the policy decides. Claude Code shows its dialog meanwhile; the first answer counts. Codex and Qwen
+    /// Code show no dialog while they wait. For Gemini CLI the hook can only deny.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600", value_parser = seconds(0..=3600))]
     approver: Option<u32>,
     /// Install entries for every event, regardless of the agent's version.
     ///
@@ -140,8 +140,10 @@ fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(P
         }
     }
     if all.is_empty() {
-        let names: Vec<_> = AGENTS.iter().map(|provider| provider.as_str()).collect();
-        return Err(Failed::NotFound(format!("no agent has a home directory here ({})", names.join(", "))).into());
+        let directories = AGENTS.iter().filter_map(|provider| homes.of(*provider).first());
+        let directories: Vec<_> = directories.map(|dir| show::shown(dir)).collect();
+        let text = format!("found none of {}: no supported agent has run here yet", directories.join(", "));
+        return Err(Failed::NotFound(text).into());
     }
     Ok(all)
 }
@@ -250,8 +252,8 @@ fn plan(
 /// The warning for an agent that is not installed yet.
 fn unchecked(provider: Provider) -> String {
     format!(
-        "`{provider}` is not on the PATH and has left no conversation here, so no version was checked; run `capture \
-         hooks status` once it is installed"
+        "`{provider}` is not on the PATH and its directory contains no conversations, so its version was not checked; \
+         run `capture hooks status` once it is installed"
     )
 }
 
@@ -305,7 +307,8 @@ fn confirm(files: usize) -> anyhow::Result<PlanFate> {
 }
 
 fn outcome(all: &[SettingsChange], go: PlanFate) -> anyhow::Result<()> {
-    let errors: Vec<_> = all.iter().filter_map(|changed| changed.error.as_deref()).collect();
+    let error = |changed: &SettingsChange| Some(format!("{}: {}", changed.provider, changed.error.as_deref()?));
+    let errors: Vec<_> = all.iter().filter_map(error).collect();
     if !errors.is_empty() {
         return Err(Failed::Refused(errors.join("\n")).into());
     }
@@ -341,7 +344,7 @@ pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool,
         if status.state != InstallState::NotInstalled {
             let version = status.version.map_or_else(String::new, |version| format!(" {version}"));
             let words = status.fit.in_words();
-            let words = words.unwrap_or_else(|| format!("{provider}{version} knows every hook event in them"));
+            let words = words.unwrap_or_else(|| format!("{provider}{version} supports all installed hook events"));
             all.push((provider, !status.fit.is_harmful(), words));
         }
     }

@@ -16,12 +16,12 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id, the agent's id, the name of its run, or a part of an id. Without a prompt, list its
-    /// queue.
+    /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
+    /// its id. Without a prompt, list its queue.
     session: Option<String>,
     /// The prompt; `-` reads it from standard input.
     prompt: Option<String>,
-    /// Cancel the queued prompt with this id.
+    /// Cancel the queued prompt with this id, or at least 4 characters from the start or end of it.
     #[arg(long, value_name = "ID", conflicts_with_all = ["session", "prompt"])]
     cancel: Option<String>,
     /// Include prompts that were delivered or cancelled.
@@ -46,7 +46,13 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         if text.trim().is_empty() {
             return Err(Failed::Usage("the prompt is empty".into()).into());
         }
-        return shown(&client.send::<QueuePrompt>(&session.id.to_string(), &PromptRequest { text })?);
+        let prompt = client.send::<QueuePrompt>(&session.id.to_string(), &PromptRequest { text })?;
+        if context.json {
+            return context.print_json(&prompt);
+        }
+        let (id, session) = (style::short(&prompt.id), style::short(&prompt.session_id));
+        let text = safe(&one_line(&prompt.text, 100));
+        return print_line(&format!("queued as {id} for session {session}: {text}"));
     }
     let query = PromptsQuery {
         state: (!arguments.all).then_some(QueuedState::Queued),

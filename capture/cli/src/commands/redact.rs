@@ -1,4 +1,4 @@
-//! `capture redact`: removes the secrets from a text.
+//! `capture redact`: removes secrets from text.
 //!
 //! Reads no configuration and asks no server, so it works as a filter anywhere.
 
@@ -17,10 +17,10 @@ const PIECE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The text [default: standard input]
+    /// File to read [default: standard input]
     #[arg(value_name = "FILE", conflicts_with = "stdin")]
     file: Option<PathBuf>,
-    /// Read standard input, as without a FILE.
+    /// Read standard input (the default without FILE).
     #[arg(long)]
     stdin: bool,
 }

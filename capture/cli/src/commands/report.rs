@@ -22,8 +22,8 @@ use daemon::{clock, redaction};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Standup {
-    /// Start of the period: an age (`24h`, `3d`), a time today, or an RFC 3339 time.
-    #[arg(long, default_value = "24h", value_name = "TIME")]
+    /// Start of the period: RFC 3339, HH:MM[:SS] today, or an age such as 5m, 2h or 3d.
+    #[arg(long, default_value = "24h", value_name = "TIME", allow_hyphen_values = true)]
     since: String,
     /// Only sessions in or below this directory.
     #[arg(long, value_name = "DIR")]
@@ -32,7 +32,8 @@ pub(super) struct Standup {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct HandoffOf {
-    /// The session: its id, the agent's id, the name of its run, or a part of an id.
+    /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
+    /// its id.
     session: String,
 }
 
@@ -47,7 +48,7 @@ const LAST_EVENTS: u64 = 20_000;
 
 pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::Result<()> {
     let now = clock::now();
-    let since = since(&arguments.since, now)?;
+    let since = when::past("--since", &arguments.since, now, &TimeZone::system()).map_err(Failed::Usage)?;
     let client = context.client()?;
     let mut work = Vec::new();
     for session in sessions_since(&client, since)? {
@@ -93,12 +94,6 @@ pub(super) fn handoff(context: &Context, arguments: &HandoffOf) -> anyhow::Resul
 fn print_redacted(context: &Context, mut value: Value) -> anyhow::Result<()> {
     redaction::value(&mut value);
     context.print_json(&value)
-}
-
-fn since(given: &str, now: Timestamp) -> anyhow::Result<Timestamp> {
-    let ago = given.bytes().next().is_some_and(|b| b.is_ascii_digit()) && given.ends_with(['s', 'm', 'h', 'd']);
-    let given = if ago { format!("-{given}") } else { given.to_owned() };
-    Ok(when::past("--since", &given, now, &TimeZone::system()).map_err(Failed::Usage)?)
 }
 
 /// Sessions with an event since then, the newest first.

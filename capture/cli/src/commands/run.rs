@@ -14,6 +14,7 @@ use ::terminal::{
     host::{
         child,
         launch::{self, LaunchOutcome},
+        runs,
         start::{FindSocket, Outside},
         supervise,
         terminal::{RawMode, Saved},
@@ -24,18 +25,19 @@ use ::terminal::{
 use anyhow::Context as _;
 use events::RunId;
 
-use super::Failed;
+use super::{Failed, export::CastVersionArgument, number::integer};
 use api::{Client, Endpoint, routes::GetRun, runs::RunState};
 
 use crate::{
     client::{self, Connection},
+    failure::with_causes,
     terminal::{self, safe},
 };
 use daemon::{clock, config::Config, paths, recording, redacted_only, redaction};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// A name for the run.
+    /// A name for the run; no other active run may have it.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Start it without an attached terminal, print the run's id, and return.
@@ -44,7 +46,7 @@ pub(super) struct Arguments {
     /// Size of the terminal while none is attached.
     #[arg(long, value_name = "COLUMNSxROWS", default_value = "120x40", value_parser = size)]
     size: Size,
-    /// Give it a terminal even if standard output is not a terminal.
+    /// Run the program in a terminal even if standard output is redirected.
     #[arg(long, conflicts_with = "detach")]
     tty: bool,
     /// Key that detaches the terminal: ctrl-] or another ctrl- key, or none.
@@ -53,17 +55,17 @@ pub(super) struct Arguments {
     /// What to do with the program when the terminal closes.
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     on_hangup: Hangup,
-    /// Notify in the terminal itself when a permission request waits.
+    /// Notify you in this terminal when a permission request is waiting.
     #[arg(long, value_name = "HOW")]
     notify: Option<NotifyBy>,
-    /// Record what the terminal shows.
+    /// Record what the terminal shows [default FILE: recordings/RUN.cast in the data directory].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     record: Option<Option<PathBuf>>,
-    /// Format of the recording.
-    #[arg(long, value_name = "FORMAT", default_value = "v3", value_parser = ["v2", "v3"])]
-    record_format: String,
+    /// The asciicast version of the recording.
+    #[arg(long, value_enum, value_name = "VERSION", default_value = "v3")]
+    record_format: CastVersionArgument,
     /// Maximum size of the recording, MiB; its oldest quarter is dropped to make room.
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = integer::<u32>)]
     record_max_mib: u32,
     /// Run the program directly, without observing its terminal.
     #[arg(long)]
@@ -83,9 +85,9 @@ enum Hangup {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum NotifyBy {
-    /// A notification of the terminal (OSC 9).
+    /// Send a terminal notification (OSC 9).
     Osc9,
-    /// Its bell.
+    /// Ring the terminal's bell.
     Bell,
 }
 
@@ -118,12 +120,18 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     processes::seal_if_agents().context("cannot mark this process as started by an agent")?;
     let data = paths::data_dir(data)?;
     if let Err(error) = paths::config_file().and_then(|file| Config::load(&file)) {
-        super::complain(&format!("{error:#}"));
+        super::complain(&with_causes(&error));
         return Ok(ExitCode::from(USAGE));
     }
     let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let terminals = [input.is_terminal(), output.is_terminal(), error.is_terminal()];
     let spec = spec(data, &arguments, terminals)?;
+    if let Some(name) = &spec.name
+        && let Err(error) = runs::claim_name(&spec.data, name)
+        && error.kind() == std::io::ErrorKind::AlreadyExists
+    {
+        return Err(Failed::Refused(error.to_string()).into());
+    }
     if arguments.detach {
         return detached(spec, json);
     }
@@ -162,10 +170,12 @@ pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>) -> anyhow::Resu
             if std::io::stderr().is_terminal() {
                 terminal::stderr().control(super::fix_tty::LEAVE).ok();
             }
-            terminal::print_error_line("capture: the run's terminal host is gone; the program lost its terminal");
+            terminal::print_error_line(
+                "capture: the run's terminal host ended unexpectedly; the program lost its terminal",
+            );
             ExitCode::from(exit.shell_code().max(1))
         }
-        LaunchOutcome::Lost(_) => return Err(Failed::Other("the run's terminal host is gone".into()).into()),
+        LaunchOutcome::Lost(_) => return Err(Failed::Other("the run's terminal host ended unexpectedly".into()).into()),
         LaunchOutcome::Refused(why) if run.is_some() => return Err(Failed::Other(why).into()),
         LaunchOutcome::Refused(why) => return Err(Failed::Refused(why).into()),
     })
@@ -225,7 +235,10 @@ fn spec(data: PathBuf, arguments: &Arguments, terminals: [bool; 3]) -> anyhow::R
     let record = arguments.record.as_ref().map(|file| -> anyhow::Result<RecordSpec> {
         Ok(RecordSpec {
             file: file.as_deref().map(std::path::absolute).transpose()?,
-            format: arguments.record_format.clone(),
+            format: match arguments.record_format {
+                CastVersionArgument::V2 => "v2".into(),
+                CastVersionArgument::V3 => "v3".into(),
+            },
             max_mib: arguments.record_max_mib,
         })
     });

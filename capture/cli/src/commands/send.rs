@@ -5,7 +5,12 @@ use api::{routes::RunInput, runs::Input};
 use super::{Context, Failed};
 
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("what").required(true).args(["text", "keys", "interrupt"]))]
+#[command(
+    group = clap::ArgGroup::new("what").required(true).args(["text", "keys", "interrupt"]),
+    override_usage = "capture send [OPTIONS] <TARGET> <TEXT>
+       capture send [OPTIONS] <TARGET> --keys <KEY>...
+       capture send [OPTIONS] <TARGET> --interrupt",
+)]
 pub(super) struct Arguments {
     /// The run: its name or id, or the session it hosts.
     target: String,

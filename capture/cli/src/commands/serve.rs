@@ -5,13 +5,18 @@ mod log;
 use std::{
     io::Write as _,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::Path,
 };
 
 use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
 use super::{Context, Failed};
-use crate::{client, terminal};
+use crate::{
+    client::{self, Connection},
+    failure::with_causes,
+    terminal,
+};
 use daemon::{
     environment::Environment,
     paths,
@@ -26,7 +31,7 @@ const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Address and port to listen on; port 0 takes a free one.
-    #[arg(long, value_name = "ADDRESS", default_value_t = ANY_PORT)]
+    #[arg(long, value_name = "ADDRESS", default_value_t = ANY_PORT, value_parser = address)]
     listen: SocketAddr,
     /// Allow an address that other machines can reach.
     #[arg(long)]
@@ -45,12 +50,13 @@ pub(super) struct Arguments {
     background: bool,
 }
 
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:4555".to_owned())
+}
+
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
-    if arguments.stop {
-        return stop(context);
-    }
     if arguments.restart {
-        stop(context)?;
+        stop(&context.data, context.connection)?;
         let client = client::connect(&context.data, &context.config, context.connection)?;
         terminal::print_error_line(&format!("capture: the server runs again (pid {})", client.endpoint().pid));
         return Ok(());
@@ -101,18 +107,26 @@ fn host(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+impl Arguments {
+    /// Whether the running server is to be stopped.
+    pub(super) const fn stops(&self) -> bool {
+        self.stop
+    }
+}
+
 /// Uses a separate exit code if another server has the data directory.
 fn in_use(error: anyhow::Error) -> anyhow::Error {
     let held = error.chain().any(|cause| {
         matches!(cause.downcast_ref(), Some(store::LockError::Held { .. }))
             || matches!(cause.downcast_ref(), Some(store::StoreOpenError::Lock(store::LockError::Held { .. })))
     });
-    if held { Failed::InUse(format!("{error:#}")).into() } else { error }
+    if held { Failed::InUse(with_causes(&error)).into() } else { error }
 }
 
-fn stop(context: &Context) -> anyhow::Result<()> {
+/// Stops the running server. Needs no configuration, which may be the reason to stop it.
+pub(super) fn stop(data: &Path, connection: Connection) -> anyhow::Result<()> {
     super::refuse_agents("stopping the server")?;
-    let pid = client::stop(&context.data, context.connection)?;
+    let pid = client::stop(data, connection)?;
     terminal::print_error_line(&format!("capture: the server (pid {pid}) has stopped"));
     Ok(())
 }

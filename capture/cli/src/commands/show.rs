@@ -12,7 +12,8 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id, the agent's id, the name of its run, or a part of an id.
+    /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
+    /// its id.
     session: String,
 }
 

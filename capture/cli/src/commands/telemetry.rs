@@ -28,7 +28,7 @@ enum TelemetryCommand {
         /// The agent.
         #[arg(value_parser = agent())]
         agent: Provider,
-        /// Print the variables for this shell.
+        /// Print the variables for this shell (not for codex, which prints TOML).
         #[arg(long, default_value = "sh")]
         shell: EnvironmentShell,
     },

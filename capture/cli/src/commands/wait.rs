@@ -5,18 +5,19 @@ use std::{io::Write, time::Duration};
 use api::{routes::WaitForState, sessions::WaitQuery};
 use events::State;
 
-use super::{Context, Failed, find, style};
+use super::{Context, Failed, find, number::seconds_or_part, style};
 use crate::terminal;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id, the agent's id, the name of its run, or a part of an id.
+    /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
+    /// its id.
     session: String,
     /// States to wait for.
     #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of(State::ALL, State::as_str), default_value = "waiting,waiting_approval,idle,exited")]
     until: Vec<State>,
-    /// Give up after this time, seconds (exit code 3) [default: wait indefinitely].
-    #[arg(long, value_name = "SECONDS")]
+    /// Give up after this many seconds (exit code 3) [default: wait indefinitely].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds_or_part)]
     timeout: Option<f64>,
 }
 
@@ -26,11 +27,7 @@ const ASK_MS: u64 = 60_000;
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     let id = find(&client, &arguments.session)?.id;
-    let mut left_ms = match arguments.timeout {
-        Some(seconds) if seconds.is_finite() && seconds >= 0.0 => (seconds * 1000.0) as u64,
-        Some(seconds) => return Err(Failed::Other(format!("--timeout {seconds} is not a number of seconds")).into()),
-        None => u64::MAX,
-    };
+    let mut left_ms = arguments.timeout.map_or(u64::MAX, |seconds| (seconds * 1000.0) as u64);
     loop {
         let ask_ms = left_ms.min(ASK_MS);
         let query = WaitQuery { until: arguments.until.clone().into(), timeout_ms: Some(ask_ms) };

@@ -3,17 +3,18 @@
 use events::Timestamp;
 use jiff::{SpanRelativeTo, civil::Time, fmt::friendly::SpanParser, tz::TimeZone};
 
-/// Reads an RFC 3339 time, `HH:MM` or `HH:MM:SS` of today, or how long ago: `-30s`, `-5m`, `-1h30m`, `-2d`.
+/// Reads an RFC 3339 time, `HH:MM` or `HH:MM:SS` of today, or an age: `30s`, `5m`, `1h30m`, `2d`, also with a `-` before
+/// it.
 ///
 /// # Errors
 /// When it is none of them, or a time that is not yet.
 pub(super) fn past(flag: &str, text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, String> {
-    let at = ago(text, now).or_else(|| Timestamp::parse(text)).or_else(|| today(text, now, zone));
+    let at = Timestamp::parse(text).or_else(|| today(text, now, zone)).or_else(|| ago(text, now));
     match at {
         Some(at) if at <= now => Ok(at),
         Some(at) => Err(format!("{flag}: {at} is in the future")),
         None => Err(format!(
-            "{flag}: expected an RFC 3339 time, HH:MM[:SS] today, or an age such as -30s, -5m or -2h, \
+            "{flag}: expected an RFC 3339 time, HH:MM[:SS] today, or an age such as 5m, 2h or 3d, \
             got `{text}`"
         )),
     }
@@ -21,7 +22,9 @@ pub(super) fn past(flag: &str, text: &str, now: Timestamp, zone: &TimeZone) -> R
 
 /// A time that long ago, as jiff reads spans: `5m`, `1h 30m`, `2 days`. Days have 24 hours.
 fn ago(text: &str, now: Timestamp) -> Option<Timestamp> {
-    let span = SpanParser::new().parse_span(text.strip_prefix('-')?).ok().filter(|span| !span.is_negative())?;
+    // What has a colon is a time of day, perhaps an impossible one.
+    let text = text.strip_prefix('-').or_else(|| (!text.contains(':')).then_some(text))?;
+    let span = SpanParser::new().parse_span(text).ok().filter(|span| !span.is_negative())?;
     let ago = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
     Some(now.plus_ms(i64::try_from(ago.as_millis()).ok()?.checked_neg()?))
 }
@@ -47,6 +50,8 @@ mod tests {
     fn times_people_type() {
         for (text, at) in [
             ("-30s", "2026-11-20T11:29:30.000Z"),
+            ("5m", "2026-11-20T11:25:00.000Z"),
+            ("3d", "2026-11-17T11:30:00.000Z"),
             ("-5m", "2026-11-20T11:25:00.000Z"),
             ("-2h", "2026-11-20T09:30:00.000Z"),
             ("-0s", "2026-11-20T11:30:00.000Z"),
@@ -72,8 +77,9 @@ mod tests {
             "-5mo",
             "-5m ago",
             "--5m",
-            "5m",
+            "5",
             "25:00",
+            "25:00:00",
             "13:29:61x",
             "yesterday",
             "-é",

@@ -70,7 +70,7 @@ pub(super) struct ChangeSet {
     pub(super) hosted: Vec<HostedSession>,
     /// The agents of records that were merged into the event of another one, once for each record.
     pub(super) merged: Vec<Provider>,
-    /// The end of the record of decisions, when it grew.
+    /// The end of the audit record, when it grew.
     audit_head: Option<AuditHead>,
 }
 
@@ -194,7 +194,7 @@ impl OpenTransaction {
         None
     }
 
-    /// Adds a row to the record of decisions.
+    /// Adds a row to the audit record.
     pub(super) fn audit(&mut self, body: &str) -> Result<(), CommitError> {
         self.changes.audit_head = Some(self.writer.audit(body)?);
         Ok(())
@@ -259,13 +259,13 @@ impl OpenTransaction {
         self.inputs = inputs;
     }
 
-    /// After the commit: keeps the end of the record of decisions beside it.
+    /// After the commit: keeps the end of the audit record beside it.
     pub(super) fn write_audit_head(&self, changes: &mut ChangeSet) {
         if let Some(head) = changes.audit_head.take()
             && let Some(data) = self.writer.path().parent()
             && let Err(error) = write_head(data, head)
         {
-            tracing::warn!(%error, "cannot write the file that names the last row of the record of decisions");
+            tracing::warn!(%error, "cannot write audit.head (the last row of the audit record)");
         }
     }
 

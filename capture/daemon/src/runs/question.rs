@@ -49,7 +49,11 @@ pub(super) async fn question(
         }))
     })?;
     let (reply, answer) = oneshot::channel();
-    let busy = || Refusal::Conflict(format!("the terminal host of run {name} did not answer"));
+    let busy = || {
+        Refusal::Conflict(format!(
+            "the terminal host of run {name} did not answer; it may be ending: check `capture screen {name}`"
+        ))
+    };
     asks.try_send(QueuedRequest { ask, reply }).map_err(|_| Unanswered::Refused(busy()))?;
     match timeout(ANSWER_WITHIN, answer).await {
         Ok(Ok(Ok(value))) => Ok(value),

@@ -14,8 +14,8 @@ use std::{path::PathBuf, process::ExitCode};
 use session_tree::{Context, Object, compaction, llm};
 
 use self::file::{Leaf, Loaded};
-use super::super::{Failed, print_line};
-use crate::terminal::safe_json;
+use super::super::{Failed, number::integer, print_line};
+use crate::{failure::with_causes, terminal::safe_json};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -42,7 +42,7 @@ enum SessionCommand {
     Fork(change::Fork),
     /// List, set or remove labels.
     Labels(change::Labels),
-    /// Rewrite a file of an older version in the current version.
+    /// Convert a file of an older version to the current version, in place.
     Migrate(SessionFile),
     /// Show what a compaction would summarize and what it would keep.
     CompactPlan(CompactPlan),
@@ -61,7 +61,7 @@ struct Load {
     /// The session's file.
     file: PathBuf,
     /// With --json: include the file's problems.
-    #[arg(long)]
+    #[arg(long, visible_alias = "problems")]
     issues: bool,
 }
 
@@ -79,7 +79,7 @@ struct CompactPlan {
     #[command(flatten)]
     at: At,
     /// Approximate number of most recent tokens to keep unchanged.
-    #[arg(long, value_name = "TOKENS", default_value_t = compaction::CompactionSettings::default().keep_recent_tokens)]
+    #[arg(long, value_name = "TOKENS", value_parser = integer::<u64>, default_value_t = compaction::CompactionSettings::default().keep_recent_tokens)]
     keep: u64,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<ExitCode>
         Ok(answer) => print_line(answer.text.trim_end())?,
         Err(error) => {
             if json {
-                let failed = Object::new().with("ok", false).with("error", format!("{error:#}"));
+                let failed = Object::new().with("ok", false).with("error", with_causes(&error));
                 print_line(&safe_json(&failed.to_text()))?;
             }
             return Err(error);

@@ -18,8 +18,8 @@ pub(super) struct Export {
     #[command(flatten)]
     at: At,
     /// Write the page to this file [default: the file's name with `.html`, in this directory].
-    #[arg(long, value_name = "FILE.html")]
-    out: Option<PathBuf>,
+    #[arg(long, short, alias = "out", value_name = "FILE.html")]
+    output: Option<PathBuf>,
     /// Overwrite the page if it exists.
     #[arg(long)]
     force: bool,
@@ -28,7 +28,7 @@ pub(super) struct Export {
 pub(super) fn export(arguments: &Export) -> anyhow::Result<SessionOutput> {
     let At { file, leaf } = &arguments.at;
     let loaded = Loaded::read(file)?.at(leaf.as_ref())?;
-    let out = match &arguments.out {
+    let out = match &arguments.output {
         Some(out) => out.clone(),
         None => beside_us(file)?,
     };

@@ -1,0 +1,44 @@
+//! Parses numbers as people type them: the messages say what is expected.
+
+use std::{ops::RangeInclusive, str::FromStr};
+
+/// Parses a whole number.
+pub(super) fn integer<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "expected a whole number".to_owned())
+}
+
+/// Parses a whole number of seconds within a range.
+pub(super) fn seconds(range: RangeInclusive<u32>) -> impl Fn(&str) -> Result<u32, String> + Clone {
+    move |text| {
+        let wrong = || format!("expected a number of seconds from {} to {}", range.start(), range.end());
+        text.parse().ok().filter(|seconds| range.contains(seconds)).ok_or_else(wrong)
+    }
+}
+
+/// Parses a number of seconds, which may have a fraction.
+pub(super) fn seconds_or_part(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0);
+    seconds.ok_or_else(|| "expected a number of seconds".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_a_number_is_answered_with_what_is_expected() {
+        assert_eq!(integer::<usize>("50"), Ok(50));
+        for wrong in ["", "-1", "1.5", "x", "99999999999999999999999"] {
+            assert_eq!(integer::<usize>(wrong), Err("expected a whole number".into()), "{wrong}");
+        }
+        assert_eq!(seconds(0..=3600)("0"), Ok(0));
+        for wrong in ["", "3601", "1.5", "x"] {
+            let expected = "expected a number of seconds from 0 to 3600";
+            assert_eq!(seconds(0..=3600)(wrong), Err(expected.into()), "{wrong}");
+        }
+        assert_eq!(seconds_or_part("0.5"), Ok(0.5));
+        for wrong in ["", "-1", "inf", "NaN", "5s"] {
+            assert_eq!(seconds_or_part(wrong), Err("expected a number of seconds".into()), "{wrong}");
+        }
+    }
+}
