@@ -22,12 +22,17 @@ fn waiting_session(machine: &Machine, server: &Server) -> String {
     let (id, cwd) = (session(1), machine.project());
     let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap().to_owned());
     append(&path, &prompt(&id, &uuid(1, 1), &cwd, "Add a title"));
+    reaches(server, &id, "running");
     append(&path, &answer(&id, &uuid(1, 2), &cwd, "done"));
-    eventually("the session waits", || {
-        let state = server.client.json(&format!("/api/v1/sessions/{id}"))?["status"]["state"].clone();
-        (state == "waiting").then_some(())
-    });
+    reaches(server, &id, "waiting");
     id
+}
+
+fn reaches(server: &Server, id: &str, state: &str) {
+    eventually(&format!("it is {state}"), || {
+        let now = server.client.json(&format!("/api/v1/sessions/{id}"))?["status"]["state"].clone();
+        (now == state).then_some(())
+    });
 }
 
 #[test]
@@ -112,10 +117,7 @@ fn a_list_in_a_pipe_is_whole_and_columns_are_honoured() {
     let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap().to_owned());
     let words = "Rename every function of the parser so that its name begins with a verb and says what it gives";
     append(&path, &prompt(&id, &uuid(1, 1), &cwd, words));
-    eventually("the session runs", || {
-        let state = server.client.json(&format!("/api/v1/sessions/{id}"))?["status"]["state"].clone();
-        (state == "running").then_some(())
-    });
+    reaches(&server, &id, "running");
     assert!(run(&machine, &["ps"]).1.contains("working on: Rename every function of the parser so that its name"));
     let output = machine.command(&["ps"]).env("COLUMNS", "60").output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
