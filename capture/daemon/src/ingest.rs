@@ -30,6 +30,7 @@ mod tests;
 mod transaction;
 
 use std::{
+    collections::HashSet,
     path::PathBuf,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
@@ -102,6 +103,8 @@ pub struct Ingest {
     processes: Box<dyn Processes>,
     clock: Clock,
     wall: Clock,
+    /// Sessions that a daemon made claims of before they were known, until those are answered.
+    unmatched: HashSet<Arc<str>>,
     /// Nothing is stored before its secrets are taken out.
     redacted_only: bool,
 }
@@ -176,6 +179,7 @@ impl Ingest {
             processes,
             clock,
             wall,
+            unmatched: HashSet::new(),
             redacted_only,
         };
         ingest.load_board()?;
@@ -395,7 +399,7 @@ impl Ingest {
     }
 
     /// An input is committed: answers whoever waits for that.
-    fn reply(&self, input: IngestInput) {
+    fn reply(&mut self, input: IngestInput) {
         match input {
             IngestInput::SetCapture(id, _, reply) | IngestInput::Label(id, _, reply) => {
                 reply.send(self.sessions.find(id).is_some());
@@ -406,7 +410,7 @@ impl Ingest {
             IngestInput::Derived(aside) => (aside.done)(self.sessions.find(aside.session).is_some()),
             IngestInput::Record(record) => drop(record.done.send(())),
             IngestInput::Telemetry(told) => (told.stored)(self.strange(&told.events)),
-            IngestInput::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.unknown(&events)),
+            IngestInput::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.take_unmatched(&events)),
             IngestInput::Protocol(ProtocolInput::Only { .. })
             | IngestInput::Host(HostInput::Hello(_) | HostInput::Lost(_))
             | IngestInput::Batch(_)
