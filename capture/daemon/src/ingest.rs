@@ -315,6 +315,7 @@ impl Ingest {
             IngestInput::Batch(prepared) => self.apply_batch(prepared),
             IngestInput::Ended(ended) => self.apply_end(*ended),
             IngestInput::CommandRuns { agent, .. } => self.apply_command(*agent),
+            IngestInput::HookDecides { agent, runs } => self.apply_deciding_hook(*agent, *runs),
             IngestInput::Agents(agents) => self.apply_agents(agents),
             // Its client has stopped waiting, or got an error: it is not carried out.
             IngestInput::SetCapture(_, _, reply) | IngestInput::Label(_, _, reply) if reply.is_abandoned() => Ok(()),
@@ -399,6 +400,7 @@ impl Ingest {
             | IngestInput::Batch(_)
             | IngestInput::Ended(_)
             | IngestInput::CommandRuns { .. }
+            | IngestInput::HookDecides { .. }
             | IngestInput::Agents(_)
             | IngestInput::Waits(..)
             | IngestInput::Stop => {}
