@@ -328,7 +328,8 @@ impl SessionState {
         let was_open = self.conversation.is_open();
         self.apply(event, time_of(event), &mut out);
         if was_open != self.conversation.is_open() {
-            self.outdate(happened_at(event, at));
+            // A prompt may be written when its turn is over. Where its clock cannot be asked, nothing tells.
+            self.outdate(if was_open { happened_at(event, at) } else { event.created_at.min(at) });
         }
         self.conversation_at = self.conversation_at.max(last.0);
         self.session.last_user_prompt_at = self.session.last_user_prompt_at.max(last.1);

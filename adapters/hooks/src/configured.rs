@@ -20,7 +20,14 @@ const COMMAND: &str = "command";
 
 /// The command lines configured in agents' settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ConfiguredCommands(Vec<String>);
+pub struct ConfiguredCommands(Vec<ConfiguredCommand>);
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct ConfiguredCommand {
+    line: String,
+    /// It is called when the agent asks for permission, and may decide.
+    decides: bool,
+}
 
 impl ConfiguredCommands {
     /// Reads them from the settings below the agents' homes and in the directory that an agent works in. What cannot be
@@ -30,16 +37,17 @@ impl ConfiguredCommands {
         let mut lines = Vec::new();
         for provider in AGENTS.iter().copied() {
             let (Some(hooks), Some(agent)) = (facts(provider), Agent::of(provider)) else { continue };
+            let asking = hooks.answers.asking_event;
             let in_project =
                 project.into_iter().flat_map(|project| agent.home.usual.iter().map(|home| project.join(home)));
             for home in homes.of(provider).iter().cloned().chain(in_project) {
                 let settings = home.join(hooks.settings_file);
                 // Claude Code: settings that are not shared with others.
                 for file in [settings.with_extension("local.json"), settings] {
-                    add_json(&file, &mut lines);
+                    add_json(&file, asking, &mut lines);
                 }
                 if let Some(config) = hooks.config {
-                    add_toml(&home.join(config.file), &mut lines);
+                    add_toml(&home.join(config.file), asking, &mut lines);
                 }
             }
         }
@@ -51,8 +59,20 @@ impl ConfiguredCommands {
     /// Whether a process with these arguments, which end with NUL, runs one of them.
     #[must_use]
     pub fn are_run_by(&self, arguments: &[u8]) -> bool {
-        let text = String::from_utf8_lossy(arguments);
-        text.split('\0').skip(1).any(|word| self.0.iter().any(|line| is_expanded_from(word.trim(), line)))
+        self.run_by(arguments).next().is_some()
+    }
+
+    /// Whether it runs one that may decide about a request for permission.
+    #[must_use]
+    pub fn decide_in(&self, arguments: &[u8]) -> bool {
+        self.run_by(arguments).any(|command| command.decides)
+    }
+
+    fn run_by<'a>(&'a self, arguments: &'a [u8]) -> impl Iterator<Item = &'a ConfiguredCommand> + 'a {
+        let text = String::from_utf8_lossy(arguments).into_owned();
+        self.0
+            .iter()
+            .filter(move |command| text.split('\0').skip(1).any(|word| is_expanded_from(word.trim(), &command.line)))
     }
 }
 
@@ -61,42 +81,44 @@ fn text_of(file: &PathBuf) -> Option<String> {
     small.then(|| fs::read_to_string(file).ok()).flatten()
 }
 
-fn add_json(file: &PathBuf, lines: &mut Vec<String>) {
-    fn add(value: &Value<'_>, lines: &mut Vec<String>) {
+fn add_json(file: &PathBuf, asking: &str, lines: &mut Vec<ConfiguredCommand>) {
+    fn add(value: &Value<'_>, decides: bool, asking: &str, lines: &mut Vec<ConfiguredCommand>) {
         match value {
             Value::Object(object) => {
                 for property in &object.properties {
-                    match &property.value {
-                        Value::StringLit(line) if property.name.as_str() == COMMAND => {
-                            lines.push(line.value.trim().to_owned());
+                    match (property.name.as_str(), &property.value) {
+                        (COMMAND, Value::StringLit(line)) => {
+                            lines.push(ConfiguredCommand { line: line.value.trim().to_owned(), decides });
                         }
-                        other => add(other, lines),
+                        (name, other) => add(other, decides || name == asking, asking, lines),
                     }
                 }
             }
-            Value::Array(array) => array.elements.iter().for_each(|value| add(value, lines)),
+            Value::Array(array) => array.elements.iter().for_each(|value| add(value, decides, asking, lines)),
             Value::StringLit(_) | Value::NumberLit(_) | Value::BooleanLit(_) | Value::NullKeyword(_) => {}
         }
     }
     let Some(text) = text_of(file) else { return };
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     if let Ok(root) = parse(text, JsonDialect::Commented) {
-        add(&Value::Object(root), lines);
+        add(&Value::Object(root), false, asking, lines);
     }
 }
 
-fn add_toml(file: &PathBuf, lines: &mut Vec<String>) {
-    fn add(value: &toml::Value, lines: &mut Vec<String>) {
+fn add_toml(file: &PathBuf, asking: &str, lines: &mut Vec<ConfiguredCommand>) {
+    fn add(value: &toml::Value, decides: bool, asking: &str, lines: &mut Vec<ConfiguredCommand>) {
         match value {
             toml::Value::Table(table) => {
                 for (key, value) in table {
-                    match value {
-                        toml::Value::String(line) if key == COMMAND => lines.push(line.trim().to_owned()),
-                        other => add(other, lines),
+                    match (key.as_str(), value) {
+                        (COMMAND, toml::Value::String(line)) => {
+                            lines.push(ConfiguredCommand { line: line.trim().to_owned(), decides });
+                        }
+                        (name, other) => add(other, decides || name == asking, asking, lines),
                     }
                 }
             }
-            toml::Value::Array(array) => array.iter().for_each(|value| add(value, lines)),
+            toml::Value::Array(array) => array.iter().for_each(|value| add(value, decides, asking, lines)),
             toml::Value::String(_)
             | toml::Value::Integer(_)
             | toml::Value::Float(_)
@@ -105,7 +127,7 @@ fn add_toml(file: &PathBuf, lines: &mut Vec<String>) {
         }
     }
     if let Some(table) = text_of(file).and_then(|text| text.parse().ok()) {
-        add(&toml::Value::Table(table), lines);
+        add(&toml::Value::Table(table), false, asking, lines);
     }
 }
 
@@ -172,6 +194,8 @@ mod tests {
         assert!(runs(&commands, &["/bin/sh", "-c", "my-line"]));
         assert!(runs(&commands, &["bash", "-c", "/work/p/ask.sh me now"]));
         assert!(!runs(&commands, &["bash", "-lc", "python3 /home/me/decide.py"]), "another command");
+        assert!(commands.decide_in(b"bash\0-lc\0python3 /home/me/decide.py --slow\0"));
+        assert!(!commands.decide_in(b"bash\0-lc\0beep; sleep 2\0"), "it is called when a turn ends");
         assert!(!runs(&commands, &["bash", "-c", "sleep 2; my-line"]) && !runs(&commands, &["my-line"]));
         assert!(!runs(&ConfiguredCommands::default(), &["bash", "-c", ""]));
     }

@@ -30,6 +30,7 @@ mod tests;
 mod transaction;
 
 use std::{
+    collections::HashSet,
     path::PathBuf,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
@@ -102,6 +103,8 @@ pub struct Ingest {
     processes: Box<dyn Processes>,
     clock: Clock,
     wall: Clock,
+    /// Sessions that a daemon made claims of before they were known, until those are answered.
+    unmatched: HashSet<Arc<str>>,
     /// Nothing is stored before its secrets are taken out.
     redacted_only: bool,
 }
@@ -176,6 +179,7 @@ impl Ingest {
             processes,
             clock,
             wall,
+            unmatched: HashSet::new(),
             redacted_only,
         };
         ingest.load_board()?;
@@ -328,6 +332,7 @@ impl Ingest {
             IngestInput::Batch(prepared) => self.apply_batch(prepared),
             IngestInput::Ended(ended) => self.apply_end(*ended),
             IngestInput::CommandRuns { agent, .. } => self.apply_command(*agent),
+            IngestInput::HookDecides { agent, runs } => self.apply_deciding_hook(*agent, *runs),
             IngestInput::Agents(agents) => self.apply_agents(agents),
             // Its client has stopped waiting, or got an error: it is not carried out.
             IngestInput::SetCapture(_, _, reply) | IngestInput::Label(_, _, reply) if reply.is_abandoned() => Ok(()),
@@ -396,7 +401,7 @@ impl Ingest {
     }
 
     /// An input is committed: answers whoever waits for that.
-    fn reply(&self, input: IngestInput) {
+    fn reply(&mut self, input: IngestInput) {
         match input {
             IngestInput::SetCapture(id, _, reply) | IngestInput::Label(id, _, reply) => {
                 reply.send(self.sessions.find(id).is_some());
@@ -407,12 +412,13 @@ impl Ingest {
             IngestInput::Derived(aside) => (aside.done)(self.sessions.find(aside.session).is_some()),
             IngestInput::Record(record) => drop(record.done.send(())),
             IngestInput::Telemetry(told) => (told.stored)(self.strange(&told.events)),
-            IngestInput::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.unknown(&events)),
+            IngestInput::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.take_unmatched(&events)),
             IngestInput::Protocol(ProtocolInput::Only { .. })
             | IngestInput::Host(HostInput::Hello(_) | HostInput::Lost(_))
             | IngestInput::Batch(_)
             | IngestInput::Ended(_)
             | IngestInput::CommandRuns { .. }
+            | IngestInput::HookDecides { .. }
             | IngestInput::Agents(_)
             | IngestInput::Waits(..)
             | IngestInput::Stop => {}

@@ -1,6 +1,7 @@
 //! Looks for agents' processes when ingest asks for them, and watches those it knows and what they start.
 
 use std::{
+    cell::Cell,
     collections::{HashMap, HashSet},
     fs,
     sync::{Arc, Mutex, PoisonError},
@@ -159,6 +160,8 @@ type ExpectedCommands = HashMap<SessionId, (u32, u64)>;
 const LOOK: Duration = Duration::from_millis(100);
 /// A command that runs this long is not a helper of the agent's own (its status line, a question to git).
 const STAYS: Duration = Duration::from_millis(300);
+/// Between two reports that a hook of the user decides.
+const DECIDES: Duration = Duration::from_secs(3);
 
 /// An agent that waits for permission, and the commands seen below it.
 struct Waiting {
@@ -169,6 +172,8 @@ struct Waiting {
     before: HashSet<ShellCommand>,
     /// Began since, and when they were first seen.
     since: HashMap<ShellCommand, Instant>,
+    /// When it was last reported that a hook of the user, which may decide, runs.
+    deciding: Option<Instant>,
     /// A command was reported, or the agent ended: nothing more is looked for.
     over: bool,
 }
@@ -192,9 +197,14 @@ fn watch_commands(changed: &Receiver<()>, expected: &Mutex<ExpectedCommands>, ho
                 let now = Instant::now();
                 for wait in waiting.values_mut().filter(|wait| !wait.over) {
                     let (pid, start_ticks) = wait.agent;
-                    let found = wait.look(now);
+                    let (found, deciding) = wait.look(now);
                     wait.over = found.is_some() || !is_alive(pid, start_ticks);
                     let agent = EndedProcess { pid, start_ticks };
+                    if let Some(runs) = deciding
+                        && inputs.send(IngestInput::HookDecides { agent, runs }).is_err()
+                    {
+                        return;
+                    }
                     if let Some(command) = found
                         && inputs.send(IngestInput::CommandRuns { agent, command }).is_err()
                     {
@@ -211,24 +221,39 @@ impl Waiting {
     fn new(agent: (u32, u64), homes: &Homes) -> Self {
         let project = fs::read_link(format!("/proc/{}/cwd", agent.0)).ok();
         let configured = ConfiguredCommands::read(homes, project.as_deref());
-        let mut waiting = Self { agent, configured, before: HashSet::new(), since: HashMap::new(), over: false };
-        waiting.before = waiting.running();
+        let mut waiting =
+            Self { agent, configured, before: HashSet::new(), since: HashMap::new(), deciding: None, over: false };
+        waiting.before = waiting.running().0;
         waiting
     }
 
-    fn running(&self) -> HashSet<ShellCommand> {
-        let is_configured = |arguments: &[u8]| self.configured.are_run_by(arguments);
-        shell_commands_below(self.agent.0, is_configured).into_iter().collect()
+    /// The commands that run, and whether a hook of the user does that may decide.
+    fn running(&self) -> (HashSet<ShellCommand>, bool) {
+        let decides = Cell::new(false);
+        let is_configured = |arguments: &[u8]| {
+            decides.set(decides.get() || self.configured.decide_in(arguments));
+            self.configured.are_run_by(arguments)
+        };
+        (shell_commands_below(self.agent.0, is_configured).into_iter().collect(), decides.get())
     }
 
-    /// A command that began since the wait did, and stays.
-    fn look(&mut self, now: Instant) -> Option<ShellCommand> {
-        let running = self.running();
+    /// A command that began since the wait did, and stays; and what is to be reported of a hook of the user: whether
+    /// one that may decide runs.
+    fn look(&mut self, now: Instant) -> (Option<ShellCommand>, Option<bool>) {
+        let (running, decides) = self.running();
+        let is_due = self.deciding.is_none_or(|last| now.duration_since(last) >= DECIDES);
+        let deciding = if decides { is_due.then_some(true) } else { self.deciding.map(|_| false) };
+        match deciding {
+            Some(true) => self.deciding = Some(now),
+            Some(false) => self.deciding = None,
+            None => {}
+        }
         self.since.retain(|command, _| running.contains(command));
         for command in running.difference(&self.before) {
             self.since.entry(*command).or_insert(now);
         }
-        self.since.iter().find(|(_, seen)| now.duration_since(**seen) >= STAYS).map(|(command, _)| *command)
+        let stays = |(_, seen): &(&ShellCommand, &Instant)| now.duration_since(**seen) >= STAYS;
+        (self.since.iter().find(stays).map(|(command, _)| *command), deciding)
     }
 }
 
@@ -259,16 +284,21 @@ mod tests {
         let agent = (std::process::id(), 0);
         let mut waiting = Waiting::new(agent, &homes);
         let (begin, mut own, mut children) = (Instant::now(), shell(hook), Vec::new());
-        waiting.look(begin);
-        assert_eq!(waiting.look(begin + STAYS), None, "the user's own hook");
-        children.push(shell("read allowed; exit 0"));
-        let command = children[0].id();
-        while !waiting.running().iter().any(|running| running.pid == command) {
+        while waiting.look(begin) != (None, Some(true)) {
             std::thread::yield_now();
         }
-        waiting.look(begin);
-        assert_eq!(waiting.look(begin + STAYS).map(|found| found.pid), Some(command));
-        for child in children.iter_mut().chain([&mut own]) {
+        assert_eq!(waiting.look(begin + STAYS), (None, None), "the user's own hook");
+        assert_eq!(waiting.look(begin + DECIDES), (None, Some(true)), "it still runs");
+        children.push(shell("read allowed; exit 0"));
+        let command = children[0].id();
+        while !waiting.running().0.iter().any(|running| running.pid == command) {
+            std::thread::yield_now();
+        }
+        drop(own.stdin.take());
+        own.wait().unwrap();
+        assert_eq!(waiting.look(begin), (None, Some(false)));
+        assert_eq!(waiting.look(begin + STAYS).0.map(|found| found.pid), Some(command));
+        for child in &mut children {
             drop(child.stdin.take());
             child.wait().unwrap();
         }

@@ -86,6 +86,13 @@ pub enum IngestInput {
         /// The shell.
         command: ShellCommand,
     },
+    /// A hook of the user, which may decide about the request of an agent, runs or has ended.
+    HookDecides {
+        /// The agent's process.
+        agent: EndedProcess,
+        /// Whether it runs.
+        runs: bool,
+    },
     /// Turn capture of a session on or off; the answer says whether there is such a session.
     SetCapture(SessionId, bool, ChangeReply),
     /// Labels of a session, `key=value` or `key`; the answer says whether there is such a session.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use events::{
-    Annotation, Claim, Confidence, Reason, SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic,
+    Annotation, ApprovalKind, Claim, Confidence, Dialog, Reason, SessionId, SessionStarted, Signal, Source, State,
+    Timestamp, Topic,
 };
 use processes::{AgentProcess, EndedProcess};
 
@@ -14,6 +15,10 @@ use super::{
 
 /// How long a command that was seen to start speaks for itself, ms: until the request it answers is closed.
 const COMMAND_HOLDS_MS: i64 = 2_000;
+/// How long a request waits for a hook of the user that was seen to run, ms; it is reported again before that.
+const DECIDES_MS: i64 = 6_000;
+/// How long after the end of such a hook a dialog may open, ms.
+const DECIDED_MS: i64 = 500;
 
 /// Agents that run without a session. One gets a session of its own when it is seen so in two looks that follow one
 /// another.
@@ -75,11 +80,7 @@ impl Ingest {
     /// An agent that waited for permission runs a command: somebody allowed it, at the agent's own dialog. Of several
     /// requests nothing tells which one it was.
     pub(super) fn apply_command(&mut self, agent: EndedProcess) -> Result<(), TransactionFailure> {
-        let runs = |state: &projections::SessionState| state.process() == Some((agent.pid, agent.start_ticks));
-        let asking =
-            self.sessions.all_loaded().filter(|(_, state)| runs(state) && !state.session.pending_approvals.is_empty());
-        let slots: Vec<usize> = asking.map(|(slot, _)| slot).collect();
-        let [slot] = slots[..] else { return Ok(()) };
+        let Some(slot) = self.asking_session(agent) else { return Ok(()) };
         if self.state(slot)?.pending_command().is_none() {
             return Ok(());
         }
@@ -91,6 +92,36 @@ impl Ingest {
             ..Signal::new(claim, Confidence::Medium, Some(words))
         };
         self.inject(slot, Source::Process, now, "command", signal.into())
+    }
+
+    /// A hook of the user may decide about the request that is pending: there is no dialog while it runs.
+    pub(super) fn apply_deciding_hook(&mut self, agent: EndedProcess, runs: bool) -> Result<(), TransactionFailure> {
+        let Some(slot) = self.asking_session(agent) else { return Ok(()) };
+        let now = (self.clock)();
+        let pending = self.state(slot)?.pending_command();
+        let Some(request) = pending.filter(|request| request.source == Source::Hook && request.agent_id.is_none())
+        else {
+            return Ok(());
+        };
+        let about = request.kind.unwrap_or(ApprovalKind::Command);
+        let dialog = Dialog { about: Some(about), subject: request.subject.clone(), ..Dialog::default() };
+        let claim = Claim::State { state: State::WaitingApproval, reason: Some(about.reason()) };
+        let words = if runs { "a hook of the user decides about the request" } else { "a hook of the user has ended" };
+        let signal = Signal {
+            holds_from: Some(now.plus_ms(if runs { DECIDES_MS } else { DECIDED_MS })),
+            key: request.key.clone(),
+            dialog: Some(Box::new(dialog)),
+            ..Signal::new(claim, Confidence::High, Some(words.into()))
+        };
+        self.inject(slot, Source::Hook, now, "decides", signal.into())
+    }
+
+    /// The only session of an agent's process that waits for permission.
+    fn asking_session(&self, agent: EndedProcess) -> Option<usize> {
+        let runs = |state: &projections::SessionState| state.process() == Some((agent.pid, agent.start_ticks));
+        let asks = |state: &projections::SessionState| runs(state) && !state.session.pending_approvals.is_empty();
+        let mut asking = self.sessions.all_loaded().filter(|(_, state)| asks(state)).map(|(slot, _)| slot);
+        asking.next().filter(|_| asking.next().is_none())
     }
 
     /// The agents that run now: finds the sessions they run.

@@ -31,7 +31,11 @@ pub enum ProtocolInput {
 impl Ingest {
     pub(super) fn apply_protocol(&mut self, input: &ProtocolInput) -> Result<(), TransactionFailure> {
         match input {
-            ProtocolInput::Claims { events, .. } => self.apply_telemetry(events),
+            ProtocolInput::Claims { events, .. } => {
+                let unknown = self.unknown(events);
+                self.unmatched.extend(unknown);
+                self.apply_telemetry(events)
+            }
             ProtocolInput::Only { provider, sessions } => self.withdraw_all_but(*provider, sessions),
         }
     }
@@ -67,8 +71,17 @@ impl Ingest {
         Ok(())
     }
 
+    /// The sessions of these events that were not known when they were applied. One of them may be known by the commit,
+    /// without what was claimed of it.
+    pub(super) fn take_unmatched(&mut self, events: &[NewEvent]) -> Vec<Arc<str>> {
+        let ids = events.iter().map(|new| &new.provider_session_id);
+        let mut unmatched: Vec<Arc<str>> = ids.filter_map(|id| self.unmatched.take(id)).collect();
+        unmatched.extend(self.unknown(events).into_iter().filter(|id| !unmatched.contains(id)).collect::<Vec<_>>());
+        unmatched
+    }
+
     /// The sessions of these events that are not known.
-    pub(super) fn unknown(&self, events: &[NewEvent]) -> Vec<Arc<str>> {
+    fn unknown(&self, events: &[NewEvent]) -> Vec<Arc<str>> {
         let known = |new: &NewEvent| self.sessions.find_by_provider(new.provider, &new.provider_session_id).is_some();
         events.iter().filter(|new| !known(new)).map(|new| Arc::clone(&new.provider_session_id)).collect()
     }

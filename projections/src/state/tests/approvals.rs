@@ -284,4 +284,7 @@ fn a_result_dated_by_another_clock_answers_the_request_all_the_same() {
     assert_eq!(tape.status(), "running thinking");
     let tape = and(steps, [on(3.0, days_ago(ends(TurnOutcome::Completed))), until(8.0)]);
     stands(&tape, "waiting turn_complete");
+    // A prompt is written when a hook has told the end of its turn.
+    let stop = on(1.0, claims_why(Source::Hook, State::Waiting, Some(Reason::TurnComplete)));
+    stands(&[on(0.0, answer("before")), stop, on(1.1, days_ago(prompt("go")))], "waiting turn_complete");
 }

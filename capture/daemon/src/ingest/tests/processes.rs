@@ -244,6 +244,7 @@ fn asks(session: &str, record: &str, seconds: f64) -> Vec<NewEvent> {
         approval_id: events::ApprovalId::from(record),
         about: Some(events::ApprovalKind::Command),
         command: Some(format!("make {record}")),
+        key: Some(record.into()),
         ..events::ApprovalRequested::default()
     };
     let claim = Claim::State { state: State::WaitingApproval, reason: Some(Reason::Tool) };
@@ -280,6 +281,43 @@ fn a_command_that_begins_while_permission_is_asked_tells_that_it_was_given() {
     assert!(world.session("s").pending_approvals.is_empty());
     assert_eq!(world.asked.expected.lock().unwrap().len(), 0);
     world.assert_sound();
+}
+
+#[test]
+fn a_request_is_no_dialog_while_a_hook_of_the_user_decides() {
+    let agent = EndedProcess { pid: NAME.0, start_ticks: NAME.1 };
+    let decides = |runs| IngestInput::HookDecides { agent, runs };
+    let world = || {
+        let mut world = World::new();
+        world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0), call("s", "call", 2.0)]);
+        let mut asked = asks("s", "A", 3.0);
+        if let Payload::Signal(signal) = &mut asked[1].payload {
+            signal.holds_from = Some(at(3.5));
+        }
+        world.live("s", asked);
+        world.until(3.2);
+        world.take(decides(true));
+        world.until(6.0);
+        assert_eq!(world.status("s"), "running tool");
+        world
+    };
+    // It left the decision to the user.
+    let mut left = world();
+    left.take(decides(false));
+    left.until(6.4);
+    assert_eq!(left.status("s"), "running tool");
+    left.until(7.0);
+    assert_eq!(left.status("s"), "waiting_approval tool");
+    assert_eq!(left.session("s").pending_approvals.len(), 1);
+    left.assert_sound();
+    // It allowed the request: the call returns.
+    let mut allowed = world();
+    allowed.take(decides(false));
+    allowed.live("s", vec![result("s", "r", "call", 6.2)]);
+    allowed.until(9.0);
+    assert_eq!(allowed.status("s"), "running thinking");
+    assert!(allowed.session("s").pending_approvals.is_empty());
+    allowed.assert_sound();
 }
 
 #[test]

@@ -196,3 +196,23 @@ fn a_session_that_is_not_captured_takes_nothing() {
     assert_eq!(world.telemetry_now(3.0, vec![told("s", "beat", 2.0, Heartbeat {})]), Stored::default());
     assert_eq!(world.log().len(), before);
 }
+
+/// The session is found between the claim and its commit: whoever made the claim has to make it again.
+#[test]
+fn a_claim_of_a_session_that_is_found_meanwhile_is_offered_again() {
+    let mut world = World::new();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let claim = Claim::State { state: State::Running, reason: None };
+    let claims = |world: &mut World| {
+        let stored = Arc::clone(&told);
+        let events = vec![new("late", "claim", 0, 1.0, Signal::new(claim.clone(), Confidence::High, None))];
+        let stored = Box::new(move |unknown: Vec<Arc<str>>| stored.lock().unwrap().push(unknown));
+        world.take(IngestInput::Protocol(ProtocolInput::Claims { events, stored }));
+    };
+    claims(&mut world);
+    world.past("late", vec![prompt("late", "a", 0.5)]);
+    world.commit();
+    claims(&mut world);
+    world.commit();
+    assert_eq!(*told.lock().unwrap(), [vec![Arc::from("late")], vec![]]);
+}
