@@ -12,6 +12,7 @@ pub mod borrowed;
 pub mod claude;
 pub mod codex;
 pub mod crush;
+pub mod directory;
 mod facts;
 pub mod gemini;
 pub mod goose;

@@ -209,7 +209,7 @@ fn a_person_decides() {
     assert!(out.contains("allowed"), "{out}");
     assert_eq!(hook.decision(), json!({"behavior": "allow"}));
     let (code, _, err) = said(&machine, &["approve", id]);
-    assert!(code == Some(5) && err.contains("already closed: allowed"), "{err}");
+    assert!(code == Some(5) && err.contains(&format!("request {id} was already allowed")), "{err}");
 
     let hook = call(&machine, "codex", "60", &request(&machine, "touch y"));
     let waiting = held(&server);
@@ -272,7 +272,7 @@ fn the_agent_going_on_lets_the_hook_go() {
     assert_eq!(hook.said(), None);
     assert_eq!(approval(&server, "answered_elsewhere")["id"], id.as_str());
     let (code, _, err) = said(&machine, &["deny", &id]);
-    assert!(code == Some(5) && err.contains("already closed"), "{err}");
+    assert!(code == Some(5) && err.contains("was already answered in the agent"), "{err}");
 }
 
 #[test]

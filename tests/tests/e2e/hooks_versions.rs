@@ -74,7 +74,7 @@ impl HookVersionsMachine {
     fn is_refused(&self, says: &str) {
         let said = self.install(&[]);
         assert_eq!(said.code, Some(5), "{}", said.err);
-        for part in [says, "nothing was changed", "--force"] {
+        for part in [says, "claude: not installed: ", "--force"] {
             assert!(said.err.contains(part), "{part}: {}", said.err);
         }
         assert_eq!(self.read(), SETTINGS);
@@ -133,7 +133,11 @@ fn an_agent_that_is_not_there_yet_is_compared_when_it_comes() {
     let here = HookVersionsMachine::new();
     let said = here.install(&[]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("no version was checked") || said.err.contains("no version was checked"), "{}", said.err);
+    assert!(
+        said.out.contains("its version was not checked") || said.err.contains("its version was not checked"),
+        "{}",
+        said.err
+    );
     assert_eq!(here.events().len(), 17);
     here.machine.agent_version(Claude, "2.0.60");
     assert_eq!(here.status()["state"], "harmful");

@@ -30,16 +30,10 @@ fn is_well(source: &SourceHealth) -> bool {
     source.errors == 0 && source.trouble.is_none()
 }
 
-/// What a row is called for people: pi and oh-my-pi are one agent, each with a directory.
+/// What a row is called for people: the one of an agent's directory may say more than the agent's name.
 fn title(check: &DoctorCheck) -> &str {
-    let is_named = |provider: Provider| check.name == provider.as_str();
-    if is_named(Provider::Pi) && Path::new(&check.detail).components().any(|part| part.as_os_str() == ".omp") {
-        "oh-my-pi"
-    } else if is_named(Provider::Capture) {
-        "capture sessions"
-    } else {
-        &check.name
-    }
+    let provider = check.name.parse::<Provider>().ok();
+    provider.map_or(check.name.as_str(), |provider| agents::directory::title(provider, Path::new(&check.detail)))
 }
 
 /// How a source is doing, in one line.

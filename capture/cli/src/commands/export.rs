@@ -186,8 +186,8 @@ fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
 fn recording_named(dir: &Path, runs: &[String], name: &str) -> Option<PathBuf> {
     let title = redaction::text(name);
     // Ids begin with the time, so the newest is the last.
-    let files = runs.iter().rev().map(|run| dir.join(run).with_extension(EXTENSION));
-    files.into_iter().find(|file| {
+    let mut files = runs.iter().rev().map(|run| dir.join(run).with_extension(EXTENSION));
+    files.find(|file| {
         // The first part may have made room for newer ones.
         let first = parts(file).ok().and_then(|files| files.into_iter().next());
         let header = first.and_then(|first| CastReader::open(&first).ok()).and_then(|cast| cast.header().title.clone());

@@ -156,13 +156,14 @@ impl PolicyJudge {
             Rules::InForce(file) => {
                 let found = policy::in_force(file, &workspace);
                 if let Some(refused) = &found.refused {
-                    let why = match refused {
-                        Refused::InWorkspace(_) => format!(
+                    let why = if let Refused::InWorkspace(_) = refused {
+                        format!(
                             "the workspace {} contains the policy, so agents could edit it; run this in a project \
                              directory",
                             workspace.display()
-                        ),
-                        other => other.to_string(),
+                        )
+                    } else {
+                        refused.to_string()
                     };
                     complain(&format!("the policy is not in force, so every request is left to you: {why}"));
                 }
