@@ -22,7 +22,7 @@ pub enum Durability {
     /// rely on: settings, policies, tokens, where a server is.
     Synced,
     /// The content, when the system stops before it wrote it. For what is written often and can be told again, or
-    /// is checked when it is read: deliveries, descriptions of runs, the end of the record of decisions.
+    /// is checked when it is read: deliveries, descriptions of runs, the end of the audit record.
     Unsynced,
 }
 

@@ -235,7 +235,8 @@ impl EndingDetector {
         if died {
             let (severity, when) =
                 if in_turn { (Severity::Error, " in the middle of a turn") } else { (Severity::Warning, "") };
-            let how = if reason == Some(Reason::Failed) { "failed" } else { "was killed or exited without a goodbye" };
+            let how =
+                if reason == Some(Reason::Failed) { "failed" } else { "was killed or exited without reporting an end" };
             let what = format!("the agent's process died{when}");
             let raise = NewFinding::new(FindingKind::Crash, severity, what, format!("its process {how}{when}"), at);
             findings.raise(NewFinding { evidence: vec![event], ..raise }, at);

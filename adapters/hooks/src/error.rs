@@ -10,10 +10,7 @@ use crate::{command::UnwritablePath, versions::Unsupported};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The agent that is on the PATH cannot have entries of ours.
-    #[error(
-        "{0}; nothing was changed, since an event that an agent does not know can make it ignore the user's settings \
-         (`capture hooks install --force` installs all the same)"
-    )]
+    #[error("not installed: {0}. {advice}", advice = .0.advice())]
     Unsupported(#[from] Unsupported),
     /// The agent runs no hooks.
     #[error("{0} has no hooks")]
@@ -38,8 +35,16 @@ pub enum Error {
         /// Why.
         what: String,
     },
+    /// The agent has no directory here.
+    #[error("{} does not exist. Start {provider} once, then install again", directory.display())]
+    NoDirectory {
+        /// The agent.
+        provider: Provider,
+        /// Where its directory would be.
+        directory: PathBuf,
+    },
     /// Somebody else wrote the file meanwhile.
-    #[error("{} changed while it was looked at; nothing was changed, try again", path.display())]
+    #[error("{} was changed by another program meanwhile; nothing was changed, try again", path.display())]
     Changed {
         /// The file.
         path: PathBuf,

@@ -10,6 +10,7 @@ use std::{
 };
 
 use atomic_file::{Draft, Durability};
+use events::Provider;
 use rustix::{
     fs::{Access, OFlags, access, fchown},
     process::{Gid, geteuid},
@@ -82,12 +83,12 @@ impl SettingsFile {
     ///
     /// # Errors
     /// When the file or its directory is read-only, or the file has further names.
-    pub(super) fn writable(&self) -> Result<(), Error> {
+    pub(super) fn writable(&self, provider: Provider) -> Result<(), Error> {
         let dir = self.dir()?;
         let meta = match fs::metadata(dir) {
             Ok(meta) => meta,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(Error::refused(dir, "the directory does not exist; has the agent ever run here?"));
+                return Err(Error::NoDirectory { provider, directory: dir.to_owned() });
             }
             Err(error) => return Err(Error::io(dir, error)),
         };

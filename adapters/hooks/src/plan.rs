@@ -75,7 +75,7 @@ impl Plan {
         };
         let plan = Self { provider, path, notes, seen, after, without, backups, install };
         if plan.changes() {
-            plan.seen.writable()?;
+            plan.seen.writable(provider)?;
             // What is written must not be too large to be taken out again.
             if plan.after().is_some_and(|bytes| bytes.len() as u64 > LARGEST) {
                 return Err(Error::refused(

@@ -51,7 +51,7 @@ pub struct Installed {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VersionUnknown {
     /// There is no such program.
-    #[error("`{name}` was not found on the PATH")]
+    #[error("`{name}` is not on the PATH")]
     NotOnPath {
         /// Its name.
         name: &'static str,
@@ -73,7 +73,7 @@ pub enum VersionUnknown {
         seconds: u64,
     },
     /// No file beside it has the version, and the program must not be run.
-    #[error("no file next to {} contains it", .program.display())]
+    #[error("no file next to {} contains the version", .program.display())]
     NotInFiles {
         /// The program.
         program: PathBuf,

@@ -42,7 +42,7 @@ pub fn accepted_events(provider: Provider, version: &Version) -> Result<Vec<&'st
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     /// The version is not known.
-    #[error("cannot determine the version of {provider}: {why}")]
+    #[error("{why}, so its version is unknown")]
     Unknown {
         /// The agent.
         provider: Provider,
@@ -69,6 +69,27 @@ pub enum Unsupported {
         /// The first version with hooks.
         first: Version,
     },
+}
+
+impl Unsupported {
+    /// The agent, with its version if that is known.
+    fn agent(&self) -> String {
+        match self {
+            Self::Unknown { provider, .. } => provider.to_string(),
+            Self::TooOld { provider, version, .. } | Self::NoHooks { provider, version, .. } => {
+                format!("{provider} {version}")
+            }
+        }
+    }
+
+    /// What a person can do to have hooks installed.
+    pub(crate) const fn advice(&self) -> &'static str {
+        match self {
+            Self::Unknown { why: VersionUnknown::NotOnPath { .. }, .. } => "Put it on the PATH, or use --force",
+            Self::Unknown { .. } | Self::TooOld { .. } => "Use --force to install regardless",
+            Self::NoHooks { .. } => "Update it, then install again",
+        }
+    }
 }
 
 /// How the entries in a settings file suit the agent that is on the PATH.
@@ -154,8 +175,9 @@ impl Fit {
                 if events.len() == 1 { "it" } else { "them" }
             )),
             Self::Unchecked { why, can_drop_settings: true } => Some(format!(
-                "{why}. With an event that it does not know, it may ignore your whole settings file, including \
-                 permission rules; run `capture hooks uninstall` unless you know that it does not"
+                "{why}. Hook events it does not know may make it ignore your whole settings file, including permission \
+                 rules. Run `capture hooks uninstall`, unless you are sure that {} accepts them",
+                why.agent()
             )),
             Self::Unchecked { why, can_drop_settings: false } => Some(why.to_string()),
         }
@@ -260,7 +282,7 @@ mod tests {
         let claude = fit(Provider::Claude);
         assert!(claude.is_harmful());
         let words = claude.in_words().unwrap();
-        assert!(words.contains("`claude` was not found on the PATH") && words.contains("hooks uninstall"), "{words}");
+        assert!(words.contains("`claude` is not on the PATH") && words.contains("hooks uninstall"), "{words}");
         assert!(!fit(Provider::Gemini).is_harmful() && fit(Provider::Gemini).in_words().is_some());
         assert_eq!(Fit::of(Provider::Claude, &[], &unknown), Fit::Accepted);
     }

@@ -155,7 +155,7 @@ pub(super) fn check(cwd: &Path, workspace: &Path, tells: bool, facts: &dyn Facts
         return Err("Not inside a git repository: git could read any path.".into());
     };
     if cwd.components().any(|part| part.as_os_str() == ".git") {
-        return Err("It would run inside a git directory.".into());
+        return Err("The command would run inside a git directory.".into());
     }
     if top != workspace {
         return Err(format!("The repository in `{}` is not the session's own.", top.display()));

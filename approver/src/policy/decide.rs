@@ -194,7 +194,12 @@ fn conclude(
         Some(part) => {
             Decision { verdict: part.verdict, rewrite: None, rule: part.rule.clone(), reason: part.reason.clone() }
         }
-        None => Decision { verdict: Verdict::Ask, rewrite: None, rule: DEFAULT.into(), reason: "It is empty.".into() },
+        None => Decision {
+            verdict: Verdict::Ask,
+            rewrite: None,
+            rule: DEFAULT.into(),
+            reason: "The command line is empty.".into(),
+        },
     };
     if decision.verdict == Verdict::Allow {
         match rewrite {

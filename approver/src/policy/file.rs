@@ -2,12 +2,16 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     path::{Path, PathBuf},
 };
 
 use events::Provider;
 use globset::{Glob, GlobBuilder, GlobMatcher};
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, MapAccess, SeqAccess, Visitor, value::SeqAccessDeserializer},
+};
 use toml::Spanned;
 
 use super::rule::{CommandPattern, KnownSafe, PolicyRule};
@@ -35,7 +39,7 @@ pub struct PolicyError {
 struct PolicyFile {
     version: Spanned<i64>,
     preset: Option<Spanned<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "rule_tables")]
     rule: Vec<Spanned<RawRule>>,
 }
 
@@ -43,11 +47,13 @@ struct PolicyFile {
 #[serde(deny_unknown_fields)]
 struct RawRule {
     name: String,
+    #[serde(deserialize_with = "decision")]
     decision: Verdict,
     reason: Option<String>,
     agent: Option<Provider>,
     kind: Option<KindList>,
     tool: Option<String>,
+    #[serde(default, deserialize_with = "words")]
     command: Option<Vec<String>>,
     paths: Option<Vec<String>>,
     cwd: Option<String>,
@@ -62,6 +68,56 @@ struct RawRule {
 enum KindList {
     One(RequestKind),
     Many(Vec<RequestKind>),
+}
+
+/// The decision of a rule.
+fn decision<'de, D: Deserializer<'de>>(value: D) -> Result<Verdict, D::Error> {
+    let given = String::deserialize(value)?;
+    let known = serde::de::value::StrDeserializer::<D::Error>::new(&given);
+    Verdict::deserialize(known)
+        .map_err(|_| D::Error::custom(format!("`decision` must be allow, ask or deny, not `{given}`")))
+}
+
+/// The words of a command.
+fn words<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<String>>, D::Error> {
+    struct Words;
+
+    impl<'de> Visitor<'de> for Words {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array, such as [\"git\", \"push\"]")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, words: A) -> Result<Self::Value, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(words))
+        }
+    }
+
+    value.deserialize_any(Words).map(Some)
+}
+
+/// The rules: an array of tables.
+fn rule_tables<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<Spanned<RawRule>>, D::Error> {
+    struct Tables;
+
+    impl<'de> Visitor<'de> for Tables {
+        type Value = Vec<Spanned<RawRule>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array of tables: `[[rule]]`")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, tables: A) -> Result<Self::Value, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(tables))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Self::Value, A::Error> {
+            Err(A::Error::custom("write `[[rule]]`, not `[rule]`"))
+        }
+    }
+
+    value.deserialize_any(Tables)
 }
 
 /// Who wrote a policy.
@@ -94,8 +150,9 @@ fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<Vec<PolicyRule>,
     };
     let file: PolicyFile = toml::from_str(text)
         .map_err(|error| fail(error.span().map_or(0, |span| span.start), error.message().replace('\n', " ")))?;
-    if *file.version.get_ref() != 1 {
-        return Err(fail(file.version.span().start, "unsupported version: expected 1".into()));
+    let version = *file.version.get_ref();
+    if version != 1 {
+        return Err(fail(file.version.span().start, format!("version {version} is not supported (expected 1)")));
     }
     let mut all = Vec::<PolicyRule>::new();
     for raw in file.rule {
@@ -167,7 +224,10 @@ fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
             }
         }
         if kinds.as_ref().is_none_or(Vec::is_empty) {
-            return Err(format!("rule `{}` would allow too much: it needs a `kind`", raw.name));
+            return Err(format!(
+                "rule `{}` allows everything: add at least one of `kind`, `command`, `paths`, `domain`, `tool`",
+                raw.name
+            ));
         }
     } else if raw.known.is_some() {
         return Err(format!("rule `{}`: `known` is only allowed in rules that allow", raw.name));

@@ -223,10 +223,10 @@ impl PolicyRule {
                 let working_dir = working_dir.map_err(str::to_owned)?;
                 if let Some(pattern) = &self.command {
                     if command.words.iter().any(|word| word.glob) {
-                        return Err("It has a pattern of file names.".into());
+                        return Err("The command line has a pattern of file names.".into());
                     }
                     if command.input.is_some() || command.words.iter().any(|word| !word.is_exact()) {
-                        return Err("It has input from a file, or the status of another command.".into());
+                        return Err("The command line has input from a file, or the status of another command.".into());
                     }
                     if !pattern.allows(&command.texts()) {
                         return Err("The command does not match this rule.".into());

@@ -205,9 +205,26 @@ fn a_repository_can_only_be_stricter() {
 fn errors_name_the_place() {
     for (text, line, column, says) in [
         ("version = 1\nwhatever = 2\n", 2, 1, "whatever"),
-        ("version = 2\n", 1, 11, "expected 1"),
-        ("version = 1\n[[rule]]\nname = \"a\"\ndecision = \"maybe\"\n", 4, 12, "maybe"),
-        ("version = 1\n\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\n", 3, 1, "too much"),
+        ("version = 2\n", 1, 11, "version 2 is not supported (expected 1)"),
+        (
+            "version = 1\n[[rule]]\nname = \"a\"\ndecision = \"maybe\"\n",
+            4,
+            12,
+            "`decision` must be allow, ask or deny, not `maybe`",
+        ),
+        (
+            "version = 1\n\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\n",
+            3,
+            1,
+            "rule `a` allows everything: add at least one of",
+        ),
+        ("version = 1\n[rule]\nname = \"a\"\n", 2, 1, "write `[[rule]]`, not `[rule]`"),
+        (
+            "version = 1\n[[rule]]\nname = \"a\"\ndecision = \"deny\"\ncommand = \"git push\"\n",
+            5,
+            11,
+            "expected an array, such as [\"git\", \"push\"]",
+        ),
         ("version = 1\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\ncommand = [\"*\"]\n", 2, 1, "program"),
         (
             "version = 1\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\nkind = \"read\"\ncommand = [\"ls\"]\n",

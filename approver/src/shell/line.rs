@@ -39,8 +39,8 @@ fn parse(text: &str) -> Result<CommandLine, String> {
     let program = parser.parse_program().map_err(|_| "The command line cannot be parsed.".to_owned())?;
     let [list] = program.complete_commands.as_slice() else {
         return Err(match program.complete_commands.len() {
-            0 => "It is empty.",
-            _ => "It has more than one line.",
+            0 => "The command line is empty.",
+            _ => "The command line has more than one line.",
         }
         .into());
     };
@@ -65,7 +65,7 @@ fn parse(text: &str) -> Result<CommandLine, String> {
         }
     }
     if commands.is_empty() {
-        return Err("It is empty.".into());
+        return Err("The command line is empty.".into());
     }
     Ok(CommandLine { commands, wrapper: None })
 }
@@ -82,10 +82,10 @@ fn pipeline(
     commands: &mut Vec<SimpleCommand>,
 ) -> Result<(), String> {
     if pipeline.bang {
-        return Err("It has a `!`.".into());
+        return Err("The command line has a `!`.".into());
     }
     if pipeline.timed.is_some() {
-        return Err("It has `time`.".into());
+        return Err("The command line has `time`.".into());
     }
     for (index, command) in pipeline.seq.iter().enumerate() {
         if index > 0 {
@@ -104,7 +104,7 @@ fn simple(command: &ast::Command, options: &ParserOptions) -> Result<SimpleComma
         ast::Command::Simple(command) => command,
         ast::Command::Compound(..) => return Err("The command line has control flow, a group or a subshell.".into()),
         ast::Command::Function(_) => return Err("The command line defines a function.".into()),
-        ast::Command::ExtendedTest(..) => return Err("It has `[[`.".into()),
+        ast::Command::ExtendedTest(..) => return Err("The command line has `[[`.".into()),
     };
     let mut simple = SimpleCommand { words: Vec::new(), redirects: Vec::new(), input: None, then: Separator::End };
     // `export a=b` is not an assignment to the parser's mind but one of its words.
@@ -112,7 +112,7 @@ fn simple(command: &ast::Command, options: &ParserOptions) -> Result<SimpleComma
         match item {
             ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) if prefix => {
                 let _ = redirect;
-                return Err("It has a redirection before the command.".to_owned());
+                return Err("The command line has a redirection before the command.".to_owned());
             }
             ast::CommandPrefixOrSuffixItem::IoRedirect(ast::IoRedirect::File(
                 None | Some(0),
@@ -121,7 +121,7 @@ fn simple(command: &ast::Command, options: &ParserOptions) -> Result<SimpleComma
             )) => {
                 let word = unquote(&word.value, options)?;
                 if simple.input.is_some() || !word.is_exact() || word.zsh || word.text.is_empty() {
-                    return Err("It reads input from a file that is not named plainly.".to_owned());
+                    return Err("The command line reads input from a file that is not named plainly.".to_owned());
                 }
                 simple.input = Some(word);
             }
@@ -129,13 +129,13 @@ fn simple(command: &ast::Command, options: &ParserOptions) -> Result<SimpleComma
                 simple.redirects.push(self::redirect(redirect, options)?);
             }
             ast::CommandPrefixOrSuffixItem::AssignmentWord(..) if prefix => {
-                return Err("It has an assignment.".to_owned());
+                return Err("The command line has an assignment.".to_owned());
             }
             ast::CommandPrefixOrSuffixItem::Word(word) | ast::CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
                 simple.words.push(unquote(&word.value, options)?);
             }
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => {
-                return Err("It has a process substitution.".to_owned());
+                return Err("The command line has a process substitution.".to_owned());
             }
         }
         Ok(())
@@ -149,7 +149,7 @@ fn simple(command: &ast::Command, options: &ParserOptions) -> Result<SimpleComma
     for suffix in command.suffix.iter().flat_map(|suffix| &suffix.0) {
         item(suffix, false)?;
     }
-    if simple.words.is_empty() { Err("It contains an empty command.".into()) } else { Ok(simple) }
+    if simple.words.is_empty() { Err("The command line contains an empty command.".into()) } else { Ok(simple) }
 }
 
 fn redirect(redirect: &ast::IoRedirect, options: &ParserOptions) -> Result<&'static str, String> {
@@ -160,13 +160,13 @@ fn redirect(redirect: &ast::IoRedirect, options: &ParserOptions) -> Result<&'sta
             match (fd, word.text.as_str(), word.bare) {
                 (None, "/dev/null", true) => Ok(">/dev/null"),
                 (Some(2), "/dev/null", true) => Ok("2>/dev/null"),
-                (_, target, _) => Err(format!("It writes to `{target}`.")),
+                (_, target, _) => Err(format!("The command line writes to `{target}`.")),
             }
         }
         Io::File(Some(2), RequestKind::DuplicateOutput, Target::Fd(1)) => Ok("2>&1"),
         Io::File(Some(2), RequestKind::DuplicateOutput, Target::Duplicate(word)) if word.value == "1" => Ok("2>&1"),
-        Io::File(..) | Io::OutputAndError(..) => Err("It has a redirection.".into()),
-        Io::HereDocument(..) => Err("It has a here-document.".into()),
-        Io::HereString(..) => Err("It has a here-string.".into()),
+        Io::File(..) | Io::OutputAndError(..) => Err("The command line has a redirection.".into()),
+        Io::HereDocument(..) => Err("The command line has a here-document.".into()),
+        Io::HereString(..) => Err("The command line has a here-string.".into()),
     }
 }

@@ -14,13 +14,13 @@ pub(super) fn check(text: &str) -> Result<(), String> {
         return Err(format!("The command is longer than {MAX_BYTES} bytes."));
     }
     if let Some(c) = text.chars().find(|c| !c.is_ascii()) {
-        return Err(format!("It has a character that is not ASCII (U+{:04X}).", u32::from(c)));
+        return Err(format!("The command line has a character that is not ASCII (U+{:04X}).", u32::from(c)));
     }
     if let Some(c) = text.chars().find(char::is_ascii_control) {
         return Err(match c {
-            '\n' => "It has more than one line.".into(),
-            '\t' => "It has a tab.".into(),
-            _ => format!("It has a control character (U+{:04X}).", u32::from(c)),
+            '\n' => "The command line has more than one line.".into(),
+            '\t' => "The command line has a tab.".into(),
+            _ => format!("The command line has a control character (U+{:04X}).", u32::from(c)),
         });
     }
     let mut scan = CharScan { rest: text.as_bytes(), before: b' ' };
@@ -150,5 +150,5 @@ const fn expansion(next: u8) -> &'static str {
 }
 
 fn refuse<T>(what: &str) -> Result<T, String> {
-    Err(format!("It has {what}."))
+    Err(format!("The command line has {what}."))
 }

@@ -26,7 +26,7 @@ pub(super) fn unquote(raw: &str, options: &ParserOptions) -> Result<ShellWord, S
         word.status = Some(raw.to_owned());
     }
     if word.glob && !is_glob(raw) {
-        return Err("It has a pattern of file names.".into());
+        return Err("The command line has a pattern of file names.".into());
     }
     // Every character of it must be accounted for.
     if end != raw.chars().count() {
@@ -47,7 +47,7 @@ fn take(piece: &WordPiece, word: &mut ShellWord) -> Result<(), String> {
             if let Some(c) = text.chars().find(|c| !is_plain(*c) && *c != '*') {
                 let alone = matches!(text.as_str(), "!" | "[" | "]");
                 if !alone {
-                    return Err(format!("It has an unquoted `{c}`."));
+                    return Err(format!("The command line has an unquoted `{c}`."));
                 }
             }
             word.zsh |= text.contains(['~', '^']);
@@ -122,14 +122,14 @@ const fn is_plain(c: char) -> bool {
 fn escaped(sequence: &str) -> Result<&str, String> {
     let rest = sequence.strip_prefix('\\').unwrap_or_default();
     let one = rest.len() == 1 && rest.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
-    if one { Ok(rest) } else { Err("It has an escape that is not understood.".into()) }
+    if one { Ok(rest) } else { Err("The command line has an escape that is not understood.".into()) }
 }
 
 /// Text in double quotes: a backslash before a plain character is itself, a `$` only at the end.
 fn quoted(text: &str, last: bool) -> Result<&str, String> {
     let body = if last { text.strip_suffix('$').unwrap_or(text) } else { text };
     match body.chars().find(|c| matches!(c, '$' | '`' | '!' | '"')) {
-        Some(c) => Err(format!("It has a `{c}` in double quotes.")),
+        Some(c) => Err(format!("The command line has a `{c}` in double quotes.")),
         None => Ok(text),
     }
 }
@@ -146,5 +146,5 @@ fn refusal(piece: &WordPiece) -> String {
         | WordPiece::DoubleQuotedSequence(_)
         | WordPiece::EscapeSequence(_) => "a quote in a quote",
     };
-    format!("It has {what}.")
+    format!("The command line has {what}.")
 }

@@ -237,7 +237,7 @@ impl ArgumentReader<'_> {
                 all.push(word.clone());
                 continue;
             }
-            let odd = || format!("It has a pattern of file names (`{}`).", word.text);
+            let odd = || format!("The command line has a pattern of file names (`{}`).", word.text);
             let (dir, pattern) = word.text.rsplit_once('/').unwrap_or((".", &word.text));
             if !tool.globs {
                 return Err(odd());

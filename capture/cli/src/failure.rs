@@ -23,7 +23,7 @@ pub enum Failed {
     /// Exit code [`IN_USE`].
     #[error("{0}")]
     InUse(String),
-    /// Exit code 7: the record of decisions could not be read, so it may be intact or not.
+    /// Exit code 7: the audit record could not be read, so it may be intact or not.
     #[error("{0}")]
     Unreadable(String),
 }
@@ -47,6 +47,19 @@ impl Failed {
     }
 }
 
+/// The error with its causes. Many errors name their cause themselves; such a cause is not repeated.
+pub(crate) fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 /// The exit code for a request that failed.
 pub(crate) fn code_of(error: &ClientError) -> u8 {
     match error.status() {
@@ -54,5 +67,28 @@ pub(crate) fn code_of(error: &ClientError) -> u8 {
         Some(408) => Failed::TimedOut(String::new()).code(),
         Some(401 | 403 | 409) => REFUSED,
         Some(_) | None => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot listen on {address}: {source}")]
+    struct Listen {
+        address: &'static str,
+        source: io::Error,
+    }
+
+    #[test]
+    fn a_cause_that_an_error_names_is_not_repeated() {
+        let listen = Listen { address: "127.0.0.1:80", source: io::Error::other("permission denied") };
+        let error = anyhow::Error::new(listen).context("cannot start the server");
+        assert_eq!(with_causes(&error), "cannot start the server: cannot listen on 127.0.0.1:80: permission denied");
+        let error = anyhow::anyhow!("no space left").context("cannot write").context("cannot save");
+        assert_eq!(with_causes(&error), "cannot save: cannot write: no space left");
     }
 }

@@ -299,7 +299,7 @@ impl ApprovalBroker {
         match (fitting.pop(), fitting.is_empty()) {
             (Some(approval), true) => Ok(approval),
             (Some(_), false) => Err(Refusal::Ambiguous(format!("`{shown}` matches several approvals"))),
-            (None, _) => Err(Refusal::NotFound(format!("there is no approval `{shown}`"))),
+            (None, _) => Err(Refusal::NotFound(format!("no approval `{shown}`; `capture approvals --all` lists them"))),
         }
     }
 

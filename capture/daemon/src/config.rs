@@ -21,7 +21,7 @@ pub struct Config {
     pub autostart: bool,
     /// Directories whose sessions are not captured, with all below them.
     pub ignore: Vec<PathBuf>,
-    /// Further homes of agents to read, beside the usual ones.
+    /// Additional directories in which agents store their files.
     pub roots: ExtraRoots,
     /// Limits of the status rules.
     pub status: StatusRules,
@@ -129,7 +129,7 @@ impl Config {
     /// When it cannot be read, is not TOML, has an unknown key or a value out of range.
     pub fn load(path: &Path) -> anyhow::Result<Self> {
         let Some(text) = read_if_there(path)? else { return Ok(Self::default()) };
-        let config: Self = toml::from_str(&text).with_context(|| format!("{} is not valid", path.display()))?;
+        let config: Self = toml::from_str(&text).map_err(|error| explained(path, &text, &error))?;
         config.check().with_context(|| format!("{} is not valid", path.display()))?;
         Ok(config)
     }
@@ -147,8 +147,14 @@ impl Config {
         range("status.lost_after_s", self.status.lost_after_s, 30, 604_800)?;
         range("read.max_line_mib", self.read.max_line_mib, 1, 1024)?;
         range("read.hot_poll_ms", self.read.hot_poll_ms, 50, 5_000)?;
-        for dir in self.ignore.iter().chain(self.roots.0.values().flatten()) {
-            anyhow::ensure!(dir.is_absolute(), "`{}` is not an absolute path", dir.display());
+        let ignored = self.ignore.iter().map(|dir| ("ignore".to_owned(), dir));
+        let roots = self
+            .roots
+            .0
+            .iter()
+            .flat_map(|(provider, dirs)| dirs.iter().map(move |dir| (format!("roots.{provider}"), dir)));
+        for (key, dir) in ignored.chain(roots) {
+            anyhow::ensure!(dir.is_absolute(), "{key}: expected an absolute path, got `{}`", dir.display());
         }
         self.actions.iter().try_for_each(crate::actions::Action::check)?;
         self.notify.check()?;
@@ -164,6 +170,23 @@ impl Config {
             ..projections::StatusRules::default()
         }
     }
+}
+
+/// What is wrong with the text of a configuration, and where: file, line and column.
+fn explained(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
+    let at = error.span().map_or(0, |span| span.start);
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let header = text.lines().nth(line - 1).unwrap_or_default().trim();
+    let message = match error.message() {
+        // Serde's words for a table in the place of an array of tables.
+        message if message.starts_with("invalid type: map, expected a sequence") && header.starts_with('[') => {
+            format!("write `[{header}]`, not `{header}`")
+        }
+        message => message.replace('\n', " "),
+    };
+    anyhow::anyhow!("{}:{line}:{column}: {message}", path.display())
 }
 
 #[cfg(test)]
@@ -186,13 +209,29 @@ mod tests {
     #[test]
     fn an_unknown_key_is_an_error_that_names_it() {
         let error = check("[status]\nidle_aftr_s = 3\n").unwrap_err();
-        assert!(error.contains("idle_aftr_s") && error.contains("line 2"), "{error}");
+        assert!(error.contains("idle_aftr_s") && error.contains("config.toml:2:1: "), "{error}");
     }
 
     #[test]
     fn values_out_of_range_are_errors_that_name_them() {
         assert!(check("[read]\nmax_line_mib = 0\n").unwrap_err().contains("read.max_line_mib"));
-        assert!(check("ignore = [\"relative\"]\n").unwrap_err().contains("relative"));
+        for (text, wrong) in [
+            ("ignore = [\"rel\"]\n", "ignore: expected an absolute path, got `rel`"),
+            ("[roots]\nclaude = [\"rel\"]\n", "roots.claude: expected an absolute path, got `rel`"),
+        ] {
+            assert!(check(text).unwrap_err().contains(wrong), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_table_in_the_place_of_an_array_of_tables_is_answered_with_what_to_write() {
+        for (text, wrong) in [
+            ("autostart = true\n[actions]\nx = 1\n", "config.toml:2:1: write `[[actions]]`, not `[actions]`"),
+            ("[notify.channels]\nx = 1\n", "config.toml:1:1: write `[[notify.channels]]`, not `[notify.channels]`"),
+        ] {
+            let error = check(text).unwrap_err();
+            assert!(error.contains(wrong), "{error}");
+        }
     }
 
     #[test]

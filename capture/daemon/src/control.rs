@@ -77,7 +77,7 @@ impl Daemon {
             parts.inputs.send_async(input(reply)).await.map_err(|_| Refusal::Unavailable)?;
             match answer.await {
                 Ok(Ok(true)) => Ok(()),
-                Ok(Ok(false)) => Err(Refusal::NotFound(format!("there is no session {session}"))),
+                Ok(Ok(false)) => Err(Refusal::NotFound(format!("no session `{session}`"))),
                 Ok(Err(refusal)) => Err(refusal),
                 Err(_) => Err(Refusal::Unavailable),
             }

@@ -128,8 +128,8 @@ impl Environment {
             return Ok(account);
         }
         Err(Refused(format!(
-            "processes started by an agent cannot start a server for {}: run `capture serve` there from a terminal \
-             of yours first",
+            "processes started by an agent cannot start a server for {0}; first run `capture serve --data-dir {0}` in \
+             a terminal that no agent started",
             data.display()
         ))
         .into())

@@ -306,17 +306,19 @@ impl MonitorThread {
 
     fn acknowledged(&mut self, id: &FindingId) -> Result<AcknowledgeOutcome, Refusal> {
         let stored = self.parts.reader.entity::<Finding>(id).map_err(|error| Refusal::Failed(error.to_string()))?;
-        let stored = stored.ok_or_else(|| Refusal::NotFound(format!("there is no finding `{id}`")))?;
+        let stored = stored
+            .ok_or_else(|| Refusal::NotFound(format!("no finding `{id}`; `capture findings --all` lists them")))?;
         if stored.state == FindingState::Acknowledged {
             return Ok(AcknowledgeOutcome::Before(redaction::of_finding(stored)));
         }
         if !stored.is_open() {
             let over = stored.resolution.map(|why| format!(": {why}")).unwrap_or_default();
-            return Err(Refusal::Conflict(format!("it is already resolved{over}")));
+            return Err(Refusal::Conflict(format!("finding {id} is already resolved{over}")));
         }
         let changed = self.monitor.acknowledge(id, clock::now());
         let finding = changed.into_iter().find(|finding| finding.id == *id);
-        let finding = finding.ok_or_else(|| Refusal::Conflict("its session is no longer monitored".into()))?;
+        let finding =
+            finding.ok_or_else(|| Refusal::Conflict(format!("the session of finding {id} is no longer monitored")))?;
         Ok(AcknowledgeOutcome::Now(redaction::of_finding(finding)))
     }
 }

@@ -194,7 +194,7 @@ fn trouble(supervisor: &Supervisor, gauges: &Gauges) -> Option<String> {
 /// The store: whether it records, and what is damaged in it.
 fn store_row(gauges: &Gauges) -> SourceHealth {
     let troubles: Vec<String> = gauges.store.not_recording().into_iter().chain(gauges.store.damage()).collect();
-    let detail = if gauges.store.not_recording().is_some() { "not recording" } else { "recording" };
+    let detail = if gauges.store.not_recording().is_some() { "not writable" } else { "writable" };
     SourceHealth {
         detail: Some(detail.into()),
         errors: gauges.store.damaged_rows(),

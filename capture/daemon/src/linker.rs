@@ -46,7 +46,7 @@ impl Linker {
             // Only a stopped ingest takes nothing more.
             ended.send(IngestInput::Ended(process)).ok();
         })
-        .context("cannot start the processes thread")?;
+        .context("cannot start the thread that watches processes")?;
         let (ask, asked) = bounded(1);
         // It looks at the process table afresh: starting it again loses nothing.
         let commands = inputs.clone();

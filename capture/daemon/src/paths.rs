@@ -101,10 +101,13 @@ pub(crate) fn config_dir_in(variable: &dyn Fn(&str) -> Option<PathBuf>) -> anyho
 /// The data directory: what was typed, else CAPTURE_DATA_DIR, else `$XDG_DATA_HOME/capture`.
 ///
 /// # Errors
-/// When none of them, nor HOME, is set.
+/// When none of them, nor HOME, is set, or something else than a directory is there.
 pub fn data_dir(typed: Option<&Path>) -> anyhow::Result<PathBuf> {
     let chosen = typed.map(Path::to_path_buf).or_else(|| variable("CAPTURE_DATA_DIR"));
-    chosen.map_or_else(|| data_dir_in(&variable), |dir| Ok(std::path::absolute(dir)?))
+    let dir = chosen.map_or_else(|| data_dir_in(&variable), |dir| Ok(std::path::absolute(dir)?))?;
+    let is_other = dir.metadata().is_ok_and(|there| !there.is_dir());
+    anyhow::ensure!(!is_other, "cannot use {} as data directory: it is not a directory", dir.display());
+    Ok(dir)
 }
 
 /// The data directory in an environment, when none was named.

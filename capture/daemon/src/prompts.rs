@@ -219,7 +219,7 @@ impl Queue {
                     queue.remove(at)
                 });
                 self.waiting.retain(|_, queue| !queue.is_empty());
-                let prompt = found.ok_or_else(|| Refusal::Conflict("this prompt is no longer waiting".into()))?;
+                let prompt = found.ok_or_else(|| Refusal::Conflict(format!("prompt {id} is no longer queued")))?;
                 self.end(prompt, QueuedState::Cancelled, None).await
             }
         }
@@ -318,7 +318,7 @@ impl Queue {
         self.parts.inputs.send_async(IngestInput::Derived(aside)).await.map_err(stopped)?;
         match committed.await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(Refusal::NotFound(format!("there is no session {session}"))),
+            Ok(false) => Err(Refusal::NotFound(format!("no session `{session}`"))),
             Err(_) => Err(stopped(IngestStopped)),
         }
     }

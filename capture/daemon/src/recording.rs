@@ -74,7 +74,17 @@ fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recordi
         env,
         ..CastHeader::default()
     };
-    let recorder = Recorder::create(settings, header, clock::now())?;
+    let recorder = Recorder::create(settings, header, clock::now()).map_err(|error| {
+        let kind = error.source.kind();
+        let why = if kind == io::ErrorKind::NotFound {
+            "no such directory".to_owned()
+        } else if kind == io::ErrorKind::AlreadyExists {
+            "the file already exists".to_owned()
+        } else {
+            error.source.to_string()
+        };
+        anyhow::anyhow!("cannot record to {}: {why}", error.path.display())
+    })?;
     let cast = Cast { recorder: Some(recorder) };
     let sink: Box<dyn RecordingSink> = if is_redacted { Box::new(Redacting::new(cast)) } else { Box::new(cast) };
     Ok((sink, path.display().to_string()))

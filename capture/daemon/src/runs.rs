@@ -320,7 +320,9 @@ impl Runs {
             (Some((a, _)), Some((b, _))) => {
                 Err(Refusal::Ambiguous(format!("`{shown}` matches several runs, for instance {} and {}", a.id, b.id)))
             }
-            (None, _) => Err(Refusal::NotFound(format!("there is no run `{shown}`"))),
+            (None, _) => {
+                Err(Refusal::NotFound(format!("no run `{shown}`; `capture ps` shows the sessions of active runs")))
+            }
         }
     }
 

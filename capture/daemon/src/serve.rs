@@ -11,7 +11,7 @@ use anyhow::Context;
 use api::Endpoint;
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use events::{RunId, SessionId};
-use processes::{descends_from_agent, holders_of_tcp, user_of_tcp};
+use processes::{agent_descent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use server::LiveView;
@@ -252,7 +252,7 @@ impl RunningService {
         let mut config = server_config(options, tokens, socket.clone());
         let telemeter = TelemetryReceiver::new(inputs.clone(), Arc::clone(&gauges));
         let daemons = daemons::follow(codex_homes, inputs.clone(), &supervisor);
-        let daemons = daemons.context("cannot start the codex-daemon thread")?;
+        let daemons = daemons.context("cannot start the thread that watches Codex's daemons")?;
         let health = health::health(health::HealthParts {
             control: collecting,
             gauges: Arc::clone(&gauges),
@@ -380,11 +380,17 @@ fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> 
     config.host_protocol = terminal::host::frame::PROTOCOL;
     // An agent's own shell can neither approve itself nor change what is captured.
     config.control_peer = Some(Arc::new(|peer| {
-        peer.pid.and_then(|pid| u32::try_from(pid).ok()).is_some_and(|pid| !descends_from_agent(pid))
+        let Some(pid) = peer.pid.and_then(|pid| u32::try_from(pid).ok()) else {
+            return Some("the process cannot be identified".into());
+        };
+        agent_descent(pid).map(|descent| descent.to_string())
     }));
     config.control_tcp = Some(Arc::new(|from, to| {
-        let at_the_other_end = if from.ip().is_loopback() { holders_of_tcp(from, to) } else { return true };
-        !at_the_other_end.is_empty() && !at_the_other_end.into_iter().any(descends_from_agent)
+        let at_the_other_end = if from.ip().is_loopback() { holders_of_tcp(from, to) } else { return None };
+        if at_the_other_end.is_empty() {
+            return Some("the process cannot be identified".into());
+        }
+        at_the_other_end.into_iter().find_map(agent_descent).map(|descent| descent.to_string())
     }));
     config.tcp_user = Some(Arc::new(user_of_tcp));
     config.limits.clients = config.limits.clients.within(open_files::raise_limit());

@@ -40,7 +40,7 @@ pub enum Refused {
     #[error("{} can be written by others (chmod go-w)", .0.display())]
     WritableByOthers(PathBuf),
     /// It is inside the workspace that it applies to.
-    #[error("{} is inside the workspace that it applies to", .0.display())]
+    #[error("the workspace contains the policy {}, so agents could edit it", .0.display())]
     InWorkspace(PathBuf),
     /// What it says is wrong.
     #[error("{0}")]

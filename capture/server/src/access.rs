@@ -33,6 +33,12 @@ impl Grants {
         Self(self.0 & !other.0)
     }
 
+    /// The scopes in the set.
+    pub(crate) fn scopes(self) -> impl Iterator<Item = Scope> {
+        let all = [Scope::Ingest, Scope::Read, Scope::Control, Scope::Admin];
+        all.into_iter().filter(move |scope| self.cover(*scope))
+    }
+
     pub(crate) const fn cover(self, scope: Scope) -> bool {
         let needed = match scope {
             Scope::Open => return true,

@@ -59,6 +59,12 @@ impl ApiError {
             .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
     }
 
+    pub(crate) fn wrong_token() -> Self {
+        Self::new(ErrorCode::Unauthorized, "the token is not valid")
+            .hint("endpoint.json names the token file")
+            .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+    }
+
     pub(crate) fn too_large(limit: usize) -> Self {
         Self::new(ErrorCode::BodyTooLarge, format!("the body is longer than {limit} bytes"))
     }

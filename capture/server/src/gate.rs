@@ -12,7 +12,7 @@ use crate::{
     access::{Grants, Tokens, WrongTokens},
     call::Transport,
     error::ApiError,
-    peer::{PeerCheck, TcpCheck},
+    peer::{Peer, PeerCheck, TcpCheck},
 };
 
 /// Header with which a web page of a public network requests access to a private one.
@@ -96,12 +96,17 @@ impl Gate {
         Ok(match transport {
             Transport::Tcp(..) => by_token,
             Transport::Unix(peer) => {
-                let may_control = self.control_peer.as_ref().is_none_or(|check| check(*peer));
+                let may_control = self.peer_refusal(*peer).is_none();
                 let by_token =
                     if may_control { by_token } else { by_token.without(Grants::CONTROL.and(Grants::ADMIN)) };
                 by_token.and(Grants::INGEST).and(Grants::READ)
             }
         })
+    }
+
+    /// Why this process may not use the scopes `control` and `admin`.
+    fn peer_refusal(&self, peer: Peer) -> Option<String> {
+        self.control_peer.as_ref().and_then(|check| check(peer))
     }
 
     /// What the token alone opens.
@@ -121,10 +126,12 @@ impl Gate {
             self.check_tcp_peer(scope, transport)
         } else if grants == Grants::NONE {
             Err(ApiError::unauthorized())
-        } else if matches!(transport, Transport::Unix(_)) && self.by_token(headers, transport)?.cover(scope) {
-            Err(agents_peer())
+        } else if let Transport::Unix(peer) = transport
+            && self.by_token(headers, transport)?.cover(scope)
+        {
+            Err(agents_peer(&self.peer_refusal(*peer).unwrap_or_else(|| UNINSPECTED.into())))
         } else {
-            Err(ApiError::new(ErrorCode::WrongScope, "this token does not permit this route"))
+            Err(wrong_scope(self.by_token(headers, transport)?, scope))
         }
     }
 
@@ -136,7 +143,9 @@ impl Gate {
             Scope::Open | Scope::Ingest | Scope::Read => false,
         };
         match (transport, &self.control_tcp) {
-            (Transport::Tcp(from, to, _), Some(check)) if acts && !check(*from, *to) => Err(agents_peer()),
+            (Transport::Tcp(from, to, _), Some(check)) if acts => {
+                check(*from, *to).map_or(Ok(()), |why| Err(agents_peer(&why)))
+            }
             (Transport::Tcp(..) | Transport::Unix(_), _) => Ok(()),
         }
     }
@@ -151,16 +160,27 @@ impl Gate {
             ApiError::new(ErrorCode::TooManyWrongTokens, "too many wrong tokens")
                 .header(header::RETRY_AFTER, HeaderValue::from(WrongTokens::WINDOW.as_secs()))
         } else {
-            ApiError::unauthorized()
+            ApiError::wrong_token()
         }
     }
 }
 
-fn agents_peer() -> ApiError {
-    ApiError::new(
-        ErrorCode::AgentsPeer,
-        "processes started by an agent may not do this, nor may processes that cannot be inspected",
-    )
+/// Why a process may not act when nothing is known about it.
+const UNINSPECTED: &str = "the process cannot be inspected";
+
+fn agents_peer(why: &str) -> ApiError {
+    ApiError::new(ErrorCode::AgentsPeer, format!("this is not allowed from this process: {why}"))
+}
+
+/// The scopes of the token that was sent, if any, do not include the one of the route.
+fn wrong_scope(by_token: Grants, scope: Scope) -> ApiError {
+    let has: Vec<_> = by_token.scopes().map(|scope| format!("`{}`", scope.as_str())).collect();
+    let needed = scope.as_str();
+    let why = match has.as_slice() {
+        [] => format!("this route needs a token with the scope `{needed}` (tokens/{needed})"),
+        has => format!("the token has the scope {}; this route needs `{needed}` (tokens/{needed})", has.join(", ")),
+    };
+    ApiError::new(ErrorCode::WrongScope, why)
 }
 
 fn foreign_origin() -> ApiError {

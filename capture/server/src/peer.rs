@@ -14,11 +14,11 @@ pub struct Peer {
     pub pid: Option<i32>,
 }
 
-/// Says whether a process may use the `control` and `admin` scopes over the Unix socket.
-pub type PeerCheck = Arc<dyn Fn(Peer) -> bool + Send + Sync>;
+/// Says why a process may not use the `control` and `admin` scopes over the Unix socket; `None` if it may.
+pub type PeerCheck = Arc<dyn Fn(Peer) -> Option<String> + Send + Sync>;
 
-/// Says whether whoever is at the other end of a TCP connection (client, server) may use them.
-pub type TcpCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> bool + Send + Sync>;
+/// Says why whoever is at the other end of a TCP connection (client, server) may not use them; `None` if it may.
+pub type TcpCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> Option<String> + Send + Sync>;
 
 /// Names the user at the other end of a TCP connection of this machine (client, server), by id.
 pub type TcpUser = Arc<dyn Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync>;

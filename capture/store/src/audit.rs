@@ -1,4 +1,4 @@
-//! The record of decisions: an append-only table in which each row has a hash over itself and the row before, so that
+//! The audit record: an append-only table in which each row has a hash over itself and the row before, so that
 //! changed, removed and inserted rows are detected.
 //!
 //! Whoever can write the database can also rebuild the whole chain. Alone, the chain reveals accidents and careless

@@ -1,5 +1,5 @@
 //! The store: one SQLite file with the event log, texts, cursors, turns, approvals,
-//! the record of decisions, and snapshots.
+//! the audit record, and snapshots.
 //!
 //! The only crate that uses rusqlite. One [`Writer`] (guarded by a lock file) commits events, texts, derived events,
 //! snapshots and cursors in one transaction; any number of [`Reader`]s read concurrently. The store does not interpret

@@ -110,7 +110,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreOpenError> {
 pub(crate) fn repaired(path: &Path, was_unclean: bool) -> Result<Option<Rebuilt>, StoreOpenError> {
     if std::fs::metadata(path).map_or(0, |file| file.len()) == 0 {
         if path.with_file_name(HEAD_FILE).exists() {
-            tracing::error!(path = %path.display(), "the database was removed or emptied; it is made again from the agents' files, and the record of decisions is lost");
+            tracing::error!(path = %path.display(), "the database was removed or emptied; it is made again from the agents' files, and the audit record is lost");
         }
         return Ok(None);
     }

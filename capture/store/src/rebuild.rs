@@ -1,7 +1,7 @@
 //! A database that is damaged beyond use: it is moved away, and a new one begins with what only we hold.
 //!
 //! What is in the agents' files is read again from there. Row by row are copied: sessions with their ids, approvals,
-//! the record of decisions, findings, prompts, labels, and the whole log of sessions whose files are gone. A row that
+//! the audit record, findings, prompts, labels, and the whole log of sessions whose files are gone. A row that
 //! cannot be read is lost; the others are not.
 
 use std::{

@@ -116,7 +116,7 @@ impl Writer {
         let damaged = DamagedRows::default();
         let writer = Self { connection, path, files: HashMap::new(), files_before: None, damaged, rebuilt, lock };
         if let Err(error) = writer.write_first_head() {
-            tracing::warn!(%error, "cannot write the file that names the last row of the record of decisions");
+            tracing::warn!(%error, "cannot write audit.head (the last row of the audit record)");
         }
         Ok(writer)
     }

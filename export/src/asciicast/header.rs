@@ -110,7 +110,7 @@ impl CastHeader {
     /// Reads the first line of a file.
     pub(super) fn parse(line: &str) -> Result<(CastVersion, Self), String> {
         let wire: HeaderWire =
-            serde_json::from_str(line).map_err(|error| format!("expected an asciicast header: {error}"))?;
+            serde_json::from_str(line).map_err(|error| format!("the asciicast header is not valid: {error}"))?;
         let version = match wire.version {
             2 => CastVersion::V2,
             3 => CastVersion::V3,

@@ -27,6 +27,12 @@ pub enum ReadError {
         /// Why.
         source: std::io::Error,
     },
+    /// The first line is not a header.
+    #[error("{path} is not an asciicast recording (line 1 is not a header)")]
+    NotACast {
+        /// The file.
+        path: PathBuf,
+    },
     /// A line is not what it must be.
     #[error("{path}:{line}: {what}")]
     Line {
@@ -84,6 +90,12 @@ impl<R: BufRead> CastReader<R> {
         };
         if !reader.next_line()? {
             return Err(reader.wrong("the file is empty".into()));
+        }
+        let is_header = |line: &str| {
+            serde_json::from_str::<serde_json::Value>(line).is_ok_and(|header| header.get("version").is_some())
+        };
+        if !reader.text().is_ok_and(is_header) {
+            return Err(ReadError::NotACast { path: reader.path });
         }
         let parsed = reader.text().and_then(CastHeader::parse);
         (reader.version, reader.header) = parsed.map_err(|what| reader.wrong(what))?;

@@ -141,7 +141,7 @@ fn a_bad_file_is_named_with_its_line() {
     let fine = "{\"version\":2,\"width\":80,\"height\":24}\n";
     for (text, expected) in [
         (String::new(), "a.cast:1: the file is empty"),
-        ("hello\n".into(), "a.cast:1: expected an asciicast header"),
+        ("hello\n".into(), "a.cast is not an asciicast recording (line 1 is not a header)"),
         (
             "{\"version\":1,\"width\":80,\"height\":24,\"stdout\":[]}\n".into(),
             "a.cast:1: asciicast version 1 is not supported",

@@ -205,11 +205,7 @@ impl ChannelSettings {
                 "is not an absolute path",
             )),
             Some(_) => Ok(()),
-            None => Err(ConfigError::bad(
-                format!("channels.{what}_file"),
-                name,
-                format!("is required, unless {what}_env is set; secrets cannot be written in the configuration"),
-            )),
+            None => Err(ConfigError::NoSecret { channel: name.to_owned(), what: what.to_owned() }),
         };
         match self {
             Self::Desktop { .. } | Self::Terminal { .. } => Ok(()),

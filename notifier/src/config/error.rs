@@ -19,8 +19,18 @@ pub enum ConfigError {
     #[error("two channels of notify.channels are named `{0}`")]
     Twice(String),
     /// A rule names a channel that is not there.
-    #[error("notify.rules: there is no channel `{0}`")]
+    #[error("notify.rules: no channel `{0}` is configured")]
     NoChannel(String),
+    /// A channel needs a secret, which is kept elsewhere.
+    #[error(
+        "notify channel `{channel}`: set `{what}_file` or `{what}_env`; secrets cannot be written in the configuration"
+    )]
+    NoSecret {
+        /// The channel.
+        channel: String,
+        /// What the secret is: the start of the keys.
+        what: String,
+    },
     /// A value cannot be used.
     #[error("notify.{key}: `{value}` {why}")]
     Bad {

@@ -149,7 +149,7 @@ fn the_policy_allows_and_it_is_recorded() {
     // What the agent did next.
     let after = event(&machine, "PostToolUse", "Bash", json!({"command": "ls -la", "timeout": 5}));
     assert_eq!(call(&machine, "claude", "30", &after).said(), None);
-    assert!(done(&machine, &["audit", "verify"]).contains("the record is intact: 2 rows"));
+    assert!(done(&machine, &["audit", "verify"]).contains("the audit record is intact: 2 rows"));
     assert!(done(&machine, &["approvals", "--all"]).contains("allowed by policy"));
     assert!(done(&machine, &["audit", "show"]).contains("decided allowed by policy"));
 }
@@ -201,12 +201,15 @@ fn a_person_decides() {
     let list = done(&machine, &["approvals"]);
     assert!(list.contains("▲ pending") && list.contains("command: touch x"), "{list}");
     let whole = done(&machine, &["approvals", id]);
-    assert!(whole.contains("exactly (7 characters)") && whole.contains("    touch x\n"), "{whole}");
+    assert!(
+        whole.contains("command, exactly as requested (7 characters)") && whole.contains("    touch x\n"),
+        "{whole}"
+    );
     let out = done(&machine, &["approve", &id[id.len() - 8..]]);
     assert!(out.contains("allowed"), "{out}");
     assert_eq!(hook.decision(), json!({"behavior": "allow"}));
     let (code, _, err) = said(&machine, &["approve", id]);
-    assert!(code == Some(5) && err.contains("already closed: allowed"), "{err}");
+    assert!(code == Some(5) && err.contains(&format!("request {id} was already allowed")), "{err}");
 
     let hook = call(&machine, "codex", "60", &request(&machine, "touch y"));
     let waiting = held(&server);
@@ -226,7 +229,7 @@ fn a_person_decides() {
     let uid = rustix::process::getuid().as_raw();
     assert!(show.contains(&format!("\"uid\":{uid}}}")), "who decided is recorded: {show}");
     let (code, _, err) = said(&machine, &["approve", "NOSUCHONE"]);
-    assert!(code == Some(4) && err.contains("there is no approval"), "{err}");
+    assert!(code == Some(4) && err.contains("no approval `NOSUCHONE`; `capture approvals --all` lists them"), "{err}");
 }
 
 #[test]
@@ -237,7 +240,7 @@ fn questions_and_plans_are_answered() {
     let hook = call(&machine, "claude", "60", &event(&machine, "PermissionRequest", "AskUserQuestion", input));
     let id = held(&server)["id"].as_str().unwrap().to_owned();
     let (code, _, err) = said(&machine, &["approve", &id]);
-    assert!(code == Some(5) && err.contains("it is a question"), "{err}");
+    assert!(code == Some(5) && err.contains("this request is a question: answer it with --answer"), "{err}");
     done(&machine, &["approve", &id, "--answer", "Blue"]);
     assert_eq!(hook.decision()["updatedInput"]["answers"], json!({"Which color?": "Blue"}));
 
@@ -269,7 +272,7 @@ fn the_agent_going_on_lets_the_hook_go() {
     assert_eq!(hook.said(), None);
     assert_eq!(approval(&server, "answered_elsewhere")["id"], id.as_str());
     let (code, _, err) = said(&machine, &["deny", &id]);
-    assert!(code == Some(5) && err.contains("already closed"), "{err}");
+    assert!(code == Some(5) && err.contains("was already answered in the agent"), "{err}");
 }
 
 #[test]
@@ -338,7 +341,7 @@ fn a_rule_may_be_for_labelled_sessions() {
     done(&machine, &["label", &session, "kind-"]);
     assert_eq!(call(&machine, "claude", "0", &request(&machine, "make")).said(), None);
     let (code, _, err) = said(&machine, &["label", &session, "odd"]);
-    assert!(code == Some(2) && err.contains("neither"), "{err}");
+    assert!(code == Some(2) && err.contains("expected KEY=VALUE or KEY-, got `odd`"), "{err}");
 }
 
 #[test]

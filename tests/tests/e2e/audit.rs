@@ -37,7 +37,11 @@ fn an_intact_record_is_told_from_a_broken_one_and_from_one_that_cannot_be_read()
     assert!(said.contains(&format!("3 rows, last row {told}")), "{said}");
     assert_eq!(verify(&machine, &["--head", &told]).0, Some(0));
     let (code, said) = verify(&machine, &["--head", "3"]);
-    assert_eq!((code, said.contains("expected SEQUENCE:HASH, got `3`")), (Some(2), true), "{said}");
+    assert_eq!(
+        (code, said.contains("expected SEQUENCE:HASH with a hash of 64 hex digits, got `3`")),
+        (Some(2), true),
+        "{said}"
+    );
     let (code, said) = verify(&machine, &["--head", &format!("4:{}", head.hash)]);
     assert_eq!((code, said.contains("rows 4 to 4 are missing at the end")), (Some(1), true), "{said}");
     let (code, said) = verify(&machine, &["--json", "--head", &format!("2:{}", head.hash)]);
@@ -52,7 +56,7 @@ fn an_intact_record_is_told_from_a_broken_one_and_from_one_that_cannot_be_read()
     assert_eq!((code, said.contains("audit.head, which names the last row, is missing")), (Some(1), true), "{said}");
     fs::create_dir(&kept).unwrap();
     let (code, said) = verify(&machine, &[]);
-    assert_eq!((code, said.contains("cannot verify the record of decisions: cannot read")), (Some(7), true), "{said}");
+    assert_eq!((code, said.contains("cannot verify the audit record: cannot read")), (Some(7), true), "{said}");
 }
 
 #[test]
@@ -70,7 +74,11 @@ fn a_damaged_or_missing_database_is_neither_intact_nor_tampered_with() {
 
     fs::remove_file(&database).unwrap();
     let (code, said) = verify(&machine, &[]);
-    assert_eq!((code, said.contains("the database is missing, but audit.head exists")), (Some(1), true), "{said}");
+    assert_eq!(
+        (code, said.contains("the audit record is missing: audit.head exists, but capture.db does not")),
+        (Some(1), true),
+        "{said}"
+    );
     fs::remove_file(machine.data().join(HEAD_FILE)).unwrap();
     assert_eq!(verify(&machine, &[]).0, Some(4));
 }

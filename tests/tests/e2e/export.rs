@@ -87,11 +87,25 @@ fn a_file_is_written_whole_and_never_replaced_unasked() {
 }
 
 #[test]
+fn a_run_is_exported_by_its_name() {
+    let here = ExportMachine::new();
+    for (run, said) in [("01KAH2AAAAAAAAAAAAAAAAAAAA", "older"), ("01KAH2BBBBBBBBBBBBBBBBBBBB", "newer")] {
+        let header = "{\"version\":2,\"width\":80,\"height\":24,\"title\":\"fix-login\"}";
+        fs::write(here.recordings.join(format!("{run}.cast")), format!("{header}\n[0, \"o\", \"{said}\"]\n")).unwrap();
+    }
+    let (code, out, err) = here.export(&["fix-login"]);
+    assert!(code == Some(0) && out.contains("newer") && !out.contains("older"), "{out}{err}");
+    let (code, _, err) = here.export(&["fix-logout"]);
+    assert!(code == Some(4) && err.contains("no recording of a run `fix-logout`"), "{err}");
+    assert!(err.contains("record one with `capture run --record`"), "{err}");
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let here = ExportMachine::new();
     for (what, expected_code, expected) in [
         ("01KAH1", 4, "matches several runs, for instance 01KAH1DZ7TT9X2Q0RN8VZ6M4YA and 01KAH1DZ7ZZZZ"),
-        ("99", 4, "there is no recording of a run `99`"),
+        ("99", 4, "no recording of a run `99`"),
         ("no/such.cast", 4, "no/such.cast: no such file"),
         ("01KAH1DZ7Z", 1, ".cast:3: expected an event `[time, code, data]`"),
         ("home", 1, "home"),

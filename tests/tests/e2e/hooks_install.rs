@@ -179,7 +179,7 @@ fn only_agents_that_are_here_are_meant() {
     assert_eq!(here.states(), ["claude installed", "codex installed"]);
     let said = here.hooks(&["install", "--yes", "--provider", "gemini"]);
     assert_eq!(said.code, Some(5));
-    assert!(said.err.contains("has the agent ever run here"), "{}", said.err);
+    assert!(said.err.contains(".gemini does not exist. Start gemini once, then install again"), "{}", said.err);
     assert_eq!(here.hooks(&["install", "--provider", "pi"]).code, Some(2));
     assert_eq!(here.hooks(&["install", "--yes", "--dry-run"]).code, Some(2));
 }

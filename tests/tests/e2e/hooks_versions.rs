@@ -74,7 +74,7 @@ impl HookVersionsMachine {
     fn is_refused(&self, says: &str) {
         let said = self.install(&[]);
         assert_eq!(said.code, Some(5), "{}", said.err);
-        for part in [says, "nothing was changed", "--force"] {
+        for part in [says, "claude: not installed: ", "--force"] {
             assert!(said.err.contains(part), "{part}: {}", said.err);
         }
         assert_eq!(self.read(), SETTINGS);
@@ -96,7 +96,10 @@ fn only_events_that_the_version_knows_are_installed() {
     assert_eq!((&status["state"], &status["version"]), (&json!("installed"), &json!("2.0.60")), "{status}");
     assert_eq!(status["events"].as_array().unwrap().len(), 12);
     let (code, line) = here.doctor("claude settings");
-    assert!(code == Some(0) && line.starts_with("✓ ") && line.contains("2.0.60 knows every hook event"), "{line}");
+    assert!(
+        code == Some(0) && line.starts_with("✓ ") && line.contains("2.0.60 supports all installed hook events"),
+        "{line}"
+    );
 
     // A newer one: some are missing, and put in.
     here.machine.agent_version(Claude, "2.1.330");
@@ -114,6 +117,7 @@ fn only_events_that_the_version_knows_are_installed() {
         "claude 2.0.60 ignores your whole settings file, including permission rules: it does not know the hook events";
     let said = here.run(&["hooks", "status"]);
     assert!(said.out.contains(words) && said.out.contains("`PermissionDenied`"), "{}", said.out);
+    assert!(said.out.contains("breaks settings    17 installed, 12 supported"), "{}", said.out);
     let (code, line) = here.doctor("claude settings");
     assert!(code == Some(1) && line.starts_with("✗ ") && line.contains(words), "{line}");
     assert_eq!(here.install(&[]).code, Some(0));
@@ -129,7 +133,11 @@ fn an_agent_that_is_not_there_yet_is_compared_when_it_comes() {
     let here = HookVersionsMachine::new();
     let said = here.install(&[]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("no version was checked") || said.err.contains("no version was checked"), "{}", said.err);
+    assert!(
+        said.out.contains("its version was not checked") || said.err.contains("its version was not checked"),
+        "{}",
+        said.err
+    );
     assert_eq!(here.events().len(), 17);
     here.machine.agent_version(Claude, "2.0.60");
     assert_eq!(here.status()["state"], "harmful");
@@ -142,7 +150,9 @@ fn what_is_not_known_is_refused() {
     let here = HookVersionsMachine::new();
     // It was used here, by a path or an alias.
     fs::write(here.machine.claude("5a6b7c8d-0000-4000-8000-000000000001"), "{}\n").unwrap();
-    here.is_refused("cannot determine the version of claude: `claude` was not found on the PATH");
+    here.is_refused(
+        "claude: not installed: `claude` is not on the PATH, so its version is unknown. Put it on the PATH, or use --force",
+    );
     here.machine.agent_version(Claude, "1.0.30");
     here.is_refused("claude 1.0.30 is older than 1.0.38, the oldest version that capture was tested with");
     here.machine.agent_script(Claude, "echo 'command line error'; exit 2");
@@ -164,7 +174,7 @@ fn what_is_not_known_is_refused() {
 fn force_installs_all_and_tells_the_risk() {
     let here = HookVersionsMachine::new();
     for (version, why) in [
-        (None, "`claude` was not found on the PATH"),
+        (None, "`claude` is not on the PATH"),
         (Some("1.0.30"), "older than 1.0.38"),
         (Some("2.1.87"), "claude 2.1.87 does not know `PermissionDenied`"),
     ] {
@@ -238,5 +248,5 @@ fn other_agents_skip_what_they_do_not_know() {
     // Gone from the PATH it harms nothing either.
     fs::remove_file(here.machine.agents().join("gemini")).unwrap();
     let (code, line) = here.doctor("gemini settings");
-    assert!(code == Some(0) && line.contains("`gemini` was not found on the PATH"), "{line}");
+    assert!(code == Some(0) && line.contains("`gemini` is not on the PATH"), "{line}");
 }

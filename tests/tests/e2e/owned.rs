@@ -184,7 +184,7 @@ fn the_policy_allows_and_denies() {
         assert_eq!(approval(&server, "denied")["rule"], "no push");
         let rows = recorded(&machine);
         assert_eq!(rows.iter().filter(|row| *row == "decided").count(), 2, "{rows:?}");
-        assert!(said(&machine, &["audit", "verify"]).1.contains("the record is intact"));
+        assert!(said(&machine, &["audit", "verify"]).1.contains("the audit record is intact"));
         let session = server.session(SESSION);
         assert_eq!(session["provider"], agent);
     }

@@ -96,7 +96,13 @@ fn what_is_no_file_of_settings_is_refused() {
 fn a_home_that_is_not_there_is_refused() {
     let place = SettingsFixture::new(Provider::Codex, None);
     fs::remove_dir(place.home()).unwrap();
-    refused(&place, "has the agent ever run here");
+    let error = place.plan(&install(PROGRAM)).unwrap_err();
+    assert!(matches!(error, Error::NoDirectory { .. }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        format!("{} does not exist. Start codex once, then install again", place.home().display())
+    );
+    assert!(!place.home().exists());
 }
 
 #[test]

@@ -63,7 +63,10 @@ pub fn bytes(name: &str, application_cursor: bool) -> Result<Vec<u8>, String> {
     }
     let known: Vec<&str> = NAMED.iter().map(|(n, _)| *n).chain(CURSOR.iter().map(|(n, _)| *n)).collect();
     let given: String = name.chars().take(32).collect();
-    Err(format!("`{given}` is not a key; expected one of {}, ctrl-x, alt-x or a single character", known.join(", ")))
+    Err(format!(
+        "`{given}` is not a key; expected one of {}, ctrl-KEY, alt-KEY or a single character",
+        known.join(", ")
+    ))
 }
 
 /// The control character of a key: `c` gives 0x03.
@@ -125,7 +128,7 @@ impl FromStr for DetachKey {
         let key = text.to_ascii_lowercase();
         match key.strip_prefix("ctrl-").and_then(control) {
             Some(byte) => Ok(Self(Some(byte))),
-            None => Err("expected ctrl-], another ctrl- key, or none".into()),
+            None => Err("expected ctrl-KEY, such as ctrl-], or none".into()),
         }
     }
 }

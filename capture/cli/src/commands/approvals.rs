@@ -134,7 +134,7 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
         }
     }
     if page.approvals.iter().any(|shown| shown.answer.is_some()) {
-        text += "\ncapture approve ID · capture deny ID · capture approvals ID shows all of one\n";
+        text += "\ncapture approve ID · capture deny ID · capture approvals ID shows a request in full\n";
     }
     text
 }
@@ -156,7 +156,7 @@ fn state_in_words(approval: &Approval) -> String {
         words += match by {
             DecidedBy::Policy => " by policy",
             DecidedBy::Person => " by a person",
-            DecidedBy::Grant => " by a grant",
+            DecidedBy::Grant => " by your earlier decision for this session",
         };
     }
     if let Some(rule) = approval.rule.as_deref() {
@@ -213,10 +213,10 @@ fn whole(shown: &ApprovalView) -> String {
             (Some(size), Some(hash)) => format!("{size} bytes, {}…", &hash[..hash.len().min(12)]),
             (Some(size), None) => format!("{size} bytes"),
         };
-        line("looked at", &format!("{} ({about})", safe(&file.path)));
+        line("checked", &format!("{} ({about})", safe(&file.path)));
     }
     if shown.more_files {
-        line("careful", "it may run or change more files than were checked; a decision does not cover their contents");
+        line("warning", "it may run or change more files than were checked; a decision does not cover their contents");
     }
     if let Some(policy) = &shown.policy {
         let decision = match policy.decision {
@@ -239,7 +239,9 @@ fn whole(shown: &ApprovalView) -> String {
             Some(DecidedVia::Protocol) => {
                 "\n`capture agent drive` is waiting for the answer: capture approve ID, capture deny ID\n"
             }
-            Some(DecidedVia::Keys) => "\ncapture can answer its dialog by keys: capture approve ID, capture deny ID\n",
+            Some(DecidedVia::Keys) => {
+                "\ncapture can answer the dialog by pressing keys: capture approve ID, capture deny ID\n"
+            }
             None => &cannot,
         };
     }
@@ -256,12 +258,16 @@ fn unanswerable(shown: &ApprovalView) -> String {
 
 /// The exact request, or what is known of it.
 pub(super) fn exact(approval: &Approval) -> String {
-    let name = if approval.exact { "exactly" } else { "as told" };
+    let kind = if approval.command.is_some() { "command" } else { "request" };
+    let how = if approval.exact { "exactly as requested" } else { "as reported by the agent" };
     let input = approval.input.as_deref();
     let Some(exact) = approval.command.as_deref().or(input) else {
-        return block("as seen", approval.subject.as_deref().unwrap_or("unknown: the agent only shows a dialog"));
+        return block(
+            "request, as seen on screen",
+            approval.subject.as_deref().unwrap_or("unknown: the agent only shows a dialog"),
+        );
     };
-    let mut text = block(name, exact);
+    let mut text = block(&format!("{kind}, {how}"), exact);
     if approval.command.is_some() {
         // What else the agent wants of the tool: to leave its sandbox, to go on in the background.
         let input = input.and_then(|input| serde_json::from_str::<Map<String, Value>>(input).ok()).unwrap_or_default();
@@ -342,6 +348,9 @@ fn answers(approval: &Approval, given: &[String]) -> anyhow::Result<Option<BTree
     if given.is_empty() {
         return Ok(None);
     }
+    if approval.kind != Some(ApprovalKind::Question) {
+        return Err(Failed::Usage("this request is not a question, so --answer does not apply".into()).into());
+    }
     let input = approval.input.as_deref().and_then(|input| serde_json::from_str::<QuestionsInput>(input).ok());
     let asked = input.map(|input| input.questions).unwrap_or_default();
     let usage = |text: String| Err(Failed::Usage(text).into());
@@ -364,17 +373,21 @@ fn answers(approval: &Approval, given: &[String]) -> anyhow::Result<Option<BTree
 /// Shows the rule that would allow the same again; gives it when the user agrees.
 fn agreed_rule<'s>(context: &Context, shown: &'s ApprovalView, yes: bool) -> anyhow::Result<&'s str> {
     let Some(rule) = &shown.suggested_rule else {
-        let why = "no rule can allow exactly this request: capture does not understand all of it";
+        let why = "no rule can allow exactly this request: capture does not understand all of it; use `--scope once`";
         return Err(Failed::Refused(why.into()).into());
     };
     let mut err = terminal::stderr();
-    writeln!(err, "This rule would be added to your policy:\n")?;
+    let several = rule.matches("[[rule]]").count() > 1;
+    writeln!(err, "{} would be added to your policy:\n", if several { "These rules" } else { "This rule" })?;
     for line in rule.lines() {
         writeln!(err, "    {}", safe(line))?;
     }
     if !yes {
         if context.json || !std::io::stdin().is_terminal() {
-            return Err(Failed::Refused("not a terminal: pass --yes to accept the rule".into()).into());
+            return Err(Failed::Refused(
+                "cannot ask for confirmation without a terminal; pass --yes to accept the rule".into(),
+            )
+            .into());
         }
         if !is_agreed("\nSave it?")? {
             return Err(Failed::Refused("nothing was saved or allowed".into()).into());

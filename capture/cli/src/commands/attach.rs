@@ -51,12 +51,17 @@ pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
             return Err(Failed::NotFound(text).into());
         }
         FoundRun::None => {
-            let known: Vec<String> = runs::list(&data)
+            let active: Vec<String> = runs::list(&data)
                 .iter()
                 .map(|r| format!("{}{}", r.run, r.name.as_ref().map(|n| format!(" ({})", safe(n))).unwrap_or_default()))
                 .collect();
-            let known = if known.is_empty() { "there are none".into() } else { known.join(", ") };
-            return Err(Failed::NotFound(format!("there is no active run `{}`; {known}", arguments.run)).into());
+            let given = safe(&arguments.run);
+            let text = if active.is_empty() {
+                format!("no active run `{given}` (no run is active); start one with `capture run -- PROGRAM`")
+            } else {
+                format!("no active run `{given}`; active runs: {}", active.join(", "))
+            };
+            return Err(Failed::NotFound(text).into());
         }
     };
     let (input, output) = (std::io::stdin(), std::io::stdout());

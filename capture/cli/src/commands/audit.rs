@@ -1,4 +1,4 @@
-//! `capture audit`: verifies, shows and exports the record of decisions. Reads the store itself, so it works while no
+//! `capture audit`: verifies, shows and exports the audit record. Reads the store itself, so it works while no
 //! server is running.
 
 use std::io::Write;
@@ -61,9 +61,11 @@ fn without_database(context: &Context, verb: &AuditCommand) -> Failed {
     };
     match kept {
         Ok(kept) if kept.is_none_or(|head| head.sequence == 0) => {
-            Failed::NotFound(format!("there is no record of decisions in {}", context.data.display()))
+            Failed::NotFound(format!("no audit record in {} yet", context.data.display()))
         }
-        Ok(_) | Err(_) => broken(&format!("the database is missing, but {HEAD_FILE} exists")),
+        Ok(_) | Err(_) => {
+            Failed::Other(format!("the audit record is missing: {HEAD_FILE} exists, but capture.db does not"))
+        }
     }
 }
 
@@ -83,7 +85,7 @@ fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Re
     let printed = if context.json {
         context.print_json(&Verified { whole, rows, head, broken: wrong.clone() })
     } else if whole {
-        super::print_line(&format!("the record is intact: {rows} rows, last row {head}"))
+        super::print_line(&format!("the audit record is intact: {rows} rows, last row {head}"))
     } else {
         Ok(())
     };
@@ -92,7 +94,7 @@ fn verify(context: &Context, reader: &Reader, given: Option<&str>) -> anyhow::Re
 }
 
 fn broken(wrong: &str) -> Failed {
-    Failed::Other(format!("the record of decisions was altered: {wrong}"))
+    Failed::Other(format!("the audit record was altered: {wrong}"))
 }
 
 /// A record that could not be looked through is neither intact nor broken.
@@ -108,14 +110,15 @@ fn unverified(error: &VerifyError) -> Failed {
         },
         VerifyError::Head(_) => "check that it is a readable file",
     };
-    Failed::Unreadable(format!("cannot verify the record of decisions: {error}; {hint}"))
+    Failed::Unreadable(format!("cannot verify the audit record: {error}; {hint}"))
 }
 
 fn head_of(text: &str) -> Result<AuditHead, Failed> {
     let head = text
         .split_once(':')
         .and_then(|(sequence, hash)| Some(AuditHead { sequence: sequence.parse().ok()?, hash: hash.parse().ok()? }));
-    head.ok_or_else(|| Failed::Usage(format!("--head: expected SEQUENCE:HASH, got `{}`", safe(text))))
+    let wrong = || format!("--head: expected SEQUENCE:HASH with a hash of 64 hex digits, got `{}`", safe(text));
+    head.ok_or_else(|| Failed::Usage(wrong()))
 }
 
 /// What is read of a row for people.

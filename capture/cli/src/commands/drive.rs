@@ -27,7 +27,7 @@ use protocols as protocol;
 use protocols::program;
 
 use super::{Context, Failed, number::seconds};
-use crate::terminal;
+use crate::{failure::with_causes, terminal};
 use daemon::paths;
 
 #[derive(Debug, clap::Args)]
@@ -100,7 +100,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
     }
     // Where the configuration allows it, this starts a server. Without one the agent works all the same.
     if let Err(error) = context.client() {
-        super::complain(&format!("cannot reach the server that decides permission requests: {error:#}"));
+        super::complain(&format!("cannot reach the server that decides permission requests: {}", with_causes(&error)));
     }
     // A terminal that an agent made is not a user's.
     let by_agent = rustix::process::getppid()

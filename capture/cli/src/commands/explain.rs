@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::{Context, Failed, find, style, when};
 use crate::{
-    client::Client,
+    client::{Client, ClientError},
     terminal::{self, safe},
 };
 use daemon::clock;
@@ -53,7 +53,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let at = arguments.at.as_ref().map(past).transpose()?;
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
-    let moment = client.get::<GetStatus>(&session.id.to_string(), &StatusQuery { at })?;
+    let moment = client.get::<GetStatus>(&session.id.to_string(), &StatusQuery { at });
+    let moment = moment.map_err(|error| unseen(error, &session, at))?;
     let history = changes(&client, &session, at)?;
     let screen = if session.run_id.is_some() && at.is_none() { screen_of(&client, &session)? } else { None };
     if context.json {
@@ -80,6 +81,17 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         explain_screen(&mut out, screen)?;
     }
     Ok(())
+}
+
+/// The error for a time before the session: when capture first saw it, in local time.
+fn unseen(error: ClientError, session: &Session, at: Option<Timestamp>) -> anyhow::Error {
+    match (error.status(), at) {
+        (Some(404), Some(at)) if session.started_at > at => {
+            let (id, first) = (style::short(&session.id), style::local(session.started_at));
+            Failed::NotFound(format!("capture first saw session {id} at {first}, after the time asked for")).into()
+        }
+        _ => error.into(),
+    }
 }
 
 /// The last changes up to a time.

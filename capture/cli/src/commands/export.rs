@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context as _;
 use atomic_file::Draft;
-use export::asciicast::{CastEvent, CastHeader, CastVersion, Encoder, EventCode, JoinedReader, parts};
+use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 
 use super::{Context, Failed};
 use crate::terminal::{self, safe, safe_json};
@@ -143,10 +143,10 @@ pub(super) fn to_file(
 /// The first file of the recording a person means.
 fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
     let dir = daemon::recording::dir(data);
-    let id = what.to_str().filter(|id| id.bytes().all(|b| b.is_ascii_alphanumeric())).map(str::to_ascii_uppercase);
-    let Some(id) = id.filter(|id| !id.is_empty()) else {
+    let Some(name) = what.to_str().filter(|name| !name.is_empty() && !name.contains('/')) else {
         return existing(what);
     };
+    let id = name.to_ascii_uppercase();
     let entries = match fs::read_dir(&dir) {
         Ok(entries) => entries.collect::<Result<Vec<_>, _>>().with_context(|| dir.display().to_string())?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
@@ -158,22 +158,41 @@ fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
             let name = entry.file_name().into_string().ok()?;
             let (run, rest) = name.split_once('.')?;
             let ours = rest == EXTENSION || rest.split_once('.').is_some_and(|(_, rest)| rest == EXTENSION);
-            (ours && run.starts_with(&id)).then(|| run.to_owned())
+            ours.then(|| run.to_owned())
         })
         .collect();
     runs.sort_unstable();
     runs.dedup();
-    match runs.as_slice() {
+    let fitting: Vec<&String> = runs.iter().filter(|run| run.starts_with(&id)).collect();
+    match fitting.as_slice() {
         [run] => Ok(dir.join(run).with_extension(EXTENSION)),
+        [] if let Some(named) = recording_named(&dir, &runs, name) => Ok(named),
         [] if what.exists() => Ok(what.to_path_buf()),
         [] => {
-            let text = format!("there is no recording of a run `{}` in {}", what.display(), dir.display());
+            let text = format!(
+                "no recording of a run `{}` in {}; record one with `capture run --record`",
+                what.display(),
+                dir.display()
+            );
             Err(Failed::NotFound(text).into())
         }
         [a, b, ..] => {
             Err(Failed::NotFound(format!("`{}` matches several runs, for instance {a} and {b}", what.display())).into())
         }
     }
+}
+
+/// The recording of the newest run with this name; a recording has the name of its run as title.
+fn recording_named(dir: &Path, runs: &[String], name: &str) -> Option<PathBuf> {
+    let title = redaction::text(name);
+    // Ids begin with the time, so the newest is the last.
+    let mut files = runs.iter().rev().map(|run| dir.join(run).with_extension(EXTENSION));
+    files.find(|file| {
+        // The first part may have made room for newer ones.
+        let first = parts(file).ok().and_then(|files| files.into_iter().next());
+        let header = first.and_then(|first| CastReader::open(&first).ok()).and_then(|cast| cast.header().title.clone());
+        header.is_some_and(|header| header == name || header == title)
+    })
 }
 
 fn existing(path: &Path) -> anyhow::Result<PathBuf> {

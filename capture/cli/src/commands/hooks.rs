@@ -137,8 +137,10 @@ fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(P
         }
     }
     if all.is_empty() {
-        let names: Vec<_> = AGENTS.iter().map(|provider| provider.as_str()).collect();
-        return Err(Failed::NotFound(format!("no agent has a home directory here ({})", names.join(", "))).into());
+        let directories = AGENTS.iter().filter_map(|provider| homes.of(*provider).first());
+        let directories: Vec<_> = directories.map(|dir| show::shown(dir)).collect();
+        let text = format!("found none of {}: no supported agent has run here yet", directories.join(", "));
+        return Err(Failed::NotFound(text).into());
     }
     Ok(all)
 }
@@ -233,8 +235,8 @@ fn plan(
 /// The warning for an agent that is not installed yet.
 fn unchecked(provider: Provider) -> String {
     format!(
-        "`{provider}` is not on the PATH and has left no conversation here, so no version was checked; run `capture \
-         hooks status` once it is installed"
+        "`{provider}` is not on the PATH and its directory contains no conversations, so its version was not checked; \
+         run `capture hooks status` once it is installed"
     )
 }
 
@@ -288,7 +290,8 @@ fn confirm(files: usize) -> anyhow::Result<PlanFate> {
 }
 
 fn outcome(all: &[SettingsChange], go: PlanFate) -> anyhow::Result<()> {
-    let errors: Vec<_> = all.iter().filter_map(|changed| changed.error.as_deref()).collect();
+    let error = |changed: &SettingsChange| Some(format!("{}: {}", changed.provider, changed.error.as_deref()?));
+    let errors: Vec<_> = all.iter().filter_map(error).collect();
     if !errors.is_empty() {
         return Err(Failed::Refused(errors.join("\n")).into());
     }
@@ -324,7 +327,7 @@ pub(super) fn accepted(context: &Context) -> anyhow::Result<Vec<(Provider, bool,
         if status.state != InstallState::NotInstalled {
             let version = status.version.map_or_else(String::new, |version| format!(" {version}"));
             let words = status.fit.in_words();
-            let words = words.unwrap_or_else(|| format!("{provider}{version} knows every hook event in them"));
+            let words = words.unwrap_or_else(|| format!("{provider}{version} supports all installed hook events"));
             all.push((provider, !status.fit.is_harmful(), words));
         }
     }

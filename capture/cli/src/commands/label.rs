@@ -26,6 +26,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if context.json {
         return context.print_json(&serde_json::json!({ "id": session.id, "labels": session.labels }));
     }
+    if session.labels.is_empty() {
+        return print_line("no labels");
+    }
     for (key, value) in &session.labels {
         print_line(&format!("{}={}", safe(key), safe(value)))?;
     }
@@ -33,7 +36,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 }
 
 fn parsed(given: &str) -> anyhow::Result<(String, Option<String>)> {
-    let wrong = || Failed::Usage(format!("`{}` is neither KEY=VALUE nor KEY-", safe(given)));
+    let wrong = || Failed::Usage(format!("expected KEY=VALUE or KEY-, got `{}`", safe(given)));
     match (given.split_once('='), given.strip_suffix('-')) {
         (Some((key, value)), _) if !key.is_empty() => Ok((key.to_owned(), Some(value.to_owned()))),
         (None, Some(key)) if !key.is_empty() => Ok((key.to_owned(), None)),

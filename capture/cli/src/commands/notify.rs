@@ -1,6 +1,9 @@
 //! `capture notify`: notification channels.
 
-use api::{prompts::ChannelTest, routes::TestChannel};
+use api::{
+    prompts::{ChannelTest, Receipt},
+    routes::TestChannel,
+};
 
 use super::{Context, Failed, print_line, style};
 use crate::terminal::safe;
@@ -23,22 +26,31 @@ enum NotifyCommand {
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
-    let channels: Vec<String> = context.config.notify.names().map(str::to_owned).collect();
-    let wanted = match &arguments.what {
+    let configured: Vec<String> = context.config.notify.names().map(str::to_owned).collect();
+    let named = match &arguments.what {
         NotifyCommand::Channels => {
             return if context.json {
-                context.print_json(&serde_json::json!({ "channels": channels }))
+                context.print_json(&serde_json::json!({ "channels": configured }))
             } else {
-                channels.iter().try_for_each(|name| print_line(&safe(name)))
+                configured.iter().try_for_each(|name| print_line(&safe(name)))
             };
         }
-        NotifyCommand::Test { channel: Some(channel) } => vec![channel.clone()],
-        NotifyCommand::Test { channel: None } => channels,
+        NotifyCommand::Test { channel } => channel.clone(),
     };
+    let wanted = named.as_ref().map_or_else(|| configured.clone(), |name| vec![name.clone()]);
     let client = context.client()?;
     let mut receipts = Vec::new();
     for channel in &wanted {
         receipts.push(client.send::<TestChannel>("", &ChannelTest { channel: channel.clone() })?);
+    }
+    if let ([receipt], Some(wanted)) = (receipts.as_slice(), &named)
+        && receipt.why.as_deref() == Some(NO_CHANNEL)
+        && !configured.contains(wanted)
+        && wanted != DESKTOP
+        && !context.json
+    {
+        let text = format!("no channel `{}` is configured; `capture notify channels` lists them", safe(wanted));
+        return Err(Failed::Other(text).into());
     }
     let failed = receipts.iter().filter(|receipt| receipt.outcome != "sent").count();
     if context.json {
@@ -46,17 +58,32 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     } else {
         for receipt in &receipts {
             let colour = if receipt.outcome == "sent" { style::GREEN } else { style::RED };
-            let why = receipt
-                .error
-                .as_deref()
-                .or(receipt.why.as_deref())
-                .map(|why| format!(": {}", safe(why)))
-                .unwrap_or_default();
-            print_line(&format!("{}  {}{why}", style::painted(&receipt.outcome, colour), safe(&receipt.channel)))?;
+            let outcome = if receipt.outcome == "dropped" { "not sent" } else { &receipt.outcome };
+            let why = reason(receipt).map(|why| format!(": {}", safe(&why))).unwrap_or_default();
+            print_line(&format!("{}: {}{why}", safe(&receipt.channel), style::painted(outcome, colour)))?;
         }
     }
     if failed > 0 {
         return Err(Failed::Other(format!("{failed} of {} channels did not accept the message", receipts.len())).into());
     }
     Ok(())
+}
+
+/// The channel that exists without configuration, in a desktop session.
+const DESKTOP: &str = "desktop";
+/// The server's word for a channel that it does not have.
+const NO_CHANNEL: &str = "no_channel";
+
+/// Why a message was not sent, in words.
+fn reason(receipt: &Receipt) -> Option<String> {
+    let why = receipt.error.as_deref().or(receipt.why.as_deref())?;
+    Some(match why {
+        NO_CHANNEL if receipt.channel == DESKTOP => "there is no desktop session".to_owned(),
+        NO_CHANNEL => {
+            "the running server does not have this channel; restart it with `capture serve --stop`".to_owned()
+        }
+        "queue_full" => "the channel's queue is full; try again".to_owned(),
+        "stopping" => "the server is stopping".to_owned(),
+        _ => why.to_owned(),
+    })
 }

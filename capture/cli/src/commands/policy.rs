@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Context, Failed, complain, print_line};
 use crate::terminal::{self, safe_json};
-use policy::OnDisk;
+use policy::{OnDisk, Refused};
 
 /// Longest line of input, bytes; a longer one is malformed.
 const MAX_LINE: u64 = 1024 * 1024;
@@ -95,12 +95,12 @@ fn check(context: &Context, file: Option<&Path>) -> anyhow::Result<()> {
     }
     let usual = context.policy_file()?;
     let path = file.unwrap_or(&usual);
-    anyhow::ensure!(file.is_none() || path.exists(), Failed::NotFound(format!("there is no file {}", path.display())));
+    anyhow::ensure!(file.is_none() || path.exists(), Failed::NotFound(format!("{}: no such file", path.display())));
     let error = policy::load(path, None).err().map(|refused| refused.to_string());
     if context.json {
         context.print_json(&Checked { file: path, ok: error.is_none(), error: error.clone() })?;
     } else if error.is_none() {
-        let there = if path.exists() { "is in order" } else { "does not exist: every request is left to you" };
+        let there = if path.exists() { "is valid" } else { "does not exist: every request is left to you" };
         print_line(&format!("{} {there}", show(&path.display().to_string()).text))?;
     }
     match error {
@@ -156,7 +156,16 @@ impl PolicyJudge {
             Rules::InForce(file) => {
                 let found = policy::in_force(file, &workspace);
                 if let Some(refused) = &found.refused {
-                    complain(&format!("the policy is not in force, so every request is left to you: {refused}"));
+                    let why = if let Refused::InWorkspace(_) = refused {
+                        format!(
+                            "the workspace {} contains the policy, so agents could edit it; run this in a project \
+                             directory",
+                            workspace.display()
+                        )
+                    } else {
+                        refused.to_string()
+                    };
+                    complain(&format!("the policy is not in force, so every request is left to you: {why}"));
                 }
                 found.policy.explain(&request, &self.facts)
             }
@@ -215,7 +224,7 @@ struct PolicyTestAnswer {
 }
 
 fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
-    anyhow::ensure!(context.json, Failed::Usage("--stdin prints JSON lines: pass --json".into()));
+    anyhow::ensure!(context.json, Failed::Usage("--stdin requires --json".into()));
     let judge = PolicyJudge::new(context, selection)?;
     let here = here()?;
     let mut malformed = 0_usize;
@@ -225,7 +234,7 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
         let asked = line.and_then(|line| {
             serde_json::from_slice::<PolicyTestRequest>(&line).map_err(|error| {
                 let id = serde_json::from_slice::<serde_json::Value>(&line).ok();
-                (id.and_then(|mut value| value.get_mut("id").map(serde_json::Value::take)), error.to_string())
+                (id.and_then(|mut value| value.get_mut("id").map(serde_json::Value::take)), request_error(&error))
             })
         });
         let answered = match asked {
@@ -242,7 +251,7 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
                     decision: Verdict::Ask,
                     rewrite: None,
                     rule: "malformed".into(),
-                    reason: format!("The line is not a request: {error}."),
+                    reason: format!("The line is not a valid request: {error}."),
                 }
             }
         };
@@ -250,9 +259,28 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
         output.flush()?;
     }
     if malformed > 0 {
-        return Err(Failed::Other(format!("{malformed} of the lines are not requests")).into());
+        let lines = if malformed == 1 {
+            "1 line is not a valid request".into()
+        } else {
+            format!("{malformed} lines are not valid requests")
+        };
+        return Err(Failed::Other(lines).into());
     }
     Ok(())
+}
+
+/// What is wrong with a request, without the words of the parser.
+fn request_error(error: &serde_json::Error) -> String {
+    match error.classify() {
+        serde_json::error::Category::Data => {
+            let text = error.to_string();
+            // The position within the line says nothing.
+            text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
+        }
+        serde_json::error::Category::Io | serde_json::error::Category::Syntax | serde_json::error::Category::Eof => {
+            "it is not valid JSON".into()
+        }
+    }
 }
 
 type Line = Result<Vec<u8>, (Option<serde_json::Value>, String)>;

@@ -46,7 +46,13 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         if text.trim().is_empty() {
             return Err(Failed::Usage("the prompt is empty".into()).into());
         }
-        return shown(&client.send::<QueuePrompt>(&session.id.to_string(), &PromptRequest { text })?);
+        let prompt = client.send::<QueuePrompt>(&session.id.to_string(), &PromptRequest { text })?;
+        if context.json {
+            return context.print_json(&prompt);
+        }
+        let (id, session) = (style::short(&prompt.id), style::short(&prompt.session_id));
+        let text = safe(&one_line(&prompt.text, 100));
+        return print_line(&format!("queued as {id} for session {session}: {text}"));
     }
     let query = PromptsQuery {
         state: (!arguments.all).then_some(QueuedState::Queued),

@@ -135,7 +135,7 @@ impl ApprovalBroker {
             Ok(approval) => Ok(approval),
             Err(undecided) => {
                 self.pending().remove(&approval.id);
-                Err(closed(undecided))
+                Err(closed(approval, undecided))
             }
         }
     }
@@ -163,7 +163,7 @@ impl ApprovalBroker {
         decision: Decision,
     ) -> Result<ClaimedDecision, Refusal> {
         if approval.state != ApprovalState::Pending {
-            return Err(closed(Undecided::Closed(approval.state)));
+            return Err(closed(approval, Undecided::Closed(approval.state)));
         }
         // A denial waits for no file system.
         let files_now = match decision.verdict {
@@ -230,10 +230,10 @@ impl ApprovalBroker {
         let (is_held, is_alone) = (table.is_held(approval), table.is_alone(approval.session_id));
         let is_full = table.grants.is_full();
         let Some(pending) = table.get_mut(&approval.id) else {
-            return conflict("it is no longer pending; list the approvals again");
+            return conflict("the request is no longer pending; `capture approvals` shows the current ones");
         };
         if pending.claimed {
-            return conflict("another decision on it is in progress");
+            return conflict("someone else is deciding this request right now");
         }
         let files = match files_now {
             Some(now) => pending.unchanged_files(now)?,
@@ -241,19 +241,21 @@ impl ApprovalBroker {
         };
         let is_question = approval.kind == Some(ApprovalKind::Question);
         if is_question && decision.verdict == Verdict::Allow && decision.answers.is_none() {
-            return conflict("it is a question: give its answers");
+            return conflict("this request is a question: answer it with --answer");
         }
         if decision.answers.is_some() && !is_question {
-            return conflict("it is not a question, so it takes no answers");
+            return conflict("this request is not a question, so --answer does not apply");
         }
         if decision.scope == DecisionScope::Session && Grant::of(approval, &files).is_none() {
             return conflict(
-                "it cannot be allowed for the session: capture could not recognize the same request \
-                again; allow it once",
+                "this request cannot be allowed for the session, since capture would not recognize a repetition; use \
+                 `--scope once`",
             );
         }
         if decision.scope == DecisionScope::Session && is_full {
-            return conflict("too many requests are allowed for their sessions already; allow it once, or by a rule");
+            return conflict(
+                "too many requests are already allowed for their sessions; use `--scope once` or `--scope rule`",
+            );
         }
         let route = if is_held && accepts_decisions(approval) {
             hook_route(approval, decision)?
@@ -266,7 +268,7 @@ impl ApprovalBroker {
 
     fn keys_route(&self, approval: &Approval, decision: &Decision, is_alone: bool) -> Result<AnswerRoute, Refusal> {
         if decision.answers.is_some() || decision.scope == DecisionScope::Session {
-            return conflict("no hook waits for it; by keys it can only be allowed once or denied");
+            return conflict("no hook is waiting for this request, and by keys it can only be allowed once or denied");
         }
         let (run, mark) = dialog_of(&self.shared.runs, approval, is_alone).or_else(conflict)?;
         let answer = match decision.verdict {
@@ -296,10 +298,10 @@ impl PendingApproval {
     /// what was asked before the server started, has to be looked at once more.
     fn unchanged_files(&mut self, now: FileMarks) -> Result<FileMarks, Refusal> {
         if !std::mem::replace(&mut self.looked_at, true) {
-            return conflict("the server was restarted since the request; check it and decide again");
+            return conflict("the server was restarted since the request; check the request and decide again");
         }
         let Some(before) = self.files.get().cloned() else {
-            return conflict("its files are still being checked; decide again");
+            return conflict("the files of this request are still being checked; decide again");
         };
         if now == before {
             return Ok(before);
@@ -307,7 +309,7 @@ impl PendingApproval {
         let changed = now.iter().find(|mark| !before.contains(mark)).or_else(|| before.first());
         let path = changed.map(|mark| mark.path.display().to_string()).unwrap_or_default();
         self.files = Arc::new(OnceCell::new_with(Some(now)));
-        conflict(format!("{path} changed since the request; check it and decide again"))
+        conflict(format!("{path} changed since the request; check the file and decide again"))
     }
 }
 
@@ -324,9 +326,16 @@ fn stopping() -> Refusal {
     Refusal::Unavailable
 }
 
-fn closed(undecided: Undecided) -> Refusal {
-    match undecided {
-        Undecided::Unknown => Refusal::NotFound("the approval no longer exists".into()),
-        Undecided::Closed(state) => Refusal::Conflict(format!("it is already closed: {state}")),
-    }
+fn closed(approval: &Approval, undecided: Undecided) -> Refusal {
+    let id = &approval.id;
+    let how = match undecided {
+        Undecided::Unknown => return Refusal::NotFound(format!("request {id} no longer exists")),
+        Undecided::Closed(ApprovalState::Pending) => "closed",
+        Undecided::Closed(ApprovalState::Allowed) => "allowed",
+        Undecided::Closed(ApprovalState::Denied) => "denied",
+        Undecided::Closed(ApprovalState::AnsweredElsewhere) => "answered in the agent",
+        Undecided::Closed(ApprovalState::Expired) => "closed: it expired",
+        Undecided::Closed(ApprovalState::Withdrawn) => "withdrawn by the agent",
+    };
+    Refusal::Conflict(format!("request {id} was already {how}"))
 }

@@ -18,14 +18,14 @@ pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result
         "no hook waits for the answer, and the session is not in a run; answer it in the agent itself (`capture run` \
          and `capture hooks install --approver` let capture answer requests)",
     )?;
-    let dialog = runs.dialog_of(run).ok_or("its dialog is not on the screen")?;
+    let dialog = runs.dialog_of(run).ok_or("the dialog of this request is not on the screen")?;
     if let Some(why) = &dialog.unanswerable {
         return Err(format!(
             "{why}: answer it in its terminal (`capture attach`), or install hooks that wait for an answer \
              (`capture hooks install --approver`)"
         ));
     }
-    let mark = dialog.mark.clone().ok_or("its dialog cannot be answered by keys")?;
+    let mark = dialog.mark.clone().ok_or("the dialog of this request cannot be answered by keys")?;
     if is_same(approval, &dialog, alone) {
         Ok((run, mark))
     } else {

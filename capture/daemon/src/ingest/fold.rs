@@ -308,7 +308,7 @@ impl Ingest {
             }
         }
         if keys.len() > LABELS {
-            reply.refuse(Refusal::Conflict(format!("a session takes {LABELS} labels at most; remove one first")));
+            reply.refuse(Refusal::Conflict(format!("a session can have at most {LABELS} labels; remove one first")));
             return Ok(());
         }
         for value in labels {

@@ -60,7 +60,7 @@ impl Ingest {
         sessions: &BTreeSet<Arc<str>>,
     ) -> Result<(), TransactionFailure> {
         for slot in self.left(provider, sessions) {
-            let words = Some("the daemon that reported this is gone".to_owned());
+            let words = Some("the agent's daemon that reported this has ended".to_owned());
             let signal = Signal::new(Claim::Withdrawn, Confidence::High, words);
             self.inject(slot, Source::Protocol, (self.clock)(), "daemon-gone", signal.into())?;
         }

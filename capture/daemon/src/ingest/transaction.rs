@@ -66,7 +66,7 @@ pub(super) struct ChangeSet {
     pub(super) approvals: Vec<Approval>,
     /// Findings as they stand now, in the order of their changes.
     pub(super) findings: Vec<Finding>,
-    /// The end of the record of decisions, when it grew.
+    /// The end of the audit record, when it grew.
     audit_head: Option<AuditHead>,
 }
 
@@ -176,7 +176,7 @@ impl OpenTransaction {
         Ok(())
     }
 
-    /// Adds a row to the record of decisions.
+    /// Adds a row to the audit record.
     pub(super) fn audit(&mut self, body: &str) -> Result<(), CommitError> {
         self.changes.audit_head = Some(self.writer.audit(body)?);
         Ok(())
@@ -241,13 +241,13 @@ impl OpenTransaction {
         self.inputs = inputs;
     }
 
-    /// After the commit: keeps the end of the record of decisions beside it.
+    /// After the commit: keeps the end of the audit record beside it.
     pub(super) fn write_audit_head(&self, changes: &mut ChangeSet) {
         if let Some(head) = changes.audit_head.take()
             && let Some(data) = self.writer.path().parent()
             && let Err(error) = write_head(data, head)
         {
-            tracing::warn!(%error, "cannot write the file that names the last row of the record of decisions");
+            tracing::warn!(%error, "cannot write audit.head (the last row of the audit record)");
         }
     }
 

@@ -45,11 +45,15 @@ pub(super) async fn question(
         Unanswered::Refused(Refusal::Conflict(if run.ended_at.is_some() {
             format!("run {name} has ended")
         } else {
-            format!("the host of run {name} is away")
+            format!("the host of run {name} is not connected")
         }))
     })?;
     let (reply, answer) = oneshot::channel();
-    let busy = || Refusal::Conflict(format!("the host of run {name} does not answer"));
+    let busy = || {
+        Refusal::Conflict(format!(
+            "the host of run {name} did not answer; it may be ending: check `capture screen {name}`"
+        ))
+    };
     asks.try_send(QueuedRequest { ask, reply }).map_err(|_| Unanswered::Refused(busy()))?;
     match timeout(ANSWER_WITHIN, answer).await {
         Ok(Ok(Ok(value))) => Ok(value),
@@ -69,7 +73,7 @@ pub(super) async fn type_into(
     if let Some(text) = text {
         if run.screen_state == Some(State::WaitingApproval) && !force {
             return Err(Refusal::Conflict(
-                "a dialog waits for an answer, and text may answer it; send `keys`, or `force` the text".into(),
+                "a dialog is open, and the text could answer it; send `keys`, or `force` the text".into(),
             ));
         }
         let body = text.strip_suffix("\r\n").or_else(|| text.strip_suffix(['\n', '\r'])).unwrap_or(&text);

@@ -19,6 +19,8 @@ use crate::{
     page::{self, Cursor},
 };
 
+/// What an error calls a finding, and the command that lists findings.
+const FINDING: (&str, &str) = ("finding", "capture findings --all");
 /// Shortest part of an id that is searched for, characters.
 const SHORTEST_PART: usize = 4;
 
@@ -53,13 +55,13 @@ pub(crate) async fn list(call: Call<ListFindings>) -> HandlerResult {
 
 /// `GET /api/v1/findings/{id}`
 pub(crate) async fn one(call: Call<GetFinding>) -> HandlerResult {
-    let finding: Finding = by_id(&call.app, &call.segment, "finding").await?;
+    let finding: Finding = by_id(&call.app, &call.segment, FINDING).await?;
     call.answer(&finding)
 }
 
 /// `POST /api/v1/findings/{id}/ack`
 pub(crate) async fn acknowledge(call: Call<AcknowledgeFinding>) -> HandlerResult {
-    let finding: Finding = by_id(&call.app, &call.segment, "finding").await?;
+    let finding: Finding = by_id(&call.app, &call.segment, FINDING).await?;
     let finding = call.app.ask(call.app.control.acknowledge(finding.id)).await?;
     call.answer(&finding)
 }
@@ -68,7 +70,7 @@ pub(crate) async fn acknowledge(call: Call<AcknowledgeFinding>) -> HandlerResult
 pub(super) async fn by_id<T: Entity<Id: Send> + Send + 'static>(
     app: &App,
     given: &str,
-    what: &str,
+    (what, list): (&str, &str),
 ) -> Result<T, ApiError> {
     let (id, part) = (given.parse::<T::Id>().ok(), IdPart::new(given, SHORTEST_PART));
     let found = app
@@ -94,6 +96,6 @@ pub(super) async fn by_id<T: Entity<Id: Send> + Send + 'static>(
             id"
         ))
         .into()),
-        (None, _) => Err(ApiError::not_found(format!("no {what} `{given}`"))),
+        (None, _) => Err(ApiError::not_found(format!("no {what} `{given}`; `{list}` lists them"))),
     }
 }

@@ -4,10 +4,12 @@ use api::{
     prompts::PromptPage,
     routes::{CancelPrompt, ListPrompts, QueuePrompt, TestChannel},
 };
+use events::QueuedState;
 use projections::Prompt;
 use store::EntityFilter;
 
 use crate::{
+    Refusal,
     answer::HandlerResult,
     call::Call,
     error::ApiError,
@@ -17,6 +19,8 @@ use crate::{
 
 use super::findings::by_id;
 
+/// What an error calls a queued prompt, and the command that lists prompts.
+const PROMPT: (&str, &str) = ("queued prompt", "capture queue --all");
 /// Longest prompt, bytes.
 const PROMPT_BYTES: usize = 64 * 1024;
 
@@ -50,9 +54,24 @@ pub(crate) async fn queue(mut call: Call<QueuePrompt>) -> HandlerResult {
 
 /// `POST /api/v1/prompts/{id}/cancel`
 pub(crate) async fn cancel(call: Call<CancelPrompt>) -> HandlerResult {
-    let prompt: Prompt = by_id(&call.app, &call.segment, "queued prompt").await?;
+    let prompt: Prompt = by_id(&call.app, &call.segment, PROMPT).await?;
+    if let Some(how) = ended(&prompt) {
+        return Err(Refusal::Conflict(format!("prompt {} was already {how}", prompt.id)).into());
+    }
     let prompt = call.app.ask(call.app.control.cancel_prompt(prompt.id)).await?;
     call.answer(&prompt)
+}
+
+/// How a prompt ended; `None` while it is queued.
+fn ended(prompt: &Prompt) -> Option<String> {
+    match (prompt.state, &prompt.why) {
+        (QueuedState::Queued, _) => None,
+        (QueuedState::Delivering, _) => Some("being typed".into()),
+        (QueuedState::Delivered, _) => Some("delivered".into()),
+        (QueuedState::Unclear, _) => Some("typed; whether it was submitted is not known".into()),
+        (QueuedState::Cancelled, Some(why)) => Some(format!("dropped: {why}")),
+        (QueuedState::Cancelled, None) => Some("cancelled".into()),
+    }
 }
 
 /// `POST /api/v1/notify/test`

@@ -28,7 +28,7 @@ pub(crate) async fn host(mut call: Call<ConnectHost>) -> HandlerResult {
     let app = call.app.clone();
     let protocol = app.host_protocol;
     let wanted = || {
-        ApiError::new(ErrorCode::UpgradeRequired, format!("this route speaks {protocol}"))
+        ApiError::new(ErrorCode::UpgradeRequired, format!("this route needs the header `Upgrade: {protocol}`"))
             .header(header::UPGRADE, HeaderValue::from_static(protocol))
     };
     let named = call.parts.headers.get(header::UPGRADE).and_then(|v| v.to_str().ok());
@@ -133,14 +133,14 @@ async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, ApiError> {
             let target = RunTarget::Session(session);
             match call.app.control.run(&target) {
                 Err(Refusal::Conflict(why)) => {
-                    Err(ApiError::not_found(format!("there is no run `{}`: {why}", shown(&call.segment))))
+                    Err(ApiError::not_found(format!("no run `{}`: {why}", shown(&call.segment))))
                 }
                 Ok(_) | Err(_) => Ok(target),
             }
         }
         Err(error) if error.code == ErrorCode::NotFound => {
             let given = shown(&call.segment);
-            Err(ApiError::not_found(format!("there is no run and no session `{given}`")))
+            Err(ApiError::not_found(format!("no run and no session `{given}`")))
         }
         Err(error) => Err(error),
     }

@@ -196,6 +196,10 @@ async fn wrong_tokens_are_counted() {
     for _ in 4..20 {
         refused(&server, with(&wrong), (401, "unauthorized")).await;
     }
+    let of_scope = |scope: &str| with(&format!("Bearer {}", token(scope)));
+    let answer = server.send(of_scope("ingest")).await;
+    let told = "the token has the scope `ingest`; this route needs `read` (tokens/read)";
+    assert_eq!(answer.json()["error"]["message"], told);
     let answer = server.send(with(&wrong)).await;
     assert_eq!(answer.error(), (429, "too_many_wrong_tokens".into()));
     assert_eq!(answer.head.headers[header::RETRY_AFTER], "10");

@@ -242,20 +242,26 @@ async fn a_peer_may_be_kept_from_control() {
     let path = directory.path().join("capture.sock");
     let _live = Live::with(|config| {
         config.socket = Some(path.clone());
-        config.control_peer = Some(Arc::new(|peer: Peer| peer.pid != Some(std::process::id() as i32)));
+        config.control_peer = Some(Arc::new(|peer: Peer| {
+            (peer.pid == Some(std::process::id() as i32)).then(|| "its environment has CLAUDECODE".to_owned())
+        }));
     })
     .await;
     let request = format!(
         "PUT /api/v1/sessions/x/capture HTTP/1.1\r\nHost: any\r\nConnection: close\r\nAuthorization: Bearer {}\r\n\r\n",
         token("owner")
     );
-    assert!(over(&path, &request).await.starts_with("HTTP/1.1 403"));
+    let answer = over(&path, &request).await;
+    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+    assert!(answer.contains("this is not allowed from this process: its environment has CLAUDECODE"), "{answer}");
 }
 
 #[tokio::test]
 async fn the_port_asks_who_wants_to_act() {
     for (may, capture, list) in [(false, 403, 200), (true, 400, 200)] {
-        let server = TestServer::with(Health::default(), |config| config.control_tcp = Some(Arc::new(move |_, _| may)));
+        let server = TestServer::with(Health::default(), |config| {
+            config.control_tcp = Some(Arc::new(move |_, _| (!may).then(|| "started by an agent".to_owned())));
+        });
         for (method, path, expected) in
             [(Method::PUT, "/api/v1/sessions/x/capture", capture), (Method::GET, "/api/v1/sessions", list)]
         {

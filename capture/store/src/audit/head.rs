@@ -1,4 +1,4 @@
-//! The file that names the last row of the record of decisions, next to the database. With it, rows that were removed
+//! The file that names the last row of the audit record, next to the database. With it, rows that were removed
 //! at the end are detected too.
 
 use std::{

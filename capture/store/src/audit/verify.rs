@@ -1,4 +1,4 @@
-//! Verifies the record of decisions on one snapshot of the database, so that a writer at work is never mistaken for
+//! Verifies the audit record on one snapshot of the database, so that a writer at work is never mistaken for
 //! tampering.
 
 use rusqlite::{Connection, OptionalExtension, types::ValueRef};

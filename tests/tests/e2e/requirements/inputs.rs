@@ -103,7 +103,7 @@ fn over_unix(socket: &Path, path: &str, body: &Value) -> String {
     answer
 }
 
-/// The rows of the record of decisions that let somebody do something.
+/// The rows of the audit record that let somebody do something.
 fn decisions(here: &RequirementsMachine) -> Vec<String> {
     let exported = here.done(&["audit", "export"]);
     exported.lines().filter(|line| line.contains("\"what\":\"decided\"")).map(str::to_owned).collect()

@@ -15,7 +15,7 @@ use session_tree::{Context, Object, compaction, llm};
 
 use self::file::{Leaf, Loaded};
 use super::super::{Failed, number::integer, print_line};
-use crate::terminal::safe_json;
+use crate::{failure::with_causes, terminal::safe_json};
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
@@ -95,7 +95,7 @@ pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<ExitCode>
         Ok(answer) => print_line(answer.text.trim_end())?,
         Err(error) => {
             if json {
-                let failed = Object::new().with("ok", false).with("error", format!("{error:#}"));
+                let failed = Object::new().with("ok", false).with("error", with_causes(&error));
                 print_line(&safe_json(&failed.to_text()))?;
             }
             return Err(error);

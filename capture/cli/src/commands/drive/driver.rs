@@ -31,6 +31,7 @@ use super::{
     server::{self, ServerReporter},
 };
 use crate::{
+    failure::with_causes,
     hook::DecisionOutcome,
     terminal::{self, safe},
 };
@@ -327,7 +328,7 @@ impl Driver {
             Ok(asked) => asked,
             Err(error) => {
                 let why = "the request could not be decoded or stored, so it is denied";
-                self.output.write(&DriveOutput::Error { message: &format!("{error:#}") })?;
+                self.output.write(&DriveOutput::Error { message: &with_causes(&error) })?;
                 return self.answer(&request, &denial(why));
             }
         };
@@ -383,10 +384,10 @@ impl Driver {
                 Ok(())
             }
             DecisionOutcome::NoServer => {
-                self.refuse(id, "capture's server is not running, so nobody could decide and the request is denied")
+                self.refuse(id, "capture's server is not running, so nobody could decide and the request was denied")
             }
             DecisionOutcome::Undecided if pending.until <= Instant::now() => self.on_deadline(),
-            DecisionOutcome::Undecided => self.refuse(id, "the request is no longer pending, so it is denied"),
+            DecisionOutcome::Undecided => self.refuse(id, "the server no longer holds this request, so it was denied"),
         }
     }
 
@@ -449,7 +450,7 @@ impl Driver {
                 self.decide(&id, &answer, DecisionSource::Terminal)
             }
             Err(error) => {
-                terminal::print_error_line(&format!("capture: {}", safe(&format!("{error:#}"))));
+                terminal::print_error_line(&format!("capture: {}", safe(&with_causes(&error))));
                 self.asked = None;
                 self.ask_user();
                 Ok(())

@@ -21,6 +21,7 @@ use protocols::{
 
 use crate::{
     client::{Client, Connection},
+    failure::with_causes,
     hook::{self, DecisionOutcome},
 };
 use daemon::{clock, paths, redacted_only};
@@ -52,7 +53,7 @@ impl ServerReporter {
     /// Tells something of a session. What cannot be told is lost, and nothing is allowed by it.
     pub(super) fn report(&self, session: &str, what: ProtocolEventKind) {
         if let Err(error) = self.deliver(session, what) {
-            super::super::complain(&format!("cannot report to the server: {error:#}"));
+            super::super::complain(&format!("cannot report to the server: {}", with_causes(&error)));
         }
     }
 

@@ -21,7 +21,7 @@ use daemon::health::HOOKS;
 /// A change of one agent's settings: what would be done, and what was.
 #[derive(Debug, Serialize)]
 pub(super) struct SettingsChange {
-    provider: Provider,
+    pub(super) provider: Provider,
     /// The settings file; `None` when it is only in the error.
     file: Option<PathBuf>,
     change: ChangeForm,
@@ -43,6 +43,9 @@ enum ChangeForm {
     Remove,
     Refused,
 }
+
+/// The state of settings that the agent ignores because of our entries, or may.
+const HARMFUL: &str = "harmful";
 
 /// How it stands with one agent's settings.
 #[derive(Debug, Serialize)]
@@ -212,13 +215,11 @@ pub(super) fn done(all: &[SettingsChange], purpose: &Purpose) -> anyhow::Result<
             writeln!(err, "{provider}: {how} in {name}")?;
         } else if changed.done {
             let how = match purpose {
-                Purpose::Install { .. } => "installed in",
-                Purpose::Uninstall => "taken out of",
+                // It may also have removed entries that this version does not know.
+                Purpose::Install { .. } => "hook entries updated in",
+                Purpose::Uninstall => "hook entries removed from",
             };
-            let copy = changed
-                .backup
-                .as_deref()
-                .map_or_else(String::new, |copy| format!(" (what was there before: {})", shown(copy)));
+            let copy = changed.backup.as_deref().map_or_else(String::new, |copy| format!(" (backup: {})", shown(copy)));
             writeln!(err, "{provider}: {how} {name}{copy}")?;
         }
     }
@@ -229,7 +230,7 @@ impl From<HookStatus> for AgentHooks {
     fn from(status: HookStatus) -> Self {
         let off = !status.hindrances.is_empty() && status.state != InstallState::NotInstalled;
         let state = match status.state.as_str() {
-            _ if status.fit.is_harmful() => "harmful",
+            _ if status.fit.is_harmful() => HARMFUL,
             _ if off => "turned_off",
             state => state,
         };
@@ -284,7 +285,7 @@ impl AgentHooks {
         match (self.last_seen, self.server) {
             (Some(at), _) => format!("last seen {} ago", style::age(at, now)),
             (None, true) => "not seen since the server started".into(),
-            (None, false) => "no server is running that could receive calls".into(),
+            (None, false) => "no server is running; hook calls are stored until one starts".into(),
         }
     }
 
@@ -299,9 +300,15 @@ pub(super) fn statuses(all: &[AgentHooks], now: Timestamp) -> anyhow::Result<()>
     for agent in all {
         let name = agent.file.as_deref().map(shown).unwrap_or_default();
         let there = agent.events.len() - agent.with(EventState::Missing).len();
-        let of = if agent.events.is_empty() { "-".into() } else { format!("{there}/{}", agent.events.len()) };
-        let state = agent.state.replace('_', " ");
-        writeln!(out, "{:<8} {state:<14} {of:>5}  {name}", agent.provider.as_str())?;
+        let (of, state) = match agent.unknown_events.len() {
+            _ if agent.events.is_empty() => ("-".into(), agent.state.replace('_', " ")),
+            unknown if agent.state == HARMFUL && unknown > 0 => {
+                (format!("{} installed, {} supported", there + unknown, agent.events.len()), "breaks settings".into())
+            }
+            _ if agent.state == HARMFUL => (format!("{there}/{}", agent.events.len()), "may break settings".into()),
+            _ => (format!("{there}/{}", agent.events.len()), agent.state.replace('_', " ")),
+        };
+        writeln!(out, "{:<8} {state:<18} {of:>5}  {name}", agent.provider.as_str())?;
         if let Some(error) = &agent.error {
             writeln!(out, "         {error}")?;
         }
@@ -329,6 +336,6 @@ pub(super) fn statuses(all: &[AgentHooks], now: Timestamp) -> anyhow::Result<()>
     Ok(())
 }
 
-fn shown(path: &Path) -> String {
+pub(super) fn shown(path: &Path) -> String {
     safe(&style::path(&path.to_string_lossy()))
 }

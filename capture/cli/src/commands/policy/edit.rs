@@ -16,19 +16,19 @@ use super::super::{Context, Failed, complain, is_agreed, print_line, refuse_agen
 use daemon::{endpoint::read_if_there, paths};
 
 /// The text of a new policy file.
-const STARTER: &str = r#"# What agents may do unasked. `capture policy explain COMMAND` says what each rule does.
+const STARTER: &str = r#"# What agents may do without asking you. `capture policy explain COMMAND` says what each rule does.
 version = 1
 
-# What is below these rules: "ask-everything", "read-only", "workspace-edits".
+# The preset applies when none of your rules matches: "ask-everything", "read-only" or "workspace-edits".
 preset = "ask-everything"
 
-# The first rule that matches counts; what matches none is left to you. Of several commands in a
-# line the strictest counts.
+# The first rule that matches decides; if none matches, you are asked. If a line has several commands, the
+# strictest decision counts.
 #
 # [[rule]]
 # name = "tests"
 # decision = "allow"                          # or "deny", "ask"
-# command = ["cargo", "nextest", "run", "..."] # "*" is one plain word, a last "..." any number
+# command = ["cargo", "nextest", "run", "..."] # "*" is any one word, a last "..." any further words
 # cwd = "/home/me/project"
 #
 # [[rule]]
