@@ -9,6 +9,7 @@ pub mod agent;
 pub mod borrowed;
 pub mod claude;
 pub mod codex;
+pub mod directory;
 mod facts;
 pub mod gemini;
 pub mod hooks;

@@ -43,7 +43,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{
     client::{self, Client, ClientError, Connection},
-    failure::{Failed, REFUSED, code_of},
+    failure::{Failed, REFUSED, code_of, with_causes},
     terminal,
 };
 use daemon::{
@@ -346,7 +346,7 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            complain(&format!("{error:#}"));
+            complain(&with_causes(&error));
             let refused = error.downcast_ref::<environment::Refused>().map(|_| REFUSED);
             let failed = || error.downcast_ref().map(Failed::code);
             let client = || error.downcast_ref().map(code_of);
@@ -380,11 +380,12 @@ fn explain_usage(error: &clap::Error) -> ExitCode {
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let data = arguments.data_dir.as_deref();
     // Read by those that need it: a run's program does not wait for it.
-    let context = || -> anyhow::Result<Context> {
-        let config = Config::load(&paths::config_file()?)?;
-        let connection = if arguments.tcp { Connection::Tcp } else { Connection::Unix };
+    let config = || -> anyhow::Result<Config> { Config::load(&paths::config_file()?) };
+    let connection = if arguments.tcp { Connection::Tcp } else { Connection::Unix };
+    let context_with = |config| -> anyhow::Result<Context> {
         Ok(Context { data: paths::data_dir(data)?, config, json: arguments.json, connection })
     };
+    let context = || -> anyhow::Result<Context> { context_with(config()?) };
     let json = arguments.json;
     match arguments.command {
         Command::Run(run) => return run::run(data, arguments.json, *run),
@@ -394,6 +395,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::RunHost => return host::host(),
         Command::RunChild(arguments) => return Ok(host::child(&arguments)),
         Command::DriveChild(arguments) => return Ok(drive::child(&arguments)),
+        Command::Serve(arguments) if arguments.stops() => serve::stop(&paths::data_dir(data)?, connection),
         Command::Serve(arguments) => serve::run(&context()?, &arguments),
         Command::Ps(arguments) => ps::run(&context()?, &arguments),
         Command::Show(arguments) => show::run(&context()?, &arguments),
@@ -417,7 +419,12 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Hooks(arguments) => hooks::run(&context()?, &arguments),
         Command::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
         Command::Policy(arguments) => policy::run(&context()?, &arguments),
-        Command::Doctor(arguments) => doctor::run(&context()?, &arguments),
+        Command::Doctor(arguments) => {
+            // A configuration that cannot be used is one of the things it reports.
+            let (config, wrong) =
+                config().map_or_else(|error| (Config::default(), Some(error)), |config| (config, None));
+            doctor::run(&context_with(config)?, &arguments, wrong.as_ref())
+        }
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "capture", &mut text);
@@ -430,7 +437,11 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 /// Finds the session a person means: its id, the agent's id, a run's name, or the beginning or end of an id.
 fn find(client: &Client, given: &str) -> anyhow::Result<projections::Session> {
     client.one::<GetSession>(given).map_err(|error| match error.status() {
-        Some(404) => Failed::NotFound(format!("no session `{given}`; `capture ps --all` lists them")).into(),
+        Some(404) => Failed::NotFound(format!(
+            "no session has the id, agent id or run name `{given}`; give at least 3 characters from the end of the short \
+             id, or see `capture ps --all`"
+        ))
+        .into(),
         Some(_) | None => error.into(),
     })
 }

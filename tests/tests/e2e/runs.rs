@@ -157,6 +157,23 @@ fn a_run_outlives_its_server_and_nothing_is_lost_or_doubled() {
 }
 
 #[test]
+fn a_name_belongs_to_one_active_run() {
+    let here = RunsMachine::new();
+    let first = here.start(&["--name", "mine"]);
+    let again = |more: &[&str]| {
+        let words = [&["run", "--name", "mine"], more, &["--", "true"]].concat();
+        let output = here.machine.command(&words).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let taken = format!("capture: the name `mine` is taken by run {}\n", first["run"].as_str().unwrap());
+    assert_eq!(again(&["--detach"]), (Some(5), taken.clone()));
+    assert_eq!(again(&[]), (Some(5), taken), "also without a terminal");
+    here.start(&["--name", "yours"]);
+    end_all(&here.machine.data());
+    eventually("the name is free", || (again(&["--detach"]).0 == Some(0)).then_some(()));
+}
+
+#[test]
 fn another_process_is_no_host() {
     use std::io::{BufRead, BufReader, Write};
     let here = RunsMachine::new();

@@ -2,9 +2,9 @@
 //! end.
 
 use std::{
-    fs::{self, DirBuilder},
+    fs::{self, DirBuilder, File, OpenOptions},
     io,
-    os::unix::fs::DirBuilderExt,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -99,6 +99,30 @@ pub fn list(data: &Path) -> Vec<Description> {
     runs
 }
 
+/// Keeps other runs from taking a name until this run is described.
+#[derive(Debug)]
+pub struct NameClaim {
+    _lock: File,
+}
+
+/// Claims a name for a run: no other active run may have it.
+///
+/// # Errors
+/// [`AlreadyExists`](io::ErrorKind::AlreadyExists) when an active run has the name; anything else when that cannot be
+/// determined.
+pub fn claim_name(data: &Path, name: &str) -> io::Result<NameClaim> {
+    let path = make_dir(data)?.join("names.lock");
+    let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+    lock.lock()?;
+    match list(data).iter().find(|run| run.name.as_deref() == Some(name)) {
+        Some(other) => {
+            let why = format!("the name `{name}` is taken by run {}", other.run);
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
+        }
+        None => Ok(NameClaim { _lock: lock }),
+    }
+}
+
 /// What a person may mean by a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundRun {
@@ -157,6 +181,9 @@ mod tests {
         assert_eq!(find(dir.path(), "a"), FoundRun::One(Box::new(a.clone())));
         assert_eq!(find(dir.path(), &b.run.to_string().to_lowercase()), FoundRun::One(Box::new(b.clone())));
         assert_eq!(find(dir.path(), &a.run.to_string()[..8]), FoundRun::Several(vec![b.run, a.run]));
+        let taken = claim_name(dir.path(), "a").unwrap_err();
+        assert_eq!(taken.to_string(), format!("the name `a` is taken by run {}", a.run));
+        assert!(claim_name(dir.path(), "free").is_ok() && claim_name(dir.path(), "dead").is_ok());
         assert_eq!(find(dir.path(), "dead"), FoundRun::None);
         assert_eq!(find(dir.path(), ""), FoundRun::None);
         assert!(!file(dir.path(), dead.run).exists());

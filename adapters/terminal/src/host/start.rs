@@ -26,7 +26,7 @@ use super::{
     observe::{ScreenHandle, ScreenThreadConfig},
     pty::{Pty, screen_size, winsize},
     relay::{Loop, Relay},
-    runs::{self, Description},
+    runs::{self, Description, NameClaim},
     signals::{Signals, block_background_stops},
     sink::{Recorder, RecordingSink},
     wire::{FromHost, LauncherSocket, Spec, StreamTarget, ToHost},
@@ -153,6 +153,7 @@ fn begin(spec: Spec, prepared: PreparedTerminal, guest: &mut Option<Guest>, outs
         <[OwnedFd; 3]>::try_from(streams).map_err(|_| io::Error::other("a standard stream was not passed"))?;
     let mut environment = spec.environment.clone();
     environment.push((RUN_VARIABLE.into(), spec.run.to_string()));
+    let name = claim_name(&spec)?;
     let recording = outside.record.map(|begin| begin(screen_size(size))).transpose()?;
     child::adopt_orphans()?;
     let program = child::spawn(&spec.words, streams, &environment)?;
@@ -181,6 +182,7 @@ fn begin(spec: Spec, prepared: PreparedTerminal, guest: &mut Option<Guest>, outs
     if listener.is_some() {
         describe(&spec, &hello, outside.written);
     }
+    drop(name);
     launcher.control.send(&FromHost::Started { pid: hello.pid, socket }).ok();
 
     let provider = hello.provider;
@@ -215,6 +217,19 @@ fn begin(spec: Spec, prepared: PreparedTerminal, guest: &mut Option<Guest>, outs
         provider,
         state: Loop::new(Instant::now()),
     })
+}
+
+/// Claims the name of the run. Where names cannot be compared the run starts all the same.
+fn claim_name(spec: &Spec) -> io::Result<Option<NameClaim>> {
+    let Some(name) = &spec.name else { return Ok(None) };
+    match runs::claim_name(&spec.data, name) {
+        Ok(claim) => Ok(Some(claim)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        Err(error) => {
+            tracing::warn!(%error, "cannot check whether another run has this name");
+            Ok(None)
+        }
+    }
 }
 
 /// The socket at which one attaches. Without one the run is as good, but for that.

@@ -7,15 +7,19 @@ use api::{
     health::{SourceHealth, Sources},
     routes::HealthSources,
 };
-use events::Timestamp;
+use events::{Provider, Timestamp};
 use serde::Serialize;
 use store::DatabaseCheck;
 
 use super::{Context, Failed, hooks, style};
-use crate::terminal::{self, safe};
+use crate::{
+    failure::with_causes,
+    terminal::{self, safe},
+};
 use daemon::{
     clock,
     environment::{self, Environment},
+    health::POLICY,
     paths, roots,
     serve::log_file,
 };
@@ -25,12 +29,23 @@ fn is_well(source: &SourceHealth) -> bool {
     source.errors == 0 && source.trouble.is_none()
 }
 
+/// What a row is called for people: the one of an agent's directory may say more than the agent's name.
+fn title(check: &DoctorCheck) -> &str {
+    let provider = check.name.parse::<Provider>().ok();
+    provider.map_or(check.name.as_str(), |provider| agents::directory::title(provider, Path::new(&check.detail)))
+}
+
 /// How a source is doing, in one line.
 fn in_words(source: &SourceHealth, now: Timestamp) -> String {
-    let files = (source.files > 0 || source.detail.is_none()).then(|| format!("{} files", source.files));
+    let files = (source.files > 0 || source.detail.is_none()).then(|| match source.files {
+        1 => "1 file".to_owned(),
+        files => format!("{files} files"),
+    });
     let last = source.last_event_at.map(|at| format!("last event {} ago", style::age(at, now)));
     let parts: Vec<_> = files.into_iter().chain(last).collect();
-    let parts = [Some(parts.join(", ")).filter(|p| !p.is_empty()), source.detail.clone(), source.trouble.clone()];
+    // What is wrong with the policy names its file; the hash of its content says nothing then.
+    let detail = source.detail.clone().filter(|_| source.name != POLICY || source.trouble.is_none());
+    let parts = [Some(parts.join(", ")).filter(|p| !p.is_empty()), detail, source.trouble.clone()];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -58,7 +73,7 @@ pub(super) struct Arguments {
 fn database(data: &Path) -> (bool, String) {
     let path = data.join("capture.db");
     if !path.exists() {
-        return (true, format!("{} (not there yet)", path.display()));
+        return (true, format!("{} (does not exist yet)", path.display()));
     }
     let found = |faults: Vec<String>| format!("{}: {}", path.display(), faults.join("; "));
     match store::check::full(&path) {
@@ -69,19 +84,18 @@ fn database(data: &Path) -> (bool, String) {
     }
 }
 
-pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+/// Runs all checks. If the configuration cannot be used, `wrong` says why, and the context has the defaults.
+pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyhow::Error>) -> anyhow::Result<()> {
     let mut checks = Vec::new();
     let mut check = |name: &str, ok: bool, detail: String| checks.push(DoctorCheck { name: name.into(), ok, detail });
     let config = paths::config_file()?;
-    check(
-        "configuration",
-        true,
-        if config.exists() {
-            config.display().to_string()
-        } else {
-            format!("{} (does not exist: using defaults)", config.display())
-        },
-    );
+    match wrong {
+        Some(error) => {
+            check("configuration", false, format!("{}; the other checks use the defaults", with_causes(error)))
+        }
+        None if config.exists() => check("configuration", true, config.display().to_string()),
+        None => check("configuration", true, format!("{} (does not exist: using defaults)", config.display())),
+    }
     check("data", true, context.data.display().to_string());
     if arguments.deep {
         let (whole, detail) = database(&context.data);
@@ -152,7 +166,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     } else {
         let mut out = terminal::stdout();
         for check in &report.checks {
-            writeln!(out, "{} {:<16} {}", if check.ok { "✓" } else { "✗" }, check.name, safe(&check.detail))?;
+            writeln!(out, "{} {:<16} {}", if check.ok { "✓" } else { "✗" }, title(check), safe(&check.detail))?;
         }
     }
     match report.checks.iter().filter(|check| !check.ok).count() {

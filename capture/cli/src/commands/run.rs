@@ -13,6 +13,7 @@ use ::terminal::{
     host::{
         child,
         launch::{self, LaunchOutcome},
+        runs,
         start::{FindSocket, Outside},
         supervise,
         terminal::{RawMode, Saved},
@@ -28,6 +29,7 @@ use api::Endpoint;
 
 use crate::{
     client::{self, Connection},
+    failure::with_causes,
     terminal::{self, safe},
 };
 use daemon::{clock, config::Config, paths, recording, redacted_only, redaction};
@@ -111,12 +113,18 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     processes::seal_if_agents().context("cannot mark this process as started by an agent")?;
     let data = paths::data_dir(data)?;
     if let Err(error) = paths::config_file().and_then(|file| Config::load(&file)) {
-        super::complain(&format!("{error:#}"));
+        super::complain(&with_causes(&error));
         return Ok(ExitCode::from(USAGE));
     }
     let (input, output, error) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let terminals = [input.is_terminal(), output.is_terminal(), error.is_terminal()];
     let spec = spec(data, &arguments, terminals)?;
+    if let Some(name) = &spec.name
+        && let Err(error) = runs::claim_name(&spec.data, name)
+        && error.kind() == std::io::ErrorKind::AlreadyExists
+    {
+        return Err(Failed::Refused(error.to_string()).into());
+    }
     if arguments.detach {
         return detached(spec, json);
     }
@@ -155,10 +163,12 @@ pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>) -> anyhow::Resu
             if std::io::stderr().is_terminal() {
                 terminal::stderr().control(super::fix_tty::LEAVE).ok();
             }
-            terminal::print_error_line("capture: the run's terminal host is gone; the program lost its terminal");
+            terminal::print_error_line(
+                "capture: the run's terminal host ended unexpectedly; the program lost its terminal",
+            );
             ExitCode::from(exit.shell_code().max(1))
         }
-        LaunchOutcome::Lost(_) => return Err(Failed::Other("the run's terminal host is gone".into()).into()),
+        LaunchOutcome::Lost(_) => return Err(Failed::Other("the run's terminal host ended unexpectedly".into()).into()),
         LaunchOutcome::Refused(why) if run.is_some() => return Err(Failed::Other(why).into()),
         LaunchOutcome::Refused(why) => return Err(Failed::Refused(why).into()),
     })

@@ -3,13 +3,18 @@
 use std::{
     io::Write as _,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::Path,
 };
 
 use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
 use super::{Context, Failed};
-use crate::{client, terminal};
+use crate::{
+    client::{self, Connection},
+    failure::with_causes,
+    terminal,
+};
 use daemon::{environment::Environment, paths, redaction::Redacting, serve::Options};
 
 /// A free port that only this machine reaches.
@@ -67,18 +72,26 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     daemon::serve::run(&options, taken, &CancellationToken::new()).map_err(in_use)
 }
 
+impl Arguments {
+    /// Whether the running server is to be stopped.
+    pub(super) const fn stops(&self) -> bool {
+        self.stop
+    }
+}
+
 /// Uses a separate exit code if another server has the data directory.
 fn in_use(error: anyhow::Error) -> anyhow::Error {
     let held = error.chain().any(|cause| {
         matches!(cause.downcast_ref(), Some(store::LockError::Held { .. }))
             || matches!(cause.downcast_ref(), Some(store::StoreOpenError::Lock(store::LockError::Held { .. })))
     });
-    if held { Failed::InUse(format!("{error:#}")).into() } else { error }
+    if held { Failed::InUse(with_causes(&error)).into() } else { error }
 }
 
-fn stop(context: &Context) -> anyhow::Result<()> {
+/// Stops the running server. Needs no configuration, which may be the reason to stop it.
+pub(super) fn stop(data: &Path, connection: Connection) -> anyhow::Result<()> {
     super::refuse_agents("stopping the server")?;
-    let pid = client::stop(&context.data, context.connection)?;
+    let pid = client::stop(data, connection)?;
     terminal::print_error_line(&format!("capture: the server (pid {pid}) has stopped"));
     Ok(())
 }

@@ -52,6 +52,23 @@ fn an_unknown_key_stops_every_command_and_is_named() {
 }
 
 #[test]
+fn a_configuration_that_cannot_be_used_keeps_nobody_from_stopping_the_server_or_finding_the_fault() {
+    let here = RequirementsMachine::new();
+    let server = here.machine.serve();
+    here.machine.configure("autostrat = false\n");
+    let doctor = here.machine.command(&["doctor"]).output().unwrap();
+    let checks = String::from_utf8(doctor.stdout).unwrap();
+    let (failed, others): (Vec<&str>, Vec<&str>) = checks.lines().partition(|line| line.starts_with("✗ "));
+    assert_eq!((doctor.status.code(), failed.len()), (Some(1), 1), "{checks}");
+    assert!(failed[0].contains("config.toml:1:1: unknown field `autostrat`"), "{checks}");
+    assert!(others.iter().any(|line| line.starts_with("✓ server ")), "{checks}");
+    let stop = here.machine.command(&["serve", "--stop"]).output().unwrap();
+    assert_eq!(stop.status.code(), Some(0), "{}", String::from_utf8_lossy(&stop.stderr));
+    assert!(here.machine.endpoint().is_none());
+    drop(server);
+}
+
+#[test]
 fn an_unknown_key_of_the_policy_is_named_and_nothing_is_allowed() {
     let here = RequirementsMachine::new();
     for (text, key) in [

@@ -1,0 +1,34 @@
+//! What the directories of agents are called where people read of them.
+
+use std::path::Path;
+
+use events::Provider;
+
+/// The title of a directory in which an agent stores its files: its agent's name, unless several programs share it.
+#[must_use]
+pub fn title(provider: Provider, directory: &Path) -> &'static str {
+    if provider == Provider::Pi && directory.components().any(|part| part.as_os_str() == ".omp") {
+        "oh-my-pi"
+    } else if provider == Provider::Capture {
+        "capture sessions"
+    } else {
+        provider.as_str()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_share_an_agent_are_told_apart() {
+        for (provider, directory, expected) in [
+            (Provider::Pi, "/home/me/.pi/agent", "pi"),
+            (Provider::Pi, "/home/me/.omp/agent", "oh-my-pi"),
+            (Provider::Capture, "/data/agent", "capture sessions"),
+            (Provider::Claude, "/home/me/.claude", "claude"),
+        ] {
+            assert_eq!(title(provider, Path::new(directory)), expected, "{directory}");
+        }
+    }
+}
