@@ -2,7 +2,7 @@
 
 use events::Timestamp;
 
-/// A program that wrote nothing for so long counts as silent, and is looked at again after as long, ms.
+/// Time without output after which a program counts as silent, and between two looks at it then, ms.
 const SILENT_MS: i64 = 30_000;
 
 /// What such a program does.
