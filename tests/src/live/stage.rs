@@ -351,9 +351,12 @@ impl Stage<'_> {
     /// # Errors
     /// When capture knows no process of it, or some stay.
     pub fn kills(&mut self) -> Played {
-        let runs = self.server.client.json("/api/v1/runs").ok_or("the runs are not told")?;
-        let pid = runs.pointer("/runs/0/pid").and_then(Value::as_i64).and_then(|pid| i32::try_from(pid).ok());
-        let pid = pid.ok_or_else(|| format!("no process of the run is known: {runs}"))?;
+        // One that is only observed has no run.
+        let (path, pointer) =
+            if self.setting.run { ("/api/v1/runs", "/runs/0/pid") } else { ("/api/v1/sessions", "/sessions/0/pid") };
+        let told = self.server.client.json(path).ok_or("the processes are not told")?;
+        let pid = told.pointer(pointer).and_then(Value::as_i64).and_then(|pid| i32::try_from(pid).ok());
+        let pid = pid.ok_or_else(|| format!("no process of the agent is known: {told}"))?;
         let agents: Vec<Process> = self.user.processes().into_iter().filter(|p| self.is_of_the_agent(p)).collect();
         let killed = now();
         signal(pid, Signal::KILL);

@@ -2,7 +2,7 @@
 
 use events::Timestamp;
 
-/// Time without output after which a program counts as silent, and after which it is looked at again, ms.
+/// Time without output after which a program counts as silent, and between two looks at it then, ms.
 const SILENT_MS: i64 = 30_000;
 
 /// What such a program does.
