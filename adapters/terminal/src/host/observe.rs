@@ -373,7 +373,8 @@ impl ScreenThread {
 
     /// Reports of a program whose screen no rule reads whether it writes: its state is not known.
     fn report_output(&mut self, now: Timestamp) {
-        if self.begin.hello.provider != Provider::Unknown || self.observer.has_claim() {
+        let read = Agent::of(self.begin.hello.provider).is_some_and(Agent::is_read);
+        if read || self.begin.hello.provider == Provider::Capture || self.observer.has_claim() {
             self.writes = None;
             return;
         }
@@ -407,6 +408,9 @@ impl ScreenThread {
             HostEvent::Notification { .. }
             | HostEvent::Bell
             | HostEvent::Answered { .. }
+            | HostEvent::Prompt { .. }
+            | HostEvent::Text { .. }
+            | HostEvent::Alive
             | HostEvent::Gap { .. }
             | HostEvent::Unknown => {}
         }
