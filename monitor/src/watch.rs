@@ -457,6 +457,7 @@ impl SessionWatch {
             | Topic::Note
             | Topic::Run
             | Topic::Input
+            | Topic::Screen
             | Topic::Label => {}
         }
     }

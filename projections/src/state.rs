@@ -99,6 +99,9 @@ pub struct SessionState {
     counted: VecDeque<CountedResponse>,
     #[serde(default)]
     title_from: TitleSource,
+    /// The open turn began with a prompt that was only seen to be typed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    typed_turn: bool,
     started: bool,
     /// Requests for permission: the pending ones, and the last that were closed.
     #[serde(default)]
@@ -184,6 +187,7 @@ impl SessionState {
             recent: VecDeque::new(),
             counted: VecDeque::new(),
             title_from: TitleSource::Nothing,
+            typed_turn: false,
             started: false,
             approvals: Vec::new(),
             unseen: BTreeMap::new(),
@@ -520,7 +524,10 @@ fn strength_of(event: &Event) -> Confidence {
 
 /// A restated prompt is history told again, not a new turn.
 fn is_restated(event: &Event) -> bool {
-    matches!(event.payload, Payload::UserPrompt(_)) && event.confidence == events::Confidence::Low
+    // One that was only seen to be typed is told with little confidence, but told once.
+    matches!(event.payload, Payload::UserPrompt(_))
+        && event.confidence == events::Confidence::Low
+        && event.source != Source::Pty
 }
 
 /// Whether an event shows that somebody is at work in the session.

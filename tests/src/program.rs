@@ -147,7 +147,7 @@ impl Machine {
             .env("PATH", &self.path);
         command
             .env("XDG_CONFIG_HOME", at("config"))
-            .env("XDG_DATA_HOME", at("share"))
+            .env("XDG_DATA_HOME", at("home/.local/share"))
             .env("XDG_RUNTIME_DIR", at("run"))
             .env("XDG_STATE_HOME", at("state"));
         command

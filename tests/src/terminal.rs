@@ -124,6 +124,9 @@ impl PlayedTerminal {
             HostEvent::Withdrawn
             | HostEvent::Notification { .. }
             | HostEvent::Bell
+            | HostEvent::Prompt { .. }
+            | HostEvent::Text { .. }
+            | HostEvent::Alive
             | HostEvent::Answered { .. }
             | HostEvent::Exited { .. }
             | HostEvent::Gap { .. }
@@ -214,6 +217,9 @@ fn take(runs: &mut [Option<Run>], at: i64, played: &mut PlayedTerminal) {
                 | HostEvent::Withdrawn
                 | HostEvent::Notification { .. }
                 | HostEvent::Bell
+                | HostEvent::Prompt { .. }
+                | HostEvent::Text { .. }
+                | HostEvent::Alive
                 | HostEvent::Answered { .. }
                 | HostEvent::Exited { .. }
                 | HostEvent::Gap { .. }

@@ -24,6 +24,18 @@ pub enum HostEvent {
         /// What it meant: `Yes`, `esc`.
         meaning: String,
     },
+    /// A prompt was typed and submitted, as far as keys and screen tell.
+    Prompt {
+        /// What was typed.
+        text: String,
+    },
+    /// Lines came to be visible that were not on the screen before.
+    Text {
+        /// The lines.
+        text: String,
+    },
+    /// The program goes on writing.
+    Alive,
     /// The program ended.
     Exited {
         /// Its exit code.

@@ -8,6 +8,7 @@
 //! `terminal` is the model, `rules` and `form` the rules as data, `view` cuts a frame into regions,
 //! `judge` decides what is claimed. No provider is named in any of them.
 
+mod content;
 mod dialog;
 mod error;
 mod explain;
@@ -36,6 +37,8 @@ pub use rules::{RuleError, ScreenRules};
 pub use standing_dialog::{StandingDialog, StandingOption};
 
 use crate::claim::{HostEvent, ScreenClaim};
+use agents::Agent;
+use content::TerminalContent;
 use judge::{ClaimChange, ScreenJudge};
 use signals::AttentionCall;
 pub use size::Size;
@@ -109,7 +112,14 @@ pub struct Observer {
     still: bool,
     /// The mark that was told last, and when.
     marked: Option<(String, Timestamp)>,
+    /// Present for an agent whose files are not read.
+    content: Option<TerminalContent>,
     events: Vec<(Timestamp, HostEvent)>,
+}
+
+/// What is kept of the conversation of an agent whose files are not read; of a program that is not known, nothing.
+fn content_of(provider: Provider) -> Option<TerminalContent> {
+    Agent::of(provider).filter(|agent| !agent.is_read()).map(|_| TerminalContent::default())
 }
 
 impl fmt::Debug for Observer {
@@ -148,6 +158,7 @@ impl Observer {
             still: false,
             moved: false,
             marked: None,
+            content: content_of(provider),
             events: Vec::new(),
         }
     }
@@ -160,6 +171,9 @@ impl Observer {
             self.skipped_bytes = 0;
         }
         self.apply_signals(now);
+        if let Some(alive) = self.content.as_mut().and_then(|content| content.output(now)) {
+            self.push_event(now, alive);
+        }
         self.dirty_since.get_or_insert(now);
         self.stirs(now);
         self.advance(now);
@@ -174,14 +188,28 @@ impl Observer {
         self.dirty_since.get_or_insert(now);
     }
 
-    /// Takes in bytes somebody typed. Only their meaning for a dialog that is open is kept.
+    /// Takes in bytes somebody typed. Their meaning for a dialog that is open is kept; and, of an agent whose files are
+    /// not read, the prompts that are seen on the screen.
     pub fn input(&mut self, bytes: &[u8], now: Timestamp) {
         self.now = now;
+        self.read_typed(bytes, now);
         let Some(current) = self.judge.current.as_ref().filter(|_| !self.answered) else { return };
         let Some(reading) = &current.reading else { return };
         if let Some(meaning) = keys::meaning(reading, bytes, &mut self.moved) {
             self.answered = true;
             self.push_event(now, HostEvent::Answered { meaning });
+        }
+    }
+
+    fn read_typed(&mut self, bytes: &[u8], now: Timestamp) {
+        let Some(content) = &mut self.content else { return };
+        let asks = |claim: &ScreenClaim| claim.state == State::WaitingApproval || claim.dialog.is_some();
+        if self.judge.current.as_ref().is_some_and(|current| asks(&current.claim)) {
+            return content.forget_typed();
+        }
+        let lines = self.terminal.lines(self.terminal.screen().size().1.get());
+        for prompt in content.input(bytes, &lines) {
+            self.push_event(now, prompt);
         }
     }
 
@@ -199,6 +227,7 @@ impl Observer {
             return;
         }
         self.provider = provider;
+        self.content = content_of(provider);
         self.version = None;
         self.version_at = None;
         if self.judge.current.is_some() {
@@ -225,6 +254,14 @@ impl Observer {
             self.judge(now);
         } else if self.judge.deadline.is_some_and(|due| due <= now) {
             self.judge(now);
+        }
+        let screen = &self.terminal;
+        let text = self
+            .content
+            .as_mut()
+            .and_then(|content| content.advance(now, || screen.lines(screen.screen().size().1.get())));
+        if let Some(text) = text {
+            self.push_event(now, text);
         }
         if self.still_due().is_some_and(|due| due <= now) {
             self.still = true;
@@ -258,7 +295,8 @@ impl Observer {
     /// When [`advance`](Self::advance) would next change something.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.judge_due().into_iter().chain(self.judge.deadline).chain(self.still_due()).min()
+        let content = self.content.as_ref().and_then(TerminalContent::due);
+        self.judge_due().into_iter().chain(self.judge.deadline).chain(self.still_due()).chain(content).min()
     }
 
     /// Takes the events since the last call, in order.

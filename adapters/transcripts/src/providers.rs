@@ -172,7 +172,7 @@ struct Opencode;
 
 impl Recognize for Opencode {
     fn file(&self, relative: &Path) -> Option<FileSpec> {
-        opencode::recognize(relative).then(|| FileSpec {
+        opencode::recognize(relative).then_some(FileSpec {
             format: FileFormat::Rows(&opencode::EVENTS),
             make: |_, state| Box::new(OpencodeDecoder::new(state)),
             live: false,

@@ -533,7 +533,13 @@ impl Runs {
                 described.screen_state = None;
                 live.dialog = None;
             }
-            HostEvent::Notification { .. } | HostEvent::Bell | HostEvent::Answered { .. } | HostEvent::Unknown => {}
+            HostEvent::Notification { .. }
+            | HostEvent::Bell
+            | HostEvent::Answered { .. }
+            | HostEvent::Prompt { .. }
+            | HostEvent::Text { .. }
+            | HostEvent::Alive
+            | HostEvent::Unknown => {}
         }
     }
 }

@@ -159,6 +159,9 @@ names! {
         Input = "input" / 14,
         /// The user labelled the session: the value is `key=value`, or `key` to take it off.
         Label = "label" / 15,
+        /// Lines that came to be visible on the terminal of an agent whose files are not read. The lines are the event's
+        /// text.
+        Screen = "screen" / 16,
     }
 }
 

@@ -39,6 +39,10 @@ impl SessionState {
                 self.leave(exited.reason.unwrap_or(Reason::Clean), at, out);
             }
             Payload::UserPrompt(_) if is_restated(event) => {}
+            // What was seen to be typed says nothing of what the agent does.
+            Payload::UserPrompt(prompt) if event.source == Source::Pty => {
+                self.apply_typed(event, prompt.origin, at, out);
+            }
             Payload::UserPrompt(prompt) => self.apply_prompt(event, prompt.origin, at, out),
             Payload::AssistantMessage(message) => self.apply_message(event, message, at, out),
             Payload::AssistantDelta(delta) => {
@@ -159,6 +163,8 @@ impl SessionState {
             Payload::Signal(signal) => self.apply_signal(event, signal, at, out),
             Payload::ApprovalRequested(asked) => self.apply_request(event, asked, at, out),
             Payload::ApprovalResolved(resolved) => self.apply_resolution(resolved, at),
+            // It is not the conversation that goes on, but the terminal.
+            Payload::Heartbeat(_) if event.source == Source::Pty => {}
             Payload::Heartbeat(_) => self.conversation_at = at,
             Payload::TurnStarted(_)
             | Payload::TurnCompleted(_)
@@ -209,6 +215,7 @@ impl SessionState {
             | Topic::Capture
             | Topic::Note
             | Topic::Input
+            | Topic::Screen
             | Topic::Label => {}
         }
     }
@@ -331,6 +338,25 @@ impl SessionState {
         self.open_turn_now(event.id, trigger, text, at, out);
     }
 
+    /// A prompt of an agent whose files are not read, as keys and screen tell: it begins a turn, and says nothing of
+    /// what the agent does.
+    fn apply_typed(&mut self, event: &Event, origin: PromptOrigin, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let phase = self.conversation.phase.clone();
+        let begins = !self.steers(origin);
+        self.apply_prompt(event, origin, at, out);
+        if begins {
+            self.conversation.phase = phase;
+            self.typed_turn = true;
+        }
+    }
+
+    /// The screen waits for the next prompt: a turn that began with what was typed is over.
+    pub(super) fn end_typed_turn(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
+        if self.typed_turn && self.turn.is_some() {
+            self.close_turn(TurnOutcome::Completed, at, out);
+        }
+    }
+
     /// Gives the session a title, unless it has one from as good a source.
     fn entitle(&mut self, from: TitleSource, title: String) {
         if from > self.title_from && !title.is_empty() {
@@ -441,6 +467,11 @@ impl SessionState {
         self.ready_at = None;
         self.likely_end = None;
         self.likely_end_from = None;
+        self.close_turn(outcome, at, out);
+    }
+
+    fn close_turn(&mut self, outcome: TurnOutcome, at: Timestamp, out: &mut Vec<Conclusion>) {
+        self.typed_turn = false;
         let Some(mut turn) = self.turn.take() else { return };
         turn.outcome = Some(outcome);
         turn.completed_at = Some(at.max(turn.started_at));

@@ -124,6 +124,9 @@ impl SessionState {
                     && event.agent_id.is_none()
                     && signal.strength == events::Confidence::High
                     && *reason != Some(Reason::Question);
+                if ready && event.source == Source::Pty {
+                    self.end_typed_turn(at, out);
+                }
                 self.ready_at = (ready && self.turn.is_some()).then_some(at);
             }
             Claim::ProcessAlive { pid, start_ticks } => {

@@ -135,7 +135,8 @@ fn shown(case: &Case, mode: Mode, programs: &Programs) -> Result<Vec<Shown>, Str
     let machine = Machine::new(&programs.capture.to_string_lossy());
     let server = machine.serve();
     let provider = case.provider.to_string();
-    if mode.has(Source::Hooks) {
+    let has_hooks = Agent::of(case.provider).is_some_and(|agent| agent.hooks.is_some());
+    if mode.has(Source::Hooks) && has_hooks {
         machine.newest_agents();
         let words = ["hooks", "install", "--provider", &provider, "--yes"];
         let output = machine.command(&words).output().map_err(|error| error.to_string())?;

@@ -16,7 +16,7 @@ use super::{
     lines::SplitLine,
     marks, modified_at,
     occurrence::Occurrences,
-    spec::RowTable,
+    spec::{ReadLimits, RowTable},
 };
 use crate::{decode::Decoded, tail::error::TailError};
 
@@ -27,7 +27,10 @@ const LOCKED: Duration = Duration::from_millis(20);
 struct LogRow {
     number: i64,
     mark: u64,
-    record: Vec<u8>,
+    /// Its length, bytes.
+    length: u64,
+    /// Absent when it is longer than a record may be.
+    record: Option<Vec<u8>>,
 }
 
 impl Tail {
@@ -57,18 +60,20 @@ impl Tail {
         }
         self.gone = false;
         let before = (self.cursor.offset, self.cursor.generation, self.cursor.issues);
-        let (rows, more) = self.query(table, &stat, has_log, reader.limits.batch_bytes)?;
+        let (rows, more) = self.query(table, &stat, has_log, &reader.limits)?;
         let decoder = self.decoder.get_or_insert_with(|| {
             (self.spec.make)(Path::new(&**self.place.path()), self.cursor.decoder_state.as_deref())
         });
         let mut out = Decoded::new(self.provider, Arc::clone(self.place.path()), self.cursor.generation);
         for row in &rows {
             let offset = row.number.unsigned_abs();
-            let length = row.record.len() as u64;
-            let line = if length > reader.limits.line_bytes {
-                SplitLine::Oversized { offset, length, hash: *blake3::hash(&row.record).as_bytes() }
-            } else {
-                SplitLine::Whole { offset, bytes: &row.record }
+            let line = match &row.record {
+                Some(bytes) => SplitLine::Whole { offset, bytes },
+                // Its bytes were not taken out of the database: its place stands for them.
+                None => {
+                    let hash = *blake3::hash(&[row.mark.to_le_bytes(), offset.to_le_bytes()].concat()).as_bytes();
+                    SplitLine::Oversized { offset, length: row.length, hash }
+                }
             };
             super::feed(&mut **decoder, line, now.wall, &mut out);
         }
@@ -100,9 +105,13 @@ impl Tail {
         table: &RowTable,
         stat: &Stat,
         has_log: bool,
-        batch_bytes: u64,
+        limits: &ReadLimits,
     ) -> Result<(Vec<LogRow>, bool), TailError> {
         let database = self.connect(has_log)?;
+        if !is_table(&database, table.name).map_err(|e| self.sqlite(&e))? {
+            let error = format!("no table `{}`", table.name);
+            return Err(TailError::Malformed { path: Arc::clone(self.place.path()), error });
+        }
         let known = self.cursor.generation > 0 && self.cursor.key == stat.key && {
             let marked = mark(&database, table, self.cursor.offset).map_err(|e| self.sqlite(&e))?;
             self.cursor.offset == 0 || marked == Some(self.cursor.tail_hash)
@@ -111,7 +120,7 @@ impl Tail {
             self.renew();
             self.occurrences = Some(Occurrences::default());
         }
-        rows_behind(&database, table, self.cursor.offset, batch_bytes).map_err(|e| self.sqlite(&e))
+        rows_behind(&database, table, self.cursor.offset, limits).map_err(|e| self.sqlite(&e))
     }
 
     /// Opens the database for reading.
@@ -128,6 +137,8 @@ impl Tail {
         let database = opened.map_err(|e| self.sqlite(&e))?;
         let prepared = database
             .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+            // The schema is another program's: it must not call anything that has an effect.
+            .and_then(|_| database.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false))
             .and_then(|_| database.busy_timeout(LOCKED))
             // One transaction for all that is read.
             .and_then(|()| database.execute_batch("BEGIN"));
@@ -179,34 +190,48 @@ fn hash_of(id: ValueRef<'_>) -> u64 {
     }
 }
 
+/// Whether this is a table, and not a view, which could compute anything.
+fn is_table(database: &Connection, name: &str) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM sqlite_schema WHERE name = ?1 AND type = 'table' AND rootpage > 0";
+    database.prepare(sql)?.exists([name])
+}
+
 fn rows_behind(
     database: &Connection,
     table: &RowTable,
     number: u64,
-    batch_bytes: u64,
+    limits: &ReadLimits,
 ) -> rusqlite::Result<(Vec<LogRow>, bool)> {
-    let columns: String = table.columns.iter().map(|column| format!(", \"{column}\"")).collect();
+    // A value that is too long is not loaded; its length stands before it in the row.
+    let columns = table.columns.iter().map(|column| {
+        format!(", octet_length(\"{column}\"), CASE WHEN octet_length(\"{column}\") <= ?2 THEN \"{column}\" END")
+    });
+    let columns: String = columns.collect();
     let sql =
         format!("SELECT rowid, \"{}\"{columns} FROM \"{}\" WHERE rowid > ?1 ORDER BY rowid", table.id, table.name);
     let mut statement = database.prepare(&sql)?;
-    let mut rows = statement.query([number.cast_signed()])?;
+    let most = i64::try_from(limits.line_bytes).unwrap_or(i64::MAX);
+    let mut rows = statement.query([number.cast_signed(), most])?;
     let (mut found, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
-        if bytes >= batch_bytes {
+        if bytes >= limits.batch_bytes {
             return Ok((found, true));
         }
-        let record = record(row, table.columns)?;
-        bytes += record.len() as u64;
-        found.push(LogRow { number: row.get(0)?, mark: hash_of(row.get_ref(1)?), record });
+        let (length, record) = record(row, table.columns, limits.line_bytes)?;
+        bytes += record.as_ref().map_or(0, |record| record.len() as u64);
+        found.push(LogRow { number: row.get(0)?, mark: hash_of(row.get_ref(1)?), length, record });
     }
     Ok((found, false))
 }
 
-/// A row as a JSON object.
-fn record(row: &Row<'_>, columns: &[&str]) -> rusqlite::Result<Vec<u8>> {
+/// The length of a row's values, and the row as a JSON object, unless it is longer than `most`.
+fn record(row: &Row<'_>, columns: &[&str], most: u64) -> rusqlite::Result<(u64, Option<Vec<u8>>)> {
     let mut record = serde_json::Map::new();
+    let mut length = 0_u64;
     for (index, column) in columns.iter().enumerate() {
-        let value = match row.get_ref(index + 2)? {
+        let at = 2 + 2 * index;
+        length = length.saturating_add(row.get::<_, Option<i64>>(at)?.unwrap_or(0).unsigned_abs());
+        let value = match row.get_ref(at + 1)? {
             ValueRef::Null => serde_json::Value::Null,
             ValueRef::Integer(number) => number.into(),
             ValueRef::Real(number) => number.into(),
@@ -214,5 +239,6 @@ fn record(row: &Row<'_>, columns: &[&str]) -> rusqlite::Result<Vec<u8>> {
         };
         record.insert((*column).to_owned(), value);
     }
-    Ok(serde_json::to_vec(&record).unwrap_or_default())
+    let record = (length <= most).then(|| serde_json::to_vec(&record).unwrap_or_default());
+    Ok((length, record))
 }

@@ -370,7 +370,8 @@ impl ScreenThread {
 
     /// Reports of a program whose screen no rule reads what can be seen of it: its state is not known.
     fn report_activity(&mut self, now: Timestamp) {
-        if self.begin.hello.provider != Provider::Unknown || self.observer.has_claim() {
+        let is_read = Agent::of(self.begin.hello.provider).is_some_and(Agent::is_read);
+        if is_read || self.begin.hello.provider == Provider::Capture || self.observer.has_claim() {
             self.activity.end();
             return;
         }
@@ -400,6 +401,9 @@ impl ScreenThread {
             HostEvent::Notification { .. }
             | HostEvent::Bell
             | HostEvent::Answered { .. }
+            | HostEvent::Prompt { .. }
+            | HostEvent::Text { .. }
+            | HostEvent::Alive
             | HostEvent::Gap { .. }
             | HostEvent::Unknown => {}
         }

@@ -85,6 +85,9 @@ fn short(told: &HostEvent) -> String {
         HostEvent::Answered { meaning } => format!("answered {meaning}"),
         HostEvent::Notification { text } => format!("notification {text}"),
         HostEvent::Bell => "bell".into(),
+        HostEvent::Prompt { text } => format!("prompt {text}"),
+        HostEvent::Text { .. } => "text".into(),
+        HostEvent::Alive => "alive".into(),
         HostEvent::Exited { .. } | HostEvent::Gap { .. } | HostEvent::Unknown => "?".into(),
     }
 }

@@ -114,10 +114,8 @@ impl OpencodeRecordWriter<'_, '_> {
         // A call that ended at once was never told to run.
         self.call(id, call_id, name, state.input);
         let exit_code = shape::<Metadata>(state.metadata).exit.filter(|_| kind(name) == ToolKind::Execute);
-        let outcome = match outcome {
-            ToolOutcome::Ok if exit_code.is_some_and(|code| code != 0) => ToolOutcome::Error,
-            other => other,
-        };
+        let failed = outcome == ToolOutcome::Ok && exit_code.is_some_and(|code| code != 0);
+        let outcome = if failed { ToolOutcome::Error } else { outcome };
         let duration = state.time.end.zip(state.time.start).and_then(|(end, start)| u64::try_from(end - start).ok());
         let result = ToolResult {
             call_id: call_id.to_owned(),

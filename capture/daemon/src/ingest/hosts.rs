@@ -8,8 +8,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use events::{
-    Annotation, Claim, Confidence, Identity, NewEvent, Origin, Payload, Provider, Reason, Repeat, RunId, SessionExited,
-    SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic,
+    Annotation, Claim, Confidence, Heartbeat, Identity, NewEvent, Origin, Payload, Provider, Reason, Repeat, RunId,
+    SessionExited, SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic, UserPrompt,
 };
 use processes::AgentProcess;
 use terminal::host::frame::{Hello, HostEvent, HostFrame, ScreenClaim};
@@ -90,6 +90,9 @@ impl Hosts {
             HostEvent::Notification { .. }
             | HostEvent::Bell
             | HostEvent::Answered { .. }
+            | HostEvent::Prompt { .. }
+            | HostEvent::Text { .. }
+            | HostEvent::Alive
             | HostEvent::Gap { .. }
             | HostEvent::Unknown => {}
         }
@@ -317,6 +320,9 @@ impl Ingest {
                     (Source::Pty, Some(withdrawn("its terminal is gone").into()))
                 }
             }
+            HostEvent::Prompt { .. } => (Source::Pty, Some(UserPrompt::default().into())),
+            HostEvent::Text { .. } => (Source::Pty, annotation(Topic::Screen, "text that came to be visible")),
+            HostEvent::Alive => (Source::Pty, Some(Heartbeat {}.into())),
             HostEvent::Bell | HostEvent::Unknown => (Source::Pty, None),
         };
         let Some(payload) = payload else { return Ok(()) };
@@ -341,6 +347,19 @@ impl Ingest {
             return Ok(());
         }
         let now = (self.clock)();
+        // What is only seen of a conversation is believed little.
+        let (confidence, text) = match &frame.event {
+            HostEvent::Prompt { text } | HostEvent::Text { text } => (Confidence::Low, Some(text.clone())),
+            HostEvent::Alive => (Confidence::Low, None),
+            HostEvent::Claim(_)
+            | HostEvent::Withdrawn
+            | HostEvent::Notification { .. }
+            | HostEvent::Bell
+            | HostEvent::Answered { .. }
+            | HostEvent::Exited { .. }
+            | HostEvent::Gap { .. }
+            | HostEvent::Unknown => (Confidence::High, None),
+        };
         let new = NewEvent {
             provider: known.provider,
             provider_session_id: Arc::clone(&known.provider_session_id),
@@ -351,9 +370,9 @@ impl Ingest {
             observed_at: now,
             parent: None,
             agent_id: None,
-            confidence: Confidence::High,
+            confidence,
             severity: None,
-            text: None,
+            text,
             payload,
             origin: Origin::Delivery { id: Arc::from(format!("{run}/{}", frame.n)) },
         };

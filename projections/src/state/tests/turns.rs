@@ -360,3 +360,37 @@ fn a_background_command_leaves_no_open_call() {
         "waiting background",
     );
 }
+
+/// Of an agent whose files are not read: a prompt that was seen to be typed begins a turn and a title, claims no work,
+/// and the turn is over when the screen waits again.
+#[test]
+fn turns_as_the_terminal_shows_them() {
+    let typed = |text: &str| prompt(text).restated().by(Source::Pty);
+    let screen = |state| claims(Source::Pty, state);
+    let steps = [
+        on(0.0, screen(State::Waiting)),
+        on(1.0, typed("say hello")),
+        on(2.0, screen(State::Running)),
+        on(9.0, screen(State::Waiting)),
+        on(20.0, typed("again")),
+        on(21.0, said(Heartbeat {}).by(Source::Pty)),
+        on(25.0, typed("and again")),
+    ];
+    let mut tape = Tape::played(&steps[..2]);
+    assert_eq!(tape.state.view().status.state, State::Waiting, "that it works was not seen");
+    assert_eq!(tape.state.view().title.as_deref(), Some("Say hello"));
+    let mut tape = Tape::played(&steps);
+    assert_eq!(tape.state.open_turn().and_then(|turn| turn.prompt.clone()).as_deref(), Some("and again"));
+    assert_eq!(tape.state.view().status.state, State::Waiting, "nor that it goes on");
+    let turns: Vec<String> = tape.transitions().into_iter().filter(|line| line.contains("turn")).collect();
+    assert_eq!(
+        turns,
+        [
+            "1 turn 1 by prompt",
+            "9 turn 1 completed",
+            "20 turn 2 by prompt",
+            "25 turn 2 superseded",
+            "25 turn 3 by prompt",
+        ]
+    );
+}

@@ -162,3 +162,14 @@ fn rows_are_not_looked_for_behind_links_or_in_other_files() {
     let Err(TailError::Malformed { error, .. }) = case.try_look() else { panic!("a table that is not there") };
     assert!(error.contains("log"), "{error}");
 }
+
+#[test]
+fn rows_of_a_view_are_not_computed() {
+    let mut case = case();
+    let database = Connection::open(case.path()).unwrap();
+    let endless = "CREATE VIEW log AS WITH RECURSIVE n(rowid) AS (SELECT 1 UNION ALL SELECT rowid + 1 FROM n) \
+                   SELECT rowid, rowid AS id, 'v' AS v FROM n";
+    database.execute(endless, []).unwrap();
+    let Err(TailError::Malformed { error, .. }) = case.try_look() else { panic!("a view") };
+    assert_eq!(error, "no table `log`");
+}
