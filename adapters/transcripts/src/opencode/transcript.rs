@@ -75,8 +75,8 @@ impl OpencodeState {
 }
 
 impl OpencodeRecordWriter<'_, '_> {
-    /// Puts out an event of the thing with this id; `block` tells it from others of the same thing. What is told of a
-    /// thing a second time has the same identity and is not stored again.
+    /// Puts out an event of the thing with this id; `block` tells it from others of the same thing. When the
+    /// log repeats it, the identity is the same, and it is not stored again.
     pub(super) fn emit(&mut self, id: &str, block: u32, payload: impl Into<Payload>, text: Option<String>) {
         let identity = Identity::record(PROVIDER, id, block);
         let event = self.out.event(self.record, self.session, identity, payload);
