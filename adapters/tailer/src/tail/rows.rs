@@ -3,7 +3,7 @@
 //! The cursor's offset is the number of the last row read, its hash that of the row's id: when the row has another id
 //! or is gone, the table is read again from its start. Nothing is ever written: the database is opened read-only,
 //! without following links, for one short transaction, and closed again. SQLite itself may create the shared memory
-//! file (`-shm`) beside a log that nobody has open; a database without a log is read unlocked.
+//! file (`-shm`) beside a log that nobody has open. A database without a log is read without taking a lock.
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 

@@ -75,8 +75,8 @@ impl OpencodeState {
 }
 
 impl OpencodeRecordWriter<'_, '_> {
-    /// Emits an event about the row with this id; `block` distinguishes several events of one row. The same event of a
-    /// row has the same identity when the row is read again, so it is not stored twice.
+    /// Puts out an event of the thing with this id; `block` tells it from others of the same thing. When the
+    /// log repeats it, the identity is the same, and it is not stored again.
     pub(super) fn emit(&mut self, id: &str, block: u32, payload: impl Into<Payload>, text: Option<String>) {
         let identity = Identity::record(PROVIDER, id, block);
         let event = self.out.event(self.record, self.session, identity, payload);

@@ -156,7 +156,7 @@ fn a_recorded_session_of_aider() {
         seen.extend(told(&mut observer));
     }
     let prompts: Vec<&String> = seen.iter().filter(|event| event.starts_with("> ")).collect();
-    assert_eq!(prompts, ["> say hello", "> make b.txt"], "and what answered its questions is no prompt");
+    assert_eq!(prompts, ["> say hello", "> make b.txt"], "answers to its questions are left out");
     let text = seen.join("\n");
     for said in ["Hello. An answer that is written slowly, word by word, so that it is seen.", "Applied edit to b.txt"]
     {
