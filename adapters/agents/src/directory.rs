@@ -4,16 +4,13 @@ use std::path::Path;
 
 use events::Provider;
 
+use crate::pi;
+
 /// The title of a directory in which an agent stores its files: its agent's name, unless several programs share it.
 #[must_use]
 pub fn title(provider: Provider, directory: &Path) -> &'static str {
-    if provider == Provider::Pi && directory.components().any(|part| part.as_os_str() == ".omp") {
-        "oh-my-pi"
-    } else if provider == Provider::Capture {
-        "capture sessions"
-    } else {
-        provider.as_str()
-    }
+    let own = if provider == Provider::Capture { "capture sessions" } else { provider.as_str() };
+    pi::title(provider, directory).unwrap_or(own)
 }
 
 #[cfg(test)]

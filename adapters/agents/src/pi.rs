@@ -1,5 +1,7 @@
 //! pi, and oh-my-pi, which looks at the same variable.
 
+use std::path::Path;
+
 use events::Provider;
 
 use crate::facts::{Agent, Commands, Home, TranscriptPath, Transcripts, VersionSources};
@@ -22,3 +24,9 @@ pub static PI: Agent = Agent {
     hooks: None,
     telemetry: None,
 };
+
+/// The title of a directory of oh-my-pi, which stores sessions as pi does.
+pub(crate) fn title(provider: Provider, directory: &Path) -> Option<&'static str> {
+    let is_other = directory.components().any(|part| part.as_os_str() == ".omp");
+    (provider == Provider::Pi && is_other).then_some("oh-my-pi")
+}
