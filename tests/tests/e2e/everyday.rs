@@ -22,10 +22,17 @@ fn waiting_session(machine: &Machine, server: &Server) -> String {
     let (id, cwd) = (session(1), machine.project());
     let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap().to_owned());
     append(&path, &prompt(&id, &uuid(1, 1), &cwd, "Add a title"));
+    is_known(server, &id);
+    append(&path, &prompt(&id, &uuid(1, 2), &cwd, "And a subtitle"));
     reaches(server, &id, "running");
-    append(&path, &answer(&id, &uuid(1, 2), &cwd, "done"));
+    append(&path, &answer(&id, &uuid(1, 3), &cwd, "done"));
     reaches(server, &id, "waiting");
     id
+}
+
+/// Waits for a session: what is appended from then on is live, and what was there before may have been read as history.
+fn is_known(server: &Server, id: &str) {
+    eventually("the session is known", || server.client.json(&format!("/api/v1/sessions/{id}")));
 }
 
 fn reaches(server: &Server, id: &str, state: &str) {
@@ -116,7 +123,9 @@ fn a_list_in_a_pipe_is_whole_and_columns_are_honoured() {
     let (id, cwd) = (session(1), machine.project());
     let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap().to_owned());
     let words = "Rename every function of the parser so that its name begins with a verb and says what it gives";
-    append(&path, &prompt(&id, &uuid(1, 1), &cwd, words));
+    append(&path, &prompt(&id, &uuid(1, 1), &cwd, "hello"));
+    is_known(&server, &id);
+    append(&path, &prompt(&id, &uuid(1, 2), &cwd, words));
     reaches(&server, &id, "running");
     assert!(run(&machine, &["ps"]).1.contains("working on: Rename every function of the parser so that its name"));
     let output = machine.command(&["ps"]).env("COLUMNS", "60").output().unwrap();
