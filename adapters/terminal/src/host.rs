@@ -11,7 +11,6 @@
 //! Start at [`start`] for how it begins, at [`relay`] for what it does all the time, at [`frame`]
 //! for what it tells. Nothing here decides what a screen means ([`crate::screen`]).
 
-pub mod answer;
 pub mod child;
 pub mod frame;
 pub mod guest;
@@ -20,6 +19,7 @@ pub mod launch;
 pub mod link;
 mod load_rules;
 pub mod observe;
+pub mod press_answer;
 pub mod pty;
 pub mod relay;
 pub mod runs;

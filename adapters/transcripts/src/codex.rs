@@ -24,8 +24,8 @@
 //! modules say what one family of records means.
 
 mod ends;
+mod envelope;
 mod errors;
-mod line;
 mod memory;
 mod messages;
 mod outcome;
@@ -42,7 +42,7 @@ mod writer;
 
 use std::{path::Path, sync::Arc};
 
-use line::RolloutLine;
+use envelope::RolloutLine;
 use memory::CodexMemory;
 use records::Field;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
@@ -262,7 +262,7 @@ fn response_item(
 /// An output: mostly one long string, which is taken out before the rest is parsed.
 fn output(line: &RolloutLine<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) -> Result<(), Malformed> {
     if let Some((text, rest)) = line.take_text(b"\"output\":\"") {
-        let mut output: records::CodexOutput<'_> = line::read_rest(&rest)?;
+        let mut output: records::CodexOutput<'_> = envelope::read_rest(&rest)?;
         if output.output.plain && output.output.text.is_empty() {
             output.output.text = text;
             tools::output(output, memory, w);

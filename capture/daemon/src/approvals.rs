@@ -9,7 +9,7 @@
 //! Its table is behind one mutex, which is never held while anything is awaited, read or hashed. Reading the store,
 //! applying the policy and hashing files happen on a few blocking threads (`blocking`).
 
-mod answer;
+mod accepted_answers;
 mod blocking;
 mod decision;
 mod dialog;
@@ -42,7 +42,7 @@ use crate::{
     supervisor::Supervisor,
 };
 
-use answer::{accepts_decisions, route_of};
+use accepted_answers::{accepts_decisions, route_of};
 use blocking::BlockingPool;
 use dialog::dialog_of;
 use files::{FileMarks, has_more_files, marks};

@@ -6,7 +6,7 @@
 //!
 //! `router` builds the router from the table of routes and holds the layers that every request passes, `gate` decides
 //! which requests are let in, `clients` limits how many at once, `lookup` resolves which session a request means,
-//! `routes` has the handlers, and `tail` follows the log, over SSE (`sse`) and WebSocket (`ws`).
+//! `handlers` answers the requests, and `tail` follows the log, over SSE (`sse`) and WebSocket (`ws`).
 
 mod access;
 mod answer;
@@ -20,6 +20,7 @@ mod entry;
 mod error;
 mod frame;
 mod gate;
+mod handlers;
 mod header_timer;
 mod json;
 mod listen;
@@ -28,7 +29,6 @@ mod lookup;
 mod page;
 mod peer;
 mod router;
-mod routes;
 mod snapshot;
 mod sse;
 mod stream_format;

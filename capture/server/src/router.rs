@@ -27,7 +27,9 @@ use crate::{
     app::App,
     call::{self, Call},
     error::ApiError,
-    routes::{admin, approvals, compat, findings, history, otlp, prompts, runs, sessions, site, status, streams, wait},
+    handlers::{
+        admin, approvals, compat, findings, history, otlp, prompts, runs, sessions, site, status, streams, wait,
+    },
 };
 
 /// Smallest answer that is compressed, bytes.

@@ -20,10 +20,10 @@ use processes::{has_children, wake::Wake};
 
 use self::activity::ProgramActivity;
 use super::{
-    answer::{AnswerStep, Answering, Press, Pressed},
     frame::{Hello, HostRequest},
     keys,
     link::{HostLink, PendingRequest},
+    press_answer::{AnswerStep, Answering, Press, Pressed},
 };
 use crate::{
     claim::{HostEvent, ScreenClaim},

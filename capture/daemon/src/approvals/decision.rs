@@ -14,7 +14,7 @@ use tokio::sync::{OnceCell, oneshot};
 
 use super::{
     ApprovalBroker, FileView,
-    answer::{accepts_decisions, answer_of, is_expressible, route_of},
+    accepted_answers::{accepts_decisions, answer_of, is_expressible, route_of},
     dialog::dialog_of,
     files::FileMarks,
     grants::Grant,

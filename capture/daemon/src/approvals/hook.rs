@@ -9,7 +9,7 @@ use server::Refusal;
 
 use super::{
     ApprovalBroker, BrokerState, HookWait,
-    answer::{allowance, denial, denial_by, is_expressible, route_of},
+    accepted_answers::{allowance, denial, denial_by, is_expressible, route_of},
     decision::{ClaimedDecision, shown},
     files::FileMarks,
     judge::Judged,

@@ -10,7 +10,7 @@ use tokio::sync::{OnceCell, oneshot};
 
 use super::{
     HookWait,
-    answer::route_of,
+    accepted_answers::route_of,
     files::FileMarks,
     grants::{Grant, Grants},
     judge::Judged,

@@ -7,10 +7,10 @@ use std::{
 
 use super::{LOOK_EVERY, Relay};
 use crate::host::{
-    answer::{Press, Pressed, TerminalFacts, may_press},
     frame::Presence,
     guest::{Role, Typed},
     observe::{RequestReply, ToScreen, TypeRequest},
+    press_answer::{Press, Pressed, TerminalFacts, may_press},
 };
 
 /// Least time since somebody last typed before a prompt is typed: their text may still be in the box.
