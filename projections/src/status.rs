@@ -315,7 +315,7 @@ fn is_retrying(case: &StatusInputs<'_>, now: Timestamp) -> bool {
 
 /// How a process ended, as evidence says it.
 fn end_in_words(how: Reason) -> &'static str {
-    if how == Reason::Clean { "process ended after saying goodbye" } else { "process is gone" }
+    if how == Reason::Clean { "process ended normally" } else { "process is gone" }
 }
 
 /// State and reason alone: what is needed after every event.

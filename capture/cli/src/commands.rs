@@ -264,7 +264,7 @@ enum Command {
     #[command(after_help = "Example:
   capture uninstall")]
     Uninstall(uninstall::Arguments),
-    /// List what is not set up yet: hooks, notifications, completions.
+    /// Show what is set up and what is not: hooks, notifications, completions.
     #[command(after_help = "Examples:
   capture setup
   capture setup --dismiss")]

@@ -251,7 +251,7 @@ impl ApprovalBroker {
                 }
                 self.shared.waits_changed.notify_one();
             }
-            Err(error) => tracing::warn!(%error, "cannot read the pending approvals: they are not decided from here"),
+            Err(error) => tracing::warn!(%error, "cannot read the pending approvals; capture will not answer them"),
         }
     }
 

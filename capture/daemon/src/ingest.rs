@@ -431,7 +431,7 @@ impl Ingest {
         let mut wait = RETRY_AFTER;
         let gauges = Arc::clone(&self.publisher.gauges);
         let (mut why, mut failure) = (failure.sort(), failure.to_string());
-        tracing::error!(%failure, "storing failed; trying again, nothing is read further until it works");
+        tracing::error!(%failure, "cannot write to the database; trying again. Reading is paused until it succeeds");
         loop {
             gauges.fails(why, &failure);
             self.transaction.roll_back();

@@ -101,13 +101,33 @@ pub(crate) fn config_dir_in(variable: &dyn Fn(&str) -> Option<PathBuf>) -> anyho
 /// The data directory: what was typed, else CAPTURE_DATA_DIR, else `$XDG_DATA_HOME/capture`.
 ///
 /// # Errors
-/// When none of them, nor HOME, is set, or something else than a directory is there.
+/// When none of them, nor HOME, is set, something else than a directory is there, or a directory that holds other
+/// things and none of capture's: it would become private.
 pub fn data_dir(typed: Option<&Path>) -> anyhow::Result<PathBuf> {
     let chosen = typed.map(Path::to_path_buf).or_else(|| variable("CAPTURE_DATA_DIR"));
     let dir = chosen.map_or_else(|| data_dir_in(&variable), |dir| Ok(std::path::absolute(dir)?))?;
     let is_other = dir.metadata().is_ok_and(|there| !there.is_dir());
     anyhow::ensure!(!is_other, "cannot use {} as data directory: it is not a directory", dir.display());
+    anyhow::ensure!(
+        is_ours(&dir),
+        "cannot use {} as data directory: it is not empty and holds no data of capture; choose another directory",
+        dir.display()
+    );
     Ok(dir)
+}
+
+/// Names in a data directory that nothing else has.
+const MARKS: &[&str] = &["audit.head", "endpoint.json", "environment.json", "start.lock", "serve.log", "spool"];
+/// Further names in it, which other programs may use too.
+const COMMON: &[&str] = &["agent", "backups", "recordings", "runs", "setup.json", "tokens"];
+
+/// Whether a directory is a data directory, or can become one: it is not there, is empty, or holds what capture puts into
+/// one. One that cannot be read is looked at by whoever uses it.
+fn is_ours(dir: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(dir) else { return true };
+    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let is_marked = |name: &String| name.starts_with("capture.") || MARKS.contains(&name.as_str());
+    names.iter().any(is_marked) || names.iter().all(|name| COMMON.contains(&name.as_str()))
 }
 
 /// The data directory in an environment, when none was named.

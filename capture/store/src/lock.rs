@@ -17,7 +17,7 @@ pub fn lock_file(directory: &Path) -> PathBuf {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process has it.
-    #[error("{path} is in use by another capture (pid {pid}); stop it first, or use another data directory")]
+    #[error("{path} is in use by another capture server (pid {pid}); stop it first, or use another data directory")]
     Held {
         /// The lock file.
         path: PathBuf,

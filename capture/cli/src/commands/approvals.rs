@@ -53,8 +53,8 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Approve {
-    /// The request: its id, or at least 4 characters from the start or end of it. Without it, choose among those that
-    /// wait.
+    /// The request: its id, or at least 4 characters from the start or end of it. If omitted, choose from the
+    /// pending requests.
     id: Option<String>,
     /// What to allow.
     #[arg(long, value_enum, default_value_t = GrantScope::Once)]
@@ -73,8 +73,8 @@ pub(super) struct Approve {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Deny {
-    /// The request: its id, or at least 4 characters from the start or end of it. Without it, choose among those that
-    /// wait.
+    /// The request: its id, or at least 4 characters from the start or end of it. If omitted, choose from the
+    /// pending requests.
     id: Option<String>,
     /// The reason to give to the agent.
     #[arg(long, short, value_name = "TEXT")]

@@ -27,19 +27,19 @@ enum ConfigCommand {
     Show,
     /// Print one setting, such as `status.idle_after_s`.
     Get {
-        /// The setting, with the tables it is in.
+        /// The dotted key, such as `status.idle_after_s`.
         key: String,
     },
     /// Change one setting.
     Set {
-        /// The setting, with the tables it is in.
+        /// The dotted key, such as `status.idle_after_s`.
         key: String,
         /// The value, as in TOML: `60`, `true`, `["/srv"]`. A text needs no quotes.
         value: String,
     },
     /// Remove one setting from the file, so that its default counts.
     Unset {
-        /// The setting, with the tables it is in.
+        /// The dotted key, such as `status.idle_after_s`.
         key: String,
     },
     /// Edit the file; it is checked before it is replaced.
@@ -164,7 +164,8 @@ fn replace(data: Option<&std::path::Path>, file: &std::path::Path, before: &str,
     let data = paths::data_dir(data)?;
     // Whether a server runs is only for the hint.
     if Client::running(&data, crate::client::Connection::Unix).is_ok_and(|client| client.is_some()) {
-        let hint = "capture: the running server still uses the settings it began with; `capture serve --restart`";
+        let hint =
+            "capture: the running server still uses the old settings; `capture serve --restart` applies the change";
         crate::terminal::print_error_line(hint);
     }
     Ok(())

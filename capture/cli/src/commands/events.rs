@@ -9,7 +9,7 @@ use api::{
 };
 use events::{Event, Kind, Payload};
 
-use super::{Context, SCHEMA_VERSION, find, number::integer, style};
+use super::{Context, SCHEMA_VERSION, find, number::integer, output, style};
 use crate::terminal::{self, safe, safe_json};
 
 #[derive(Debug, clap::Args)]
@@ -77,6 +77,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 
 fn print(context: &Context, json: &str) -> anyhow::Result<()> {
     let mut out = terminal::stdout();
+    if output::has_template() {
+        return context.print_json(&serde_json::from_str::<serde_json::Value>(json)?);
+    }
     if context.json {
         let rest = json.strip_prefix('{').unwrap_or(json);
         writeln!(out, "{{\"schema_version\":{SCHEMA_VERSION},{}", safe_json(rest))?;

@@ -58,6 +58,11 @@ pub(super) fn use_template(template: String) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Whether values are printed with a template.
+pub(super) fn has_template() -> bool {
+    TEMPLATE.get().is_some()
+}
+
 /// Prints a value: as JSON with the schema's version, or by the template, a line for each element of a list.
 pub(super) fn print_json<T: serde::Serialize>(value: &T) -> anyhow::Result<()> {
     #[derive(serde::Serialize)]

@@ -17,7 +17,7 @@ use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SetupArguments {
-    /// Hide the suggestions that `capture` alone shows.
+    /// Hide the suggestions printed by `capture` without a command.
     #[arg(long, conflicts_with = "restore")]
     dismiss: bool,
     /// Show them again.

@@ -25,7 +25,10 @@ pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result
              (`capture hooks install --approver`)"
         ));
     }
-    let mark = dialog.mark.clone().ok_or("the dialog of this request cannot be answered by keys")?;
+    let mark = dialog
+        .mark
+        .clone()
+        .ok_or("the dialog of this request cannot be answered by keys; answer it in its terminal")?;
     if is_same(approval, &dialog, alone) {
         Ok((run, mark))
     } else {

@@ -33,7 +33,7 @@ pub(super) fn picked(context: &Context, client: &Client, id: Option<&str>) -> an
     let mut pending = client.get::<ListApprovals>("", &query)?.approvals;
     pending.retain(|shown| shown.answer.is_some());
     if pending.is_empty() {
-        let nothing = "no request waits that capture can answer; `capture approvals` lists all that are pending";
+        let nothing = "capture can answer none of the pending requests; `capture approvals` lists them";
         return Err(Failed::NotFound(nothing.into()).into());
     }
     if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
