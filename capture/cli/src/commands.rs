@@ -49,7 +49,11 @@ use std::{
     process::ExitCode,
 };
 
-use api::routes::GetSession;
+use api::{
+    list::Limit,
+    routes::{GetSession, ListSessions},
+    sessions::{ActiveFilter, SessionsQuery},
+};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use self::output::SCHEMA_VERSION;
@@ -497,6 +501,13 @@ fn find(client: &Client, given: &str) -> anyhow::Result<projections::Session> {
         .into(),
         Some(_) | None => error.into(),
     })
+}
+
+/// The active sessions, newest last event first; `most` of them at most.
+fn active_sessions(client: &Client, most: usize) -> anyhow::Result<Vec<projections::Session>> {
+    let (active, limit) = (Some(ActiveFilter::Active), Some(Limit::of(most)));
+    let query = SessionsQuery { active, limit, ..SessionsQuery::default() };
+    Ok(client.get::<ListSessions>("", &query)?.sessions)
 }
 
 /// Parses one of a fixed set of words, which the help lists.

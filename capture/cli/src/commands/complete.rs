@@ -4,16 +4,15 @@ use api::{
     approvals::ApprovalsQuery,
     findings::FindingsQuery,
     list::Limit,
-    routes::{ListApprovals, ListFindings, ListRuns, ListSessions},
+    routes::{ListApprovals, ListFindings, ListRuns},
     runs::{Run, RunState},
-    sessions::{ActiveFilter, SessionsQuery},
 };
 use clap::Command;
 use clap_complete::{CompletionCandidate, engine::ArgValueCandidates};
 use events::ApprovalState;
 use projections::Session;
 
-use super::{approvals::headline, style};
+use super::{active_sessions, approvals::headline, style};
 use crate::{
     client::{Client, Connection},
     terminal::safe,
@@ -110,14 +109,11 @@ fn ask(list: impl FnOnce(&Client) -> anyhow::Result<Vec<CompletionCandidate>>) -
 }
 
 fn sessions(client: &Client) -> anyhow::Result<Vec<CompletionCandidate>> {
-    let active = Some(ActiveFilter::Active);
-    let query = SessionsQuery { active, limit: Some(Limit::of(MOST)), ..SessionsQuery::default() };
-    let page = client.get::<ListSessions>("", &query)?;
     let candidate = |session: &Session| {
         let title = session.title.as_deref().unwrap_or_default();
         described(&style::short(&session.id), &format!("{} {}: {title}", session.provider, session.status.state))
     };
-    Ok(page.sessions.iter().map(candidate).collect())
+    Ok(active_sessions(client, MOST)?.iter().map(candidate).collect())
 }
 
 /// A candidate with its meaning. Both may hold text of an agent, which a shell shows as it is.

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 use toml_edit::{DocumentMut, Item, Table, Value};
 
-use super::{Failed, complain, editor, output, print_line, refuse_agents};
+use super::{Failed, editor, output, print_line, refuse_agents};
 use crate::{client::Client, terminal::safe};
 use daemon::{
     config::{Config, Setting, SettingOrigin},
@@ -75,13 +75,12 @@ pub(super) fn run(data: Option<&std::path::Path>, json: bool, arguments: &Argume
         }
         ConfigCommand::Get { key } => {
             let settings = Config::settings(&read_if_there(&file)?.unwrap_or_default(), &file)?;
-            let mut below = settings.into_iter().filter(|setting| setting.is_in(key)).peekable();
-            if below.peek().is_none() {
-                let unknown = format!("no setting `{}`; `capture config show` lists them", safe(key));
-                return Err(Failed::NotFound(unknown).into());
-            }
-            let below: Vec<Setting> = below.collect();
+            let below: Vec<Setting> = settings.into_iter().filter(|setting| setting.is_in(key)).collect();
             match below.as_slice() {
+                [] => {
+                    let unknown = format!("no setting `{}`; `capture config show` lists them", safe(key));
+                    Err(Failed::NotFound(unknown).into())
+                }
                 [only] if only.key == *key && json => output::print_json(only),
                 [only] if only.key == *key => print_line(&safe(&value_text(&only.value))),
                 several if json => output::print_json(&SettingsOutput { file, settings: several.to_vec() }),
@@ -130,20 +129,7 @@ fn edit(data: Option<&std::path::Path>, file: &std::path::Path) -> anyhow::Resul
     refuse_agents("changing the configuration")?;
     let file = place(file)?;
     let before = read_if_there(&file)?.unwrap_or_default();
-    let copy = editor::copy_of(&file, &before)?;
-    let after = loop {
-        editor::open(copy.path())?;
-        let text = fs::read_to_string(copy.path())?;
-        match Config::parse(&text, &file) {
-            Ok(_) => break text,
-            Err(error) => {
-                complain(&format!("{error:#}"));
-                if !editor::agreed("Edit it again?")? {
-                    return Err(Failed::Refused("nothing was changed".into()).into());
-                }
-            }
-        }
-    };
+    let after = editor::edited(&file, &before, |text| Config::parse(text, &file).map(drop))?;
     replace(data, &file, &before, &after)
 }
 

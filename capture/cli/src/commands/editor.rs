@@ -8,7 +8,8 @@ use std::{
 use anyhow::Context as _;
 use atomic_file::Draft;
 
-use super::{Failed, is_agreed};
+use super::{Failed, complain, is_agreed};
+use crate::failure::with_causes;
 use daemon::paths;
 
 /// A copy with this text, beside the file; it goes when it is no longer needed.
@@ -39,4 +40,18 @@ pub(super) fn agreed(question: &str) -> anyhow::Result<bool> {
         return Ok(false);
     }
     is_agreed(question)
+}
+
+/// Has the person edit the text of a file until `check` accepts it, or they give up. Gives the new text.
+pub(super) fn edited(file: &Path, before: &str, check: impl Fn(&str) -> anyhow::Result<()>) -> anyhow::Result<String> {
+    let copy = copy_of(file, before)?;
+    loop {
+        open(copy.path())?;
+        let text = std::fs::read_to_string(copy.path())?;
+        let Err(error) = check(&text) else { return Ok(text) };
+        complain(&with_causes(&error));
+        if !agreed("Edit it again?")? {
+            return Err(Failed::Refused("nothing was changed".into()).into());
+        }
+    }
 }

@@ -2,17 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use api::{
-    list::Limit,
-    routes::ListSessions,
-    sessions::{ActiveFilter, SessionsQuery},
-};
 use atomic_file::Durability;
 use events::Provider;
 use projections::Session;
 use serde::{Deserialize, Serialize};
 
-use super::{Context, hooks, print_line, ps, shell, statusline, watch::show};
+use super::{Context, active_sessions, hooks, print_line, ps, shell, statusline, watch::show};
 use daemon::paths;
 
 #[derive(Debug, clap::Args)]
@@ -58,14 +53,8 @@ struct Overview<'a> {
 /// `capture` without a command.
 pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     let client = context.client()?;
-    let query = SessionsQuery {
-        active: Some(ActiveFilter::Active),
-        limit: Some(Limit::of(LOOKED_AT)),
-        ..SessionsQuery::default()
-    };
-    let page = client.get::<ListSessions>("", &query)?;
     let top = |session: &Session| session.parent_session_id.is_none();
-    let active = page.sessions.into_iter().filter(top);
+    let active = active_sessions(&client, LOOKED_AT)?.into_iter().filter(top);
     let (need_you, others): (Vec<Session>, Vec<Session>) = active.partition(statusline::needs_a_person);
     let offers = if is_dismissed(&context.data) { Vec::new() } else { offers(context) };
     let open: Vec<Offer> = offers.into_iter().filter(|offer| !offer.done).collect();

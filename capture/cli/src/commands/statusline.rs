@@ -2,16 +2,11 @@
 
 use std::io::Write;
 
-use api::{
-    list::Limit,
-    routes::ListSessions,
-    sessions::{ActiveFilter, SessionsQuery},
-};
 use events::{Reason, State};
 use projections::Session;
 use serde::Serialize;
 
-use super::{Context, print_line};
+use super::{Context, active_sessions, print_line};
 use crate::terminal;
 
 #[derive(Debug, clap::Args)]
@@ -48,13 +43,7 @@ const COUNTED: usize = 1000;
 /// Prints nothing when no server runs: a prompt must not start one, and must not wait.
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let Some(client) = context.running()? else { return Ok(()) };
-    let query = SessionsQuery {
-        active: Some(ActiveFilter::Active),
-        limit: Some(Limit::of(COUNTED)),
-        ..SessionsQuery::default()
-    };
-    let page = client.get::<ListSessions>("", &query)?;
-    let counts = Counts::of(&page.sessions);
+    let counts = Counts::of(&active_sessions(&client, COUNTED)?);
     if context.json {
         return context.print_json(&counts);
     }

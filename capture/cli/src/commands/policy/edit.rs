@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use approver::{Policy, display::show};
 use similar::TextDiff;
 
-use super::super::{Context, Failed, complain, editor, print_line, refuse_agents};
+use super::super::{Context, Failed, editor, print_line, refuse_agents};
 use daemon::endpoint::read_if_there;
 
 /// The text of a new policy file.
@@ -34,20 +34,8 @@ preset = "ask-everything"
 
 pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
     let (file, before) = in_force(context)?;
-    let copy = editor::copy_of(&file, before.as_deref().unwrap_or(STARTER))?;
-    let after = loop {
-        editor::open(copy.path())?;
-        let text = fs::read_to_string(copy.path())?;
-        match Policy::parse(&text, &file) {
-            Ok(_) => break text,
-            Err(error) => {
-                complain(&error.to_string());
-                if !editor::agreed("Edit it again?")? {
-                    return Err(Failed::Refused("nothing was changed".into()).into());
-                }
-            }
-        }
-    };
+    let check = |text: &str| Ok(Policy::parse(text, &file).map(drop)?);
+    let after = editor::edited(&file, before.as_deref().unwrap_or(STARTER), check)?;
     if before.as_deref() == Some(after.as_str()) {
         return print_line("nothing was changed");
     }
@@ -57,7 +45,8 @@ pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
     if !yes && !editor::agreed("Put it in force?")? {
         return Err(Failed::Refused("nothing was changed".into()).into());
     }
-    editor::put_in_force(copy, &file)?;
+    // What was checked and shown is what is put in force.
+    editor::put_in_force(editor::copy_of(&file, &after)?, &file)?;
     print_line(&format!("{} is in force", show(&file.display().to_string()).text))
 }
 
