@@ -35,6 +35,9 @@ use crate::{
 
 /// Maximum number of messages written before a flush.
 const BATCH: usize = 64;
+/// Number of batches after which the client's own messages, the keepalive and a stop of the server are looked at though
+/// more frames are ready.
+const BATCHES_IN_A_ROW: u32 = 16;
 /// Number of unanswered keepalive messages after which a client counts as gone.
 const SILENCE: u32 = 3;
 
@@ -75,12 +78,14 @@ enum End {
     Close(CloseCode, String),
 }
 
-/// What happens beside the frames.
-enum Aside {
+/// What a connection waits for.
+enum Event {
+    /// Something to send.
+    Item(Result<Item, ApiError>),
     /// The server stops.
     Stop,
     /// The client sent a message, or left.
-    CompatMessage(Option<Result<Message, axum::Error>>),
+    Message(Option<Result<Message, axum::Error>>),
     /// A keepalive message is due.
     Tick,
 }
@@ -117,35 +122,47 @@ impl SocketClient {
         let every = app.limits.keepalive;
         let mut keepalive = interval_at(Instant::now() + every, every);
         keepalive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut silent = 0;
+        let (mut silent, mut in_a_row) = (0, 0);
         loop {
-            let aside = poll_fn(|cx| {
-                if cancelled.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(Aside::Stop);
-                }
-                if let Poll::Ready(messages) = socket.poll_next_unpin(cx) {
-                    return Poll::Ready(Aside::CompatMessage(messages));
-                }
-                keepalive.poll_tick(cx).map(|_| Aside::Tick)
-            });
-            let step = tokio::select! {
-                biased;
-                aside = aside => match aside {
-                    Aside::Stop => Err(End::Close(close_code::AWAY, "the server is stopping".into())),
-                    Aside::CompatMessage(messages) => {
-                        silent = 0;
-                        self.receive(socket, messages).await
+            let event = {
+                let mut item = pin!(self.tail.next());
+                poll_fn(|cx| {
+                    // What lies aside costs more to look at than a frame costs to send.
+                    if in_a_row < BATCHES_IN_A_ROW
+                        && let Poll::Ready(item) = item.as_mut().poll(cx)
+                    {
+                        return Poll::Ready(Event::Item(item));
                     }
-                    Aside::Tick => {
-                        silent += 1;
-                        if silent > SILENCE {
-                            Err(End::Gone)
-                        } else {
-                            write(socket, app.limits.write, [Message::Ping(Bytes::new())], || ()).await
-                        }
+                    let aside = if cancelled.as_mut().poll(cx).is_ready() {
+                        Poll::Ready(Event::Stop)
+                    } else if let Poll::Ready(message) = socket.poll_next_unpin(cx) {
+                        Poll::Ready(Event::Message(message))
+                    } else {
+                        keepalive.poll_tick(cx).map(|_| Event::Tick)
+                    };
+                    match aside {
+                        Poll::Pending if in_a_row >= BATCHES_IN_A_ROW => item.as_mut().poll(cx).map(Event::Item),
+                        aside => aside,
                     }
-                },
-                item = self.tail.next() => self.send(socket, item).await,
+                })
+                .await
+            };
+            in_a_row = if matches!(event, Event::Item(_)) { (in_a_row + 1) % (BATCHES_IN_A_ROW + 1) } else { 0 };
+            let step = match event {
+                Event::Item(item) => self.send(socket, item).await,
+                Event::Stop => Err(End::Close(close_code::AWAY, "the server is stopping".into())),
+                Event::Message(message) => {
+                    silent = 0;
+                    self.receive(socket, message).await
+                }
+                Event::Tick => {
+                    silent += 1;
+                    if silent > SILENCE {
+                        Err(End::Gone)
+                    } else {
+                        write(socket, app.limits.write, [Message::Ping(Bytes::new())], || ()).await
+                    }
+                }
             };
             if let Err(end) = step {
                 return end;
