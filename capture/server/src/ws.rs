@@ -7,8 +7,11 @@
 use std::{
     future::{Future, poll_fn},
     pin::pin,
-    sync::Arc,
-    task::Poll,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
     time::Duration,
 };
 
@@ -17,7 +20,7 @@ use axum::{
     extract::ws::{CloseCode, CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code},
     response::Response,
 };
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{SinkExt, StreamExt, task::AtomicWaker};
 use serde::Deserialize;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_tungstenite::tungstenite;
@@ -90,6 +93,38 @@ enum Event {
     Tick,
 }
 
+/// Whether something beside the frames has news: to look at the socket for each frame would cost as much as the frame.
+#[derive(Debug)]
+struct Aside {
+    has_news: AtomicBool,
+    task: AtomicWaker,
+}
+
+impl Default for Aside {
+    fn default() -> Self {
+        Self { has_news: AtomicBool::new(true), task: AtomicWaker::new() }
+    }
+}
+
+impl Aside {
+    /// Takes the news; the task is woken when there are some again.
+    fn arrived(&self, cx: &Context<'_>) -> bool {
+        self.task.register(cx.waker());
+        self.has_news.swap(false, Ordering::AcqRel)
+    }
+}
+
+impl Wake for Aside {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.has_news.store(true, Ordering::Release);
+        self.task.wake();
+    }
+}
+
 struct SocketClient {
     app: App,
     tail: Tail,
@@ -123,26 +158,38 @@ impl SocketClient {
         let mut keepalive = interval_at(Instant::now() + every, every);
         keepalive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut silent, mut in_a_row) = (0, 0);
+        let news = Arc::new(Aside::default());
+        let waker = Waker::from(Arc::clone(&news));
         loop {
             let event = {
                 let mut item = pin!(self.tail.next());
                 poll_fn(|cx| {
-                    // What lies aside costs more to look at than a frame costs to send.
+                    // Frames first, but not for ever.
                     if in_a_row < BATCHES_IN_A_ROW
                         && let Poll::Ready(item) = item.as_mut().poll(cx)
                     {
                         return Poll::Ready(Event::Item(item));
                     }
-                    let aside = if cancelled.as_mut().poll(cx).is_ready() {
-                        Poll::Ready(Event::Stop)
-                    } else if let Poll::Ready(message) = socket.poll_next_unpin(cx) {
-                        Poll::Ready(Event::Message(message))
+                    let aside = if news.arrived(cx) {
+                        let cx = &mut Context::from_waker(&waker);
+                        if cancelled.as_mut().poll(cx).is_ready() {
+                            Poll::Ready(Event::Stop)
+                        } else if let Poll::Ready(message) = socket.poll_next_unpin(cx) {
+                            Poll::Ready(Event::Message(message))
+                        } else {
+                            keepalive.poll_tick(cx).map(|_| Event::Tick)
+                        }
                     } else {
-                        keepalive.poll_tick(cx).map(|_| Event::Tick)
+                        Poll::Pending
                     };
                     match aside {
                         Poll::Pending if in_a_row >= BATCHES_IN_A_ROW => item.as_mut().poll(cx).map(Event::Item),
-                        aside => aside,
+                        Poll::Pending => Poll::Pending,
+                        Poll::Ready(event) => {
+                            // There may be more of it.
+                            news.wake_by_ref();
+                            Poll::Ready(event)
+                        }
                     }
                 })
                 .await
