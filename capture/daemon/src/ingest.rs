@@ -170,8 +170,19 @@ impl Ingest {
     /// # Errors
     /// When the store cannot be read.
     pub fn new(parts: IngestParts) -> Result<Self, ReadError> {
-        let IngestParts { writer, live_view, gauges, processes, clock, wall, onlooker, rules, ignore, redacted_only, checkpoint } =
-            parts;
+        let IngestParts {
+            writer,
+            live_view,
+            gauges,
+            processes,
+            clock,
+            wall,
+            onlooker,
+            rules,
+            ignore,
+            redacted_only,
+            checkpoint,
+        } = parts;
         gauges.store.opened(writer.path(), writer.reader().damaged());
         let mut ingest = Self {
             sessions: Sessions::load(&writer, rules)?,
