@@ -23,7 +23,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum ConfigCommand {
-    /// List all settings with their values, and which of them are set in the file.
+    /// List all settings with their values; `(default)` marks those that the file does not set.
     Show,
     /// Print one setting, such as `status.idle_after_s`.
     Get {
@@ -37,16 +37,16 @@ enum ConfigCommand {
         /// The value, as in TOML: `60`, `true`, `["/srv"]`. A text needs no quotes.
         value: String,
     },
-    /// Remove one setting from the file, so that its default counts.
+    /// Remove one setting from the file, so that its default applies.
     Unset {
         /// The dotted key, such as `status.idle_after_s`.
         key: String,
     },
-    /// Edit the file; it is checked before it is replaced.
+    /// Edit the configuration file in your editor, and check it before it is saved.
     Edit,
-    /// Check the file.
+    /// Check the configuration file.
     Check,
-    /// Print the path of the file.
+    /// Print the path of the configuration file.
     Path,
 }
 
@@ -87,8 +87,12 @@ pub(super) fn run(data: Option<&std::path::Path>, json: bool, arguments: &Argume
                 several => show(several),
             }
         }
-        ConfigCommand::Set { key, value } => change(data, &file, |document| set(document, key, value)),
-        ConfigCommand::Unset { key } => change(data, &file, |document| unset(document, key)),
+        ConfigCommand::Set { key, value } => {
+            change(data, &file, &format!("set `{}`", safe(key)), |document| set(document, key, value))
+        }
+        ConfigCommand::Unset { key } => {
+            change(data, &file, &format!("unset `{}`", safe(key)), |document| unset(document, key))
+        }
         ConfigCommand::Edit => edit(data, &file),
     }
 }
@@ -109,10 +113,11 @@ fn value_text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Changes the file, if what it says then is valid.
+/// Changes the file, if what it says then is valid; `doing` names the change in an error.
 fn change(
     data: Option<&std::path::Path>,
     file: &std::path::Path,
+    doing: &str,
     with: impl FnOnce(&mut DocumentMut) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     refuse_agents("changing the configuration")?;
@@ -121,8 +126,22 @@ fn change(
     let mut document: DocumentMut = before.parse().with_context(|| format!("{} is not valid TOML", file.display()))?;
     with(&mut document)?;
     let after = document.to_string();
-    Config::parse(&after, &file)?;
+    if let Err(error) = Config::parse(&after, &file) {
+        // In a file that was valid before, the change is wrong, and the position would be one in a text that is not
+        // saved.
+        Config::parse(&before, &file)?;
+        return Err(Failed::Other(format!("cannot {doing}: {}", unplaced(&error, &file))).into());
+    }
     replace(data, &file, &before, &after)
+}
+
+/// What is wrong with a configuration, without the file and the position in it.
+fn unplaced(error: &anyhow::Error, file: &std::path::Path) -> String {
+    // The last cause is what a check found, or the reader's message behind `FILE:LINE:COLUMN: `.
+    let cause = error.root_cause().to_string();
+    let place = format!("{}:", file.display());
+    let message = cause.strip_prefix(&place).and_then(|rest| rest.split_once(": ")).map(|(_, message)| message);
+    message.map_or(cause.clone(), str::to_owned)
 }
 
 fn edit(data: Option<&std::path::Path>, file: &std::path::Path) -> anyhow::Result<()> {
@@ -143,7 +162,7 @@ fn place(file: &std::path::Path) -> anyhow::Result<PathBuf> {
 
 fn replace(data: Option<&std::path::Path>, file: &std::path::Path, before: &str, after: &str) -> anyhow::Result<()> {
     if before == after {
-        return print_line("nothing was changed");
+        return print_line("the file already says so; nothing was changed");
     }
     editor::put_in_force(editor::copy_of(file, after)?, file)?;
     print_line(&format!("saved {}", safe(&file.display().to_string())))?;
