@@ -100,7 +100,7 @@ fn a_setting_is_changed_checked_and_shown_with_its_origin() {
     assert!(line("status.lost_after_s").contains("600  (default)"), "{shown}");
     // What is not valid changes nothing.
     for (key, value, why) in [
-        ("status.idle_after_s", "1", "status.idle_after_s"),
+        ("status.idle_after_s", "1", "`: 1 is out of range: expected 5 to 86400"),
         ("status.idle_after_s", "abc", "expected a whole number, 0 or more, got \"abc\""),
         ("no.such", "1", "unknown setting `no`"),
     ] {

@@ -22,11 +22,11 @@ pub(super) struct Arguments {
 enum AuditCommand {
     /// Check the whole audit record for rows that were changed, removed or inserted.
     Verify {
-        /// The last row that you kept from an earlier `audit verify`, as it printed it: `SEQUENCE:HASH`.
-        #[arg(long, value_name = "HEAD")]
+        /// The last row that an earlier `audit verify` printed, to detect that the record was replaced since then.
+        #[arg(long, value_name = "SEQUENCE:HASH")]
         head: Option<String>,
     },
-    /// Show the last rows.
+    /// Show the last rows of the audit record.
     Show {
         /// Only rows about this approval: its id, or at least 4 characters from the start or end of it.
         approval: Option<String>,
@@ -34,7 +34,7 @@ enum AuditCommand {
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>, allow_negative_numbers = true)]
         limit: usize,
     },
-    /// Print all rows with their hashes as JSON, one per line.
+    /// Print all rows of the audit record with their hashes, one JSON object per line.
     Export,
 }
 

@@ -87,12 +87,8 @@ pub(super) fn run(data: Option<&std::path::Path>, json: bool, arguments: &Argume
                 several => show(several),
             }
         }
-        ConfigCommand::Set { key, value } => {
-            change(data, &file, &format!("set `{}`", safe(key)), |document| set(document, key, value))
-        }
-        ConfigCommand::Unset { key } => {
-            change(data, &file, &format!("unset `{}`", safe(key)), |document| unset(document, key))
-        }
+        ConfigCommand::Set { key, value } => change(data, &file, ("set", key), |document| set(document, key, value)),
+        ConfigCommand::Unset { key } => change(data, &file, ("unset", key), |document| unset(document, key)),
         ConfigCommand::Edit => edit(data, &file),
     }
 }
@@ -113,11 +109,11 @@ fn value_text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Changes the file, if what it says then is valid; `doing` names the change in an error.
+/// Changes the file, if what it says then is valid; the verb and the key name the change in an error.
 fn change(
     data: Option<&std::path::Path>,
     file: &std::path::Path,
-    doing: &str,
+    (verb, key): (&str, &str),
     with: impl FnOnce(&mut DocumentMut) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     refuse_agents("changing the configuration")?;
@@ -130,18 +126,21 @@ fn change(
         // In a file that was valid before, the change is wrong, and the position would be one in a text that is not
         // saved.
         Config::parse(&before, &file)?;
-        return Err(Failed::Other(format!("cannot {doing}: {}", unplaced(&error, &file))).into());
+        let why = unplaced(&error, &file, key);
+        return Err(Failed::Other(format!("cannot {verb} `{}`: {}", safe(key), safe(&why))).into());
     }
     replace(data, &file, &before, &after)
 }
 
-/// What is wrong with a configuration, without the file and the position in it.
-fn unplaced(error: &anyhow::Error, file: &std::path::Path) -> String {
+/// What is wrong with a setting, without the file, the position in it and the key.
+fn unplaced(error: &anyhow::Error, file: &std::path::Path, key: &str) -> String {
     // The last cause is what a check found, or the reader's message behind `FILE:LINE:COLUMN: `.
     let cause = error.root_cause().to_string();
     let place = format!("{}:", file.display());
     let message = cause.strip_prefix(&place).and_then(|rest| rest.split_once(": ")).map(|(_, message)| message);
-    message.map_or(cause.clone(), str::to_owned)
+    let message = message.unwrap_or(&cause);
+    let of_key = message.strip_prefix(key);
+    of_key.and_then(|rest| rest.strip_prefix(": ").or_else(|| rest.strip_prefix(" = "))).unwrap_or(message).to_owned()
 }
 
 fn edit(data: Option<&std::path::Path>, file: &std::path::Path) -> anyhow::Result<()> {

@@ -33,7 +33,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("events", "{{ sequence }} {{ kind }}"),
     ("label", "{{ id }} {{ labels }}"),
     ("statusline", "{{ need_you }} {{ waiting }} {{ running }}"),
-    ("runs", "{{ id }} {{ state }} {{ cwd }}"),
+    ("runs", "{{ id }} {{ state }}"),
     ("queue", "{{ id }} {{ state }}"),
     ("approvals", "{{ id }} {{ state }} {{ provider }}"),
     ("approve", "{{ id }} {{ state }}"),

@@ -31,7 +31,7 @@ pub(super) struct Arguments {
 enum PolicyCommand {
     /// Edit a copy of the policy, check it, show what changed, and save it once you confirm.
     Edit {
-        /// Save it without asking.
+        /// Save the policy without asking.
         #[arg(long, short)]
         yes: bool,
     },
@@ -287,7 +287,8 @@ fn request_error(error: &serde_json::Error) -> String {
         serde_json::error::Category::Data => {
             let text = error.to_string();
             // The position within the line says nothing.
-            text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
+            let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+            what.strip_prefix("missing field ").map_or(what.to_owned(), |name| format!("{name} is missing"))
         }
         serde_json::error::Category::Io | serde_json::error::Category::Syntax | serde_json::error::Category::Eof => {
             "it is not valid JSON".into()

@@ -41,14 +41,18 @@ struct SecretSpan<'a> {
     end: usize,
 }
 
+fn opened(path: &Path) -> anyhow::Result<File> {
+    let opened = File::open(path);
+    let is_missing = opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    anyhow::ensure!(!is_missing, Failed::NotFound(format!("{}: no such file", path.display())));
+    opened.with_context(|| path.display().to_string())
+}
+
 pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<()> {
     let redactor = Redactor::new()?;
     let name = arguments.file.as_deref().unwrap_or(Path::new("standard input"));
     let mut input: Box<dyn Read> = match &arguments.file {
-        Some(path) => Box::new(File::open(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Failed::NotFound(format!("{}: no such file", path.display())).into(),
-            _ => anyhow::Error::new(error).context(path.display().to_string()),
-        })?),
+        Some(path) => Box::new(opened(path)?),
         None => Box::new(std::io::stdin().lock()),
     };
     if json {

@@ -31,10 +31,12 @@ pub(super) fn picked(context: &Context, client: &Client, id: Option<&str>) -> an
         ..ApprovalsQuery::default()
     };
     let mut pending = client.get::<ListApprovals>("", &query)?.approvals;
+    if pending.is_empty() {
+        return Err(Failed::NotFound("no permission request is pending".into()).into());
+    }
     pending.retain(|shown| shown.answer.is_some());
     if pending.is_empty() {
-        let nothing =
-            "capture can answer no request at the moment; `capture approvals` lists the pending ones and says why";
+        let nothing = "capture cannot answer any of the pending requests; `capture approvals` says why";
         return Err(Failed::NotFound(nothing.into()).into());
     }
     if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
