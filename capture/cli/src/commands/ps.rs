@@ -55,23 +55,13 @@ pub(super) struct Arguments {
     limit: Option<usize>,
 }
 
-/// Parses an agent's name; the help explains the names that are not an agent's own.
+/// Parses an agent's name; the help explains it.
 fn provider() -> impl TypedValueParser<Value = Provider> {
     let value = |provider: &Provider| {
         let value = PossibleValue::new(provider.as_str());
-        match provider {
-            Provider::Unknown => value.help("programs under `capture run` that are not a known agent"),
-            Provider::Pi => value.help("pi and oh-my-pi"),
-            Provider::Capture => value.help("session trees in capture's data directory"),
-            Provider::Claude => value.help("Claude Code"),
-            Provider::Gemini => value.help("Gemini CLI"),
-            Provider::Qwen => value.help("Qwen Code"),
-            Provider::Codex
-            | Provider::Opencode
-            | Provider::Aider
-            | Provider::Crush
-            | Provider::Goose
-            | Provider::Amp => value,
+        match agents::agent::explanation(*provider) {
+            Some(explanation) => value.help(explanation),
+            None => value,
         }
     };
     PossibleValuesParser::new(Provider::ALL.iter().map(value))
