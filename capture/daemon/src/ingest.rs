@@ -268,7 +268,7 @@ impl Ingest {
         let wall = (self.wall)();
         let session = shown(self.state(slot)?, wall);
         if let Err(error) = self.transaction.begin() {
-            tracing::warn!(%error, "a rebuilt session is stored with its next event");
+            tracing::warn!(%error, "a session that was computed again is not stored until its next event");
             return Ok(Some(session));
         }
         self.sessions.mark(slot);
@@ -451,7 +451,7 @@ impl Ingest {
         let mut wait = RETRY_AFTER;
         let gauges = Arc::clone(&self.publisher.gauges);
         let (mut why, mut failure) = (failure.sort(), failure.to_string());
-        tracing::error!(%failure, "cannot write to the database; trying again. Reading is paused until it succeeds");
+        tracing::error!(%failure, "cannot write to the database; retrying. Files are not read until it succeeds");
         loop {
             gauges.fails(why, &failure);
             self.transaction.roll_back();
@@ -464,7 +464,7 @@ impl Ingest {
             }
             self.pause(wait);
             if self.gave_up() {
-                tracing::error!("ending without the last records: they are read again at the next start");
+                tracing::error!("stopped before the last records were stored; they are read again at the next start");
                 return;
             }
             let longest = if why == ReadFailure::Locked { LOCKED_RETRY } else { LONGEST_RETRY };
@@ -472,11 +472,11 @@ impl Ingest {
             match self.replay() {
                 Ok(()) => {
                     gauges.works();
-                    tracing::info!("storing works again");
+                    tracing::info!("writing to the database works again");
                     return;
                 }
                 Err(again) => {
-                    tracing::error!(failure = %again, "storing still fails");
+                    tracing::error!(failure = %again, "writing to the database still fails");
                     (why, failure) = (again.sort(), again.to_string());
                 }
             }

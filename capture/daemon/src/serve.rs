@@ -109,7 +109,7 @@ pub fn run_with(
     // The parts end in order, and not when the caller says so.
     let ends = CancellationToken::new();
     let service = RunningService::start(options, writer, clock, &runtime, &ends, supervisor.clone())?;
-    tracing::info!(url = %service.endpoint.url, data = %options.data.display(), "capture is serving");
+    tracing::info!(url = %service.endpoint.url, data = %options.data.display(), "the server is listening");
     runtime.block_on(async {
         tokio::select! {
             () = cancel.cancelled() => {}

@@ -240,7 +240,9 @@ impl Writer {
             Ok(state) if state.session.last_sequence >= last_sequence => return Ok(Some(state)),
             Ok(_) => self.damaged.note("snapshot", format_args!("row {}", row.0), "it is behind its log"),
             // Damaged, or written by another version.
-            Err(error) => tracing::info!(row = row.0, %error, "a snapshot cannot be read; the log is folded again"),
+            Err(error) => {
+                tracing::info!(row = row.0, %error, "the snapshot of a session cannot be read; the session is computed again from its log")
+            }
         }
         Ok(None)
     }
