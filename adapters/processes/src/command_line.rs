@@ -39,6 +39,8 @@ const OPTIONS_WITH_VALUE: [&str; 7] =
 /// Tells an agent by its command line, the program or the script an interpreter runs, and gives the
 /// word behind its name.
 pub(crate) fn agent_named(arguments: &[u8]) -> Option<(&'static Agent, Option<&str>)> {
+    // A NUL is behind each word, the last one too: without this the word behind a bare name would be empty.
+    let arguments = arguments.strip_suffix(&[0]).unwrap_or(arguments);
     let mut words = arguments.split(|b| *b == 0).map(|w| std::str::from_utf8(w).unwrap_or_default());
     let first = words.next()?;
     let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();

@@ -11,8 +11,9 @@ use crate::{
     watcher::{EndedProcess, Watcher},
 };
 
+/// As `/proc` has them: a NUL behind each word.
 fn arguments(words: &[&str]) -> Vec<u8> {
-    words.join("\0").into_bytes()
+    words.iter().flat_map(|word| word.bytes().chain([0])).collect()
 }
 
 #[test]
@@ -43,6 +44,10 @@ fn tells_agents_by_their_command_line() {
     assert_eq!(who(&["node", "/opt/bin/qwen"]), Some((Provider::Qwen, false)));
     assert_eq!(who(&["node", "/usr/bin/pi", "install", "x"]), None);
     assert_eq!(who(&["node", "-r", "./x.js", "--import", "y.mjs", "/usr/bin/codex"]), Some((Provider::Codex, false)));
+    assert_eq!(who(&["goose"]), Some((Provider::Goose, false)));
+    assert_eq!(who(&["goose", "session"]), Some((Provider::Goose, false)));
+    assert_eq!(who(&["/usr/bin/crush"]), Some((Provider::Crush, false)));
+    assert_eq!(who(&["crush", "logs"]), None);
     assert_eq!(who(&["vim", "claude"]), None);
     assert_eq!(who(&["grep", "codex"]), None);
     assert_eq!(who(&[""]), None);
