@@ -17,6 +17,7 @@ mod e2e {
     mod export;
     mod faults;
     mod findings;
+    mod first_look;
     mod fold;
     mod hooks_install;
     mod hooks_versions;

@@ -2,6 +2,11 @@
 
 use std::fs;
 
+use rustix::time::{ClockId, clock_gettime};
+
+/// Clock ticks per second in `/proc` (`USER_HZ`): 100 on every architecture that capture is built for.
+const TICKS_PER_SECOND: i64 = 100;
+
 /// Start time of a live process in clock ticks since boot (`/proc/<pid>/stat`, field 22); `None`
 /// when there is no such process, or only its remains.
 #[must_use]
@@ -10,6 +15,15 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
         return None;
     }
     stat_field(pid, 22)?.parse().ok()
+}
+
+/// How long ago something began that began so many clock ticks after the boot, ms.
+#[must_use]
+pub fn age_ms(start_ticks: u64) -> i64 {
+    let now = clock_gettime(ClockId::Boottime);
+    let now_ms = now.tv_sec * 1000 + now.tv_nsec / 1_000_000;
+    let began_ms = i64::try_from(start_ticks).unwrap_or(i64::MAX).saturating_mul(1000) / TICKS_PER_SECOND;
+    now_ms.saturating_sub(began_ms).max(0)
 }
 
 /// A field of `/proc/<pid>/stat`, numbered as in proc(5), from 3.

@@ -120,7 +120,8 @@ fn search(mut table: ProcessTable, asked: &Receiver<bool>, inputs: &IngestHandle
     let mut last_told: Vec<(u32, u64)> = Vec::new();
     let mut wanted = false;
     let mut tellings = 0;
-    let mut next = Instant::now();
+    // What is recent is read by then, and its sessions can be told which process runs them.
+    let mut next = Instant::now() + SOONEST;
     loop {
         match asked.recv_deadline(next) {
             Ok(fresh) => {

@@ -53,6 +53,7 @@ struct Overview<'a> {
 /// `capture` without a command.
 pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     let client = context.client()?;
+    ps::settle(&client)?;
     let top = |session: &Session| session.parent_session_id.is_none();
     let active = active_sessions(&client, LOOKED_AT)?.into_iter().filter(top);
     let (need_you, others): (Vec<Session>, Vec<Session>) = active.partition(statusline::needs_a_person);
