@@ -29,6 +29,7 @@ mod e2e {
     mod notices;
     mod owned;
     mod ownership;
+    mod packaging;
     mod providers;
     mod reading;
     mod recording;

@@ -17,7 +17,7 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
     stat_field(pid, 22)?.parse().ok()
 }
 
-/// How long ago something began that began so many clock ticks after the boot, ms.
+/// Age of what began at this time, given in clock ticks since boot, ms.
 #[must_use]
 pub fn age_ms(start_ticks: u64) -> i64 {
     let now = clock_gettime(ClockId::Boottime);

@@ -452,7 +452,7 @@ fn what_stands_open_in_the_history_of_an_agent_that_lives_is_raised_once() {
     let past = |s: &Script| -> Vec<Line> {
         s.lines.iter().map(|line| Line { history: true, at: line.at - 3_600_000, ..line.clone() }).collect()
     };
-    // A turn that was done long ago is no news.
+    // The end of a turn long ago is not reported.
     let mut s = at_work();
     s.answer("done");
     let mut stage = Stage::played(&past(&s));

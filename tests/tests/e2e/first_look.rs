@@ -34,7 +34,11 @@ impl RunningAgent {
         fs::create_dir_all(cwd).unwrap();
         // The same for all: each reads it when it comes to it.
         let mut shell = machine.agents_shell(agent, "exec 3<\"$OPEN_FILE\"; read end_of_input");
-        Self(shell.env("OPEN_FILE", file).current_dir(cwd).stdin(Stdio::piped()).spawn().unwrap())
+        let agent = Self(shell.env("OPEN_FILE", file).current_dir(cwd).stdin(Stdio::piped()).spawn().unwrap());
+        // The script is written again for the next one: this one has read it then.
+        let opened = format!("/proc/{}/fd/3", agent.0.id());
+        eventually("the agent runs", || Path::new(&opened).exists().then_some(()));
+        agent
     }
 }
 
@@ -179,7 +183,7 @@ fn what_waits_when_the_server_starts_is_raised_and_old_news_is_not() {
     let server = machine.serve();
     assert_eq!(with_backlog(&open_findings(&server)), expected);
     drop(agents);
-    eventually("nobody waits any more", || with_backlog(&open_findings(&server)).is_empty().then_some(()));
+    eventually("all findings are over", || with_backlog(&open_findings(&server)).is_empty().then_some(()));
     let all = server.client.json("/api/v1/findings?state=all").unwrap();
     let raised = |all: &Value| all["findings"].as_array().unwrap().iter().filter(|f| f["kind"] != "crash").count();
     assert_eq!(raised(&all), raised(&first), "{all:#}");
@@ -203,8 +207,12 @@ fn a_session_keeps_its_row_and_reason_while_its_process_lives() {
     assert_eq!(row(&session(3)).as_deref(), Some("waiting auth"));
     assert_eq!(row(&session(4)).as_deref(), Some("waiting turn_complete"));
     assert_eq!(row(ENDED), None, "its process is gone");
-    let listed = server.client.json("/api/v1/sessions?active=true").unwrap();
-    assert_eq!(listed["sessions"].as_array().unwrap().len(), 6, "no process has a second row: {listed:#}");
+    let rows = || {
+        let listed = server.client.json("/api/v1/sessions?active=true").unwrap();
+        listed["sessions"].as_array().unwrap().clone()
+    };
+    let each_has_one = within(PATIENCE, || (rows().len() == 6).then_some(()));
+    assert!(each_has_one.is_some(), "{:#?}", rows());
     drop(agents);
     eventually("they are gone with their processes", || {
         [REJECTED, FINISHED].iter().all(|id| row(id).is_none()).then_some(())

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use store::{AuditCheck, AuditHead, HEAD_FILE, ReadFailure, Reader, VerifyError};
 
-use super::{Context, Failed, number::integer, style};
+use super::{Context, Failed, number::count, style};
 use crate::terminal::{self, safe, safe_json};
 
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ enum AuditCommand {
         /// Only rows about this approval: its id, or a part of it.
         approval: Option<String>,
         /// Maximum number of rows.
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>)]
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = count)]
         limit: usize,
     },
     /// Print all rows with their hashes as JSON, one per line.
