@@ -42,6 +42,7 @@ mod e2e {
     mod store_faults;
     mod streams;
     mod terminal;
+    mod views;
     mod words;
 
     /// The program.

@@ -1,6 +1,6 @@
 //! What `/proc/<pid>/stat` says of a process: its start, whether it lives, who started it.
 
-use std::fs;
+use std::{fs, path::PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -31,6 +31,12 @@ pub(crate) fn stat_field(pid: u32, number: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name stands in parentheses and may hold anything, parentheses too.
     stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace().nth(number.checked_sub(3)?).map(str::to_owned)
+}
+
+/// The working directory of a process.
+#[must_use]
+pub fn working_directory(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/cwd")).ok()
 }
 
 /// Whether the process that started at `start` (0: not known) is alive under this pid.

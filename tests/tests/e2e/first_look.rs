@@ -22,7 +22,7 @@ use super::PROGRAM;
 const AGO_MS: i64 = 40 * 60 * 1000;
 
 /// A process that passes for an agent. It ends with the value.
-struct RunningAgent(Child);
+pub(super) struct RunningAgent(Child);
 
 impl RunningAgent {
     fn start(machine: &Machine, agent: &str, cwd: &Path) -> Self {
@@ -37,7 +37,7 @@ impl RunningAgent {
         let agent = Self(shell.env("OPEN_FILE", file).current_dir(cwd).stdin(Stdio::piped()).spawn().unwrap());
         // The script is written again for the next one: this one has read it then.
         let opened = format!("/proc/{}/fd/3", agent.0.id());
-        eventually("the agent runs", || Path::new(&opened).exists().then_some(()));
+        eventually("the agent runs", || fs::read_link(&opened).ok().filter(|open| open == file));
         agent
     }
 }
@@ -65,7 +65,7 @@ fn written(path: &Path, text: &str) {
 
 /// A session of Claude with these last words and what its registry says, and its process.
 fn claude(machine: &Machine, n: u64, title: &str, last: Option<&Value>, status: &Value) -> (String, RunningAgent) {
-    let (id, cwd) = (session(n), machine.project().join(n.to_string()));
+    let (id, cwd) = (session(n), machine.home().join("work").join(n.to_string()));
     let agent = RunningAgent::start(machine, "claude", &cwd);
     let line = |record: u64, rest: &Value| {
         let mut line = json!({"uuid": uuid(n, record), "timestamp": ago(AGO_MS + 10_000 - 10_000 * record as i64).to_string(),
@@ -96,7 +96,7 @@ fn said(stop: &str, content: &Value) -> Value {
 
 /// A session of Codex whose key was rejected, or that finished, and its process.
 fn codex(machine: &Machine, id: &str, error: Option<&str>) -> RunningAgent {
-    let cwd = machine.project().join(id);
+    let cwd = machine.home().join("work").join(id);
     let at = |seconds: i64| ago(AGO_MS + 10_000 - 1_000 * seconds).to_string();
     let error = error.map(|status| {
         json!({"message": format!("unexpected status {status} Unauthorized"),
@@ -121,7 +121,7 @@ const FINISHED: &str = "01a1f743-6024-7cc0-9a8f-a6c2af147feb";
 const ENDED: &str = "01a1f743-6024-7cc0-9a8f-a6c2af147fec";
 
 /// Agents that wait for somebody, one that is done, and the file of one that is gone.
-fn waiting_agents(machine: &Machine) -> Vec<RunningAgent> {
+pub(super) fn waiting_agents(machine: &Machine) -> Vec<RunningAgent> {
     let call = json!({"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make clean"}});
     let asks = json!({"status": "waiting", "waitingFor": "permission prompt"});
     let question = json!({"status": "waiting", "waitingFor": "input needed"});

@@ -8,7 +8,7 @@ use projections::Session;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, active_sessions, hooks, print_line, ps, shell, statusline, watch::show};
-use daemon::paths;
+use daemon::{notices::has_desktop, paths};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SetupArguments {
@@ -144,7 +144,7 @@ fn offers(context: &Context) -> Vec<Offer> {
     }
     offers.push(Offer {
         name: "notifications",
-        done: !context.config.notify.channels.is_empty(),
+        done: context.config.notify.names().any(|channel| channel != "desktop" || has_desktop()),
         command: "capture notify --help".into(),
         gain: "send approvals and stuck sessions to Slack, ntfy, a webhook or a program".into(),
     });
