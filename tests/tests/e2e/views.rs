@@ -125,6 +125,7 @@ fn views_are_as_they_were() {
         ("config-show", &["config", "show"]),
     ];
     let dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/views"));
+    let number = Regex::new(r"\d+").unwrap();
     let mut wrong = Vec::new();
     let mut compare = |name: &str, shown: String| {
         let file = dir.join(format!("{name}.txt"));
@@ -142,7 +143,7 @@ fn views_are_as_they_were() {
             let output = machine.command(arguments).env("COLUMNS", width.to_string()).output().unwrap();
             let text = mask.apply(&String::from_utf8(output.stdout).unwrap());
             // How much there is differs from one test to the next.
-            if name == "doctor" { Regex::new(r"\d+").unwrap().replace_all(&text, "0").into_owned() } else { text }
+            if name == "doctor" { number.replace_all(&text, "0").into_owned() } else { text }
         };
         compare(name, at_all_widths(view));
     }
