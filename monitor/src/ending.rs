@@ -96,6 +96,18 @@ impl EndingDetector {
         self.turn.is_none() && self.last.is_some_and(|(from, to)| from <= moment && moment <= to)
     }
 
+    /// Drops the end of a turn before this moment: it is old news.
+    pub(crate) fn forget_before(&mut self, moment: Timestamp) {
+        if self.done.take_if(|done| done.at < moment).is_some() {
+            self.completion_due = None;
+        }
+    }
+
+    /// Drops idleness that would have been reported by now.
+    pub(crate) fn forget_idleness(&mut self, now: Timestamp) {
+        self.idle_due.take_if(|due| *due <= now);
+    }
+
     /// The turn ended in an error, whatever was said of its end.
     pub(crate) fn failed(&mut self, at: Timestamp, findings: &mut SessionFindings) {
         self.done = None;

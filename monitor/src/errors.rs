@@ -34,6 +34,8 @@ pub(crate) struct RequestErrors {
     tallies: BTreeMap<FindingKind, ErrorTally>,
     /// An error after which the agent did not try again and the model did not answer yet.
     unanswered: Option<NewFinding>,
+    /// The error that ended the last turn.
+    ended_turn: Option<NewFinding>,
     /// When a limit is said to be over.
     until: BTreeMap<FindingKind, Timestamp>,
 }
@@ -84,7 +86,28 @@ impl RequestErrors {
         if let Some(over) = over {
             self.until.insert(kind, over);
         }
+        self.ended_turn = error.ends_turn.then(|| raise.clone());
         findings.raise(raise, at);
+    }
+
+    /// The session has been waiting because of an error since a moment that nobody saw.
+    pub(crate) fn stands(
+        &mut self,
+        kind: FindingKind,
+        since: Timestamp,
+        at: Timestamp,
+        findings: &mut SessionFindings,
+    ) {
+        if KINDS.iter().any(|kind| !findings.is_news(kind.as_str(), since)) {
+            return;
+        }
+        if let Some(raise) = self.ended_turn.clone() {
+            findings.raise(raise, at);
+        } else if kind != FindingKind::Provider {
+            // Of other errors nothing is known.
+            let why = "the agent stopped and gave this as the reason".to_owned();
+            findings.raise(NewFinding::new(kind, Severity::Error, what(kind).to_owned(), why, since), at);
+        }
     }
 
     /// The session waits for this reason, whoever says so.
@@ -108,6 +131,7 @@ impl RequestErrors {
 
     /// The model answered.
     pub(crate) fn answered(&mut self, at: Timestamp, findings: &mut SessionFindings) {
+        self.ended_turn = None;
         if self.tallies.is_empty() && self.until.is_empty() && !KINDS.iter().any(|kind| findings.is_open(kind.as_str()))
         {
             return;

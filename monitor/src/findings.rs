@@ -81,6 +81,11 @@ impl SessionFindings {
         }
     }
 
+    /// Raises none of these kinds from now on.
+    pub(crate) fn turn_off(&mut self, kinds: &[FindingKind]) {
+        self.off = kinds.to_vec();
+    }
+
     /// Takes over what was found before a restart.
     pub(crate) fn restore(&mut self, finding: Finding) {
         if finding.is_open() {
@@ -107,6 +112,11 @@ impl SessionFindings {
 
     pub(crate) fn has(&self, kind: FindingKind) -> bool {
         self.open().any(|finding| finding.kind == kind)
+    }
+
+    /// Whether a cause that began at a moment was neither raised nor over since.
+    pub(crate) fn is_news(&self, key: &str, since: Timestamp) -> bool {
+        !self.is_open(key) && self.over_at(key).is_none_or(|over| over < since)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -48,6 +48,17 @@ impl Monitor {
         }
     }
 
+    /// Puts other limits in force. Findings that are open stay until their cause is over.
+    pub fn configure(&mut self, rules: DetectorLimits) {
+        self.rules = rules;
+        let ids: Vec<SessionId> = self.sessions.keys().copied().collect();
+        for id in ids {
+            let (watch, rules) = self.watched(id);
+            watch.findings.turn_off(&rules.off);
+            self.schedule(id);
+        }
+    }
+
     /// Takes a committed event; those of a session in their order. History informs and raises nothing.
     pub fn apply(&mut self, event: &Event) -> Vec<Finding> {
         let id = event.session_id;

@@ -28,6 +28,8 @@ use crate::{
 const PAST_MS: i64 = 60_000;
 /// How long after its end a session is still watched, ms.
 const LAST_WORDS_MS: i64 = 60_000;
+/// Age from which the end of a turn that was read as history is not reported any more, ms.
+const OLD_NEWS_MS: i64 = 10 * 60 * 1000;
 
 /// A session that is watched.
 #[derive(Debug)]
@@ -48,6 +50,8 @@ pub(crate) struct SessionWatch {
     /// Its screen is read.
     seen: bool,
     state: Option<(State, Option<Reason>)>,
+    /// Since when the status held that was looked at last for what stands open.
+    stood_since: Option<Timestamp>,
     /// A question that the status shows and that was not raised yet.
     unasked: Option<(EventId, String)>,
     answered_at: Timestamp,
@@ -91,6 +95,7 @@ impl SessionWatch {
             merged: false,
             seen: false,
             state: None,
+            stood_since: None,
             unasked: None,
             answered_at: Timestamp::MIN,
             calls: PendingCalls::default(),
@@ -139,6 +144,16 @@ impl SessionWatch {
             + self.approvals.len()
     }
 
+    /// From now on the session is followed live; what ended long before is not reported.
+    fn follow_live(&mut self, at: Timestamp) {
+        if !self.live {
+            self.live = true;
+            self.stuck = StuckDetector::new(at);
+            self.ending.forget_before(at.plus_ms(-OLD_NEWS_MS));
+            self.ending.forget_idleness(at);
+        }
+    }
+
     /// Applies an event; one that was applied before a restart (`again`) raises nothing.
     pub(crate) fn apply(&mut self, event: &Event, again: bool, rules: &DetectorLimits) {
         // One that is given again, since its session was over and something came late, says nothing new.
@@ -152,10 +167,7 @@ impl SessionWatch {
         let past = again || is_past(event);
         let at = moment(event).max(self.clock);
         if !is_past(event) && !event.derived {
-            if !self.live {
-                self.stuck = StuckDetector::new(at);
-            }
-            self.live = true;
+            self.follow_live(at);
             self.stuck.begin(at);
         }
         if !past {
@@ -269,6 +281,10 @@ impl SessionWatch {
             }
             Payload::TurnCompleted(completed) => {
                 self.ending.turn_completed(event.id, completed.outcome, at, &mut self.findings);
+                if at.since_ms(moment(event)) > OLD_NEWS_MS {
+                    // Read late: it is as old as it says.
+                    self.ending.forget_before(at.plus_ms(1));
+                }
                 self.turn_ended(at);
                 if self.errors.turn_ended(at, &mut self.findings) {
                     self.ending.failed(at, &mut self.findings);
@@ -315,7 +331,7 @@ impl SessionWatch {
             }
             Payload::QuestionAsked(_) => {
                 let question = one_line(event.text.as_deref().unwrap_or("a question"), 160);
-                self.raise_question(event.id, question, at);
+                self.raise_question(Some(event.id), question, at);
             }
             // While its approval is pending, the end of that counts.
             Payload::QuestionAnswered(_) => {
@@ -400,10 +416,10 @@ impl SessionWatch {
         }
     }
 
-    fn raise_question(&mut self, event: EventId, question: String, at: Timestamp) {
+    fn raise_question(&mut self, event: Option<EventId>, question: String, at: Timestamp) {
         let why = "the agent asked a question and is waiting for the answer".to_owned();
         let raise = NewFinding::new(FindingKind::Question, Severity::Warning, format!("asks: {question}"), why, at);
-        self.findings.raise(NewFinding { subject: Some(question), evidence: vec![event], ..raise }, at);
+        self.findings.raise(NewFinding { subject: Some(question), evidence: event.into_iter().collect(), ..raise }, at);
     }
 
     fn changed(&mut self, event: &Event, change: &StatusChanged, at: Timestamp, rules: &DetectorLimits) {
@@ -434,7 +450,7 @@ impl SessionWatch {
         } else if self.approvals.is_empty()
             && let Some((event, question)) = self.unasked.take()
         {
-            self.raise_question(event, question, at);
+            self.raise_question(Some(event), question, at);
         }
     }
 
@@ -498,6 +514,10 @@ impl SessionWatch {
             return;
         }
         let at = now.max(self.clock);
+        // An agent whose process lives waits now, even if all it wrote was read as history.
+        if session.pid.is_some() && session.status.state != State::Exited && session.merged_into.is_none() {
+            self.follow_live(at);
+        }
         self.stuck.begin(session.last_event_at);
         self.pass(at, rules);
         self.findings.audible = self.live;
@@ -511,10 +531,32 @@ impl SessionWatch {
         }
         if self.live && self.over_at.is_none() {
             self.approvals.check(session, at, rules, &mut self.findings);
+            self.check_standing(session, at);
         }
         if session.merged_into.is_some() {
             self.leave(at, "the session was merged into another session");
             self.merged = true;
+        }
+    }
+
+    /// Raises what a status shows that began unseen, such as before the start: a question, a rejected key, an exhausted
+    /// quota. Each status is looked at once.
+    fn check_standing(&mut self, session: &Session, at: Timestamp) {
+        let status = &session.status;
+        let since = status.since;
+        if status.state != State::Waiting || self.stood_since.replace(since) == Some(since) {
+            return;
+        }
+        match status.reason {
+            Some(Reason::Question) if self.approvals.is_empty() && self.findings.is_news(QUESTION, since) => {
+                let question = status.activity.as_deref().unwrap_or("a question");
+                let question = one_line(question.strip_prefix("asks: ").unwrap_or(question), 160);
+                self.raise_question(None, question, since.min(at));
+            }
+            Some(Reason::Auth) => self.errors.stands(FindingKind::Auth, since.min(at), at, &mut self.findings),
+            Some(Reason::Quota) => self.errors.stands(FindingKind::Quota, since.min(at), at, &mut self.findings),
+            Some(Reason::Error) => self.errors.stands(FindingKind::Provider, since.min(at), at, &mut self.findings),
+            Some(_) | None => {}
         }
     }
 

@@ -377,6 +377,12 @@ pub fn decide(case: &StatusInputs<'_>, now: Timestamp) -> SessionStatus {
     }
 }
 
+/// Whether an error stopped an agent whose process lives: that stays the reason until somebody acts on it.
+fn is_stopped(case: &StatusInputs<'_>) -> bool {
+    let stopped = matches!(case.conversation.verdict().1, Some(Reason::Auth | Reason::Quota | Reason::Error));
+    stopped && matches!(case.process, Process::Alive { .. })
+}
+
 /// What the conversation and its silence say.
 fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> Candidate {
     let (state, reason) = case.conversation.verdict();
@@ -426,7 +432,7 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
                 candidate(state, reason, Confidence::Medium, Basis::Ended)
             }
         }
-        Phase::Ended { .. } if idle => rest(Basis::EndedLongAgo),
+        Phase::Ended { .. } if idle && !is_stopped(case) => rest(Basis::EndedLongAgo),
         Phase::Ended { certain, .. } => {
             candidate(state, reason, if *certain { Confidence::High } else { Confidence::Medium }, Basis::Ended)
         }
@@ -448,7 +454,7 @@ pub fn next_change(case: &StatusInputs<'_>, status: &SessionStatus, clock: Times
     let others_speak = case.claims.iter().any(|h| h.state != State::Unknown);
     let alive = matches!(case.process, Process::Alive { .. });
     let silence = match &case.conversation.phase {
-        _ if others_speak => None,
+        _ if others_speak || is_stopped(case) => None,
         Phase::Silent | Phase::Ended { pending_subagents: 0, .. } => {
             Some(case.conversation_at.plus_ms(case.rules.idle_after_ms))
         }

@@ -144,6 +144,8 @@ impl Machine {
             .env("HOME", at("home"))
             .env("CAPTURE_DATA_DIR", at("data"))
             .env("LANG", "C.UTF-8")
+            // A pager would wait for somebody to leave it.
+            .env("PAGER", "cat")
             .env("PATH", &self.path);
         command
             .env("XDG_CONFIG_HOME", at("config"))

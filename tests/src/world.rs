@@ -372,6 +372,7 @@ impl World {
             provider,
             pid,
             start_ticks,
+            age_ms: 0,
             parent: None,
             child: false,
             cwd,

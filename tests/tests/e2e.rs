@@ -17,6 +17,7 @@ mod e2e {
     mod export;
     mod faults;
     mod findings;
+    mod first_look;
     mod fold;
     mod hooks_install;
     mod hooks_versions;
@@ -28,6 +29,7 @@ mod e2e {
     mod notices;
     mod owned;
     mod ownership;
+    mod packaging;
     mod providers;
     mod reading;
     mod recording;
@@ -40,6 +42,7 @@ mod e2e {
     mod store_faults;
     mod streams;
     mod terminal;
+    mod views;
     mod words;
 
     /// The program.

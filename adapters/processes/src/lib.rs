@@ -30,7 +30,7 @@ pub use commands::{ShellCommand, shell_commands_below};
 pub use descent::{Descent, agent_descent, descends_from_agent, mark_child, mark_program, seal_if_agents};
 pub use path_search::{check_executable, find_program};
 pub use reap::reap_adopted;
-pub use stat::{descends_from, has_children, is_alive, parent, start_ticks};
+pub use stat::{age_ms, descends_from, has_children, is_alive, parent, start_ticks, working_directory};
 pub use table::{AgentProcess, ProcessTable, run_of};
 pub use tcp::{holders_of_tcp, listener_of_tcp};
 pub use tcp_user::user_of_tcp;

@@ -11,7 +11,7 @@ use events::{Provider, RunId};
 
 use crate::{
     command_line::which_agent,
-    stat::{start_ticks, stat_field},
+    stat::{age_ms, start_ticks, stat_field},
 };
 
 /// A process that looks like an agent.
@@ -23,6 +23,8 @@ pub struct AgentProcess {
     pub pid: u32,
     /// Start in clock ticks since boot.
     pub start_ticks: u64,
+    /// How long it had been running when it was found, ms.
+    pub age_ms: i64,
     /// The process that started it; of a child the first of its agent's processes, which may have started it
     /// through others (Qwen Code 0.24.4 starts itself again twice).
     pub parent: Option<u32>,
@@ -119,10 +121,12 @@ fn inspect(pid: u32, homes: &Homes) -> Option<AgentProcess> {
     if !homes_in(provider, &environment).iter().any(|home| homes.of(provider).contains(home)) {
         return None;
     }
+    let start_ticks = start_ticks(pid)?;
     Some(AgentProcess {
         provider,
         pid,
-        start_ticks: start_ticks(pid)?,
+        start_ticks,
+        age_ms: age_ms(start_ticks),
         parent: stat_field(pid, 4).and_then(|p| p.parse().ok()),
         child: false,
         cwd: fs::read_link(dir.join("cwd")).ok()?,

@@ -18,6 +18,8 @@ mod hooks;
 mod host;
 mod jump;
 mod label;
+mod man;
+mod markdown;
 mod notify;
 mod number;
 mod output;
@@ -49,6 +51,7 @@ use std::{
     process::ExitCode,
 };
 
+use ::events::RunId;
 use api::{
     list::Limit,
     routes::{GetSession, ListSessions},
@@ -87,6 +90,9 @@ struct Arguments {
     /// Connect to the server over TCP instead of its Unix socket.
     #[arg(long, global = true)]
     tcp: bool,
+    /// Do not page long output.
+    #[arg(long, global = true)]
+    no_pager: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -274,12 +280,27 @@ enum Command {
   capture setup --dismiss")]
     Setup(overview::SetupArguments),
 
+    /// Print manual pages.
+    #[command(hide = true)]
+    Man(man::Arguments),
     #[command(hide = true, name = agents::HOST)]
     RunHost,
     #[command(hide = true, name = agents::RUN_CHILD)]
     RunChild(host::Child),
     #[command(hide = true, name = agents::DRIVE_CHILD)]
     DriveChild(drive::Child),
+}
+
+impl Command {
+    /// Whether its output may be long and is read from the top.
+    fn is_paged(&self) -> bool {
+        matches!(self, Self::Show(_) | Self::Explain(_) | Self::Standup(_) | Self::Handoff(_))
+            || matches!(self, Self::Events(arguments) if !arguments.follow)
+            || matches!(self, Self::Approvals(arguments) if arguments.id.is_some())
+            || matches!(self, Self::Findings(arguments) if arguments.id.is_some())
+            || matches!(self, Self::Policy(arguments) if arguments.is_paged())
+            || matches!(self, Self::Hooks(arguments) if arguments.is_paged())
+    }
 }
 
 /// The commands as `--help` groups them.
@@ -441,6 +462,9 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         overview::run(&context()?)?;
         return Ok(ExitCode::SUCCESS);
     };
+    // A configuration that cannot be read is reported by the command.
+    let is_paged = command.is_paged() && !json && !arguments.no_pager && config().is_ok_and(|config| config.pager);
+    let _pager = if is_paged { terminal::Pager::start() } else { None };
     match command {
         Command::Run(run) => return run::run(data, arguments.json, *run),
         Command::Attach(arguments) => return attach::run(data, &arguments),
@@ -487,6 +511,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Uninstall(arguments) => uninstall::run(&context()?, &arguments),
         Command::Setup(arguments) => overview::setup(&context()?, &arguments),
         Command::Init(arguments) => shell::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
     }?;
     Ok(ExitCode::SUCCESS)
 }
@@ -501,6 +526,12 @@ fn find(client: &Client, given: &str) -> anyhow::Result<projections::Session> {
         .into(),
         Some(_) | None => error.into(),
     })
+}
+
+/// The run that hosts a session, if a server runs and knows both.
+fn run_of_session(data: &std::path::Path, given: &str) -> Option<RunId> {
+    let client = Client::running(data, Connection::Unix).ok()??;
+    client.one::<GetSession>(given).ok()?.run_id
 }
 
 /// The active sessions, newest last event first; `most` of them at most.

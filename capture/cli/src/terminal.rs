@@ -5,6 +5,8 @@
 //! to the terminal ([`stdout`], [`stderr`]), which lets only our own colour sequences pass. Output to a pipe or a file
 //! is data and stays unchanged; JSON is escaped everywhere ([`safe_json`]), which changes no value.
 
+mod pager;
+
 use std::{
     borrow::Cow,
     fmt::Write as _,
@@ -13,6 +15,8 @@ use std::{
 };
 
 use events::visible::shows;
+
+pub use self::pager::{Pager, is_seen};
 
 /// The text with everything that does not print, or prints something else than it is, escaped.
 #[must_use]
@@ -131,8 +135,9 @@ pub fn is_reader_gone() -> bool {
 /// Standard output, escaped where it is a terminal.
 #[must_use]
 pub fn stdout() -> Screen<StdoutLock<'static>> {
+    let escapes = is_seen();
     let to = io::stdout().lock();
-    Screen { escapes: to.is_terminal(), colours: Colours::Pass, to, line: Vec::new(), gone: Some(&READER_GONE) }
+    Screen { escapes, colours: Colours::Pass, to, line: Vec::new(), gone: Some(&READER_GONE) }
 }
 
 /// Standard error, escaped wherever it goes: it is for people, and into logs.
@@ -149,8 +154,7 @@ pub fn stderr() -> Screen<StderrLock<'static>> {
 pub fn width() -> Option<usize> {
     let columns = daemon::paths::variable("COLUMNS");
     let set = columns.and_then(|columns| columns.to_str()?.parse::<usize>().ok()).filter(|n| *n > 0);
-    let is_terminal = io::stdout().is_terminal();
-    set.or_else(|| is_terminal.then(|| crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns))))
+    set.or_else(|| is_seen().then(|| crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns))))
         .map(|columns| columns.clamp(20, 1000))
 }
 

@@ -19,6 +19,8 @@ use crate::endpoint::read_if_there;
 pub struct Config {
     /// Commands start a server in the background when none is there.
     pub autostart: bool,
+    /// Long output on a terminal is paged.
+    pub pager: bool,
     /// Directories whose sessions are not captured, with all below them.
     pub ignore: Vec<PathBuf>,
     /// Additional directories in which agents store their files.
@@ -144,6 +146,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             autostart: true,
+            pager: true,
             ignore: Vec::new(),
             roots: ExtraRoots::default(),
             status: StatusRules::default(),
@@ -197,6 +200,7 @@ impl Config {
         let default = Self::default();
         let defaults = serde_json::json!({
             "autostart": default.autostart,
+            "pager": default.pager,
             "ignore": default.ignore,
             "roots": ALL.iter().map(|agent| (agent.provider.as_str(), [(); 0])).collect::<BTreeMap<_, _>>(),
             "status": { "idle_after_s": default.status.idle_after_s, "lost_after_s": default.status.lost_after_s },

@@ -18,7 +18,7 @@ use store::{EntityFilter, ReadError, Reader, SessionFilter};
 use tokio::sync::oneshot;
 
 use crate::{
-    actions::Actions,
+    actions::{Action, Actions},
     clock,
     ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput},
     redaction,
@@ -57,6 +57,7 @@ pub struct Findings {
 
 enum MonitorRequest {
     Acknowledge(FindingId, oneshot::Sender<Result<Finding, Refusal>>),
+    Configure(Box<monitor::DetectorLimits>, Vec<Action>),
     Stop,
 }
 
@@ -103,6 +104,11 @@ impl Findings {
         let (reply, answer) = oneshot::channel();
         self.asks.try_send(MonitorRequest::Acknowledge(id, reply)).map_err(|_| Refusal::Unavailable)?;
         answer.await.unwrap_or(Err(Refusal::Unavailable))
+    }
+
+    /// Puts other limits and actions in force.
+    pub fn configure(&self, rules: monitor::DetectorLimits, actions: Vec<Action>) {
+        self.asks.send(MonitorRequest::Configure(Box::new(rules), actions)).ok();
     }
 
     /// Ends the thread.
@@ -168,6 +174,11 @@ impl MonitorThread {
                 recv(asks) -> asked => match asked {
                     Ok(MonitorRequest::Acknowledge(id, reply)) => {
                         self.acknowledge(&id, reply);
+                        Ok(())
+                    }
+                    Ok(MonitorRequest::Configure(rules, actions)) => {
+                        self.monitor.configure(*rules);
+                        self.parts.actions.rules = actions;
                         Ok(())
                     }
                     Ok(MonitorRequest::Stop) | Err(_) => return,

@@ -30,6 +30,7 @@ pub mod redaction;
 pub mod roots;
 pub mod runs;
 pub mod serve;
+pub mod settings;
 pub mod store_health;
 pub mod supervisor;
 pub mod telemetry;

@@ -3,7 +3,6 @@
 use std::{
     cell::Cell,
     collections::{HashMap, HashSet},
-    fs,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -12,7 +11,9 @@ use agents::Homes;
 use anyhow::Context as _;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use hooks::ConfiguredCommands;
-use processes::{EndedProcess, ProcessTable, ShellCommand, Watcher, is_alive, run_of, shell_commands_below};
+use processes::{
+    EndedProcess, ProcessTable, ShellCommand, Watcher, is_alive, run_of, shell_commands_below, working_directory,
+};
 
 use events::{RunId, SessionId};
 
@@ -120,7 +121,8 @@ fn search(mut table: ProcessTable, asked: &Receiver<bool>, inputs: &IngestHandle
     let mut last_told: Vec<(u32, u64)> = Vec::new();
     let mut wanted = false;
     let mut tellings = 0;
-    let mut next = Instant::now();
+    // What is recent is read by then, and its sessions can be told which process runs them.
+    let mut next = Instant::now() + SOONEST;
     loop {
         match asked.recv_deadline(next) {
             Ok(fresh) => {
@@ -219,7 +221,7 @@ fn watch_commands(changed: &Receiver<()>, expected: &Mutex<ExpectedCommands>, ho
 
 impl Waiting {
     fn new(agent: (u32, u64), homes: &Homes) -> Self {
-        let project = fs::read_link(format!("/proc/{}/cwd", agent.0)).ok();
+        let project = working_directory(agent.0);
         let configured = ConfiguredCommands::read(homes, project.as_deref());
         let mut waiting =
             Self { agent, configured, before: HashSet::new(), since: HashMap::new(), deciding: None, over: false };
@@ -260,6 +262,7 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use std::{
+        fs,
         path::PathBuf,
         process::{Child, Command, Stdio},
     };

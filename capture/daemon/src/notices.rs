@@ -67,6 +67,7 @@ type SharedDelivery = Mutex<Option<Arc<Delivery>>>;
 enum NotifierEvent {
     Finding(Box<Finding>),
     Receipt(Box<Receipt>),
+    Settings(Box<NotifySettings>),
     Stop,
 }
 
@@ -123,6 +124,11 @@ impl Notices {
         })
     }
 
+    /// Puts new settings in force: other channels, other rules. What waits for the old ones is sent by them.
+    pub fn configure(&self, settings: NotifySettings) {
+        self.events.send(NotifierEvent::Settings(Box::new(settings))).ok();
+    }
+
     /// Shows the messages of each channel among the metrics.
     pub fn register(&self, registry: &mut Registry) {
         registry.register_collector(Box::new(ChannelMetrics(Arc::clone(&self.delivery))));
@@ -175,7 +181,57 @@ impl PendingNotifier {
             Arc::new(clock::now),
         );
         around.terminals = Some(Arc::new(Terminals { runs: parts.runs.clone(), runtime: parts.runtime.clone() }));
-        let mut settings = parts.settings.clone();
+        let starter = PlannerStarter { around, back, shared: Arc::clone(&shared) };
+        let notified = parts.reader.notified(REMEMBERED)?;
+        let (plan, first) = starter.start(parts.settings.clone(), &notified)?;
+        let (planners, next) = bounded(1);
+        planners.send(first).ok();
+        let presence = UserPresence { runs: parts.runs.clone(), runtime: parts.runtime.clone() };
+        supervisor.spawn(PLANNER, move || {
+            for RunningPlanner { mut planner, inbox, delivery } in next.iter() {
+                notifier::drive(&mut planner, &inbox, &presence, &delivery);
+                // One that is tried out at this moment has the channels still: they end with the program.
+                if let Some(delivery) = Arc::into_inner(delivery) {
+                    delivery.stop(STOP_WITHIN);
+                }
+            }
+        })?;
+        let mut maker = Some(NoticeMaker { parts, plan, starter, planners });
+        let own = supervisor.clone();
+        supervisor.spawn(THREAD, move || {
+            if let Some(maker) = &mut maker {
+                maker.run(&events, &notified);
+            }
+            if let Some(shared) = shared.get() {
+                shared.lock().unwrap_or_else(PoisonError::into_inner).take();
+            }
+            // The planner ends with its channel.
+            maker = None;
+            own.join(PLANNER);
+        })
+    }
+}
+
+/// A planner with its channels. It works until its inbox is closed: the settings changed, or the service stops.
+struct RunningPlanner {
+    planner: Planner,
+    inbox: Receiver<notifier::PlannerInput>,
+    delivery: Arc<Delivery>,
+}
+
+/// Starts the channels of the user's settings, and a planner for them.
+struct PlannerStarter {
+    around: ChannelContext,
+    back: Sender<NotifierEvent>,
+    shared: Arc<OnceLock<SharedDelivery>>,
+}
+
+impl PlannerStarter {
+    fn start(
+        &self,
+        mut settings: NotifySettings,
+        notified: &[FindingId],
+    ) -> anyhow::Result<(Sender<notifier::PlannerInput>, RunningPlanner)> {
         if settings == NotifySettings::default() && !has_desktop() {
             // Nobody asked for it, and there is none: that is not a failure to report each time.
             tracing::info!(
@@ -184,47 +240,27 @@ impl PendingNotifier {
             );
             settings.channels.clear();
         }
-        for (channel, trouble) in notifier::delivery::troubles(&settings, &around) {
+        for (channel, trouble) in notifier::delivery::troubles(&settings, &self.around) {
             tracing::warn!(channel, trouble, "a notification channel cannot be used");
         }
+        let back = self.back.clone();
         let on_receipt = move |receipt| {
             if back.try_send(NotifierEvent::Receipt(Box::new(receipt))).is_err() {
                 tracing::warn!("the outcome of a message is not recorded: the queue is full");
             }
         };
-        let delivery = Arc::new(Delivery::start(&settings, around, Arc::new(on_receipt))?);
-        shared.get_or_init(|| Mutex::new(Some(Arc::clone(&delivery))));
-        let notified = parts.reader.notified(REMEMBERED)?;
-        let mut planner = Planner::new(settings, notified.iter().map(FindingId::to_string));
+        let delivery = Arc::new(Delivery::start(&settings, self.around.clone(), Arc::new(on_receipt))?);
+        let shared = self.shared.get_or_init(|| Mutex::new(None));
+        *shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&delivery));
+        let planner = Planner::new(settings, notified.iter().map(FindingId::to_string));
         let (plan, inbox) = bounded(INBOX_CAPACITY);
-        let presence = UserPresence { runs: parts.runs.clone(), runtime: parts.runtime.clone() };
-        {
-            let delivery = Arc::clone(&delivery);
-            supervisor.spawn(PLANNER, move || notifier::drive(&mut planner, &inbox, &presence, &delivery))?;
-        }
-        let mut maker = Some(NoticeMaker { parts, plan });
-        let mut delivery = Some(delivery);
-        let own = supervisor.clone();
-        supervisor.spawn(THREAD, move || {
-            if let Some(maker) = &mut maker {
-                maker.run(&events, &notified);
-            }
-            // The planner ends with its channel.
-            maker = None;
-            own.join(PLANNER);
-            if let Some(shared) = shared.get() {
-                shared.lock().unwrap_or_else(PoisonError::into_inner).take();
-            }
-            // One that is tried out at this moment has the channels still: they end with the program.
-            if let Some(delivery) = delivery.take().and_then(Arc::into_inner) {
-                delivery.stop(STOP_WITHIN);
-            }
-        })
+        Ok((plan, RunningPlanner { planner, inbox, delivery }))
     }
 }
 
 /// Whether there is a session bus, by the variables that name one and by its usual place.
-fn has_desktop() -> bool {
+#[must_use]
+pub fn has_desktop() -> bool {
     paths::variable("DBUS_SESSION_BUS_ADDRESS").is_some()
         || paths::variable("XDG_RUNTIME_DIR").is_some_and(|dir| dir.join("bus").exists())
 }
@@ -233,6 +269,9 @@ fn has_desktop() -> bool {
 struct NoticeMaker {
     parts: NotifierParts,
     plan: Sender<notifier::PlannerInput>,
+    starter: PlannerStarter,
+    /// Takes the next planner.
+    planners: Sender<RunningPlanner>,
 }
 
 impl NoticeMaker {
@@ -242,9 +281,24 @@ impl NoticeMaker {
             match event {
                 NotifierEvent::Finding(finding) => self.notify(&finding),
                 NotifierEvent::Receipt(receipt) => self.record_receipt(&receipt),
+                NotifierEvent::Settings(settings) => {
+                    if let Err(error) = self.configure(*settings) {
+                        tracing::warn!(%error, "cannot apply the settings of notifications; the old ones stay in force");
+                    }
+                }
                 NotifierEvent::Stop => break,
             }
         }
+    }
+
+    /// Starts a planner with these settings; the one before it ends with its inbox.
+    fn configure(&mut self, settings: NotifySettings) -> anyhow::Result<()> {
+        let notified = self.parts.reader.notified(REMEMBERED)?;
+        let (plan, next) = self.starter.start(settings, &notified)?;
+        self.plan = plan;
+        self.planners.send(next).ok();
+        self.notify_missed(&notified);
+        Ok(())
     }
 
     /// Sends notices for findings from right before the last stop that were not sent then.

@@ -38,6 +38,7 @@ use crate::{
     prompts::{self, Prompts},
     redacted_only, redaction, roots,
     runs::Runs,
+    settings,
     store_health::StoreFiles,
     supervisor::Supervisor,
     telemetry::TelemetryReceiver,
@@ -186,6 +187,7 @@ struct RunningService {
     gauges: Arc<Gauges>,
     checkpoints: Sender<()>,
     spool: Sender<()>,
+    settings: Sender<()>,
     daemons: Daemons,
     approvals: ApprovalBroker,
     findings: Findings,
@@ -332,6 +334,8 @@ impl RunningService {
         };
         let files = collector.start(sink).context("cannot start the threads that read files")?;
         let spool = deliveries.watch(&supervisor)?;
+        let followed = settings::LiveParts { findings: findings.clone(), notices: notices.clone() };
+        let settings = settings::follow(paths::config_file()?, options.config.clone(), followed, &supervisor)?;
         let checkpoints = checkpoint_thread(database, due, files_of_store, Arc::clone(&gauges), &supervisor)?;
         let endpoint = Endpoint {
             url: serving.url(),
@@ -354,6 +358,7 @@ impl RunningService {
             gauges,
             checkpoints,
             spool,
+            settings,
             daemons,
             approvals,
             findings,
@@ -372,6 +377,8 @@ impl RunningService {
         self.daemons.stop();
         drop(self.spool);
         supervisor.join(deliveries::THREAD);
+        drop(self.settings);
+        supervisor.join(settings::THREAD);
         self.approvals.stop();
         runtime.block_on(self.approvals.stopped());
         self.findings.stop();

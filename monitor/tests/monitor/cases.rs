@@ -435,9 +435,49 @@ fn history_informs_and_raises_nothing() {
     s.fails(ErrorClass::Auth, "401", "401");
     let lines: Vec<Line> =
         s.lines.iter().map(|line| Line { history: true, at: line.at - 86_400_000, ..line.clone() }).collect();
-    let mut stage = Stage::played(&lines);
+    let is_process =
+        |line: &&Line| matches!(&line.payload, Payload::Signal(s) if matches!(s.claim, Claim::ProcessAlive { .. }));
+    let of_the_past: Vec<Line> = lines.iter().filter(|line| !is_process(line)).cloned().collect();
+    let mut stage = Stage::played(&of_the_past);
     stage.until(100_000_000);
     assert!(stage.told.is_empty(), "{:?}", stage.told);
+    // Its process lives: what stands open is raised, and nothing that was over before.
+    let mut stage = Stage::played(&lines);
+    stage.until(100_000_000);
+    assert_eq!(stage.kinds_but(&[]), [Auth], "{:?}", stage.told);
+}
+
+#[test]
+fn what_stands_open_in_the_history_of_an_agent_that_lives_is_raised_once() {
+    let past = |s: &Script| -> Vec<Line> {
+        s.lines.iter().map(|line| Line { history: true, at: line.at - 3_600_000, ..line.clone() }).collect()
+    };
+    // The end of a turn long ago is not reported.
+    let mut s = at_work();
+    s.answer("done");
+    let mut stage = Stage::played(&past(&s));
+    stage.until(1_000_000);
+    assert_eq!(stage.kinds_but(&[Idle]), [], "{:?}", stage.told);
+    // A question is raised, and over once it is answered.
+    let mut s = at_work();
+    s.call("Ask", ToolKind::Question, "Which color?", "{}");
+    let mut stage = Stage::played(&past(&s));
+    stage.until(1_000);
+    assert_eq!(stage.kinds_but(&[]), [Question], "{:?}", stage.told);
+    stage.until(100_000);
+    stage.check();
+    assert_eq!(stage.kinds_but(&[]), [Question], "{:?}", stage.told);
+    // A quota that was told before a restart, and was over, is not told again while the status still shows it.
+    let mut s = at_work();
+    s.fails(ErrorClass::Quota, "402", "insufficient funds");
+    let mut stage = Stage::played(&past(&s));
+    stage.until(1_000);
+    let raised = stage.last(Quota).unwrap().clone();
+    let mut again = Stage::new();
+    again.monitor.restore([events::Finding { state: FindingState::Resolved, resolved_at: Some(START), ..raised }], 0);
+    again.play(&past(&s));
+    again.until(1_000);
+    assert!(again.told.is_empty(), "{:?}", again.told);
 }
 
 #[test]

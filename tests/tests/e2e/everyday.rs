@@ -266,3 +266,113 @@ fn a_directory_of_something_else_is_not_made_the_data_directory() {
     assert_eq!(other.metadata().unwrap().permissions().mode() & 0o777, 0o755);
     assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1);
 }
+
+#[test]
+fn a_run_is_attached_to_and_exported_by_its_session() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let script = "echo hello; exec sleep 600";
+    let started = run(&machine, &["run", "--record", "--name", "cl", "--detach", "--", "sh", "-c", script]);
+    assert_eq!(started.0, Some(0), "{}", started.2);
+    let session = eventually("the run has a session", || {
+        let runs: Value = server.client.json("/api/v1/runs")?;
+        runs["runs"][0]["session_id"].as_str().map(str::to_owned)
+    });
+    eventually("the recording has what was shown", || {
+        let (code, out, _) = run(&machine, &["export", &session]);
+        (code == Some(0) && out.contains("hello")).then_some(())
+    });
+    let (code, _, err) = run(&machine, &["attach", &session]);
+    assert_eq!((code, err.contains("must be a terminal")), (Some(1), true), "the run was found: {err}");
+    assert_eq!(run(&machine, &["export", "nope"]).0, Some(4));
+    tests::terminal_user::end_all(&machine.data());
+}
+
+#[test]
+fn what_is_typed_wrong_and_what_is_not_there_have_their_exit_codes() {
+    let machine = Machine::new(PROGRAM);
+    let _server = machine.serve();
+    for list in ["ps", "approvals", "findings"] {
+        let (code, _, err) = run(&machine, &[list, "--limit", "0"]);
+        assert_eq!((code, err.contains("above 0")), (Some(2), true), "{list}: {err}");
+    }
+    assert_eq!(run(&machine, &["audit", "show", "--limit", "0"]).0, Some(2));
+    assert_eq!(run(&machine, &["send", "cl", "--keys", "foo"]).0, Some(4), "there is no run");
+    for missing in [
+        &["show", "nope"][..],
+        &["approvals", "nope"],
+        &["findings", "nope"],
+        &["audit", "show", "nope"],
+        &["notify", "test", "nope"],
+        &["queue", "--cancel", "nope"],
+        &["man", "nope"],
+    ] {
+        let (code, out, err) = run(&machine, missing);
+        assert_eq!((code, out.as_str(), err.contains(" no ")), (Some(4), "", true), "{missing:?}: {err}");
+    }
+    let (code, out, _) = run(&machine, &["ps", "--all", "--cwd", "/nowhere"]);
+    assert_eq!((code, out.as_str()), (Some(0), "no sessions in /nowhere\n"));
+    let (code, _, err) = run(&machine, &["standup", "--since", "5y"]);
+    assert_eq!((code, err.contains("5m, 2h or 3d, got `5y`")), (Some(2), true), "{err}");
+    assert_eq!(run(&machine, &["notify", "channels"]).1, "desktop (not in use: there is no desktop session)\n");
+}
+
+#[test]
+fn a_running_server_takes_up_settings_and_the_command_says_which() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let set = |key: &str, value: &str| {
+        let (code, out, err) = run(&machine, &["config", "set", key, value]);
+        assert_eq!(code, Some(0), "{out}{err}");
+        err
+    };
+    assert!(
+        set("status.idle_after_s", "60").contains("still uses the old status.idle_after_s; `capture serve --restart`")
+    );
+    assert!(set("monitor.stuck_ms", "700000").contains("the running server applies monitor.stuck_ms within 2 s"));
+    assert_eq!(set("pager", "false"), "", "commands read it themselves");
+    eventually("they are in force", || server.log().contains("findings and actions have changed").then_some(()));
+    let file = machine.home().join("told");
+    let argv = format!("[\"/bin/sh\", \"-c\", \"cat > {}\"]", file.display());
+    let channel = format!("[[notify.channels]]\ntype = \"command\"\nname = \"note\"\nargv = {argv}\n");
+    machine.configure(&channel);
+    eventually("the new channel takes messages", || {
+        let (code, _, _) = run(&machine, &["notify", "test", "note"]);
+        (code == Some(0) && file.exists()).then_some(())
+    });
+    // What is not valid changes nothing.
+    machine.configure("nonsense = 1\n");
+    eventually("it is reported", || server.log().contains("the configuration is not valid").then_some(()));
+    machine.configure(&channel);
+    assert_eq!(run(&machine, &["notify", "test", "note"]).0, Some(0));
+    assert!(server.stop().success());
+}
+
+#[test]
+fn long_output_is_paged_on_a_terminal_and_only_there() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let id = waiting_session(&machine, &server);
+    // A pager that shows what it is given and says that it was used.
+    let pager = "sed 's/^/paged: /'; echo left the pager";
+    let shown = |arguments: &str, more: &[(&str, &str)]| {
+        let script = format!("\"$PROGRAM\" {arguments}");
+        let (shown, code) = tests::terminal_user::User::start_with(&machine, &script, more).end();
+        (String::from_utf8(shown).unwrap(), code)
+    };
+    let of_ours = [("CAPTURE_PAGER", pager), ("PAGER", "false")];
+    let (text, code) = shown(&format!("show {id}"), &of_ours);
+    assert!(code == 0 && text.contains("paged: title       Add a title") && text.contains("left the pager"), "{text}");
+    let (text, _) = shown(&format!("events {id}"), &[("PAGER", pager)]);
+    assert!(text.contains("paged: ") && text.contains("user.prompt"), "{text}");
+    for unpaged in
+        [format!("show {id} --no-pager"), format!("show {id} --json"), "ps".into(), format!("show {id} | cat")]
+    {
+        let (text, code) = shown(&unpaged, &of_ours);
+        assert!(code == 0 && !text.contains("paged: ") && !text.is_empty(), "{unpaged}: {text}");
+    }
+    let (text, code) = shown("show nope", &of_ours);
+    assert!(code == 4 && text.contains("no session has the id"), "{text}");
+    assert_eq!(run(&machine, &["config", "set", "pager", "false"]).0, Some(0));
+    assert!(!shown(&format!("show {id}"), &of_ours).0.contains("paged: "));
+}

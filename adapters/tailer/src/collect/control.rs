@@ -24,6 +24,8 @@ pub struct Progress {
     pub bytes_total: AtomicU64,
     /// Bytes read.
     pub bytes_done: AtomicU64,
+    /// Every directory was looked at once, so all history there is counts.
+    pub is_counted: AtomicBool,
 }
 
 impl Progress {
@@ -34,7 +36,8 @@ impl Progress {
     /// Whether all history that was found is read.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.files_done.load(Ordering::Relaxed) >= self.files_total.load(Ordering::Relaxed)
+        self.is_counted.load(Ordering::Relaxed)
+            && self.files_done.load(Ordering::Relaxed) >= self.files_total.load(Ordering::Relaxed)
     }
 }
 

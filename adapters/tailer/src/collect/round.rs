@@ -1,6 +1,9 @@
 //! One turn of the collector.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use super::{
     Collector, Stopped,
@@ -55,6 +58,7 @@ impl Collector {
         }
         self.read_dirty(now, sink)?;
         self.due.first_over |= self.due.first_done;
+        self.shared.progress.is_counted.store(self.due.first_over, Ordering::Relaxed);
         self.close_some();
         self.add_watches();
         if self.config.workers == 0 {

@@ -22,7 +22,7 @@ use self::{
 };
 use super::{
     Context, Failed, is_agreed,
-    number::integer,
+    number::count,
     style,
     watch::{ALL, ListText, Watched, show, watch},
 };
@@ -36,7 +36,7 @@ use daemon::clock;
 pub(super) struct Arguments {
     /// Show only this request, with everything needed to decide it: its id, or at least 4 characters from the start
     /// or end of it.
-    id: Option<String>,
+    pub(super) id: Option<String>,
     /// Include closed requests.
     #[arg(long, short)]
     all: bool,
@@ -47,7 +47,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// Maximum number of requests.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = count, allow_negative_numbers = true)]
     limit: usize,
 }
 

@@ -11,13 +11,13 @@ use ::terminal::host::{
 };
 use anyhow::Context as _;
 
-use super::{Failed, run::finish};
+use super::{Failed, run::finish, run_of_session};
 use crate::terminal::safe;
 use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its name, its id, or the start or end of its id.
+    /// The run: its name, its id, or the start or end of its id; or the session it hosts.
     run: String,
     /// Watch without typing.
     #[arg(long)]
@@ -43,7 +43,14 @@ impl FromStr for DetachKeyArgument {
 
 pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let data = paths::data_dir(data)?;
-    let run = match runs::find(&data, &arguments.run) {
+    let found = match runs::find(&data, &arguments.run) {
+        FoundRun::None => match run_of_session(&data, &arguments.run) {
+            Some(run) => runs::find(&data, &run.to_string()),
+            None => FoundRun::None,
+        },
+        found @ (FoundRun::One(_) | FoundRun::Several(_)) => found,
+    };
+    let run = match found {
         FoundRun::One(run) => run,
         FoundRun::Several(runs) => {
             let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use store::{AuditCheck, AuditHead, HEAD_FILE, ReadFailure, Reader, VerifyError};
 
-use super::{Context, Failed, number::integer, style};
+use super::{Context, Failed, number::count, style};
 use crate::terminal::{self, safe, safe_json};
 
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,7 @@ enum AuditCommand {
         /// Only rows about this approval: its id, or at least 4 characters from the start or end of it.
         approval: Option<String>,
         /// Maximum number of rows.
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>, allow_negative_numbers = true)]
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = count, allow_negative_numbers = true)]
         limit: usize,
     },
     /// Print all rows of the audit record with their hashes, one JSON object per line.

@@ -11,7 +11,9 @@ use crate::{client::Client, terminal::safe};
 use daemon::{
     config::{Config, Setting, SettingOrigin},
     endpoint::read_if_there,
+    environment::Environment,
     paths,
+    settings::{self, TakesEffect},
 };
 
 #[derive(Debug, clap::Args)]
@@ -168,11 +170,32 @@ fn replace(data: Option<&std::path::Path>, file: &std::path::Path, before: &str,
     let data = paths::data_dir(data)?;
     // Whether a server runs is only for the hint.
     if Client::running(&data, crate::client::Connection::Unix).is_ok_and(|client| client.is_some()) {
-        let hint =
-            "capture: the running server still uses the old settings; `capture serve --restart` applies the change";
-        crate::terminal::print_error_line(hint);
+        let changed = settings::changed(&Config::settings(before, file)?, &Config::settings(after, file)?);
+        for hint in hints(&changed, &data, file) {
+            crate::terminal::print_error_line(&format!("capture: {hint}"));
+        }
     }
     Ok(())
+}
+
+/// What a running server makes of a change.
+fn hints(changed: &[Setting], data: &std::path::Path, file: &std::path::Path) -> Vec<String> {
+    let of_server = Environment::recorded(data).ok().flatten().and_then(|recorded| recorded.config_dir().ok());
+    let of_server = of_server.map(|dir| dir.join("config.toml"));
+    if let Some(other) = of_server.map(|path| path.canonicalize().unwrap_or(path)).filter(|path| path != file) {
+        return vec![format!("the running server reads another file: {}", safe(&other.display().to_string()))];
+    }
+    let keys = |when: TakesEffect| {
+        let keys: Vec<&str> =
+            changed.iter().filter(|s| settings::takes_effect(s) == when).map(|s| s.key.as_str()).collect();
+        (!keys.is_empty()).then(|| safe(&keys.join(", ")))
+    };
+    let live = keys(TakesEffect::Soon)
+        .map(|keys| format!("the running server applies {keys} within {} s", settings::LOOK_EVERY.as_secs() + 1));
+    let restart = keys(TakesEffect::AfterRestart).map(|keys| {
+        format!("the running server still uses the old {keys}; `capture serve --restart` applies the change")
+    });
+    live.into_iter().chain(restart).collect()
 }
 
 fn set(document: &mut DocumentMut, key: &str, text: &str) -> anyhow::Result<()> {

@@ -19,7 +19,7 @@ pub(super) struct Arguments {
     session: String,
     /// Keep printing new events.
     #[arg(long, short)]
-    follow: bool,
+    pub(super) follow: bool,
     /// Only these kinds.
     #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = super::one_of(Kind::ALL, Kind::as_str))]
     kind: Vec<Kind>,

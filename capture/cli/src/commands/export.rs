@@ -11,15 +11,15 @@ use api::part::IdPart;
 use atomic_file::Draft;
 use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 
-use super::{Context, Failed};
+use super::{Context, Failed, run_of_session};
 use crate::terminal::{self, safe, safe_json};
 use daemon::redaction;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its name, its id, or at least 3 characters from the start or end of its id; or the file of a
-    /// recording.
-    #[arg(value_name = "RUN|FILE")]
+    /// The run: its name, its id, or at least 3 characters from the start or end of its id; the session it hosts; or
+    /// the file of a recording.
+    #[arg(value_name = "RUN|SESSION|FILE")]
     what: PathBuf,
     /// The format.
     #[arg(long, value_enum, default_value = "asciicast")]
@@ -172,6 +172,9 @@ fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
         [run] => Ok(dir.join(run).with_extension(EXTENSION)),
         [] if let Some(named) = recording_named(&dir, &runs, name) => Ok(named),
         [] if what.exists() => Ok(what.to_path_buf()),
+        [] if let Some(run) = run_of_session(data, name).filter(|run| runs.contains(&run.to_string())) => {
+            Ok(dir.join(run.to_string()).with_extension(EXTENSION))
+        }
         [] => {
             let text = format!(
                 "found neither a recorded run nor a file `{}`; `capture run --record` records a run",

@@ -12,7 +12,7 @@ use events::{Finding, FindingKind, FindingState, Severity};
 
 use super::{
     Context,
-    number::integer,
+    number::count,
     one_of, print_line, style,
     watch::{ALL, ListText, Watched, show, watch},
 };
@@ -22,7 +22,7 @@ use daemon::clock;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Show only this finding, with its evidence: its id, or at least 4 characters from the start or end of it.
-    id: Option<String>,
+    pub(super) id: Option<String>,
     /// Acknowledge the finding, so that it is not reported again.
     #[arg(long, requires = "id")]
     ack: bool,
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = one_of(FindingKind::ALL, FindingKind::as_str))]
     kind: Vec<FindingKind>,
     /// Maximum number of findings.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = count, allow_negative_numbers = true)]
     limit: usize,
 }
 

@@ -23,7 +23,7 @@ use hooks::{
 
 use self::show::{AgentHooks, SettingsChange};
 use super::{Context, Failed, is_agreed, number::seconds, refuse_agents};
-use crate::terminal::safe;
+use crate::terminal::{self, safe};
 use daemon::{clock, paths, roots};
 
 #[derive(Debug, clap::Args)]
@@ -31,6 +31,18 @@ use daemon::{clock, paths, roots};
 pub(super) struct Arguments {
     #[command(subcommand)]
     verb: HooksCommand,
+}
+
+impl Arguments {
+    /// Whether the output is a difference without a question behind it.
+    pub(super) const fn is_paged(&self) -> bool {
+        match &self.verb {
+            HooksCommand::Install(Install { change, .. }) | HooksCommand::Uninstall(change) => {
+                change.diff && change.dry_run
+            }
+            HooksCommand::Status(_) => false,
+        }
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -169,7 +181,7 @@ fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose) -> anyho
         }
     }
     plans.retain(|(_, plan)| plan.changes());
-    let is_patch = change.diff || !std::io::stdout().is_terminal();
+    let is_patch = change.diff || !terminal::is_seen();
     let shown = if context.json { Ok(()) } else { show::plans(&all, is_patch) };
     if !change.yes {
         shown?;

@@ -7,6 +7,7 @@ use api::{
 
 use super::{Context, Failed, print_line, style};
 use crate::terminal::safe;
+use daemon::notices::has_desktop;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -32,7 +33,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
             return if context.json {
                 context.print_json(&serde_json::json!({ "channels": configured }))
             } else {
-                configured.iter().try_for_each(|name| print_line(&safe(name)))
+                configured.iter().try_for_each(|name| match name == DESKTOP && !has_desktop() {
+                    true => print_line(&format!("{DESKTOP} (not in use: there is no desktop session)")),
+                    false => print_line(&safe(name)),
+                })
             };
         }
         NotifyCommand::Test { channel } => channel.clone(),
@@ -50,7 +54,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         && !context.json
     {
         let text = format!("no channel `{}` is configured; `capture notify channels` lists them", safe(wanted));
-        return Err(Failed::Other(text).into());
+        return Err(Failed::NotFound(text).into());
     }
     let failed = receipts.iter().filter(|receipt| receipt.outcome != "sent").count();
     if context.json {

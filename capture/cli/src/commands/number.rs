@@ -7,6 +7,11 @@ pub(super) fn integer<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| "expected a whole number, 0 or more".to_owned())
 }
 
+/// Parses a number of rows: at least one.
+pub(super) fn count(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "expected a whole number above 0".to_owned())
+}
+
 /// Parses a whole number of seconds within a range.
 pub(super) fn seconds(range: RangeInclusive<u32>) -> impl Fn(&str) -> Result<u32, String> + Clone {
     move |text| {
@@ -30,6 +35,10 @@ mod tests {
         assert_eq!(integer::<usize>("50"), Ok(50));
         for wrong in ["", "-1", "1.5", "x", "99999999999999999999999"] {
             assert_eq!(integer::<usize>(wrong), Err("expected a whole number, 0 or more".into()), "{wrong}");
+        }
+        assert_eq!(count("1"), Ok(1));
+        for wrong in ["", "0", "-1", "1.5", "x"] {
+            assert_eq!(count(wrong), Err("expected a whole number above 0".into()), "{wrong}");
         }
         assert_eq!(seconds(0..=3600)("0"), Ok(0));
         for wrong in ["", "3601", "1.5", "x"] {

@@ -8,7 +8,7 @@ use projections::Session;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, active_sessions, hooks, print_line, ps, shell, statusline, watch::show};
-use daemon::paths;
+use daemon::{notices::has_desktop, paths};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SetupArguments {
@@ -53,6 +53,7 @@ struct Overview<'a> {
 /// `capture` without a command.
 pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     let client = context.client()?;
+    ps::settle(&client)?;
     let top = |session: &Session| session.parent_session_id.is_none();
     let active = active_sessions(&client, LOOKED_AT)?.into_iter().filter(top);
     let (need_you, others): (Vec<Session>, Vec<Session>) = active.partition(statusline::needs_a_person);
@@ -143,7 +144,7 @@ fn offers(context: &Context) -> Vec<Offer> {
     }
     offers.push(Offer {
         name: "notifications",
-        done: !context.config.notify.channels.is_empty(),
+        done: context.config.notify.names().any(|channel| channel != "desktop" || has_desktop()),
         command: "capture notify --help".into(),
         gain: "send approvals and stuck sessions to Slack, ntfy, a webhook or a program".into(),
     });

@@ -27,6 +27,13 @@ pub(super) struct Arguments {
     verb: PolicyCommand,
 }
 
+impl Arguments {
+    /// Whether the output may be long and is read from the top.
+    pub(super) const fn is_paged(&self) -> bool {
+        matches!(self.verb, PolicyCommand::Explain { .. })
+    }
+}
+
 #[derive(Debug, clap::Subcommand)]
 enum PolicyCommand {
     /// Edit a copy of the policy, check it, show what changed, and save it once you confirm.

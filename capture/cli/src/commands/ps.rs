@@ -16,9 +16,7 @@ use projections::Session;
 
 use self::table::{Paper, table};
 use super::{
-    Context, find,
-    number::integer,
-    style,
+    Context, find, style,
     watch::{ListText, STATUS, Watched, show, watch},
 };
 use crate::{
@@ -51,7 +49,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
     /// Maximum number of sessions [default: 200, or no limit with --all or --state].
-    #[arg(long, value_name = "N", value_parser = integer::<usize>, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = super::number::count, allow_negative_numbers = true)]
     limit: Option<usize>,
 }
 
@@ -106,20 +104,21 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let client = context.client()?;
     let list = || SessionList { client: &client, all: arguments.all, arguments: arguments.clone() }.list();
     if !arguments.watch {
+        let mut sources = settled_sources(&client)?;
         let mut page = list()?;
         // Right after a first start there is nothing yet; what is live is read first.
         for _ in 0..FIRST_LOOKS {
-            if !page.sessions.is_empty() || how_far(&client)?.is_none() {
+            if !page.sessions.is_empty() || how_far(&sources).is_none() {
                 break;
             }
             crossbeam_channel::after(LOOK_EVERY).recv().ok();
+            sources = client.one::<HealthSources>("")?.sources;
             page = list()?;
         }
-        let Sources { sources } = client.one::<HealthSources>("")?;
         if let Some(trouble) = trouble(&sources) {
             terminal::print_error_line(&format!("capture: {}; see `capture doctor`", safe(&trouble)));
         }
-        if let Some(how_far) = how_far(&client)? {
+        if let Some(how_far) = how_far(&sources) {
             terminal::print_error_line(&format!(
                 "capture: {READING}{} (older sessions appear as they are read)",
                 safe(&how_far)
@@ -183,14 +182,47 @@ impl Watched<SessionPage> for SessionList<'_> {
 const MOST: usize = 200;
 /// Maximum number of times that an empty list is requested again while history is read.
 const FIRST_LOOKS: u32 = 20;
+/// Age of the server's process from which a list is shown although history is still read, ms.
+const SETTLES_MS: i64 = 900;
+/// Age of the server's process at which it has looked for the agents that run, ms.
+const FINDS_AGENTS_MS: i64 = 700;
 /// Interval between requests of an empty list while history is read.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// The health of all sources. A server that has just started is waited for until it has read what is recent and found
+/// the agents that run, so that the first list is right; not longer than [`SETTLES_MS`].
+pub(super) fn settled_sources(client: &Client) -> anyhow::Result<Vec<SourceHealth>> {
+    loop {
+        let Sources { sources } = client.one::<HealthSources>("")?;
+        let age_ms = server_age_ms(client);
+        let enough_ms = if how_far(&sources).is_some() { SETTLES_MS } else { FINDS_AGENTS_MS };
+        if age_ms >= enough_ms {
+            return Ok(sources);
+        }
+        crossbeam_channel::after(LOOK_EVERY).recv().ok();
+    }
+}
+
+/// Waits for a server that has just started, as [`settled_sources`] does.
+pub(super) fn settle(client: &Client) -> anyhow::Result<()> {
+    if server_age_ms(client) < SETTLES_MS {
+        settled_sources(client)?;
+    }
+    Ok(())
+}
+
+fn server_age_ms(client: &Client) -> i64 {
+    match client.endpoint().start_ticks {
+        // A release that did not write it.
+        0 => i64::MAX,
+        start_ticks => processes::age_ms(start_ticks),
+    }
+}
+
 /// The progress of reading history; `None` when it is complete.
-fn how_far(client: &Client) -> anyhow::Result<Option<String>> {
-    let Sources { sources } = client.one::<HealthSources>("")?;
+fn how_far(sources: &[SourceHealth]) -> Option<String> {
     let reading = sources.iter().find_map(|s| s.detail.as_deref()?.split_once(READING));
-    Ok(reading.map(|(_, how_far)| how_far.split(';').next().unwrap_or_default().to_owned()))
+    reading.map(|(_, how_far)| how_far.split(';').next().unwrap_or_default().to_owned())
 }
 
 /// What is wrong with what is recorded, in one line.

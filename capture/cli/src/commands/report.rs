@@ -1,6 +1,6 @@
 //! `capture standup` and `capture handoff`: redacted reports of what sessions did.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agents::Agent;
 use api::{
@@ -10,7 +10,7 @@ use api::{
     routes::{ListEvents, ListFindings, ListSessions, ListTurns},
     sessions::{ActiveFilter, SessionsQuery},
 };
-use events::{Event, Kind, Timestamp};
+use events::{Event, Finding, Kind, SessionId, Timestamp};
 use export::report::{Handoff, SessionWork, standup};
 use jiff::tz::TimeZone;
 use projections::{Session, Turn};
@@ -50,15 +50,17 @@ pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::
     let now = clock::now();
     let since = when::past("--since", &arguments.since, now, &TimeZone::system()).map_err(Failed::Usage)?;
     let client = context.client()?;
+    let mut open = open_findings(&client)?;
     let mut work = Vec::new();
     for session in sessions_since(&client, since)? {
         let inside = |dir: &String| std::path::Path::new(session.cwd.as_deref().unwrap_or_default()).starts_with(dir);
         if !arguments.cwd.as_ref().is_none_or(inside) {
             continue;
         }
-        let mut turns = turns_of(&client, &session)?;
+        let mut turns = if session.turns == 0 { Vec::new() } else { turns_of(&client, &session)? };
         turns.retain(|turn| turn.completed_at.unwrap_or(now) >= since);
-        let findings = findings_of(&client, &session)?;
+        let mut findings = open.remove(&session.id).unwrap_or_default();
+        findings.truncate(FINDINGS);
         // A session nothing was done in only counts when it needs somebody.
         if !turns.is_empty() || !findings.is_empty() {
             work.push(SessionWork { session, turns, findings });
@@ -134,13 +136,29 @@ fn turns_of(client: &Client, session: &Session) -> anyhow::Result<Vec<Turn>> {
     }
 }
 
-fn findings_of(client: &Client, session: &Session) -> anyhow::Result<Vec<events::Finding>> {
+fn findings_of(client: &Client, session: &Session) -> anyhow::Result<Vec<Finding>> {
     let query = FindingsQuery {
         session: Some(session.id.to_string()),
         limit: Some(Limit::of(FINDINGS)),
         ..FindingsQuery::default()
     };
     Ok(client.get::<ListFindings>("", &query)?.findings)
+}
+
+/// The open findings of all sessions, each session's newest first.
+fn open_findings(client: &Client) -> anyhow::Result<BTreeMap<SessionId, Vec<Finding>>> {
+    let mut all: BTreeMap<SessionId, Vec<Finding>> = BTreeMap::new();
+    let mut query = FindingsQuery { limit: Some(Limit::of(PAGE)), ..FindingsQuery::default() };
+    loop {
+        let page = client.get::<ListFindings>("", &query)?;
+        for finding in page.findings {
+            all.entry(finding.session_id).or_default().push(finding);
+        }
+        match page.next_cursor {
+            Some(cursor) => query.cursor = Some(cursor),
+            None => return Ok(all),
+        }
+    }
 }
 
 fn last_events(client: &Client, session: &Session) -> anyhow::Result<Vec<Event>> {

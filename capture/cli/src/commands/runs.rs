@@ -4,7 +4,7 @@ use api::{
     routes::ListRuns,
     runs::{Run, RunPage, RunState},
 };
-use comfy_table::{ContentArrangement, Table, TableStyle};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableStyle};
 
 use super::{Context, style, watch::show};
 use crate::terminal::{self, safe};
@@ -23,6 +23,13 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if context.json { context.print_json(&page) } else { show(&render(&page, arguments.all, terminal::width())) }
 }
 
+/// Least width with all columns, columns of text.
+const ROOM_FOR_ALL: usize = 64;
+/// The number of the column with the age.
+const AGE: usize = 3;
+/// The number of the column with the session.
+const SESSION: usize = 4;
+
 fn render(page: &RunPage, all: bool, width: Option<usize>) -> String {
     if page.runs.is_empty() {
         let hint = if all { "no runs yet" } else { "no active runs (--all includes those that ended recently)" };
@@ -38,21 +45,31 @@ fn render(page: &RunPage, all: bool, width: Option<usize>) -> String {
     if let Some(width) = width {
         table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
     }
-    table.set_header(["NAME", "RUN", "STATE", "AGE", "SESSION", "COMMAND"]);
+    // The short columns are never cut; where there is no room for all of them, some are left out.
+    let is_shown = |column: usize| width.is_none_or(|width| width >= ROOM_FOR_ALL) || !matches!(column, AGE | SESSION);
+    let shown = |cells: Vec<String>| {
+        let cells = cells.into_iter().enumerate().filter(|(column, _)| is_shown(*column));
+        let mut row = comfy_table::Row::from(cells.map(|(_, cell)| cell).collect::<Vec<_>>());
+        row.max_height(1);
+        row
+    };
+    table.set_header(shown(["NAME", "RUN", "STATE", "AGE", "SESSION", "COMMAND"].map(str::to_owned).into()));
     for run in &page.runs {
-        let mut row = comfy_table::Row::from(vec![
+        table.add_row(shown(vec![
             run.hello.name.as_deref().map(safe).unwrap_or_default(),
             style::short(&run.id),
             state(run),
             style::age(run.hello.started_at, now),
             run.session_id.map(|id| style::short(&id)).unwrap_or_default(),
             safe(&projections::shorten::one_line(&run.hello.command.join(" "), 300)),
-        ]);
-        row.max_height(1);
-        table.add_row(row);
+        ]));
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
+    let last = table.column_count().saturating_sub(1);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if index == last { 0 } else { 2 }));
+        if index != 0 && index != last {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
     }
     format!("{}\n", table.trim_fmt())
 }

@@ -98,8 +98,7 @@ pub(super) fn path(path: &str) -> String {
 
 /// Whether standard output shows colours.
 pub(super) fn colours() -> bool {
-    use std::io::IsTerminal;
-    std::io::stdout().is_terminal()
+    crate::terminal::is_seen()
         && daemon::paths::variable("NO_COLOR").is_none()
         && daemon::paths::variable("TERM").is_none_or(|t| t.as_os_str() != "dumb")
 }

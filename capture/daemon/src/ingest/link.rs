@@ -22,7 +22,7 @@ pub(super) struct LinkedProcess<'a> {
     pub left: Vec<usize>,
 }
 
-/// Time of silence after which a session is not linked to a process by its directory, ms.
+/// Time of silence after which a session is not linked by its directory to a process that began later, ms.
 const RECENT_MS: i64 = 10 * 60 * 1000;
 
 /// Whether a session is one of the directory a process runs in: it says so, or its transcripts stand where those of
@@ -83,7 +83,7 @@ pub(super) fn link<'s, 'a>(
             .filter(|(_, s)| {
                 s.process().is_none()
                     && s.session.status.state != State::Exited
-                    && now.since_ms(s.session.last_event_at) < RECENT_MS
+                    && now.since_ms(s.session.last_event_at) < RECENT_MS.max(process.age_ms)
             })
             .filter(|(_, s)| runs_in(s, process))
             .max_by_key(|(_, s)| s.session.last_event_at);

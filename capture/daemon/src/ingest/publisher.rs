@@ -214,7 +214,8 @@ const ACTIVE_MS: i64 = 30 * 60 * 1000;
 pub(super) fn is_active(session: &projections::Session, now: Timestamp) -> bool {
     match session.status.state {
         events::State::Running | events::State::Waiting | events::State::WaitingApproval => true,
-        events::State::Unknown if session.run_id.is_some() && session.pid.is_some() => true,
+        // Its process lives.
+        events::State::Idle | events::State::Unknown if session.pid.is_some() => true,
         events::State::Idle | events::State::Unknown => now.since_ms(session.last_event_at) < ACTIVE_MS,
         events::State::Exited => false,
     }

@@ -8,7 +8,10 @@ use serde_json::{Map, Value};
 use similar::TextDiff;
 
 use super::answer;
-use crate::{commands::style, terminal::safe};
+use crate::{
+    commands::{markdown, style},
+    terminal::safe,
+};
 
 /// The exact request, or what is known of it.
 pub(in crate::commands) fn exact(approval: &Approval) -> String {
@@ -24,7 +27,7 @@ pub(in crate::commands) fn exact(approval: &Approval) -> String {
         return asked + &others(&fields, &["questions"]);
     }
     if let Some(plan) = text(&fields, &["plan"]) {
-        return block(&format!("plan, {name}"), plan) + &others(&fields, &["plan"]);
+        return markdown::painted(&block(&format!("plan, {name}"), plan)) + &others(&fields, &["plan"]);
     }
     if let Some(edit) = edit(&fields, name) {
         return edit;
@@ -52,7 +55,7 @@ pub(super) fn options_hint(approval: &Approval) -> String {
 /// A question with its options.
 fn question(question: &answer::Question) -> String {
     let several = if question.is_multiple { " (several can be chosen)" } else { "" };
-    let mut text = format!("\nquestion{several}:\n{}", indented(&question.question));
+    let mut text = format!("\nquestion{several}:\n{}", markdown::painted(&indented(&question.question)));
     for (index, option) in question.options.iter().enumerate() {
         let label = style::painted(&safe(&option.label), style::CYAN);
         let description =

@@ -220,6 +220,7 @@ fn daemon(open: &str) -> AgentProcess {
         provider: Provider::Claude,
         pid: 500,
         start_ticks: 3,
+        age_ms: 0,
         parent: None,
         child: false,
         cwd: Path::new("/").into(),

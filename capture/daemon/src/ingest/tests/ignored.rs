@@ -13,6 +13,7 @@ fn agent(cwd: &str) -> IngestInput {
         provider: Provider::Claude,
         pid: 821,
         start_ticks: 7,
+        age_ms: 0,
         parent: None,
         child: false,
         cwd: cwd.into(),

@@ -11,6 +11,7 @@ fn agent(cwd: &str, open: &[&str]) -> AgentProcess {
         provider: Provider::Claude,
         pid: NAME.0,
         start_ticks: NAME.1,
+        age_ms: 0,
         parent: None,
         child: false,
         cwd: Path::new(cwd).into(),
@@ -387,5 +388,18 @@ fn an_older_chat_is_joined_to_the_process_in_the_directory_its_folder_is_named_a
         });
         assert_eq!(merged.count(), usize::from(joined), "two rows become one");
         world.assert_sound();
+    }
+}
+
+#[test]
+fn a_session_that_was_silent_for_long_is_linked_to_the_process_that_was_there_before() {
+    for (age_ms, is_linked) in [(3_600_000, true), (60_000, false)] {
+        let mut world = World::new();
+        world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
+        world.commit();
+        world.until(1_800.0);
+        world.take(IngestInput::Agents(vec![AgentProcess { age_ms, ..agent("/p", &[]) }]));
+        world.commit();
+        assert_eq!(world.session("s").pid.is_some(), is_linked, "{age_ms}");
     }
 }

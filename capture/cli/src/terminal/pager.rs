@@ -1,0 +1,90 @@
+//! The pager: long output is shown a screen at a time, as git does it.
+//!
+//! Standard output becomes the pager's input for the rest of the command. What is written there still counts as written
+//! to a terminal: it is escaped, coloured and as wide as one.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    os::fd::OwnedFd,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use daemon::paths;
+use signal_hook::{SigId, consts::SIGINT};
+
+/// Set while standard output leads to a pager.
+static PAGED: AtomicBool = AtomicBool::new(false);
+
+/// Whether people see standard output: it is a terminal, or a pager on one.
+pub fn is_seen() -> bool {
+    io::stdout().is_terminal() || PAGED.load(Ordering::Relaxed)
+}
+
+/// A pager at work. Dropping it waits until the user has left it.
+#[derive(Debug)]
+pub struct Pager {
+    child: Child,
+    /// The terminal.
+    before: OwnedFd,
+    interrupt: Option<SigId>,
+}
+
+impl Pager {
+    /// Starts the user's pager and makes it standard output. `None` without a terminal, or when it cannot be started:
+    /// the output goes where it went.
+    #[must_use]
+    pub fn start() -> Option<Self> {
+        if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+            return None;
+        }
+        let mut command = Self::command()?;
+        let before = rustix::io::dup(io::stdout()).ok()?;
+        let mut child = command.stdin(Stdio::piped()).spawn().ok()?;
+        let input = child.stdin.take()?;
+        rustix::stdio::dup2_stdout(&input).ok()?;
+        // The pager decides what Ctrl-C means; it reads to the end or leaves.
+        let interrupt = signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false))).ok();
+        PAGED.store(true, Ordering::Relaxed);
+        Some(Self { child, before, interrupt })
+    }
+
+    /// `$CAPTURE_PAGER`, else `$PAGER`, through a shell; else `less`, if it is there.
+    fn command() -> Option<Command> {
+        let chosen = paths::variable("CAPTURE_PAGER").or_else(|| paths::variable("PAGER"));
+        let mut command = match chosen {
+            Some(line) if line.as_os_str() == "cat" => return None,
+            Some(line) => {
+                let mut shell = Command::new("/bin/sh");
+                shell.arg("-c").arg(line);
+                shell
+            }
+            None => Command::new("less"),
+        };
+        if paths::variable("LESS").is_none() {
+            // Leaves at once when one screen is enough, shows colours, and does not clear the screen.
+            command.env("LESS", "FRX");
+        }
+        if paths::variable("LV").is_none() {
+            command.env("LV", "-c");
+        }
+        Some(command)
+    }
+}
+
+impl Drop for Pager {
+    fn drop(&mut self) {
+        // The reader may have left; nobody misses the rest then.
+        io::stdout().flush().ok();
+        // The pager's input ends with this, and so does the pager, once its user has seen enough.
+        rustix::stdio::dup2_stdout(&self.before).ok();
+        self.child.wait().ok();
+        PAGED.store(false, Ordering::Relaxed);
+        if let Some(id) = self.interrupt.take() {
+            signal_hook::low_level::unregister(id);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Takes up changes of the configuration file while the server runs, as far as that is possible.
+//!
+//! Decides nothing about the file: one that is not valid changes nothing.
+
+use std::{
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
+
+use crate::{
+    config::{Config, Setting},
+    findings::Findings,
+    notices::Notices,
+    supervisor::Supervisor,
+};
+
+/// The thread that looks at the file.
+pub const THREAD: &str = "settings";
+/// Interval between two looks at the file.
+pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// When a changed setting takes effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakesEffect {
+    /// Each command reads it.
+    NextCommand,
+    /// The running server applies it.
+    Soon,
+    /// The server reads it when it starts.
+    AfterRestart,
+}
+
+/// When a change of a setting takes effect; of a table all in it alike.
+#[must_use]
+pub fn takes_effect(setting: &Setting) -> TakesEffect {
+    let is_in = |keys: &[&str]| keys.iter().any(|key| setting.is_in(key));
+    if is_in(&["autostart", "pager"]) {
+        TakesEffect::NextCommand
+    } else if is_in(&["actions", "monitor", "notify"]) {
+        TakesEffect::Soon
+    } else {
+        TakesEffect::AfterRestart
+    }
+}
+
+/// The settings that differ, as they are afterwards; one that is in no list any more as it was.
+#[must_use]
+pub fn changed(before: &[Setting], after: &[Setting]) -> Vec<Setting> {
+    let value = |all: &[Setting], key: &str| all.iter().find(|setting| setting.key == key).map(|s| s.value.clone());
+    let differs = |setting: &&Setting| value(before, &setting.key).as_ref() != Some(&setting.value);
+    let is_gone = |setting: &&Setting| value(after, &setting.key).is_none();
+    after.iter().filter(differs).chain(before.iter().filter(is_gone)).cloned().collect()
+}
+
+/// The parts that take other settings while they work.
+pub struct LiveParts {
+    /// Limits of the detectors, and actions.
+    pub findings: Findings,
+    /// Channels and their rules.
+    pub notices: Notices,
+}
+
+/// Follows the file. The thread ends when the sender is dropped.
+///
+/// # Errors
+/// When the thread cannot be started.
+pub fn follow(file: PathBuf, config: Config, parts: LiveParts, supervisor: &Supervisor) -> anyhow::Result<Sender<()>> {
+    let (stop, stopped) = bounded::<()>(1);
+    let mut current = config;
+    // Unknown at first: what changed since the settings were read is taken up too.
+    let mut seen = None;
+    // Started again, it goes on with what is in force.
+    supervisor.spawn_restarting(THREAD, move || {
+        while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(LOOK_EVERY) {
+            let stamp = stamp(&file);
+            if seen.replace(stamp) == Some(stamp) {
+                continue;
+            }
+            match Config::load(&file) {
+                Ok(config) => {
+                    apply(&current, &config, &parts);
+                    current = config;
+                }
+                Err(error) => {
+                    let error = format!("{error:#}");
+                    tracing::warn!(error, "the configuration is not valid; the settings before it stay in force");
+                }
+            }
+        }
+    })?;
+    Ok(stop)
+}
+
+fn apply(before: &Config, after: &Config, parts: &LiveParts) {
+    if (&before.monitor, &before.actions) != (&after.monitor, &after.actions) {
+        parts.findings.configure(after.monitor.clone(), after.actions.clone());
+        tracing::info!("the settings of findings and actions have changed and are in force");
+    }
+    if before.notify != after.notify {
+        parts.notices.configure(after.notify.clone());
+        tracing::info!("the settings of notifications have changed and are in force");
+    }
+}
+
+/// What differs when a file was changed or replaced; `None` without a file.
+type Stamp = Option<(SystemTime, u64, u64)>;
+
+fn stamp(file: &Path) -> Stamp {
+    let about = file.metadata().ok()?;
+    Some((about.modified().ok()?, about.size(), about.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str) -> Vec<Setting> {
+        Config::settings(text, Path::new("config.toml")).unwrap()
+    }
+
+    #[test]
+    fn what_changed_and_what_of_it_needs_a_restart() {
+        let before = settings("ignore = [\"/a\"]\n[monitor]\nstuck_ms = 5\n");
+        let after = settings(
+            "ignore = [\"/b\"]\npager = false\n[monitor]\nstuck_ms = 6\n[[notify.channels]]\ntype = \"desktop\"\nname = \"screen\"\n",
+        );
+        let changed = changed(&before, &after);
+        let keys = |when| -> Vec<&str> {
+            changed.iter().filter(|setting| takes_effect(setting) == when).map(|setting| setting.key.as_str()).collect()
+        };
+        assert_eq!(keys(TakesEffect::Soon), ["monitor.stuck_ms", "notify.channels"]);
+        assert_eq!(keys(TakesEffect::AfterRestart), ["ignore"]);
+        assert_eq!(keys(TakesEffect::NextCommand), ["pager"]);
+        assert!(super::changed(&before, &before).is_empty());
+        let gone = super::changed(&after, &before);
+        assert!(gone.iter().any(|setting| setting.key == "notify.channels"), "{gone:?}");
+    }
+}
