@@ -102,7 +102,7 @@ pub struct WatchedRequest {
 pub enum WatchedAction {
     /// This command, if the request names it: one that begins was granted.
     Command(Option<String>),
-    /// Something that is no process, or it is unknown which call a process belongs to: only hooks of the user are
+    /// Something that runs no process, or it is unknown which call a process belongs to. Only hooks of the user are
     /// looked for.
     Other,
 }
