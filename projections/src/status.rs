@@ -182,7 +182,7 @@ impl Candidate {
 
 fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iterator<Item = Candidate> + 'a {
     let holds = move |h: &StandingClaim| {
-        h.valid_until.is_none_or(|until| now < until) && h.holds_from.is_none_or(|from| from <= now)
+        h.valid_until.is_none_or(|until| now < until) && counts_from(case, h).is_none_or(|from| from <= now)
     };
     // Whoever looks on all the time would have seen by now what was only likely at first.
     let watched = case.claims.iter().any(|h| {
@@ -192,7 +192,11 @@ fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iter
         if is_doubted(case, h, now) {
             return h.strength.min(Confidence::Medium);
         }
-        if watched && h.holds_from.is_some() { h.strength.min(Confidence::Medium) } else { h.strength }
+        if watched && h.holds_from.is_some() && !is_work_of_registry(h) {
+            h.strength.min(Confidence::Medium)
+        } else {
+            h.strength
+        }
     };
     let state = move |h: &StandingClaim| {
         if is_about_question(case, h) { (State::Waiting, Some(Reason::Question)) } else { (h.state, h.reason) }
@@ -206,6 +210,24 @@ fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iter
         said_at: h.said_at.unwrap_or(h.at),
         basis: Basis::Claim(index),
     })
+}
+
+/// How long the registry's word that work began is doubted while a screen shows a ready prompt, ms: some of an agent's own
+/// commands make it busy for a moment.
+const FLASH_MS: i64 = 300;
+
+const fn is_work_of_registry(claim: &StandingClaim) -> bool {
+    matches!((claim.source, claim.state), (Source::Registry, State::Running))
+}
+
+/// When a claim begins to count, if not at once.
+fn counts_from(case: &StatusInputs<'_>, claim: &StandingClaim) -> Option<Timestamp> {
+    let is_ready = |h: &StandingClaim| {
+        let screen = h.source == Source::Pty && h.agent.is_none() && h.valid_until.is_none();
+        screen && h.state == State::Waiting && h.strength == Confidence::High && h.at <= claim.at
+    };
+    let doubted = is_work_of_registry(claim) && !case.conversation.is_open() && case.claims.iter().any(is_ready);
+    claim.holds_from.max(doubted.then(|| claim.at.plus_ms(FLASH_MS)))
 }
 
 /// Whether the registry's dialog is a question: some versions have one word for a question and a permission.
@@ -447,7 +469,7 @@ pub fn next_change(case: &StatusInputs<'_>, status: &SessionStatus, clock: Times
         return None;
     }
     let claims = case.claims.iter().filter_map(|h| h.valid_until);
-    let begins = case.claims.iter().filter_map(|h| h.holds_from).filter(|from| *from > clock);
+    let begins = case.claims.iter().filter_map(|h| counts_from(case, h)).filter(|from| *from > clock);
     let several = case.claims.len() > 1;
     let confirmed = case.claims.iter().filter(|_| several).map(|h| h.at.plus_ms(case.rules.confirm_ms));
     let confirmed = confirmed.filter(|at| *at > clock);

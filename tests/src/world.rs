@@ -19,7 +19,7 @@ use std::{
 };
 
 use agents::{Agent, Homes, agent::ALL};
-use daemon::ingest::{Gauges, Ingest, IngestInput, IngestParts, PreparedBatch, Processes};
+use daemon::ingest::{Gauges, Ingest, IngestInput, IngestParts, PreparedBatch, Processes, WatchedRequest};
 use events::{Event, Provider, RunId, State, Timestamp};
 use processes::{AgentProcess, EndedProcess};
 use projections::{SessionState, StatusRules};
@@ -68,7 +68,7 @@ impl Processes for FakeProcesses {
         side.wanted = Some(fresh || side.wanted == Some(true));
     }
 
-    fn expect_command(&mut self, _session: events::SessionId, _agent: Option<(u32, u64)>) {}
+    fn watch_request(&mut self, _session: events::SessionId, _request: Option<WatchedRequest>) {}
 
     fn run_of(&mut self, _pid: u32) -> Option<RunId> {
         None

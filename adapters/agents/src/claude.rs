@@ -41,6 +41,7 @@ pub static CLAUDE: Agent = Agent {
             "--permission-prompt-tool",
             "stdio",
         ],
+        names_edits: true,
     }),
     hooks: Some(Hooks {
         settings_file: "settings.json",

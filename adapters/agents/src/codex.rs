@@ -29,7 +29,7 @@ pub static CODEX: Agent = Agent {
     resume: Some("codex resume"),
     interrupt_key: b"\x1b",
     tested_dialogs: &["=0.169.0"],
-    drive: Some(Drive { protocol: Protocol::AppServer, command: &["codex", "app-server"] }),
+    drive: Some(Drive { protocol: Protocol::AppServer, command: &["codex", "app-server"], names_edits: true }),
     hooks: Some(Hooks {
         settings_file: "hooks.json",
         // It reads with a parser of the standard, and ignores the whole file otherwise.

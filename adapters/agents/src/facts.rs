@@ -108,6 +108,8 @@ pub struct Drive {
     pub protocol: Protocol,
     /// Its program and the words that make it speak the protocol.
     pub command: &'static [&'static str],
+    /// Whether a request for an edit names every file it changes, so that rules may decide about it.
+    pub names_edits: bool,
 }
 
 /// The protocols by which agents are driven.

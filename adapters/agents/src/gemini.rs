@@ -27,7 +27,7 @@ pub static GEMINI: Agent = Agent {
     resume: None,
     interrupt_key: b"\x1b",
     tested_dialogs: &["=0.61.0", "=0.38.2"],
-    drive: Some(Drive { protocol: Protocol::Acp, command: &["gemini", "--acp"] }),
+    drive: Some(Drive { protocol: Protocol::Acp, command: &["gemini", "--acp"], names_edits: true }),
     hooks: Some(Hooks {
         settings_file: "settings.json",
         comments: true,

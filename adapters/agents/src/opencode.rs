@@ -2,7 +2,9 @@
 
 use events::Provider;
 
-use crate::facts::{Agent, Commands, Home, PrintedVersion, TranscriptPath, Transcripts, VersionSources};
+use crate::facts::{
+    Agent, Commands, Drive, Home, PrintedVersion, Protocol, TranscriptPath, Transcripts, VersionSources,
+};
 
 /// opencode.
 pub static OPENCODE: Agent = Agent {
@@ -42,8 +44,8 @@ pub static OPENCODE: Agent = Agent {
     // Twice: the first press asks for the second.
     interrupt_key: b"\x1b\x1b",
     tested_dialogs: &[],
-    // It has `acp`, which was not tried.
-    drive: None,
+    // Of edits, only `write` was seen.
+    drive: Some(Drive { protocol: Protocol::Acp, command: &["opencode", "acp"], names_edits: false }),
     hooks: None,
     telemetry: None,
 };

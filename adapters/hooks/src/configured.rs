@@ -8,6 +8,7 @@ use std::{
 
 use agents::{Agent, Homes};
 use jsonc_parser::ast::Value;
+use processes::{executed_commands, simple_command};
 
 use crate::{
     facts::{AGENTS, facts},
@@ -38,8 +39,11 @@ impl ConfiguredCommands {
         for provider in AGENTS.iter().copied() {
             let (Some(hooks), Some(agent)) = (facts(provider), Agent::of(provider)) else { continue };
             let asking = hooks.answers.asking_event;
-            let in_project =
-                project.into_iter().flat_map(|project| agent.home.usual.iter().map(|home| project.join(home)));
+            let in_project = project
+                .map(directories_of_project)
+                .into_iter()
+                .flatten()
+                .flat_map(|directory| agent.home.usual.iter().map(move |home| directory.join(home)));
             for home in homes.of(provider).iter().cloned().chain(in_project) {
                 let settings = home.join(hooks.settings_file);
                 // Claude Code: settings that are not shared with others.
@@ -48,6 +52,9 @@ impl ConfiguredCommands {
                 }
                 if let Some(config) = hooks.config {
                     add_toml(&home.join(config.file), asking, &mut lines);
+                }
+                for file in files_of_plugins(&home) {
+                    add_json(&file, asking, &mut lines);
                 }
             }
         }
@@ -68,13 +75,43 @@ impl ConfiguredCommands {
         self.run_by(arguments).any(|command| command.decides)
     }
 
+    /// Whether any of them may decide about a request for permission.
+    #[must_use]
+    pub fn may_decide(&self) -> bool {
+        self.0.iter().any(|command| command.decides)
+    }
+
     fn run_by<'a>(&'a self, arguments: &'a [u8]) -> impl Iterator<Item = &'a ConfiguredCommand> + 'a {
         let text = String::from_utf8_lossy(arguments).into_owned();
-        self.0
-            .iter()
-            .filter(move |command| text.split('\0').skip(1).any(|word| is_expanded_from(word.trim(), &command.line)))
+        let executed: Vec<String> = executed_commands(arguments).collect();
+        self.0.iter().filter(move |command| {
+            text.split('\0').skip(1).any(|word| is_expanded_from(word.trim(), &command.line))
+                || simple_command(&command.line)
+                    .is_some_and(|line| executed.iter().any(|command| is_expanded_from(command, &line)))
+        })
     }
 }
+
+/// The directories whose settings hold for a project: the working directory, and those above it up to the root of its
+/// repository.
+fn directories_of_project(project: &Path) -> Vec<PathBuf> {
+    let root = project.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(project);
+    project.ancestors().take_while(|directory| directory.starts_with(root)).map(Path::to_owned).collect()
+}
+
+/// The files with the hooks of plugins: `plugins/cache/MARKETPLACE/PLUGIN/VERSION/hooks/hooks.json` below a home, in
+/// Claude Code and Codex.
+fn files_of_plugins(home: &Path) -> Vec<PathBuf> {
+    let mut directories = vec![home.join("plugins/cache")];
+    for _ in 0..3 {
+        let below = directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten();
+        directories = below.flatten().map(|entry| entry.path()).take(MAX_PLUGINS).collect();
+    }
+    directories.into_iter().map(|directory| directory.join("hooks/hooks.json")).collect()
+}
+
+/// Maximum number of plugins looked at below a home.
+const MAX_PLUGINS: usize = 256;
 
 fn text_of(file: &PathBuf) -> Option<String> {
     let small = fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
@@ -193,10 +230,37 @@ mod tests {
         assert!(runs(&commands, &["/bin/bash", "-lc", "beep; sleep 2"]));
         assert!(runs(&commands, &["/bin/sh", "-c", "my-line"]));
         assert!(runs(&commands, &["bash", "-c", "/work/p/ask.sh me now"]));
+        assert!(runs(&commands, &["python3", "/home/me/decide.py", "--slow"]), "it took its shell's place");
+        assert!(runs(&commands, &["sh", "/work/p/ask.sh", "me", "now"]), "so did a script");
         assert!(!runs(&commands, &["bash", "-lc", "python3 /home/me/decide.py"]), "another command");
+        assert!(!runs(&commands, &["python3", "/home/me/decide.py"]), "another command");
+        assert!(commands.decide_in(b"python3\0/home/me/decide.py\0--slow\0") && commands.may_decide());
         assert!(commands.decide_in(b"bash\0-lc\0python3 /home/me/decide.py --slow\0"));
         assert!(!commands.decide_in(b"bash\0-lc\0beep; sleep 2\0"), "it is called when a turn ends");
-        assert!(!runs(&commands, &["bash", "-c", "sleep 2; my-line"]) && !runs(&commands, &["my-line"]));
+        assert!(!runs(&commands, &["bash", "-c", "sleep 2; my-line"]) && !runs(&commands, &["my-line", "x"]));
+        assert!(runs(&commands, &["my-line"]), "it took its shell's place");
         assert!(!runs(&ConfiguredCommands::default(), &["bash", "-c", ""]));
+    }
+
+    #[test]
+    fn hooks_of_plugins_and_of_the_repository_are_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, project) = (dir.path().join("h/.claude"), dir.path().join("repository/crates/one"));
+        let (plugin, above) = (home.join("plugins/cache/market/guard/1.2.0/hooks"), dir.path().join("repository"));
+        for dir in [&plugin, &project, &above.join(".git"), &above.join(".codex"), &dir.path().join(".codex")] {
+            fs::create_dir_all(dir).unwrap();
+        }
+        let hook = |command: &str| {
+            format!(r#"{{"hooks":{{"PermissionRequest":[{{"hooks":[{{"type":"command","command":"{command}"}}]}}]}}}}"#)
+        };
+        fs::write(plugin.join("hooks.json"), hook("${CLAUDE_PLUGIN_ROOT}/hooks/guard.sh")).unwrap();
+        fs::write(above.join(".codex/hooks.json"), hook("./review.sh")).unwrap();
+        fs::write(dir.path().join(".codex/hooks.json"), hook("./outside.sh")).unwrap();
+        let homes: Homes = BTreeMap::from([(Provider::Claude, vec![home])]).into_iter().collect();
+        let commands = ConfiguredCommands::read(&homes, Some(&project));
+        assert!(commands.decide_in(b"/bin/sh\0-c\0${CLAUDE_PLUGIN_ROOT}/hooks/guard.sh\0"));
+        assert!(commands.decide_in(b"bash\0/h/.claude/plugins/cache/market/guard/1.2.0/hooks/guard.sh\0"));
+        assert!(commands.decide_in(b"bash\0-lc\0./review.sh\0"));
+        assert!(!commands.decide_in(b"bash\0-lc\0./outside.sh\0"), "the repository ends below it");
     }
 }

@@ -20,10 +20,15 @@ pub struct ShellCommand {
     pub start_ticks: u64,
 }
 
-/// The shell commands that run below a process now. Hooks of this program are left out, since they are what asked, and
-/// those with arguments (each ends with NUL) that the caller knows.
+/// The shell commands that run below a process now, and the processes that shells became by executing a command that
+/// `is_asked` recognises by its arguments (each ends with NUL). Hooks of this program are left out, since they are what
+/// asked, and the commands that `is_known`.
 #[must_use]
-pub fn shell_commands_below(pid: u32, is_known: impl Fn(&[u8]) -> bool) -> Vec<ShellCommand> {
+pub fn shell_commands_below(
+    pid: u32,
+    is_known: impl Fn(&[u8]) -> bool,
+    is_asked: impl Fn(&[u8]) -> bool,
+) -> Vec<ShellCommand> {
     let (mut found, mut looked) = (Vec::new(), 0);
     let mut level = children(pid);
     for _ in 0..DEPTH {
@@ -34,10 +39,13 @@ pub fn shell_commands_below(pid: u32, is_known: impl Fn(&[u8]) -> bool) -> Vec<S
                 return found;
             }
             let arguments = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
-            if !is_shell_command(&arguments) {
+            if is_known(&arguments) {
+                continue;
+            }
+            let is_shell = is_shell_command(&arguments);
+            if !is_shell && !is_asked(&arguments) {
                 next.extend(children(child));
-            } else if !is_hook(&arguments)
-                && !is_known(&arguments)
+            } else if !(is_shell && is_hook(&arguments))
                 && let Some(start_ticks) = start_ticks(child)
             {
                 found.push(ShellCommand { pid: child, start_ticks });
@@ -56,6 +64,33 @@ fn is_shell_command(arguments: &[u8]) -> bool {
         |word: &str| word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains('c'));
     SHELLS.contains(&program) && words.take_while(|word| word.starts_with('-')).any(takes_command)
 }
+
+/// The words of a command line without their quotes, joined by spaces. `None` if a quote is open.
+#[must_use]
+pub fn simple_command(line: &str) -> Option<String> {
+    shlex::split(line).map(|words| words.join(" "))
+}
+
+/// The simple commands that may have become a process with these arguments (each ends with NUL), in the form of
+/// [`simple_command`]: bash executes a single command in its own place, and a script is run by its interpreter.
+pub fn executed_commands(arguments: &[u8]) -> impl Iterator<Item = String> {
+    let text = String::from_utf8_lossy(arguments);
+    let words: Vec<String> = text.trim_end_matches('\0').split('\0').map(str::to_owned).collect();
+    let begins = (0..words.len().min(INTERPRETER + 1)).filter(|from| *from == 0 || words[*from].contains('/'));
+    let commands: Vec<String> = begins
+        .flat_map(|from| {
+            let by_path = words[from..].join(" ");
+            let by_name =
+                words[from].rsplit_once('/').map(|(_, name)| [&[name.to_owned()], &words[from + 1..]].concat());
+            [Some(by_path), by_name.map(|words| words.join(" "))]
+        })
+        .flatten()
+        .collect();
+    commands.into_iter()
+}
+
+/// Maximum number of arguments before a script: its interpreter, and one word for the interpreter.
+const INTERPRETER: usize = 2;
 
 /// Whether a command line calls `capture hook`.
 fn is_hook(arguments: &[u8]) -> bool {
@@ -79,8 +114,34 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_took_its_shells_place_is_known_by_its_words() {
+        let ran = |arguments: &[&str], line: &str| {
+            let arguments: String = arguments.iter().map(|word| format!("{word}\0")).collect();
+            executed_commands(arguments.as_bytes()).any(|command| Some(command) == simple_command(line))
+        };
+        assert!(ran(&["sleep", "5"], "sleep 5") && ran(&["/bin/sleep", "5"], "sleep  5"));
+        assert!(ran(&["node", "/usr/bin/npm", "run", "a b"], "npm run 'a b'"));
+        assert!(ran(&["/bin/sh", "-e", "./build.sh"], "./build.sh") && ran(&["python3", "x.py"], "python3 x.py"));
+        assert!(!ran(&["sleep", "50"], "sleep 5") && !ran(&["node", "test"], "test") && !ran(&[""], "sleep 5"));
+        assert!(!ran(&["sleep", "5"], "sleep 5; echo slept") && !ran(&["sleep", "5"], "sleep '5"));
+
+        // bash does so with one command, dash does not.
+        let mut child = Command::new("bash").args(["-c", "cat"]).stdin(Stdio::piped()).spawn().unwrap();
+        let asked = |arguments: &[u8]| executed_commands(arguments).any(|command| command == "cat");
+        let arguments = || fs::read(format!("/proc/{}/cmdline", child.id())).unwrap();
+        while arguments() != b"cat\0" {
+            std::thread::yield_now();
+        }
+        let found = shell_commands_below(std::process::id(), |_| false, asked);
+        assert!(found.iter().any(|command| command.pid == child.id()));
+        assert!(shell_commands_below(std::process::id(), asked, asked).iter().all(|one| one.pid != child.id()));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+
+    #[test]
     fn what_runs_below_is_found_until_it_ends() {
-        let below = || shell_commands_below(std::process::id(), |_| false);
+        let below = || shell_commands_below(std::process::id(), |_| false, |_| false);
         // `read` keeps the shell itself at work, below another program as in a sandbox.
         let mut child = Command::new("env").args(["sh", "-c", "read x; exit 0"]).stdin(Stdio::piped()).spawn().unwrap();
         let ours = |found: &[ShellCommand]| found.iter().any(|command| command.pid == child.id());
@@ -88,7 +149,7 @@ mod tests {
             std::thread::yield_now();
         }
         let known = |arguments: &[u8]| arguments.ends_with(b"read x; exit 0\0");
-        assert!(!ours(&shell_commands_below(std::process::id(), known)), "the caller knows it");
+        assert!(!ours(&shell_commands_below(std::process::id(), known, |_| false)), "the caller knows it");
         drop(child.stdin.take());
         let pid = child.id();
         child.wait().unwrap();

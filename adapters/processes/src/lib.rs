@@ -26,7 +26,7 @@ mod watcher;
 
 pub use ancestry::{agent_in_group, agent_of, is_started_by, nearest_agent};
 pub use command_line::agent_of_words;
-pub use commands::{ShellCommand, shell_commands_below};
+pub use commands::{ShellCommand, executed_commands, shell_commands_below, simple_command};
 pub use descent::{Descent, agent_descent, descends_from_agent, mark_child, mark_program, seal_if_agents};
 pub use path_search::{check_executable, find_program};
 pub use reap::reap_adopted;

@@ -1,8 +1,9 @@
-//! ACP, the Agent Client Protocol, as `gemini --acp` speaks it: JSON-RPC, one message a line.
+//! ACP, the Agent Client Protocol, as `gemini --acp` and `opencode acp` speak it: JSON-RPC, one message a line.
 //!
 //! A permission request does not carry the tool's input. What Gemini CLI 0.61.0 shows of its shell is the
 //! command itself, to the byte, and beside it the directory; of an edit, the file before and after. Of
-//! all other tools it shows only a description, so their requests are never complete.
+//! all other tools it shows only a description, so their requests are never complete. opencode 1.18.33 shows a command
+//! without its directory, and is not known to show all of an edit: no request of it is complete.
 
 use std::collections::BTreeMap;
 

@@ -237,10 +237,11 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
 /// What a request asks for. Whatever is not known for certain makes it one that is not known whole, on
 /// which no rule decides.
 fn permission_details(provider: Provider, asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
-    let asked = match drive(provider)?.protocol {
+    let drive = drive(provider)?;
+    let asked = match drive.protocol {
         Protocol::StreamJson => stream_json_details(provider, asks)?,
         Protocol::AppServer => app_server_details(asks)?,
-        Protocol::Acp => acp_details(asks, cwd)?,
+        Protocol::Acp => acp_details(asks, cwd, drive.names_edits)?,
     };
     Some(PermissionDetails { call_id: asked.call_id.or_else(|| asks.call.clone()), ..asked })
 }
@@ -284,7 +285,7 @@ fn app_server_details(asks: &PermissionPayload) -> Option<PermissionDetails> {
     })
 }
 
-fn acp_details(asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
+fn acp_details(asks: &PermissionPayload, cwd: &str, names_edits: bool) -> Option<PermissionDetails> {
     let asked = acp::parse_request(&asks.request)?;
     let shell = asked.is_shell_in(cwd);
     let edits = asked.kind == "edit" && !asked.paths.is_empty();
@@ -300,7 +301,7 @@ fn acp_details(asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails>
         tool: Some(asked.kind.clone()),
         command: (asked.kind == "execute").then(|| asked.title.clone()),
         subject: if edits { asked.paths.first().cloned() } else { Some(asked.title.clone()) },
-        cut: !shell && !edits,
+        cut: !(shell || edits && names_edits),
         cwd: (shell || edits).then(|| cwd.to_owned()),
         paths: Some(asked.paths),
         input: Some(asked.input),

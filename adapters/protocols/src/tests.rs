@@ -17,12 +17,13 @@ struct Recorded<'a> {
     msg: &'a RawValue,
 }
 
-const RECORDINGS: [(Provider, &str, &str); 5] = [
+const RECORDINGS: [(Provider, &str, &str); 6] = [
     (Provider::Claude, "claude-allow", include_str!("../../../fixtures/protocol/claude-allow.jsonl")),
     (Provider::Claude, "claude-deny", include_str!("../../../fixtures/protocol/claude-deny.jsonl")),
     (Provider::Claude, "claude-interrupt", include_str!("../../../fixtures/protocol/claude-interrupt.jsonl")),
     (Provider::Codex, "codex", include_str!("../../../fixtures/protocol/codex.jsonl")),
     (Provider::Gemini, "gemini", include_str!("../../../fixtures/protocol/gemini.jsonl")),
+    (Provider::Opencode, "opencode", include_str!("../../../fixtures/protocol/opencode.jsonl")),
 ];
 
 pub(super) const ALLOW: AgentAnswer = AgentAnswer { allow: true, message: None, rewrite: None, answers: None };
@@ -229,6 +230,41 @@ fn gemini() {
         text "Yolo "
         text "done."
         ended Completed"#,
+    );
+}
+
+#[test]
+fn opencode() {
+    check(
+        "opencode",
+        r#"> {"id":1,"jsonrpc":"2.0","method":"initialize","params":{"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false}},"protocolVersion":1}}
+        > {"id":2,"jsonrpc":"2.0","method":"session/new","params":{"cwd":"/home/dev/proj","mcpServers":[]}}
+        session ses_dfa296869ffebp7tnE2BnABfIF
+        ready
+        text "I run it."
+        called bash
+        asks 0
+          yes {"jsonrpc":"2.0","id":0,"result":{"outcome":{"optionId":"once","outcome":"selected"}}}
+          no  {"jsonrpc":"2.0","id":0,"result":{"outcome":{"optionId":"reject","outcome":"selected"}}}
+        returned ok
+        text "I edit."
+        called write
+        asks 1
+          yes {"jsonrpc":"2.0","id":1,"result":{"outcome":{"optionId":"once","outcome":"selected"}}}
+          no  {"jsonrpc":"2.0","id":1,"result":{"outcome":{"optionId":"reject","outcome":"selected"}}}
+        > {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"fs/write_text_file is not supported"}}
+        unrecognized a request: fs/write_text_file
+        returned ok
+        text "Edited it."
+        ended Completed
+        text "Again."
+        called bash
+        asks 3
+          yes {"jsonrpc":"2.0","id":3,"result":{"outcome":{"optionId":"once","outcome":"selected"}}}
+          no  {"jsonrpc":"2.0","id":3,"result":{"outcome":{"optionId":"reject","outcome":"selected"}}}
+        returned error
+        ended Completed
+        ended Interrupted"#,
     );
 }
 

@@ -84,9 +84,27 @@ pub trait Processes: Send {
     fn wanted(&mut self, fresh: bool);
     /// The run a process belongs to, as its environment says.
     fn run_of(&mut self, pid: u32) -> Option<RunId>;
-    /// Looks for a shell command below the process of a session that waits for permission to run one; `None` ends the
-    /// look.
-    fn expect_command(&mut self, session: SessionId, agent: Option<(u32, u64)>);
+    /// Looks at the commands below the process of a session that waits for permission; `None` ends the look.
+    fn watch_request(&mut self, session: SessionId, request: Option<WatchedRequest>);
+}
+
+/// A request for permission, as far as the processes below its agent show what becomes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchedRequest {
+    /// The agent's process id, and its start in clock ticks since boot.
+    pub agent: (u32, u64),
+    /// What a command that begins now shows.
+    pub asks_for: WatchedAction,
+}
+
+/// What a request asks for, as far as it is seen among processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WatchedAction {
+    /// This command, if the request names it: one that begins was granted.
+    Command(Option<String>),
+    /// Something that runs no process, or it is unknown which call a process belongs to. Only hooks of the user are
+    /// looked for.
+    Other,
 }
 
 /// Reads the clock; the tests give their own.
@@ -240,7 +258,7 @@ impl Ingest {
             if let Some((pid, start)) = process {
                 self.processes.watch(pid, start);
             }
-            self.expect_command(slot);
+            self.watch_request(slot);
         }
         self.transaction.writer.shrink();
         Ok(())
@@ -389,7 +407,7 @@ impl Ingest {
                 self.transaction.mark_live();
             }
             self.conclude(slot, conclusions, now, false)?;
-            self.expect_command(slot);
+            self.watch_request(slot);
             self.sessions.mark(slot);
         }
         self.sessions.schedule(slot);

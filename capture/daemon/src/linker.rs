@@ -12,13 +12,14 @@ use anyhow::Context as _;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use hooks::ConfiguredCommands;
 use processes::{
-    EndedProcess, ProcessTable, ShellCommand, Watcher, is_alive, run_of, shell_commands_below, working_directory,
+    EndedProcess, ProcessTable, ShellCommand, Watcher, executed_commands, is_alive, run_of, shell_commands_below,
+    simple_command, working_directory,
 };
 
 use events::{RunId, SessionId};
 
 use crate::{
-    ingest::{IngestHandle, IngestInput, Processes},
+    ingest::{IngestHandle, IngestInput, Processes, WatchedAction, WatchedRequest},
     supervisor::Supervisor,
 };
 
@@ -34,9 +35,9 @@ const COMMANDS: &str = "watch-commands";
 pub struct Linker {
     watcher: Watcher,
     ask: Option<Sender<bool>>,
-    /// Tells the thread that the expected commands changed; without it the thread ends.
-    expect: Option<Sender<()>>,
-    expected: Arc<Mutex<ExpectedCommands>>,
+    /// Tells the thread that the watched requests changed; without it the thread ends.
+    requests_changed: Option<Sender<()>>,
+    requests: Arc<Mutex<WatchedRequests>>,
     supervisor: Supervisor,
 }
 
@@ -57,14 +58,14 @@ impl Linker {
         // It looks at the process table afresh: starting it again loses nothing.
         let (commands, settings) = (inputs.clone(), homes.clone());
         supervisor.spawn_restarting(SEARCH, move || search(ProcessTable::new(homes.clone()), &asked, &inputs))?;
-        let (expect, changed) = bounded(1);
-        let expected = Arc::<Mutex<ExpectedCommands>>::default();
-        // Started again, it takes up what is expected then.
-        let of_thread = Arc::clone(&expected);
+        let (requests_changed, changed) = bounded(1);
+        let requests = Arc::<Mutex<WatchedRequests>>::default();
+        // Started again, it takes up what is watched then.
+        let of_thread = Arc::clone(&requests);
         let watch = move || watch_commands(&changed, &of_thread, &settings, &commands);
         supervisor.spawn_restarting(COMMANDS, watch)?;
-        let (ask, expect) = (Some(ask), Some(expect));
-        Ok(Self { watcher, ask, expect, expected, supervisor: supervisor.clone() })
+        let (ask, requests_changed) = (Some(ask), Some(requests_changed));
+        Ok(Self { watcher, ask, requests_changed, requests, supervisor: supervisor.clone() })
     }
 }
 
@@ -85,17 +86,16 @@ impl Processes for Linker {
         run_of(pid)
     }
 
-    fn expect_command(&mut self, session: SessionId, agent: Option<(u32, u64)>) {
-        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = match agent {
-            Some(agent) => expected.insert(session, agent),
-            None => expected.remove(&session),
-        };
-        drop(expected);
-        if before != agent
-            && let Some(expect) = &self.expect
-        {
-            match expect.try_send(()) {
+    fn watch_request(&mut self, session: SessionId, request: Option<WatchedRequest>) {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = requests.get(&session) != request.as_ref();
+        match request {
+            Some(request) => drop(requests.insert(session, request)),
+            None => drop(requests.remove(&session)),
+        }
+        drop(requests);
+        if is_new && let Some(changed) = &self.requests_changed {
+            match changed.try_send(()) {
                 // A full channel has told it already.
                 Ok(()) | Err(TrySendError::Full(()) | TrySendError::Disconnected(())) => {}
             }
@@ -106,7 +106,7 @@ impl Processes for Linker {
 impl Drop for Linker {
     fn drop(&mut self) {
         self.ask = None;
-        self.expect = None;
+        self.requests_changed = None;
         self.supervisor.join(SEARCH);
         self.supervisor.join(COMMANDS);
     }
@@ -155,8 +155,8 @@ fn search(mut table: ProcessTable, asked: &Receiver<bool>, inputs: &IngestHandle
     }
 }
 
-/// The sessions that wait for permission to run a command, and the processes of their agents.
-type ExpectedCommands = HashMap<SessionId, (u32, u64)>;
+/// The sessions that wait for permission.
+type WatchedRequests = HashMap<SessionId, WatchedRequest>;
 
 /// Between two looks at what an agent runs while it waits for permission.
 const LOOK: Duration = Duration::from_millis(100);
@@ -167,7 +167,9 @@ const DECIDES: Duration = Duration::from_secs(3);
 
 /// An agent that waits for permission, and the commands seen below it.
 struct Waiting {
-    agent: (u32, u64),
+    request: WatchedRequest,
+    /// The command it asks for, as a process shows it that took the place of its shell.
+    command: Option<String>,
     /// What its user configured, and it runs without asking: hooks that may take long, a status line.
     configured: ConfiguredCommands,
     /// Ran when the wait began.
@@ -176,17 +178,17 @@ struct Waiting {
     since: HashMap<ShellCommand, Instant>,
     /// When it was last reported that a hook of the user, which may decide, runs.
     deciding: Option<Instant>,
-    /// A command was reported, or the agent ended: nothing more is looked for.
+    /// A command was reported, the agent ended, or nothing can be found: nothing more is looked for.
     over: bool,
 }
 
-fn watch_commands(changed: &Receiver<()>, expected: &Mutex<ExpectedCommands>, homes: &Homes, inputs: &IngestHandle) {
+fn watch_commands(changed: &Receiver<()>, requests: &Mutex<WatchedRequests>, homes: &Homes, inputs: &IngestHandle) {
     let mut waiting: HashMap<SessionId, Waiting> = HashMap::new();
     loop {
-        let now_expected = expected.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        waiting.retain(|session, wait| now_expected.get(session) == Some(&wait.agent));
-        for (session, agent) in now_expected {
-            waiting.entry(session).or_insert_with(|| Waiting::new(agent, homes));
+        let watched = requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        waiting.retain(|session, wait| watched.get(session) == Some(&wait.request));
+        for (session, request) in watched {
+            waiting.entry(session).or_insert_with(|| Waiting::new(request, homes));
         }
         let woken = if waiting.values().all(|wait| wait.over) {
             changed.recv().map_err(|_| RecvTimeoutError::Disconnected)
@@ -198,7 +200,7 @@ fn watch_commands(changed: &Receiver<()>, expected: &Mutex<ExpectedCommands>, ho
             Err(RecvTimeoutError::Timeout) => {
                 let now = Instant::now();
                 for wait in waiting.values_mut().filter(|wait| !wait.over) {
-                    let (pid, start_ticks) = wait.agent;
+                    let (pid, start_ticks) = wait.request.agent;
                     let (found, deciding) = wait.look(now);
                     wait.over = found.is_some() || !is_alive(pid, start_ticks);
                     let agent = EndedProcess { pid, start_ticks };
@@ -220,11 +222,15 @@ fn watch_commands(changed: &Receiver<()>, expected: &Mutex<ExpectedCommands>, ho
 }
 
 impl Waiting {
-    fn new(agent: (u32, u64), homes: &Homes) -> Self {
-        let project = working_directory(agent.0);
+    fn new(request: WatchedRequest, homes: &Homes) -> Self {
+        let project = working_directory(request.agent.0);
         let configured = ConfiguredCommands::read(homes, project.as_deref());
-        let mut waiting =
-            Self { agent, configured, before: HashSet::new(), since: HashMap::new(), deciding: None, over: false };
+        let (command, over) = match &request.asks_for {
+            WatchedAction::Command(command) => (command.as_deref().and_then(simple_command), false),
+            WatchedAction::Other => (None, !configured.may_decide()),
+        };
+        let (before, since) = (HashSet::new(), HashMap::new());
+        let mut waiting = Self { request, command, configured, before, since, deciding: None, over };
         waiting.before = waiting.running().0;
         waiting
     }
@@ -236,7 +242,11 @@ impl Waiting {
             decides.set(decides.get() || self.configured.decide_in(arguments));
             self.configured.are_run_by(arguments)
         };
-        (shell_commands_below(self.agent.0, is_configured).into_iter().collect(), decides.get())
+        let is_asked = |arguments: &[u8]| {
+            self.command.as_ref().is_some_and(|asked| executed_commands(arguments).any(|command| command == *asked))
+        };
+        let running = shell_commands_below(self.request.agent.0, is_configured, is_asked);
+        (running.into_iter().collect(), decides.get())
     }
 
     /// A command that began since the wait did, and stays; and what is to be reported of a hook of the user: whether
@@ -249,6 +259,9 @@ impl Waiting {
             Some(true) => self.deciding = Some(now),
             Some(false) => self.deciding = None,
             None => {}
+        }
+        if self.request.asks_for == WatchedAction::Other {
+            return (None, deciding);
         }
         self.since.retain(|command, _| running.contains(command));
         for command in running.difference(&self.before) {
@@ -285,7 +298,8 @@ mod tests {
         fs::write(home.join("hooks.json"), settings).unwrap();
         let homes: Homes = [(events::Provider::Codex, vec![home])].into_iter().collect();
         let agent = (std::process::id(), 0);
-        let mut waiting = Waiting::new(agent, &homes);
+        let command = WatchedAction::Command(Some("read allowed".into()));
+        let mut waiting = Waiting::new(WatchedRequest { agent, asks_for: command }, &homes);
         let (begin, mut own, mut children) = (Instant::now(), shell(hook), Vec::new());
         while waiting.look(begin) != (None, Some(true)) {
             std::thread::yield_now();

@@ -99,9 +99,14 @@ impl SessionState {
         if self.conversation.calls.len() > 1 {
             return None;
         }
+        self.only_request().filter(|only| matches!(only.kind, Some(ApprovalKind::Command) | None))
+    }
+
+    /// The request for permission that is pending, when it is the only one.
+    #[must_use]
+    pub fn only_request(&self) -> Option<&Approval> {
         let mut pending = self.approvals.iter().filter(|approval| approval.is_pending());
-        let only = pending.next().filter(|_| pending.next().is_none())?;
-        matches!(only.kind, Some(ApprovalKind::Command) | None).then_some(only)
+        pending.next().filter(|_| pending.next().is_none())
     }
 
     pub(super) fn apply_request(

@@ -77,8 +77,8 @@ impl Agent for Claude {
     }
 
     fn ready(&self) -> &'static str {
-        // A frame and another mark: 1.0.100.
-        "(?m)^(❯|[│ ]*> )"
+        // A frame and another mark: 1.0.100. A space that does not break: 2.0.60.
+        "(?m)^(❯|[│ ]*>[ \u{a0}])"
     }
 
     fn dialog(&self) -> &'static str {

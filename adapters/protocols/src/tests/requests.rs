@@ -91,6 +91,16 @@ fn what_is_asked_for() {
     let edit = &approval(Provider::Gemini, &gemini[2]);
     assert_eq!((&edit.paths[..], edit.cut), (&["/home/dev/proj/acp.txt".to_owned()][..], false));
     assert!(edit.input.as_deref().unwrap().contains(r#""newText": "x\n""#));
+
+    // It names the command and the file, and not the directory; no rule decides.
+    let opencode = requests("opencode");
+    let short = |request| {
+        let asked = approval(Provider::Opencode, request);
+        (asked.about.map(|about| about.as_str()), asked.command, asked.paths, asked.cut)
+    };
+    let shell = (Some("command"), Some("touch made; echo ok".to_owned()), Vec::new(), true);
+    let write = (Some("edit"), None, vec!["/home/dev/proj/new.txt".to_owned()], true);
+    assert_eq!((short(&opencode[0]), short(&opencode[1])), (shell, write));
 }
 
 /// A request with something else in it.

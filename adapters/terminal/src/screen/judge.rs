@@ -294,7 +294,7 @@ impl ScreenJudge {
         Some(ClaimChange::Withdrawn)
     }
 
-    /// Takes over; tells it when it is news.
+    /// Takes over; tells it when it is news, or when the same is stronger now.
     fn replace_claim(&mut self, next: Current) -> Option<ClaimChange> {
         let news = self.current.as_ref().is_none_or(|old| {
             let same_dialog = match (&old.reading, &next.reading) {
@@ -306,9 +306,10 @@ impl ScreenJudge {
                 || !same_dialog
                 || old.supported.is_some()
         });
+        let stronger = self.current.as_ref().is_some_and(|old| old.claim.strength < next.claim.strength);
         let claim = next.claim.clone();
         self.current = Some(next);
-        news.then_some(ClaimChange::Claimed(claim))
+        if news { Some(ClaimChange::Claimed(claim)) } else { stronger.then_some(ClaimChange::Weighed(claim)) }
     }
 }
 

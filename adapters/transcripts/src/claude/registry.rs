@@ -15,6 +15,10 @@ use agents::borrowed::Text;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
 const CLAUDE: Provider = Provider::Claude;
+/// The status of a process at work.
+const BUSY: &str = "busy";
+/// How long a process that moves to another session is `busy` without a turn, ms; up to 150 were seen.
+const MOVES_MS: i64 = 300;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -97,7 +101,7 @@ fn signal(claim: Claim, words: String) -> Signal {
 fn claim(status: &str, waiting_for: Option<&str>) -> Option<Claim> {
     let (state, reason) = match (status, waiting_for) {
         ("idle", _) => (State::Waiting, None),
-        ("busy", _) => (State::Running, None),
+        (BUSY, _) => (State::Running, None),
         ("shell", _) => (State::Waiting, Some(Reason::Background)),
         ("waiting", Some("permission prompt" | "sandbox request" | "worker request")) => (State::WaitingApproval, None),
         ("waiting", Some("input needed" | "goal proposal")) => (State::Waiting, Some(Reason::Question)),
@@ -158,7 +162,11 @@ impl Decoder for RegistryDecoder {
             };
             match claim(status, entry.waiting_for.as_deref()) {
                 Some(claim) => {
-                    Self::emit(&session, &record, entry.pid, &words, changed_at, signal(claim, words.clone()), out)
+                    // Work that began before the move may be no more than the command that moved it, as `/clear`.
+                    let carried_over = moved && same_process && status == BUSY && changed_at < entry.updated_at;
+                    let holds_from = carried_over.then(|| record.observed_at.plus_ms(MOVES_MS));
+                    let signal = Signal { holds_from, ..signal(claim, words.clone()) };
+                    Self::emit(&session, &record, entry.pid, &words, changed_at, signal, out);
                 }
                 None => {
                     let identity = Identity::of(CLAUDE, "registry-unknown", &[session.as_bytes(), words.as_bytes()]);

@@ -129,7 +129,7 @@ impl Ingest {
             self.processes.wanted(sequence < FRESH_EVENTS);
         }
         if !history {
-            self.expect_command(slot);
+            self.watch_request(slot);
             self.signal_parent(slot, observed_at, additions)?;
         }
         self.sessions.schedule(slot);
@@ -209,6 +209,13 @@ impl Ingest {
         let Some(parent) = child.session.parent_session_id.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let (child_id, state) =
             (Arc::clone(&self.sessions.known(slot).provider_session_id), child.session.status.state);
+        // An agent may start helpers before its first prompt: by its directory its process is found.
+        if let Some(cwd) = child.session.cwd.clone()
+            && self.state(parent)?.session.last_sequence == 0
+        {
+            let place = Annotation { topic: Topic::Cwd, value: cwd };
+            self.add_to_parent(parent, &child_id, place.into(), None, now, additions)?;
+        }
         let claimed = self.state(parent)?.claim_of_agent(&child_id);
         let wanted = match state {
             State::Running | State::WaitingApproval => Some(state),
@@ -224,6 +231,19 @@ impl Ingest {
         };
         let words = format!("sub-agent {child_id} is {state}");
         let signal = Signal::new(claim, Confidence::High, Some(words));
+        let agent = Some(Arc::clone(&child_id));
+        self.add_to_parent(parent, &child_id, signal.into(), agent, now, additions)
+    }
+
+    fn add_to_parent(
+        &mut self,
+        parent: usize,
+        child_id: &str,
+        payload: Payload,
+        agent: Option<Arc<str>>,
+        now: Timestamp,
+        additions: &mut Additions,
+    ) -> Result<(), TransactionFailure> {
         let known = self.sessions.known(parent).clone();
         let sequence = self.state(parent)?.session.last_sequence;
         let identity = Identity::of(
@@ -231,15 +251,8 @@ impl Ingest {
             "subagent",
             &[&known.id.to_bytes(), child_id.as_bytes(), &sequence.to_le_bytes()],
         );
-        let new = internal(
-            known.provider,
-            &known.provider_session_id,
-            identity,
-            Source::Transcript,
-            now,
-            signal.into(),
-            Some(child_id),
-        );
+        let new =
+            internal(known.provider, &known.provider_session_id, identity, Source::Transcript, now, payload, agent);
         self.transaction.writer.learn(identity, known.row)?;
         let event = self.make(parent, UnsequencedEvent::of(&new))?;
         self.fold(parent, event, None, additions)

@@ -9,7 +9,7 @@ use events::{
 use processes::{AgentProcess, EndedProcess};
 
 use super::{
-    Ingest, TransactionFailure,
+    Ingest, TransactionFailure, WatchedAction, WatchedRequest,
     link::{AWAITED, link},
 };
 
@@ -41,6 +41,14 @@ impl Unclaimed {
     }
 }
 
+/// The only request that is pending, when the agent's hook reported it and another hook may answer it before a dialog
+/// opens.
+fn hook_request(state: &projections::SessionState) -> Option<&projections::Approval> {
+    let hooks = agents::Agent::of(state.session.provider)?.hooks.as_ref()?;
+    let request = state.only_request().filter(|_| !hooks.answers.dialog_meanwhile)?;
+    (request.source == Source::Hook && request.agent_id.is_none()).then_some(request)
+}
+
 impl Ingest {
     /// A process ended: so did every session it ran.
     pub(super) fn apply_end(&mut self, ended: EndedProcess) -> Result<(), TransactionFailure> {
@@ -69,12 +77,16 @@ impl Ingest {
         Ok(())
     }
 
-    /// While a session waits for permission to run a command, the processes below its agent are watched.
-    pub(super) fn expect_command(&mut self, slot: usize) {
+    /// While a session waits for permission, the processes below its agent are watched.
+    pub(super) fn watch_request(&mut self, slot: usize) {
         let Some(state) = self.sessions.loaded(slot) else { return };
-        let asks = state.pending_command().is_some();
-        let agent = state.process().filter(|_| asks);
-        self.processes.expect_command(self.sessions.known(slot).id, agent);
+        let asks_for = match (state.pending_command(), hook_request(state)) {
+            (Some(command), _) => Some(WatchedAction::Command(command.command.clone())),
+            (None, Some(_)) => Some(WatchedAction::Other),
+            (None, None) => None,
+        };
+        let request = state.process().zip(asks_for).map(|(agent, asks_for)| WatchedRequest { agent, asks_for });
+        self.processes.watch_request(self.sessions.known(slot).id, request);
     }
 
     /// An agent that waited for permission runs a command: somebody allowed it, at the agent's own dialog. Of several
@@ -98,11 +110,7 @@ impl Ingest {
     pub(super) fn apply_deciding_hook(&mut self, agent: EndedProcess, runs: bool) -> Result<(), TransactionFailure> {
         let Some(slot) = self.asking_session(agent) else { return Ok(()) };
         let now = (self.clock)();
-        let pending = self.state(slot)?.pending_command();
-        let Some(request) = pending.filter(|request| request.source == Source::Hook && request.agent_id.is_none())
-        else {
-            return Ok(());
-        };
+        let Some(request) = hook_request(self.state(slot)?) else { return Ok(()) };
         let about = request.kind.unwrap_or(ApprovalKind::Command);
         let dialog = Dialog { about: Some(about), subject: request.subject.clone(), ..Dialog::default() };
         let claim = Claim::State { state: State::WaitingApproval, reason: Some(about.reason()) };

@@ -42,8 +42,8 @@ struct FakeProcesses {
     wanted: Arc<AtomicUsize>,
     /// The run each process belongs to.
     runs: Arc<Mutex<HashMap<u32, RunId>>>,
-    /// Below which process a command is looked for.
-    expected: Arc<Mutex<HashMap<SessionId, (u32, u64)>>>,
+    /// The requests whose agents' processes are looked at.
+    requests: Arc<Mutex<HashMap<SessionId, WatchedRequest>>>,
 }
 
 impl Processes for FakeProcesses {
@@ -53,11 +53,11 @@ impl Processes for FakeProcesses {
     fn wanted(&mut self, _fresh: bool) {
         self.wanted.fetch_add(1, Ordering::Relaxed);
     }
-    fn expect_command(&mut self, session: SessionId, agent: Option<(u32, u64)>) {
-        let mut expected = self.expected.lock().unwrap();
-        match agent {
-            Some(agent) => drop(expected.insert(session, agent)),
-            None => drop(expected.remove(&session)),
+    fn watch_request(&mut self, session: SessionId, request: Option<WatchedRequest>) {
+        let mut requests = self.requests.lock().unwrap();
+        match request {
+            Some(request) => drop(requests.insert(session, request)),
+            None => drop(requests.remove(&session)),
         }
     }
 

@@ -164,6 +164,23 @@ fn the_registry_beats_the_transcript() {
 }
 
 #[test]
+fn a_moment_of_work_at_a_ready_prompt_is_a_command_of_the_agents_own() {
+    let ready = || [on(0.0, prompt("go")), on(1.0, answer("done")), on(1.1, claims(Pty, Waiting))];
+    let begun = ["0 turn 1 by prompt", "0 running thinking", "1 turn 1 completed", "1 waiting turn_complete"];
+    // `/rename` of Claude Code: busy for 0.2 s.
+    let flash = [on(2.0, registry(Running)), on(2.204, registry(Waiting)), until(5.0)];
+    check(&[&ready()[..], &flash].concat(), &begun);
+    // Work that goes on counts.
+    let works = [on(2.0, registry(Running)), until(5.0)];
+    check(&[&ready()[..], &works].concat(), &[&begun[..], &["2.3 running thinking"]].concat());
+    // It counts at once when a prompt was written, or no screen is known to be ready.
+    let prompted = [on(2.0, prompt("next")), on(2.1, registry(Running)), until(5.0)];
+    check(&[&ready()[..], &prompted].concat(), &[&begun[..], &["2 turn 2 by prompt", "2.1 running thinking"]].concat());
+    let unseen = [on(0.0, prompt("go")), on(1.0, answer("done")), on(2.0, registry(Running)), until(5.0)];
+    check(&unseen, &[&begun[..], &["2 running thinking"]].concat());
+}
+
+#[test]
 fn a_dialog_is_about_the_open_call() {
     let dialog = |tool, title: &str| {
         [on(0.0, prompt("go")), on(1.0, call("c", tool, title)), on(1.1, registry(WaitingApproval))]

@@ -111,6 +111,33 @@ fn strengths(stage: &mut Stage, ms: i64) -> Vec<(String, Confidence)> {
 }
 
 #[test]
+fn a_stronger_rule_for_the_same_state_is_told() {
+    let title = "state = \"running\"\nall = [{ in = \"title\"";
+    let rules = RULES.replace(title, &title.replace("all", "debounce_ms = 400\nall"))
+        + r#"
+[[rules]]
+name = "line"
+priority = 15
+state = "running"
+strength = "medium"
+all = [{ in = "foot", has = 'working' }]
+"#;
+    let mut stage = Stage::with(&rules);
+    let running = |strength| [("running".to_owned(), strength)];
+    stage.write("\x1b]0;busy\x07").draw("working");
+    assert_eq!(strengths(&mut stage, 300), running(Confidence::Medium), "the title does not count yet");
+    assert_eq!(strengths(&mut stage, 300), running(Confidence::High));
+    assert_eq!(strengths(&mut stage, 5_000), [], "once");
+    // A title that shows work for a moment, at a ready prompt.
+    stage.write("\x1b]0;\x07").draw("input:");
+    assert_eq!(stage.claims(300), ["waiting"]);
+    stage.write("\x1b]0;busy\x07");
+    assert_eq!(stage.claims(300), [""; 0]);
+    stage.write("\x1b]0;\x07");
+    assert_eq!(stage.claims(1_000), [""; 0]);
+}
+
+#[test]
 fn a_claim_that_nothing_supports_is_weak() {
     let mut stage = Stage::with(RULES);
     stage.draw("input:");

@@ -239,6 +239,10 @@ fn a_call_that_was_not_run_since_another_failed_is_cancelled() {
     };
     assert_eq!(outcome("<tool_use_error>Sibling tool call errored</tool_use_error>").as_deref(), Some("cancelled"));
     assert_eq!(outcome("<tool_use_error>File does not exist.</tool_use_error>").as_deref(), Some("error"));
+    // 2.0.60 and 2.1.104, after a refusal: it was not run, or not to its end.
+    let refused = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file \
+                   edit, the new_string was NOT written to the file).";
+    assert_eq!(outcome(refused).as_deref(), Some("cancelled"));
 }
 
 #[test]

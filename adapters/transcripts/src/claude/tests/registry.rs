@@ -1,5 +1,7 @@
 //! The live registry.
 
+use std::path::Path;
+
 use super::*;
 use crate::claude::registry::RegistryDecoder;
 
@@ -105,6 +107,33 @@ fn a_name_a_person_gave() {
         &[entry("s1", ""), named("lab"), named("lab"), named("other")],
         &[&STARTED[..], &["s1 annotation title: lab", "s1 annotation title: other"]].concat(),
     );
+}
+
+/// The registry of a process, as fixtures/recordings/claude/S14-resume-fork has it: `/branch` and `/clear` move it to another
+/// session, each with a moment of `busy`.
+#[test]
+fn work_carried_over_from_another_session_counts_only_if_it_lasts() {
+    let recording =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recordings/claude/S14-resume-fork/timeline.jsonl");
+    let lines = std::fs::read_to_string(recording).unwrap();
+    let contents: Vec<String> = lines
+        .lines()
+        .filter(|line| line.contains("sessions/29602.json") && line.contains(r#""op":"write""#))
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["data"].as_str().unwrap().to_owned())
+        .collect();
+    let running = seen(&contents, true).into_iter().filter_map(|event| match event.payload {
+        Payload::Signal(signal) if signal.words.as_deref() == Some("busy") => {
+            Some((event.provider_session_id.to_string()[..4].to_owned(), signal.holds_from.is_some()))
+        }
+        _ => None,
+    });
+    let expected = [("d083", 3, 0), ("389c", 3, 1), ("e1a5", 3, 1)];
+    let running: Vec<_> = running.collect();
+    for (session, all, held) in expected {
+        let of_session: Vec<bool> = running.iter().filter(|(id, _)| id == session).map(|(_, held)| *held).collect();
+        assert_eq!((of_session.len(), of_session.iter().filter(|held| **held).count()), (all, held), "{session}");
+        assert!(held == 0 || of_session[0], "the first, when it moved");
+    }
 }
 
 #[test]

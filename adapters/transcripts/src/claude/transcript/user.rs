@@ -16,6 +16,8 @@ use crate::claude::{
 
 /// What the result of a call says that was not run because another one failed.
 const SIBLING_FAILED: &str = "Sibling tool call errored";
+/// The result of a call that its user stopped begins so.
+const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
 
 impl TranscriptDecoder {
     pub(super) fn user(&mut self, mut line: ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
@@ -94,7 +96,10 @@ impl TranscriptDecoder {
         let text = block.content.text();
         // Not run, since another call of the same message failed.
         let skipped = text.as_deref().is_some_and(|text| text.contains(SIBLING_FAILED) && text.len() < 200);
-        let outcome = if outcome == ToolOutcome::Error && skipped { ToolOutcome::Cancelled } else { outcome };
+        // Refused at a dialog or interrupted: up to 2.1.104 nothing else tells it from an error of the tool.
+        let rejected = text.as_deref().is_some_and(|text| text.starts_with(REJECTED));
+        let outcome =
+            if outcome == ToolOutcome::Error && (skipped || rejected) { ToolOutcome::Cancelled } else { outcome };
         let exit_code = match (&text, outcome) {
             (Some(text), ToolOutcome::Error) => {
                 text.strip_prefix("Exit code ").and_then(|t| t.split_whitespace().next()).and_then(|n| n.parse().ok())

@@ -201,6 +201,31 @@ fn a_process_inside_the_run_belongs_to_it() {
     assert_eq!(world.session("other").run_id, None);
 }
 
+/// Claude Code 2.0.60 lets two sub-agents answer "Warmup" at its start, in files of their own; that of the session comes
+/// with the first prompt.
+#[test]
+fn helpers_that_warm_up_before_the_first_prompt_make_no_second_session() {
+    let mut world = World::new();
+    world.hello(hello(1, Provider::Claude, "/p"));
+    world.frame(1, 1, 1.0, says(State::Waiting, Some(Reason::NewSession), None));
+    let here = || SessionStarted { cwd: Some("/p".into()), ..helper_of("s") };
+    for helper in ["a7", "b8"] {
+        let asked = NewEvent { source: Source::Transcript, ..prompt(helper, &format!("Warmup of {helper}"), 1.2) };
+        world.live(helper, vec![started(helper, 1.2, here()), asked, answer(helper, &format!("{helper} ok"), 1.3)]);
+    }
+    world.until(2.0);
+    world.take(IngestInput::Agents(Vec::new()));
+    world.commit();
+    let session = world.session("s");
+    assert_eq!((session.run_id, session.cwd.as_deref()), (Some(run(1)), Some("/p")));
+    assert!(world.session(&name(1)).merged_into.is_some(), "the run's own session is the same");
+    assert_eq!(world.status("s"), "waiting new_session");
+    world.live("s", vec![prompt("s", "go", 5.0)]);
+    world.commit();
+    assert_eq!(world.told("s").iter().filter(|told| told.contains("user.prompt")).count(), 1);
+    world.assert_sound();
+}
+
 #[test]
 fn a_run_moves_along_to_the_next_session() {
     let mut world = World::new();

@@ -254,6 +254,10 @@ fn asks(session: &str, record: &str, seconds: f64) -> Vec<NewEvent> {
     vec![hook(new(session, record, 0, seconds, request)), hook(new(session, record, 1, seconds, signal))]
 }
 
+fn watched(command: &str) -> WatchedRequest {
+    WatchedRequest { agent: NAME, asks_for: WatchedAction::Command(Some(command.into())) }
+}
+
 fn command_runs() -> IngestInput {
     let agent = EndedProcess { pid: NAME.0, start_ticks: NAME.1 };
     IngestInput::CommandRuns { agent, command: ::processes::ShellCommand { pid: 900, start_ticks: 8 } }
@@ -264,7 +268,7 @@ fn a_command_that_begins_while_permission_is_asked_tells_that_it_was_given() {
     let mut world = World::new();
     world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0), call("s", "call", 2.0)]);
     world.commit();
-    assert_eq!(world.asked.expected.lock().unwrap().len(), 0, "nothing is asked");
+    assert_eq!(world.asked.requests.lock().unwrap().len(), 0, "nothing is asked");
     world.take(command_runs());
     world.commit();
     assert_eq!(world.status("s"), "running tool");
@@ -272,7 +276,7 @@ fn a_command_that_begins_while_permission_is_asked_tells_that_it_was_given() {
     world.live("s", asks("s", "A", 3.0));
     world.until(4.0);
     assert_eq!(world.status("s"), "waiting_approval tool");
-    assert_eq!(world.asked.expected.lock().unwrap().values().copied().collect::<Vec<_>>(), [NAME]);
+    assert_eq!(world.asked.requests.lock().unwrap().values().cloned().collect::<Vec<_>>(), [watched("make A")]);
     world.until(10.0);
     world.take(command_runs());
     world.commit();
@@ -280,45 +284,76 @@ fn a_command_that_begins_while_permission_is_asked_tells_that_it_was_given() {
     world.until(15.0);
     assert_eq!(world.status("s"), "running tool", "for as long as the call is open");
     assert!(world.session("s").pending_approvals.is_empty());
-    assert_eq!(world.asked.expected.lock().unwrap().len(), 0);
+    assert_eq!(world.asked.requests.lock().unwrap().len(), 0);
     world.assert_sound();
+}
+
+/// A request of this kind, about which a hook of the user decides from 3.2 s on, at 6 s.
+fn while_a_hook_decides(provider: Provider, kind: events::ApprovalKind) -> World {
+    let of = |events: Vec<NewEvent>| events.into_iter().map(|event| NewEvent { provider, ..event }).collect();
+    let mut world = World::new();
+    world.live("s", of(vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0), call("s", "call", 2.0)]));
+    let mut asked = asks("s", "A", 3.0);
+    for event in &mut asked {
+        match &mut event.payload {
+            Payload::ApprovalRequested(request) => request.about = Some(kind),
+            Payload::Signal(signal) => signal.holds_from = Some(at(3.5)),
+            _ => {}
+        }
+    }
+    world.live("s", of(asked));
+    world.until(3.2);
+    world.take(hook_decides(true));
+    world.until(6.0);
+    world
+}
+
+fn hook_decides(runs: bool) -> IngestInput {
+    IngestInput::HookDecides { agent: EndedProcess { pid: NAME.0, start_ticks: NAME.1 }, runs }
 }
 
 #[test]
 fn a_request_is_no_dialog_while_a_hook_of_the_user_decides() {
-    let agent = EndedProcess { pid: NAME.0, start_ticks: NAME.1 };
-    let decides = |runs| IngestInput::HookDecides { agent, runs };
-    let world = || {
-        let mut world = World::new();
-        world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0), call("s", "call", 2.0)]);
-        let mut asked = asks("s", "A", 3.0);
-        if let Payload::Signal(signal) = &mut asked[1].payload {
-            signal.holds_from = Some(at(3.5));
-        }
-        world.live("s", asked);
-        world.until(3.2);
-        world.take(decides(true));
-        world.until(6.0);
-        assert_eq!(world.status("s"), "running tool");
-        world
-    };
-    // It left the decision to the user.
-    let mut left = world();
-    left.take(decides(false));
-    left.until(6.4);
-    assert_eq!(left.status("s"), "running tool");
-    left.until(7.0);
-    assert_eq!(left.status("s"), "waiting_approval tool");
-    assert_eq!(left.session("s").pending_approvals.len(), 1);
-    left.assert_sound();
-    // It allowed the request: the call returns.
-    let mut allowed = world();
-    allowed.take(decides(false));
-    allowed.live("s", vec![result("s", "r", "call", 6.2)]);
-    allowed.until(9.0);
-    assert_eq!(allowed.status("s"), "running thinking");
-    assert!(allowed.session("s").pending_approvals.is_empty());
-    allowed.assert_sound();
+    use events::ApprovalKind::{Command, Edit, Mcp};
+    for kind in [Command, Edit, Mcp] {
+        let world = || {
+            let world = while_a_hook_decides(Provider::Codex, kind);
+            assert_eq!(world.status("s"), "running tool");
+            world
+        };
+        // It left the decision to the user.
+        let mut left = world();
+        let watched = left.asked.requests.lock().unwrap().values().next().cloned().unwrap();
+        assert_eq!(matches!(watched.asks_for, WatchedAction::Command(_)), kind == Command);
+        left.take(hook_decides(false));
+        left.until(6.4);
+        assert_eq!(left.status("s"), "running tool");
+        left.until(7.0);
+        assert_eq!(left.status("s"), format!("waiting_approval {}", kind.reason().as_str()));
+        assert_eq!(left.session("s").pending_approvals.len(), 1);
+        left.assert_sound();
+        // It allowed the request: the call returns.
+        let mut allowed = world();
+        allowed.take(hook_decides(false));
+        let result = NewEvent { provider: Provider::Codex, ..result("s", "r", "call", 6.2) };
+        allowed.live("s", vec![result]);
+        allowed.until(9.0);
+        assert_eq!(allowed.status("s"), "running thinking");
+        assert!(allowed.session("s").pending_approvals.is_empty());
+        allowed.assert_sound();
+        // It was killed with its server: the dialog is shown when the last report is too old.
+        let mut silent = world();
+        silent.until(9.3);
+        assert_eq!(silent.status("s"), format!("waiting_approval {}", kind.reason().as_str()));
+        silent.assert_sound();
+    }
+}
+
+#[test]
+fn a_dialog_that_is_open_while_a_hook_decides_is_shown() {
+    let mut world = while_a_hook_decides(Provider::Claude, events::ApprovalKind::Command);
+    assert_eq!(world.status("s"), "waiting_approval tool");
+    world.assert_sound();
 }
 
 #[test]
@@ -327,9 +362,9 @@ fn a_request_that_is_pending_at_a_restart_is_watched_at_once() {
     world.live("s", vec![alive("s", "alive", 1.0), prompt("s", "go", 1.0), call("s", "call", 2.0)]);
     world.live("s", asks("s", "A", 3.0));
     world.until(4.0);
-    world.asked.expected.lock().unwrap().clear();
+    world.asked.requests.lock().unwrap().clear();
     world.start();
-    assert_eq!(world.asked.expected.lock().unwrap().values().copied().collect::<Vec<_>>(), [NAME]);
+    assert_eq!(world.asked.requests.lock().unwrap().values().cloned().collect::<Vec<_>>(), [watched("make A")]);
     world.take(command_runs());
     world.commit();
     assert_eq!(world.status("s"), "running tool");
@@ -346,7 +381,7 @@ fn a_command_says_nothing_of_requests_it_may_not_belong_to() {
         world.until(3.0);
         world.live("s", requests.iter().flat_map(|id| asks("s", id, 3.0)).collect());
         world.until(4.0);
-        assert_eq!(world.asked.expected.lock().unwrap().len(), 0);
+        assert_eq!(world.asked.requests.lock().unwrap().len(), 0);
         world.take(command_runs());
         world.until(8.0);
         assert_eq!(world.status("s"), "waiting_approval tool");
