@@ -283,7 +283,7 @@ fn a_run_is_attached_to_and_exported_by_its_session() {
         (code == Some(0) && out.contains("hello")).then_some(())
     });
     let (code, _, err) = run(&machine, &["attach", &session]);
-    assert_eq!((code, err.contains("must be a terminal")), (Some(1), true), "the run was found: {err}");
+    assert_eq!((code, err.contains("needs a terminal")), (Some(1), true), "the run was found: {err}");
     assert_eq!(run(&machine, &["export", "nope"]).0, Some(4));
     tests::terminal_user::end_all(&machine.data());
 }
@@ -372,7 +372,7 @@ fn long_output_is_paged_on_a_terminal_and_only_there() {
         assert!(code == 0 && !text.contains("paged: ") && !text.is_empty(), "{unpaged}: {text}");
     }
     let (text, code) = shown("show nope", &of_ours);
-    assert!(code == 4 && text.contains("no session has the id"), "{text}");
+    assert!(code == 4 && text.contains("no session `nope`"), "{text}");
     assert_eq!(run(&machine, &["config", "set", "pager", "false"]).0, Some(0));
     assert!(!shown(&format!("show {id}"), &of_ours).0.contains("paged: "));
 }

@@ -16,7 +16,9 @@ use projections::Session;
 
 use self::table::{Paper, table};
 use super::{
-    Context, find, style,
+    Context, find,
+    number::count,
+    style,
     watch::{ListText, STATUS, Watched, show, watch},
 };
 use crate::{
@@ -49,7 +51,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
     /// Maximum number of sessions [default: 200, or no limit with --all or --state].
-    #[arg(long, value_name = "N", value_parser = super::number::count, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     limit: Option<usize>,
 }
 
