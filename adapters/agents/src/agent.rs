@@ -40,6 +40,22 @@ impl Agent {
     }
 }
 
+/// What the name of a provider stands for; `None` when the name says it.
+#[must_use]
+pub const fn explanation(provider: Provider) -> Option<&'static str> {
+    match provider {
+        Provider::Unknown => Some("programs under `capture run` that are not a known agent"),
+        Provider::Capture => Some("session trees in capture's data directory"),
+        Provider::Pi => Some("pi and oh-my-pi"),
+        Provider::Claude => Some("Claude Code"),
+        Provider::Gemini => Some("Gemini CLI"),
+        Provider::Qwen => Some("Qwen Code"),
+        Provider::Codex | Provider::Opencode | Provider::Aider | Provider::Crush | Provider::Goose | Provider::Amp => {
+            None
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;

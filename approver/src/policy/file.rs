@@ -148,8 +148,13 @@ fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<Vec<PolicyRule>,
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         PolicyError { path: path.to_owned(), line, column, message }
     };
-    let file: PolicyFile = toml::from_str(text)
-        .map_err(|error| fail(error.span().map_or(0, |span| span.start), error.message().replace('\n', " ")))?;
+    let file: PolicyFile = toml::from_str(text).map_err(|error| {
+        let message = match error.message() {
+            "missing field `version`" => "`version` is missing; begin the file with `version = 1`".into(),
+            message => message.replace('\n', " "),
+        };
+        fail(error.span().map_or(0, |span| span.start), message)
+    })?;
     let version = *file.version.get_ref();
     if version != 1 {
         return Err(fail(file.version.span().start, format!("version {version} is not supported (expected 1)")));

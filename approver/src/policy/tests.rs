@@ -204,6 +204,7 @@ fn a_repository_can_only_be_stricter() {
 #[test]
 fn errors_name_the_place() {
     for (text, line, column, says) in [
+        ("preset = \"read-only\"\n", 1, 1, "`version` is missing; begin the file with `version = 1`"),
         ("version = 1\nwhatever = 2\n", 2, 1, "whatever"),
         ("version = 2\n", 1, 11, "version 2 is not supported (expected 1)"),
         (

@@ -1,9 +1,12 @@
 //! Matches ids by a part of them, as people type them.
 
+/// Length of a short id: the last characters of an id, as lists show it.
+pub const SHORT_ID: usize = 8;
+
 /// Longest text of a client that an error repeats, characters.
 const SHOWN_CHARS: usize = 64;
 
-/// A part of an id, as somebody typed it: its beginning or its end, in whatever case.
+/// A part of an id, as somebody typed it: the start or end of the id, or the start of its short id, in whatever case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdPart(String);
 
@@ -14,12 +17,14 @@ impl IdPart {
         (given.len() >= shortest).then(|| Self(given.to_ascii_uppercase()))
     }
 
-    /// Whether this id begins or ends with it.
+    /// Whether this id begins or ends with it, or its short id begins with it.
     #[must_use]
     pub fn fits(&self, id: &str) -> bool {
         let (id, part) = (id.as_bytes(), self.0.as_bytes());
+        let begins = |id: &[u8]| id.get(..part.len()).is_some_and(|start| start.eq_ignore_ascii_case(part));
+        let short = &id[id.len().saturating_sub(SHORT_ID)..];
         let Some(rest) = id.len().checked_sub(part.len()) else { return false };
-        id[..part.len()].eq_ignore_ascii_case(part) || id[rest..].eq_ignore_ascii_case(part)
+        begins(id) || id[rest..].eq_ignore_ascii_case(part) || begins(short)
     }
 }
 
@@ -40,6 +45,9 @@ mod tests {
             assert_eq!(part(given).is_some_and(|part| part.fits("01ABCxy9")), fits, "{given}");
         }
         assert_eq!(part("01"), None, "too short");
+        for (given, fits) in [("NMA1", true), ("nma", true), ("NMA12KQR", true), ("KQR", true), ("MA12", false)] {
+            assert_eq!(part(given).unwrap().fits("01ARZ3NDEKTSV4RRFFNMA12KQR"), fits, "{given} of a short id");
+        }
         assert!(!part("é01").unwrap().fits("é"), "longer than the id");
     }
 }

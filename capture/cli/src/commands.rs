@@ -69,20 +69,20 @@ use daemon::{
     paths,
 };
 
-/// Observes coding-agent sessions and says, at any moment, which one needs you.
+/// Watch coding agents: what each session is doing, and which one needs you.
 #[derive(Debug, Parser)]
 #[command(name = "capture", version, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Data directory [default: $CAPTURE_DATA_DIR, else $XDG_DATA_HOME/capture]
+    /// Data directory [default: $CAPTURE_DATA_DIR, $XDG_DATA_HOME/capture or ~/.local/share/capture].
     #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Print JSON with a `schema_version`.
+    /// Print JSON.
     #[arg(long, global = true)]
     json: bool,
     /// Print ids only.
-    #[arg(long, short, global = true, conflicts_with = "json")]
+    #[arg(long, short, global = true, conflicts_with = "json", hide = true)]
     quiet: bool,
     /// Connect to the server over TCP instead of its Unix socket.
     #[arg(long, global = true)]
@@ -107,7 +107,7 @@ enum Command {
     /// Explain why a session has its status, now or at a past time.
     #[command(after_help = "Examples:
   capture explain 7K3M9QXT
-  capture explain 7K3M9QXT --at -5m")]
+  capture explain 7K3M9QXT --at 5m")]
     Explain(explain::Arguments),
     /// Wait until a session reaches a state.
     #[command(after_help = "Example:
@@ -120,16 +120,16 @@ enum Command {
     Events(events::Arguments),
     /// Add labels to a session or remove them.
     ///
-    /// Policy rules and automatic actions (`[[actions]]` in the configuration) can refer to labels.
+    /// Rules of the policy, and automatic actions (`[[actions]]` in the configuration), can require a label.
     #[command(after_help = "Examples:
   capture label 7K3M9QXT team=web
   capture label 7K3M9QXT team-")]
     Label(label::Arguments),
-    /// Bring the terminal of a session to the front, where tmux, kitty or WezTerm shows it.
+    /// Bring the terminal of a session to the front (in tmux, kitty or WezTerm).
     #[command(after_help = "Example:
   capture jump 7K3M9QXT")]
     Jump(jump::Arguments),
-    /// Print counts of sessions for a shell prompt, tmux or the window title; starts no server.
+    /// Print how many sessions need you, for a shell prompt, tmux or the window title.
     #[command(after_help = "Examples:
   capture statusline
   capture statusline --for tmux")]
@@ -166,7 +166,7 @@ enum Command {
   capture send fix-login \"run the tests again\"
   capture send fix-login --keys esc")]
     Send(send::Arguments),
-    /// Queue a prompt, which is typed when the session waits for one.
+    /// Queue a prompt, to be typed when the agent is ready for it.
     #[command(after_help = "Examples:
   capture queue fix-login \"then update the changelog\"
   capture queue fix-login
@@ -197,7 +197,7 @@ enum Command {
     #[command(after_help = "Example:
   capture deny 3M9QXT7K --message \"use the staging database\"")]
     Deny(approvals::Deny),
-    /// Edit, check and try the rules for what agents may do without asking.
+    /// Edit, check and try the rules that decide permission requests.
     #[command(after_help = "Examples:
   capture policy edit
   capture policy explain \"git push --force\"")]
@@ -227,7 +227,7 @@ enum Command {
     #[command(after_help = "Example:
   capture telemetry env claude")]
     Telemetry(telemetry::Arguments),
-    /// Run an agent without a screen, and work with session files in pi's format.
+    /// Run an agent without its user interface; inspect and edit session files in pi's format.
     #[command(after_help = "Examples:
   capture agent drive --agent codex \"fix the failing test\"
   capture agent session tree session.jsonl")]
@@ -237,12 +237,12 @@ enum Command {
   capture redact < build.log")]
     Redact(redact::Arguments),
 
-    /// Run the server: observe all sessions and answer over HTTP.
+    /// Run the server, which observes all sessions and serves the HTTP API.
     #[command(after_help = "Examples:
   capture serve
   capture serve --stop")]
     Serve(serve::Arguments),
-    /// Check that everything works.
+    /// Check the configuration, the agents, the hooks, the server and the policy.
     #[command(after_help = "Examples:
   capture doctor
   capture doctor --deep")]
@@ -264,7 +264,7 @@ enum Command {
   capture service install
   capture service status")]
     Service(service::Arguments),
-    /// Remove the hooks and the service, stop the server, and delete the data if you want.
+    /// Remove the hooks and the service, and stop the server.
     #[command(after_help = "Example:
   capture uninstall")]
     Uninstall(uninstall::Arguments),
@@ -491,12 +491,12 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// Finds the session a person means: its id, the agent's id, a run's name, or the beginning or end of an id.
+/// Finds the session a person means: its id, the agent's id, a run's name, or a part of an id.
 fn find(client: &Client, given: &str) -> anyhow::Result<projections::Session> {
     client.one::<GetSession>(given).map_err(|error| match error.status() {
         Some(404) => Failed::NotFound(format!(
-            "no session has the id, agent id or run name `{given}`; give at least 3 characters from the end of the short \
-             id, or see `capture ps --all`"
+            "no session `{given}`; `capture ps --all` lists all sessions, and 3 characters from the start or end of an \
+             id are enough"
         ))
         .into(),
         Some(_) | None => error.into(),

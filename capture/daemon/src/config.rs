@@ -103,7 +103,7 @@ impl<'de> Deserialize<'de> for ExtraRoots {
             Some(provider) => Ok((provider, dirs)),
             None => {
                 let names: Vec<_> = ALL.iter().map(|agent| format!("`{}`", agent.provider)).collect();
-                Err(D::Error::custom(format!("unknown field `{name}`, expected one of {}", names.join(", "))))
+                Err(D::Error::custom(format!("unknown setting `{name}`, expected one of {}", names.join(", "))))
             }
         };
         named.into_iter().map(root).collect::<Result<_, _>>().map(Self)
@@ -267,9 +267,44 @@ fn explained(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error 
         message if message.starts_with("invalid type: map, expected a sequence") && header.starts_with('[') => {
             format!("write `[{header}]`, not `{header}`")
         }
-        message => message.replace('\n', " "),
+        message => in_words(&message.replace('\n', " ")),
     };
     anyhow::anyhow!("{}:{line}:{column}: {message}", path.display())
+}
+
+/// An error of the TOML reader in the words of the configuration.
+fn in_words(message: &str) -> String {
+    let wrong = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
+    if let Some((got, expected)) = wrong.and_then(|wrong| wrong.split_once(", expected ")) {
+        let expected = match expected {
+            "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+            "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+            "f32" | "f64" => "a number",
+            "a boolean" => "`true` or `false`",
+            "a sequence" => "a list, such as `[\"a\", \"b\"]`",
+            "a map" => "a table",
+            "a string" | "path string" => "a text",
+            other => other,
+        };
+        let got = match got {
+            "map" => "a table",
+            "sequence" => "a list",
+            // `string "abc"`, and a word with the value in backquotes: only the value is wanted.
+            got => {
+                got.split_once(' ').filter(|(_, value)| value.starts_with(['"', '`'])).map_or(got, |(_, value)| value)
+            }
+        };
+        return format!("expected {expected}, got {got}");
+    }
+    for (theirs, ours) in [("unknown field ", "unknown setting "), ("unknown variant ", "unknown value ")] {
+        if let Some(rest) = message.strip_prefix(theirs) {
+            return format!("{ours}{rest}");
+        }
+    }
+    match message.strip_prefix("missing field ") {
+        Some(name) => format!("{name} is missing"),
+        None => message.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -317,6 +352,24 @@ mod tests {
             ("[roots]\nclaude = [\"rel\"]\n", "roots.claude: expected an absolute path, got `rel`"),
         ] {
             assert!(check(text).unwrap_err().contains(wrong), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_answered_with_what_is_expected() {
+        for (text, wrong) in [
+            ("[status]\nidle_after_s = \"abc\"\n", "2:16: expected a whole number, 0 or more, got \"abc\""),
+            ("[status]\nidle_after_s = -5\n", "2:16: expected a whole number, 0 or more, got `-5`"),
+            ("[read]\nwatch = 3\n", "2:9: expected `true` or `false`, got `3`"),
+            ("ignore = \"/srv\"\n", "1:10: expected a list, such as `[\"a\", \"b\"]`, got \"/srv\""),
+            ("ignore = [3]\n", "expected a text, got `3`"),
+            ("status = 3\n", "got `3`"),
+            ("[status]\nnope = 1\n", "2:1: unknown setting `nope`, expected `idle_after_s` or `lost_after_s`"),
+            ("[roots]\nnope = []\n", "unknown setting `nope`, expected one of `claude`"),
+            ("[[notify.channels]]\ntype = \"slack\"\n", "`name` is missing"),
+        ] {
+            let error = check(text).unwrap_err();
+            assert!(error.contains(wrong), "{text}: {error}");
         }
     }
 

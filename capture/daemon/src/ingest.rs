@@ -125,6 +125,8 @@ pub struct Ingest {
     unmatched: HashSet<Arc<str>>,
     /// Nothing is stored before its secrets are taken out.
     redacted_only: bool,
+    /// Asks for a checkpoint of the store.
+    checkpoint: Box<dyn Fn() + Send>,
 }
 
 /// Ingest and its channel, for the ingest thread. Whoever waits to send something must not wait for what ends after
@@ -176,6 +178,8 @@ pub struct IngestParts {
     pub ignore: Vec<PathBuf>,
     /// Nothing is stored before its secrets are taken out.
     pub redacted_only: bool,
+    /// Asks for a checkpoint of the store; never waits.
+    pub checkpoint: Box<dyn Fn() + Send>,
 }
 
 impl Ingest {
@@ -184,8 +188,19 @@ impl Ingest {
     /// # Errors
     /// When the store cannot be read.
     pub fn new(parts: IngestParts) -> Result<Self, ReadError> {
-        let IngestParts { writer, live_view, gauges, processes, clock, wall, onlooker, rules, ignore, redacted_only } =
-            parts;
+        let IngestParts {
+            writer,
+            live_view,
+            gauges,
+            processes,
+            clock,
+            wall,
+            onlooker,
+            rules,
+            ignore,
+            redacted_only,
+            checkpoint,
+        } = parts;
         gauges.store.opened(writer.path(), writer.reader().damaged());
         let mut ingest = Self {
             sessions: Sessions::load(&writer, rules)?,
@@ -199,6 +214,7 @@ impl Ingest {
             wall,
             unmatched: HashSet::new(),
             redacted_only,
+            checkpoint,
         };
         ingest.load_board()?;
         Ok(ingest)
@@ -270,7 +286,7 @@ impl Ingest {
         let wall = (self.wall)();
         let session = shown(self.state(slot)?, wall);
         if let Err(error) = self.transaction.begin() {
-            tracing::warn!(%error, "a rebuilt session is stored with its next event");
+            tracing::warn!(%error, "a session that was computed again is not stored until its next event");
             return Ok(Some(session));
         }
         self.sessions.mark(slot);
@@ -386,7 +402,10 @@ impl Ingest {
         // Why a session runs may change without an event: a claim that it tries again has ended.
         if !conclusions.is_empty() || state.session.status.reason != reason {
             self.transaction.begin()?;
-            self.transaction.mark_live();
+            // What time brought about in a session whose history was just read is history too: it waits like that.
+            if conclusions.is_empty() || conclusions.iter().any(|conclusion| now.since_ms(conclusion.at) <= LATE_MS) {
+                self.transaction.mark_live();
+            }
             self.conclude(slot, conclusions, now, false)?;
             self.watch_request(slot);
             self.sessions.mark(slot);
@@ -415,6 +434,7 @@ impl Ingest {
         self.sessions.settle();
         self.transaction.write_audit_head(&mut committed.changes);
         committed.inputs.into_iter().for_each(|input| self.reply(input));
+        self.transaction.bound_log(&*self.checkpoint);
         Ok(())
     }
 
@@ -449,7 +469,7 @@ impl Ingest {
         let mut wait = RETRY_AFTER;
         let gauges = Arc::clone(&self.publisher.gauges);
         let (mut why, mut failure) = (failure.sort(), failure.to_string());
-        tracing::error!(%failure, "cannot write to the database; trying again. Reading is paused until it succeeds");
+        tracing::error!(%failure, "cannot write to the database; retrying. Files are not read until it succeeds");
         loop {
             gauges.fails(why, &failure);
             self.transaction.roll_back();
@@ -462,7 +482,7 @@ impl Ingest {
             }
             self.pause(wait);
             if self.gave_up() {
-                tracing::error!("ending without the last records: they are read again at the next start");
+                tracing::error!("stopped before the last records were stored; they are read again at the next start");
                 return;
             }
             let longest = if why == ReadFailure::Locked { LOCKED_RETRY } else { LONGEST_RETRY };
@@ -470,11 +490,11 @@ impl Ingest {
             match self.replay() {
                 Ok(()) => {
                     gauges.works();
-                    tracing::info!("storing works again");
+                    tracing::info!("writing to the database works again");
                     return;
                 }
                 Err(again) => {
-                    tracing::error!(failure = %again, "storing still fails");
+                    tracing::error!(failure = %again, "writing to the database still fails");
                     (why, failure) = (again.sort(), again.to_string());
                 }
             }

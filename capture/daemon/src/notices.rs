@@ -291,7 +291,8 @@ impl NoticeMaker {
             }
         };
         if outcome != SendOutcome::Sent {
-            tracing::warn!(channel = receipt.channel, ?error, attempts, "cannot send a message");
+            let error = error.as_deref().unwrap_or_default();
+            tracing::warn!(channel = receipt.channel, error, attempts, "cannot send a message");
         }
         let mut sessions = std::collections::BTreeMap::new();
         for id in &receipt.causes {

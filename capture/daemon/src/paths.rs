@@ -106,8 +106,11 @@ pub(crate) fn config_dir_in(variable: &dyn Fn(&str) -> Option<PathBuf>) -> anyho
 pub fn data_dir(typed: Option<&Path>) -> anyhow::Result<PathBuf> {
     let chosen = typed.map(Path::to_path_buf).or_else(|| variable("CAPTURE_DATA_DIR"));
     let dir = chosen.map_or_else(|| data_dir_in(&variable), |dir| Ok(std::path::absolute(dir)?))?;
-    let is_other = dir.metadata().is_ok_and(|there| !there.is_dir());
-    anyhow::ensure!(!is_other, "cannot use {} as data directory: it is not a directory", dir.display());
+    // What is not there yet is made below the nearest directory that is.
+    let nearest = dir.ancestors().find(|part| part.symlink_metadata().is_ok());
+    if let Some(file) = nearest.filter(|part| part.metadata().is_ok_and(|there| !there.is_dir())) {
+        anyhow::bail!("cannot use {} as data directory: {} is not a directory", dir.display(), file.display());
+    }
     anyhow::ensure!(
         is_ours(&dir),
         "cannot use {} as data directory: it is not empty and holds no data of capture; choose another directory",

@@ -392,15 +392,18 @@ impl Runs {
         let hello = match lines.next().await? {
             HostMessage::Hello(hello) => *hello,
             HostMessage::Frame(_) | HostMessage::Answer { .. } => {
-                tracing::warn!(pid = peer.pid, "a terminal host did not introduce itself first");
+                tracing::warn!(
+                    pid = peer.pid,
+                    "the first message of a terminal host is not its hello; its connection is closed"
+                );
                 return None;
             }
         };
         let run = hello.run;
         // Who speaks is known from the kernel, whatever it says.
         if peer.pid.and_then(|pid| u32::try_from(pid).ok()) != Some(hello.host_pid) {
-            tracing::warn!(%run, pid = peer.pid, said = hello.host_pid, "a terminal host claims to be a different \
-                process");
+            tracing::warn!(%run, pid = peer.pid, said = hello.host_pid, "a terminal host gives the process id of another process; its \
+                connection is closed");
             return None;
         }
         let (asks, mut asked) = mpsc::channel(ASKS);

@@ -144,7 +144,7 @@ async fn segment(parts: &mut Parts, app: &App) -> Result<String, ApiError> {
     let params = params.map_err(|_| ApiError::parameter("path", "not UTF-8"))?;
     let segment = params.iter().next().map(|(_, value)| value.to_owned()).unwrap_or_default();
     if segment.contains('\0') {
-        return Err(ApiError::parameter("path", "holds a zero byte"));
+        return Err(ApiError::parameter("path", "contains a zero byte"));
     }
     Ok(segment)
 }
@@ -226,8 +226,11 @@ pub(crate) fn coding(headers: &HeaderMap) -> Result<Coding, ApiError> {
             return Ok(Coding::Gzip);
         }
     }
-    Err(ApiError::new(api::ErrorCode::UnknownCoding, "the body may be compressed once, with gzip")
-        .header(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip")))
+    Err(ApiError::new(
+        api::ErrorCode::UnknownCoding,
+        "expected a body that is not compressed, or compressed once with gzip",
+    )
+    .header(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip")))
 }
 
 /// An answer without content.

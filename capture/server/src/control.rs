@@ -174,7 +174,7 @@ pub enum TelemetryRefusal {
     #[error("the ingest queue is full")]
     Busy,
     /// The database is not accepting writes; the sender should retry.
-    #[error("the database is not accepting writes")]
+    #[error("cannot write to the database at the moment")]
     Stuck,
 }
 

@@ -7,8 +7,11 @@
 use std::{
     future::{Future, poll_fn},
     pin::pin,
-    sync::Arc,
-    task::Poll,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
     time::Duration,
 };
 
@@ -17,7 +20,7 @@ use axum::{
     extract::ws::{CloseCode, CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code},
     response::Response,
 };
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{SinkExt, StreamExt, task::AtomicWaker};
 use serde::Deserialize;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_tungstenite::tungstenite;
@@ -35,6 +38,9 @@ use crate::{
 
 /// Maximum number of messages written before a flush.
 const BATCH: usize = 64;
+/// Number of batches after which the client's own messages, the keepalive and a stop of the server are looked at though
+/// more frames are ready.
+const BATCHES_IN_A_ROW: u32 = 16;
 /// Number of unanswered keepalive messages after which a client counts as gone.
 const SILENCE: u32 = 3;
 
@@ -75,14 +81,48 @@ enum End {
     Close(CloseCode, String),
 }
 
-/// What happens beside the frames.
-enum Aside {
+/// What a connection waits for.
+enum Event {
+    /// Something to send.
+    Item(Result<Item, ApiError>),
     /// The server stops.
     Stop,
     /// The client sent a message, or left.
-    CompatMessage(Option<Result<Message, axum::Error>>),
+    Message(Option<Result<Message, axum::Error>>),
     /// A keepalive message is due.
     Tick,
+}
+
+/// Whether something beside the frames has news: to look at the socket for each frame would cost as much as the frame.
+#[derive(Debug)]
+struct Aside {
+    has_news: AtomicBool,
+    task: AtomicWaker,
+}
+
+impl Default for Aside {
+    fn default() -> Self {
+        Self { has_news: AtomicBool::new(true), task: AtomicWaker::new() }
+    }
+}
+
+impl Aside {
+    /// Takes the news; the task is woken when there are some again.
+    fn arrived(&self, cx: &Context<'_>) -> bool {
+        self.task.register(cx.waker());
+        self.has_news.swap(false, Ordering::AcqRel)
+    }
+}
+
+impl Wake for Aside {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.has_news.store(true, Ordering::Release);
+        self.task.wake();
+    }
 }
 
 struct SocketClient {
@@ -117,35 +157,59 @@ impl SocketClient {
         let every = app.limits.keepalive;
         let mut keepalive = interval_at(Instant::now() + every, every);
         keepalive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut silent = 0;
+        let (mut silent, mut in_a_row) = (0, 0);
+        let news = Arc::new(Aside::default());
+        let waker = Waker::from(Arc::clone(&news));
         loop {
-            let aside = poll_fn(|cx| {
-                if cancelled.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(Aside::Stop);
-                }
-                if let Poll::Ready(messages) = socket.poll_next_unpin(cx) {
-                    return Poll::Ready(Aside::CompatMessage(messages));
-                }
-                keepalive.poll_tick(cx).map(|_| Aside::Tick)
-            });
-            let step = tokio::select! {
-                biased;
-                aside = aside => match aside {
-                    Aside::Stop => Err(End::Close(close_code::AWAY, "the server is stopping".into())),
-                    Aside::CompatMessage(messages) => {
-                        silent = 0;
-                        self.receive(socket, messages).await
+            let event = {
+                let mut item = pin!(self.tail.next());
+                poll_fn(|cx| {
+                    // Frames first, with a turn for the rest.
+                    if in_a_row < BATCHES_IN_A_ROW
+                        && let Poll::Ready(item) = item.as_mut().poll(cx)
+                    {
+                        return Poll::Ready(Event::Item(item));
                     }
-                    Aside::Tick => {
-                        silent += 1;
-                        if silent > SILENCE {
-                            Err(End::Gone)
+                    let aside = if news.arrived(cx) {
+                        let cx = &mut Context::from_waker(&waker);
+                        if cancelled.as_mut().poll(cx).is_ready() {
+                            Poll::Ready(Event::Stop)
+                        } else if let Poll::Ready(message) = socket.poll_next_unpin(cx) {
+                            Poll::Ready(Event::Message(message))
                         } else {
-                            write(socket, app.limits.write, [Message::Ping(Bytes::new())], || ()).await
+                            keepalive.poll_tick(cx).map(|_| Event::Tick)
+                        }
+                    } else {
+                        Poll::Pending
+                    };
+                    match aside {
+                        Poll::Pending if in_a_row >= BATCHES_IN_A_ROW => item.as_mut().poll(cx).map(Event::Item),
+                        Poll::Pending => Poll::Pending,
+                        Poll::Ready(event) => {
+                            // There may be more of it.
+                            news.wake_by_ref();
+                            Poll::Ready(event)
                         }
                     }
-                },
-                item = self.tail.next() => self.send(socket, item).await,
+                })
+                .await
+            };
+            in_a_row = if matches!(event, Event::Item(_)) { (in_a_row + 1) % (BATCHES_IN_A_ROW + 1) } else { 0 };
+            let step = match event {
+                Event::Item(item) => self.send(socket, item).await,
+                Event::Stop => Err(End::Close(close_code::AWAY, "the server is stopping".into())),
+                Event::Message(message) => {
+                    silent = 0;
+                    self.receive(socket, message).await
+                }
+                Event::Tick => {
+                    silent += 1;
+                    if silent > SILENCE {
+                        Err(End::Gone)
+                    } else {
+                        write(socket, app.limits.write, [Message::Ping(Bytes::new())], || ()).await
+                    }
+                }
             };
             if let Err(end) = step {
                 return end;

@@ -46,8 +46,8 @@ impl DecidingRule {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            Self::ProcessGone => "the process is gone, which ends every claim",
-            Self::Silence => "there was no activity for a long time, which decides",
+            Self::ProcessGone => "the process has ended",
+            Self::Silence => "there was no activity for a long time",
             Self::Alone => "it is the only claim",
             Self::Unanimous => "all claims agree",
             Self::Strongest => "the strongest claim wins",

@@ -13,6 +13,7 @@ use tests::{
     eventually,
     http::Client,
     program::{Machine, Server},
+    terminal_user::User,
 };
 
 use super::PROGRAM;
@@ -205,7 +206,12 @@ fn a_person_decides() {
         whole.contains("command, exactly as requested (7 characters)") && whole.contains("    touch x\n"),
         "{whole}"
     );
-    let out = done(&machine, &["approve", &id[id.len() - 8..]]);
+    // The start of the short id is enough, and so is its end.
+    let short = &id[id.len() - 8..];
+    for part in [&short[..5], &short[3..]] {
+        assert!(done(&machine, &["approvals", part]).contains("touch x"), "{part} of {id}");
+    }
+    let out = done(&machine, &["approve", short]);
     assert!(out.contains("allowed"), "{out}");
     assert_eq!(hook.decision(), json!({"behavior": "allow"}));
     let (code, _, err) = said(&machine, &["approve", id]);
@@ -466,4 +472,23 @@ fn an_agent_that_asks_for_more_is_not_allowed_by_a_rule() {
     let id = server.client.json("/api/v1/approvals").unwrap()["approvals"][2]["id"].as_str().unwrap().to_owned();
     let whole = done(&machine, &["approvals", &id]);
     assert!(whole.contains("and dangerouslyDisableSandbox (4 characters):\n    true\n"), "{whole}");
+}
+
+#[test]
+fn a_request_that_was_not_named_is_shown_before_it_is_denied() {
+    let machine = machine(None);
+    let server = serve(&machine);
+    let hook = call(&machine, "claude", "60", &request(&machine, "touch unseen"));
+    let id = held(&server)["id"].as_str().unwrap().to_owned();
+    let (code, _, err) = said(&machine, &["deny"]);
+    assert!(code == Some(2) && err.contains(&id[id.len() - 8..]), "{err}");
+    for (answer, status) in [("n\n", 5), ("y\n", 0)] {
+        let mut user = User::start(&machine, "$PROGRAM deny");
+        user.expect("touch unseen");
+        user.expect("Deny this? [y/N] ");
+        assert_eq!(held(&server)["id"], id.as_str(), "nothing is decided yet");
+        user.types(answer);
+        assert_eq!(user.end().1, status);
+    }
+    assert_eq!(hook.decision()["behavior"], "deny");
 }

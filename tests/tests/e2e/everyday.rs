@@ -99,9 +99,14 @@ fn a_setting_is_changed_checked_and_shown_with_its_origin() {
     assert!(!line("status.idle_after_s").contains("(default)"), "{shown}");
     assert!(line("status.lost_after_s").contains("600  (default)"), "{shown}");
     // What is not valid changes nothing.
-    for wrong in [&["config", "set", "status.idle_after_s", "1"][..], &["config", "set", "no.such", "1"]] {
-        let (code, _, err) = run(&machine, wrong);
-        assert!(code != Some(0) && !err.is_empty(), "{wrong:?}");
+    for (key, value, why) in [
+        ("status.idle_after_s", "1", "`: 1 is out of range: expected 5 to 86400"),
+        ("status.idle_after_s", "abc", "expected a whole number, 0 or more, got \"abc\""),
+        ("no.such", "1", "unknown setting `no`"),
+    ] {
+        let (code, _, err) = run(&machine, &["config", "set", key, value]);
+        assert!(code == Some(1) && err.starts_with(&format!("capture: cannot set `{key}`: ")), "{err}");
+        assert!(err.contains(why) && !err.contains(".toml"), "{err}");
     }
     assert_eq!(run(&machine, &["config", "get", "status.idle_after_s"]).1, "60\n");
     assert_eq!(run(&machine, &["config", "unset", "status.idle_after_s"]).0, Some(0));

@@ -80,7 +80,7 @@ fn a_hook_that_was_called_is_seen() {
     assert!(out.contains("no server is running"), "{out}");
     let server = machine.serve();
     let (_, out, _) = said(&machine, &["hooks", "status"]);
-    assert!(out.contains("not seen since the server started"), "{out}");
+    assert!(out.contains("no hook call since the server started"), "{out}");
 
     let call = json!({"session_id": session(1), "hook_event_name": "UserPromptSubmit", "cwd": machine.project(),
         "transcript_path": machine.claude(&session(1)), "prompt": "go"});
@@ -100,7 +100,7 @@ fn a_hook_that_was_called_is_seen() {
         assert!(out.contains(row), "{row}:\n{out}");
     }
     let (_, out, _) = said(&machine, &["hooks", "status"]);
-    assert!(out.contains("last seen "), "{out}");
+    assert!(out.contains("last hook call "), "{out}");
     let (_, out, _) = said(&machine, &["hooks", "status", "--json"]);
     let status: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(status["agents"][0]["last_seen"], row["last_event_at"]);

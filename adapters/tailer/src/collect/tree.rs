@@ -305,7 +305,7 @@ impl Collector {
         let watched = self.watch.add(Path::new(&*self.tree.directories[at].path));
         self.tree.directories[at].watched = watched;
         if *self.watch.mode() != Mode::Watching {
-            tracing::warn!("file changes are noticed later: {}", self.watch.mode());
+            tracing::warn!("file changes are noticed later than usual: {}", self.watch.mode());
             self.tree.to_watch.clear();
             self.tree.directories.iter_mut().for_each(|directory| directory.watched = false);
         }

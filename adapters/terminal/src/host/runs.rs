@@ -134,14 +134,18 @@ pub enum FoundRun {
     None,
 }
 
-/// Finds a run by its id, the beginning of it, or its name.
+/// Length of a short id: the last characters of an id, as lists show it.
+const SHORT_ID: usize = 8;
+
+/// Finds a run by its name, its id, or the start or end of its id or of its short id.
 #[must_use]
 pub fn find(data: &Path, given: &str) -> FoundRun {
     let upper = given.to_ascii_uppercase();
     let all = list(data);
     let named: Vec<&Description> = all.iter().filter(|r| r.name.as_deref() == Some(given)).collect();
     let fits: Vec<&Description> = if named.is_empty() && !given.is_empty() {
-        all.iter().filter(|r| r.run.to_string().starts_with(&upper)).collect()
+        let fits = |id: &str| id.starts_with(&upper) || id.ends_with(&upper) || is_short_start(id, &upper);
+        all.iter().filter(|r| fits(&r.run.to_string())).collect()
     } else {
         named
     };
@@ -150,6 +154,11 @@ pub fn find(data: &Path, given: &str) -> FoundRun {
         [one] => FoundRun::One(Box::new((*one).clone())),
         several => FoundRun::Several(several.iter().map(|r| r.run).collect()),
     }
+}
+
+/// Whether the short id of this id begins so.
+fn is_short_start(id: &str, given: &str) -> bool {
+    id.get(id.len().saturating_sub(SHORT_ID)..).is_some_and(|short| short.starts_with(given))
 }
 
 #[cfg(test)]

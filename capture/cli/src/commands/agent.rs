@@ -1,4 +1,4 @@
-//! `capture agent`: agents without a screen, and session files in pi's format.
+//! `capture agent`: agents without their user interface, and session files in pi's format.
 
 mod session;
 
@@ -15,7 +15,10 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum AgentCommand {
-    /// Run an agent without a screen on one prompt; your policy or a person decides its requests.
+    /// Give an agent one prompt, without its user interface, and print what it writes.
+    ///
+    /// Your policy decides permission requests. If it leaves a request to you, answer at this terminal or with `capture
+    /// approve` and `capture deny`.
     Drive(drive::Arguments),
     /// Inspect a session file in pi's format, or change where the session continues.
     Session(session::Arguments),

@@ -47,7 +47,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// Maximum number of requests.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>, allow_negative_numbers = true)]
     limit: usize,
 }
 
@@ -59,14 +59,14 @@ pub(super) struct Approve {
     /// What to allow.
     #[arg(long, value_enum, default_value_t = GrantScope::Once)]
     scope: GrantScope,
-    /// The answer to a question: the number or text of an option, or `QUESTION=ANSWER` when there are several
-    /// questions (can be repeated).
+    /// The answer to a question: the number or text of an option. If there are several questions, pass `--answer
+    /// QUESTION=ANSWER` for each.
     #[arg(long, value_name = "ANSWER")]
     answer: Vec<String>,
     /// Accept an answer that is not among the options.
     #[arg(long, requires = "answer")]
     any_answer: bool,
-    /// Save the rule without asking (`--scope rule`).
+    /// With `--scope rule`: save the rule without asking.
     #[arg(long, short)]
     yes: bool,
 }
@@ -85,9 +85,9 @@ pub(super) struct Deny {
 enum GrantScope {
     /// Only this request.
     Once,
-    /// And identical requests in this session until the server stops.
+    /// This request, and identical ones later in this session, until the server stops.
     Session,
-    /// Always, by a policy rule that you confirm.
+    /// This request, and the same again in any session, by a policy rule that you confirm.
     Rule,
 }
 
@@ -207,7 +207,7 @@ fn whole(shown: &ApprovalView) -> String {
     line("id", approval.id.as_str());
     line("session", &format!("{} ({})", approval.session_id, approval.provider));
     if let Some(agent) = &approval.agent_id {
-        line("helper", &safe(agent));
+        line("sub-agent", &safe(agent));
     }
     if let Some(kind) = approval.kind {
         line("kind", kind.as_str());
@@ -311,7 +311,13 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
 
 pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {
     let client = context.client()?;
-    let (shown, _) = picked(context, &client, arguments.id.as_deref())?;
+    let (shown, is_picked) = picked(context, &client, arguments.id.as_deref())?;
+    if is_picked {
+        write!(terminal::stderr(), "{}", exact(&shown.approval)).ok();
+        if !is_agreed("\nDeny this?")? {
+            return Err(Failed::Refused("nothing was denied".into()).into());
+        }
+    }
     let (decision, message) = (Verdict::Deny, arguments.message.clone());
     decide(context, &client, &shown, &DecisionRequest { decision, message, scope: DecisionScope::Once, answers: None })
 }

@@ -17,15 +17,15 @@ use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its name, its id, or the beginning of its id.
+    /// The run: its name, its id, or the start or end of its id.
     run: String,
     /// Watch without typing.
     #[arg(long)]
     read_only: bool,
-    /// Take over typing and the size from another attached terminal.
+    /// Type and set the size from this terminal instead of the one attached before.
     #[arg(long, conflicts_with = "read_only")]
     take: bool,
-    /// Key that detaches: ctrl-] or another ctrl- key, or none.
+    /// Key that detaches the terminal: `none`, or a ctrl- key such as `ctrl-]`.
     #[arg(long, value_name = "KEY", default_value = "ctrl-]")]
     detach_key: DetachKeyArgument,
 }
@@ -57,7 +57,7 @@ pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
                 .collect();
             let given = safe(&arguments.run);
             let text = if active.is_empty() {
-                format!("no active run `{given}` (no run is active); start one with `capture run -- PROGRAM`")
+                format!("no active run `{given}`; start one with `capture run -- PROGRAM`")
             } else {
                 format!("no active run `{given}`; active runs: {}", active.join(", "))
             };
@@ -66,7 +66,9 @@ pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
     };
     let (input, output) = (std::io::stdin(), std::io::stdout());
     if !input.is_terminal() || !output.is_terminal() {
-        return Err(Failed::Other("standard input and standard output must be a terminal".into()).into());
+        return Err(
+            Failed::Other("`capture attach` needs a terminal as standard input and standard output".into()).into()
+        );
     }
     let attach = Attach { read_only: arguments.read_only, take: arguments.take, detach_key: arguments.detach_key.0 };
     let raw = Saved::of(input.as_fd()).map(RawMode::new);

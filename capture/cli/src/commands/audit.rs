@@ -3,6 +3,7 @@
 
 use std::io::Write;
 
+use api::part::IdPart;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use store::{AuditCheck, AuditHead, HEAD_FILE, ReadFailure, Reader, VerifyError};
@@ -21,22 +22,24 @@ pub(super) struct Arguments {
 enum AuditCommand {
     /// Check the whole audit record for rows that were changed, removed or inserted.
     Verify {
-        /// The last row that you kept from an earlier `audit verify`, as it printed it: `SEQUENCE:HASH`.
-        #[arg(long, value_name = "HEAD")]
+        /// The last row that an earlier `audit verify` printed, to detect that the record was replaced since then.
+        #[arg(long, value_name = "SEQUENCE:HASH")]
         head: Option<String>,
     },
-    /// Show the last rows.
+    /// Show the last rows of the audit record.
     Show {
-        /// Only rows about this approval: its id, or a part of it.
+        /// Only rows about this approval: its id, or at least 4 characters from the start or end of it.
         approval: Option<String>,
         /// Maximum number of rows.
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>)]
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>, allow_negative_numbers = true)]
         limit: usize,
     },
-    /// Print all rows with their hashes as JSON, one per line.
+    /// Print all rows of the audit record with their hashes, one JSON object per line.
     Export,
 }
 
+/// The shortest part of an id that names an approval.
+const SHORTEST_PART: usize = 4;
 /// Number of rows read at a time.
 const PAGE: usize = 1_000;
 
@@ -130,7 +133,7 @@ struct AuditRow {
 }
 
 fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize) -> anyhow::Result<()> {
-    let wanted = approval.map(str::to_ascii_uppercase);
+    let wanted = approval.map(|given| IdPart::new(given, SHORTEST_PART));
     let mut rows = std::collections::VecDeque::new();
     let mut after = 0;
     loop {
@@ -139,8 +142,8 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
         after = last.sequence;
         for entry in page {
             let row: Option<AuditRow> = serde_json::from_str(&entry.body).ok();
-            let fits = |id: &str| row.as_ref().is_some_and(|row| row.approval.id.as_str().ends_with(id));
-            if wanted.as_deref().is_none_or(fits) {
+            let fits = |part: &IdPart| row.as_ref().is_some_and(|row| part.fits(row.approval.id.as_str()));
+            if wanted.as_ref().is_none_or(|part| part.as_ref().is_some_and(fits)) {
                 rows.push_back((entry, row));
                 if rows.len() > limit {
                     rows.pop_front();
@@ -149,7 +152,7 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
         }
     }
     if let Some(approval) = approval.filter(|_| rows.is_empty()) {
-        return Err(Failed::NotFound(format!("the record has no approval `{}`", safe(approval))).into());
+        return Err(Failed::NotFound(format!("the audit record has no approval `{}`", safe(approval))).into());
     }
     if context.json {
         #[derive(Serialize)]

@@ -23,7 +23,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum ConfigCommand {
-    /// List all settings with their values, and which of them are set in the file.
+    /// List all settings with their values; `(default)` marks those that the file does not set.
     Show,
     /// Print one setting, such as `status.idle_after_s`.
     Get {
@@ -37,16 +37,16 @@ enum ConfigCommand {
         /// The value, as in TOML: `60`, `true`, `["/srv"]`. A text needs no quotes.
         value: String,
     },
-    /// Remove one setting from the file, so that its default counts.
+    /// Remove one setting from the file, so that its default applies.
     Unset {
         /// The dotted key, such as `status.idle_after_s`.
         key: String,
     },
-    /// Edit the file; it is checked before it is replaced.
+    /// Edit the configuration file in your editor, and check it before it is saved.
     Edit,
-    /// Check the file.
+    /// Check the configuration file.
     Check,
-    /// Print the path of the file.
+    /// Print the path of the configuration file.
     Path,
 }
 
@@ -87,8 +87,8 @@ pub(super) fn run(data: Option<&std::path::Path>, json: bool, arguments: &Argume
                 several => show(several),
             }
         }
-        ConfigCommand::Set { key, value } => change(data, &file, |document| set(document, key, value)),
-        ConfigCommand::Unset { key } => change(data, &file, |document| unset(document, key)),
+        ConfigCommand::Set { key, value } => change(data, &file, ("set", key), |document| set(document, key, value)),
+        ConfigCommand::Unset { key } => change(data, &file, ("unset", key), |document| unset(document, key)),
         ConfigCommand::Edit => edit(data, &file),
     }
 }
@@ -109,10 +109,11 @@ fn value_text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Changes the file, if what it says then is valid.
+/// Changes the file, if what it says then is valid; the verb and the key name the change in an error.
 fn change(
     data: Option<&std::path::Path>,
     file: &std::path::Path,
+    (verb, key): (&str, &str),
     with: impl FnOnce(&mut DocumentMut) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     refuse_agents("changing the configuration")?;
@@ -121,8 +122,25 @@ fn change(
     let mut document: DocumentMut = before.parse().with_context(|| format!("{} is not valid TOML", file.display()))?;
     with(&mut document)?;
     let after = document.to_string();
-    Config::parse(&after, &file)?;
+    if let Err(error) = Config::parse(&after, &file) {
+        // In a file that was valid before, the change is wrong, and the position would be one in a text that is not
+        // saved.
+        Config::parse(&before, &file)?;
+        let why = unplaced(&error, &file, key);
+        return Err(Failed::Other(format!("cannot {verb} `{}`: {}", safe(key), safe(&why))).into());
+    }
     replace(data, &file, &before, &after)
+}
+
+/// What is wrong with a setting, without the file, the position in it and the key.
+fn unplaced(error: &anyhow::Error, file: &std::path::Path, key: &str) -> String {
+    // The last cause is what a check found, or the reader's message behind `FILE:LINE:COLUMN: `.
+    let cause = error.root_cause().to_string();
+    let place = format!("{}:", file.display());
+    let message = cause.strip_prefix(&place).and_then(|rest| rest.split_once(": ")).map(|(_, message)| message);
+    let message = message.unwrap_or(&cause);
+    let of_key = message.strip_prefix(key);
+    of_key.and_then(|rest| rest.strip_prefix(": ").or_else(|| rest.strip_prefix(" = "))).unwrap_or(message).to_owned()
 }
 
 fn edit(data: Option<&std::path::Path>, file: &std::path::Path) -> anyhow::Result<()> {
@@ -143,7 +161,7 @@ fn place(file: &std::path::Path) -> anyhow::Result<PathBuf> {
 
 fn replace(data: Option<&std::path::Path>, file: &std::path::Path, before: &str, after: &str) -> anyhow::Result<()> {
     if before == after {
-        return print_line("nothing was changed");
+        return print_line("the file already says so; nothing was changed");
     }
     editor::put_in_force(editor::copy_of(file, after)?, file)?;
     print_line(&format!("saved {}", safe(&file.display().to_string())))?;

@@ -65,7 +65,7 @@ struct DoctorReport {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Check every page of the database too, which takes a while when it is large.
+    /// Also check every page of the database, which is slow if the database is large.
     #[arg(long)]
     deep: bool,
 }

@@ -1,4 +1,4 @@
-//! `capture agent drive`: runs an agent without a screen, over the agent's own protocol.
+//! `capture agent drive`: runs an agent without its user interface, over the agent's own protocol.
 //!
 //! The thread that started the agent talks to it ([`driver`]); other threads read, wait for decisions and handle
 //! signals, and send it events. Permission requests take the same path as a hook's: into the spool, and then the driver
@@ -38,7 +38,7 @@ pub(super) struct Arguments {
     /// Working directory of the agent [default: the current directory].
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// The agent's program, if not the one on the PATH.
+    /// The agent's program [default: the one on the PATH].
     #[arg(long, value_name = "PROGRAM")]
     program: Option<OsString>,
     /// Extra argument for the agent's program; can be repeated.

@@ -24,10 +24,10 @@ pub(super) struct Arguments {
     #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = super::one_of(Kind::ALL, Kind::as_str))]
     kind: Vec<Kind>,
     /// Only events with a higher sequence number.
-    #[arg(long, value_name = "SEQUENCE", default_value_t = 0, value_parser = integer::<u64>)]
+    #[arg(long, value_name = "SEQUENCE", default_value_t = 0, value_parser = integer::<u64>, allow_negative_numbers = true)]
     after: u64,
     /// Print only the first N events (after `--after`) [default: all].
-    #[arg(long, value_name = "N", value_parser = integer::<usize>)]
+    #[arg(long, value_name = "N", value_parser = integer::<usize>, allow_negative_numbers = true)]
     limit: Option<usize>,
 }
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use api::part::IdPart;
 use atomic_file::Draft;
 use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 
@@ -16,13 +17,14 @@ use daemon::redaction;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its name, its id or the beginning of its id; or the file of a recording.
+    /// The run: its name, its id, or at least 3 characters from the start or end of its id; or the file of a
+    /// recording.
     #[arg(value_name = "RUN|FILE")]
     what: PathBuf,
     /// The format.
     #[arg(long, value_enum, default_value = "asciicast")]
     format: ExportFormat,
-    /// The asciicast version; every player reads version 2.
+    /// The asciicast version. All players can read version 2.
     #[arg(long, value_enum, value_name = "VERSION", default_value = "v2")]
     cast_version: CastVersionArgument,
     /// Write to this file instead of standard output.
@@ -36,20 +38,22 @@ pub(super) struct Arguments {
 /// An asciicast version, as it is typed: `v2` or `2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum CastVersionArgument {
-    /// Version 2; `2` means the same.
+    /// Version 2 (also `2`).
     #[value(alias = "2")]
     V2,
-    /// Version 3; `3` means the same.
+    /// Version 3 (also `3`).
     #[value(alias = "3")]
     V3,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ExportFormat {
-    /// A recording of a terminal, as asciinema plays it.
+    /// An asciicast file, which asciinema can play.
     Asciicast,
 }
 
+/// The shortest part of an id that names a run.
+const SHORTEST_PART: usize = 3;
 /// File name extension of recordings, after the run's id.
 const EXTENSION: &str = "cast";
 
@@ -146,7 +150,7 @@ fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
     let Some(name) = what.to_str().filter(|name| !name.is_empty() && !name.contains('/')) else {
         return existing(what);
     };
-    let id = name.to_ascii_uppercase();
+    let part = IdPart::new(name, SHORTEST_PART);
     let entries = match fs::read_dir(&dir) {
         Ok(entries) => entries.collect::<Result<Vec<_>, _>>().with_context(|| dir.display().to_string())?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
@@ -163,16 +167,15 @@ fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
         .collect();
     runs.sort_unstable();
     runs.dedup();
-    let fitting: Vec<&String> = runs.iter().filter(|run| run.starts_with(&id)).collect();
+    let fitting: Vec<&String> = runs.iter().filter(|run| part.as_ref().is_some_and(|part| part.fits(run))).collect();
     match fitting.as_slice() {
         [run] => Ok(dir.join(run).with_extension(EXTENSION)),
         [] if let Some(named) = recording_named(&dir, &runs, name) => Ok(named),
         [] if what.exists() => Ok(what.to_path_buf()),
         [] => {
             let text = format!(
-                "no recording of a run `{}` in {}; record one with `capture run --record`",
-                what.display(),
-                dir.display()
+                "found neither a recorded run nor a file `{}`; `capture run --record` records a run",
+                what.display()
             );
             Err(Failed::NotFound(text).into())
         }

@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = one_of(FindingKind::ALL, FindingKind::as_str))]
     kind: Vec<FindingKind>,
     /// Maximum number of findings.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = integer::<usize>, allow_negative_numbers = true)]
     limit: usize,
 }
 

@@ -39,7 +39,7 @@ enum HooksCommand {
     Install(Install),
     /// Remove capture's entries and leave everything else unchanged.
     Uninstall(ChangeArguments),
-    /// Show what is installed and what keeps it from working.
+    /// Show which hooks are installed, and problems with them.
     Status(AgentSelection),
 }
 
@@ -54,17 +54,16 @@ struct AgentSelection {
 struct Install {
     #[command(flatten)]
     change: ChangeArguments,
-    /// Let capture decide permission requests: by your policy (`capture policy`) or, within this many seconds (600
-    /// if no number is given), by `capture approve`.
+    /// Let capture answer permission requests, by your policy or by `capture approve`; wait for an answer for up to
+    /// SECONDS [default: 600].
     ///
-    /// With 0 only the policy decides. Claude Code shows its dialog meanwhile; the first answer counts. Codex and Qwen
-    /// Code show no dialog while they wait. For Gemini CLI the hook can only deny.
+    /// With 0 only the policy answers. While the hook waits, Claude Code also shows its own dialog, and the first answer
+    /// counts. Codex and Qwen Code show no dialog until the time is up. For Gemini CLI the policy can only deny.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "600", value_parser = seconds(0..=3600))]
     approver: Option<u32>,
     /// Install entries for every event, regardless of the agent's version.
     ///
-    /// A version that does not know one of the events may ignore your whole settings file, including
-    /// permission rules: Claude Code before 2.1.101 does.
+    /// Claude Code before 2.1.101 then ignores your whole settings file, including permission rules.
     #[arg(long)]
     force: bool,
 }
@@ -79,7 +78,7 @@ struct ChangeArguments {
     /// Do not ask for confirmation.
     #[arg(long, short, conflicts_with = "dry_run")]
     yes: bool,
-    /// Show the whole difference; in a pipe it is always shown.
+    /// Show the whole change as a diff, as is always done in a pipe.
     #[arg(long)]
     diff: bool,
 }
@@ -314,9 +313,9 @@ fn outcome(all: &[SettingsChange], go: PlanFate) -> anyhow::Result<()> {
     }
     match go {
         PlanFate::Ahead | PlanFate::Shown => Ok(()),
-        PlanFate::No => Err(Failed::Refused("nothing was changed".into()).into()),
+        PlanFate::No => Err(Failed::Refused("not confirmed; nothing was changed".into()).into()),
         PlanFate::Unasked => {
-            let text = "nothing was changed: cannot ask for confirmation without a terminal; pass --yes to confirm";
+            let text = "cannot ask for confirmation without a terminal, so nothing was changed; pass --yes to confirm";
             Err(Failed::Refused(text.into()).into())
         }
     }

@@ -9,9 +9,10 @@ use crate::terminal::safe;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The session: its id, the agent's id, the name of its run, or a part of an id.
+    /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
+    /// its id.
     session: String,
-    /// Only say where the terminal is.
+    /// Only print where the terminal is.
     #[arg(long)]
     dry_run: bool,
 }

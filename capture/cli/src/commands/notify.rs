@@ -16,9 +16,9 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum NotifyCommand {
-    /// Send a test message over one channel, or over all of them, and report the outcome.
+    /// Send a test message and report whether it was accepted.
     Test {
-        /// The channel's name in the configuration.
+        /// The channel's name in the configuration [default: all channels].
         channel: Option<String>,
     },
     /// List the configured channels.
@@ -64,7 +64,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         }
     }
     if failed > 0 {
-        return Err(Failed::Other(format!("{failed} of {} channels did not accept the message", receipts.len())).into());
+        let text = match receipts.as_slice() {
+            [only] => format!("cannot send the message over channel `{}`", safe(&only.channel)),
+            all => format!("cannot send the message over {failed} of {} channels", all.len()),
+        };
+        return Err(Failed::Other(text).into());
     }
     Ok(())
 }
@@ -79,9 +83,7 @@ fn reason(receipt: &Receipt) -> Option<String> {
     let why = receipt.error.as_deref().or(receipt.why.as_deref())?;
     Some(match why {
         NO_CHANNEL if receipt.channel == DESKTOP => "there is no desktop session".to_owned(),
-        NO_CHANNEL => {
-            "the running server does not have this channel; restart it with `capture serve --stop`".to_owned()
-        }
+        NO_CHANNEL => "the running server does not know this channel; run `capture serve --restart`".to_owned(),
         "queue_full" => "the channel's queue is full; try again".to_owned(),
         "stopping" => "the server is stopping".to_owned(),
         _ => why.to_owned(),

@@ -4,7 +4,7 @@ use std::{ops::RangeInclusive, str::FromStr};
 
 /// Parses a whole number.
 pub(super) fn integer<T: FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| "expected a whole number".to_owned())
+    text.parse().map_err(|_| "expected a whole number, 0 or more".to_owned())
 }
 
 /// Parses a whole number of seconds within a range.
@@ -29,7 +29,7 @@ mod tests {
     fn what_is_not_a_number_is_answered_with_what_is_expected() {
         assert_eq!(integer::<usize>("50"), Ok(50));
         for wrong in ["", "-1", "1.5", "x", "99999999999999999999999"] {
-            assert_eq!(integer::<usize>(wrong), Err("expected a whole number".into()), "{wrong}");
+            assert_eq!(integer::<usize>(wrong), Err("expected a whole number, 0 or more".into()), "{wrong}");
         }
         assert_eq!(seconds(0..=3600)("0"), Ok(0));
         for wrong in ["", "3601", "1.5", "x"] {

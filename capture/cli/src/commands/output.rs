@@ -21,21 +21,47 @@ const NAME: &str = "--format";
 /// The id of the option; its name on the command line is `--format`.
 const OPTION: &str = "template";
 
-/// The command line with `--format` in each command, but for those that have an option of that name.
+/// The id of the option `--quiet`.
+const QUIET: &str = "quiet";
+
+/// The commands whose help shows `--format`, each with an example. If it has an id, the help shows `--quiet` too. Other
+/// commands accept both.
+const EXAMPLES: &[(&str, &str)] = &[
+    ("ps", "{{ id }} {{ status.state }} {{ title }}"),
+    ("show", "{{ session.id }} {{ session.status.state }}"),
+    ("wait", "{{ id }} {{ status.state }}"),
+    ("events", "{{ sequence }} {{ kind }}"),
+    ("label", "{{ id }} {{ labels }}"),
+    ("statusline", "{{ need_you }} {{ waiting }} {{ running }}"),
+    ("runs", "{{ id }} {{ state }}"),
+    ("queue", "{{ id }} {{ state }}"),
+    ("approvals", "{{ id }} {{ state }} {{ provider }}"),
+    ("approve", "{{ id }} {{ state }}"),
+    ("deny", "{{ id }} {{ state }}"),
+    ("findings", "{{ id }} {{ kind }} {{ severity }}"),
+];
+
+/// The command line with `--format` in each command, but for those that have an option of that name. `--quiet`, which is
+/// hidden otherwise, is shown where it prints ids.
 pub(super) fn with_template(command: Command) -> Command {
+    let quiet = command.get_arguments().find(|argument| argument.get_id() == QUIET).cloned();
     command.mut_subcommands(|command| {
-        let command = with_template(command);
-        if command.get_arguments().any(|argument| argument.get_long() == Some("format")) {
-            return command;
-        }
-        command.arg(
-            Arg::new(OPTION)
-                .long("format")
-                .value_name("TEMPLATE")
-                .help("Print this template for each row, with the fields of --json: '{{ id }} {{ status.state }}'")
-                .conflicts_with("json"),
-        )
+        let example = EXAMPLES.iter().find(|(name, _)| *name == command.get_name()).map(|(_, example)| *example);
+        let shown = quiet.clone().filter(|_| example.is_some_and(|example| example.contains("{{ id }}")));
+        with_option(command, example).args(shown.map(|quiet| quiet.hide(false)))
     })
+}
+
+/// The command and those below it with `--format`; the help shows it with this example, or not at all.
+fn with_option(command: Command, example: Option<&str>) -> Command {
+    let command = command.mut_subcommands(|command| with_option(command, None));
+    if command.get_arguments().any(|argument| argument.get_long() == Some("format")) {
+        return command;
+    }
+    let help =
+        format!("Print each row with this template, such as '{}'; --json shows the fields", example.unwrap_or(""));
+    let option = Arg::new(OPTION).long("format").value_name("TEMPLATE").help(help).conflicts_with("json");
+    command.arg(option.hide(example.is_none()))
 }
 
 /// The template that was given to the command.
@@ -117,6 +143,26 @@ mod tests {
         environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
         environment.add_template(NAME, template).unwrap();
         environment
+    }
+
+    #[test]
+    fn the_help_shows_the_options_only_where_they_are_of_use() {
+        let mut command = crate::commands::command_line();
+        command.build();
+        let mut help = |name: &str| command.find_subcommand_mut(name).unwrap().render_long_help().to_string();
+        for (name, example) in EXAMPLES {
+            let text = help(name);
+            assert!(text.contains(example), "{name}: {text}");
+            assert_eq!(text.contains("--quiet"), example.contains("{{ id }}"), "{name}: {text}");
+        }
+        for name in ["run", "send", "serve", "doctor", "policy", "init"] {
+            let text = help(name);
+            assert!(!text.contains("--format") && !text.contains("--quiet"), "{name}: {text}");
+        }
+        for line in [["capture", "doctor", "-q"], ["capture", "-q", "ps"], ["capture", "ps", "-q"]] {
+            let matches = command.clone().try_get_matches_from(line).unwrap();
+            assert!(matches.get_flag(QUIET), "{line:?}");
+        }
     }
 
     #[test]

@@ -29,20 +29,20 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum PolicyCommand {
-    /// Edit a copy of the policy, check it, show the diff, and put it in force.
+    /// Edit a copy of the policy, check it, show what changed, and save it once you confirm.
     Edit {
-        /// Do not ask before putting it in force.
+        /// Save the policy without asking.
         #[arg(long, short)]
         yes: bool,
     },
     /// Check a policy file.
     Check {
-        /// The file [default: the one in force]
+        /// The file [default: your policy file]
         file: Option<PathBuf>,
     },
-    /// Print the decision about a command line (or many, with --stdin).
+    /// Print what the policy decides about a command line.
     Test(Test),
-    /// Explain the decision about a command line, rule by rule.
+    /// Explain, rule by rule, what the policy decides about a command line.
     Explain {
         #[command(flatten)]
         selection: PolicySelection,
@@ -56,7 +56,8 @@ enum PolicyCommand {
 struct Test {
     #[command(flatten)]
     selection: PolicySelection,
-    /// Read requests as JSON lines: {"id", "cmd", "cwd"?, "agent"?}.
+    /// Read requests from standard input, one JSON object per line: {"id": 1, "cmd": "ls"}, optionally with "cwd" and
+    /// "agent".
     #[arg(long, conflicts_with = "command")]
     stdin: bool,
     /// The command line, as one quoted argument or as several arguments.
@@ -69,7 +70,7 @@ struct PolicySelection {
     /// Use only this preset.
     #[arg(long, conflicts_with = "policy", value_parser = super::one_of(Preset::ALL, Preset::as_str))]
     preset: Option<Preset>,
-    /// Use this policy file [default: the one in force]
+    /// Use this policy file [default: your policy file]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
 }
@@ -223,8 +224,17 @@ struct PolicyTestAnswer {
     reason: String,
 }
 
+impl PolicyTestAnswer {
+    /// The answer as people read it, in one line.
+    fn in_words(&self) -> String {
+        let id = self.id.as_str().map_or_else(|| self.id.to_string(), str::to_owned);
+        let (id, reason, rule) = (show(&id).text, show(&self.reason).text, show(&self.rule).text);
+        let rewrite = self.rewrite.as_deref().map(|text| format!(", as: {}", show(text).text)).unwrap_or_default();
+        format!("{id}: {}: {reason} ({rule}){rewrite}", self.decision)
+    }
+}
+
 fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
-    anyhow::ensure!(context.json, Failed::Usage("--stdin requires --json".into()));
     let judge = PolicyJudge::new(context, selection)?;
     let here = here()?;
     let mut malformed = 0_usize;
@@ -255,7 +265,9 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
                 }
             }
         };
-        writeln!(output, "{}", safe_json(&serde_json::to_string(&answered)?))?;
+        let text =
+            if context.json { safe_json(&serde_json::to_string(&answered)?).into_owned() } else { answered.in_words() };
+        writeln!(output, "{text}")?;
         output.flush()?;
     }
     if malformed > 0 {
@@ -275,7 +287,8 @@ fn request_error(error: &serde_json::Error) -> String {
         serde_json::error::Category::Data => {
             let text = error.to_string();
             // The position within the line says nothing.
-            text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
+            let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+            what.strip_prefix("missing field ").map_or(what.to_owned(), |name| format!("{name} is missing"))
         }
         serde_json::error::Category::Io | serde_json::error::Category::Syntax | serde_json::error::Category::Eof => {
             "it is not valid JSON".into()

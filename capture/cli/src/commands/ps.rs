@@ -10,12 +10,15 @@ use api::{
     routes::{HealthSources, ListSessions},
     sessions::{ActiveFilter, SessionPage, SessionsQuery},
 };
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use events::{Provider, State};
 use projections::Session;
 
 use self::table::{Paper, table};
 use super::{
-    Context, find, style,
+    Context, find,
+    number::integer,
+    style,
     watch::{ListText, STATUS, Watched, show, watch},
 };
 use crate::{
@@ -29,9 +32,10 @@ use daemon::{
 
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Arguments {
-    /// Only this session.
+    /// Only this session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end
+    /// of its id.
     session: Option<String>,
-    /// Include sessions that ended or have been silent for a long time.
+    /// Include sessions that ended, and idle or unknown ones without an event in the last 30 minutes.
     #[arg(long, short)]
     all: bool,
     /// Keep the list on screen and up to date.
@@ -41,14 +45,27 @@ pub(super) struct Arguments {
     #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of(State::ALL, State::as_str))]
     state: Vec<State>,
     /// Only sessions of these agents.
-    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of(Provider::ALL, Provider::as_str))]
+    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = provider())]
     provider: Vec<Provider>,
     /// Only sessions in this directory.
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
-    /// Maximum number of sessions [default: 200, with --all or --state all of them].
-    #[arg(long)]
+    /// Maximum number of sessions [default: 200, or no limit with --all or --state].
+    #[arg(long, value_name = "N", value_parser = integer::<usize>, allow_negative_numbers = true)]
     limit: Option<usize>,
+}
+
+/// Parses an agent's name; the help explains it.
+fn provider() -> impl TypedValueParser<Value = Provider> {
+    let value = |provider: &Provider| {
+        let value = PossibleValue::new(provider.as_str());
+        match agents::agent::explanation(*provider) {
+            Some(explanation) => value.help(explanation),
+            None => value,
+        }
+    };
+    PossibleValuesParser::new(Provider::ALL.iter().map(value))
+        .try_map(|text| text.parse::<Provider>().map_err(|error| std::io::Error::other(error.to_string())))
 }
 
 impl Arguments {

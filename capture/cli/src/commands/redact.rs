@@ -4,13 +4,14 @@
 
 use std::{
     fs::File,
-    io::{BufWriter, Read, Write},
+    io::{BufWriter, ErrorKind, Read, Write},
     path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
 use redact::Redactor;
 
+use super::Failed;
 use crate::terminal;
 
 const PIECE_BYTES: usize = 64 * 1024;
@@ -20,7 +21,7 @@ pub(super) struct Arguments {
     /// File to read [default: standard input]
     #[arg(value_name = "FILE", conflicts_with = "stdin")]
     file: Option<PathBuf>,
-    /// Read standard input (the default without FILE).
+    /// Read standard input, as without FILE.
     #[arg(long)]
     stdin: bool,
 }
@@ -40,11 +41,18 @@ struct SecretSpan<'a> {
     end: usize,
 }
 
+fn opened(path: &Path) -> anyhow::Result<File> {
+    let opened = File::open(path);
+    let is_missing = opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    anyhow::ensure!(!is_missing, Failed::NotFound(format!("{}: no such file", path.display())));
+    opened.with_context(|| path.display().to_string())
+}
+
 pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<()> {
     let redactor = Redactor::new()?;
     let name = arguments.file.as_deref().unwrap_or(Path::new("standard input"));
     let mut input: Box<dyn Read> = match &arguments.file {
-        Some(path) => Box::new(File::open(path).with_context(|| path.display().to_string())?),
+        Some(path) => Box::new(opened(path)?),
         None => Box::new(std::io::stdin().lock()),
     };
     if json {
@@ -67,7 +75,7 @@ pub(super) fn run(json: bool, arguments: &Arguments) -> anyhow::Result<()> {
         let count = match input.read(&mut piece) {
             Ok(0) => break,
             Ok(count) => count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(error).with_context(|| name.display().to_string()),
         };
         stream.push(&piece[..count], &mut ready);

@@ -40,16 +40,16 @@ pub(super) struct Arguments {
     /// A name for the run; no other active run may have it.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Start it without an attached terminal, print the run's id, and return.
+    /// Start the program in the background and print the run's id.
     #[arg(long)]
     detach: bool,
-    /// Size of the terminal while none is attached.
+    /// Size of the program's terminal while you are not attached.
     #[arg(long, value_name = "COLUMNSxROWS", default_value = "120x40", value_parser = size)]
     size: Size,
-    /// Run the program in a terminal even if standard output is redirected.
+    /// Give the program a terminal even if standard output is redirected.
     #[arg(long, conflicts_with = "detach")]
     tty: bool,
-    /// Key that detaches the terminal: ctrl-] or another ctrl- key, or none.
+    /// Key that detaches the terminal: `none`, or a ctrl- key such as `ctrl-]`.
     #[arg(long, value_name = "KEY", default_value = "none")]
     detach_key: super::attach::DetachKeyArgument,
     /// What to do with the program when the terminal closes.
@@ -58,13 +58,15 @@ pub(super) struct Arguments {
     /// Notify you in this terminal when a permission request is waiting.
     #[arg(long, value_name = "HOW")]
     notify: Option<NotifyBy>,
-    /// Record what the terminal shows [default FILE: recordings/RUN.cast in the data directory].
+    /// Record the terminal [default FILE: recordings/RUN.cast in the data directory].
+    ///
+    /// If standard output is not a terminal, nothing is recorded unless you also pass `--tty`.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     record: Option<Option<PathBuf>>,
     /// The asciicast version of the recording.
     #[arg(long, value_enum, value_name = "VERSION", default_value = "v3")]
     record_format: CastVersionArgument,
-    /// Maximum size of the recording, MiB; its oldest quarter is dropped to make room.
+    /// Maximum size of the recording in MiB; its oldest quarter is dropped to make room.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = integer::<u32>)]
     record_max_mib: u32,
     /// Run the program directly, without observing its terminal.
@@ -77,9 +79,9 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Hangup {
-    /// It keeps running and can be attached to.
+    /// Keep it running; `capture attach` reconnects to it.
     Keep,
-    /// It is terminated.
+    /// Terminate it.
     End,
 }
 
@@ -280,7 +282,7 @@ pub(super) fn outside(spec: &Spec) -> Outside {
 fn rules() -> Arc<ScreenRules> {
     let loaded = paths::screen_rules_dir().and_then(|dir| Ok(ScreenRules::load(Some(&dir))?));
     Arc::new(loaded.unwrap_or_else(|error| {
-        tracing::warn!(error = format!("{error:#}"), "the built-in screen rules are used");
+        tracing::warn!(error = with_causes(&error), "the built-in screen rules are used");
         ScreenRules::load(None).unwrap_or_default()
     }))
 }
@@ -295,7 +297,7 @@ fn find(data: PathBuf) -> FindSocket {
         match client::connect(&data, &config, Connection::Unix) {
             Ok(client) => Some(client.endpoint().socket.clone()),
             Err(error) => {
-                tracing::debug!(error = format!("{error:#}"), "no server");
+                tracing::debug!(error = with_causes(&error), "no server");
                 Endpoint::load(&data).ok().flatten().map(|endpoint| endpoint.socket)
             }
         }

@@ -16,7 +16,7 @@ pub(super) struct Arguments {
     target: String,
     /// Text to type, followed by Enter.
     text: Option<String>,
-    /// Keys to press instead, in order: `enter`, `esc`, `ctrl-c`, `up`, `y`, `1`.
+    /// Keys to press instead, in order: `enter`, `esc`, `ctrl-c`, `up`, `y`, `1` and so on.
     #[arg(long, num_args = 1.., value_name = "KEY")]
     keys: Option<Vec<String>>,
     /// Interrupt the program.
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     /// Do not press Enter after the text.
     #[arg(long, requires = "text")]
     no_submit: bool,
-    /// Type the text even while a dialog is open, where it may answer the dialog.
+    /// Type the text even while a dialog is open; it may answer the dialog.
     #[arg(long, requires = "text")]
     force: bool,
 }

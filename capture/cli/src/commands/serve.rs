@@ -30,13 +30,13 @@ const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Address and port to listen on; port 0 takes a free one.
+    /// Address and port to listen on; port 0 means any free port.
     #[arg(long, value_name = "ADDRESS", default_value_t = ANY_PORT, value_parser = address)]
     listen: SocketAddr,
-    /// Allow an address that other machines can reach.
+    /// Permit `--listen` with an address that other machines can reach.
     #[arg(long)]
     expose: bool,
-    /// Name or address under which other machines may ask it, with or without a port; can be repeated.
+    /// Also accept requests whose `Host` header is this name or address, with or without a port; can be repeated.
     #[arg(long, value_name = "HOST", requires = "expose", value_parser = host)]
     allowed_host: Vec<String>,
     /// Stop the running server and wait until it has stopped.
@@ -58,7 +58,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     if arguments.restart {
         stop(&context.data, context.connection)?;
         let client = client::connect(&context.data, &context.config, context.connection)?;
-        terminal::print_error_line(&format!("capture: the server runs again (pid {})", client.endpoint().pid));
+        terminal::print_error_line(&format!("capture: the server was restarted (pid {})", client.endpoint().pid));
         return Ok(());
     }
     if arguments.expose || arguments.listen != ANY_PORT {

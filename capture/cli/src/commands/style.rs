@@ -3,6 +3,7 @@
 use std::fmt;
 
 use anstyle::{AnsiColor, Style};
+use api::part::SHORT_ID;
 use events::{Reason, State, Timestamp};
 use projections::SessionStatus;
 
@@ -103,8 +104,8 @@ pub(super) fn colours() -> bool {
         && daemon::paths::variable("TERM").is_none_or(|t| t.as_os_str() != "dumb")
 }
 
-/// The last eight characters of an id: enough to name it.
+/// The short form of an id, its last characters: enough to name it.
 pub(super) fn short(id: &impl fmt::Display) -> String {
     let id = id.to_string();
-    id[id.len().saturating_sub(8)..].to_owned()
+    id[id.len().saturating_sub(SHORT_ID)..].to_owned()
 }

@@ -114,7 +114,7 @@ impl Ingest {
         let about = request.kind.unwrap_or(ApprovalKind::Command);
         let dialog = Dialog { about: Some(about), subject: request.subject.clone(), ..Dialog::default() };
         let claim = Claim::State { state: State::WaitingApproval, reason: Some(about.reason()) };
-        let words = if runs { "a hook of the user decides about the request" } else { "a hook of the user has ended" };
+        let words = if runs { "your own hook is deciding about the request" } else { "your own hook has ended" };
         let signal = Signal {
             holds_from: Some(now.plus_ms(if runs { DECIDES_MS } else { DECIDED_MS })),
             key: request.key.clone(),

@@ -317,7 +317,7 @@ fn fold_log(writer: &Writer, known: &KnownSession, rules: StatusRules) -> Result
             Ok(page) => page,
             // What can be read of it is better than no session at all.
             Err(error) if error.failure() == ReadFailure::Damaged => {
-                tracing::error!(session = %id, after, %error, "the log of a session is damaged; the rest of it is left out");
+                tracing::error!(session = %id, after, %error, "the log of a session is damaged; events after the damaged one are left out");
                 break;
             }
             Err(error) => return Err(error),

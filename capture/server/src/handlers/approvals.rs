@@ -45,7 +45,7 @@ pub(crate) async fn one(call: Call<GetApproval>) -> HandlerResult {
 pub(crate) async fn decide(mut call: Call<DecideApproval>) -> HandlerResult {
     let DecisionRequest { decision, message, scope, answers } = call.body().await?;
     if scope == DecisionScope::Session && decision == Verdict::Deny {
-        return Err(ApiError::body("`scope` is only valid with an allowing decision"));
+        return Err(ApiError::body("`scope` can be `session` only if `decision` is `allow`"));
     }
     let decision = Decision { verdict: decision, message, scope, answers, who: who(&call.connection.transport) };
     let view = call.app.ask(call.app.control.decide(call.segment.clone(), decision)).await?;

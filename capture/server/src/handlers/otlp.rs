@@ -84,8 +84,9 @@ async fn capped(body: impl AsyncRead + Unpin, limit: usize) -> Result<Vec<u8>, A
 /// Sends a message to the daemon and waits until its events are stored.
 async fn hand_over(app: &App, message: Telemetry) -> HandlerResult {
     let protobuf = message.protobuf;
-    let stuck =
-        || ApiError::unavailable("the database is not accepting writes; retry").header(header::RETRY_AFTER, later());
+    let stuck = || {
+        ApiError::unavailable("cannot write to the database at the moment; retry").header(header::RETRY_AFTER, later())
+    };
     match timeout(app.limits.telemetry_wait, app.control.telemetry(message)).await {
         Ok(Ok(answer)) if protobuf => Ok(answer::protobuf(answer)),
         Ok(Ok(answer)) => Ok(answer::json(answer)),

@@ -145,7 +145,7 @@ async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, ApiError> {
         }
         Err(error) if error.code == ErrorCode::NotFound => {
             let given = shown(&call.segment);
-            Err(ApiError::not_found(format!("no run and no session `{given}`")))
+            Err(ApiError::not_found(format!("`{given}` is neither a run nor a session; `capture runs` lists the runs")))
         }
         Err(error) => Err(error),
     }

@@ -45,7 +45,7 @@ fn refused(why: &WebSocketUpgradeRejection) -> ApiError {
         return ApiError::new(api::ErrorCode::WebSocketVersion, "only WebSocket version 13 is supported")
             .header(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
     }
-    ApiError::new(api::ErrorCode::UpgradeRequired, "this route is a WebSocket")
+    ApiError::new(api::ErrorCode::UpgradeRequired, "this route needs a WebSocket connection")
         .header(header::UPGRADE, HeaderValue::from_static("websocket"))
 }
 

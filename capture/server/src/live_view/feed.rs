@@ -6,10 +6,12 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    future::poll_fn,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
+    task::{Context, Poll, Waker},
 };
 
 use events::SessionId;
@@ -224,11 +226,10 @@ impl Feed {
     }
 }
 
-/// The queue of one stream.
+/// The queue of one stream, which one task empties.
 #[derive(Debug)]
 struct Mailbox {
     queue: Mutex<Queue>,
-    arrived: Notify,
     max_frames: usize,
     max_bytes: usize,
 }
@@ -238,6 +239,8 @@ struct Queue {
     frames: VecDeque<Arc<Frame>>,
     bytes: usize,
     broken: Option<FeedEnd>,
+    /// The task that waits for frames.
+    waiting: Option<Waker>,
 }
 
 impl Mailbox {
@@ -252,19 +255,55 @@ impl Mailbox {
             queue.bytes += frame.weight();
             queue.frames.push_back(Arc::clone(frame));
         } else {
-            *queue = Queue { broken: Some(FeedEnd::Slow), ..Queue::default() };
+            queue.interrupt(FeedEnd::Slow);
         }
+        let waiting = queue.waiting.take();
         drop(queue);
-        self.arrived.notify_one();
+        if let Some(task) = waiting {
+            task.wake();
+        }
         fits
     }
 
     fn interrupt(&self, reason: FeedEnd) {
         let mut queue = lock(&self.queue);
-        let reason = queue.broken.unwrap_or(reason);
-        *queue = Queue { broken: Some(reason), ..Queue::default() };
+        queue.interrupt(reason);
+        let waiting = queue.waiting.take();
         drop(queue);
-        self.arrived.notify_one();
+        if let Some(task) = waiting {
+            task.wake();
+        }
+    }
+
+    /// Takes all frames, or has the task woken when some arrive.
+    fn poll_take(&self, into: &mut VecDeque<Arc<Frame>>, context: &mut Context<'_>) -> Poll<Result<(), FeedEnd>> {
+        let mut queue = lock(&self.queue);
+        if let Some(reason) = queue.broken {
+            return Poll::Ready(Err(reason));
+        }
+        if queue.frames.is_empty() {
+            match &mut queue.waiting {
+                Some(task) => task.clone_from(context.waker()),
+                none => *none = Some(context.waker().clone()),
+            }
+            return Poll::Pending;
+        }
+        queue.bytes = 0;
+        if into.is_empty() {
+            std::mem::swap(&mut queue.frames, into);
+        } else {
+            into.append(&mut queue.frames);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Queue {
+    /// Drops what is queued; the first reason stays.
+    fn interrupt(&mut self, reason: FeedEnd) {
+        self.frames = VecDeque::new();
+        self.bytes = 0;
+        self.broken.get_or_insert(reason);
     }
 }
 
@@ -279,7 +318,7 @@ pub(crate) struct Subscription {
 
 impl super::LiveView {
     pub(crate) fn subscribe(&self, interest: Interest, max_frames: usize, max_bytes: usize) -> Subscription {
-        let mailbox = Arc::new(Mailbox { queue: Mutex::default(), arrived: Notify::new(), max_frames, max_bytes });
+        let mailbox = Arc::new(Mailbox { queue: Mutex::default(), max_frames, max_bytes });
         let feed = &self.0.feed;
         // Under the inbox lock: every frame with a later order sees the new subscriber.
         let inbox = lock(&feed.inbox);
@@ -294,24 +333,7 @@ impl Subscription {
     /// Waits for frames and takes them; a break empties the queue and nothing comes after it
     /// until [`Subscription::mend`]. Dropped while waiting, it has taken nothing.
     pub(crate) async fn take(&self, into: &mut VecDeque<Arc<Frame>>) -> Result<(), FeedEnd> {
-        loop {
-            {
-                let mut queue = lock(&self.mailbox.queue);
-                if let Some(reason) = queue.broken {
-                    return Err(reason);
-                }
-                if !queue.frames.is_empty() {
-                    queue.bytes = 0;
-                    if into.is_empty() {
-                        std::mem::swap(&mut queue.frames, into);
-                    } else {
-                        into.append(&mut queue.frames);
-                    }
-                    return Ok(());
-                }
-            }
-            self.mailbox.arrived.notified().await;
-        }
+        poll_fn(|context| self.mailbox.poll_take(into, context)).await
     }
 
     /// Whether the stream is broken.

@@ -160,6 +160,24 @@ async fn a_slow_client_is_closed_and_told_where_to_resume() {
 }
 
 #[tokio::test]
+async fn a_client_is_heard_while_frames_keep_coming() {
+    let live = Live::new().await;
+    live.live_view.load([entry(1, State::Running)], 0);
+    let mut socket = websocket(&live, "").await;
+    frame(&mut socket).await;
+    let view = live.live_view.clone();
+    let busy = tokio::spawn(async move {
+        for n in 1.. {
+            publish(&view, &prompt(1, n, n));
+            tokio::task::yield_now().await;
+        }
+    });
+    socket.send("nonsense".into()).await.unwrap();
+    while frame(&mut socket).await["type"] != "error" {}
+    busy.abort();
+}
+
+#[tokio::test]
 async fn a_client_that_gives_no_sign_of_life_is_gone() {
     let live = Live::with(|config| config.limits.keepalive = Duration::from_millis(5)).await;
     let socket = websocket(&live, "").await;

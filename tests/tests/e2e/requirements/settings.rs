@@ -60,7 +60,7 @@ fn a_configuration_that_cannot_be_used_keeps_nobody_from_stopping_the_server_or_
     let checks = String::from_utf8(doctor.stdout).unwrap();
     let (failed, others): (Vec<&str>, Vec<&str>) = checks.lines().partition(|line| line.starts_with("✗ "));
     assert_eq!((doctor.status.code(), failed.len()), (Some(1), 1), "{checks}");
-    assert!(failed[0].contains("config.toml:1:1: unknown field `autostrat`"), "{checks}");
+    assert!(failed[0].contains("config.toml:1:1: unknown setting `autostrat`"), "{checks}");
     assert!(others.iter().any(|line| line.starts_with("✓ server ")), "{checks}");
     let stop = here.machine.command(&["serve", "--stop"]).output().unwrap();
     assert_eq!(stop.status.code(), Some(0), "{}", String::from_utf8_lossy(&stop.stderr));

@@ -31,14 +31,17 @@ pub(super) fn picked(context: &Context, client: &Client, id: Option<&str>) -> an
         ..ApprovalsQuery::default()
     };
     let mut pending = client.get::<ListApprovals>("", &query)?.approvals;
+    if pending.is_empty() {
+        return Err(Failed::NotFound("no permission request is pending".into()).into());
+    }
     pending.retain(|shown| shown.answer.is_some());
     if pending.is_empty() {
-        let nothing = "capture can answer none of the pending requests; `capture approvals` lists them";
+        let nothing = "capture cannot answer any of the pending requests; `capture approvals` says why";
         return Err(Failed::NotFound(nothing.into()).into());
     }
     if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let ids: Vec<String> = pending.iter().map(|shown| style::short(&shown.approval.id)).collect();
-        let why = format!("name a request, since there is no terminal to choose at: {}", ids.join(", "));
+        let why = format!("give the id of a request; these are pending: {}", ids.join(", "));
         return Err(Failed::Usage(why).into());
     }
     let at = if pending.len() == 1 { 0 } else { choose(&pending)? };
@@ -67,5 +70,7 @@ fn choose(pending: &[ApprovalView]) -> anyhow::Result<usize> {
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     let chosen = answer.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-    chosen.filter(|at| *at < pending.len()).ok_or_else(|| Failed::Refused("nothing was chosen".into()).into())
+    chosen
+        .filter(|at| *at < pending.len())
+        .ok_or_else(|| Failed::Refused("no request was chosen, so nothing was decided".into()).into())
 }

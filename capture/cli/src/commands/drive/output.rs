@@ -167,7 +167,7 @@ fn print_remark(what: &DriveOutput<'_>) {
             };
             complain(&format!("{word}{whose}{why}"));
         }
-        DriveOutput::Settled { .. } => complain("it no longer waits for the answer"),
+        DriveOutput::Settled { .. } => complain("the agent no longer waits for the answer"),
         DriveOutput::Ended { outcome: "completed", .. } => {}
         DriveOutput::Ended { outcome, message } => {
             complain(&format!(

@@ -105,6 +105,11 @@ pub(super) fn states(agents: &[AgentHooks]) -> HooksOutput<'_> {
     HooksOutput { agents }
 }
 
+/// An error without what it says of a change: nothing was to be changed.
+fn without_outcome(error: &str) -> String {
+    error.strip_suffix("; nothing was changed").unwrap_or(error).to_owned()
+}
+
 impl SettingsChange {
     pub(super) fn planned(plan: &Plan) -> Self {
         let change = match (plan.before(), plan.after()) {
@@ -286,7 +291,7 @@ impl AgentHooks {
             remarks: Vec::new(),
             server: false,
             last_seen: None,
-            error: Some(error_text(error)),
+            error: Some(without_outcome(&error_text(error))),
         }
     }
 
@@ -299,8 +304,8 @@ impl AgentHooks {
 
     fn last_call(&self, now: Timestamp) -> String {
         match (self.last_seen, self.server) {
-            (Some(at), _) => format!("last seen {} ago", style::age(at, now)),
-            (None, true) => "not seen since the server started".into(),
+            (Some(at), _) => format!("last hook call {} ago", style::age(at, now)),
+            (None, true) => "no hook call since the server started".into(),
             (None, false) => "no server is running; hook calls are stored until one starts".into(),
         }
     }

@@ -167,7 +167,9 @@ fn complain(path: &Path, issues: &[DocumentIssue]) {
         terminal::print_error_line(&format!("capture: {}", safe(&text)));
     }
     if let Some(more) = issues.len().checked_sub(ISSUES).filter(|more| *more > 0) {
-        terminal::print_error_line(&format!("capture: and {more} more; `load --json --issues` lists them"));
+        terminal::print_error_line(&format!(
+            "capture: and {more} more; `capture agent session load --json --issues` lists them"
+        ));
     }
 }
 
