@@ -77,8 +77,8 @@ impl Agent for Claude {
     }
 
     fn ready(&self) -> &'static str {
-        // A frame and another mark: 1.0.100. A space that does not break: 2.0.60.
-        "(?m)^(❯|[│ ]*>[ \u{a0}])"
+        // A frame and another mark: 1.0.100. Spaces that do not break: 1.0.100, 2.0.60.
+        "(?m)^(❯|[│ \u{a0}]*>[ \u{a0}])"
     }
 
     fn dialog(&self) -> &'static str {

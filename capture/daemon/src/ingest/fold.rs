@@ -122,7 +122,7 @@ impl Ingest {
             self.link_host(slot, pid)?;
             if !history {
                 // A program that only started it may have a session of its own until processes are looked at.
-                self.processes.wanted(false);
+                self.processes.wanted(true);
             }
         }
         if !history && process.is_none() {
