@@ -29,7 +29,7 @@ use crate::{
 
 /// Why a transaction failed. Nothing of it is in the store; it may be tried again.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {what} to the store: {source}")]
+#[error("cannot write {what} to the database: {source}")]
 pub struct CommitError {
     /// What was being written.
     pub what: &'static str,
@@ -278,7 +278,7 @@ impl Writer {
         if !self.connection.is_autocommit()
             && let Err(error) = self.connection.execute_batch("ROLLBACK")
         {
-            tracing::error!(%error, "cannot roll back");
+            tracing::error!(%error, "cannot roll back a transaction");
         }
     }
 
@@ -290,11 +290,11 @@ impl Writer {
         let mut statement = self
             .connection
             .prepare_cached("SELECT session FROM known WHERE identity = ?1")
-            .map_err(failed("a look-up"))?;
+            .map_err(failed("the list of known records"))?;
         statement
             .query_row([identity.bits().to_be_bytes().as_slice()], |row| row.get(0).map(SessionRow))
             .optional()
-            .map_err(failed("a look-up"))
+            .map_err(failed("the list of known records"))
     }
 
     /// Marks a record as known. Returns false if it was already known.
@@ -305,10 +305,10 @@ impl Writer {
         let mut statement = self
             .connection
             .prepare_cached("INSERT OR IGNORE INTO known (identity, session) VALUES (?1, ?2)")
-            .map_err(failed("an identity"))?;
+            .map_err(failed("the list of known records"))?;
         let added = statement
             .execute(params![identity.bits().to_be_bytes().as_slice(), session.0])
-            .map_err(failed("an identity"))?;
+            .map_err(failed("the list of known records"))?;
         Ok(added == 1)
     }
 
@@ -346,10 +346,10 @@ impl Writer {
         let mut statement = self
             .connection
             .prepare_cached("UPDATE sessions SET last_event_at = ?2, view = ?3, snapshot = ?4 WHERE key = ?1")
-            .map_err(failed("a snapshot"))?;
+            .map_err(failed("the state of a session"))?;
         statement
             .execute(params![row.0, last_event_at.as_millisecond(), view, snapshot])
-            .map_err(failed("a snapshot"))?;
+            .map_err(failed("the state of a session"))?;
         Ok(())
     }
 
@@ -445,8 +445,8 @@ impl Writer {
         let mut statement = self
             .connection
             .prepare_cached("UPDATE files SET cursor = ?2 WHERE key = ?1")
-            .map_err(failed("a cursor"))?;
-        statement.execute(params![key, json]).map_err(failed("a cursor"))?;
+            .map_err(failed("the position in a file"))?;
+        statement.execute(params![key, json]).map_err(failed("the position in a file"))?;
         Ok(())
     }
 

@@ -17,12 +17,13 @@ use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its name, its id, or the start or end of its id.
+    /// The run: its name, its id, or at least 3 characters from the start or end of it.
     run: String,
     /// Watch without typing.
     #[arg(long)]
     read_only: bool,
-    /// Type and set the size from this terminal instead of the one attached before.
+    /// Take over typing and the size from the terminal that is already attached; without it, this terminal only
+    /// watches.
     #[arg(long, conflicts_with = "read_only")]
     take: bool,
     /// Key that detaches the terminal: `none`, or a ctrl- key such as `ctrl-]`.
@@ -47,7 +48,7 @@ pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
         FoundRun::One(run) => run,
         FoundRun::Several(runs) => {
             let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
-            let text = format!("`{}` matches several runs: {}", arguments.run, runs.join(", "));
+            let text = format!("`{}` matches several runs: {}", safe(&arguments.run), runs.join(", "));
             return Err(Failed::NotFound(text).into());
         }
         FoundRun::None => {
