@@ -243,12 +243,12 @@ impl Runs {
     /// # Errors
     /// As [`screen`](Self::screen), and when a dialog is open that text may answer.
     pub async fn send_input(&self, target: &RunTarget, input: RunInput) -> Result<InputSent, Refusal> {
-        let (run, asks) = self.find(target)?;
+        let (run, asks) = self.find_reconnected(target).await?;
         type_into(&run, asks.as_ref(), input).await
     }
 
     async fn request<T: DeserializeOwned>(&self, target: &RunTarget, ask: HostRequest) -> Result<T, Refusal> {
-        let (run, asks) = self.find(target)?;
+        let (run, asks) = self.find_reconnected(target).await?;
         let answer = question(&run, asks.as_ref(), ask).await?;
         serde_json::from_value(answer).map_err(|error| Refusal::Failed(error.to_string()))
     }
@@ -336,6 +336,20 @@ impl Runs {
         Ok(())
     }
 
+    /// As [`find`](Self::find); right after a start, a run that is not known yet is waited for.
+    async fn find_reconnected(
+        &self,
+        target: &RunTarget,
+    ) -> Result<(Run, Option<mpsc::Sender<QueuedRequest>>), Refusal> {
+        match self.find(target) {
+            Err(Refusal::NotFound(_) | Refusal::Conflict(_)) => {
+                self.reconnected().await;
+                self.find(target)
+            }
+            found => found,
+        }
+    }
+
     fn find(&self, target: &RunTarget) -> Result<(Run, Option<mpsc::Sender<QueuedRequest>>), Refusal> {
         let table = self.table();
         let is_meant = |run: &Run| match target {
@@ -354,7 +368,7 @@ impl Runs {
         }
         let given = match target {
             RunTarget::Session(session) => {
-                let why = format!("session {session} was not started with `capture run`");
+                let why = format!("session {session} is not in a run; `capture run` starts an agent in one");
                 return Err(Refusal::Conflict(why));
             }
             RunTarget::Run(given) => given,
