@@ -156,6 +156,7 @@ impl World {
             rules: StatusRules::default(),
             ignore: Vec::new(),
             redacted_only: false,
+            checkpoint: Box::new(|| ()),
         })
         .unwrap();
         let mut world = Self {

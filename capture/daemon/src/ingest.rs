@@ -107,6 +107,8 @@ pub struct Ingest {
     unmatched: HashSet<Arc<str>>,
     /// Nothing is stored before its secrets are taken out.
     redacted_only: bool,
+    /// Asks for a checkpoint of the store.
+    checkpoint: Box<dyn Fn() + Send>,
 }
 
 /// Ingest and its channel, for the ingest thread. Whoever waits to send something must not wait for what ends after
@@ -158,6 +160,8 @@ pub struct IngestParts {
     pub ignore: Vec<PathBuf>,
     /// Nothing is stored before its secrets are taken out.
     pub redacted_only: bool,
+    /// Asks for a checkpoint of the store; never waits.
+    pub checkpoint: Box<dyn Fn() + Send>,
 }
 
 impl Ingest {
@@ -166,8 +170,19 @@ impl Ingest {
     /// # Errors
     /// When the store cannot be read.
     pub fn new(parts: IngestParts) -> Result<Self, ReadError> {
-        let IngestParts { writer, live_view, gauges, processes, clock, wall, onlooker, rules, ignore, redacted_only } =
-            parts;
+        let IngestParts {
+            writer,
+            live_view,
+            gauges,
+            processes,
+            clock,
+            wall,
+            onlooker,
+            rules,
+            ignore,
+            redacted_only,
+            checkpoint,
+        } = parts;
         gauges.store.opened(writer.path(), writer.reader().damaged());
         let mut ingest = Self {
             sessions: Sessions::load(&writer, rules)?,
@@ -181,6 +196,7 @@ impl Ingest {
             wall,
             unmatched: HashSet::new(),
             redacted_only,
+            checkpoint,
         };
         ingest.load_board()?;
         Ok(ingest)
@@ -368,7 +384,10 @@ impl Ingest {
         // Why a session runs may change without an event: a claim that it tries again has ended.
         if !conclusions.is_empty() || state.session.status.reason != reason {
             self.transaction.begin()?;
-            self.transaction.mark_live();
+            // What time brought about in a session whose history was just read is history too: it waits like that.
+            if conclusions.is_empty() || conclusions.iter().any(|conclusion| now.since_ms(conclusion.at) <= LATE_MS) {
+                self.transaction.mark_live();
+            }
             self.conclude(slot, conclusions, now, false)?;
             self.expect_command(slot);
             self.sessions.mark(slot);
@@ -397,6 +416,7 @@ impl Ingest {
         self.sessions.settle();
         self.transaction.write_audit_head(&mut committed.changes);
         committed.inputs.into_iter().for_each(|input| self.reply(input));
+        self.transaction.bound_log(&*self.checkpoint);
         Ok(())
     }
 

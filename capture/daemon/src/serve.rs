@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Context;
 use api::Endpoint;
-use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded, select};
 use events::{RunId, SessionId};
 use processes::{agent_descent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
@@ -69,7 +69,7 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 /// How long a server whose data directory was removed or replaced says so, before it ends.
 const LOST_MOST: Duration = Duration::from_secs(60);
 /// Size up to which a write-ahead log that still grows is left alone, so that a burst is written once, bytes.
-const WAL_MOST_BYTES: u64 = 512 << 20;
+const WAL_MOST_BYTES: u64 = 24 << 20;
 /// Size up to which a write-ahead log stays as it is while nothing is written; a larger one is emptied, bytes.
 const WAL_REST_BYTES: u64 = 4 << 20;
 
@@ -236,6 +236,7 @@ impl RunningService {
         let approvals = ApprovalBroker::start(parts, &supervisor);
         let (findings, monitor) = Findings::new();
         let (notices, told) = Notices::new();
+        let (checkpoint, due) = bounded::<()>(1);
         let ingest = Ingest::new(ingest::IngestParts {
             writer,
             live_view: live_view.clone(),
@@ -252,6 +253,10 @@ impl RunningService {
             rules: options.config.rules(),
             ignore: options.config.ignore.clone(),
             redacted_only,
+            // One that is asked for already is enough.
+            checkpoint: Box::new(move || {
+                checkpoint.try_send(()).ok();
+            }),
         })?;
         // What it was given and has not committed would be lost, and its state may be half of a change: it is not
         // started again. The next process takes up the store where it was left.
@@ -328,7 +333,7 @@ impl RunningService {
         };
         let files = collector.start(sink).context("cannot start the threads that read files")?;
         let spool = deliveries.watch(&supervisor)?;
-        let checkpoints = checkpoint_thread(database, files_of_store, Arc::clone(&gauges), &supervisor)?;
+        let checkpoints = checkpoint_thread(database, due, files_of_store, Arc::clone(&gauges), &supervisor)?;
         let endpoint = Endpoint {
             url: serving.url(),
             pid: std::process::id(),
@@ -427,6 +432,7 @@ fn collect_config(config: &Config) -> tailer::collect::CollectorConfig {
 /// It also looks whether the files of the store are still there: what is written into removed ones is lost.
 fn checkpoint_thread(
     database: PathBuf,
+    due: Receiver<()>,
     files: StoreFiles,
     gauges: Arc<Gauges>,
     supervisor: &Supervisor,
@@ -437,7 +443,22 @@ fn checkpoint_thread(
     supervisor.spawn_restarting(CHECKPOINT, move || {
         let log = database.with_extension("db-wal");
         let mut last_size = 0;
-        while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(CHECKPOINT_EVERY) {
+        loop {
+            select! {
+                recv(stopped) -> _ => break,
+                recv(due) -> asked => {
+                    if asked.is_err() {
+                        // Ingest has ended, and this thread is about to be told.
+                        stopped.recv().ok();
+                        break;
+                    }
+                    if files.change().is_none() && let Err(error) = Writer::checkpoint(&database, false) {
+                        tracing::debug!(%error, "checkpoint postponed");
+                    }
+                    continue;
+                }
+                default(CHECKPOINT_EVERY) => {}
+            }
             if let Some(change) = files.change() {
                 lost_for += CHECKPOINT_EVERY;
                 if lost_for > LOST_MOST {

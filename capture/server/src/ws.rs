@@ -164,7 +164,7 @@ impl SocketClient {
             let event = {
                 let mut item = pin!(self.tail.next());
                 poll_fn(|cx| {
-                    // Frames first, but not for ever.
+                    // Frames first, with a turn for the rest.
                     if in_a_row < BATCHES_IN_A_ROW
                         && let Poll::Ready(item) = item.as_mut().poll(cx)
                     {

@@ -10,6 +10,7 @@ pub mod check;
 mod damage;
 pub mod entity;
 mod error;
+mod known;
 pub mod lock;
 mod open;
 pub mod reader;

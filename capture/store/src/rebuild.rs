@@ -89,7 +89,7 @@ pub(crate) fn rebuild(path: &Path) -> Result<Rebuilt, RebuildError> {
     let mut rebuilt = Rebuilt::default();
     {
         let mut new = Connection::open(&new_path)?;
-        new.execute_batch("PRAGMA page_size = 16384; PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF;")?;
+        new.execute_batch("PRAGMA page_size = 4096; PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF;")?;
         migrate(&mut new)?;
         if let Ok(old) = open_damaged(path) {
             let transaction = new.transaction()?;
@@ -171,8 +171,12 @@ impl Salvage<'_> {
         self.copy("events", "position", &kept, &[], Some("events"))?;
         let texts = self.hashes_of(&kept);
         self.copy("texts", "hash", &texts, &[], Some("texts"))?;
-        for table in ["turns", "usage", "known"] {
-            self.copy_of_sessions(table, &unread)?;
+        for table in ["turns", "usage"] {
+            self.copy_of_sessions(table, table, &unread)?;
+        }
+        // As the older schemas kept it, and as runs.
+        for table in ["known", "known_sorted", "known_recent"] {
+            self.copy_of_sessions(table, "known_recent", &unread)?;
         }
         for (table, name) in [("approvals", "approvals"), ("findings", "findings"), ("prompts", "prompts")] {
             let by_time = format!("{table} INDEXED BY {table}_by_time");
@@ -217,7 +221,7 @@ impl Salvage<'_> {
     /// What belongs to a session that is lost must not come to belong to the next one that gets its number.
     fn detach_strays(&mut self) -> Result<(), rusqlite::Error> {
         let strays = "session > 0 AND session NOT IN (SELECT key FROM sessions)";
-        for table in ["events", "turns", "usage", "known"] {
+        for table in ["events", "turns", "usage", "known_recent"] {
             let gone = self.new.execute(&format!("DELETE FROM {table} WHERE {strays}"), [])?;
             self.rebuilt.lost += gone as u64;
         }
@@ -306,7 +310,7 @@ impl Salvage<'_> {
         replaced: &[(&str, Value)],
         counted: Option<&'static str>,
     ) -> Result<(), rusqlite::Error> {
-        let Some(columns) = self.columns(table) else { return Ok(()) };
+        let Some(columns) = self.columns(table, table) else { return Ok(()) };
         let ours: HashMap<&str, &Value> = replaced.iter().map(|(name, value)| (*name, value)).collect();
         let read: Vec<&str> = columns.iter().map(String::as_str).filter(|name| !ours.contains_key(name)).collect();
         let written: Vec<&str> = read.iter().copied().chain(replaced.iter().map(|(name, _)| *name)).collect();
@@ -338,12 +342,12 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// Copies the rows of these sessions, as far as the table can be read.
-    fn copy_of_sessions(&self, table: &str, sessions: &HashSet<i64>) -> Result<(), rusqlite::Error> {
-        let Some(columns) = self.columns(table) else { return Ok(()) };
+    /// Copies the rows of these sessions into a table, as far as the old one can be read.
+    fn copy_of_sessions(&self, table: &str, into: &str, sessions: &HashSet<i64>) -> Result<(), rusqlite::Error> {
+        let Some(columns) = self.columns(table, into) else { return Ok(()) };
         let places = vec!["?"; columns.len()].join(", ");
         let columns = columns.join(", ");
-        let mut insert = self.new.prepare(&format!("INSERT OR IGNORE INTO {table} ({columns}) VALUES ({places})"))?;
+        let mut insert = self.new.prepare(&format!("INSERT OR IGNORE INTO {into} ({columns}) VALUES ({places})"))?;
         let count = columns.split(", ").count();
         self.each(&format!("SELECT {columns}, session FROM {table}"), |row| {
             if sessions.contains(&row.get::<_, i64>(count)?) {
@@ -355,14 +359,14 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// The columns that a table has in both databases.
-    fn columns(&self, table: &str) -> Option<Vec<String>> {
-        let of = |connection: &Connection| -> Option<Vec<String>> {
+    /// The columns that a table of the old database and one of the new one share.
+    fn columns(&self, old: &str, new: &str) -> Option<Vec<String>> {
+        let of = |connection: &Connection, table: &str| -> Option<Vec<String>> {
             let statement = connection.prepare(&format!("SELECT * FROM {table} LIMIT 0")).ok()?;
             Some(statement.column_names().map(str::to_owned).collect())
         };
-        let old = of(self.old)?;
-        Some(of(self.new)?.into_iter().filter(|name| old.contains(name)).collect())
+        let old = of(self.old, old)?;
+        Some(of(self.new, new)?.into_iter().filter(|name| old.contains(name)).collect())
     }
 }
 

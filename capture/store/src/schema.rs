@@ -118,6 +118,28 @@ CREATE TABLE prompts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX prompts_by_time ON prompts (began_at, id);
 ",
+    // 4: what is known, in runs. What was known before is the first one; its filter is made when the store is opened.
+    "
+CREATE TABLE known_recent (
+  key INTEGER PRIMARY KEY,
+  identity BLOB NOT NULL,
+  session INTEGER NOT NULL
+) STRICT;
+CREATE TABLE known_runs (
+  run INTEGER PRIMARY KEY,
+  rows INTEGER NOT NULL,
+  filter BLOB NOT NULL
+) STRICT;
+CREATE TABLE known_sorted (
+  run INTEGER NOT NULL,
+  identity BLOB NOT NULL,
+  session INTEGER NOT NULL,
+  PRIMARY KEY (run, identity)
+) STRICT, WITHOUT ROWID;
+INSERT INTO known_sorted SELECT 0, identity, session FROM known ORDER BY identity;
+INSERT INTO known_runs SELECT 0, count(*), x'' FROM known HAVING count(*) > 0;
+DROP TABLE known;
+",
 ];
 
 /// The version this program writes.
@@ -155,12 +177,17 @@ pub enum MigrationError {
 
 /// Brings a database to the present schema, one transaction a step.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), MigrationError> {
+    migrate_to(connection, STEPS.len())
+}
+
+/// Brings a database to a schema, one transaction a step.
+pub(crate) fn migrate_to(connection: &mut Connection, version: usize) -> Result<(), MigrationError> {
     let found: i64 =
         connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(MigrationError::Version)?;
     if found > SCHEMA_VERSION {
         return Err(MigrationError::Newer { found, known: SCHEMA_VERSION });
     }
-    for (index, step) in STEPS.iter().enumerate().skip(usize::try_from(found).unwrap_or(0)) {
+    for (index, step) in STEPS.iter().enumerate().take(version).skip(usize::try_from(found).unwrap_or(0)) {
         let to = index as i64 + 1;
         let failed = |source| MigrationError::Step { to, source };
         let transaction = connection.transaction().map_err(failed)?;

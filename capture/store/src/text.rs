@@ -29,6 +29,12 @@ pub struct PackedText {
 }
 
 impl PackedText {
+    /// Number of bytes the store keeps of it.
+    #[must_use]
+    pub fn stored_bytes(&self) -> usize {
+        self.body.as_ref().map_or(0, Vec::len)
+    }
+
     /// Packs a text that is too long for its event and leaves its beginning and its end there; `None` when it may stay.
     #[must_use]
     pub fn split(text: &mut String) -> Option<Self> {

@@ -9,6 +9,7 @@ use std::{
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use events::{Cursor, Event, Identity, Origin, Provider, SessionId, Timestamp, UsageReported};
@@ -18,8 +19,9 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use crate::{
     damage::DamagedRows,
     error::{ReadError, ReadFailure},
+    known::KnownRecords,
     lock::InstanceLock,
-    open::{StoreOpenError, connect, rebuilt_as, repaired},
+    open::{BUSY, StoreOpenError, connect, rebuilt_as, repaired},
     reader::{Reader, lossy},
     rebuild::Rebuilt,
     rows::{bits, marks},
@@ -50,6 +52,10 @@ impl CommitError {
 pub struct SessionRow(i64);
 
 impl SessionRow {
+    pub(crate) const fn of(number: i64) -> Self {
+        Self(number)
+    }
+
     pub(crate) const fn number(self) -> i64 {
         self.0
     }
@@ -77,11 +83,14 @@ pub struct Writer {
     path: PathBuf,
     files: HashMap<Arc<str>, i64>,
     files_before: Option<Vec<Arc<str>>>,
+    known: KnownRecords,
     damaged: DamagedRows,
     rebuilt: Option<Rebuilt>,
     lock: InstanceLock,
 }
 
+/// Longest wait for a reader that keeps the write-ahead log from being emptied.
+const CHECKPOINT_BUSY: Duration = Duration::from_millis(50);
 /// Highest token count stored for a session and a model: a number in a transcript must not overflow a sum.
 const MOST_TOKENS: u64 = 1 << 48;
 
@@ -105,16 +114,22 @@ impl Writer {
         }
         let path = directory.join("capture.db");
         let rebuilt = repaired(&path, lock.was_unclean())?;
-        let (connection, rebuilt) = match (connect(&path), rebuilt) {
-            // Its header or its table of tables is damaged, however it was left.
+        let opened = || {
+            let connection = connect(&path)?;
+            let known = KnownRecords::load(&connection)
+                .map_err(|source| StoreOpenError::Sqlite { path: path.clone(), source })?;
+            Ok::<_, StoreOpenError>((connection, known))
+        };
+        let ((connection, known), rebuilt) = match (opened(), rebuilt) {
+            // Damaged however it was left: its header, its table of tables, or what is read at each start.
             (Err(error), None) if error.is_damage() => {
                 let rebuilt = rebuilt_as(&path, &[error.to_string()])?;
-                (connect(&path)?, Some(rebuilt))
+                (opened()?, Some(rebuilt))
             }
-            (connection, rebuilt) => (connection?, rebuilt),
+            (opened, rebuilt) => (opened?, rebuilt),
         };
-        let damaged = DamagedRows::default();
-        let writer = Self { connection, path, files: HashMap::new(), files_before: None, damaged, rebuilt, lock };
+        let (files, damaged) = (HashMap::new(), DamagedRows::default());
+        let writer = Self { connection, path, files, files_before: None, known, damaged, rebuilt, lock };
         if let Err(error) = writer.write_first_head() {
             tracing::warn!(%error, "cannot write audit.head (the last row of the audit record)");
         }
@@ -258,9 +273,11 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot, for instance for want of space.
     pub fn commit(&mut self) -> Result<(), CommitError> {
-        match self.connection.execute_batch("COMMIT") {
+        let done = self.known.compact(&self.connection).and_then(|()| self.connection.execute_batch("COMMIT"));
+        match done {
             Ok(()) => {
                 self.files_before = None;
+                self.known.committed();
                 Ok(())
             }
             Err(source) => {
@@ -280,6 +297,7 @@ impl Writer {
         {
             tracing::error!(%error, "cannot roll back a transaction");
         }
+        self.known.rolled_back();
     }
 
     /// The session a record belongs to, if the record is known.
@@ -287,14 +305,7 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot read.
     pub fn known(&self, identity: Identity) -> Result<Option<SessionRow>, CommitError> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT session FROM known WHERE identity = ?1")
-            .map_err(failed("the list of known records"))?;
-        statement
-            .query_row([identity.bits().to_be_bytes().as_slice()], |row| row.get(0).map(SessionRow))
-            .optional()
-            .map_err(failed("the list of known records"))
+        self.known.find(&self.connection, identity.bits()).map_err(failed("the list of known records"))
     }
 
     /// Marks a record as known. Returns false if it was already known.
@@ -302,14 +313,7 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot write.
     pub fn learn(&mut self, identity: Identity, session: SessionRow) -> Result<bool, CommitError> {
-        let mut statement = self
-            .connection
-            .prepare_cached("INSERT OR IGNORE INTO known (identity, session) VALUES (?1, ?2)")
-            .map_err(failed("the list of known records"))?;
-        let added = statement
-            .execute(params![identity.bits().to_be_bytes().as_slice(), session.0])
-            .map_err(failed("the list of known records"))?;
-        Ok(added == 1)
+        self.known.add(&self.connection, identity.bits(), session).map_err(failed("the list of known records"))
     }
 
     /// Adds a session.
@@ -501,6 +505,25 @@ impl Writer {
         Ok(())
     }
 
+    /// Size of the write-ahead log, bytes.
+    #[must_use]
+    pub fn log_bytes(&self) -> u64 {
+        std::fs::metadata(self.path.with_extension("db-wal")).map_or(0, |log| log.len())
+    }
+
+    /// Moves all of the write-ahead log into the database and empties it. Between two transactions; a reader that holds
+    /// it longer than a moment keeps it from that, and the next call tries again.
+    ///
+    /// # Errors
+    /// When SQLite cannot.
+    pub fn empty_log(&self) -> Result<(), CommitError> {
+        let failed = failed("a checkpoint");
+        self.connection.busy_timeout(CHECKPOINT_BUSY).map_err(&failed)?;
+        let done = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        self.connection.busy_timeout(BUSY).map_err(&failed)?;
+        done.map_err(&failed)
+    }
+
     /// Moves what was committed from the write-ahead log into the database, as far as no reader
     /// holds it. Opens a connection of its own, so that it can be called from another thread.
     ///
@@ -510,7 +533,7 @@ impl Writer {
         // Never makes a database: the file may have been taken away.
         let connection =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed("a checkpoint"))?;
-        connection.busy_timeout(std::time::Duration::from_millis(500)).map_err(failed("a checkpoint"))?;
+        connection.busy_timeout(Duration::from_millis(500)).map_err(failed("a checkpoint"))?;
         let mode = if truncate { "TRUNCATE" } else { "PASSIVE" };
         connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(())).map_err(failed("a checkpoint"))
     }
@@ -524,7 +547,7 @@ impl Writer {
         Self::checkpoint(path, false)?;
         let connection =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed("a checkpoint"))?;
-        connection.busy_timeout(std::time::Duration::ZERO).map_err(failed("a checkpoint"))?;
+        connection.busy_timeout(Duration::ZERO).map_err(failed("a checkpoint"))?;
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(failed("a checkpoint"))
     }
 

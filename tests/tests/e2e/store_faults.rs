@@ -14,7 +14,7 @@ use tests::{
 use super::PROGRAM;
 
 /// The size of the database's pages.
-const PAGE: usize = 16_384;
+const PAGE: usize = 4_096;
 
 /// A session with a prompt and its answer.
 fn written(machine: &Machine, number: u64) -> String {

@@ -132,6 +132,7 @@ impl World {
             rules: StatusRules::default(),
             ignore: vec![PathBuf::from("/secret"), self.dir.path().join("link/secret")],
             redacted_only: false,
+            checkpoint: Box::new(|| ()),
         };
         self.ingest = Some(Ingest::new(parts).unwrap());
     }

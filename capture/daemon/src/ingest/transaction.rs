@@ -14,9 +14,15 @@ use super::{HostedSession, IngestInput, publisher::needs_somebody, sessions::Ses
 /// Shortest time between live commits; inputs in between share the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
 /// Number of rows at which a transaction of history is committed.
-const BACKFILL_ROWS: usize = 24_000;
-/// Age at which a transaction of history is committed.
-const BACKFILL_AGE: Duration = Duration::from_millis(600);
+const BACKFILL_ROWS: usize = 6_000;
+/// Size of its texts at which it is committed, bytes.
+const BACKFILL_BYTES: usize = 6 << 20;
+/// Age at which a transaction of history is committed: on a busy machine a shorter one would be cut into many.
+const BACKFILL_AGE: Duration = Duration::from_secs(3);
+/// Size from which the write-ahead log is moved into the database beside the transactions, bytes.
+const LARGE_LOG: u64 = 24 << 20;
+/// Size from which it is emptied between two transactions, bytes.
+const FULL_LOG: u64 = 64 << 20;
 /// Pause in the history after which its open transaction is committed.
 const LULL: Duration = Duration::from_millis(50);
 
@@ -47,8 +53,9 @@ pub(super) struct OpenTransaction {
     position: u64,
     open_since: Option<Instant>,
     last_commit: Option<Instant>,
-    /// Rows of the log.
+    /// Rows of the log, and bytes of their texts.
     rows: usize,
+    bytes: usize,
     /// Whether it holds anything but history.
     live: bool,
     /// Whether it holds something that a person or a hook waits for.
@@ -93,6 +100,7 @@ impl OpenTransaction {
             open_since: None,
             last_commit: None,
             rows: 0,
+            bytes: 0,
             live: false,
             urgent: false,
             inputs: Vec::new(),
@@ -162,6 +170,7 @@ impl OpenTransaction {
     ) -> Result<(), CommitError> {
         self.writer.append(row, &event, text)?;
         self.rows += 1;
+        self.bytes += event.text.as_ref().map_or(0, String::len) + text.map_or(0, PackedText::stored_bytes);
         self.changes.events.push((event, history));
         Ok(())
     }
@@ -217,7 +226,7 @@ impl OpenTransaction {
         if self.live {
             return self.urgent || self.last_commit.is_none_or(|last| last.elapsed() >= COMMIT_EVERY);
         }
-        self.rows >= BACKFILL_ROWS || since.elapsed() >= BACKFILL_AGE
+        self.rows >= BACKFILL_ROWS || self.bytes >= BACKFILL_BYTES || since.elapsed() >= BACKFILL_AGE
     }
 
     /// Commits.
@@ -225,7 +234,7 @@ impl OpenTransaction {
         self.writer.commit()?;
         self.open_since = None;
         self.last_commit = Some(Instant::now());
-        self.rows = 0;
+        (self.rows, self.bytes) = (0, 0);
         self.urgent = false;
         Ok(Committed {
             changes: std::mem::take(&mut self.changes),
@@ -235,12 +244,24 @@ impl OpenTransaction {
         })
     }
 
+    /// After the commit: keeps the write-ahead log small. `checkpoint` asks for a checkpoint beside the transactions.
+    pub(super) fn bound_log(&self, checkpoint: &dyn Fn()) {
+        let size = self.writer.log_bytes();
+        if size >= FULL_LOG {
+            if let Err(error) = self.writer.empty_log() {
+                tracing::debug!(%error, size, "cannot empty the write-ahead log yet");
+            }
+        } else if size >= LARGE_LOG {
+            checkpoint();
+        }
+    }
+
     /// Gives up what was written; the inputs stay.
     pub(super) fn roll_back(&mut self) {
         self.writer.rollback();
         self.changes = ChangeSet::default();
         self.open_since = None;
-        self.rows = 0;
+        (self.rows, self.bytes) = (0, 0);
     }
 
     /// After a rollback: the position is the store's again.

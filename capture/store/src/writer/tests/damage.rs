@@ -107,7 +107,7 @@ fn damage(store: Fresh, table: &str) -> (tempfile::TempDir, PathBuf) {
     let path = dir.path().join("capture.db");
     Writer::checkpoint(&path, true).unwrap();
     let mut bytes = fs::read(&path).unwrap();
-    bytes[(page - 1) * 16_384..][..4_096].fill(0xa5);
+    bytes[(page - 1) * 4_096..][..4_096].fill(0xa5);
     fs::write(&path, bytes).unwrap();
     // As after a kill.
     fs::write(crate::lock_file(dir.path()), "1\n").unwrap();
@@ -116,7 +116,7 @@ fn damage(store: Fresh, table: &str) -> (tempfile::TempDir, PathBuf) {
 
 #[test]
 fn a_database_beyond_repair_is_put_aside_and_what_only_we_hold_is_kept() {
-    for table in ["known", "events_by_session", "turns", "files", "sessions"] {
+    for table in ["known_recent", "events_by_session", "turns", "files", "sessions"] {
         let mut store = with_prompts();
         let finding = finding(store.session.id);
         let label = Annotation { topic: Topic::Label, value: "team=web".into() };

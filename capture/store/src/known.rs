@@ -1,0 +1,202 @@
+//! Which records the log holds, so that none is stored twice.
+//!
+//! An identity is a hash: in one sorted table each new one would change another page, and the larger the table, the
+//! more would be written for an event. Here new identities are appended to `known_recent`, which memory holds too.
+//! [`RUN_ROWS`] of them become a run: rows of `known_sorted` in order, which never change again. Each run has a filter
+//! in memory, so that a record that is new, as almost all are, is known to be new without a look into the database.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::writer::SessionRow;
+
+/// Number of recent identities that become a run.
+const RUN_ROWS: usize = if cfg!(test) { 64 } else { 65_536 };
+/// Size of a filter, bits an identity: about one look in 500 is in vain.
+const FILTER_BITS: usize = 16;
+/// Bits of a block of a filter: a cache line.
+const BLOCK_BITS: usize = 512;
+const BLOCK_BYTES: usize = BLOCK_BITS / 8;
+/// Bits that an identity sets in its block.
+const HASHES: u32 = 6;
+
+/// The records the log holds.
+#[derive(Debug, Default)]
+pub(crate) struct KnownRecords {
+    recent: HashMap<u128, SessionRow>,
+    runs: Vec<Run>,
+    /// Those of the open transaction.
+    added: Vec<u128>,
+    /// What was recent until the open transaction made a run of it.
+    before: Option<HashMap<u128, SessionRow>>,
+}
+
+#[derive(Debug)]
+struct Run {
+    number: i64,
+    filter: Filter,
+}
+
+impl KnownRecords {
+    /// Reads what is recent, and the filters of the runs. The filter of a run that came from an older schema is made.
+    pub(crate) fn load(connection: &Connection) -> rusqlite::Result<Self> {
+        let mut recent = HashMap::new();
+        let mut statement = connection.prepare("SELECT identity, session FROM known_recent")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            recent.entry(bits(row.get_ref(0)?.as_blob()?)).or_insert(SessionRow::of(row.get(1)?));
+        }
+        let mut runs = Vec::new();
+        let mut statement = connection.prepare("SELECT run, rows, filter FROM known_runs ORDER BY run DESC")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (number, count, filter): (_, i64, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let filter = match Filter::from_bytes(filter) {
+                Some(filter) => filter,
+                None => Filter::of_run(connection, number, usize::try_from(count).unwrap_or(0))?,
+            };
+            runs.push(Run { number, filter });
+        }
+        Ok(Self { recent, runs, added: Vec::new(), before: None })
+    }
+
+    /// The session of a record, if the record is known.
+    pub(crate) fn find(&self, connection: &Connection, identity: u128) -> rusqlite::Result<Option<SessionRow>> {
+        if let Some(session) = self.recent.get(&identity) {
+            return Ok(Some(*session));
+        }
+        for run in self.runs.iter().filter(|run| run.filter.may_hold(identity)) {
+            let found = connection
+                .prepare_cached("SELECT session FROM known_sorted WHERE run = ?1 AND identity = ?2")?
+                .query_row(params![run.number, identity.to_be_bytes().as_slice()], |row| row.get(0))
+                .optional()?;
+            if let Some(session) = found {
+                return Ok(Some(SessionRow::of(session)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Adds a record; false when it is known.
+    pub(crate) fn add(
+        &mut self,
+        connection: &Connection,
+        identity: u128,
+        session: SessionRow,
+    ) -> rusqlite::Result<bool> {
+        if self.find(connection, identity)?.is_some() {
+            return Ok(false);
+        }
+        connection
+            .prepare_cached("INSERT INTO known_recent (identity, session) VALUES (?1, ?2)")?
+            .execute(params![identity.to_be_bytes().as_slice(), session.number()])?;
+        self.recent.insert(identity, session);
+        self.added.push(identity);
+        Ok(true)
+    }
+
+    /// Makes a run of what is recent, if it is enough. For the end of a transaction, before its commit.
+    pub(crate) fn compact(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        if self.recent.len() < RUN_ROWS {
+            return Ok(());
+        }
+        let mut sorted: Vec<(u128, SessionRow)> =
+            self.recent.iter().map(|(identity, session)| (*identity, *session)).collect();
+        sorted.sort_unstable_by_key(|(identity, _)| *identity);
+        let mut filter = Filter::for_rows(sorted.len());
+        sorted.iter().for_each(|(identity, _)| filter.insert(*identity));
+        connection
+            .prepare_cached("INSERT INTO known_runs (rows, filter) VALUES (?1, ?2)")?
+            .execute(params![sorted.len() as i64, filter.0])?;
+        let number = connection.last_insert_rowid();
+        let mut insert =
+            connection.prepare_cached("INSERT INTO known_sorted (run, identity, session) VALUES (?1, ?2, ?3)")?;
+        for (identity, session) in sorted {
+            insert.execute(params![number, identity.to_be_bytes().as_slice(), session.number()])?;
+        }
+        connection.prepare_cached("DELETE FROM known_recent")?.execute([])?;
+        self.before = Some(std::mem::take(&mut self.recent));
+        // The newest first: copies are made of what is recent.
+        self.runs.insert(0, Run { number, filter });
+        Ok(())
+    }
+
+    /// The transaction is committed.
+    pub(crate) fn committed(&mut self) {
+        self.added.clear();
+        self.before = None;
+    }
+
+    /// The transaction is undone.
+    pub(crate) fn rolled_back(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.runs.remove(0);
+            self.recent = before;
+        }
+        for identity in self.added.drain(..) {
+            self.recent.remove(&identity);
+        }
+    }
+}
+
+fn bits(bytes: &[u8]) -> u128 {
+    u128::from_be_bytes(crate::rows::bits(bytes))
+}
+
+/// Says of an identity that it is not in a run, or that it may be: a Bloom filter in blocks of a cache line.
+///
+/// Its bytes are stored, so what they mean never changes; that is why it is not a library's.
+#[derive(Debug)]
+struct Filter(Vec<u8>);
+
+impl Filter {
+    fn for_rows(rows: usize) -> Self {
+        Self(vec![0; (rows * FILTER_BITS).div_ceil(BLOCK_BITS).max(1) * BLOCK_BYTES])
+    }
+
+    /// `None` when there are none yet.
+    fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
+        (!bytes.is_empty() && bytes.len().is_multiple_of(BLOCK_BYTES)).then_some(Self(bytes))
+    }
+
+    /// Makes the filter of a run that has none, and stores it.
+    fn of_run(connection: &Connection, run: i64, rows: usize) -> rusqlite::Result<Self> {
+        let mut filter = Self::for_rows(rows);
+        let mut statement = connection.prepare("SELECT identity FROM known_sorted WHERE run = ?1")?;
+        let mut identities = statement.query([run])?;
+        while let Some(row) = identities.next()? {
+            filter.insert(bits(row.get_ref(0)?.as_blob()?));
+        }
+        connection.execute("UPDATE known_runs SET filter = ?2 WHERE run = ?1", params![run, filter.0])?;
+        Ok(filter)
+    }
+
+    fn insert(&mut self, identity: u128) {
+        let block = self.block_of(identity);
+        for bit in bits_of(identity) {
+            if let Some(byte) = self.0.get_mut(block + bit / 8) {
+                *byte |= 1 << (bit % 8);
+            }
+        }
+    }
+
+    fn may_hold(&self, identity: u128) -> bool {
+        let block = self.block_of(identity);
+        bits_of(identity).all(|bit| self.0.get(block + bit / 8).is_none_or(|byte| byte & (1 << (bit % 8)) != 0))
+    }
+
+    /// Where the block of an identity begins: by its upper half.
+    fn block_of(&self, identity: u128) -> usize {
+        let blocks = (self.0.len() / BLOCK_BYTES) as u128;
+        (((identity >> 64) * blocks) >> 64) as usize * BLOCK_BYTES
+    }
+}
+
+/// The bits of an identity in its block: by its lower half.
+fn bits_of(identity: u128) -> impl Iterator<Item = usize> {
+    (0..HASHES).map(move |n| (identity >> (n * BLOCK_BITS.ilog2())) as usize % BLOCK_BITS)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::schema;
+
+fn database() -> Connection {
+    let mut connection = Connection::open_in_memory().unwrap();
+    schema::migrate(&mut connection).unwrap();
+    connection
+}
+
+/// An identity, spread as a hash spreads them.
+fn identity(n: u16) -> u128 {
+    let hash = blake3::hash(&n.to_be_bytes());
+    u128::from_be_bytes(hash.as_bytes()[..16].try_into().unwrap())
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Adds these identities, beginning with this one.
+    Add(u16, u16),
+    Commit,
+    RollBack,
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0..600_u16, 1..90_u16).prop_map(|(from, count)| Step::Add(from, count)),
+        4 => Just(Step::Commit),
+        1 => Just(Step::RollBack),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_record_is_new_once_and_keeps_its_session(steps in prop::collection::vec(step(), 1..40)) {
+        let connection = database();
+        let mut known = KnownRecords::load(&connection).unwrap();
+        let (mut committed, mut model) = (HashMap::new(), HashMap::new());
+        connection.execute_batch("BEGIN").unwrap();
+        for (session, step) in steps.into_iter().enumerate() {
+            let session = SessionRow::of(session as i64);
+            match step {
+                Step::Add(from, count) => {
+                    for n in from..from + count {
+                        let is_new = known.add(&connection, identity(n), session).unwrap();
+                        prop_assert_eq!(is_new, !model.contains_key(&n));
+                        model.entry(n).or_insert(session);
+                    }
+                }
+                Step::Commit => {
+                    known.compact(&connection).unwrap();
+                    connection.execute_batch("COMMIT; BEGIN").unwrap();
+                    known.committed();
+                    committed.clone_from(&model);
+                }
+                Step::RollBack => {
+                    // As when the commit itself fails: a run may have been made.
+                    known.compact(&connection).unwrap();
+                    connection.execute_batch("ROLLBACK; BEGIN").unwrap();
+                    known.rolled_back();
+                    model.clone_from(&committed);
+                }
+                Step::Reopen => {
+                    connection.execute_batch("ROLLBACK; BEGIN").unwrap();
+                    known = KnownRecords::load(&connection).unwrap();
+                    model.clone_from(&committed);
+                }
+            }
+            for n in (0..700).step_by(7) {
+                prop_assert_eq!(known.find(&connection, identity(n)).unwrap(), model.get(&n).copied());
+            }
+        }
+    }
+}
+
+#[test]
+fn few_looks_for_new_records_are_in_vain() {
+    let mut filter = Filter::for_rows(1_000);
+    (0..1_000).for_each(|n| filter.insert(identity(n)));
+    assert!((0..1_000).all(|n| filter.may_hold(identity(n))));
+    let in_vain = (1_000..21_000).filter(|n| filter.may_hold(identity(*n))).count();
+    assert!(in_vain < 200, "{in_vain} of 20,000");
+}
+
+#[test]
+fn what_an_older_version_knew_is_known() {
+    let mut connection = Connection::open_in_memory().unwrap();
+    schema::migrate_to(&mut connection, 3).unwrap();
+    for n in 0..500 {
+        connection
+            .execute(
+                "INSERT INTO known (identity, session) VALUES (?1, ?2)",
+                params![identity(n).to_be_bytes().as_slice(), i64::from(n)],
+            )
+            .unwrap();
+    }
+    schema::migrate(&mut connection).unwrap();
+    // Twice: the second time with the filter that the first one made.
+    for _ in 0..2 {
+        let mut known = KnownRecords::load(&connection).unwrap();
+        for n in 0..500 {
+            assert_eq!(known.find(&connection, identity(n)).unwrap(), Some(SessionRow::of(n.into())));
+            assert!(!known.add(&connection, identity(n), SessionRow::of(1)).unwrap());
+        }
+        assert_eq!(known.find(&connection, identity(501)).unwrap(), None);
+    }
+    let made: i64 =
+        connection.query_row("SELECT count(*) FROM known_runs WHERE length(filter) > 0", [], |row| row.get(0)).unwrap();
+    assert_eq!(made, 1);
+}
