@@ -1,6 +1,6 @@
 //! `capture attach`: attaches this terminal to a run.
 
-use std::{io::IsTerminal, os::fd::AsFd, path::Path, process::ExitCode, str::FromStr};
+use std::{io::IsTerminal, os::fd::AsFd, path::Path, process::ExitCode, str::FromStr, time::Duration};
 
 use ::terminal::host::{
     keys::DetachKey,
@@ -42,6 +42,18 @@ impl FromStr for DetachKeyArgument {
     }
 }
 
+/// How long the notice stays before the run's screen covers it.
+const NOTICE: Duration = Duration::from_millis(1500);
+
+/// Says why nothing that is typed here reaches the run.
+fn say_that_it_watches() {
+    crate::terminal::print_error_line(
+        "capture: another terminal is attached, so this one only watches; `--take` takes over typing",
+    );
+    // Nobody sends on this channel: it is a wait.
+    crossbeam_channel::after(NOTICE).recv().ok();
+}
+
 pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let data = paths::data_dir(data)?;
     let run = match runs::find(&data, &arguments.run) {
@@ -73,7 +85,7 @@ pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
     }
     let attach = Attach { read_only: arguments.read_only, take: arguments.take, detach_key: arguments.detach_key.0 };
     let raw = Saved::of(input.as_fd()).map(RawMode::new);
-    let outcome = launch::attach(&run.socket, attach, [input.as_fd(), output.as_fd()], raw)
+    let outcome = launch::attach(&run.socket, attach, [input.as_fd(), output.as_fd()], raw, say_that_it_watches)
         .with_context(|| format!("cannot attach to {}", run.run))?;
     finish(outcome, None)
 }
