@@ -23,6 +23,7 @@ mod request;
 mod revision;
 mod search;
 mod shell;
+mod toml_words;
 mod tools;
 
 pub use facts::{Facts, FileContent, FileEntry, FileInspection, SecretsBelow, StubFacts};
@@ -31,3 +32,4 @@ pub use names::{is_protected, is_secret, is_secret_directory, may_hold_secret, r
 pub use policy::{ExplainedPart, Explanation, Policy, PolicyError, Preset, TriedRule, rule_for};
 pub use request::{Decision, PermissionRequest, RequestKind, Shell, Verdict};
 pub use search::{GrepFilter, RipgrepOptions, SearchReader, SearchScope};
+pub use toml_words::TomlFault;

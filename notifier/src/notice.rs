@@ -14,7 +14,8 @@ pub enum Severity {
     Info,
     /// Somebody should look.
     Warning,
-    /// Somebody must look now; may break through quiet hours.
+    /// Somebody must look now; may break through quiet hours. The severity `error` of a finding.
+    #[serde(alias = "error")]
     Urgent,
 }
 

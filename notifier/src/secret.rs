@@ -73,7 +73,7 @@ pub enum SecretError {
         what: &'static str,
     },
     /// The variable is not set.
-    #[error("the variable {0} is not set")]
+    #[error("the environment variable {0} is not set")]
     Unset(String),
 }
 

@@ -150,7 +150,9 @@ impl Spool {
         let text = serde_json::to_vec(delivery).map_err(|e| failed(e.into()))?;
         let (files, bytes) = self.size();
         if files >= SPOOL_FILES || bytes + text.len() as u64 > SPOOL_BYTES {
-            let full = format!("the spool is full ({files} files, {bytes} bytes): start the server");
+            let full = format!(
+                "too many hook deliveries are waiting ({files} files, {bytes} bytes); start the server (`capture serve`)"
+            );
             return Err(failed(io::Error::new(io::ErrorKind::StorageFull, full)));
         }
         atomic_file::replace(&path, &text, Durability::Unsynced).map_err(failed)

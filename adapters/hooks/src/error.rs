@@ -44,7 +44,7 @@ pub enum Error {
         directory: PathBuf,
     },
     /// Somebody else wrote the file meanwhile.
-    #[error("{} was changed by another program meanwhile; nothing was changed, try again", path.display())]
+    #[error("another program changed {} meanwhile, so capture did not write it; try again", path.display())]
     Changed {
         /// The file.
         path: PathBuf,

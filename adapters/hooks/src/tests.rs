@@ -198,7 +198,7 @@ fn what_cannot_be_changed_safely_is_left_alone() {
         ("claude-hooks-array.json", ":2:29: `hooks` is not an object"),
         ("claude-hooks-null.json", ":2:12: `hooks` is not an object"),
         ("claude-no-comma.json", ":2:9: not valid JSON: Expected comma"),
-        ("claude-not-utf8.json", ":2:12: no UTF-8"),
+        ("claude-not-utf8.json", ":2:12: not valid UTF-8"),
         ("claude-only-comment.json", ":2:1: not valid JSON: the file has no value"),
         ("claude-open-comment.json", ":2:10: not valid JSON"),
         ("claude-single-quotes.json", ":1:2: not valid JSON"),

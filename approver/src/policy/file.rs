@@ -10,7 +10,10 @@ use events::Provider;
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use serde::{
     Deserialize, Deserializer,
-    de::{Error as _, MapAccess, SeqAccess, Visitor, value::SeqAccessDeserializer},
+    de::{
+        Error as _, MapAccess, SeqAccess, Visitor,
+        value::{SeqAccessDeserializer, StrDeserializer},
+    },
 };
 use toml::Spanned;
 
@@ -18,6 +21,7 @@ use super::rule::{CommandPattern, KnownSafe, PolicyRule};
 use crate::{
     policy::{preset::Preset, rule_set::Policy},
     request::{RequestKind, Verdict},
+    toml_words::TomlFault,
 };
 
 /// A policy file that cannot be used.
@@ -50,8 +54,10 @@ struct RawRule {
     #[serde(deserialize_with = "decision")]
     decision: Verdict,
     reason: Option<String>,
+    #[serde(default, deserialize_with = "agent")]
     agent: Option<Provider>,
-    kind: Option<KindList>,
+    #[serde(default, deserialize_with = "kinds")]
+    kind: Option<Vec<RequestKind>>,
     tool: Option<String>,
     #[serde(default, deserialize_with = "words")]
     command: Option<Vec<String>>,
@@ -63,17 +69,66 @@ struct RawRule {
     known: Option<KnownSafe>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum KindList {
-    One(RequestKind),
-    Many(Vec<RequestKind>),
+/// The agent of a rule.
+fn agent<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Provider>, D::Error> {
+    struct Name;
+
+    impl<'de> Visitor<'de> for Name {
+        type Value = Provider;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the name of one agent, such as \"claude\"")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Provider, E> {
+            Provider::deserialize(StrDeserializer::new(name))
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Provider, A::Error> {
+            Err(A::Error::custom("`agent` must be the name of one agent, such as \"claude\", not a list"))
+        }
+    }
+
+    value.deserialize_any(Name).map(Some)
+}
+
+/// The kinds of a rule: one, or a list of them.
+fn kinds<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<RequestKind>>, D::Error> {
+    struct Kinds;
+
+    fn one<E: serde::de::Error>(name: &str) -> Result<RequestKind, E> {
+        RequestKind::deserialize(StrDeserializer::<E>::new(name)).map_err(|_| {
+            E::custom(format!(
+                "`kind` must be command, read, edit, write, mcp, fetch, plan, question or trust, or a list of them, not \
+                 `{name}`"
+            ))
+        })
+    }
+
+    impl<'de> Visitor<'de> for Kinds {
+        type Value = Vec<RequestKind>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a kind of request, such as \"command\", or a list of them")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Self::Value, E> {
+            one(name).map(|kind| vec![kind])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, names: A) -> Result<Self::Value, A::Error> {
+            let names: Vec<String> = Vec::deserialize(SeqAccessDeserializer::new(names))?;
+            names.iter().map(|name| one(name)).collect()
+        }
+    }
+
+    value.deserialize_any(Kinds).map(Some)
 }
 
 /// The decision of a rule.
 fn decision<'de, D: Deserializer<'de>>(value: D) -> Result<Verdict, D::Error> {
     let given = String::deserialize(value)?;
-    let known = serde::de::value::StrDeserializer::<D::Error>::new(&given);
+    let known = StrDeserializer::<D::Error>::new(&given);
     Verdict::deserialize(known)
         .map_err(|_| D::Error::custom(format!("`decision` must be allow, ask or deny, not `{given}`")))
 }
@@ -86,7 +141,7 @@ fn words<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<String>>, D::
         type Value = Vec<String>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an array, such as [\"git\", \"push\"]")
+            f.write_str("a list of words, such as [\"git\", \"push\"]")
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, words: A) -> Result<Self::Value, A::Error> {
@@ -142,18 +197,17 @@ pub(super) fn repository(text: &str, path: &Path) -> Result<Vec<PolicyRule>, Pol
 }
 
 fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<Vec<PolicyRule>, PolicyError> {
-    let fail = |at: usize, message: String| {
-        let before = text.get(..at).unwrap_or(text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        PolicyError { path: path.to_owned(), line, column, message }
-    };
+    let placed = |TomlFault { line, column, message }| PolicyError { path: path.to_owned(), line, column, message };
+    let fail = |at: usize, message: String| placed(TomlFault::at(text, at, message));
     let file: PolicyFile = toml::from_str(text).map_err(|error| {
-        let message = match error.message() {
-            "missing field `version`" => "`version` is missing; begin the file with `version = 1`".into(),
-            message => message.replace('\n', " "),
-        };
-        fail(error.span().map_or(0, |span| span.start), message)
+        let fault = TomlFault::of(text, &error);
+        match error.message() {
+            "missing field `version`" => {
+                let message = "`version` is missing; begin the file with `version = 1`".into();
+                placed(TomlFault { message, ..fault })
+            }
+            _ => placed(fault),
+        }
     })?;
     let version = *file.version.get_ref();
     if version != 1 {
@@ -180,11 +234,7 @@ fn rules(text: &str, path: &Path, whose: PolicyOwner) -> Result<Vec<PolicyRule>,
 }
 
 fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
-    let mut kinds = match raw.kind {
-        None => None,
-        Some(KindList::One(kind)) => Some(vec![kind]),
-        Some(KindList::Many(kinds)) => Some(kinds),
-    };
+    let mut kinds = raw.kind;
     let mut only = |implied: &[RequestKind], key: &str| match &kinds {
         None => {
             kinds = Some(implied.to_vec());
@@ -211,21 +261,18 @@ fn compile(raw: RawRule, whose: PolicyOwner) -> Result<PolicyRule, String> {
             return Err(format!("rule `{}`: a repository can only deny or ask", raw.name));
         }
         for kind in kinds.as_deref().unwrap_or_default() {
-            let enough = match kind {
-                RequestKind::Command => raw.command.is_some() || raw.known.is_some(),
+            let (enough, condition) = match kind {
+                RequestKind::Command => (raw.command.is_some() || raw.known.is_some(), "`command` or `known`"),
                 RequestKind::Read | RequestKind::Edit | RequestKind::Write => {
-                    raw.paths.is_some() || raw.known.is_some()
+                    (raw.paths.is_some() || raw.known.is_some(), "`paths` or `known`")
                 }
-                RequestKind::Fetch => raw.domain.is_some(),
-                RequestKind::Mcp => raw.tool.is_some(),
-                RequestKind::Plan | RequestKind::Question => true,
-                RequestKind::Trust => raw.cwd.is_some(),
+                RequestKind::Fetch => (raw.domain.is_some(), "`domain`"),
+                RequestKind::Mcp => (raw.tool.is_some(), "`tool`"),
+                RequestKind::Plan | RequestKind::Question => (true, ""),
+                RequestKind::Trust => (raw.cwd.is_some(), "`cwd`"),
             };
             if !enough {
-                return Err(format!(
-                    "rule `{}` would allow too much: it needs a condition that limits what it allows",
-                    raw.name
-                ));
+                return Err(format!("rule `{}` would allow too much: limit it with {condition}", raw.name));
             }
         }
         if kinds.as_ref().is_none_or(Vec::is_empty) {

@@ -224,7 +224,7 @@ fn errors_name_the_place() {
             "version = 1\n[[rule]]\nname = \"a\"\ndecision = \"deny\"\ncommand = \"git push\"\n",
             5,
             11,
-            "expected an array, such as [\"git\", \"push\"]",
+            "expected a list of words, such as [\"git\", \"push\"], got \"",
         ),
         ("version = 1\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\ncommand = [\"*\"]\n", 2, 1, "program"),
         (
@@ -241,6 +241,26 @@ fn errors_name_the_place() {
         ),
         ("version = 1\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\ndomain = \"https://x.y\"\n", 2, 1, "host"),
         ("version = 1\npreset = \"no\"\n", 2, 10, "expected a preset"),
+        ("version = 1\nx = \n", 2, 5, "`x` has no value"),
+        ("version = 1\nx = 3\n", 2, 1, "unknown setting `x`, expected one of `version`, `preset`, `rule`"),
+        (
+            "version = 1\n[[rule]]\nname = \"a\"\ndecision = \"ask\"\nkind = \"bash\"\n",
+            5,
+            8,
+            "`kind` must be command, read, edit, write, mcp, fetch, plan, question or trust, or a list of them, not `bash`",
+        ),
+        (
+            "version = 1\n[[rule]]\nname = \"a\"\ndecision = \"ask\"\nagent = [\"claude\"]\n",
+            5,
+            9,
+            "`agent` must be the name of one agent, such as \"claude\", not a list",
+        ),
+        (
+            "version = 1\n[[rule]]\nname = \"a\"\ndecision = \"allow\"\nkind = \"fetch\"\n",
+            2,
+            1,
+            "rule `a` would allow too much: limit it with `domain`",
+        ),
     ] {
         let error = Policy::parse(text, Path::new("p.toml")).expect_err(text);
         assert!(error.message.contains(says), "{error}");

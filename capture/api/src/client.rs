@@ -104,7 +104,9 @@ pub enum ClientError {
         source: Box<ureq::Error>,
     },
     /// The answer is not what this version expects.
-    #[error("cannot decode the server's answer to {path} (another version?): {source}")]
+    #[error(
+        "cannot decode the server's answer to {path}; if its version differs, run `capture serve --restart`: {source}"
+    )]
     Unexpected {
         /// What was asked for.
         path: String,

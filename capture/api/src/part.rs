@@ -3,6 +3,9 @@
 /// Length of a short id: the last characters of an id, as lists show it.
 pub const SHORT_ID: usize = 8;
 
+/// What to say of parts where an id was not found.
+pub const PART_HINT: &str = "3 characters from the start or end of an id are enough";
+
 /// Longest text of a client that an error repeats, characters.
 const SHOWN_CHARS: usize = 64;
 
@@ -11,10 +14,13 @@ const SHOWN_CHARS: usize = 64;
 pub struct IdPart(String);
 
 impl IdPart {
-    /// A part of at least `shortest` bytes; `None` when it is shorter.
+    /// Length of the shortest part that names something, bytes.
+    pub const SHORTEST: usize = 3;
+
+    /// A part of at least [`SHORTEST`](Self::SHORTEST) bytes; `None` when it is shorter.
     #[must_use]
-    pub fn new(given: &str, shortest: usize) -> Option<Self> {
-        (given.len() >= shortest).then(|| Self(given.to_ascii_uppercase()))
+    pub fn new(given: &str) -> Option<Self> {
+        (given.len() >= Self::SHORTEST).then(|| Self(given.to_ascii_uppercase()))
     }
 
     /// Whether this id begins or ends with it, or its short id begins with it.
@@ -40,11 +46,12 @@ mod tests {
 
     #[test]
     fn a_part_fits_at_either_end_in_any_case() {
-        let part = |given| IdPart::new(given, 3);
+        let part = IdPart::new;
         for (given, fits) in [("01ab", true), ("XY9", true), ("xy9", true), ("abc", false), ("01ABCxy9é", false)] {
             assert_eq!(part(given).is_some_and(|part| part.fits("01ABCxy9")), fits, "{given}");
         }
         assert_eq!(part("01"), None, "too short");
+        assert!(PART_HINT.starts_with(&IdPart::SHORTEST.to_string()));
         for (given, fits) in [("NMA1", true), ("nma", true), ("NMA12KQR", true), ("KQR", true), ("MA12", false)] {
             assert_eq!(part(given).unwrap().fits("01ARZ3NDEKTSV4RRFFNMA12KQR"), fits, "{given} of a short id");
         }

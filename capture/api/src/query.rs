@@ -40,13 +40,26 @@ fn deserialize<T: DeserializeOwned>(text: &str) -> Result<T, BadParameter> {
         let reason = error.into_inner().to_string();
         match missing(&reason) {
             Some(name) => BadParameter { name, reason: "is required".into() },
-            None => BadParameter { name: if path == "." { "query".into() } else { path }, reason },
+            None => BadParameter { name: if path == "." { "query".into() } else { path }, reason: in_words(&reason) },
         }
     })
 }
 
 fn parse(text: &str) -> form_urlencoded::Parse<'_> {
     form_urlencoded::parse(text.as_bytes())
+}
+
+/// Serde's reason in the words of a client.
+fn in_words(reason: &str) -> String {
+    match reason {
+        "invalid digit found in string" => "expected a whole number, 0 or more".to_owned(),
+        "number too large to fit in target type" => "the number is too large".to_owned(),
+        "provided string was not `true` or `false`" => "expected `true` or `false`".to_owned(),
+        other => match other.strip_prefix("unknown variant ") {
+            Some(rest) => format!("unknown value {rest}"),
+            None => other.to_owned(),
+        },
+    }
 }
 
 /// The field that serde says is missing.
@@ -88,7 +101,7 @@ mod tests {
     fn errors_name_the_parameter() {
         let error = |query| read::<Parameters>(Some(query)).unwrap_err().to_string();
         assert_eq!(error("needed=1&limit=0"), "limit: must be at least 1");
-        assert_eq!(error("needed=x"), "needed: invalid digit found in string");
+        assert_eq!(error("needed=x"), "needed: expected a whole number, 0 or more");
         assert_eq!(error("limit=1"), "needed: is required");
     }
 }

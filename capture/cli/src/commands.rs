@@ -20,6 +20,7 @@ mod jump;
 mod label;
 mod man;
 mod markdown;
+mod meanings;
 mod notify;
 mod number;
 mod output;
@@ -54,6 +55,7 @@ use std::{
 use ::events::RunId;
 use api::{
     list::Limit,
+    part::PART_HINT,
     routes::{GetSession, ListSessions},
     sessions::{ActiveFilter, SessionsQuery},
 };
@@ -208,7 +210,7 @@ enum Command {
   capture policy edit
   capture policy explain \"git push --force\"")]
     Policy(policy::Arguments),
-    /// Verify, show or export the audit record.
+    /// Verify, show or export the audit record: every permission request, and who or what decided it.
     #[command(after_help = "Examples:
   capture audit verify
   capture audit show 3M9QXT7K")]
@@ -233,7 +235,7 @@ enum Command {
     #[command(after_help = "Example:
   capture telemetry env claude")]
     Telemetry(telemetry::Arguments),
-    /// Run an agent without its user interface; inspect and edit session files in pi's format.
+    /// Run an agent without its user interface; inspect and edit session files in the format of the agent pi.
     #[command(after_help = "Examples:
   capture agent drive --agent codex \"fix the failing test\"
   capture agent session tree session.jsonl")]
@@ -316,6 +318,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 /// The command line, with its commands in groups: clap lists them in one block only.
 fn command_line() -> clap::Command {
     let command = output::with_template(complete::with_candidates(Arguments::command()));
+    let command = without_tcp(command);
     let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or_default();
     let heading = command.get_styles().get_header();
     let literal = command.get_styles().get_literal();
@@ -334,6 +337,29 @@ fn command_line() -> clap::Command {
     // `{all-args}` would list the commands once more.
     let template = template.replace("{all-args}", &format!("{heading}Options:{heading:#}\n{{options}}\n\n{help}\n"));
     command.help_template(template)
+}
+
+/// The commands that connect to no server, or only through its Unix socket.
+const WITHOUT_TCP: &[&str] = &[
+    "run", "attach", "export", "fix-tty", "policy", "audit", "session", "redact", "serve", "config", "init", "service",
+    "setup",
+];
+
+/// The command line without `--tcp` in the help of the commands for which it means nothing.
+fn without_tcp(command: clap::Command) -> clap::Command {
+    fn hidden(command: clap::Command, tcp: &clap::Arg) -> clap::Command {
+        command.mut_subcommands(|command| hidden(command, tcp)).arg(tcp.clone())
+    }
+    fn below(command: clap::Command, tcp: &clap::Arg) -> clap::Command {
+        command.mut_subcommands(|command| {
+            if WITHOUT_TCP.contains(&command.get_name()) { hidden(command, tcp) } else { below(command, tcp) }
+        })
+    }
+    let tcp = command.get_arguments().find(|argument| argument.get_id() == "tcp").cloned();
+    match tcp {
+        Some(tcp) => below(command, &tcp.hide(true)),
+        None => command,
+    }
 }
 
 /// The options and configuration that every command gets.
@@ -519,11 +545,10 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
 /// Finds the session a person means: its id, the agent's id, a run's name, or a part of an id.
 fn find(client: &Client, given: &str) -> anyhow::Result<projections::Session> {
     client.one::<GetSession>(given).map_err(|error| match error.status() {
-        Some(404) => Failed::NotFound(format!(
-            "no session `{given}`; `capture ps --all` lists all sessions, and 3 characters from the start or end of an \
-             id are enough"
-        ))
-        .into(),
+        Some(404) => {
+            Failed::NotFound(format!("no session `{given}`; `capture ps --all` lists all sessions, and {PART_HINT}"))
+                .into()
+        }
         Some(_) | None => error.into(),
     })
 }
@@ -541,6 +566,25 @@ fn active_sessions(client: &Client, most: usize) -> anyhow::Result<Vec<projectio
     Ok(client.get::<ListSessions>("", &query)?.sessions)
 }
 
+/// Parses one of a fixed set of words, which the help lists with what they mean; a word without a meaning says it
+/// itself.
+fn one_of_explained<T: Copy + Send + Sync + std::str::FromStr + 'static>(
+    all: &[T],
+    word: fn(T) -> &'static str,
+    meaning: fn(T) -> &'static str,
+) -> impl clap::builder::TypedValueParser<Value = T> + use<T>
+where
+    T::Err: std::fmt::Display,
+{
+    use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+    let explained = |value: &T| match meaning(*value) {
+        "" => PossibleValue::new(word(*value)),
+        meaning => PossibleValue::new(word(*value)).help(meaning),
+    };
+    PossibleValuesParser::new(all.iter().map(explained))
+        .try_map(|text| text.parse::<T>().map_err(|error| std::io::Error::other(error.to_string())))
+}
+
 /// Parses one of a fixed set of words, which the help lists.
 fn one_of<T: Copy + Send + Sync + std::str::FromStr + 'static>(
     all: &[T],
@@ -549,9 +593,7 @@ fn one_of<T: Copy + Send + Sync + std::str::FromStr + 'static>(
 where
     T::Err: std::fmt::Display,
 {
-    use clap::builder::TypedValueParser;
-    clap::builder::PossibleValuesParser::new(all.iter().map(|v| word(*v)))
-        .try_map(|text| text.parse::<T>().map_err(|error| std::io::Error::other(error.to_string())))
+    one_of_explained(all, word, |_| "")
 }
 
 #[cfg(test)]
@@ -576,6 +618,23 @@ mod tests {
             }
         }
         assert!(examples > 40, "{examples}");
+    }
+
+    #[test]
+    fn the_help_shows_tcp_only_where_a_server_is_reached_by_it() {
+        let mut command = command_line();
+        command.build();
+        let help = |command: &mut clap::Command| command.render_long_help().to_string();
+        for name in WITHOUT_TCP.iter().filter(|name| **name != "session") {
+            let below = command.find_subcommand_mut(name).unwrap();
+            assert!(!help(below).contains("--tcp"), "{name}");
+            for below in below.get_subcommands_mut() {
+                assert!(!help(below).contains("--tcp"), "{name} {}", below.get_name());
+            }
+        }
+        for name in ["ps", "send", "approve", "doctor"] {
+            assert!(help(command.find_subcommand_mut(name).unwrap()).contains("--tcp"), "{name}");
+        }
     }
 
     #[test]

@@ -50,7 +50,7 @@ use pending::{KnownSince, PendingApprovals, PendingSummary};
 
 use api::{
     approvals::{ApprovalView, FileView, PolicyView},
-    part::{IdPart, shown},
+    part::{IdPart, PART_HINT, shown},
 };
 pub use judge::{Judge, Judged, OnPolicy};
 
@@ -58,8 +58,6 @@ pub use judge::{Judge, Judged, OnPolicy};
 const TAKEN_UP: usize = 1_000;
 /// How many of the last approvals are searched for a part of an id.
 const SEARCHED: usize = 1_000;
-/// The shortest part of an id that names an approval.
-const SHORTEST_PART: usize = 4;
 /// How long a view of one approval waits for its files to be hashed.
 const HASHED_WITHIN: Duration = Duration::from_secs(1);
 /// How long decisions that are under way may take to end when the broker stops.
@@ -222,7 +220,9 @@ impl ApprovalBroker {
     /// answered.
     pub async fn stopped(&self) {
         if timeout(FINISHED_WITHIN, self.shared.decisions.wait()).await.is_err() {
-            tracing::warn!("stopping while a decision on an approval is under way: its agent is not answered");
+            tracing::warn!(
+                "stopping while a permission request is being decided: the agent gets no answer and asks in its own dialog"
+            );
         }
         self.pending().dismiss_all();
     }
@@ -251,7 +251,9 @@ impl ApprovalBroker {
                 }
                 self.shared.waits_changed.notify_one();
             }
-            Err(error) => tracing::warn!(%error, "cannot read the pending approvals; capture will not answer them"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the pending permission requests; capture will not answer them")
+            }
         }
     }
 
@@ -287,7 +289,7 @@ impl ApprovalBroker {
         if let Some(approval) = self.read(move |reader| reader.entity::<Approval>(&id)).await? {
             return Ok(approval);
         }
-        let part = IdPart::new(given, SHORTEST_PART);
+        let part = IdPart::new(given);
         let fits = |id: &str| part.as_ref().is_some_and(|part| part.fits(id));
         let mut fitting = self.pending().matching(fits);
         if fitting.is_empty() {
@@ -298,8 +300,12 @@ impl ApprovalBroker {
         let shown = shown(given);
         match (fitting.pop(), fitting.is_empty()) {
             (Some(approval), true) => Ok(approval),
-            (Some(_), false) => Err(Refusal::Ambiguous(format!("`{shown}` matches several approvals"))),
-            (None, _) => Err(Refusal::NotFound(format!("no approval `{shown}`; `capture approvals --all` lists them"))),
+            (Some(_), false) => Err(Refusal::Ambiguous(format!(
+                "`{shown}` matches several permission requests; give more characters of the id"
+            ))),
+            (None, _) => Err(Refusal::NotFound(format!(
+                "no permission request `{shown}`; `capture approvals --all` lists them, and {PART_HINT}"
+            ))),
         }
     }
 
@@ -308,7 +314,7 @@ impl ApprovalBroker {
         let broker = self.clone();
         self.spawn(async move {
             if let Err(error) = broker.mark_files(&approval).await {
-                tracing::warn!(%error, approval = approval.id.as_str(), "cannot check the files of an approval");
+                tracing::warn!(%error, approval = approval.id.as_str(), "cannot check the files of a permission request");
             }
         });
     }

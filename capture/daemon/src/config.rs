@@ -8,6 +8,7 @@ use std::{
 
 use agents::agent::ALL;
 use anyhow::Context;
+use approver::TomlFault;
 use events::Provider;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
@@ -212,7 +213,7 @@ impl Config {
             "store": { "redacted_only": default.store.redacted_only },
             "monitor": default.monitor,
             "actions": [],
-            "notify": { "enabled": default.notify.enabled },
+            "notify": notify_values(&default.notify),
         });
         let mut settings = BTreeMap::new();
         flatten("", defaults, SettingOrigin::Default, &mut settings);
@@ -259,55 +260,70 @@ impl Config {
     }
 }
 
+/// The first line that sets what a message calls an unknown setting.
+fn line_of_setting(text: &str, message: &str) -> Option<usize> {
+    let (name, _) = message.strip_prefix("unknown setting `")?.split_once('`')?;
+    let sets = |line: &str| line.split_once('=').is_some_and(|(key, _)| key.trim() == name);
+    text.lines().position(sets).map(|at| at + 1)
+}
+
+/// What to write instead of one value for a group of settings, when the line gives one.
+fn group(line: &str) -> Option<String> {
+    let (key, _) = line.split_once('=')?;
+    let below = format!("{}.", key.trim());
+    let settings = Config::settings("", Path::new("")).ok()?;
+    let example = settings.iter().find(|setting| setting.key.starts_with(&below))?;
+    Some(format!("`{}` is a group of settings; set one of them, such as `{}`", key.trim(), example.key))
+}
+
+/// The settings of notifications as the file has them; a setting that is added has to be listed here.
+fn notify_values(settings: &notifier::NotifySettings) -> serde_json::Value {
+    let notifier::NotifySettings {
+        enabled,
+        channels,
+        rules: _,
+        quiet,
+        allow_hosts,
+        group_at,
+        group_window_ms,
+        gather_ms,
+        per_minute,
+    } = settings;
+    // By default there is one channel and there are no rules.
+    let channels: Vec<_> =
+        channels.iter().map(|channel| serde_json::json!({ "type": "desktop", "name": channel.name() })).collect();
+    serde_json::json!({
+        "enabled": enabled,
+        "channels": channels,
+        "rules": [],
+        "quiet": { "hours": [], "urgent_breaks_through": quiet.urgent_breaks_through },
+        "allow_hosts": allow_hosts,
+        "group_at": group_at,
+        "group_window_ms": group_window_ms,
+        "gather_ms": gather_ms,
+        "per_minute": per_minute,
+    })
+}
+
 /// What is wrong with the text of a configuration, and where: file, line and column.
 fn explained(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error {
-    let at = error.span().map_or(0, |span| span.start);
-    let before = text.get(..at).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let TomlFault { line, column, message } = TomlFault::of(text, error);
     let header = text.lines().nth(line - 1).unwrap_or_default().trim();
     let message = match error.message() {
         // Serde's words for a table in the place of an array of tables.
         message if message.starts_with("invalid type: map, expected a sequence") && header.starts_with('[') => {
             format!("write `[{header}]`, not `{header}`")
         }
-        message => in_words(&message.replace('\n', " ")),
+        theirs if theirs.contains(", expected struct ") => group(header).unwrap_or(message),
+        _ => message,
     };
-    anyhow::anyhow!("{}:{line}:{column}: {message}", path.display())
-}
-
-/// An error of the TOML reader in the words of the configuration.
-fn in_words(message: &str) -> String {
-    let wrong = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
-    if let Some((got, expected)) = wrong.and_then(|wrong| wrong.split_once(", expected ")) {
-        let expected = match expected {
-            "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
-            "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
-            "f32" | "f64" => "a number",
-            "a boolean" => "`true` or `false`",
-            "a sequence" => "a list, such as `[\"a\", \"b\"]`",
-            "a map" => "a table",
-            "a string" | "path string" => "a text",
-            other => other,
-        };
-        let got = match got {
-            "map" => "a table",
-            "sequence" => "a list",
-            // `string "abc"`, and a word with the value in backquotes: only the value is wanted.
-            got => {
-                got.split_once(' ').filter(|(_, value)| value.starts_with(['"', '`'])).map_or(got, |(_, value)| value)
-            }
-        };
-        return format!("expected {expected}, got {got}");
-    }
-    for (theirs, ours) in [("unknown field ", "unknown setting "), ("unknown variant ", "unknown value ")] {
-        if let Some(rest) = message.strip_prefix(theirs) {
-            return format!("{ours}{rest}");
-        }
-    }
-    match message.strip_prefix("missing field ") {
-        Some(name) => format!("{name} is missing"),
-        None => message.to_owned(),
+    // The reader does not know where in a table with a `type` it was.
+    match error.span() {
+        Some(_) => anyhow::anyhow!("{}:{line}:{column}: {message}", path.display()),
+        None => match line_of_setting(text, &message) {
+            Some(line) => anyhow::anyhow!("{}:{line}:1: {message}", path.display()),
+            None => anyhow::anyhow!("{}: {message}", path.display()),
+        },
     }
 }
 
@@ -346,6 +362,14 @@ mod tests {
         assert_eq!(of("status.lost_after_s").from, SettingOrigin::Default);
         assert_eq!(of("monitor.stuck_ms").value, 600_000);
         assert_eq!(of("roots.codex").value, serde_json::json!([]));
+        assert_eq!((&of("notify.group_at").value, of("notify.group_at").from), (&3.into(), SettingOrigin::Default));
+        assert_eq!(of("notify.quiet.hours").value, serde_json::json!([]));
+    }
+
+    #[test]
+    fn the_default_settings_of_notifications_are_those_that_are_listed() {
+        let listed = toml::to_string(&notify_values(&notifier::NotifySettings::default())).unwrap();
+        assert_eq!(toml::from_str::<notifier::NotifySettings>(&listed).unwrap(), notifier::NotifySettings::default());
     }
 
     #[test]
@@ -367,7 +391,13 @@ mod tests {
             ("[read]\nwatch = 3\n", "2:9: expected `true` or `false`, got `3`"),
             ("ignore = \"/srv\"\n", "1:10: expected a list, such as `[\"a\", \"b\"]`, got \"/srv\""),
             ("ignore = [3]\n", "expected a text, got `3`"),
-            ("status = 3\n", "got `3`"),
+            ("status = 3\n", "1:10: `status` is a group of settings; set one of them, such as `status.idle_after_s`"),
+            (
+                "autostart = true\n[[notify.channels]]\nname = \"a\"\ntype = \"slack\"\nnope = 1\n",
+                "config.toml:5:1: unknown setting `nope`",
+            ),
+            ("actions = [3]\n", "expected a table, got `3`"),
+            ("autostart = \n", "1:13: `autostart` has no value"),
             ("[status]\nnope = 1\n", "2:1: unknown setting `nope`, expected `idle_after_s` or `lost_after_s`"),
             ("[roots]\nnope = []\n", "unknown setting `nope`, expected one of `claude`"),
             ("[[notify.channels]]\ntype = \"slack\"\n", "`name` is missing"),

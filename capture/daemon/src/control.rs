@@ -154,6 +154,10 @@ impl Control for Daemon {
         self.with(|parts| async move { parts.notices.test(channel).await })
     }
 
+    fn runs_reconnected(&self) -> BoxFuture<'static, ()> {
+        self.with(|parts| async move { parts.runs.reconnected().await })
+    }
+
     fn runs(&self) -> Result<Vec<Run>, Refusal> {
         Ok(self.0.runs.list())
     }

@@ -65,7 +65,7 @@ pub fn tokens(data: &Path) -> anyhow::Result<Tokens> {
     let dir = data.join("tokens");
     fs::create_dir_all(&dir)
         .and_then(|()| fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o700)))
-        .with_context(|| format!("cannot make {}", dir.display()))?;
+        .with_context(|| format!("cannot create {}", dir.display()))?;
     let token = |scope: &str| -> anyhow::Result<Token> {
         let path = dir.join(scope);
         if !path.exists() {

@@ -220,7 +220,12 @@ pub fn health(observed: HealthParts) -> Health {
 /// Why events cannot be stored, or which part of the service does not run; `None` while all is well.
 fn trouble(supervisor: &Supervisor, gauges: &Gauges) -> Option<String> {
     let ended = || supervisor.failure().map(|ended| ended.to_string());
-    let stuck = || gauges.stuck.load(Ordering::Relaxed).then(|| "nothing is recorded: storing failed".to_owned());
+    let stuck = || {
+        gauges
+            .stuck
+            .load(Ordering::Relaxed)
+            .then(|| "nothing is recorded: writing to the database failed; the server's log says why".to_owned())
+    };
     ended().or_else(|| gauges.store.not_recording()).or_else(stuck)
 }
 

@@ -286,7 +286,7 @@ impl Ingest {
         let wall = (self.wall)();
         let session = shown(self.state(slot)?, wall);
         if let Err(error) = self.transaction.begin() {
-            tracing::warn!(%error, "a session that was computed again is not stored until its next event");
+            tracing::warn!(%error, "cannot store the new state of a session now; it is stored with the session's next event");
             return Ok(Some(session));
         }
         self.sessions.mark(slot);

@@ -15,7 +15,7 @@ use events::{Finding, FindingId, FindingState, Notification, RunId, SendOutcome,
 use jiff::tz::TimeZone;
 use notifier::{
     ChannelContext, Delivery, DeliveryOutcome, INBOX_CAPACITY, LocalTime, Notice, NotifySettings, Planner,
-    PlannerContext, Presence, Receipt, SinkError, TerminalSink,
+    PlannerContext, Presence, Receipt, SinkError, TerminalSink, config::ChannelSettings,
 };
 use projections::Session;
 use prometheus_client::{
@@ -235,8 +235,8 @@ impl PlannerStarter {
         if settings == NotifySettings::default() && !has_desktop() {
             // Nobody asked for it, and there is none: that is not a failure to report each time.
             tracing::info!(
-                "no notifications will be sent: there is no desktop session and no other channel; see \
-                `capture findings`"
+                "no notifications will be sent: there is no desktop session, and no other channel is configured; add \
+                 one as `[[notify.channels]]`. `capture findings` still lists what needs you"
             );
             settings.channels.clear();
         }
@@ -256,6 +256,14 @@ impl PlannerStarter {
         let (plan, inbox) = bounded(INBOX_CAPACITY);
         Ok((plan, RunningPlanner { planner, inbox, delivery }))
     }
+}
+
+/// Whether a message can reach somebody: notifications are on, and one of the channels is not the desktop's, or there
+/// is a desktop session.
+#[must_use]
+pub fn can_deliver(settings: &NotifySettings) -> bool {
+    let is_usable = |channel: &ChannelSettings| !matches!(channel, ChannelSettings::Desktop { .. }) || has_desktop();
+    settings.enabled && settings.channels.iter().any(is_usable)
 }
 
 /// Whether there is a session bus, by the variables that name one and by its usual place.

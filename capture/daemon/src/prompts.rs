@@ -191,8 +191,12 @@ impl Queue {
                     )));
                 }
                 if self.parts.runs.run_of(session).is_none() {
+                    self.parts.runs.reconnected().await;
+                }
+                if self.parts.runs.run_of(session).is_none() {
                     return Err(Refusal::Conflict(format!(
-                        "session {session} was not started with `capture run`, so capture cannot type into it"
+                        "session {session} is not in an active run, so capture cannot type into it; `capture run` \
+                         starts an agent in one"
                     )));
                 }
                 let now = clock::now();

@@ -52,7 +52,7 @@ fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recordi
                 .recursive(true)
                 .mode(0o700)
                 .create(&dir)
-                .with_context(|| format!("cannot make {}", dir.display()))?;
+                .with_context(|| format!("cannot create {}", dir.display()))?;
             dir.join(format!("{}.cast", spec.run))
         }
     };

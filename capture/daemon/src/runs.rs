@@ -8,14 +8,14 @@ mod question;
 mod tests;
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     ops::ControlFlow,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use api::{
-    part::{IdPart, shown},
+    part::{IdPart, PART_HINT, shown},
     runs::{Explanation, Input as RunInput, InputSent, Picture, Run, RunState},
 };
 use events::{RunId, SessionId};
@@ -45,8 +45,8 @@ const BACK_WITHIN: Duration = Duration::from_secs(3);
 const BEFORE_ENTER: Duration = Duration::from_millis(300);
 /// Maximum number of attempts to submit a prompt with Enter.
 const SUBMIT_TRIES: u32 = 5;
-/// The shortest part of an id that names a run.
-const SHORTEST_PART: usize = 4;
+/// How long the runs from before a start of the server are waited for: their hosts reconnect within a second.
+const RECONNECT_WITHIN: Duration = Duration::from_secs(2);
 /// Number of ended runs that are remembered.
 const ENDED: usize = 100;
 
@@ -54,6 +54,8 @@ const ENDED: usize = 100;
 #[derive(Clone)]
 pub struct Runs {
     table: Arc<Mutex<RunTable>>,
+    /// Runs from before the start whose hosts have not come back with their session yet.
+    missing: Arc<watch::Sender<HashSet<RunId>>>,
     inputs: IngestHandle,
 }
 
@@ -129,6 +131,17 @@ fn described(hello: Hello) -> Run {
     }
 }
 
+/// Why a dialog was not answered by keys, and what to do.
+fn not_answered(run: &Run, unanswered: Unanswered) -> Refusal {
+    match unanswered {
+        Unanswered::Refused(Refusal::Conflict(why)) => Refusal::Conflict(format!(
+            "not answered: {why}; try again, or answer in the terminal (`capture attach {}`)",
+            run.hello.name.clone().unwrap_or_else(|| run.id.to_string())
+        )),
+        Unanswered::Refused(refusal) | Unanswered::Unknown(refusal) => refusal,
+    }
+}
+
 /// Whether a run has this id or name.
 fn is_named(run: &Run, given: &str) -> bool {
     run.id.to_string().eq_ignore_ascii_case(given) || run.hello.name.as_deref() == Some(given)
@@ -138,7 +151,21 @@ impl Runs {
     /// No runs yet; what they tell goes to `inputs`.
     #[must_use]
     pub fn new(inputs: IngestHandle) -> Self {
-        Self { table: Arc::default(), inputs }
+        Self { table: Arc::default(), missing: Arc::default(), inputs }
+    }
+
+    /// Notes runs from before the start of the server, whose hosts are about to reconnect.
+    pub fn expect(&self, runs: impl IntoIterator<Item = RunId>) {
+        self.missing.send_modify(|missing| missing.extend(runs));
+    }
+
+    /// Waits until the hosts of the expected runs have reconnected, [`RECONNECT_WITHIN`] at most and once: a host that
+    /// takes longer is not waited for again.
+    pub async fn reconnected(&self) {
+        let mut missing = self.missing.subscribe();
+        if timeout(RECONNECT_WITHIN, missing.wait_for(HashSet::is_empty)).await.is_err() {
+            self.missing.send_modify(HashSet::clear);
+        }
     }
 
     fn table(&self) -> MutexGuard<'_, RunTable> {
@@ -161,6 +188,8 @@ impl Runs {
         } else if let Some(ended) = table.ended.iter_mut().find(|d| d.id == run) {
             ended.session_id = Some(session);
         }
+        drop(table);
+        self.missing.send_if_modified(|missing| missing.remove(&run));
     }
 
     /// The runs: those that live first, newest first.
@@ -214,12 +243,12 @@ impl Runs {
     /// # Errors
     /// As [`screen`](Self::screen), and when a dialog is open that text may answer.
     pub async fn send_input(&self, target: &RunTarget, input: RunInput) -> Result<InputSent, Refusal> {
-        let (run, asks) = self.find(target)?;
+        let (run, asks) = self.find_reconnected(target).await?;
         type_into(&run, asks.as_ref(), input).await
     }
 
     async fn request<T: DeserializeOwned>(&self, target: &RunTarget, ask: HostRequest) -> Result<T, Refusal> {
-        let (run, asks) = self.find(target)?;
+        let (run, asks) = self.find_reconnected(target).await?;
         let answer = question(&run, asks.as_ref(), ask).await?;
         serde_json::from_value(answer).map_err(|error| Refusal::Failed(error.to_string()))
     }
@@ -245,12 +274,13 @@ impl Runs {
         };
         if !described.hello.answers {
             return Err(Refusal::Conflict(
-                "the terminal host of this run is an older version that cannot answer \
-                dialogs; restart the run"
+                "this run was started by an older version of capture that cannot answer dialogs; answer in its \
+                 terminal (`capture attach`), or start it again"
                     .into(),
             ));
         }
-        let told = question(&described, Some(&asks), HostRequest::Answer { mark, answer }).await?;
+        let told = question(&described, Some(&asks), HostRequest::Answer { mark, answer }).await;
+        let told = told.map_err(|unanswered| not_answered(&described, unanswered))?;
         serde_json::from_value(told).map_err(|error| Refusal::Failed(error.to_string()))
     }
 
@@ -306,6 +336,20 @@ impl Runs {
         Ok(())
     }
 
+    /// As [`find`](Self::find); right after a start, a run that is not known yet is waited for.
+    async fn find_reconnected(
+        &self,
+        target: &RunTarget,
+    ) -> Result<(Run, Option<mpsc::Sender<QueuedRequest>>), Refusal> {
+        match self.find(target) {
+            Err(Refusal::NotFound(_) | Refusal::Conflict(_)) => {
+                self.reconnected().await;
+                self.find(target)
+            }
+            found => found,
+        }
+    }
+
     fn find(&self, target: &RunTarget) -> Result<(Run, Option<mpsc::Sender<QueuedRequest>>), Refusal> {
         let table = self.table();
         let is_meant = |run: &Run| match target {
@@ -324,14 +368,14 @@ impl Runs {
         }
         let given = match target {
             RunTarget::Session(session) => {
-                let why = format!("session {session} was not started with `capture run`");
+                let why = format!("session {session} is not in a run; `capture run` starts an agent in one");
                 return Err(Refusal::Conflict(why));
             }
             RunTarget::Run(given) => given,
         };
         let live = table.live.values().map(|live| (&live.described, Some(&live.asks)));
         let all = live.chain(table.ended.iter().map(|run| (run, None)));
-        let part = IdPart::new(given, SHORTEST_PART);
+        let part = IdPart::new(given);
         let mut fitting = all.filter(|(run, _)| part.as_ref().is_some_and(|part| part.fits(&run.id.to_string())));
         let shown = shown(given);
         match (fitting.next(), fitting.next()) {
@@ -339,9 +383,9 @@ impl Runs {
             (Some((a, _)), Some((b, _))) => {
                 Err(Refusal::Ambiguous(format!("`{shown}` matches several runs, for instance {} and {}", a.id, b.id)))
             }
-            (None, _) => {
-                Err(Refusal::NotFound(format!("no run `{shown}`; `capture ps` shows the sessions of active runs")))
-            }
+            (None, _) => Err(Refusal::NotFound(format!(
+                "no run `{shown}`; `capture runs --all` lists the runs, and {PART_HINT}"
+            ))),
         }
     }
 
@@ -394,7 +438,7 @@ impl Runs {
             HostMessage::Frame(_) | HostMessage::Answer { .. } => {
                 tracing::warn!(
                     pid = peer.pid,
-                    "the first message of a terminal host is not its hello; its connection is closed"
+                    "a process connected as the terminal host of a run, but did not begin with `hello`; its connection was closed"
                 );
                 return None;
             }
@@ -402,8 +446,12 @@ impl Runs {
         let run = hello.run;
         // Who speaks is known from the kernel, whatever it says.
         if peer.pid.and_then(|pid| u32::try_from(pid).ok()) != Some(hello.host_pid) {
-            tracing::warn!(%run, pid = peer.pid, said = hello.host_pid, "a terminal host gives the process id of another process; its \
-                connection is closed");
+            tracing::warn!(
+                %run,
+                "the process that reports the run says that it is process {}, but it is {}; its connection was closed",
+                hello.host_pid,
+                peer.pid.map_or_else(|| "not known which".to_owned(), |pid| format!("process {pid}"))
+            );
             return None;
         }
         let (asks, mut asked) = mpsc::channel(ASKS);

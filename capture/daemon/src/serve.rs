@@ -105,7 +105,7 @@ pub fn run_with(
         .thread_name("http")
         .enable_all()
         .build()
-        .context("cannot start the runtime")?;
+        .context("cannot start the threads of the server")?;
     let supervisor = Supervisor::default();
     // The parts end in order, and not when the caller says so.
     let ends = CancellationToken::new();
@@ -222,6 +222,7 @@ impl RunningService {
         let database = writer.path().to_owned();
         let files_of_store = StoreFiles::of(&database);
         let runs = Runs::new(inputs.clone());
+        runs.expect(terminal::host::runs::list(data).into_iter().map(|described| described.run));
         let codex_homes = homes.of(protocols::codex_daemon::PROVIDER).to_vec();
         let program = std::env::current_exe().context("cannot determine the path of the capture program")?;
         let hooks = health::HookPaths::new(data, &homes, program, paths::agent_search());

@@ -29,10 +29,10 @@ impl StoreHealth {
     pub fn failed(&self, failure: ReadFailure, error: &dyn std::fmt::Display) {
         let why = match failure {
             ReadFailure::Full => "the disk is full".to_owned(),
-            ReadFailure::Locked => "another program holds the database locked".to_owned(),
+            ReadFailure::Locked => "another program has locked the database".to_owned(),
             ReadFailure::ReadOnly => "the database is read-only".to_owned(),
             ReadFailure::Damaged => "the database is damaged".to_owned(),
-            ReadFailure::Io => format!("the disk does not work: {error}"),
+            ReadFailure::Io => format!("reading or writing the database failed: {error}"),
             ReadFailure::Other => error.to_string(),
         };
         *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);

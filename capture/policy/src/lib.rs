@@ -37,7 +37,7 @@ pub enum Refused {
     #[error("{} belongs to another user", .0.display())]
     NotOurs(PathBuf),
     /// It, or a directory above it, can be written by others.
-    #[error("{} can be written by others (chmod go-w)", .0.display())]
+    #[error("{path} can be written by others; run `chmod go-w {path}`", path = .0.display())]
     WritableByOthers(PathBuf),
     /// It is inside the workspace that it applies to.
     #[error("the workspace contains the policy {}, so agents could edit it", .0.display())]

@@ -95,7 +95,7 @@ impl Parts {
     {
         let permit = match timeout(self.limits.read, self.reads.acquire()).await {
             Ok(Ok(permit)) => permit,
-            Ok(Err(_)) | Err(_) => return Err(ApiError::unavailable("the store is busy")),
+            Ok(Err(_)) | Err(_) => return Err(ApiError::unavailable("the database is busy; retry")),
         };
         let reader = self.reader.clone();
         let answer = self.tasks.spawn_blocking(move || what(&reader)).await;

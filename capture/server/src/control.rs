@@ -63,6 +63,11 @@ pub trait Control: Send + Sync + 'static {
     /// Sends a message over a notification channel.
     fn test_channel(&self, channel: String) -> Reply<Receipt>;
 
+    /// Waits briefly, after a start, until the runs from before it are known again.
+    fn runs_reconnected(&self) -> BoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+
     /// The runs that are known, newest first.
     ///
     /// # Errors When runs are not available.
@@ -171,7 +176,7 @@ pub enum TelemetryRefusal {
     #[error("{0}")]
     Malformed(String),
     /// The ingest queue is full; the sender should retry.
-    #[error("the ingest queue is full")]
+    #[error("too much telemetry is waiting to be stored")]
     Busy,
     /// The database is not accepting writes; the sender should retry.
     #[error("cannot write to the database at the moment")]

@@ -55,13 +55,13 @@ impl ApiError {
 
     pub(crate) fn unauthorized() -> Self {
         Self::new(ErrorCode::Unauthorized, "a token is required")
-            .hint("send `Authorization: Bearer TOKEN`; endpoint.json names the token file")
+            .hint("send `Authorization: Bearer TOKEN`; `token_file` in endpoint.json, in the data directory, names the file with it")
             .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
     }
 
     pub(crate) fn wrong_token() -> Self {
         Self::new(ErrorCode::Unauthorized, "the token is not valid")
-            .hint("endpoint.json names the token file")
+            .hint("`token_file` in endpoint.json, in the data directory, names the file with it")
             .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
     }
 

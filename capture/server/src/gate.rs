@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use api::{ErrorCode, Scope};
+use api::{ErrorCode, Scope, part::shown};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use tokio::time::Instant;
 
@@ -74,7 +74,7 @@ impl Gate {
                 let host = only(headers, &header::HOST)
                     .is_some_and(|host| self.hosts.iter().any(|own| own.as_bytes().eq_ignore_ascii_case(host)));
                 if !host {
-                    return Err(ApiError::new(ErrorCode::WrongHost, "the Host header does not name this server"));
+                    return Err(wrong_host(only(headers, &header::HOST)));
                 }
                 if headers.contains_key(header::ORIGIN) {
                     let own = only(headers, &header::ORIGIN)
@@ -165,8 +165,11 @@ impl Gate {
 
     fn wrong_token(&self, transport: &Transport) -> ApiError {
         if self.wrong.note(transport.client(), Instant::now()) {
-            ApiError::new(ErrorCode::TooManyWrongTokens, "too many wrong tokens")
-                .header(header::RETRY_AFTER, HeaderValue::from(WrongTokens::WINDOW.as_secs()))
+            ApiError::new(
+                ErrorCode::TooManyWrongTokens,
+                format!("too many requests with a wrong token; wait {} s", WrongTokens::WINDOW.as_secs()),
+            )
+            .header(header::RETRY_AFTER, HeaderValue::from(WrongTokens::WINDOW.as_secs()))
         } else {
             ApiError::wrong_token()
         }
@@ -174,10 +177,13 @@ impl Gate {
 }
 
 /// Why a process may not act when nothing is known about it.
-const UNINSPECTED: &str = "the process cannot be inspected";
+const UNINSPECTED: &str = "capture cannot tell whether an agent started it";
 
 fn agents_peer(why: &str) -> ApiError {
-    ApiError::new(ErrorCode::AgentsPeer, format!("this is not allowed from this process: {why}"))
+    ApiError::new(
+        ErrorCode::AgentsPeer,
+        format!("not allowed from this process, since processes started by an agent may not do this: {why}"),
+    )
 }
 
 /// The scopes of the token that was sent, if any, do not include the one of the route.
@@ -185,10 +191,26 @@ fn wrong_scope(by_token: Grants, scope: Scope) -> ApiError {
     let has: Vec<_> = by_token.scopes().map(|scope| format!("`{}`", scope.as_str())).collect();
     let needed = scope.as_str();
     let why = match has.as_slice() {
-        [] => format!("this route needs a token with the scope `{needed}` (tokens/{needed})"),
-        has => format!("the token has the scope {}; this route needs `{needed}` (tokens/{needed})", has.join(", ")),
+        [] => format!(
+            "this route needs a token with the scope `{needed}` ; use the one in `tokens/{needed}` in the data directory"
+        ),
+        has => format!(
+            "the token has the scope {}, but this route needs `{needed}`; use the one in `tokens/{needed}` in the data \
+             directory",
+            has.join(", ")
+        ),
     };
     ApiError::new(ErrorCode::WrongScope, why)
+}
+
+/// The Host header of a request is not one of ours; what it says is shown escaped and cut.
+fn wrong_host(given: Option<&[u8]>) -> ApiError {
+    let given = given.map(|host| shown(&host.escape_ascii().to_string()));
+    let why = given.map_or_else(
+        || "the request needs exactly one Host header".to_owned(),
+        |host| format!("the Host header, `{host}`, does not name this server"),
+    );
+    ApiError::new(ErrorCode::WrongHost, why).hint("to use another name, start the server with `--allowed-host NAME`")
 }
 
 fn foreign_origin() -> ApiError {

@@ -12,9 +12,6 @@ use projections::Session;
 
 use crate::{Json, RunTarget, SessionEntry, app::App, call::Call, error::ApiError};
 
-/// The shortest part of an id that names a session.
-const SHORTEST_PART: usize = 3;
-
 /// A session that a name means.
 pub(crate) struct Found {
     pub(crate) id: SessionId,
@@ -85,13 +82,14 @@ async fn find_elsewhere(app: &App, name: &str) -> Result<Found, ApiError> {
         let (id, merged_into) = (session.id, session.merged_into);
         return Ok(Found { id, merged_into, view: View::Stored(Box::new(session)) });
     }
+    app.control.runs_reconnected().await;
     if let Ok(run) = app.control.run(&RunTarget::Run(name.to_owned()))
         && let Some(session) = run.session_id
     {
         let unlisted = Found { id: session, merged_into: None, view: View::None };
         return Ok(app.live_view.get(session).map_or(unlisted, Found::row));
     }
-    let part = IdPart::new(name, SHORTEST_PART);
+    let part = IdPart::new(name);
     let mut fitting = part.map_or_else(Vec::new, |part| app.live_view.fitting(&part, name));
     // What was merged is the same session as what it was merged into.
     fitting.sort_by_key(|entry| entry.merged_into.is_some());

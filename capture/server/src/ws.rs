@@ -355,7 +355,7 @@ async fn write(
 }
 
 fn too_slow() -> End {
-    End::Close(close_code::AGAIN, "too slow".into())
+    End::Close(close_code::AGAIN, "the client reads too slowly".into())
 }
 
 fn end_of(error: axum::Error) -> End {

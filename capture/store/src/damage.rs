@@ -19,7 +19,7 @@ impl DamagedRows {
         let place = place.to_string();
         let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if rows.len() < MOST && rows.insert((what, place.clone())) {
-            tracing::warn!(what, place, %detail, "a row of the store cannot be read and is skipped");
+            tracing::warn!(what, place, %detail, "a row of the database cannot be read and is skipped");
         }
     }
 

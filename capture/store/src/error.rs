@@ -6,7 +6,7 @@ use rusqlite::ErrorCode;
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// SQLite failed.
-    #[error("cannot read {what} from the store: {source}")]
+    #[error("cannot read {what} from the database: {source}")]
     Sqlite {
         /// What was asked for.
         what: &'static str,
@@ -14,7 +14,7 @@ pub enum ReadError {
         source: rusqlite::Error,
     },
     /// A row does not hold what it should.
-    #[error("damaged {what} in the store at {place}: {detail}")]
+    #[error("damaged {what} in the database at {place}: {detail}")]
     Damaged {
         /// What was asked for.
         what: &'static str,

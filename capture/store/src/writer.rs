@@ -31,7 +31,7 @@ use crate::{
 
 /// Why a transaction failed. Nothing of it is in the store; it may be tried again.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {what} to the store: {source}")]
+#[error("cannot write {what} to the database: {source}")]
 pub struct CommitError {
     /// What was being written.
     pub what: &'static str,
@@ -295,7 +295,7 @@ impl Writer {
         if !self.connection.is_autocommit()
             && let Err(error) = self.connection.execute_batch("ROLLBACK")
         {
-            tracing::error!(%error, "cannot roll back");
+            tracing::error!(%error, "cannot roll back a transaction");
         }
         self.known.rolled_back();
     }
@@ -305,7 +305,7 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot read.
     pub fn known(&self, identity: Identity) -> Result<Option<SessionRow>, CommitError> {
-        self.known.find(&self.connection, identity.bits()).map_err(failed("a look-up"))
+        self.known.find(&self.connection, identity.bits()).map_err(failed("the list of known records"))
     }
 
     /// Marks a record as known. Returns false if it was already known.
@@ -313,7 +313,7 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot write.
     pub fn learn(&mut self, identity: Identity, session: SessionRow) -> Result<bool, CommitError> {
-        self.known.add(&self.connection, identity.bits(), session).map_err(failed("an identity"))
+        self.known.add(&self.connection, identity.bits(), session).map_err(failed("the list of known records"))
     }
 
     /// Adds a session.
@@ -350,10 +350,10 @@ impl Writer {
         let mut statement = self
             .connection
             .prepare_cached("UPDATE sessions SET last_event_at = ?2, view = ?3, snapshot = ?4 WHERE key = ?1")
-            .map_err(failed("a snapshot"))?;
+            .map_err(failed("the state of a session"))?;
         statement
             .execute(params![row.0, last_event_at.as_millisecond(), view, snapshot])
-            .map_err(failed("a snapshot"))?;
+            .map_err(failed("the state of a session"))?;
         Ok(())
     }
 
@@ -449,8 +449,8 @@ impl Writer {
         let mut statement = self
             .connection
             .prepare_cached("UPDATE files SET cursor = ?2 WHERE key = ?1")
-            .map_err(failed("a cursor"))?;
-        statement.execute(params![key, json]).map_err(failed("a cursor"))?;
+            .map_err(failed("the position in a file"))?;
+        statement.execute(params![key, json]).map_err(failed("the position in a file"))?;
         Ok(())
     }
 

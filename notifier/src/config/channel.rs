@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
     config::{
@@ -19,6 +19,20 @@ fn telegram() -> String {
 /// ntfy's own server.
 fn ntfy() -> String {
     "https://ntfy.sh".to_owned()
+}
+/// A chat of Telegram: its number, as a number or a text, or `@channel`.
+fn chat_id<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected `chat_id` to be a number or \"@channel\"")]
+    enum ChatId {
+        Number(i64),
+        Name(String),
+    }
+
+    Ok(match ChatId::deserialize(value)? {
+        ChatId::Number(number) => number.to_string(),
+        ChatId::Name(name) => name,
+    })
 }
 const fn command_timeout_ms() -> u32 {
     10_000
@@ -103,6 +117,7 @@ pub enum ChannelSettings {
         #[serde(default = "telegram")]
         server: String,
         /// Whom the bot writes to: a number, or `@channel`.
+        #[serde(deserialize_with = "chat_id")]
         chat_id: String,
         /// The file with the bot's token.
         token_file: Option<PathBuf>,

@@ -92,7 +92,7 @@ impl NotifyRule {
 /// What is usual for a kind: loudness, debounce, and what it does while the user is there.
 fn usual(kind: &str) -> (Loudness, u32, WhilePresent) {
     match kind {
-        "approval" | "question" => (Loudness::Loud, 300, WhilePresent::Wait),
+        "approval" | "risky_approval" | "question" => (Loudness::Loud, 300, WhilePresent::Wait),
         // A turn that ends is often followed by the next one at once.
         "done" | "completion" => (Loudness::Normal, 2_000, WhilePresent::Drop),
         "idle" => (Loudness::Off, 0, WhilePresent::Drop),

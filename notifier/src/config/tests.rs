@@ -103,11 +103,29 @@ fn what_cannot_be_used_is_named() {
 }
 
 #[test]
+fn a_chat_is_a_number_or_a_name_and_error_is_the_name_of_a_severity() {
+    let chat = |id: &str| {
+        let text = format!("[[notify.channels]]\nname='t'\ntype='telegram'\ntoken_env='BOT'\nchat_id={id}\n");
+        check(&text).map(|settings| match &settings.channels[0] {
+            ChannelSettings::Telegram { chat_id, .. } => chat_id.clone(),
+            other => panic!("{other:?}"),
+        })
+    };
+    assert_eq!(chat("-1001234"), Ok("-1001234".to_owned()));
+    assert_eq!(chat("'-1001234'"), chat("-1001234"));
+    assert_eq!(chat("'@news'"), Ok("@news".to_owned()));
+    assert!(chat("true").unwrap_err().contains("expected `chat_id` to be a number or \"@channel\""));
+    let severity = |name: &str| check(&format!("[[notify.rules]]\nseverity='{name}'\n")).unwrap().rules[0].severity;
+    assert_eq!(severity("error"), severity("urgent"));
+}
+
+#[test]
 fn a_rule_of_the_user_goes_before_what_is_usual() {
     let names = ["a".to_owned(), "b".to_owned()];
     let usual = rule::resolve(&[], &names, &notice("1", "approval"));
     assert_eq!((usual.loudness, usual.debounce_ms, usual.channels.len()), (Loudness::Loud, 300, 2));
     assert_eq!((usual.repeat_ms, usual.while_present), (None, WhilePresent::Wait));
+    assert_eq!(rule::resolve(&[], &names, &notice("1", "risky_approval")), usual, "no later and no quieter");
     assert_eq!(rule::resolve(&[], &names, &notice("1", "idle")).loudness, Loudness::Off);
     assert_eq!(rule::resolve(&[], &names, &notice("1", "done")).while_present, WhilePresent::Drop);
     let urgent = NotifyRule {

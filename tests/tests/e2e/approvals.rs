@@ -235,7 +235,8 @@ fn a_person_decides() {
     let uid = rustix::process::getuid().as_raw();
     assert!(show.contains(&format!("\"uid\":{uid}}}")), "who decided is recorded: {show}");
     let (code, _, err) = said(&machine, &["approve", "NOSUCHONE"]);
-    assert!(code == Some(4) && err.contains("no approval `NOSUCHONE`; `capture approvals --all` lists them"), "{err}");
+    let wanted = "no permission request `NOSUCHONE`; `capture approvals --all` lists them, and 3 characters from the start or end of an id are enough";
+    assert!(code == Some(4) && err.contains(wanted), "{err}");
 }
 
 #[test]

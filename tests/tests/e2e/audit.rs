@@ -90,7 +90,7 @@ fn an_approval_that_the_record_does_not_have_is_not_found() {
         let output = machine.command(&[&["audit", "show", "zzz"], more].concat()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(4), &b""[..]), "{said}");
-        assert!(said.contains("no approval `zzz`"), "{said}");
+        assert!(said.contains("no permission request `zzz`; `capture audit show` lists the last rows"), "{said}");
     }
     assert_eq!(machine.command(&["audit", "show"]).output().unwrap().status.code(), Some(0), "all of it");
 }

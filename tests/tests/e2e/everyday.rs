@@ -51,6 +51,8 @@ fn without_a_command_it_shows_who_needs_you_and_what_is_not_set_up() {
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("No session needs you.") && out.contains("1 more session is active: `capture ps`"), "{out}");
     assert!(out.contains("capture hooks install"), "{out}");
+    // Without a desktop session and without a channel, nobody can be told anything.
+    assert!(run(&machine, &["setup"]).1.contains("· capture notify --help"));
     assert_eq!(run(&machine, &["setup", "--dismiss"]).0, Some(0));
     let (_, out, _) = run(&machine, &[]);
     assert!(!out.contains("capture hooks install"), "{out}");

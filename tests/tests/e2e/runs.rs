@@ -97,6 +97,10 @@ fn a_run_is_watched_spoken_to_and_seen_to_end() {
     let shown = here.machine.command(&["screen", asks["id"].as_str().unwrap()]).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&shown.stdout), String::from_utf8_lossy(&shown.stderr));
     assert!(out.contains("May I? (y/n)"), "{out}{err}");
+    let part = started["run"].as_str().unwrap();
+    let ends =
+        [&part[part.len() - 3..], &part[..part.len() - 1]].map(|given| here.run(given).map(|run| run["id"].clone()));
+    assert_eq!(ends, [Some(started["run"].clone()), Some(started["run"].clone())]);
     // Text may be an answer nobody meant to give.
     let (status, refused) = here.input("mine", &json!({ "text": "more", "submit": true }));
     assert_eq!((status, &refused["error"]["code"]), (409, &json!("conflict")), "{refused}");
@@ -154,6 +158,30 @@ fn a_run_outlives_its_server_and_nothing_is_lost_or_doubled() {
     let mut expected = before;
     expected.push("waiting_approval".into());
     assert_eq!(claims(&here), expected);
+}
+
+/// Right after a start of the server, the runs from before it are not missing.
+#[test]
+fn runs_are_known_as_soon_as_a_restarted_server_answers() {
+    let mut here = RunsMachine::new();
+    here.start(&["--name", "mine"]);
+    here.until("mine", "waiting");
+    for command in [&["runs"][..], &["show", "mine"], &["screen", "mine"], &["send", "mine", "--keys", "up"]] {
+        assert!(tests::program::ended_well(here.server.take().unwrap().stop()));
+        here.server = Some(here.machine.serve());
+        let output = here.machine.command(command).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{command:?}: {out}{err}");
+        assert!(command != ["runs"] || out.contains("mine"), "{out}{err}");
+    }
+}
+
+#[test]
+fn a_run_without_a_terminal_says_that_it_records_nothing() {
+    let here = RunsMachine::new();
+    let output = here.machine.command(&["run", "--record", "--", "true"]).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && err.contains("nothing is recorded, because standard output"), "{err}");
 }
 
 #[test]

@@ -301,7 +301,7 @@ fn a_full_spool_refuses_more_and_drafts_of_the_killed_are_removed() {
     fs::File::create(&draft).unwrap().set_len(SPOOL_BYTES).unwrap();
     assert!(spool.contents().is_full);
     let refused = spool.put(&mine).unwrap_err().to_string();
-    assert!(refused.contains("the spool is full"), "{refused}");
+    assert!(refused.contains("too many hook deliveries are waiting"), "{refused}");
     let made = changed(&draft).unwrap();
     spool.remove_drafts(made.plus_ms(DRAFT_AGE_MS));
     assert!(draft.exists(), "it may still be written");

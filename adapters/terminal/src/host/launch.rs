@@ -82,7 +82,7 @@ impl Started {
     pub fn leave_alone(mut self) -> io::Result<(u32, Option<PathBuf>)> {
         loop {
             match self.control.receive::<FromHost>()? {
-                Some(FromHost::Ready) => self.control.send(&ToHost::Go { foreground: false })?,
+                Some(FromHost::Ready { .. }) => self.control.send(&ToHost::Go { foreground: false })?,
                 Some(FromHost::Started { pid, socket }) => return Ok((pid, socket)),
                 Some(FromHost::Refused { why }) => return Err(io::Error::other(why)),
                 Some(FromHost::Stopped | FromHost::Exited(_) | FromHost::Detached { .. }) => {}
@@ -102,7 +102,8 @@ impl Started {
     /// # Errors
     /// When the system gives no descriptors.
     pub fn follow(mut self, raw: Option<RawMode>) -> io::Result<LaunchOutcome> {
-        let outcome = Follow { control: self.control, raw, launcher: true, background: false }.run()?;
+        let outcome =
+            Follow { control: self.control, raw, launcher: true, background: false, on_watch: || () }.run()?;
         if let LaunchOutcome::Lost(_) = outcome {
             use std::os::unix::process::ExitStatusExt;
             let status = self.host.wait()?;
@@ -112,7 +113,8 @@ impl Started {
     }
 }
 
-/// Attaches a terminal to the run with this socket and stays until it is detached.
+/// Attaches a terminal to the run with this socket and stays until it is detached. `on_watch` is called before the
+/// screen is shown, if the terminal only watches because another one types.
 ///
 /// # Errors
 /// When nobody listens there, or the system gives no descriptors.
@@ -121,11 +123,12 @@ pub fn attach(
     attach: Attach,
     terminal: [BorrowedFd<'_>; 2],
     raw: Option<RawMode>,
+    on_watch: fn(),
 ) -> io::Result<LaunchOutcome> {
     let control = LauncherSocket::new(UnixStream::connect(socket)?);
     // Whom the host refuses it hangs up on; why stands in what it said before.
     control.send_with(&ToHost::Attach(attach), &terminal).ok();
-    Follow { control, raw, launcher: false, background: false }.run()
+    Follow { control, raw, launcher: false, background: false, on_watch }.run()
 }
 
 struct Follow {
@@ -133,13 +136,19 @@ struct Follow {
     raw: Option<RawMode>,
     launcher: bool,
     background: bool,
+    on_watch: fn(),
 }
 
 impl Follow {
     fn run(mut self) -> io::Result<LaunchOutcome> {
         loop {
             match self.control.receive::<FromHost>()? {
-                Some(FromHost::Ready) => break,
+                Some(FromHost::Ready { watches }) => {
+                    if watches {
+                        (self.on_watch)();
+                    }
+                    break;
+                }
                 Some(FromHost::Refused { why }) => return Ok(LaunchOutcome::Refused(why)),
                 Some(_) => {}
                 None if self.control.is_closed() => return Ok(LaunchOutcome::Lost(Exit::default())),
@@ -193,7 +202,7 @@ impl Follow {
                     Some(FromHost::Exited(exit)) => return Ok(LaunchOutcome::Exited(exit)),
                     Some(FromHost::Detached { run }) => return Ok(LaunchOutcome::Detached(run)),
                     Some(FromHost::Refused { why }) => return Ok(LaunchOutcome::Refused(why)),
-                    Some(FromHost::Ready | FromHost::Started { .. }) => {}
+                    Some(FromHost::Ready { .. } | FromHost::Started { .. }) => {}
                     None if self.control.is_closed() => return Ok(LaunchOutcome::Lost(Exit::default())),
                     None => break,
                 }

@@ -42,7 +42,8 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 const HEAD_BYTES: u64 = 16 << 10;
 
 /// Answer to a request that only a later version understands.
-const NOT_UNDERSTOOD: &str = "this terminal host has a different version and does not know the request";
+const NOT_UNDERSTOOD: &str =
+    "the run was started by another version of capture, which does not know this request; start the run again";
 
 /// The field that every request has.
 #[derive(Deserialize)]
@@ -273,7 +274,7 @@ impl LinkWorker {
             self.requests.try_send(PendingRequest { ask, reply })
         {
             drop(refused);
-            if !self.send(&HostMessage::Answer { id, answer: Err("the terminal host is busy".into()) }) {
+            if !self.send(&HostMessage::Answer { id, answer: Err("the run is busy; try again".into()) }) {
                 self.disconnect();
             }
         }

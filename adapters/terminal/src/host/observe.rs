@@ -441,7 +441,7 @@ impl ScreenThread {
     fn apply_step(&mut self, step: Option<AnswerStep>, answering: Answering, reply: RequestReply) {
         self.step_at = None;
         match step {
-            None => reply(Err("reading the screen failed; it is not known whether a key was typed".into())),
+            None => reply(Err("reading the screen failed, and a key may have been pressed".into())),
             Some(AnswerStep::Done(answer)) => reply(answer.and_then(|answered| as_json(Some(answered)))),
             Some(AnswerStep::Wait(at)) => {
                 self.step_at = Some(at);
@@ -462,7 +462,7 @@ impl ScreenThread {
         let typed = match ask {
             HostRequest::Answer { mark, answer } => {
                 if self.answering.is_some() {
-                    return reply(Err("another answer is in progress".into()));
+                    return reply(Err("another answer to the dialog is in progress".into()));
                 }
                 let now = (self.begin.clock)();
                 self.answering = Some((Answering::new(mark, answer, now), reply));
@@ -553,7 +553,9 @@ impl ScreenThread {
 }
 
 fn as_json<T: serde::Serialize>(value: Option<T>) -> Result<serde_json::Value, String> {
-    let value = value.ok_or("cannot read the screen")?;
+    let value = value.ok_or(
+        "cannot read the screen: an internal error; the log of the run, in `runs` in the data directory, says more",
+    )?;
     serde_json::to_value(value).map_err(|error| error.to_string())
 }
 

@@ -227,12 +227,12 @@ impl Answering {
         let settled = standing.since.plus_ms(STOOD_MS).max(written_at.plus_ms(QUIET_MS));
         if now < settled {
             if settled > until {
-                return self.refuse("the program keeps writing", observer);
+                return self.refuse("its screen keeps changing", observer);
             }
             return AnswerStep::Wait(settled);
         }
         if now >= until {
-            return self.refuse("the program keeps writing", observer);
+            return self.refuse("its screen keeps changing", observer);
         }
         let (key, goal) = match next {
             NextKey::Last(key) => (key, None),
@@ -271,7 +271,7 @@ impl Answering {
         if self.keys > 0 {
             return AnswerStep::Done(Ok(Answered { why: Some(why.to_owned()), ..self.answered(false, observer) }));
         }
-        AnswerStep::Done(Err(why.to_owned()))
+        AnswerStep::Done(Err(format!("{why} (no key was pressed)")))
     }
 
     fn done(&self, applied: bool, observer: &Observer) -> AnswerStep {
@@ -296,10 +296,10 @@ fn next_key(standing: &StandingDialog, answer: DialogAnswer) -> Result<NextKey, 
     };
     let mut meaning = standing.options.iter().enumerate().filter(|(_, option)| option.answer == Some(meant));
     let (Some((goal, option)), None) = (meaning.next(), meaning.next()) else {
-        return Err("the answer matches no option, or more than one");
+        return Err("not exactly one option of the dialog means this answer");
     };
     if answer == DialogAnswer::Deny {
-        let key = standing.deny_key.clone().ok_or("the key that denies is not known")?;
+        let key = standing.deny_key.clone().ok_or("capture does not know which key denies in this dialog")?;
         let others = standing.options.iter().enumerate().filter(|(at, _)| *at != goal);
         if others.into_iter().any(|(_, other)| other.keys.contains(&key)) {
             return Err("the key that denies belongs to another option");

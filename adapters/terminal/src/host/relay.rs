@@ -403,7 +403,8 @@ fn announcement(notify: Notify, subject: &str) -> Vec<u8> {
         Notify::Osc9 => {
             // Nothing of an agent's text may end the sequence.
             let subject: String = subject.chars().filter(|c| !c.is_control()).take(200).collect();
-            format!("\x1b]9;capture: approval needed: {subject}\x07").into_bytes()
+            let about = if subject.is_empty() { subject } else { format!(": {subject}") };
+            format!("\x1b]9;capture: permission needed{about}\x07").into_bytes()
         }
     }
 }

@@ -134,16 +134,18 @@ pub enum FoundRun {
     None,
 }
 
+/// Length of the shortest part of an id that names a run, as in all of capture.
+const SHORTEST_PART: usize = 3;
 /// Length of a short id: the last characters of an id, as lists show it.
 const SHORT_ID: usize = 8;
 
-/// Finds a run by its name, its id, or the start or end of its id or of its short id.
+/// Finds a run by its name, its id, or at least 3 characters from the start or end of its id or of its short id.
 #[must_use]
 pub fn find(data: &Path, given: &str) -> FoundRun {
     let upper = given.to_ascii_uppercase();
     let all = list(data);
     let named: Vec<&Description> = all.iter().filter(|r| r.name.as_deref() == Some(given)).collect();
-    let fits: Vec<&Description> = if named.is_empty() && !given.is_empty() {
+    let fits: Vec<&Description> = if named.is_empty() && given.len() >= SHORTEST_PART {
         let fits = |id: &str| id.starts_with(&upper) || id.ends_with(&upper) || is_short_start(id, &upper);
         all.iter().filter(|r| fits(&r.run.to_string())).collect()
     } else {
@@ -195,6 +197,9 @@ mod tests {
         assert!(claim_name(dir.path(), "free").is_ok() && claim_name(dir.path(), "dead").is_ok());
         assert_eq!(find(dir.path(), "dead"), FoundRun::None);
         assert_eq!(find(dir.path(), ""), FoundRun::None);
+        let id = a.run.to_string();
+        assert_eq!(find(dir.path(), &id[..SHORTEST_PART - 1]), FoundRun::None, "too short");
+        assert_eq!(find(dir.path(), &id[..SHORTEST_PART]), FoundRun::Several(vec![b.run, a.run]));
         assert!(!file(dir.path(), dead.run).exists());
     }
 }

@@ -121,7 +121,7 @@ fn begin(spec: Spec, prepared: PreparedTerminal, guest: &mut Option<Guest>, outs
     let PreparedTerminal { pty, size, inherited } = prepared;
     let gone = || io::Error::other("the process that started the run is gone");
     let launcher = guest.as_mut().ok_or_else(gone)?;
-    launcher.control.send(&FromHost::Ready)?;
+    launcher.control.send(&FromHost::Ready { watches: false })?;
     launcher.foreground = loop {
         match launcher.control.receive::<ToHost>()? {
             Some(ToHost::Go { foreground }) => break foreground,

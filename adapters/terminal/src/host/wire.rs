@@ -154,7 +154,11 @@ pub enum ToHost {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromHost {
     /// It knows how the terminal was; it may be made raw.
-    Ready,
+    Ready {
+        /// Whether this terminal only watches, although it asked to type: another one types.
+        #[serde(default)]
+        watches: bool,
+    },
     /// The program runs.
     Started {
         /// Its process.

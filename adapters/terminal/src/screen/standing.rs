@@ -34,10 +34,10 @@ impl Observer {
     /// keys: why.
     pub fn standing(&self) -> Result<StandingDialog, &'static str> {
         if self.skipped_bytes > 0 {
-            return Err("some output of the program was not parsed");
+            return Err("some of its output was not parsed, so its screen may look different");
         }
         if !self.terminal.is_at_rest() {
-            return Err("the program is drawing");
+            return Err("its screen is still changing");
         }
         let frame = ScreenFrame::of(&self.terminal);
         let (rule, reading) = self.judge.standing(&View::new(&frame, &self.judge.set))?;

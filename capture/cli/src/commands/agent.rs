@@ -20,7 +20,7 @@ enum AgentCommand {
     /// Your policy decides permission requests. If it leaves a request to you, answer at this terminal or with `capture
     /// approve` and `capture deny`.
     Drive(drive::Arguments),
-    /// Inspect a session file in pi's format, or change where the session continues.
+    /// Inspect a session file in the format of the agent pi, or change where the session continues.
     Session(session::Arguments),
 }
 

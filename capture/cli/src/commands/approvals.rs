@@ -34,7 +34,7 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Show only this request, with everything needed to decide it: its id, or at least 4 characters from the start
+    /// Show only this request, with everything needed to decide it: its id, or at least 3 characters from the start
     /// or end of it.
     pub(super) id: Option<String>,
     /// Include closed requests.
@@ -53,14 +53,14 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Approve {
-    /// The request: its id, or at least 4 characters from the start or end of it. If omitted, choose from the
+    /// The request: its id, or at least 3 characters from the start or end of it. If omitted, choose from the
     /// pending requests.
     id: Option<String>,
     /// What to allow.
     #[arg(long, value_enum, default_value_t = GrantScope::Once)]
     scope: GrantScope,
     /// The answer to a question: the number or text of an option. If there are several questions, pass `--answer
-    /// QUESTION=ANSWER` for each.
+    /// QUESTION=ANSWER` for each, with the text of the question: `--answer 'Which color?=Blue'`.
     #[arg(long, value_name = "ANSWER")]
     answer: Vec<String>,
     /// Accept an answer that is not among the options.
@@ -73,7 +73,7 @@ pub(super) struct Approve {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Deny {
-    /// The request: its id, or at least 4 characters from the start or end of it. If omitted, choose from the
+    /// The request: its id, or at least 3 characters from the start or end of it. If omitted, choose from the
     /// pending requests.
     id: Option<String>,
     /// The reason to give to the agent.
@@ -87,7 +87,7 @@ enum GrantScope {
     Once,
     /// This request, and identical ones later in this session, until the server stops.
     Session,
-    /// This request, and the same again in any session, by a policy rule that you confirm.
+    /// This request, and identical ones in any session: saves a rule in your policy after you confirm it.
     Rule,
 }
 
@@ -134,7 +134,11 @@ fn one(client: &Client, id: &str) -> anyhow::Result<ApprovalView> {
 
 fn rows(page: &ApprovalPage, all: bool) -> String {
     if page.approvals.is_empty() {
-        let hint = if all { "no approvals yet" } else { "no pending approvals (--all includes closed ones)" };
+        let hint = if all {
+            "no permission requests yet"
+        } else {
+            "no pending permission requests (--all includes closed ones)"
+        };
         return format!("{hint}\n");
     }
     let now = clock::now();

@@ -1,6 +1,6 @@
 //! `capture attach`: attaches this terminal to a run.
 
-use std::{io::IsTerminal, os::fd::AsFd, path::Path, process::ExitCode, str::FromStr};
+use std::{io::IsTerminal, os::fd::AsFd, path::Path, process::ExitCode, str::FromStr, time::Duration};
 
 use ::terminal::host::{
     keys::DetachKey,
@@ -17,12 +17,13 @@ use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its name, its id, or the start or end of its id; or the session it hosts.
+    /// The run: its name, its id, or at least 3 characters from the start or end of it; or the session it hosts.
     run: String,
     /// Watch without typing.
     #[arg(long)]
     read_only: bool,
-    /// Type and set the size from this terminal instead of the one attached before.
+    /// Take over typing and the size from the terminal that is already attached; without it, this terminal only
+    /// watches.
     #[arg(long, conflicts_with = "read_only")]
     take: bool,
     /// Key that detaches the terminal: `none`, or a ctrl- key such as `ctrl-]`.
@@ -41,6 +42,18 @@ impl FromStr for DetachKeyArgument {
     }
 }
 
+/// How long the notice stays before the run's screen covers it.
+const NOTICE: Duration = Duration::from_millis(1500);
+
+/// Says why nothing that is typed here reaches the run.
+fn say_that_it_watches() {
+    crate::terminal::print_error_line(
+        "capture: another terminal is attached, so this one only watches; `--take` takes over typing",
+    );
+    // Nobody sends on this channel: it is a wait.
+    crossbeam_channel::after(NOTICE).recv().ok();
+}
+
 pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let data = paths::data_dir(data)?;
     let found = match runs::find(&data, &arguments.run) {
@@ -54,7 +67,7 @@ pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
         FoundRun::One(run) => run,
         FoundRun::Several(runs) => {
             let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
-            let text = format!("`{}` matches several runs: {}", arguments.run, runs.join(", "));
+            let text = format!("`{}` matches several runs: {}", safe(&arguments.run), runs.join(", "));
             return Err(Failed::NotFound(text).into());
         }
         FoundRun::None => {
@@ -79,7 +92,7 @@ pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
     }
     let attach = Attach { read_only: arguments.read_only, take: arguments.take, detach_key: arguments.detach_key.0 };
     let raw = Saved::of(input.as_fd()).map(RawMode::new);
-    let outcome = launch::attach(&run.socket, attach, [input.as_fd(), output.as_fd()], raw)
+    let outcome = launch::attach(&run.socket, attach, [input.as_fd(), output.as_fd()], raw, say_that_it_watches)
         .with_context(|| format!("cannot attach to {}", run.run))?;
     finish(outcome, None)
 }

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use api::part::IdPart;
+use api::part::{IdPart, PART_HINT};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use store::{AuditCheck, AuditHead, HEAD_FILE, ReadFailure, Reader, VerifyError};
@@ -28,7 +28,7 @@ enum AuditCommand {
     },
     /// Show the last rows of the audit record.
     Show {
-        /// Only rows about this approval: its id, or at least 4 characters from the start or end of it.
+        /// Only rows about this permission request: its id, or at least 3 characters from the start or end of it.
         approval: Option<String>,
         /// Maximum number of rows.
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = count, allow_negative_numbers = true)]
@@ -38,8 +38,6 @@ enum AuditCommand {
     Export,
 }
 
-/// The shortest part of an id that names an approval.
-const SHORTEST_PART: usize = 4;
 /// Number of rows read at a time.
 const PAGE: usize = 1_000;
 
@@ -133,7 +131,7 @@ struct AuditRow {
 }
 
 fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize) -> anyhow::Result<()> {
-    let wanted = approval.map(|given| IdPart::new(given, SHORTEST_PART));
+    let wanted = approval.map(IdPart::new);
     let mut rows = std::collections::VecDeque::new();
     let mut after = 0;
     loop {
@@ -152,7 +150,11 @@ fn show(context: &Context, reader: &Reader, approval: Option<&str>, limit: usize
         }
     }
     if let Some(approval) = approval.filter(|_| rows.is_empty()) {
-        return Err(Failed::NotFound(format!("the audit record has no approval `{}`", safe(approval))).into());
+        return Err(Failed::NotFound(format!(
+            "the audit record has no permission request `{}`; `capture audit show` lists the last rows, and {PART_HINT}",
+            safe(approval)
+        ))
+        .into());
     }
     if context.json {
         #[derive(Serialize)]

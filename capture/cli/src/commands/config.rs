@@ -163,7 +163,7 @@ fn place(file: &std::path::Path) -> anyhow::Result<PathBuf> {
 
 fn replace(data: Option<&std::path::Path>, file: &std::path::Path, before: &str, after: &str) -> anyhow::Result<()> {
     if before == after {
-        return print_line("the file already says so; nothing was changed");
+        return print_line(&format!("{} is unchanged", safe(&file.display().to_string())));
     }
     editor::put_in_force(editor::copy_of(file, after)?, file)?;
     print_line(&format!("saved {}", safe(&file.display().to_string())))?;
@@ -204,7 +204,13 @@ fn set(document: &mut DocumentMut, key: &str, text: &str) -> anyhow::Result<()> 
     let mut table = document.as_table_mut();
     for part in tables {
         let below = table.entry(part).or_insert_with(|| Item::Table(Table::new()));
-        let not_table = || Failed::Usage(format!("`{}` is not a table, so `{}` cannot be set", safe(part), safe(key)));
+        let not_table = || {
+            Failed::Usage(format!(
+                "`{}` is one setting, not a group of settings, so `{}` cannot be set",
+                safe(part),
+                safe(key)
+            ))
+        };
         table = below.as_table_mut().ok_or_else(not_table)?;
     }
     match table.get_mut(name) {

@@ -90,7 +90,7 @@ fn unseen(agents: &[UnseenAgent]) -> Option<String> {
     let name = |agent: &UnseenAgent| format!("{} (process {}, {})", agent.provider, agent.pid, agent.why.words());
     let names: Vec<String> = agents.iter().map(name).collect();
     (!names.is_empty())
-        .then(|| format!("{}; a session is seen where its files are mounted and listed in [roots]", names.join(", ")))
+        .then(|| format!("{}; to see their sessions, mount their files here and list the directory under [roots] in the configuration", names.join(", ")))
 }
 
 /// Runs all checks. If the configuration cannot be used, `wrong` says why, and the context has the defaults.

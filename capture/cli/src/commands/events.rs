@@ -9,7 +9,7 @@ use api::{
 };
 use events::{Event, Kind, Payload};
 
-use super::{Context, SCHEMA_VERSION, find, number::integer, output, style};
+use super::{Context, SCHEMA_VERSION, find, meanings, number::integer, output, style};
 use crate::terminal::{self, safe, safe_json};
 
 #[derive(Debug, clap::Args)]
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
     #[arg(long, short)]
     pub(super) follow: bool,
     /// Only these kinds.
-    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = super::one_of(Kind::ALL, Kind::as_str))]
+    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = super::one_of_explained(Kind::ALL, Kind::as_str, meanings::of_event))]
     kind: Vec<Kind>,
     /// Only events with a higher sequence number.
     #[arg(long, value_name = "SEQUENCE", default_value_t = 0, value_parser = integer::<u64>, allow_negative_numbers = true)]

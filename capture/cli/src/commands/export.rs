@@ -52,8 +52,6 @@ enum ExportFormat {
     Asciicast,
 }
 
-/// The shortest part of an id that names a run.
-const SHORTEST_PART: usize = 3;
 /// File name extension of recordings, after the run's id.
 const EXTENSION: &str = "cast";
 
@@ -75,7 +73,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
     for path in joined.cut() {
         terminal::print_error_line(&format!(
-            "capture: {} ends in the middle of a line; what is whole was exported",
+            "capture: {} ends in the middle of a line; all complete lines were exported",
             safe(&path.display().to_string())
         ));
     }
@@ -150,7 +148,7 @@ fn recording(data: &Path, what: &Path) -> anyhow::Result<PathBuf> {
     let Some(name) = what.to_str().filter(|name| !name.is_empty() && !name.contains('/')) else {
         return existing(what);
     };
-    let part = IdPart::new(name, SHORTEST_PART);
+    let part = IdPart::new(name);
     let entries = match fs::read_dir(&dir) {
         Ok(entries) => entries.collect::<Result<Vec<_>, _>>().with_context(|| dir.display().to_string())?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),

@@ -11,9 +11,9 @@ use api::{
 use events::{Finding, FindingKind, FindingState, Severity};
 
 use super::{
-    Context,
+    Context, meanings,
     number::count,
-    one_of, print_line, style,
+    one_of_explained, print_line, style,
     watch::{ALL, ListText, Watched, show, watch},
 };
 use crate::{client::Client, terminal::safe};
@@ -21,7 +21,7 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Show only this finding, with its evidence: its id, or at least 4 characters from the start or end of it.
+    /// Show only this finding, with its evidence: its id, or at least 3 characters from the start or end of it.
     pub(super) id: Option<String>,
     /// Acknowledge the finding, so that it is not reported again.
     #[arg(long, requires = "id")]
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
     /// Only these kinds.
-    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = one_of(FindingKind::ALL, FindingKind::as_str))]
+    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = one_of_explained(FindingKind::ALL, FindingKind::as_str, meanings::of_finding))]
     kind: Vec<FindingKind>,
     /// Maximum number of findings.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = count, allow_negative_numbers = true)]

@@ -35,9 +35,9 @@ pub(super) fn child(arguments: &Child) -> ExitCode {
 /// Runs as the terminal host of a run; what to run arrives over standard input.
 pub(super) fn host() -> anyhow::Result<ExitCode> {
     let input = io::stdin();
-    let socket = input.as_fd().try_clone_to_owned().context("no standard input")?;
+    let socket = input.as_fd().try_clone_to_owned().context("cannot use standard input")?;
     processes::seal_if_agents().context("cannot mark this process as started by an agent")?;
-    let null = File::open("/dev/null").context("no /dev/null")?;
+    let null = File::open("/dev/null").context("cannot open /dev/null")?;
     rustix::stdio::dup2_stdin(&null).context("cannot close standard input")?;
     start::host(UnixStream::from(socket), |spec| {
         log_to_file(spec);

@@ -110,7 +110,33 @@ pub(super) fn print_json<T: serde::Serialize>(value: &T) -> anyhow::Result<()> {
 fn filled(environment: &Environment<'_>, value: Value) -> anyhow::Result<Vec<String>> {
     let template = environment.get_template(NAME)?;
     let rows = rows_of(value);
-    rows.iter().map(|row| template.render(minijinja::Value::from(Serde(row))).map_err(|error| usage(&error))).collect()
+    let fill = |row| {
+        let filled = template.render(minijinja::Value::from(Serde(row)));
+        filled.map_err(|error| match unknown_field(template.source(), row) {
+            Some(name) if error.kind() == minijinja::ErrorKind::UndefinedError => {
+                let line = error.line().map(|line| format!(" (line {line})")).unwrap_or_default();
+                let name = terminal::safe(&name);
+                Failed::Usage(format!(
+                    "--format: the template uses `{name}`, which is not a field here{line}; --json shows the fields"
+                ))
+                .into()
+            }
+            Some(_) | None => usage(&error),
+        })
+    };
+    rows.iter().map(fill).collect()
+}
+
+/// The first `{{ name }}` of a template that is not a field of the row.
+fn unknown_field(template: &str, row: &Value) -> Option<String> {
+    let in_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    let names = template.split("{{").skip(1).map(|rest| {
+        let rest = rest.trim_start_matches('-').trim_start();
+        rest.split(|c| !in_path(c)).next().unwrap_or_default()
+    });
+    let is_field = |name: &str| name.split('.').try_fold(row, |value, part| value.get(part)).is_some();
+    let starts = |name: &&str| name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    names.filter(starts).find(|name| !is_field(name)).map(str::to_owned)
 }
 
 /// The elements of a page of a list, or the value itself.
@@ -180,6 +206,10 @@ mod tests {
     #[test]
     fn an_unknown_field_is_an_error_that_tells_where_to_look() {
         let error = filled(&environment("{{ nope }}"), json!({"id": "A"})).unwrap_err();
-        assert!(error.to_string().contains("--json shows the fields"), "{error}");
+        let wanted = "--format: the template uses `nope`, which is not a field here (line 1); --json shows the fields";
+        assert_eq!(error.to_string(), wanted);
+        let nested =
+            filled(&environment("{{ id }} {{ status.nope.x }}"), json!({"id": "A", "status": {}})).unwrap_err();
+        assert!(nested.to_string().contains("`status.nope.x`"), "{nested}");
     }
 }

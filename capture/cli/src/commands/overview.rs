@@ -8,7 +8,7 @@ use projections::Session;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, active_sessions, hooks, print_line, ps, shell, statusline, watch::show};
-use daemon::{notices::has_desktop, paths};
+use daemon::{notices, paths};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct SetupArguments {
@@ -139,14 +139,16 @@ fn offers(context: &Context) -> Vec<Offer> {
             name: "hooks",
             done: missing.is_empty(),
             command: "capture hooks install".into(),
-            gain: format!("report permission requests of {agents} at once, and let you answer them from here"),
+            gain: format!(
+                "report permission requests of {agents} at once; with --approver you can answer them from here"
+            ),
         });
     }
     offers.push(Offer {
         name: "notifications",
-        done: context.config.notify.names().any(|channel| channel != "desktop" || has_desktop()),
+        done: notices::can_deliver(&context.config.notify),
         command: "capture notify --help".into(),
-        gain: "send approvals and stuck sessions to Slack, ntfy, a webhook or a program".into(),
+        gain: "send permission requests and stuck sessions to the desktop, Slack, ntfy, a webhook or a program".into(),
     });
     let shell = shell::Shell::of_user();
     offers.push(Offer {

@@ -16,7 +16,7 @@ use projections::Session;
 
 use self::table::{Paper, table};
 use super::{
-    Context, find,
+    Context, find, meanings,
     number::count,
     style,
     watch::{ListText, STATUS, Watched, show, watch},
@@ -42,7 +42,7 @@ pub(super) struct Arguments {
     #[arg(long, short)]
     watch: bool,
     /// Only sessions in these states.
-    #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of(State::ALL, State::as_str))]
+    #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of_explained(State::ALL, State::as_str, meanings::of_state))]
     state: Vec<State>,
     /// Only sessions of these agents.
     #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = provider())]

@@ -60,7 +60,7 @@ pub(super) struct Arguments {
     notify: Option<NotifyBy>,
     /// Record the terminal [default FILE: recordings/RUN.cast in the data directory].
     ///
-    /// If standard output is not a terminal, nothing is recorded unless you also pass `--tty`.
+    /// Without `--detach`: if standard output is not a terminal, nothing is recorded unless you also pass `--tty`.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     record: Option<Option<PathBuf>>,
     /// The asciicast version of the recording.
@@ -106,6 +106,11 @@ const KNOWN_WITHIN: Duration = Duration::from_secs(5);
 const SESSION_WITHIN: Duration = Duration::from_secs(1);
 /// Interval between two looks for it.
 const ASK_EVERY: Duration = Duration::from_millis(10);
+/// What failed when a run has no terminal host.
+const CANNOT_HOST: &str = "cannot start the background process that holds the run's terminal";
+/// Printed when `--record` has no effect.
+const NOT_RECORDED: &str =
+    "capture: nothing is recorded, because standard output is not a terminal; pass `--tty` to record anyway";
 /// Exit code for a configuration that cannot be used: nothing was run.
 const USAGE: u8 = 2;
 
@@ -139,6 +144,9 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     }
     if !arguments.tty && !terminals[1] {
         // Nothing would be seen on a screen: a part of a pipeline behaves best when it is left alone.
+        if spec.record.is_some() {
+            terminal::print_error_line(NOT_RECORDED);
+        }
         let outside = outside(&spec);
         return Ok(match supervise::supervise(&spec, outside) {
             Ok(exit) => ExitCode::from(exit.shell_code()),
@@ -153,7 +161,7 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     descriptors.extend(ours.iter().zip(spec.streams).filter(|(_, s)| *s == StreamTarget::Inherited).map(|(fd, _)| *fd));
     let run = spec.run;
     let raw = Saved::of(typed).or_else(|| Saved::of(ours[1])).map(RawMode::new);
-    let started = launch::start(spec, &descriptors).context("cannot start the terminal host of the run")?;
+    let started = launch::start(spec, &descriptors).context(CANNOT_HOST)?;
     finish(started.follow(raw)?, Some(run))
 }
 
@@ -173,11 +181,15 @@ pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>) -> anyhow::Resu
                 terminal::stderr().control(super::fix_tty::LEAVE).ok();
             }
             terminal::print_error_line(
-                "capture: the run's terminal host ended unexpectedly; the program lost its terminal",
+                "capture: the background process that held the run's terminal ended unexpectedly; the program lost its terminal",
             );
             ExitCode::from(exit.shell_code().max(1))
         }
-        LaunchOutcome::Lost(_) => return Err(Failed::Other("the run's terminal host ended unexpectedly".into()).into()),
+        LaunchOutcome::Lost(_) => {
+            return Err(
+                Failed::Other("the background process that held the run's terminal ended unexpectedly".into()).into()
+            );
+        }
         LaunchOutcome::Refused(why) if run.is_some() => return Err(Failed::Other(why).into()),
         LaunchOutcome::Refused(why) => return Err(Failed::Refused(why).into()),
     })
@@ -190,7 +202,7 @@ fn cannot_run(error: &agents::CannotRun) -> ExitCode {
 
 fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
     let (run, name, data) = (spec.run, spec.name.clone(), spec.data.clone());
-    let started = launch::start(spec, &[]).context("cannot start the terminal host of the run")?;
+    let started = launch::start(spec, &[]).context(CANNOT_HOST)?;
     let (pid, socket) = started.leave_alone().context("cannot start the run")?;
     wait_until_known(&data, run);
     if json {
@@ -282,7 +294,10 @@ pub(super) fn outside(spec: &Spec) -> Outside {
 fn rules() -> Arc<ScreenRules> {
     let loaded = paths::screen_rules_dir().and_then(|dir| Ok(ScreenRules::load(Some(&dir))?));
     Arc::new(loaded.unwrap_or_else(|error| {
-        tracing::warn!(error = with_causes(&error), "the built-in screen rules are used");
+        tracing::warn!(
+            error = with_causes(&error),
+            "cannot use the screen rules of the configuration directory; using the built-in ones"
+        );
         ScreenRules::load(None).unwrap_or_default()
     }))
 }

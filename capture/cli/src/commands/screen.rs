@@ -10,7 +10,7 @@ use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its name or id, or the session it hosts.
+    /// The run: its name, its id, at least 3 characters from the start or end of it, or the session that it hosts.
     target: String,
     /// Print only the rows of the screen.
     #[arg(long)]

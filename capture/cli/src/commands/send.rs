@@ -12,14 +12,14 @@ use super::{Context, Failed};
        capture send [OPTIONS] <TARGET> --interrupt",
 )]
 pub(super) struct Arguments {
-    /// The run: its name or id, or the session it hosts.
+    /// The run: its name, its id, at least 3 characters from the start or end of it, or the session that it hosts.
     target: String,
     /// Text to type, followed by Enter.
     text: Option<String>,
     /// Keys to press instead, in order: `enter`, `esc`, `ctrl-c`, `up`, `y`, `1` and so on.
     #[arg(long, num_args = 1.., value_name = "KEY")]
     keys: Option<Vec<String>>,
-    /// Interrupt the program.
+    /// Press the agent's interrupt key: Esc for some agents (such as codex), Ctrl-C for others and for other programs.
     #[arg(long)]
     interrupt: bool,
     /// Do not press Enter after the text.

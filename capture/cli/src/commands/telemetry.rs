@@ -50,7 +50,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let path = endpoint::ingest_token_file(&context.data);
     let token = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let settings = settings(agent, &client.endpoint().url, token.trim())
-        .ok_or_else(|| Failed::Other("this agent sends no telemetry".into()))?;
+        .ok_or_else(|| Failed::Other(format!("{agent} sends no telemetry that capture accepts")))?;
     if context.json {
         return context.print_json(&EnvironmentOutput::of(&settings));
     }

@@ -5,7 +5,7 @@ use std::{io::Write, time::Duration};
 use api::{routes::WaitForState, sessions::WaitQuery};
 use events::State;
 
-use super::{Context, Failed, find, number::seconds_or_part, style};
+use super::{Context, Failed, find, meanings, number::seconds_or_part, style};
 use crate::terminal;
 
 #[derive(Debug, clap::Args)]
@@ -14,7 +14,7 @@ pub(super) struct Arguments {
     /// its id.
     session: String,
     /// States to wait for.
-    #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of(State::ALL, State::as_str), default_value = "waiting,waiting_approval,idle,exited")]
+    #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of_explained(State::ALL, State::as_str, meanings::of_state), default_value = "waiting,waiting_approval,idle,exited")]
     until: Vec<State>,
     /// Give up after this many seconds (exit code 3) [default: wait indefinitely].
     #[arg(long, value_name = "SECONDS", value_parser = seconds_or_part)]

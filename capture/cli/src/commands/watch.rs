@@ -115,7 +115,9 @@ fn print_changes<P: serde::Serialize>(
         }
         match news.recv() {
             Ok(News::Changed | News::Terminal(_)) => crossbeam_channel::after(PAUSE).recv().ok(),
-            Ok(News::Ended) | Err(_) => return Err(Failed::Other("the server ended".into()).into()),
+            Ok(News::Ended) | Err(_) => {
+                return Err(Failed::Other("the server stopped, so the list is no longer updated".into()).into());
+            }
         };
         while news.len() > 1 {
             news.try_recv().ok();
@@ -139,7 +141,9 @@ fn on_screen<P>(report: &Sender<News>, news: &Receiver<News>, mut list: impl Wat
         scroll.draw(&screen, &text, if has_keys { Some(list.keys()) } else { None })?;
         let wait = if is_stale { PAUSE.saturating_sub(listed.elapsed()) } else { TICK };
         match news.recv_timeout(wait) {
-            Ok(News::Ended) => return Err(Failed::Other("the server ended".into()).into()),
+            Ok(News::Ended) => {
+                return Err(Failed::Other("the server stopped, so the list is no longer updated".into()).into());
+            }
             Ok(News::Terminal(Event::Key(key))) => match scroll.on_key(key) {
                 KeyResult::Quit => return Ok(()),
                 KeyResult::Done => {}

@@ -111,7 +111,10 @@ impl ApprovalBroker {
             Ok(pressed) if pressed.applied => Ok(json!({ "who": who, "keys": pressed })),
             Ok(pressed) => {
                 self.record("unclear", approval, json!({ "keys": pressed })).await;
-                conflict("keys were pressed, but the dialog is still open; check the terminal")
+                let why = pressed.why.map(|why| format!(" ({why})")).unwrap_or_default();
+                conflict(format!(
+                    "keys were pressed, but the dialog is still open{why}; answer in the terminal (`capture attach {run}`)"
+                ))
             }
             Err(why) => {
                 self.record("refused", approval, json!({ "why": why.to_string() })).await;
@@ -268,7 +271,10 @@ impl ApprovalBroker {
 
     fn keys_route(&self, approval: &Approval, decision: &Decision, is_alone: bool) -> Result<AnswerRoute, Refusal> {
         if decision.answers.is_some() || decision.scope == DecisionScope::Session {
-            return conflict("no hook is waiting for this request, and by keys it can only be allowed once or denied");
+            return conflict(
+                "no hook is waiting for this request, so capture can only press keys in the agent's dialog: allow it \
+                 once (`--scope once`), deny it, or answer in the agent itself",
+            );
         }
         let (run, mark) = dialog_of(&self.shared.runs, approval, is_alone).or_else(conflict)?;
         let answer = match decision.verdict {
@@ -285,7 +291,9 @@ fn hook_route(approval: &Approval, decision: &Decision) -> Result<AnswerRoute, R
         return Ok(AnswerRoute::Hook(answer));
     }
     conflict(match route_of(approval) {
-        DecidedVia::Protocol => "the agent's protocol cannot express such an answer",
+        DecidedVia::Protocol => {
+            "the agent's protocol cannot express this answer; use `--scope once` or deny the request"
+        }
         DecidedVia::Hook | DecidedVia::Keys => {
             "the agent does not accept this answer from its hook; answer in the \
             agent itself"
@@ -301,7 +309,7 @@ impl PendingApproval {
             return conflict("the server was restarted since the request; check the request and decide again");
         }
         let Some(before) = self.files.get().cloned() else {
-            return conflict("the files of this request are still being checked; decide again");
+            return conflict("the files of this request are still being checked; try again in a moment");
         };
         if now == before {
             return Ok(before);
@@ -329,7 +337,7 @@ fn stopping() -> Refusal {
 fn closed(approval: &Approval, undecided: Undecided) -> Refusal {
     let id = &approval.id;
     let how = match undecided {
-        Undecided::Unknown => return Refusal::NotFound(format!("request {id} no longer exists")),
+        Undecided::Unknown => return Refusal::NotFound(format!("permission request {id} no longer exists")),
         Undecided::Closed(ApprovalState::Pending) => "closed",
         Undecided::Closed(ApprovalState::Allowed) => "allowed",
         Undecided::Closed(ApprovalState::Denied) => "denied",
@@ -337,5 +345,5 @@ fn closed(approval: &Approval, undecided: Undecided) -> Refusal {
         Undecided::Closed(ApprovalState::Expired) => "closed: it expired",
         Undecided::Closed(ApprovalState::Withdrawn) => "withdrawn by the agent",
     };
-    Refusal::Conflict(format!("request {id} was already {how}"))
+    Refusal::Conflict(format!("permission request {id} was already {how}"))
 }

@@ -96,7 +96,7 @@ impl PendingApprovals {
             if self.approvals.len() >= APPROVALS {
                 tracing::warn!(
                     approval = approval.id.as_str(),
-                    "too many pending approvals; this one is left to the agent's own dialog"
+                    "too many pending permission requests; this one is left to the agent's own dialog"
                 );
                 return false;
             }

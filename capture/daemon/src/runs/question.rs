@@ -45,14 +45,12 @@ pub(super) async fn question(
         Unanswered::Refused(Refusal::Conflict(if run.ended_at.is_some() {
             format!("run {name} has ended")
         } else {
-            format!("the terminal host of run {name} is not connected")
+            format!("run {name} is not connected to the server; its background process may have ended")
         }))
     })?;
     let (reply, answer) = oneshot::channel();
     let busy = || {
-        Refusal::Conflict(format!(
-            "the terminal host of run {name} did not answer; it may be ending: check `capture screen {name}`"
-        ))
+        Refusal::Conflict(format!("run {name} did not answer in time; it may be ending: check `capture screen {name}`"))
     };
     asks.try_send(QueuedRequest { ask, reply }).map_err(|_| Unanswered::Refused(busy()))?;
     match timeout(ANSWER_WITHIN, answer).await {
@@ -73,7 +71,9 @@ pub(super) async fn type_into(
     if let Some(text) = text {
         if run.screen_state == Some(State::WaitingApproval) && !force {
             return Err(Refusal::Conflict(
-                "a dialog is open, and text could answer it; send `keys`, or set `force` to type the text".into(),
+                "a dialog is open, and the text could answer it; send keys (`--keys`), or type the text all the same \
+                 (`--force`)"
+                    .into(),
             ));
         }
         let body = text.strip_suffix("\r\n").or_else(|| text.strip_suffix(['\n', '\r'])).unwrap_or(&text);

@@ -84,6 +84,40 @@ async fn outcome<F: Future<Output = ()>>(host: impl FnOnce(ScriptedHost) -> F) -
 }
 
 #[tokio::test(start_paused = true)]
+async fn runs_from_before_a_start_are_waited_for_once_and_briefly() {
+    let (runs, _host) = ScriptedHost::connect().await;
+    let began = tokio::time::Instant::now();
+    runs.reconnected().await;
+    assert_eq!(began.elapsed(), Duration::ZERO, "none are expected");
+    runs.expect([RunId::from_bits(RUN)]);
+    let (waited, ()) = tokio::join!(async { (runs.reconnected().await, began.elapsed()).1 }, async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        runs.hosts(hosted(SESSION, None));
+    });
+    assert!(waited < RECONNECT_WITHIN, "{waited:?}");
+    runs.expect([RunId::from_bits(1)]);
+    let began = tokio::time::Instant::now();
+    runs.reconnected().await;
+    runs.reconnected().await;
+    assert_eq!(began.elapsed(), RECONNECT_WITHIN, "one that does not come back is not waited for again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dialog_that_was_not_answered_says_so_and_what_to_do() {
+    let (runs, mut host) = ScriptedHost::connect().await;
+    let (refused, ()) = tokio::join!(runs.answer(RunId::from_bits(RUN), "m".into(), DialogAnswer::Deny), async move {
+        let (id, _) = host.asked().await;
+        host.answer(id, Err("its screen keeps changing (no key was pressed)".into())).await;
+    });
+    let run = RunId::from_bits(RUN);
+    let wanted = format!(
+        "not answered: its screen keeps changing (no key was pressed); try again, or answer in the terminal (`capture \
+         attach {run}`)"
+    );
+    assert_eq!(refused, Err(Refusal::Conflict(wanted)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_prompt_that_is_typed_and_submitted() {
     let typed = outcome(|mut host| async move {
         let (id, _) = host.asked().await;

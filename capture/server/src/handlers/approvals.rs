@@ -66,7 +66,7 @@ pub(crate) async fn await_decision(mut call: Call<AwaitDecision>) -> HandlerResu
         return Err(ApiError::new(ErrorCode::UnixOnly, "hooks must connect over the Unix socket"));
     };
     let HookWait { wait_ms, people, digest, whole } = call.body().await?;
-    let delivery: DeliveryId = call.segment.parse().map_err(|_| ApiError::not_found("there is no such delivery"))?;
+    let delivery: DeliveryId = call.segment.parse().map_err(|_| ApiError::not_found("no hook delivery has this id"))?;
     let decided = call.app.control.await_decision(DecisionWait { delivery, people, digest, whole });
     let wait = Duration::from_millis(wait_ms.min(MAX_WAIT_MS));
     let answer = tokio::select! {

@@ -3,7 +3,7 @@
 use api::{
     findings::FindingPage,
     list::MAX_LIMIT,
-    part::{IdPart, shown},
+    part::{IdPart, PART_HINT, shown},
     routes::{AcknowledgeFinding, GetFinding, ListFindings},
 };
 use events::{Finding, FindingState};
@@ -21,8 +21,6 @@ use crate::{
 
 /// What an error calls a finding, and the command that lists findings.
 const FINDING: (&str, &str) = ("finding", "capture findings --all");
-/// Shortest part of an id that is searched for, characters.
-const SHORTEST_PART: usize = 4;
 
 /// `GET /api/v1/findings`
 pub(crate) async fn list(call: Call<ListFindings>) -> HandlerResult {
@@ -72,7 +70,7 @@ pub(super) async fn by_id<T: Entity<Id: Send> + Send + 'static>(
     given: &str,
     (what, list): (&str, &str),
 ) -> Result<T, ApiError> {
-    let (id, part) = (given.parse::<T::Id>().ok(), IdPart::new(given, SHORTEST_PART));
+    let (id, part) = (given.parse::<T::Id>().ok(), IdPart::new(given));
     let found = app
         .read(move |reader| {
             if let Some(id) = &id
@@ -91,11 +89,9 @@ pub(super) async fn by_id<T: Entity<Id: Send> + Send + 'static>(
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
-        (Some(_), Some(_)) => Err(Refusal::Ambiguous(format!(
-            "`{given}` matches several; give more characters of the \
-            id"
-        ))
-        .into()),
-        (None, _) => Err(ApiError::not_found(format!("no {what} `{given}`; `{list}` lists them"))),
+        (Some(_), Some(_)) => {
+            Err(Refusal::Ambiguous(format!("`{given}` matches several {what}s; give more characters of the id")).into())
+        }
+        (None, _) => Err(ApiError::not_found(format!("no {what} `{given}`; `{list}` lists them, and {PART_HINT}"))),
     }
 }

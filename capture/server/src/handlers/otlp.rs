@@ -99,7 +99,8 @@ async fn hand_over(app: &App, message: Telemetry) -> HandlerResult {
 }
 
 fn busy() -> ApiError {
-    ApiError::new(ErrorCode::Busy, "the ingest queue is full; retry").header(header::RETRY_AFTER, later())
+    ApiError::new(ErrorCode::Busy, "too much telemetry is waiting to be stored; retry")
+        .header(header::RETRY_AFTER, later())
 }
 
 fn later() -> HeaderValue {

@@ -3,7 +3,7 @@
 use api::{
     ErrorCode, Operation,
     hooks::DeliveryTaken,
-    part::shown,
+    part::{PART_HINT, shown},
     routes::{
         AnnounceDelivery, ConnectHost, ExplainRun, ExplainSession, GetRun, ListRuns, RunInput, RunScreen, SessionInput,
         SessionScreen,
@@ -77,6 +77,7 @@ pub(crate) async fn delivery(mut call: Call<AnnounceDelivery>) -> HandlerResult 
 
 /// `GET /api/v1/runs`
 pub(crate) async fn list(call: Call<ListRuns>) -> HandlerResult {
+    call.app.control.runs_reconnected().await;
     let as_of = call.app.live_view.mark().position;
     let runs = call.app.control.runs()?;
     call.answer(&RunPage { as_of, runs, next_cursor: None })
@@ -133,6 +134,8 @@ pub(crate) async fn session_input(mut call: Call<SessionInput>) -> HandlerResult
 async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, ApiError> {
     let target = RunTarget::Run(call.segment.clone());
     let Err(Refusal::NotFound(_)) = call.app.control.run(&target) else { return Ok(target) };
+    call.app.control.runs_reconnected().await;
+    let Err(Refusal::NotFound(_)) = call.app.control.run(&target) else { return Ok(target) };
     match id_of(&call.app, &call.segment).await {
         Ok(session) => {
             let target = RunTarget::Session(session);
@@ -145,7 +148,9 @@ async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, ApiError> {
         }
         Err(error) if error.code == ErrorCode::NotFound => {
             let given = shown(&call.segment);
-            Err(ApiError::not_found(format!("`{given}` is neither a run nor a session; `capture runs` lists the runs")))
+            Err(ApiError::not_found(format!(
+                "no run or session `{given}`; `capture runs --all` lists the runs, and {PART_HINT}"
+            )))
         }
         Err(error) => Err(error),
     }

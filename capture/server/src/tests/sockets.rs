@@ -271,7 +271,8 @@ async fn a_peer_may_be_kept_from_control() {
     );
     let answer = over(&path, &request).await;
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
-    assert!(answer.contains("this is not allowed from this process: its environment has CLAUDECODE"), "{answer}");
+    let why = "not allowed from this process, since processes started by an agent may not do this: its environment has CLAUDECODE";
+    assert!(answer.contains(why), "{answer}");
 }
 
 #[tokio::test]

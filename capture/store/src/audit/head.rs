@@ -25,7 +25,7 @@ pub enum HeadError {
         source: io::Error,
     },
     /// The file holds something else.
-    #[error("{path} does not name the last row of the record: {detail}")]
+    #[error("{path} does not name the last row of the audit record: {detail}")]
     Damaged {
         /// The file.
         path: PathBuf,

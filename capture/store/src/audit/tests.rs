@@ -106,7 +106,7 @@ fn what_was_done_to_the_kept_end_is_found() {
         let hash = "07".repeat(32);
         fs::write(file, format!("{{\"sequence\":4,\"hash\":\"{hash}\"}}")).unwrap();
     });
-    assert_eq!(forged.as_deref(), Some("row 4 does not match the hash noted for it"));
+    assert_eq!(forged.as_deref(), Some("row 4 does not match the hash that was saved for it"));
     let ahead = tampered(|file| {
         let hash = "07".repeat(32);
         fs::write(file, format!("{{\"sequence\":9,\"hash\":\"{hash}\"}}")).unwrap();
@@ -126,7 +126,7 @@ fn an_end_that_was_kept_elsewhere_finds_more() {
     assert_eq!(record.broken(Some(four)), None);
     assert_eq!(record.broken(Some(kept)).as_deref(), Some("rows 5 to 6 are missing at the end"));
     let other = AuditHead { sequence: 4, hash: AuditHash([7; 32]) };
-    assert_eq!(record.broken(Some(other)).as_deref(), Some("row 4 does not match the hash noted for it"));
+    assert_eq!(record.broken(Some(other)).as_deref(), Some("row 4 does not match the hash that was saved for it"));
 }
 
 #[test]

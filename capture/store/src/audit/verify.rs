@@ -107,7 +107,7 @@ fn walk(connection: &Connection, kept: &[AuditHead]) -> rusqlite::Result<(AuditH
             return Ok((head, Some(format!("row {sequence} was changed"))));
         };
         if kept.iter().any(|kept| kept.sequence == sequence && kept.hash != hash) {
-            return Ok((head, Some(format!("row {sequence} does not match the hash noted for it"))));
+            return Ok((head, Some(format!("row {sequence} does not match the hash that was saved for it"))));
         }
         head = AuditHead { sequence, hash };
     }

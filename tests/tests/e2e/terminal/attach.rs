@@ -97,6 +97,21 @@ fn until_shown(typist: &mut User, line: &str, viewer: &mut User) {
 }
 
 #[test]
+fn a_second_terminal_is_told_that_it_only_watches() {
+    let here = TerminalMachine::new();
+    let mut first = here.run(TELLS);
+    first.expect("ready\r\n");
+    first.is_raw_soon();
+    let mut second = attach(&here, &run_id(&here));
+    second.expect("another terminal is attached, so this one only watches; `--take` takes over");
+    second.is_raw_soon();
+    until_shown(&mut first, "one", &mut second);
+    first.types("\x04");
+    assert_eq!(first.end().1, 3);
+    assert_eq!(second.end().1, 3);
+}
+
+#[test]
 fn many_look_on_and_one_types() {
     let here = TerminalMachine::new();
     let mut first = here.run(TELLS);

@@ -120,7 +120,7 @@ impl Relay {
             }
         }
         let guest = &self.guests[at];
-        if guest.control.send(&FromHost::Ready).is_err() {
+        if guest.control.send(&FromHost::Ready { watches: !writes && !attach.read_only }).is_err() {
             self.drop_guest(id);
         }
     }

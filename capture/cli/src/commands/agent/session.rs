@@ -38,7 +38,7 @@ enum SessionCommand {
     Path(At),
     /// Continue at another entry, or before the first one.
     Branch(change::Branch),
-    /// Create a new session from the entries before a message, or from the path to an entry.
+    /// Create a new session from the entries before a user message, or with `--whole` up to and including any entry.
     Fork(change::Fork),
     /// List, set or remove labels.
     Labels(change::Labels),

@@ -387,7 +387,7 @@ impl Driver {
                 self.refuse(id, "capture's server is not running, so nobody could decide and the request was denied")
             }
             DecisionOutcome::Undecided if pending.until <= Instant::now() => self.on_deadline(),
-            DecisionOutcome::Undecided => self.refuse(id, "the server no longer holds this request, so it was denied"),
+            DecisionOutcome::Undecided => self.refuse(id, "the server no longer knows this request, so it was denied"),
         }
     }
 
@@ -498,7 +498,7 @@ fn approval(delivery: &Delivery) -> anyhow::Result<Approval> {
         .events
         .into_iter()
         .find_map(|event| if let Payload::ApprovalRequested(asked) = event.payload { Some(asked) } else { None });
-    let asked = asked.context("the delivery holds no permission request")?;
+    let asked = asked.context("cannot find the permission request in the agent's message")?;
     let of = (SessionId::mint(delivery.at, delivery.provider, &decoded.session), delivery.provider);
     let mut approval = Approval::of(&asked, of, None, (Source::Protocol, Confidence::High), delivery.at);
     approval.cwd = approval.cwd.or(decoded.cwd);

@@ -244,6 +244,9 @@ pub(super) fn done(all: &[SettingsChange], purpose: &Purpose) -> anyhow::Result<
             writeln!(err, "{provider}: {how} {name}{copy}")?;
         }
     }
+    if matches!(purpose, Purpose::Install { .. }) && all.iter().any(|changed| changed.done) {
+        writeln!(err, "restart agents that are running: they read their hooks at startup")?;
+    }
     Ok(())
 }
 

@@ -26,10 +26,10 @@ pub(super) struct Branch {
 pub(super) struct Fork {
     /// The session's file.
     file: PathBuf,
-    /// The message before which the new session ends.
+    /// The user message before which the new session ends; with `--whole`, its last entry.
     #[arg(value_name = "ID")]
     entry: String,
-    /// Include the entry itself in the new session.
+    /// End the new session with the entry itself, which may be any entry.
     #[arg(long)]
     whole: bool,
 }

@@ -17,7 +17,7 @@ use daemon::redaction;
 pub(super) struct Export {
     #[command(flatten)]
     at: At,
-    /// Write the page to this file [default: the file's name with `.html`, in this directory].
+    /// Write the page to this file [default: the file's name with `.html`, in the current directory].
     #[arg(long, short, alias = "out", value_name = "FILE.html")]
     output: Option<PathBuf>,
     /// Overwrite the page if it exists.
