@@ -185,8 +185,8 @@ impl SessionState {
         });
     }
 
-    /// Since when a source that looks on says that the agent works, when it says so again, more certain than before:
-    /// that is no news about what others said meanwhile.
+    /// When a source that looks on began to say that the agent works, if it says so again and is only more certain. What
+    /// others said meanwhile is newer.
     fn said_before(&self, event: &Event, signal: &Signal) -> Option<Timestamp> {
         let Claim::State { state: State::Running, reason } = &signal.claim else { return None };
         let again = |h: &&StandingClaim| {
