@@ -73,8 +73,8 @@ impl SessionState {
             }
             Claim::State { .. } if event.source == Source::Telemetry && self.has_newer_claim(event, at) => {}
             Claim::State { state, reason } => {
+                let said_at = self.said_before(event, signal).unwrap_or_else(|| event.created_at.min(at));
                 self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref());
-                let said_at = event.created_at.min(at);
                 if !is_momentary(event.source) && event.agent_id.is_none() {
                     self.claims.retain(|h| {
                         let older = h.said_at.unwrap_or(h.at) < said_at;
@@ -183,6 +183,20 @@ impl SessionState {
             let its_own = h.subject.is_some() && call.is_some_and(|c| c.title == h.subject);
             !(asks && (last || its_own) && h.said_at.unwrap_or(h.at) <= by)
         });
+    }
+
+    /// When a source that looks on began to say that the agent works, if it says so again and is only more certain. What
+    /// others said meanwhile is newer.
+    fn said_before(&self, event: &Event, signal: &Signal) -> Option<Timestamp> {
+        let Claim::State { state: State::Running, reason } = &signal.claim else { return None };
+        let again = |h: &&StandingClaim| {
+            (h.source, h.agent.as_deref(), h.key.as_deref())
+                == (event.source, event.agent_id.as_deref(), signal.key.as_deref())
+                && (h.state, h.reason) == (State::Running, *reason)
+                && h.strength < signal.strength
+        };
+        let before = self.claims.iter().find(again).filter(|_| !is_momentary(event.source))?;
+        Some(before.said_at.unwrap_or(before.at))
     }
 
     /// Whether this source said something about a later moment already.

@@ -181,6 +181,20 @@ fn a_moment_of_work_at_a_ready_prompt_is_a_command_of_the_agents_own() {
 }
 
 #[test]
+fn what_is_said_again_with_more_certainty_is_no_news() {
+    let works = |strength| signal(Pty, strength, Claim::State { state: Running, reason: Some(Reason::Thinking) });
+    // The title still shows work when the hook has told the end of a short turn.
+    let steps = [
+        on(0.0, prompt("go")),
+        on(0.1, works(Confidence::Medium)),
+        on(0.4, claims(Hook, Waiting)),
+        on(0.5, works(Confidence::High)),
+        on(0.7, claims(Pty, Waiting)),
+    ];
+    check(&steps, &["0 turn 1 by prompt", "0 running thinking", "0.4 waiting turn_complete"]);
+}
+
+#[test]
 fn a_dialog_is_about_the_open_call() {
     let dialog = |tool, title: &str| {
         [on(0.0, prompt("go")), on(1.0, call("c", tool, title)), on(1.1, registry(WaitingApproval))]
