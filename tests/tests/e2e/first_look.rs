@@ -118,7 +118,7 @@ fn codex(machine: &Machine, id: &str, error: Option<&str>) -> RunningAgent {
 
 const REJECTED: &str = "01a1f743-6024-7cc0-9a8f-a6c2af147fea";
 const FINISHED: &str = "01a1f743-6024-7cc0-9a8f-a6c2af147feb";
-const ENDED: &str = "01a1f743-6024-7cc0-9a8f-a6c2af147fec";
+pub(super) const ENDED: &str = "01a1f743-6024-7cc0-9a8f-a6c2af147fec";
 
 /// Agents that wait for somebody, one that is done, and the file of one that is gone.
 pub(super) fn waiting_agents(machine: &Machine) -> Vec<RunningAgent> {
