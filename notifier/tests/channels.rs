@@ -128,7 +128,7 @@ fn a_channel_without_its_secret_says_so_and_sends_nothing() {
         receiver.url("/in")
     );
     let error = Setup::new(&hook, &[]).error(message("hook", "x"));
-    assert_eq!(error, "the variable HOOK is not set");
+    assert_eq!(error, "the environment variable HOOK is not set");
     let error = Setup::new(&hook, &[("HOOK", "hunter2")]).error(message("hook", "x"));
     assert!(error.contains("whsec_") && !error.contains("hunter2"), "{error}");
     assert!(receiver.requests().is_empty());

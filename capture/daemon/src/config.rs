@@ -394,7 +394,7 @@ mod tests {
             ("status = 3\n", "1:10: `status` is a group of settings; set one of them, such as `status.idle_after_s`"),
             (
                 "autostart = true\n[[notify.channels]]\nname = \"a\"\ntype = \"slack\"\nnope = 1\n",
-                "config.toml:5:1: unknown setting `nope`",
+                "config.toml:2:1: unknown setting `nope`",
             ),
             ("actions = [3]\n", "expected a table, got `3`"),
             ("autostart = \n", "1:13: `autostart` has no value"),

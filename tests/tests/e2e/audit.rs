@@ -50,7 +50,7 @@ fn an_intact_record_is_told_from_a_broken_one_and_from_one_that_cannot_be_read()
     let kept = machine.data().join(HEAD_FILE);
     fs::write(&kept, "{\"sequence\":3").unwrap();
     let (code, said) = verify(&machine, &[]);
-    assert_eq!((code, said.contains("does not name the last row of the record")), (Some(1), true), "{said}");
+    assert_eq!((code, said.contains("does not name the last row of the audit record")), (Some(1), true), "{said}");
     fs::remove_file(&kept).unwrap();
     let (code, said) = verify(&machine, &[]);
     assert_eq!((code, said.contains("audit.head, which names the last row, is missing")), (Some(1), true), "{said}");

@@ -206,8 +206,8 @@ fn a_database_that_is_locked_is_said_and_waited_for() {
     let cwd = machine.project().to_str().unwrap().to_owned();
     append(&machine.claude(&name), &prompt(&name, &uuid(1, 3), &cwd, "meanwhile"));
     let said = eventually("it says so", || Some(health(&server)).filter(|(status, _)| *status == 503));
-    assert_eq!(said.1, "not ready: nothing is recorded: another program holds the database locked\n");
-    assert!(command(&machine, &["ps"]).1.contains("another program holds the database locked"));
+    assert_eq!(said.1, "not ready: nothing is recorded: another program has locked the database\n");
+    assert!(command(&machine, &["ps"]).1.contains("another program has locked the database"));
     assert_eq!(texts(&server, &name), ["the question", "the answer"], "reading goes on");
     holder.rollback();
     drop(holder);

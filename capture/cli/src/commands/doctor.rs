@@ -204,8 +204,8 @@ mod tests {
         ];
         assert_eq!(
             unseen(&agents).unwrap(),
-            "claude (process 812, of another user), gemini (process 900, in a container); a session is seen where its \
-             files are mounted and listed in [roots]"
+            "claude (process 812, of another user), gemini (process 900, in a container); to see their sessions, \
+             mount their files here and list the directory under [roots] in the configuration"
         );
     }
 }

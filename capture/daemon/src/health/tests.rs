@@ -124,7 +124,10 @@ fn it_is_ready_while_all_of_it_runs_and_storing_works() {
     let (supervisor, gauges) = (Supervisor::default(), Gauges::default());
     assert_eq!(trouble(&supervisor, &gauges), None);
     gauges.stuck.store(true, Ordering::Relaxed);
-    assert_eq!(trouble(&supervisor, &gauges).unwrap(), "nothing is recorded: storing failed");
+    assert_eq!(
+        trouble(&supervisor, &gauges).unwrap(),
+        "nothing is recorded: writing to the database failed; the server's log says why"
+    );
     gauges.store.failed(store::ReadFailure::Full, &"13");
     assert_eq!(trouble(&supervisor, &gauges).unwrap(), "nothing is recorded: the disk is full");
     assert_eq!(store_row(&gauges).trouble, trouble(&supervisor, &gauges));

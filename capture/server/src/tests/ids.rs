@@ -97,7 +97,7 @@ async fn lists_go_on_where_the_page_before_ended() {
         assert!(seen.is_sorted_by(|a, b| a > b), "newest first: {seen:?}");
     }
     assert_eq!(server.get("/api/v1/findings/0007").await.json()["id"], finding(7, FindingKind::ALL[1]).id.as_str());
-    assert_eq!(server.get("/api/v1/findings/000").await.error(), (404, "not_found".into()));
+    assert_eq!(server.get("/api/v1/findings/00").await.error(), (404, "not_found".into()));
     let kind = FindingKind::ALL[1].to_string();
     assert_eq!(server.get(&format!("/api/v1/findings/{kind}")).await.error(), (409, "ambiguous".into()));
     assert_eq!(server.get("/api/v1/findings?cursor=x").await.error(), (400, "bad_parameter".into()));

@@ -198,7 +198,8 @@ async fn wrong_tokens_are_counted() {
     }
     let of_scope = |scope: &str| with(&format!("Bearer {}", token(scope)));
     let answer = server.send(of_scope("ingest")).await;
-    let told = "the token has the scope `ingest`; this route needs `read` (tokens/read)";
+    let told = "the token has the scope `ingest`, but this route needs `read`; use the one in `tokens/read` in \
+                the data directory";
     assert_eq!(answer.json()["error"]["message"], told);
     let answer = server.send(with(&wrong)).await;
     assert_eq!(answer.error(), (429, "too_many_wrong_tokens".into()));

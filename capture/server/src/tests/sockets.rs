@@ -153,7 +153,7 @@ async fn a_slow_client_is_closed_and_told_where_to_resume() {
     }
     let close = closed(&mut slow).await;
     assert_eq!(close.code, CloseCode::Again);
-    assert!(close.reason.starts_with("too slow; resume with ?after="), "{}", close.reason);
+    assert!(close.reason.starts_with("the client reads too slowly; resume with ?after="), "{}", close.reason);
     assert!(close.reason.ends_with("&epoch=epoch-1"), "{}", close.reason);
     publish(&live.live_view, &prompt(2, 1, 100));
     assert_eq!(frame(&mut other).await["position"], 100, "others notice nothing");

@@ -100,7 +100,7 @@ fn what_was_done_to_the_kept_end_is_found() {
         let record = Record::of(6);
         fs::write(record.dir.path().join(HEAD_FILE), text).unwrap();
         let broken = record.broken(None).unwrap();
-        assert!(broken.contains("audit.head does not name the last row of the record"), "{text:?}: {broken}");
+        assert!(broken.contains("audit.head does not name the last row of the audit record"), "{text:?}: {broken}");
     }
     let forged = tampered(|file| {
         let hash = "07".repeat(32);

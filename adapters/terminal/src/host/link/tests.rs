@@ -123,7 +123,7 @@ fn a_question_is_answered_or_refused() {
     // Nobody takes the second one: the third is refused at once.
     server.send(&ServerMessage::Ask { id: 2, ask: HostRequest::Screen });
     server.send(&ServerMessage::Ask { id: 3, ask: HostRequest::Screen });
-    assert_eq!(server.next(), HostMessage::Answer { id: 3, answer: Err("the terminal host is busy".into()) });
+    assert_eq!(server.next(), HostMessage::Answer { id: 3, answer: Err("the run is busy; try again".into()) });
     drop(asks);
     drop(server);
     drop(link);

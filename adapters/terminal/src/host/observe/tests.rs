@@ -89,10 +89,13 @@ fn one_dialog_is_answered_at_a_time_and_only_when_it_stands() {
         })
         .collect();
     let first = answers[0].recv_timeout(PATIENCE).unwrap().unwrap_err();
-    assert_eq!(first, "no dialog is open");
+    assert_eq!(first, "no dialog is open (no key was pressed)");
     // Both may be there before the first is looked at.
     let second = answers[1].recv_timeout(PATIENCE).unwrap().unwrap_err();
-    assert!(second == "no dialog is open" || second == "another answer is in progress", "{second}");
+    assert!(
+        second == "no dialog is open (no key was pressed)" || second == "another answer to the dialog is in progress",
+        "{second}"
+    );
     screen.end(PATIENCE);
 }
 
