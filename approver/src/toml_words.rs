@@ -48,9 +48,9 @@ fn in_words(message: &str) -> String {
             "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
             "f32" | "f64" => "a number",
             "a boolean" => "`true` or `false`",
-            "a sequence" => "a list, such as `[\"a\", \"b\"]`",
+            "a sequence" => "a list",
             "a map" => "a table",
-            "a string" | "path string" | "string or table" => "a text",
+            "a string" | "path string" | "string or table" => "a string",
             // Types of ours, which a reader does not know.
             other if other.starts_with("struct ") || other.starts_with("internally tagged enum ") => "a table",
             other => other,
@@ -72,7 +72,7 @@ fn in_words(message: &str) -> String {
     }
     match message.strip_prefix("missing field ") {
         Some(name) => format!("{name} is missing"),
-        None if message == "wanted string or table" => "expected a text".to_owned(),
+        None if message == "wanted string or table" => "expected a string".to_owned(),
         None => message.to_owned(),
     }
 }

@@ -45,7 +45,7 @@ impl Agent {
 pub const fn explanation(provider: Provider) -> Option<&'static str> {
     match provider {
         Provider::Unknown => Some("programs under `capture run` that are not a known agent"),
-        Provider::Capture => Some("session files in the format of the agent pi, in the data directory below `agent`"),
+        Provider::Capture => Some("session files in pi's format, below `agent` in the data directory"),
         Provider::Pi => Some("pi and oh-my-pi"),
         Provider::Claude => Some("Claude Code"),
         Provider::Gemini => Some("Gemini CLI"),

@@ -317,7 +317,12 @@ fn explained(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error 
         theirs if theirs.contains(", expected struct ") => group(header).unwrap_or(message),
         _ => message,
     };
-    // The reader does not know where in a table with a `type` it was.
+    // The reader does not know where in a table with a `type` it was: it gives the table's header, or nothing.
+    if header.starts_with("[[") {
+        let below: Vec<&str> = text.lines().skip(line).take_while(|line| !line.trim_start().starts_with('[')).collect();
+        let line = line_of_setting(&below.join("\n"), &message).map_or(line, |at| line + at);
+        return anyhow::anyhow!("{}:{line}:{column}: {message}", path.display());
+    }
     match error.span() {
         Some(_) => anyhow::anyhow!("{}:{line}:{column}: {message}", path.display()),
         None => match line_of_setting(text, &message) {
@@ -389,12 +394,12 @@ mod tests {
             ("[status]\nidle_after_s = \"abc\"\n", "2:16: expected a whole number, 0 or more, got \"abc\""),
             ("[status]\nidle_after_s = -5\n", "2:16: expected a whole number, 0 or more, got `-5`"),
             ("[read]\nwatch = 3\n", "2:9: expected `true` or `false`, got `3`"),
-            ("ignore = \"/srv\"\n", "1:10: expected a list, such as `[\"a\", \"b\"]`, got \"/srv\""),
-            ("ignore = [3]\n", "expected a text, got `3`"),
+            ("ignore = \"/srv\"\n", "1:10: expected a list, got \"/srv\""),
+            ("ignore = [3]\n", "expected a string, got `3`"),
             ("status = 3\n", "1:10: `status` is a group of settings; set one of them, such as `status.idle_after_s`"),
             (
                 "autostart = true\n[[notify.channels]]\nname = \"a\"\ntype = \"slack\"\nnope = 1\n",
-                "config.toml:2:1: unknown setting `nope`",
+                "config.toml:5:1: unknown setting `nope`",
             ),
             ("actions = [3]\n", "expected a table, got `3`"),
             ("autostart = \n", "1:13: `autostart` has no value"),

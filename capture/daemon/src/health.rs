@@ -290,7 +290,7 @@ impl HealthParts {
 
     fn runs_row(&self) -> SourceHealth {
         let census = self.runs.census();
-        let mut detail = format!("{} terminal hosts connected", census.connected);
+        let mut detail = format!("{} active runs connected", census.connected);
         if census.unreachable > 0 {
             write!(detail, ", {} lost before their run ended", census.unreachable).ok();
         }

@@ -23,7 +23,8 @@ pub enum ConfigError {
     NoChannel(String),
     /// A channel needs a secret, which is kept elsewhere.
     #[error(
-        "notify channel `{channel}`: set `{what}_file` or `{what}_env`; secrets cannot be written in the configuration"
+        "notify channel `{channel}` needs its {what} from elsewhere: set `{what}_file` or `{what}_env`; a secret cannot be \
+         written in the configuration"
     )]
     NoSecret {
         /// The channel.

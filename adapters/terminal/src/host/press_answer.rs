@@ -296,20 +296,20 @@ fn next_key(standing: &StandingDialog, answer: DialogAnswer) -> Result<NextKey, 
     };
     let mut meaning = standing.options.iter().enumerate().filter(|(_, option)| option.answer == Some(meant));
     let (Some((goal, option)), None) = (meaning.next(), meaning.next()) else {
-        return Err("not exactly one option of the dialog means this answer");
+        return Err("the dialog has no option for this answer, or several");
     };
     if answer == DialogAnswer::Deny {
         let key = standing.deny_key.clone().ok_or("capture does not know which key denies in this dialog")?;
         let others = standing.options.iter().enumerate().filter(|(at, _)| *at != goal);
         if others.into_iter().any(|(_, other)| other.keys.contains(&key)) {
-            return Err("the key that denies belongs to another option");
+            return Err("in this dialog, the key that would deny also chooses another option");
         }
         return Ok(NextKey::Last(key));
     }
     if let Some(key) = option.keys.first() {
         let owners = standing.options.iter().filter(|other| other.keys.contains(key)).count();
         if owners != 1 || key == "esc" {
-            return Err("the option's key belongs to another option as well");
+            return Err("in this dialog, the key of that option also chooses another one");
         }
         return Ok(NextKey::Last(key.clone()));
     }

@@ -34,7 +34,7 @@ impl Observer {
     /// keys: why.
     pub fn standing(&self) -> Result<StandingDialog, &'static str> {
         if self.skipped_bytes > 0 {
-            return Err("some of its output was not parsed, so its screen may look different");
+            return Err("capture could not read all output of the run, so it cannot be sure what its screen shows");
         }
         if !self.terminal.is_at_rest() {
             return Err("its screen is still changing");

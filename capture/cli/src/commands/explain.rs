@@ -29,7 +29,8 @@ pub(super) struct Arguments {
     /// Explain the status at this time: RFC 3339, HH:MM[:SS] today, or an age such as 5m, 2h or 3d.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<String>,
-    /// Also show how its screen is read: the regions, and each rule with the reason why it matches or does not.
+    /// Also show how capture reads the session's screen: the parts it looks at, and why each screen rule matches or
+    /// does not.
     #[arg(long)]
     screen: bool,
 }

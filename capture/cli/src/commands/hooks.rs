@@ -153,7 +153,8 @@ fn meant(context: &Context, selection: &AgentSelection) -> anyhow::Result<Vec<(P
     if all.is_empty() {
         let directories = AGENTS.iter().filter_map(|provider| homes.of(*provider).first());
         let directories: Vec<_> = directories.map(|dir| show::shown(dir)).collect();
-        let text = format!("found none of {}: no supported agent has run here yet", directories.join(", "));
+        let text =
+            format!("found none of {}: no agent that capture has hooks for has run here yet", directories.join(", "));
         return Err(Failed::NotFound(text).into());
     }
     Ok(all)
@@ -263,8 +264,8 @@ fn plan(
 /// The warning for an agent that is not installed yet.
 fn unchecked(provider: Provider) -> String {
     format!(
-        "`{provider}` is not on the PATH and its directory contains no conversations, so its version was not checked; \
-         run `capture hooks status` once it is installed"
+        "`{provider}` is not on the PATH and no session file of it names its version, so its version was not checked; \
+         run `capture hooks status` after you have installed {provider}"
     )
 }
 

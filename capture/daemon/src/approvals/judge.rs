@@ -64,7 +64,10 @@ pub struct OnPolicy {
 impl Judge for OnPolicy {
     fn judge(&self, approval: &Approval, session: Option<&Session>) -> Judged {
         let Some(request) = request(approval, session) else {
-            return Judged::ask("incomplete", "the exact request or its directory is not known");
+            return Judged::ask(
+                "incomplete",
+                "capture does not know the whole request, or the directory in which the session began",
+            );
         };
         let in_force = in_force(&self.file, &request.workspace);
         if let Some(refused) = in_force.refused {

@@ -15,19 +15,19 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
     /// There is no such entry.
-    #[error("Entry {0} not found")]
+    #[error("no entry `{0}` in this session")]
     NotFound(String),
     /// The entry is not between root and leaf.
-    #[error("Entry {0} is not on the active branch")]
+    #[error("entry `{0}` is not on the active branch")]
     NotOnPath(String),
     /// The entry shows the model nothing that could be replaced.
-    #[error("Entry {0} does not contribute editable model content")]
+    #[error("entry `{0}` has no content for the model that could be edited")]
     NotEditable(String),
     /// The replacement is not valid content.
-    #[error("a content is a string or an array of blocks")]
+    #[error("the new content must be a string or an array of content blocks")]
     NoContent,
     /// The entry is not a message of the user, so it cannot be edited.
-    #[error("Entry {0} is not a user message")]
+    #[error("entry `{0}` is not a user message")]
     NotAUserMessage(String),
 }
 

@@ -170,10 +170,7 @@ fn print_remark(what: &DriveOutput<'_>) {
         DriveOutput::Settled { .. } => complain("the agent no longer waits for the answer"),
         DriveOutput::Ended { outcome: "completed", .. } => {}
         DriveOutput::Ended { outcome, message } => {
-            complain(&format!(
-                "the turn ended: {outcome}{}",
-                message.map(|why| format!(": {why}")).unwrap_or_default()
-            ));
+            complain(&message.map_or_else(|| format!("the turn ended: {outcome}"), str::to_owned));
         }
         DriveOutput::Error { message } => complain(message),
     }

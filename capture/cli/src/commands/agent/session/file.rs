@@ -164,7 +164,7 @@ fn complain(path: &Path, issues: &[DocumentIssue]) {
     for issue in issues.iter().take(ISSUES) {
         let position = issue.position;
         let text = format!("{}: line {}, byte {}: {}", path.display(), position.line, position.offset, issue.reason);
-        terminal::print_error_line(&format!("capture: {}", safe(&text)));
+        terminal::print_error_line(&format!("capture: warning: {}", safe(&text)));
     }
     if let Some(more) = issues.len().checked_sub(ISSUES).filter(|more| *more > 0) {
         terminal::print_error_line(&format!(
