@@ -58,7 +58,7 @@ impl Program {
     pub(crate) fn launch(place: &ChildDirs<'_>) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_capture"));
         fs::create_dir_all(place.data).unwrap();
-        let log = File::create(place.data.join("bench.log")).unwrap();
+        let log = File::create(place.data.join("capture.bench.log")).unwrap();
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(place.data);
         command
             .env_clear()
@@ -85,7 +85,7 @@ impl Program {
             if let Some(status) = self.child.try_wait().unwrap() {
                 panic!(
                     "capture ended with {status}: {}",
-                    fs::read_to_string(self.data.join("bench.log")).unwrap_or_default()
+                    fs::read_to_string(self.data.join("capture.bench.log")).unwrap_or_default()
                 );
             }
             assert!(self.started_at.elapsed() < PATIENCE, "capture does not say where it is");
