@@ -114,28 +114,4 @@ fn stamp(file: &Path) -> Stamp {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn settings(text: &str) -> Vec<Setting> {
-        Config::settings(text, Path::new("config.toml")).unwrap()
-    }
-
-    #[test]
-    fn what_changed_and_what_of_it_needs_a_restart() {
-        let before = settings("ignore = [\"/a\"]\n[monitor]\nstuck_ms = 5\n");
-        let after = settings(
-            "ignore = [\"/b\"]\npager = false\n[monitor]\nstuck_ms = 6\n[[notify.channels]]\ntype = \"desktop\"\nname = \"screen\"\n",
-        );
-        let changed = changed(&before, &after);
-        let keys = |when| -> Vec<&str> {
-            changed.iter().filter(|setting| takes_effect(setting) == when).map(|setting| setting.key.as_str()).collect()
-        };
-        assert_eq!(keys(TakesEffect::Soon), ["monitor.stuck_ms", "notify.channels"]);
-        assert_eq!(keys(TakesEffect::AfterRestart), ["ignore"]);
-        assert_eq!(keys(TakesEffect::NextCommand), ["pager"]);
-        assert!(super::changed(&before, &before).is_empty());
-        let gone = super::changed(&after, &before);
-        assert!(gone.iter().any(|setting| setting.key == "notify.channels"), "{gone:?}");
-    }
-}
+mod tests;
