@@ -159,7 +159,7 @@ impl Runs {
         self.missing.send_modify(|missing| missing.extend(runs));
     }
 
-    /// Waits until the hosts of the expected runs have reconnected, [`RECONNECT_WITHIN`] at most and once: a host that
+    /// Waits until the hosts of the expected runs have reconnected, at most two seconds and only once: a host that
     /// takes longer is not waited for again.
     pub async fn reconnected(&self) {
         let mut missing = self.missing.subscribe();
