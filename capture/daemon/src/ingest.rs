@@ -57,6 +57,7 @@ pub use publisher::{CommitObserver, Gauges, HostedSession, NoObserver};
 use publisher::{Publisher, is_active};
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
+pub(crate) use transaction::LARGE_LOG;
 use transaction::{OpenTransaction, TransactionFailure};
 
 /// Inputs that may wait for the ingest thread.

@@ -69,8 +69,6 @@ const CHECKPOINT: &str = "checkpoint";
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 /// How long a server whose data directory was removed or replaced says so, before it ends.
 const LOST_MOST: Duration = Duration::from_secs(60);
-/// Size up to which a write-ahead log that still grows is left alone, so that a burst is written once, bytes.
-const WAL_MOST_BYTES: u64 = 24 << 20;
 /// Size up to which a write-ahead log stays as it is while nothing is written; a larger one is emptied, bytes.
 const WAL_REST_BYTES: u64 = 4 << 20;
 
@@ -477,7 +475,7 @@ fn checkpoint_thread(
             }
             let size = std::fs::metadata(&log).map_or(0, |m| m.len());
             let growing = std::mem::replace(&mut last_size, size) != size;
-            if growing && size < WAL_MOST_BYTES || !growing && size < WAL_REST_BYTES {
+            if growing && size < ingest::LARGE_LOG || !growing && size < WAL_REST_BYTES {
                 continue;
             }
             let done = if growing { Writer::checkpoint(&database, false) } else { Writer::truncate_log(&database) };

@@ -1,6 +1,6 @@
 //! What the words of options mean, for their help. A word that says it itself has an empty meaning.
 
-use events::{FindingKind, Kind, State};
+use events::{FindingKind, Kind, Provider, State};
 
 /// What a state of a session means.
 pub(super) const fn of_state(state: State) -> &'static str {
@@ -12,6 +12,11 @@ pub(super) const fn of_state(state: State) -> &'static str {
         State::Exited => "the agent's process has ended",
         State::Unknown => "what the agent is doing cannot be told",
     }
+}
+
+/// What an agent's name stands for.
+pub(super) fn of_agent(provider: Provider) -> &'static str {
+    agents::agent::explanation(provider).unwrap_or_default()
 }
 
 /// What a kind of finding means.

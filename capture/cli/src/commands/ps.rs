@@ -10,7 +10,6 @@ use api::{
     routes::{HealthSources, ListSessions},
     sessions::{ActiveFilter, SessionPage, SessionsQuery},
 };
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use events::{Provider, State};
 use projections::Session;
 
@@ -45,7 +44,7 @@ pub(super) struct Arguments {
     #[arg(long, value_delimiter = ',', value_name = "STATE", value_parser = super::one_of_explained(State::ALL, State::as_str, meanings::of_state))]
     state: Vec<State>,
     /// Only sessions of these agents.
-    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = provider())]
+    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = super::one_of_explained(Provider::ALL, Provider::as_str, meanings::of_agent))]
     provider: Vec<Provider>,
     /// Only sessions in this directory.
     #[arg(long, value_name = "DIR")]
@@ -53,19 +52,6 @@ pub(super) struct Arguments {
     /// Maximum number of sessions [default: 200, or no limit with --all or --state].
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     limit: Option<usize>,
-}
-
-/// Parses an agent's name; the help explains it.
-fn provider() -> impl TypedValueParser<Value = Provider> {
-    let value = |provider: &Provider| {
-        let value = PossibleValue::new(provider.as_str());
-        match agents::agent::explanation(*provider) {
-            Some(explanation) => value.help(explanation),
-            None => value,
-        }
-    };
-    PossibleValuesParser::new(Provider::ALL.iter().map(value))
-        .try_map(|text| text.parse::<Provider>().map_err(|error| std::io::Error::other(error.to_string())))
 }
 
 impl Arguments {
