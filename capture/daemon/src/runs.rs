@@ -3,6 +3,7 @@
 //! There is one task per connection. A host's reports go to ingest and are acknowledged after the commit. The table
 //! here only lists the connected hosts and how the others ended.
 
+mod lines;
 mod question;
 #[cfg(test)]
 mod tests;
@@ -26,19 +27,18 @@ use terminal::host::frame::{
     Answered, DialogAnswer, Hello, HostEvent, HostFrame, HostMessage, HostRequest, Presence, ServerMessage,
 };
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    io::AsyncWriteExt,
     sync::{mpsc, oneshot, watch},
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
+use self::lines::BoundedLines;
 use self::question::{ANSWER_WITHIN, Unanswered, question, type_into};
 use crate::ingest::{HostInput, HostedSession, IngestHandle, IngestInput};
 
 /// Maximum number of pending requests to one terminal host.
 const ASKS: usize = 32;
-/// Most bytes of a line of a host: a picture of a large screen fits.
-const LINE_BYTES: u64 = 4 << 20;
 /// How long a host that went may stay away before its run counts as unreachable.
 const BACK_WITHIN: Duration = Duration::from_secs(3);
 /// Delay between a text and the Enter after it: agents treat input that arrives in one piece as a paste.
@@ -432,7 +432,7 @@ impl Runs {
 
     async fn converse(&self, stream: Box<dyn HostStream>, peer: Peer) -> Option<(RunId, u64)> {
         let (read, mut write) = tokio::io::split(stream);
-        let mut lines = BoundedLines { read: BufReader::new(read), line: Vec::new() };
+        let mut lines = BoundedLines::new(read);
         let hello = match lines.next().await? {
             HostMessage::Hello(hello) => *hello,
             HostMessage::Frame(_) | HostMessage::Answer { .. } => {
@@ -591,35 +591,6 @@ impl Runs {
             | HostEvent::Text { .. }
             | HostEvent::Alive
             | HostEvent::Unknown => {}
-        }
-    }
-}
-
-/// Lines of a host, each of bounded length.
-struct BoundedLines<R> {
-    read: BufReader<R>,
-    line: Vec<u8>,
-}
-
-impl<R: tokio::io::AsyncRead + Unpin> BoundedLines<R> {
-    /// The next line that is understood; `None` when there is none any more. May be dropped half
-    /// way and called again.
-    async fn next(&mut self) -> Option<HostMessage> {
-        loop {
-            let room = LINE_BYTES.saturating_sub(self.line.len() as u64);
-            let read = (&mut self.read).take(room).read_until(b'\n', &mut self.line).await.ok()?;
-            if self.line.last() != Some(&b'\n') {
-                if read == 0 {
-                    return None;
-                }
-                continue;
-            }
-            let understood = serde_json::from_slice(&self.line);
-            self.line.clear();
-            match understood {
-                Ok(up) => return Some(up),
-                Err(error) => tracing::debug!(%error, "cannot decode a message from a terminal host"),
-            }
         }
     }
 }
