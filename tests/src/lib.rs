@@ -31,7 +31,7 @@ pub mod world;
 use std::time::{Duration, Instant};
 
 /// How long something of the real program may take before a test fails.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Asks until there is an answer; `None` when there is none within `patience`.
 pub fn within<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {

@@ -19,10 +19,10 @@ use api::{
     part::{IdPart, PART_HINT, shown},
     runs::{Explanation, Input as RunInput, InputSent, Picture, Run, RunState},
 };
-use events::{RunId, SessionId};
+use events::{RunId, SessionId, State};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use server::{HostConnection, HostStream, Peer, Refusal, RunTarget};
+use server::{HostConnection, HostStream, LiveView, Peer, Refusal, RunTarget};
 use terminal::host::frame::{
     Answered, DialogAnswer, Hello, HostEvent, HostFrame, HostMessage, HostRequest, Presence, ServerMessage,
 };
@@ -57,6 +57,7 @@ pub struct Runs {
     /// Runs from before the start whose hosts have not come back with their session yet.
     missing: Arc<watch::Sender<HashSet<RunId>>>,
     inputs: IngestHandle,
+    live_view: LiveView,
 }
 
 #[derive(Default)]
@@ -148,10 +149,10 @@ fn is_named(run: &Run, given: &str) -> bool {
 }
 
 impl Runs {
-    /// No runs yet; what they tell goes to `inputs`.
+    /// No runs yet; what they tell goes to `inputs`, and `live_view` shows what their sessions wait for.
     #[must_use]
-    pub fn new(inputs: IngestHandle) -> Self {
-        Self { table: Arc::default(), missing: Arc::default(), inputs }
+    pub fn new(inputs: IngestHandle, live_view: LiveView) -> Self {
+        Self { table: Arc::default(), missing: Arc::default(), inputs, live_view }
     }
 
     /// Notes runs from before the start of the server, whose hosts are about to reconnect.
@@ -238,12 +239,20 @@ impl Runs {
         self.request(target, HostRequest::Explain).await
     }
 
-    /// Types into a run.
+    /// Types into a run. Text is for a prompt: while a dialog is open it is refused, because a letter or an Enter of
+    /// it may be an answer. Keys are for dialogs: whoever names keys knows what they do.
     ///
     /// # Errors
     /// As [`screen`](Self::screen), and when a dialog is open that text may answer.
     pub async fn send_input(&self, target: &RunTarget, input: RunInput) -> Result<InputSent, Refusal> {
         let (run, asks) = self.find_reconnected(target).await?;
+        if input.text.is_some() && !input.force && self.has_open_dialog(&run) {
+            return Err(Refusal::Conflict(
+                "a dialog is open, and the text could answer it; send keys (`--keys`), or type the text all the same \
+                 (`--force`)"
+                    .into(),
+            ));
+        }
         type_into(&run, asks.as_ref(), input).await
     }
 
@@ -251,6 +260,12 @@ impl Runs {
         let (run, asks) = self.find_reconnected(target).await?;
         let answer = question(&run, asks.as_ref(), ask).await?;
         serde_json::from_value(answer).map_err(|error| Refusal::Failed(error.to_string()))
+    }
+
+    /// Whether text typed into a run could answer a dialog: its screen shows one, or a hook or a transcript tells of
+    /// one that no rule recognizes on the screen.
+    fn has_open_dialog(&self, run: &Run) -> bool {
+        run.screen_state == Some(State::WaitingApproval) || self.live_view.waits_for_approval(run.id)
     }
 
     /// The run that hosts a session and lives, the newest of several.
@@ -287,7 +302,8 @@ impl Runs {
     /// Whether a prompt would be typed now into the run that hosts a session.
     pub async fn takes_prompt(&self, session: SessionId) -> bool {
         let Ok((described, asks)) = self.find(&RunTarget::Session(session)) else { return false };
-        question(&described, asks.as_ref(), HostRequest::Prompt { text: String::new() }).await.is_ok()
+        !self.has_open_dialog(&described)
+            && question(&described, asks.as_ref(), HostRequest::Prompt { text: String::new() }).await.is_ok()
     }
 
     /// Types a prompt into the run that hosts a session and submits it, if it waits for one.
@@ -296,6 +312,9 @@ impl Runs {
             Ok(found) => found,
             Err(refusal) => return PromptOutcome::Refused(refusal.to_string()),
         };
+        if self.has_open_dialog(&described) {
+            return PromptOutcome::Refused("a dialog is open, and the prompt could answer it".into());
+        }
         match question(&described, asks.as_ref(), HostRequest::Prompt { text: text.to_owned() }).await {
             Ok(_) => {}
             Err(Unanswered::Refused(refusal)) => return PromptOutcome::Refused(refusal.to_string()),

@@ -219,7 +219,7 @@ impl RunningService {
         let reader = writer.reader();
         let database = writer.path().to_owned();
         let files_of_store = StoreFiles::of(&database);
-        let runs = Runs::new(inputs.clone());
+        let runs = Runs::new(inputs.clone(), live_view.clone());
         runs.expect(terminal::host::runs::list(data).into_iter().map(|described| described.run));
         let codex_homes = homes.of(protocols::codex_daemon::PROVIDER).to_vec();
         let program = std::env::current_exe().context("cannot determine the path of the capture program")?;

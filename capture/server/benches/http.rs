@@ -369,6 +369,7 @@ fn entry(n: u128, json: &Json) -> SessionEntry {
         provider: Provider::Claude,
         provider_session_id: Some(format!("agent-{n}").into()),
         state: State::Running,
+        run_id: None,
         parent: None,
         merged_into: None,
         cwd: Some("/home/dev/proj".into()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use events::{Provider, SessionId, State, Timestamp};
+use events::{Provider, RunId, SessionId, State, Timestamp};
 use projections::Session;
 
 use crate::Json;
@@ -18,6 +18,8 @@ pub struct SessionEntry {
     pub provider_session_id: Option<Arc<str>>,
     /// What it is doing.
     pub state: State,
+    /// The run that hosts it, or hosted it last.
+    pub run_id: Option<RunId>,
     /// The session whose helper this is.
     pub parent: Option<SessionId>,
     /// The session this one turned out to be.
@@ -49,6 +51,7 @@ impl SessionEntry {
             provider: session.provider,
             provider_session_id: session.provider_session_id.as_deref().map(Arc::from),
             state: session.status.state,
+            run_id: session.run_id,
             parent: session.parent_session_id,
             merged_into: session.merged_into,
             cwd: session.cwd.as_deref().map(Arc::from),

@@ -18,7 +18,7 @@ mod rows;
 use std::sync::Arc;
 
 use api::part::IdPart;
-use events::{Provider, SessionId, State};
+use events::{Provider, RunId, SessionId, State};
 use tokio_util::sync::CancellationToken;
 
 use feed::Feed;
@@ -119,6 +119,12 @@ impl LiveView {
     #[must_use]
     pub fn watched(&self) -> bool {
         self.0.feed.subscribers() > 0
+    }
+
+    /// Whether a session of this run waits for an approval, by whatever evidence.
+    #[must_use]
+    pub fn waits_for_approval(&self, run: RunId) -> bool {
+        self.0.rows.any_active(|entry| entry.run_id == Some(run) && entry.state == State::WaitingApproval)
     }
 
     /// Sessions on the live view.

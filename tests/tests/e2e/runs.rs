@@ -9,6 +9,7 @@ use tests::{
     http::Client,
     program::{Machine, Server},
     terminal_user::end_all,
+    transcript::session,
 };
 
 use super::PROGRAM;
@@ -118,6 +119,37 @@ fn a_run_is_watched_spoken_to_and_seen_to_end() {
     let asked = here.machine.command(&["explain", gone["id"].as_str().unwrap()]).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&asked.stdout), String::from_utf8_lossy(&asked.stderr));
     assert!(out.contains("exited"), "{out}{err}");
+}
+
+#[test]
+fn text_is_not_typed_into_a_dialog_that_only_a_hook_tells_of() {
+    let here = RunsMachine::new();
+    let id = session(1);
+    let asked = json!({
+        "session_id": id, "cwd": here.machine.project(), "hook_event_name": "PermissionRequest", "tool_name": "Bash",
+        "tool_input": {"command": "rm -r build"},
+    });
+    let payload = here.machine.project().join("asked.json");
+    fs::write(&payload, asked.to_string()).unwrap();
+    // No rule reads this screen.
+    let script = format!(
+        "echo 'May I? (y/n)'; '{PROGRAM}' hook claude < '{}'; read -r answer; echo \"answer $answer\"; read -r end",
+        payload.display()
+    );
+    let words = ["run", "--detach", "--json", "--name", "mine", "--", "sh", "-c", &script];
+    let started = here.machine.command(&words).output().unwrap();
+    assert!(started.status.success(), "{started:?}");
+    let run: Value = serde_json::from_slice(&started.stdout).unwrap();
+    let asks = eventually("the session asks", || {
+        let asks = here.client().json(&format!("/api/v1/sessions/{id}"))?;
+        (asks["status"]["state"] == "waiting_approval").then_some(asks)
+    });
+    assert_eq!(asks["run_id"], run["run"], "{asks}");
+    let (status, refused) = here.input("mine", &json!({ "text": "y\n" }));
+    assert_eq!((status, &refused["error"]["code"]), (409, &json!("conflict")), "{refused}");
+    assert_eq!(here.input("mine", &json!({ "text": "n\n", "force": true })).0, 200);
+    let screen = || here.client().json("/api/v1/runs/mine/screen").unwrap()["lines"].to_string();
+    eventually("what was forced is typed", || screen().contains("answer n").then_some(()));
 }
 
 #[test]

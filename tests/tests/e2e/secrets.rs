@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs,
-    io::Write as _,
+    io::{self, Write as _},
     os::unix::fs::PermissionsExt,
     path::Path,
     process::{Child, Stdio},
@@ -116,15 +116,32 @@ impl Drop for SecretsMachine {
     }
 }
 
-/// All files below a directory, as `strings` would show them: their bytes.
+/// All files below a directory, as `strings` would show them: their bytes. What is removed meanwhile (a delivery
+/// that was stored, the socket of a run that ended) is left out.
 fn bytes_below(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let there = |error: io::Error, path: &Path| {
+        assert_eq!(error.kind(), io::ErrorKind::NotFound, "{}: {error}", path.display());
+    };
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) => {
+            there(error, dir);
+            return Vec::new();
+        }
+    };
     let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
-        let (path, kind) = (entry.path(), entry.file_type().unwrap());
-        if kind.is_dir() {
-            found.extend(bytes_below(&path));
-        } else if kind.is_file() {
-            found.push((path.display().to_string(), fs::read(&path).unwrap()));
+    for entry in entries.map(Result::unwrap) {
+        let path = entry.path();
+        let read = entry.file_type().and_then(|kind| {
+            if kind.is_dir() {
+                found.extend(bytes_below(&path));
+            } else if kind.is_file() {
+                found.push((path.display().to_string(), fs::read(&path)?));
+            }
+            Ok(())
+        });
+        if let Err(error) = read {
+            there(error, &path);
         }
     }
     found

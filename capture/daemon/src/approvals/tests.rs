@@ -98,7 +98,7 @@ impl BrokerFixture {
         let parts = BrokerParts {
             inputs: sender.clone(),
             reader: writer.reader(),
-            runs: Runs::new(sender),
+            runs: Runs::new(sender, server::LiveView::new("test")),
             runtime: runtime.handle().clone(),
             judge: Arc::new(ByName),
         };

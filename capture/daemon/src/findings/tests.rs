@@ -16,7 +16,8 @@ use crate::{
 /// The thread's state, in front of the database of this directory.
 fn thread(dir: &Path, runtime: &tokio::runtime::Runtime) -> (MonitorThread, Inputs) {
     let (inputs, incoming) = ingest::channel(16);
-    let (reader, runs) = (Reader::new(dir.join("capture.db")), Runs::new(inputs.clone()));
+    let (reader, runs) =
+        (Reader::new(dir.join("capture.db")), Runs::new(inputs.clone(), server::LiveView::new("test")));
     let parts = QueueParts { inputs: inputs.clone(), reader: reader.clone(), runs: runs.clone() };
     let prompts = Prompts::start(parts, runtime.handle(), CancellationToken::new(), &Supervisor::default());
     let actions =

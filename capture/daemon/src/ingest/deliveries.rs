@@ -62,6 +62,9 @@ impl Ingest {
         if let Some(agent) = delivery.agent.filter(|_| !late) {
             self.run_by(slot, agent, delivery.source)?;
         }
+        if let (None, Some(run)) = (delivery.agent, delivery.run.filter(|_| !late)) {
+            self.link_host_by_environment(slot, run)?;
+        }
         if let Some(cwd) = &decoded.cwd
             && self.state(slot)?.session.cwd.is_none()
         {

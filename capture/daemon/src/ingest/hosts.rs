@@ -397,6 +397,19 @@ impl Ingest {
         }
     }
 
+    /// A hook was called inside a run by a program that is not a known agent (a script around one, say): the run hosts
+    /// the session, unless it hosts one an agent named.
+    pub(super) fn link_host_by_environment(&mut self, slot: usize, run: RunId) -> Result<(), TransactionFailure> {
+        let Some(host) = self.hosts.runs.get(&run).filter(|host| !host.exited) else { return Ok(()) };
+        let hosted = host.session.and_then(|id| self.sessions.find(id));
+        let named = hosted.is_some_and(|slot| !is_awaited(Some(&self.sessions.known(slot).provider_session_id)));
+        let state = self.state(slot)?;
+        if named || state.process().is_some() || state.session.parent_session_id.is_some() {
+            return Ok(());
+        }
+        self.host_session(run, slot)
+    }
+
     /// An agent that runs inside a run and has named no session yet: gives whether that is so.
     pub(super) fn seat_agent(&mut self, agent: &AgentProcess) -> Result<bool, TransactionFailure> {
         let Some((run, host)) = agent.run.and_then(|run| self.hosts.runs.get(&run).map(|host| (run, host))) else {

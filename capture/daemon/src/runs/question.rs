@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use api::runs::{Input as RunInput, InputSent, Run};
-use events::State;
 use serde_json::Value;
 use server::Refusal;
 use terminal::host::frame::HostRequest;
@@ -60,22 +59,14 @@ pub(super) async fn question(
     }
 }
 
-/// Types into a run. Text is for a prompt: while a dialog is open it is refused, because a letter
-/// or an Enter of it may be an answer. Keys are for dialogs: whoever names keys knows what they do.
+/// Types into a run, whatever is on its screen.
 pub(super) async fn type_into(
     run: &Run,
     asks: Option<&mpsc::Sender<QueuedRequest>>,
     input: RunInput,
 ) -> Result<InputSent, Refusal> {
-    let RunInput { text, submit, keys, interrupt, force } = input;
+    let RunInput { text, submit, keys, interrupt, force: _ } = input;
     if let Some(text) = text {
-        if run.screen_state == Some(State::WaitingApproval) && !force {
-            return Err(Refusal::Conflict(
-                "a dialog is open, and the text could answer it; send keys (`--keys`), or type the text all the same \
-                 (`--force`)"
-                    .into(),
-            ));
-        }
         let body = text.strip_suffix("\r\n").or_else(|| text.strip_suffix(['\n', '\r'])).unwrap_or(&text);
         let enter = submit || body.len() < text.len();
         if !body.is_empty() {

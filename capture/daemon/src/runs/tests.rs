@@ -24,7 +24,7 @@ impl ScriptedHost {
     /// Runs with this host, which hosts [`SESSION`].
     async fn connect() -> (Runs, Self) {
         let (handle, inputs) = ingest::channel(16);
-        let runs = Runs::new(handle);
+        let runs = Runs::new(handle, LiveView::new("test"));
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let connection = HostConnection(Box::new(theirs));
         let peer = Peer { uid: 0, pid: Some(42) };

@@ -137,6 +137,10 @@ impl Rows {
         read(&self.inner).by_id.get(&id).cloned()
     }
 
+    pub(super) fn any_active(&self, wanted: impl Fn(&SessionEntry) -> bool) -> bool {
+        read(&self.inner).active.values().any(|entry| wanted(entry))
+    }
+
     pub(super) fn find(&self, provider_session_id: &str) -> Option<SessionId> {
         read(&self.inner).by_provider_id.get(provider_session_id).copied()
     }
@@ -257,6 +261,7 @@ mod tests {
             provider: Provider::Claude,
             provider_session_id: Some(format!("p{id}").into()),
             state,
+            run_id: None,
             parent: None,
             merged_into: None,
             cwd: Some("/w".into()),
