@@ -93,17 +93,15 @@ pub(super) struct Publisher {
 }
 
 impl Publisher {
-    /// Before the commit: streams get the new status at once, marked as not committed.
+    /// Before the commit: lists have the new status at once, and streams get it, marked as not committed.
     pub(super) fn publish_ahead(&self, sessions: &mut Sessions, now: Timestamp, wall: Timestamp) {
-        if !self.live_view.watched() {
-            return;
-        }
+        let watched = self.live_view.watched();
         for slot in sessions.changed_ahead() {
             let Some(state) = sessions.loaded_mut(slot) else { continue };
             let session = shown(state, wall);
             let Ok(entry) = SessionEntry::of(&session, is_active(&session, now)) else { continue };
-            let frame = Frame::of_entry(None, &entry);
-            self.live_view.put(entry);
+            let frame = watched.then(|| Frame::of_entry(None, &entry)).flatten();
+            self.live_view.put_ahead(entry);
             if let Some(frame) = frame {
                 self.live_view.publish(frame);
             }
@@ -142,6 +140,7 @@ impl Publisher {
             frames.extend(Frame::of_entry(Some(position), &entry));
             self.live_view.put(entry);
         }
+        self.live_view.set_committed();
         for (event, _) in &changes.events {
             if let Some(last) = self.gauges.last_event_at.get(usize::from(event.provider.code())) {
                 last.fetch_max(event.created_at.as_millisecond(), Ordering::Relaxed);
