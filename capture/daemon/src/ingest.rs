@@ -54,7 +54,7 @@ pub use input::{ChangeReply, IngestInput, PreparedBatch};
 use processes::Unclaimed;
 pub use protocol::ProtocolInput;
 pub use publisher::{CommitObserver, Gauges, HostedSession, NoObserver};
-use publisher::{Publisher, is_active};
+use publisher::{Publisher, is_active, is_standing};
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
 pub(crate) use transaction::LARGE_LOG;
@@ -417,10 +417,12 @@ impl Ingest {
         if !conclusions.is_empty() || state.session.status.reason != reason {
             self.transaction.begin()?;
             // What time brought about in a session whose history was just read is history too: it waits like that.
-            if conclusions.is_empty() || conclusions.iter().any(|conclusion| now.since_ms(conclusion.at) <= LATE_MS) {
+            let is_late = conclusions.iter().all(|conclusion| now.since_ms(conclusion.at) > LATE_MS);
+            if conclusions.is_empty() || !is_late {
                 self.transaction.mark_live();
             }
-            self.conclude(slot, conclusions, now, false)?;
+            let history = is_late && self.sessions.is_past(slot);
+            self.conclude(slot, conclusions, now, history)?;
             self.watch_request(slot);
             self.sessions.mark(slot);
         }
@@ -457,9 +459,16 @@ impl Ingest {
     fn try_commit(&mut self, all: bool) -> Result<(), TransactionFailure> {
         let (now, wall) = ((self.clock)(), (self.wall)());
         let position = self.transaction.position();
+        let live = self.transaction.is_live();
         let entries = self.sessions.write_changed(&mut self.transaction.writer, position, all, (now, wall))?;
         let mut committed = self.transaction.commit()?;
+        // What became of history is not told event by event.
+        let standing = |entry: &&SessionEntry| !live && is_standing(entry.state);
+        let standing: Vec<SessionId> = entries.iter().filter(standing).map(|entry| entry.id).collect();
         self.publisher.publish(&mut committed, entries);
+        if !standing.is_empty() {
+            self.publisher.onlooker.standing(&standing);
+        }
         self.sessions.settle();
         self.transaction.write_audit_head(&mut committed.changes);
         committed.inputs.into_iter().for_each(|input| self.reply(input));

@@ -76,6 +76,8 @@ pub trait CommitObserver: Send {
     fn approval(&self, _approval: Approval) {}
     /// A finding changed.
     fn finding(&self, _finding: Finding) {}
+    /// These sessions, whose history was read, may need somebody.
+    fn standing(&self, _sessions: &[SessionId]) {}
     /// The log goes up to this position; what is new in it was seen as it happened.
     fn committed(&self, _position: u64) {}
 }
@@ -208,6 +210,17 @@ pub(super) fn needs_somebody(event: &Event) -> bool {
 
 /// How long after its last event a session that is idle or unknown still counts as active, ms.
 const ACTIVE_MS: i64 = 30 * 60 * 1000;
+
+/// Whether something of a session in this state may stand open.
+pub(super) const fn is_standing(state: events::State) -> bool {
+    matches!(state, events::State::Running | events::State::Waiting | events::State::WaitingApproval)
+}
+
+/// Whether a session that has this reason just goes on with its turn.
+pub(super) const fn is_progress(reason: events::Reason) -> bool {
+    use events::Reason::{Streaming, Subagents, Thinking, Tool};
+    matches!(reason, Thinking | Streaming | Tool | Subagents)
+}
 
 /// Whether a session belongs on a list of what goes on.
 pub(super) fn is_active(session: &projections::Session, now: Timestamp) -> bool {

@@ -13,7 +13,10 @@ use projections::{Session, SessionState, StatusRules};
 use server::{Json, SessionEntry};
 use store::{CommitError, KnownSession, ReadError, ReadFailure, SessionRow, Writer};
 
-use super::{publisher::is_active, shown};
+use super::{
+    publisher::{is_active, is_progress},
+    shown,
+};
 
 /// Number of reducers kept in memory in addition to those with pending work.
 const KEPT: usize = 128;
@@ -30,6 +33,8 @@ struct SessionSlot {
     stored: Option<u64>,
     /// Its row in the store is behind its log.
     behind: bool,
+    /// The last event of it was history.
+    past: bool,
     /// When it was last used, in uses.
     used: u64,
 }
@@ -42,7 +47,8 @@ const SETTLE_EVERY: u64 = 10_000;
 /// What of a session's row others act on: it is written with the commit that changes it.
 fn prompt_part(session: &Session) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (session.status.state as u8, &session.pending_approvals, session.turns, session.pid).hash(&mut hasher);
+    let reason = session.status.reason.filter(|reason| !is_progress(*reason)).map(|reason| reason as u8);
+    (reason, session.status.state as u8, &session.pending_approvals, session.turns, session.pid).hash(&mut hasher);
     (session.run_id, session.parent_session_id, session.merged_into, &session.forked_from).hash(&mut hasher);
     (&session.title, &session.cwd, &session.began_in, &session.git_branch, &session.labels).hash(&mut hasher);
     (&session.model, &session.cli_version, &session.permission_mode).hash(&mut hasher);
@@ -107,6 +113,7 @@ impl Sessions {
             told_ahead: false,
             stored: None,
             behind: false,
+            past: false,
             used: 0,
         });
         slot
@@ -195,6 +202,16 @@ impl Sessions {
     /// Every reducer in memory, with its slot.
     pub(super) fn all_loaded(&self) -> impl Iterator<Item = (usize, &SessionState)> {
         self.slots.iter().enumerate().filter_map(|(slot, s)| s.state.as_deref().map(|state| (slot, state)))
+    }
+
+    /// Notes whether the last event of a session was history.
+    pub(super) fn set_past(&mut self, slot: usize, past: bool) {
+        self.slots[slot].past = past;
+    }
+
+    /// Whether the last event of a session was history.
+    pub(super) fn is_past(&self, slot: usize) -> bool {
+        self.slots[slot].past
     }
 
     /// A session that is not captured is on no list.

@@ -9,7 +9,11 @@ use events::{Event, Finding, Payload, Provider};
 use projections::Approval;
 use store::{AuditHead, CommitError, PackedText, ReadError, ReadFailure, SessionRow, Writer, write_head};
 
-use super::{HostedSession, IngestInput, publisher::needs_somebody, sessions::Sessions};
+use super::{
+    HostedSession, IngestInput,
+    publisher::{is_progress, needs_somebody},
+    sessions::Sessions,
+};
 
 /// Shortest time between live commits; inputs in between share the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
@@ -100,7 +104,11 @@ impl Urgency {
             | Payload::ToolResult(_)
             | Payload::UsageReported(_)
             | Payload::Heartbeat(_) => Self::Progress,
-            Payload::StatusChanged(change) if change.from == Some(change.to) => Self::Progress,
+            Payload::StatusChanged(change)
+                if change.from == Some(change.to) && change.reason.is_none_or(is_progress) =>
+            {
+                Self::Progress
+            }
             _ => Self::Regular,
         }
     }
