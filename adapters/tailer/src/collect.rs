@@ -7,7 +7,8 @@
 //! thread at a time, so its batches are in order.
 //!
 //! The poll is the truth and hints are hints: hot files are looked at every half second, quiet
-//! ones and directories every few seconds, each by one `stat`. See `round` for the turn, `tree`
+//! ones and directories every few seconds, each by one `stat`; where hints arrive, directories every
+//! minute and quiet files every five. See `round` for the turn, `tree`
 //! for finding files, `queue` for the history, [`control`] for the handle.
 
 mod batch;
@@ -37,7 +38,7 @@ use events::{Cursor, Provider};
 
 use crate::{
     tail::{FileSpec, Now, ReadLimits, TailReader},
-    watch::Watch,
+    watch::{self, Watch},
 };
 pub use agents::Stopped;
 pub use batch::Batch;
@@ -61,9 +62,10 @@ pub struct CollectorConfig {
     pub hot_poll_watched: Duration,
     /// Interval between checks of quiet files and directories.
     pub quiet_poll: Duration,
-    /// Interval between checks of quiet files when every directory is watched, so that a poll only finds what left
-    /// no hint.
-    pub quiet_files_poll_watched: Duration,
+    /// Interval between checks of directories that are watched, so that they only find what left no hint.
+    pub watched_directories_poll: Duration,
+    /// The same of quiet files in them; each check of the others looks at some of these.
+    pub watched_files_poll: Duration,
     /// How long a file is hot after a change.
     pub hot_for: Duration,
     /// A file changed within this time before the start is read before the rest of the history.
@@ -88,12 +90,13 @@ impl CollectorConfig {
             hot_poll: Duration::from_millis(500),
             hot_poll_watched: Duration::from_secs(1),
             quiet_poll: Duration::from_millis(4500),
-            quiet_files_poll_watched: Duration::from_millis(8500),
+            watched_directories_poll: Duration::from_secs(60),
+            watched_files_poll: Duration::from_secs(300),
             hot_for: Duration::from_secs(60),
             fresh_for: Duration::from_secs(600),
             quiet_files: 5000,
             open_files: 64,
-            watches: 1024,
+            watches: watch::most_directories(),
             workers: 2,
         }
     }
@@ -163,10 +166,11 @@ pub struct Collector {
 struct Due {
     hot: Duration,
     quiet: Duration,
-    /// Quiet files are not looked at before.
-    quiet_files: Duration,
-    /// Where in the table the next turn over quiet files begins.
+    /// Watched directories are not looked at before.
+    watched_directories: Duration,
+    /// Where in the table the next turn over quiet files begins, and the next over all of them.
     quiet_from: FileId,
+    sweep_from: FileId,
     /// The earliest time lost hints are answered by looking everywhere, and whether they are to be.
     everything: Duration,
     everything_wanted: bool,

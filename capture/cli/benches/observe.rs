@@ -1,11 +1,11 @@
-//! Observing, from the agents' files to whoever looks on: G2 to G7 and G14, each beside its limit
+//! Observing, from the agents' files to whoever looks on: G2 to G7 and G14 to G17, each beside its limit
 //! taken in the same run. Drives the real program as a user would: a home, a data directory, HTTP
 //! and WebSockets.
 //!
 //! `CORPUS=/some/home cargo bench -p capture --bench observe -- g2 g4` measures these two on a
 //! corpus directory: a home with `.claude`, `.codex`, `.gemini`, and, when there is one,
 //! `corpus-manifest.json` with the counts the store must have. Its files are only linked and read,
-//! never written. Without `CORPUS` a small one is generated. Nothing is asserted of a time.
+//! never written. `CORPORA=/small:/larger:/largest … -- g15` measures how cost grows. Without `CORPUS` a small one is generated. Nothing is asserted of a time.
 
 #![allow(
     clippy::print_stdout,
@@ -20,6 +20,8 @@ mod cold;
 mod corpus;
 #[path = "observe/figures.rs"]
 mod figures;
+#[path = "observe/growth.rs"]
+mod growth;
 #[path = "observe/idle.rs"]
 mod idle;
 #[path = "observe/latency.rs"]
@@ -50,13 +52,14 @@ const SECTIONS: &[(&[&str], Section)] = &[
     (&["g4"], latency::watched),
     (&["g5"], latency::polled),
     (&["g14"], streaming::measure),
+    (&["g15", "g16", "g17"], growth::measure),
 ];
 
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let known = |name: &String| SECTIONS.iter().any(|(names, _)| names.contains(&name.as_str()));
     if let Some(unknown) = asked.iter().find(|name| !known(name)) {
-        println!("there is no section `{unknown}`: g2 g3 g4 g5 g6 g7 g14");
+        println!("there is no section `{unknown}`: g2 g3 g4 g5 g6 g7 g14 g15 g16 g17");
         return;
     }
     let mut world = World::open();

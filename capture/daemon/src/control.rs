@@ -163,10 +163,7 @@ impl Control for Daemon {
             if parts.gauges.stuck.load(Ordering::Relaxed) {
                 return;
             }
-            let (done, committed) = oneshot::channel();
-            if parts.inputs.send_async(IngestInput::Commit(done)).await.is_ok() {
-                committed.await.ok();
-            }
+            parts.inputs.commit().await.ok();
         })
     }
 

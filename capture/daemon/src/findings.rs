@@ -5,7 +5,7 @@
 //! redacted before they leave it. Actions on findings follow the user's own rules.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -160,8 +160,8 @@ struct MonitorThread {
     unexamined: VecDeque<Session>,
     /// Sessions with new events whose state is still to be examined.
     touched: BTreeSet<SessionId>,
-    /// Sessions the monitor knows.
-    known: HashSet<SessionId>,
+    /// Sessions the monitor knows, and the sequence up to which it knows their events.
+    known: HashMap<SessionId, u64>,
     started_at: Timestamp,
     /// Findings that began before the start, by their ids, and when they are told; never, if they are old news.
     old: BTreeMap<FindingId, (Option<Instant>, Finding)>,
@@ -176,7 +176,7 @@ impl MonitorThread {
             position: None,
             unexamined: VecDeque::new(),
             touched: BTreeSet::new(),
-            known: HashSet::new(),
+            known: HashMap::new(),
             started_at,
             old: BTreeMap::new(),
         }
@@ -244,6 +244,7 @@ impl MonitorThread {
             for event in events.iter().filter(|event| !is_ours(event)) {
                 self.load_history(event.session_id, event.sequence)?;
                 self.touched.insert(event.session_id);
+                self.known.insert(event.session_id, event.sequence);
                 self.position = Some(event.position);
                 let mut found = self.monitor.advance(event.observed_at);
                 found.extend(self.monitor.apply(event));
@@ -255,7 +256,7 @@ impl MonitorThread {
             };
         }
         while let Some(id) = self.next_imported() {
-            self.load_history(id, u64::MAX)?;
+            self.load_imported(id)?;
             self.touched.insert(id);
             self.imported.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         }
@@ -278,17 +279,32 @@ impl MonitorThread {
 
     /// Feeds the monitor the history of a session that it does not know.
     fn load_history(&mut self, session: SessionId, before: u64) -> Result<(), ReadError> {
-        if self.known.contains(&session) {
+        if self.known.contains_key(&session) {
             return Ok(());
         }
         let events = self.parts.reader.last_events(session, LOOK_BACK, &[])?;
-        self.known.insert(session);
-        for event in events.into_iter().filter(|event| event.sequence < before && !is_ours(event)) {
-            // What is over raises nothing.
-            let found = self.monitor.apply(&Event { history: true, ..event });
-            self.accept(found);
-        }
+        self.apply_history(session, events.into_iter().filter(|event| event.sequence < before));
         Ok(())
+    }
+
+    /// Feeds the monitor what was read of the history of a session since it knows it.
+    fn load_imported(&mut self, session: SessionId) -> Result<(), ReadError> {
+        let Some(after) = self.known.get(&session).copied() else { return self.load_history(session, u64::MAX) };
+        let events = self.parts.reader.last_events(session, LOOK_BACK, &[])?;
+        self.apply_history(session, events.into_iter().filter(|event| event.sequence > after && event.history));
+        Ok(())
+    }
+
+    /// What is over raises nothing.
+    fn apply_history(&mut self, session: SessionId, events: impl Iterator<Item = Event>) {
+        self.known.entry(session).or_default();
+        for event in events {
+            self.known.insert(session, event.sequence);
+            if !is_ours(&event) {
+                let found = self.monitor.apply(&Event { history: true, ..event });
+                self.accept(found);
+            }
+        }
     }
 
     fn check_session(&mut self, session: &Session) {

@@ -459,11 +459,11 @@ impl Ingest {
     fn try_commit(&mut self, all: bool) -> Result<(), TransactionFailure> {
         let (now, wall) = ((self.clock)(), (self.wall)());
         let position = self.transaction.position();
-        let live = self.transaction.is_live();
         let entries = self.sessions.write_changed(&mut self.transaction.writer, position, all, (now, wall))?;
         let mut committed = self.transaction.commit()?;
-        // What became of history is not told event by event.
-        let standing = |entry: &&SessionEntry| !live && is_standing(entry.state);
+        // Events of history are not published one by one.
+        let is_past = |id| self.sessions.find(id).is_some_and(|slot| self.sessions.is_past(slot));
+        let standing = |entry: &&SessionEntry| is_standing(entry.state) && is_past(entry.id);
         let standing: Vec<SessionId> = entries.iter().filter(standing).map(|entry| entry.id).collect();
         self.publisher.publish(&mut committed, entries);
         if !standing.is_empty() {

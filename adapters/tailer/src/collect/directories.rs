@@ -18,6 +18,15 @@ pub(crate) struct Directory {
     pub(super) listed_ns: Option<i64>,
     pub(super) again_at: Option<Duration>,
     pub(super) watched: bool,
+    /// Whether only this system can change what is in it, as far as is known: others leave no hints.
+    pub(super) local: bool,
+}
+
+impl Directory {
+    /// Whether a change in it leaves a hint.
+    pub(super) const fn is_hinted(&self) -> bool {
+        self.watched && self.local
+    }
 }
 
 /// All directories.
@@ -33,6 +42,17 @@ impl DirTree {
         self.directories.len()
     }
 
+    /// Whether a change in any of them leaves a hint.
+    pub(super) fn is_hinted(&self) -> bool {
+        self.directories.iter().all(Directory::is_hinted)
+    }
+
+    /// Whether a change of the file with this path leaves a hint.
+    pub(super) fn is_hinted_at(&self, file: &str) -> bool {
+        let above = file.rsplit_once('/').and_then(|(above, _)| self.index.get(above));
+        above.is_some_and(|at| self.directories[*at].is_hinted())
+    }
+
     pub(super) fn has_to_watch(&self) -> bool {
         !self.to_watch.is_empty()
     }
@@ -46,6 +66,7 @@ impl DirTree {
             listed_ns: None,
             again_at: None,
             watched: false,
+            local: false,
         };
         self.directories.push(directory);
         self.index.insert(path, at);

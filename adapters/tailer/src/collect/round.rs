@@ -38,10 +38,13 @@ impl Collector {
     pub fn round(&mut self, now: Now, sink: &mut dyn FnMut(Batch) -> Result<(), Stopped>) -> Result<Duration, Stopped> {
         let everything = self.apply_inbox(now);
         if now.steady >= self.due.quiet || everything {
-            self.walk(now);
-            if self.due.first_done && (now.steady >= self.due.quiet_files || everything) {
+            let all = everything || now.steady >= self.due.watched_directories;
+            self.walk(now, all);
+            if all {
+                self.due.watched_directories = now.steady + self.config.watched_directories_poll;
+            }
+            if self.due.first_done {
                 self.poll_quiet(now, everything);
-                self.due.quiet_files = now.steady + self.quiet_files_poll();
             }
             self.due.quiet = now.steady + self.config.quiet_poll;
             self.due.first_done = true;
@@ -66,15 +69,6 @@ impl Collector {
         }
         self.publish();
         Ok(self.next_at(now))
-    }
-
-    /// Directories are always looked at every [`quiet_poll`](super::CollectorConfig::quiet_poll); their files
-    /// less often when every directory is watched.
-    fn quiet_files_poll(&self) -> Duration {
-        match self.watch.mode() {
-            Mode::Watching if self.watch.directories() >= self.tree.len() => self.config.quiet_files_poll_watched,
-            Mode::Watching | Mode::Polling(_) => Duration::ZERO,
-        }
     }
 
     fn hot_poll(&self) -> Duration {
@@ -107,16 +101,36 @@ impl Collector {
         everything
     }
 
+    /// Looks at quiet files: at some of those of which no hints come, and at fewer of the others, so that each has its
+    /// turn within [`watched_files_poll`](super::CollectorConfig::watched_files_poll).
     fn poll_quiet(&mut self, now: Now, all: bool) {
         let room = self.files.room();
-        let count = if all { room } else { room.min(self.config.quiet_files as FileId) };
-        for n in 0..count {
-            let id = (self.due.quiet_from + n) % room.max(1);
-            if self.files.get_mut(id).is_some_and(|file| !file.gone && !file.hot) {
-                self.check(id, now);
-            }
+        if all {
+            return (0..room).for_each(|id| self.check_quiet(id, now));
         }
-        self.due.quiet_from = (self.due.quiet_from + count) % room.max(1);
+        if !self.tree.is_hinted() {
+            let count = room.min(self.config.quiet_files as FileId);
+            for n in 0..count {
+                let id = (self.due.quiet_from + n) % room.max(1);
+                let is_hinted = self.files.get_mut(id).is_some_and(|file| self.tree.is_hinted_at(file.place.path()));
+                if !is_hinted {
+                    self.check_quiet(id, now);
+                }
+            }
+            self.due.quiet_from = (self.due.quiet_from + count) % room.max(1);
+        }
+        let turns = self.config.watched_files_poll.as_secs_f64() / self.config.quiet_poll.as_secs_f64();
+        let count = (f64::from(room) / turns.max(1.0)).ceil() as FileId;
+        for n in 0..count {
+            self.check_quiet((self.due.sweep_from + n) % room.max(1), now);
+        }
+        self.due.sweep_from = (self.due.sweep_from + count) % room.max(1);
+    }
+
+    fn check_quiet(&mut self, id: FileId, now: Now) {
+        if self.files.get_mut(id).is_some_and(|file| !file.gone && !file.hot) {
+            self.check(id, now);
+        }
     }
 
     fn poll_hot(&mut self, now: Now, sink: BatchSink<'_>) -> Result<(), Stopped> {

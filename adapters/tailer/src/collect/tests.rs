@@ -163,6 +163,32 @@ fn tail_collect_quiet_files_are_noticed_in_five_seconds_and_cost_little() {
 }
 
 #[test]
+fn tail_collect_what_leaves_no_hint_where_hints_come_is_found_later() {
+    let mut case = case_of(CollectorConfig { watches: 100, ..config() });
+    // It takes every directory and tells nothing.
+    case.collector.watch = Watch::with(Box::new(notify::NullWatcher));
+    case.append("a/one.jsonl", &note(1, "v1"));
+    case.run(seconds(100.0));
+    let health = case.health();
+    assert_eq!((health.watch.to_string().as_str(), health.watched), ("watching", health.directories));
+    case.append("a/one.jsonl", &note(2, "v2"));
+    case.append("b/two.jsonl", &note(3, "v3"));
+    case.run(seconds(20.0));
+    assert!(!case.seen().contains(&"v3".into()), "a look at what is watched costs, and is rare");
+    case.run(seconds(45.0));
+    assert!(case.seen().contains(&"v3".into()), "directories every minute");
+    case.run(seconds(300.0));
+    assert_eq!(case.seen(), ["v1", "v2", "v3"], "files every five minutes");
+    // One directory of which no hints come has its files looked at as often as ever.
+    for directory in &mut case.collector.tree.directories {
+        directory.local = !directory.path.ends_with("/b");
+    }
+    case.append("b/two.jsonl", &note(4, "v4"));
+    case.run(seconds(5.0));
+    assert_eq!(case.seen(), ["v1", "v2", "v3", "v4"]);
+}
+
+#[test]
 fn tail_collect_a_poke_is_answered_at_once() {
     let mut case = case();
     case.append("one.jsonl", &note(1, "v1"));

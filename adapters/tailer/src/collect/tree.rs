@@ -22,7 +22,7 @@ use crate::{
         FileFormat, Now,
         disk::{self, OpenError, PathKind, ReadRefusal, RootedPath, Stat},
     },
-    watch::Mode,
+    watch::{self, Mode},
 };
 
 /// Deepest nesting of directories below a root; no provider goes deeper.
@@ -39,10 +39,10 @@ struct Listing {
 }
 
 impl Collector {
-    /// Looks at every directory, and lists those that changed.
-    pub(super) fn walk(&mut self, now: Now) {
+    /// Looks at every directory, and lists those that changed; without `all`, only at those of which no hints come.
+    pub(super) fn walk(&mut self, now: Now, all: bool) {
         self.find_roots(now);
-        self.check_directories(0, now);
+        self.check_directories(0, all, now);
         if !self.due.first_done {
             self.plan_watches();
         }
@@ -61,7 +61,7 @@ impl Collector {
             }
             let path: Arc<str> = Arc::from(path);
             let at = self.tree.add(Arc::clone(&path), number as u16);
-            self.check_directories(at, now);
+            self.check_directories(at, true, now);
             self.claim_missing(number as u16, &path, now);
         }
     }
@@ -82,10 +82,11 @@ impl Collector {
     }
 
     /// Looks at the directories from this number on, and at those that are found on the way.
-    fn check_directories(&mut self, from: usize, now: Now) {
+    fn check_directories(&mut self, from: usize, all: bool, now: Now) {
         let mut at = from;
-        while at < self.tree.directories.len() {
-            if self.check_directory(at, now) {
+        while let Some(directory) = self.tree.directories.get(at) {
+            let due = directory.again_at.is_some_and(|again| again <= now.steady) || directory.listed_ns.is_none();
+            if !all && directory.is_hinted() && !due || self.check_directory(at, now) {
                 at += 1;
             }
         }
@@ -250,7 +251,7 @@ impl Collector {
                         self.tree.directories[at].listed_ns = None;
                     }
                     if self.check_directory(at, now) {
-                        self.check_directories(first_new, now);
+                        self.check_directories(first_new, true, now);
                     } else {
                         self.files.below(directory).into_iter().for_each(|file| self.check(file, now));
                     }
@@ -302,8 +303,10 @@ impl Collector {
         if self.watch.directories() >= self.config.watches {
             self.unwatch_one();
         }
-        let watched = self.watch.add(Path::new(&*self.tree.directories[at].path));
+        let path = Arc::clone(&self.tree.directories[at].path);
+        let watched = self.watch.add(Path::new(&*path));
         self.tree.directories[at].watched = watched;
+        self.tree.directories[at].local = watched && watch::is_local(Path::new(&*path));
         if *self.watch.mode() != Mode::Watching {
             tracing::warn!("file changes are noticed later than usual: {}", self.watch.mode());
             self.tree.to_watch.clear();

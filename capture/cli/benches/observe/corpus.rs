@@ -52,7 +52,11 @@ pub(crate) struct Files {
 impl World {
     /// Takes the corpus `CORPUS` names, or makes one.
     pub(crate) fn open() -> Self {
-        let corpus = std::env::var_os("CORPUS").map(PathBuf::from);
+        Self::of(std::env::var_os("CORPUS").map(PathBuf::from))
+    }
+
+    /// Takes this corpus, or makes one.
+    pub(crate) fn of(corpus: Option<PathBuf>) -> Self {
         // Files are linked, which works within one file system only.
         let scratch = match corpus.as_ref().and_then(|dir| dir.parent()) {
             Some(parent) => TempDir::with_prefix_in("capture-bench-", parent).unwrap(),

@@ -199,6 +199,13 @@ impl Program {
         line.split_whitespace().next().and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(f64::NAN) * 1024.0 / 1e6
     }
 
+    /// Bytes it had written to disk.
+    pub(crate) fn written(&self) -> f64 {
+        let io = fs::read_to_string(format!("/proc/{}/io", self.child.id())).unwrap_or_default();
+        let line = io.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+        line.and_then(|bytes| bytes.parse().ok()).unwrap_or(f64::NAN)
+    }
+
     /// Asks it to end and waits until it did.
     pub(crate) fn stop(mut self) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();

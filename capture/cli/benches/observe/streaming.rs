@@ -32,15 +32,20 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
 }
 
 /// A session at work.
-struct Writer {
-    session: Claude,
-    file: File,
+pub(crate) struct Writer {
+    pub(crate) session: Claude,
+    pub(crate) file: File,
     lines: u64,
 }
 
 impl Writer {
+    /// A session whose transcript is this file.
+    pub(crate) const fn new(session: Claude, file: File) -> Self {
+        Self { session, file, lines: 0 }
+    }
+
     /// The next line: turns of a prompt, three calls with words before and results after, an end.
-    fn line(&mut self, index: usize, pool: &str, dice: &mut Dice) -> String {
+    pub(crate) fn line(&mut self, index: usize, pool: &str, dice: &mut Dice) -> String {
         let mark = format!("{MARK}{index}-{}- ", self.lines);
         let length = 20 + dice.below(2200) as usize;
         let text = mark + cut(pool, dice, length);
@@ -77,7 +82,7 @@ fn stream(world: &mut World, report: &mut Report, sessions: usize) {
                 .create(true)
                 .open(world.transcript(&project, &session.session))
                 .unwrap();
-            let mut writer = Writer { session, file, lines: 0 };
+            let mut writer = Writer::new(session, file);
             let line = writer.line(index, &pool, &mut dice);
             writer.file.write_all(line.as_bytes()).unwrap();
             writer

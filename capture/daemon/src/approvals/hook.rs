@@ -1,5 +1,7 @@
 //! Hooks that wait: first for the request to be committed, then for the policy, then for a person.
 
+use std::time::Duration;
+
 use agents::AgentAnswer;
 use events::{ApprovalId, ApprovalKind, ApprovalResolved, Confidence, DecidedBy, DeliveryId, SessionId, Source};
 use hooks::delivery::{Delivery, decode::call_of};
@@ -15,6 +17,9 @@ use super::{
     judge::Judged,
     pending::Admitted,
 };
+
+/// How long a hook waits for the commit of earlier events of its session.
+const COMMIT_WITHIN: Duration = Duration::from_millis(500);
 
 /// Removes a hook from the table when it waits no longer, for whatever reason.
 struct HookGuard {
@@ -165,15 +170,21 @@ impl ApprovalBroker {
     /// Judges a tool call before the agent's own permission check. Answers only a rule's denial, once it is recorded;
     /// everything else is left to the agent.
     pub(super) async fn forbid(&self, delivery: DeliveryId, whole: Box<RawValue>) -> Option<AgentAnswer> {
+        let (session, mut approval) = called(delivery, &whole)?;
+        let name = session.clone();
+        let stored = self.read(move |reader| reader.find(&name)?.map_or(Ok(None), |id| reader.session(id))).await;
+        if !stored.ok().flatten().is_some_and(|session| session.began_in.is_some()) {
+            // Its start may have been told a moment ago.
+            tokio::time::timeout(COMMIT_WITHIN, self.shared.inputs.commit()).await.ok();
+        }
         let shared = self.shared.clone();
         let judged = self.shared.judging.run(move || {
-            let (session, mut approval) = called(delivery, &whole)?;
             let session = shared.reader.find(&session).ok().flatten().and_then(|id| shared.session(id));
             approval.session_id = session.as_ref().map_or(approval.session_id, |session| session.id);
             let judged = shared.judge.judge(&approval, session.as_ref());
-            Some((approval, judged))
+            (approval, judged)
         });
-        let (approval, judged) = judged.await.ok().flatten().filter(|(_, judged)| judged.allow == Some(false))?;
+        let (approval, judged) = judged.await.ok().filter(|(_, judged)| judged.allow == Some(false))?;
         if self.shared.stopping.is_cancelled() {
             return None;
         }

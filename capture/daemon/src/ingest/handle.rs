@@ -14,6 +14,7 @@ use std::{
 };
 
 use flume::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, TrySendError};
+use tokio::sync::oneshot;
 
 use super::IngestInput;
 
@@ -75,6 +76,16 @@ impl IngestHandle {
     pub async fn send_async(&self, input: IngestInput) -> Result<(), IngestStopped> {
         self.sender.send_async(input).await.map_err(|_| IngestStopped)?;
         self.end.check()
+    }
+
+    /// Has everything that was sent before committed, and waits for that.
+    ///
+    /// # Errors
+    /// When ingest has stopped.
+    pub async fn commit(&self) -> Result<(), IngestStopped> {
+        let (done, committed) = oneshot::channel();
+        self.send_async(IngestInput::Commit(done)).await?;
+        committed.await.map_err(|_| IngestStopped)
     }
 
     /// Sends an input, if there is room for it now.

@@ -96,6 +96,7 @@ impl Urgency {
     }
 
     fn of_event(event: &Event) -> Self {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "whatever is not named here does not wait")]
         match &event.payload {
             _ if needs_somebody(event) => Self::AtOnce,
             Payload::AssistantDelta(_)
