@@ -113,7 +113,8 @@ fn show(settings: &[Setting]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn value_text(value: &serde_json::Value) -> String {
+/// The value as people write it.
+pub(super) fn value_text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
