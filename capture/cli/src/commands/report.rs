@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::{Context, Failed, find, markdown, style, watch::show, when};
 use crate::{
     client::Client,
-    terminal::{is_seen, safe_lines},
+    terminal::{self, is_seen, safe_lines, wrapped},
 };
 use daemon::{clock, redaction};
 
@@ -103,7 +103,19 @@ fn format() -> ReportFormat<'static> {
 }
 
 fn show_report(text: &str) -> anyhow::Result<()> {
-    show(&markdown::painted(&safe_lines(&redaction::text(text))))
+    let text = markdown::painted(&safe_lines(&redaction::text(text)));
+    // In a file or a pipe the lines stay whole, whatever `COLUMNS` says.
+    let width = terminal::width().filter(|_| is_seen());
+    show(&text.lines().flat_map(|line| [wrapped(line, width, indentation(line)), "\n".to_owned()]).collect::<String>())
+}
+
+/// Where the text of an item of a list begins, or of any other line.
+fn indentation(line: &str) -> usize {
+    let text = line.trim_start_matches(' ');
+    let first = text.split(' ').next().unwrap_or_default();
+    let number = first.strip_suffix('.').unwrap_or_default();
+    let is_item = first == "-" || !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    line.len() - text.len() + if is_item { first.len() + 1 } else { 0 }
 }
 
 fn print_redacted(context: &Context, mut value: Value) -> anyhow::Result<()> {
@@ -189,5 +201,17 @@ fn last_events(client: &Client, session: &Session) -> anyhow::Result<Vec<Event>>
             return Ok(events);
         }
         after = page.next_after;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::indentation;
+
+    #[test]
+    fn what_follows_an_item_is_indented_to_its_text() {
+        for (line, columns) in [("- a b", 2), ("  - a", 4), ("12. a", 4), ("   a b", 3), ("plain a", 0), ("", 0)] {
+            assert_eq!(indentation(line), columns, "{line}");
+        }
     }
 }
