@@ -1,4 +1,4 @@
-//! Markdown reports: what all sessions did since a time (standup), and a handoff note.
+//! Reports, in Markdown or as text for a terminal: what all sessions did since a time (standup), and a handoff note.
 //!
 //! Nothing is asked of a model: what stands there was said or done. The texts are an agent's; the
 //! caller redacts the whole report before anybody gets it.
@@ -9,7 +9,7 @@ use std::{
 };
 
 use events::{Event, Finding, FindingKind, Payload, State, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
-use projections::{Session, Turn, shorten::one_line};
+use projections::{OpenTurn, Session, Turn, shorten::one_line};
 use serde::Serialize;
 
 /// A session and what it did within the time of a report.
@@ -30,12 +30,45 @@ impl SessionWork {
         self.session.began_in.as_deref().or(self.session.cwd.as_deref()).unwrap_or("(no directory)")
     }
 
+    /// Its open turn, unless it is among the others.
+    fn open_turn(&self) -> Option<&OpenTurn> {
+        self.session.turn.as_ref().filter(|open| self.turns.iter().all(|turn| turn.id != open.id))
+    }
+
+    /// The number of its turns within the time, the open one included.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.turns.len() + usize::from(self.open_turn().is_some())
+    }
+
     /// How long its turns lasted within the time, ms.
     #[must_use]
     pub fn busy_ms(&self, since: Timestamp, now: Timestamp) -> u64 {
-        let lasted = |turn: &Turn| turn.completed_at.unwrap_or(now).since_ms(turn.started_at.max(since)).max(0);
-        self.turns.iter().map(lasted).sum::<i64>().unsigned_abs()
+        let ended = self.turns.iter().map(|turn| (turn.started_at, turn.completed_at));
+        let open = self.open_turn().map(|turn| (turn.started_at, None));
+        let lasted = |(from, to): (Timestamp, Option<Timestamp>)| to.unwrap_or(now).since_ms(from.max(since)).max(0);
+        ended.chain(open).map(lasted).sum::<i64>().unsigned_abs()
     }
+}
+
+/// Where a report is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Markup {
+    /// As Markdown: characters of a text that would be markup are escaped.
+    Markdown,
+    /// On a terminal, as it is: texts have every character as it was written.
+    Terminal,
+}
+
+/// How a report is written.
+#[derive(Clone, Copy)]
+pub struct ReportFormat<'a> {
+    /// Where it is read.
+    pub markup: Markup,
+    /// Shortens a path.
+    pub path: &'a dyn Fn(&str) -> String,
+    /// Writes a time.
+    pub time: &'a dyn Fn(Timestamp) -> String,
 }
 
 /// Maximum number of prompts per session in a standup report.
@@ -47,12 +80,12 @@ const ANSWER_CHARS: usize = 240;
 
 /// What every session did since a time, grouped by project: those that need somebody first.
 #[must_use]
-pub fn standup(work: &[SessionWork], since: Timestamp, now: Timestamp, place: &dyn Fn(&str) -> String) -> String {
+pub fn standup(work: &[SessionWork], since: Timestamp, now: Timestamp, format: ReportFormat<'_>) -> String {
     let mut projects: BTreeMap<&str, Vec<&SessionWork>> = BTreeMap::new();
     for one in work {
         projects.entry(one.project()).or_default().push(one);
     }
-    let turns: usize = work.iter().map(|one| one.turns.len()).sum();
+    let turns: usize = work.iter().map(SessionWork::count).sum();
     let mut out = String::new();
     if work.is_empty() {
         return "Nothing happened in that time.\n".to_owned();
@@ -66,9 +99,9 @@ pub fn standup(work: &[SessionWork], since: Timestamp, now: Timestamp, place: &d
     );
     for (project, mut sessions) in projects {
         sessions.sort_by_key(|one| (rank(one), std::cmp::Reverse(one.session.last_event_at)));
-        let _ = writeln!(out, "## {}\n", place(project));
+        let _ = writeln!(out, "## {}\n", (format.path)(project));
         for one in sessions {
-            standup_of(one, since, now, &mut out);
+            standup_of(one, since, now, format, &mut out);
         }
     }
     out
@@ -84,21 +117,29 @@ fn rank(work: &SessionWork) -> u8 {
     }
 }
 
-fn standup_of(work: &SessionWork, since: Timestamp, now: Timestamp, out: &mut String) {
+fn standup_of(work: &SessionWork, since: Timestamp, now: Timestamp, format: ReportFormat<'_>, out: &mut String) {
     let session = &work.session;
     let title = session.title.as_deref().unwrap_or("(no prompt yet)");
     let calls: u32 = work.turns.iter().map(|turn| turn.tool_calls).sum();
     let failed: u32 = work.turns.iter().map(|turn| turn.tool_errors).sum();
     let mut facts = vec![session.provider.to_string()];
     facts.extend(session.git_branch.clone());
-    facts.push(counted(work.turns.len(), "turn"));
+    facts.push(counted(work.count(), "turn"));
     if calls > 0 {
         let failed = if failed > 0 { format!(" ({failed} failed)") } else { String::new() };
         facts.push(format!("{}{failed}", counted(calls as usize, "call")));
     }
     facts.push(lasted(work.busy_ms(since, now)));
-    let _ = writeln!(out, "- **{}** ({})", plain(title, PROMPT_CHARS), plain(&facts.join(", "), 200));
-    let asked: Vec<&str> = work.turns.iter().filter_map(|turn| turn.prompt.as_deref()).collect();
+    let plain = |text: &str, chars| format.plain(text, chars);
+    let title = plain(title, PROMPT_CHARS);
+    let title = match format.markup {
+        Markup::Markdown => format!("**{title}**"),
+        Markup::Terminal => title,
+    };
+    let _ = writeln!(out, "- {title} ({})", plain(&facts.join(", "), 200));
+    let ended = work.turns.iter().map(|turn| &turn.prompt);
+    let prompts = ended.chain(work.open_turn().map(|turn| &turn.prompt));
+    let asked: Vec<&str> = prompts.filter_map(Option::as_deref).collect();
     for prompt in asked.iter().take(PROMPTS) {
         let _ = writeln!(out, "  - asked: {}", plain(prompt, PROMPT_CHARS));
     }
@@ -193,9 +234,10 @@ impl Handoff {
 
     /// The note.
     #[must_use]
-    pub fn markdown(&self, place: &dyn Fn(&str) -> String, when: &dyn Fn(Timestamp) -> String) -> String {
+    pub fn text(&self, format: ReportFormat<'_>) -> String {
         let mut out = String::new();
         let session = &self.session;
+        let plain = |text: &str, chars| format.plain(text, chars);
         let _ = writeln!(out, "# {}\n", plain(session.title.as_deref().unwrap_or("Untitled session"), 120));
         let mut line = |name: &str, value: Option<String>| {
             if let Some(value) = value.filter(|value| !value.is_empty()) {
@@ -203,25 +245,26 @@ impl Handoff {
             }
         };
         line("now", session.summary.current.clone());
-        line("directory", session.cwd.as_deref().map(place));
+        line("directory", session.cwd.as_deref().map(format.path));
         line("branch", session.git_branch.clone());
         let agent = [Some(session.provider.to_string()), session.cli_version.clone(), session.model.clone()];
         line("agent", Some(agent.into_iter().flatten().collect::<Vec<_>>().join(" ")));
         line("session", Some(session.id.to_string()));
-        line("last event", Some(when(session.last_event_at)));
+        line("last event", Some((format.time)(session.last_event_at)));
         if let Some(command) = &self.resume {
             let _ = writeln!(out, "- continue with: `{}`", code_text(command));
         }
-        self.open_matters(&mut out, when);
-        self.what_was_done(&mut out);
+        self.open_matters(&mut out, format);
+        self.what_was_done(&mut out, format);
         if let Some(text) = &self.last_text {
             let _ = write!(out, "\n## Last answer\n\n{}\n", quoted(&cut(text, LAST_TEXT_CHARS)));
         }
         out
     }
 
-    fn open_matters(&self, out: &mut String, when: &dyn Fn(Timestamp) -> String) {
+    fn open_matters(&self, out: &mut String, format: ReportFormat<'_>) {
         let session = &self.session;
+        let plain = |text: &str, chars| format.plain(text, chars);
         // A command that was run again counts by its last run.
         let mut failing: Vec<(&CommandRun, u32)> = Vec::new();
         let mut seen = BTreeSet::new();
@@ -247,7 +290,7 @@ impl Handoff {
             let _ = writeln!(out, "- {} waits", counted(session.pending_approvals.len(), "approval"));
         }
         for finding in open() {
-            let until = finding.until.map(|until| format!(" (until {})", when(until))).unwrap_or_default();
+            let until = finding.until.map(|until| format!(" (until {})", (format.time)(until))).unwrap_or_default();
             let _ = writeln!(out, "- {}: {}{until}", plain(&finding.what, 200), plain(&finding.why, 300));
         }
         for (ran, times) in failing {
@@ -257,7 +300,8 @@ impl Handoff {
         }
     }
 
-    fn what_was_done(&self, out: &mut String) {
+    fn what_was_done(&self, out: &mut String, format: ReportFormat<'_>) {
+        let plain = |text: &str, chars| format.plain(text, chars);
         out.push_str("\n## Prompts and results\n\n");
         let skipped = self.turns.len().saturating_sub(TURNS);
         if skipped > 0 {
@@ -325,20 +369,33 @@ fn lasted(ms: u64) -> String {
     }
 }
 
-/// One line of an agent's text that stays one line of text in Markdown: no heading, no image, no link,
-/// no markup of a page.
-fn plain(text: &str, chars: usize) -> String {
-    let mut out = String::new();
+impl ReportFormat<'_> {
+    /// One line of an agent's text.
+    fn plain(self, text: &str, chars: usize) -> String {
+        let line: String = one_line(text, chars).chars().filter(|c| !c.is_control()).collect();
+        match self.markup {
+            Markup::Markdown => escaped(&line),
+            Markup::Terminal => line,
+        }
+    }
+}
+
+/// A line that stays a line of text in Markdown: no heading, no list, no image, no link, no markup of a page.
+fn escaped(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
     let mut before = ' ';
-    for c in one_line(text, chars).chars() {
-        let begins = before == ' ';
-        // What has a meaning anywhere, and what has one only where something begins.
-        if matches!(c, '`' | '*' | '[' | ']' | '<' | '>' | '|') || begins && matches!(c, '#' | '_' | '-' | '+' | '~') {
+    for c in line.chars() {
+        let has_meaning = match c {
+            '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '|' => true,
+            // At the beginning of a word, or of the line.
+            '#' | '_' | '~' => before == ' ',
+            '-' | '+' => out.is_empty(),
+            _ => false,
+        };
+        if has_meaning {
             out.push('\\');
         }
-        if !c.is_control() {
-            out.push(c);
-        }
+        out.push(c);
         before = c;
     }
     out

@@ -1,6 +1,6 @@
 //! Notices: one [`Notice`] for each cause that may need a person.
 
-use events::Timestamp;
+use events::{FindingKind, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::text;
@@ -24,8 +24,8 @@ pub enum Severity {
 pub struct Notice {
     /// What made it, the same for every notice of one cause: the id of an approval, of a finding.
     pub cause: String,
-    /// The kind of finding the rules go by: `approval`, `question`, `done`, `stuck`, `error`, `idle`.
-    pub kind: String,
+    /// The kind of finding, by which rules are chosen.
+    pub kind: FindingKind,
     /// How much it matters.
     pub severity: Severity,
     /// The id of the session.
@@ -51,7 +51,6 @@ impl Notice {
     #[must_use]
     pub fn shown(self) -> Self {
         Self {
-            kind: text::line(&self.kind, text::NAME_CHARS),
             session_label: text::line(&self.session_label, text::NAME_CHARS),
             project: text::line(&self.project, text::NAME_CHARS),
             title: text::line(&self.title, text::TITLE_CHARS),

@@ -31,7 +31,7 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 fn notice(body: &str) -> Notice {
     Notice {
         cause: "a1".into(),
-        kind: "approval".into(),
+        kind: events::FindingKind::Approval,
         severity: Severity::Urgent,
         session: "s1".into(),
         session_label: "api".into(),

@@ -3,7 +3,10 @@
 mod start;
 mod stop;
 
-use std::path::Path;
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use api::Endpoint;
 pub use api::{Client, ClientError, Connection};
@@ -19,7 +22,7 @@ pub use stop::stop;
 /// # Errors
 /// When there is none and none can be started.
 pub fn connect(data: &Path, config: &Config, connection: Connection) -> anyhow::Result<Client> {
-    if let Some(client) = Client::running(data, connection)? {
+    if let Some(client) = running(data, connection)? {
         return if is_to_be_replaced(client.endpoint()) { replaced(client, data, connection) } else { Ok(client) };
     }
     if !config.autostart {
@@ -28,6 +31,28 @@ pub fn connect(data: &Path, config: &Config, connection: Connection) -> anyhow::
         );
     }
     start::start(data, connection)
+}
+
+/// Time limit for a server that stopped answering to be gone.
+const GONE_WITHIN: Duration = Duration::from_millis(500);
+/// Interval between two looks at whether it is.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Connects to the running server. One that ends meanwhile, and so answers no more, is none.
+fn running(data: &Path, connection: Connection) -> Result<Option<Client>, ClientError> {
+    let silent = match Client::running(data, connection) {
+        Err(error @ ClientError::Silent { .. }) => error,
+        known => return known,
+    };
+    let until = Instant::now() + GONE_WITHIN;
+    while Endpoint::load(data)?.is_some_and(|endpoint| endpoint.is_alive()) {
+        if Instant::now() >= until {
+            return Err(silent);
+        }
+        // Nobody sends on this channel: it is a wait.
+        crossbeam_channel::after(LOOK_EVERY).recv().ok();
+    }
+    Ok(None)
 }
 
 /// Whether a server is of an older version and was started in the background by a command, which may restart it then.

@@ -6,6 +6,7 @@
 //! is data and stays unchanged; JSON is escaped everywhere ([`safe_json`]), which changes no value.
 
 mod pager;
+mod wrap;
 
 use std::{
     borrow::Cow,
@@ -16,7 +17,10 @@ use std::{
 
 use events::visible::shows;
 
-pub use self::pager::{Pager, is_seen};
+pub use self::{
+    pager::{Pager, is_seen},
+    wrap::wrapped,
+};
 
 /// The text with everything that does not print, or prints something else than it is, escaped.
 #[must_use]

@@ -260,11 +260,17 @@ impl Config {
     }
 }
 
-/// The first line that sets what a message calls an unknown setting.
-fn line_of_setting(text: &str, message: &str) -> Option<usize> {
+/// The line that sets what a message calls an unknown setting: in the table that begins or goes on at the position, or,
+/// without a position, anywhere.
+fn line_of_setting(text: &str, position: Option<usize>, message: &str) -> Option<usize> {
     let (name, _) = message.strip_prefix("unknown setting `")?.split_once('`')?;
     let sets = |line: &str| line.split_once('=').is_some_and(|(key, _)| key.trim() == name);
-    text.lines().position(sets).map(|at| at + 1)
+    let first = position.unwrap_or(1);
+    let is_in_table = |(line, text): &(usize, &str)| {
+        position.is_none_or(|first| *line == first) || !text.trim_start().starts_with('[')
+    };
+    let mut lines = (1..).zip(text.lines()).skip(first - 1).take_while(is_in_table);
+    lines.find(|(_, text)| sets(text)).map(|(line, _)| line)
 }
 
 /// What to write instead of one value for a group of settings, when the line gives one.
@@ -317,18 +323,11 @@ fn explained(path: &Path, text: &str, error: &toml::de::Error) -> anyhow::Error 
         theirs if theirs.contains(", expected struct ") => group(header).unwrap_or(message),
         _ => message,
     };
-    // The reader does not know where in a table with a `type` it was: it gives the table's header, or nothing.
-    if header.starts_with("[[") {
-        let below: Vec<&str> = text.lines().skip(line).take_while(|line| !line.trim_start().starts_with('[')).collect();
-        let line = line_of_setting(&below.join("\n"), &message).map_or(line, |at| line + at);
-        return anyhow::anyhow!("{}:{line}:{column}: {message}", path.display());
-    }
-    match error.span() {
-        Some(_) => anyhow::anyhow!("{}:{line}:{column}: {message}", path.display()),
-        None => match line_of_setting(text, &message) {
-            Some(line) => anyhow::anyhow!("{}:{line}:1: {message}", path.display()),
-            None => anyhow::anyhow!("{}: {message}", path.display()),
-        },
+    // The reader does not always know where in a table it was: it gives the table's header, or nothing.
+    let position = error.span().map(|_| line);
+    match line_of_setting(text, position, &message).or(position) {
+        Some(line) => anyhow::anyhow!("{}:{line}:{column}: {message}", path.display()),
+        None => anyhow::anyhow!("{}: {message}", path.display()),
     }
 }
 

@@ -391,7 +391,7 @@ fn notice(finding: &Finding, session: Option<&Session>) -> Notice {
     };
     Notice {
         cause: finding.id.to_string(),
-        kind: finding.kind.to_string(),
+        kind: finding.kind,
         severity: match finding.severity {
             Severity::Info => notifier::Severity::Info,
             Severity::Warning => notifier::Severity::Warning,

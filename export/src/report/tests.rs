@@ -57,6 +57,39 @@ fn event(sequence: u64, payload: Payload, text: Option<&str>) -> Event {
     }
 }
 
+const MARKDOWN: ReportFormat<'_> =
+    ReportFormat { markup: Markup::Markdown, path: &|path| path.to_owned(), time: &|at| at.to_string() };
+
+#[test]
+fn an_open_turn_counts_and_its_prompt_is_shown() {
+    let open = OpenTurn { id: EventId::from_bits(7).into(), prompt: Some("clean up".into()), started_at: at(100) };
+    let one = Session { turn: Some(open.clone()), ..session(1, "Clean up", "/p") };
+    let work = [SessionWork { session: one.clone(), turns: Vec::new(), findings: Vec::new() }];
+    let text = standup(&work, at(160), at(200), MARKDOWN);
+    assert!(text.starts_with("1 project, 1 session, 1 turn\n"), "{text}");
+    assert!(text.contains("- **Clean up** (claude, 1 turn, 40 s)\n  - asked: clean up\n"), "{text}");
+    let listed = Turn { id: open.id, completed_at: None, ..turn(1, "clean up", "", 100, 0) };
+    let work = SessionWork { session: one, turns: vec![listed], findings: Vec::new() };
+    assert_eq!((work.count(), work.busy_ms(at(160), at(200))), (1, 40_000));
+}
+
+#[test]
+fn a_text_is_escaped_in_markdown_only() {
+    let cases = [
+        ("rm -rf dist", "rm -rf dist"),
+        ("- not a list", "\\- not a list"),
+        ("# not a heading, see #12", "\\# not a heading, see \\#12"),
+        ("a*b `c` _d_ e_f", "a\\*b \\`c\\` \\_d_ e_f"),
+        (r"grep '\[x\]' C:\new", r"grep '\\\[x\\\]' C:\\new"),
+    ];
+    let terminal = ReportFormat { markup: Markup::Terminal, ..MARKDOWN };
+    for (text, markdown) in cases {
+        assert_eq!((MARKDOWN.plain(text, 80), terminal.plain(text, 80)), (markdown.to_owned(), text.to_owned()));
+    }
+    let work = [SessionWork { session: session(1, "a*b", "/p"), turns: vec![], findings: vec![] }];
+    assert!(standup(&work, at(0), at(1), terminal).contains("- a*b (claude"));
+}
+
 #[test]
 fn a_standup_groups_by_project_and_counts() {
     let work = [
@@ -70,7 +103,8 @@ fn a_standup_groups_by_project_and_counts() {
         },
         SessionWork { session: session(2, "Write docs", "/home/dev/site"), turns: vec![], findings: Vec::new() },
     ];
-    let text = standup(&work, at(30), at(200), &|path| path.replace("/home/dev", "~"));
+    let text =
+        standup(&work, at(30), at(200), ReportFormat { path: &|path| path.replace("/home/dev", "~"), ..MARKDOWN });
     assert!(text.starts_with("2 projects, 2 sessions, 2 turns\n"), "{text}");
     assert!(
         text.contains("## ~/app\n\n- **Fix the login bug** (claude, 2 turns, 4 calls (2 failed), 1 min)\n"),
@@ -78,7 +112,7 @@ fn a_standup_groups_by_project_and_counts() {
     );
     assert!(text.contains("  - asked: and test it\n  - answered: 12 passed\n"), "{text}");
     assert!(text.contains("## ~/site\n\n- **Write docs** (claude, 0 turns, 0 s)"), "{text}");
-    assert_eq!(standup(&[], at(0), at(1), &str::to_owned), "Nothing happened in that time.\n");
+    assert_eq!(standup(&[], at(0), at(1), MARKDOWN), "Nothing happened in that time.\n");
 }
 
 #[test]
@@ -98,7 +132,7 @@ fn a_note_says_what_was_done_and_what_is_open() {
     ];
     let turns = vec![turn(1, "make it <b>work</b>", "tried", 0, 1)];
     let note = Handoff::new(session(1, "Make it work", "/p"), turns, &events, Vec::new());
-    let text = note.markdown(&str::to_owned, &|at| at.to_string());
+    let text = note.text(MARKDOWN);
     for wanted in [
         "# Make it work\n",
         "- failed: `cargo test` (exit code 101)\n",

@@ -1,5 +1,6 @@
 //! Rules: how notices are sent. A rule of the user overrides the defaults of the kind.
 
+use events::FindingKind;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -38,7 +39,7 @@ pub enum WhilePresent {
 #[serde(deny_unknown_fields, default)]
 pub struct NotifyRule {
     /// Of which kind of finding; without it, of every kind.
-    pub kind: Option<String>,
+    pub kind: Option<FindingKind>,
     /// Of which severity at least.
     pub severity: Option<Severity>,
     /// To which channels; without it, to all.
@@ -84,20 +85,33 @@ impl NotifyRule {
     }
 
     fn matches(&self, notice: &Notice) -> bool {
-        self.kind.as_ref().is_none_or(|kind| *kind == notice.kind)
-            && self.severity.is_none_or(|least| notice.severity >= least)
+        self.kind.is_none_or(|kind| kind == notice.kind) && self.severity.is_none_or(|least| notice.severity >= least)
     }
 }
 
 /// What is usual for a kind: loudness, debounce, and what it does while the user is there.
-fn usual(kind: &str) -> (Loudness, u32, WhilePresent) {
+const fn usual(kind: FindingKind) -> (Loudness, u32, WhilePresent) {
     match kind {
-        "approval" | "risky_approval" | "question" => (Loudness::Loud, 300, WhilePresent::Wait),
+        FindingKind::Approval | FindingKind::RiskyApproval | FindingKind::Question => {
+            (Loudness::Loud, 300, WhilePresent::Wait)
+        }
         // A turn that ends is often followed by the next one at once.
-        "done" | "completion" => (Loudness::Normal, 2_000, WhilePresent::Drop),
-        "idle" => (Loudness::Off, 0, WhilePresent::Drop),
-        "stuck" | "error" => (Loudness::Normal, 1_000, WhilePresent::Wait),
-        _ => (Loudness::Normal, 1_000, WhilePresent::Wait),
+        FindingKind::Completion => (Loudness::Normal, 2_000, WhilePresent::Drop),
+        FindingKind::Idle => (Loudness::Off, 0, WhilePresent::Drop),
+        FindingKind::ApprovalBacklog
+        | FindingKind::Stuck
+        | FindingKind::Loop
+        | FindingKind::RepeatedFailure
+        | FindingKind::Auth
+        | FindingKind::RateLimit
+        | FindingKind::Quota
+        | FindingKind::Network
+        | FindingKind::MergeConflict
+        | FindingKind::ContextFull
+        | FindingKind::Crash
+        | FindingKind::OpenWork
+        | FindingKind::LongJob
+        | FindingKind::Provider => (Loudness::Normal, 1_000, WhilePresent::Wait),
     }
 }
 
@@ -105,7 +119,7 @@ fn usual(kind: &str) -> (Loudness, u32, WhilePresent) {
 pub(crate) fn resolve(rules: &[NotifyRule], names: &[String], notice: &Notice) -> ResolvedRule {
     let none = NotifyRule::default();
     let rule = rules.iter().find(|rule| rule.matches(notice)).unwrap_or(&none);
-    let (loudness, debounce_ms, while_present) = usual(&notice.kind);
+    let (loudness, debounce_ms, while_present) = usual(notice.kind);
     let named = |name: &String| rule.channels.as_ref().is_none_or(|only| only.contains(name));
     ResolvedRule {
         loudness: rule.loudness.unwrap_or(loudness),

@@ -88,6 +88,7 @@ fn what_cannot_be_used_is_named() {
     case("[[notify.rules]]\nrepeat_s = 3", "rules.repeat_s");
     case("[notify]\nper_minute = 0", "notify.per_minute");
     case("[notify.quiet]\nhours = ['22-7']", "22-7");
+    case("[[notify.rules]]\nkind = 'status'", "expected one of `approval`, `risky_approval`");
     case("[notify]\nallow_hosts = ['http://x/y']", "allow_hosts");
     let channel = |text: &str, part: &str| case(&format!("[[notify.channels]]\nname = 'x'\n{text}"), part);
     channel("type = 'desktop'\nurl = 'x'", "url");
@@ -127,13 +128,17 @@ fn a_rule_of_the_user_goes_before_what_is_usual() {
     assert_eq!((usual.repeat_ms, usual.while_present), (None, WhilePresent::Wait));
     assert_eq!(rule::resolve(&[], &names, &notice("1", "risky_approval")), usual, "no later and no quieter");
     assert_eq!(rule::resolve(&[], &names, &notice("1", "idle")).loudness, Loudness::Off);
-    assert_eq!(rule::resolve(&[], &names, &notice("1", "done")).while_present, WhilePresent::Drop);
+    assert_eq!(rule::resolve(&[], &names, &notice("1", "completion")).while_present, WhilePresent::Drop);
     let urgent = NotifyRule {
         severity: Some(crate::Severity::Urgent),
         channels: Some(vec!["b".into()]),
         ..NotifyRule::default()
     };
-    let quiet = NotifyRule { kind: Some("approval".into()), loudness: Some(Loudness::Quiet), ..NotifyRule::default() };
+    let quiet = NotifyRule {
+        kind: Some(events::FindingKind::Approval),
+        loudness: Some(Loudness::Quiet),
+        ..NotifyRule::default()
+    };
     let rules = [urgent, quiet];
     let mut one = notice("1", "approval");
     assert_eq!(rule::resolve(&rules, &names, &one).loudness, Loudness::Quiet);

@@ -12,7 +12,7 @@ use crate::config::{ChannelSettings, Hours, NotifyRule, Quiet};
 pub(crate) fn notice(cause: &str, kind: &str) -> Notice {
     Notice {
         cause: cause.to_owned(),
-        kind: kind.to_owned(),
+        kind: kind.parse().unwrap(),
         severity: Severity::Warning,
         session: "s1".to_owned(),
         session_label: "api".to_owned(),
@@ -117,12 +117,12 @@ fn while_the_user_is_at_the_terminal_it_waits_or_is_dropped() {
     let mut desk = PlannerFixture::new(settings(&["d"]));
     desk.there.set(true);
     desk.submit(0, "a", "approval");
-    desk.submit(0, "b", "done");
+    desk.submit(0, "b", "completion");
     assert_eq!(desk.due(2_000), NOTHING);
     assert_eq!(desk.deadline(), Some(3_000));
     desk.there.set(false);
     assert_eq!(desk.due(3_000), ["Single:a"]);
-    assert_eq!(desk.submit(4_000, "b", "done"), NoticeOutcome::Known);
+    assert_eq!(desk.submit(4_000, "b", "completion"), NoticeOutcome::Known);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn quiet_hours_hold_and_end_with_one_digest() {
     let hour = 3_600_000;
     let mut desk = PlannerFixture::new(at_night());
     desk.submit(23 * hour, "a", "approval");
-    desk.submit(24 * hour, "b", "error");
+    desk.submit(24 * hour, "b", "stuck");
     desk.submit(25 * hour, "c", "approval");
     let mut urgent = notice("u", "approval");
     urgent.severity = Severity::Urgent;
@@ -219,7 +219,7 @@ enum Step {
     There(bool),
 }
 
-const KINDS: [&str; 4] = ["approval", "done", "stuck", "idle"];
+const KINDS: [&str; 4] = ["approval", "completion", "stuck", "idle"];
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![

@@ -251,6 +251,26 @@ fn questions_and_plans_are_answered() {
     done(&machine, &["approve", &id, "--answer", "Blue"]);
     assert_eq!(hook.decision()["updatedInput"]["answers"], json!({"Which color?": "Blue"}));
 
+    // Somebody at a terminal is asked, and may leave it.
+    let input = json!({"questions": [
+        {"question": "Which color?", "options": [{"label": "Red"}, {"label": "Blue"}]},
+        {"question": "Which parts?", "options": [{"label": "Top"}, {"label": "Rim"}, {"label": "Base"}], "multiSelect": true},
+    ]});
+    let hook = call(&machine, "claude", "60", &event(&machine, "PermissionRequest", "AskUserQuestion", input));
+    held(&server);
+    let mut user = User::start(&machine, "$PROGRAM approve");
+    user.expect("Your answer to \"Which color?\"? [1-2 or its text; Enter for none] ");
+    user.types("\n");
+    assert_eq!(user.end().1, 5);
+    let mut user = User::start(&machine, "$PROGRAM approve");
+    user.expect("Enter for none] ");
+    user.types("2\n");
+    user.expect("Which parts?\"? [some of 1-3, separated by commas; Enter for none] ");
+    user.types("1, Base\n");
+    assert_eq!(user.end().1, 0);
+    let answers = json!({"Which color?": "Blue", "Which parts?": "Top, Base"});
+    assert_eq!(hook.decision()["updatedInput"]["answers"], answers);
+
     let plan = event(&machine, "PermissionRequest", "ExitPlanMode", json!({"plan": "1. go"}));
     let hook = call(&machine, "claude", "60", &plan);
     let id = held(&server)["id"].as_str().unwrap().to_owned();

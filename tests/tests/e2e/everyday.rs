@@ -1,10 +1,13 @@
 //! The commands of every day from outside: what is shown without a command, counts for a prompt, the configuration,
 //! runs by name, templates.
 
+use std::{fs, process::Stdio};
+
 use serde_json::Value;
 use tests::{
     eventually,
     program::{Machine, Server},
+    terminal_user::User,
     transcript::{answer, append, prompt, session, uuid},
 };
 
@@ -377,4 +380,42 @@ fn long_output_is_paged_on_a_terminal_and_only_there() {
     assert!(code == 4 && text.contains("no session `nope`"), "{text}");
     assert_eq!(run(&machine, &["config", "set", "pager", "false"]).0, Some(0));
     assert!(!shown(&format!("show {id}"), &of_ours).0.contains("paged: "));
+}
+
+#[test]
+fn a_server_that_dies_while_a_command_connects_is_replaced() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let pid = i32::try_from(server.pid()).unwrap();
+    tests::terminal_user::signal(pid, rustix::process::Signal::STOP);
+    let mut command = machine.command(&["ps"]);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    eventually("it has connected and waits", || {
+        let open = fs::read_dir(format!("/proc/{}/fd", command.id())).ok()?;
+        let mut open = open.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok());
+        open.any(|file| file.to_string_lossy().starts_with("socket:")).then_some(())
+    });
+    server.kill();
+    let output = command.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(run(&machine, &["serve", "--stop"]).0, Some(0), "it has started another");
+}
+
+#[test]
+fn a_standup_on_a_terminal_is_broken_between_words_and_escapes_nothing() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let (id, cwd) = (session(1), machine.project());
+    let cwd = cwd.to_str().unwrap();
+    append(&machine.claude(&id), &prompt(&id, &uuid(1, 1), cwd, "Why does `rm -rf` fail on *some* machines of ours?"));
+    is_known(&server, &id);
+    let (_, piped, _) = run(&machine, &["standup", "--since", "10000d"]);
+    assert!(piped.contains("  - asked: Why does \\`rm -rf\\` fail on \\*some\\* machines of ours?\n"), "{piped}");
+    let mut user = User::start_with(
+        &machine,
+        "$PROGRAM standup --since 10000d --no-pager",
+        &[("COLUMNS", "40"), ("NO_COLOR", "1")],
+    );
+    user.expect("  - asked: Why does `rm -rf` fail on\r\n    *some* machines of ours?\r\n");
+    user.end();
 }

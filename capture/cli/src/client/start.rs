@@ -48,7 +48,7 @@ pub(super) fn start(data: &Path, connection: Connection) -> anyhow::Result<Clien
     let until = Instant::now() + START_WITHIN;
     let mut child: Option<Child> = None;
     loop {
-        if let Some(client) = Client::running(data, connection)? {
+        if let Some(client) = super::running(data, connection)? {
             return Ok(client);
         }
         match child.as_mut().map(Child::try_wait) {

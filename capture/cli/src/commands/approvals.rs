@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     client::Client,
-    terminal::{self, safe},
+    terminal::{self, safe, wrapped},
 };
 use daemon::clock;
 
@@ -149,19 +149,17 @@ fn rows(page: &ApprovalPage, all: bool) -> String {
         let age = style::age(approval.opened_at, now);
         let (mark, colour) = mark(approval);
         let state = style::painted(&format!("{mark} {}", state_in_words(approval)), colour);
-        text += &format!(
-            "{state}  {}  {age:>4}  {}  {}\n",
-            style::short(&approval.id),
-            approval.provider,
-            style::path(approval.cwd.as_deref().map(safe).as_deref().unwrap_or("")),
-        );
-        text += &format!("    {}\n", headline(approval));
-        if pending && shown.answer.is_none() {
-            text += &format!("    {}\n", unanswerable(shown));
-        }
+        let cwd = style::path(approval.cwd.as_deref().map(safe).as_deref().unwrap_or(""));
+        let mut lines = vec![
+            format!("{state}  {}  {age:>4}  {}  {cwd}", style::short(&approval.id), approval.provider),
+            format!("    {}", headline(approval)),
+        ];
+        lines.extend((pending && shown.answer.is_none()).then(|| format!("    {}", unanswerable(shown))));
+        text.extend(lines.iter().flat_map(|line| [wrapped(line, terminal::width(), 4), "\n".to_owned()]));
     }
     if page.approvals.iter().any(|shown| shown.answer.is_some()) {
-        text += "\ncapture approve ID · capture deny ID · capture approvals ID shows a request in full\n";
+        let next = "capture approve ID · capture deny ID · capture approvals ID shows a request in full";
+        text += &format!("\n{}\n", wrapped(next, terminal::width(), 0));
     }
     text
 }
@@ -293,13 +291,18 @@ fn when(at: Timestamp) -> String {
 pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<()> {
     let client = context.client()?;
     let (shown, is_picked) = picked(context, &client, arguments.id.as_deref())?;
-    let answers = answer::answers(&shown.approval, &arguments.answer, arguments.any_answer)?;
+    // What was given on the command line is checked before anything is shown.
+    let mut answers = answer::answers(&shown.approval, &arguments.answer, arguments.any_answer)?;
     if !context.json {
         // A list cuts; what is allowed is shown whole.
         write!(terminal::stderr(), "{}", exact(&shown.approval)).ok();
     }
-    // Whoever named the request has decided; whoever picked it from a list has not seen it whole before.
-    if is_picked && !is_agreed("\nAllow this?")? {
+    let questions = answer::questions(&shown.approval);
+    if answers.is_none() && !questions.is_empty() && !context.json && is_with_a_person() {
+        let typed = answer::ask(&questions)?;
+        answers = answer::answers(&shown.approval, &typed, arguments.any_answer)?;
+    } else if is_picked && !is_agreed("\nAllow this?")? {
+        // Whoever named the request has decided; whoever picked it from a list has not seen it whole before.
         return Err(Failed::Refused("nothing was allowed".into()).into());
     }
     let scope = if arguments.scope == GrantScope::Session { DecisionScope::Session } else { DecisionScope::Once };
@@ -311,6 +314,11 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
         terminal::print_error_line(&format!("capture: saved in {}", safe(&path.display().to_string())));
     }
     Ok(())
+}
+
+/// Whether somebody can be asked.
+fn is_with_a_person() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {

@@ -12,12 +12,12 @@ use clap_complete::{CompletionCandidate, engine::ArgValueCandidates};
 use events::ApprovalState;
 use projections::Session;
 
-use super::{active_sessions, approvals::headline, style};
+use super::{active_sessions, approvals::headline, config::value_text, style};
 use crate::{
     client::{Client, Connection},
     terminal::safe,
 };
-use daemon::paths;
+use daemon::{config::Config, endpoint::read_if_there, paths};
 
 /// Maximum number of candidates of a kind.
 const MOST: usize = 100;
@@ -55,8 +55,17 @@ const ARGUMENTS: &[(&str, &str, Named)] = &[
 
 /// The command line with the candidates of its arguments.
 pub(super) fn with_candidates(command: Command) -> Command {
+    let with_keys = |command: Command| {
+        command.mut_args(|argument| match argument.get_id().as_str() {
+            "key" => argument.add(ArgValueCandidates::new(|| settings().unwrap_or_default())),
+            _ => argument,
+        })
+    };
     command.mut_subcommands(|command| {
         let name = command.get_name().to_owned();
+        if name == "config" {
+            return command.mut_subcommands(with_keys);
+        }
         // One by one in place: `mut_arg` would change their order.
         command.mut_args(|argument| {
             let of = |(command, id, _): &&(&str, &str, Named)| *command == name && argument.get_id() == *id;
@@ -90,6 +99,14 @@ impl Named {
             }
         }
     }
+}
+
+/// The keys of the configuration with their values; with a file that is not valid, those of the defaults.
+fn settings() -> anyhow::Result<Vec<CompletionCandidate>> {
+    let file = paths::config_file()?;
+    let text = read_if_there(&file)?.unwrap_or_default();
+    let settings = Config::settings(&text, &file).or_else(|_| Config::settings("", &file))?;
+    Ok(settings.iter().map(|setting| described(&setting.key, &value_text(&setting.value))).collect())
 }
 
 fn active(runs: &[Run]) -> impl Iterator<Item = &Run> {
@@ -132,6 +149,17 @@ mod tests {
         for (name, argument, _) in ARGUMENTS {
             let found = command.find_subcommand(name).unwrap_or_else(|| panic!("no command {name}"));
             assert!(found.get_arguments().any(|a| a.get_id() == *argument), "{name} has no argument {argument}");
+        }
+    }
+
+    #[test]
+    fn keys_of_the_configuration_are_completed() {
+        let command = with_candidates(crate::commands::command_line());
+        let config = command.find_subcommand("config").unwrap();
+        for name in ["get", "set", "unset"] {
+            let of_command = config.find_subcommand(name).unwrap();
+            let key = of_command.get_arguments().find(|argument| argument.get_id() == "key").unwrap();
+            assert!(key.get::<ArgValueCandidates>().is_some(), "{name}");
         }
     }
 }

@@ -1,12 +1,12 @@
 //! `capture config`: shows and changes the configuration file.
 
-use std::{fs, os::unix::fs::DirBuilderExt, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use serde::Serialize;
-use toml_edit::{DocumentMut, Item, Table, Value};
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
-use super::{Failed, editor, output, print_line, refuse_agents};
+use super::{Failed, editor, output, print_line};
 use crate::{client::Client, terminal::safe};
 use daemon::{
     config::{Config, Setting, SettingOrigin},
@@ -37,6 +37,9 @@ enum ConfigCommand {
         /// The dotted key, such as `status.idle_after_s`.
         key: String,
         /// The value, as in TOML: `60`, `true`, `["/srv"]`. A text needs no quotes.
+        ///
+        /// A list is set as a whole, also one of tables: `notify.rules '[{ kind = "idle", loudness = "normal" }]'`.
+        /// For several entries, `capture config edit` is easier.
         value: String,
     },
     /// Remove one setting from the file, so that its default applies.
@@ -51,6 +54,9 @@ enum ConfigCommand {
     /// Print the path of the configuration file.
     Path,
 }
+
+/// What agents are refused here.
+const CHANGE: &str = "changing the configuration";
 
 /// All settings as JSON has them.
 #[derive(Serialize)]
@@ -107,7 +113,8 @@ fn show(settings: &[Setting]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn value_text(value: &serde_json::Value) -> String {
+/// The value as people write it.
+pub(super) fn value_text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -118,9 +125,8 @@ fn change(
     (verb, key): (&str, &str),
     with: impl FnOnce(&mut DocumentMut) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    refuse_agents("changing the configuration")?;
-    let file = place(file)?;
-    let before = read_if_there(&file)?.unwrap_or_default();
+    let (file, before) = editor::in_force(file, CHANGE)?;
+    let before = before.unwrap_or_default();
     let mut document: DocumentMut = before.parse().with_context(|| format!("{} is not valid TOML", file.display()))?;
     with(&mut document)?;
     let after = document.to_string();
@@ -146,19 +152,10 @@ fn unplaced(error: &anyhow::Error, file: &std::path::Path, key: &str) -> String 
 }
 
 fn edit(data: Option<&std::path::Path>, file: &std::path::Path) -> anyhow::Result<()> {
-    refuse_agents("changing the configuration")?;
-    let file = place(file)?;
-    let before = read_if_there(&file)?.unwrap_or_default();
+    let (file, before) = editor::in_force(file, CHANGE)?;
+    let before = before.unwrap_or_default();
     let after = editor::edited(&file, &before, |text| Config::parse(text, &file).map(drop))?;
     replace(data, &file, &before, &after)
-}
-
-/// Where a link leads is what is replaced; its directory is made.
-fn place(file: &std::path::Path) -> anyhow::Result<PathBuf> {
-    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let dir = file.parent().context("the configuration file's path has no parent directory")?;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    Ok(file)
 }
 
 fn replace(data: Option<&std::path::Path>, file: &std::path::Path, before: &str, after: &str) -> anyhow::Result<()> {
@@ -200,18 +197,20 @@ fn hints(changed: &[Setting], data: &std::path::Path, file: &std::path::Path) ->
 
 fn set(document: &mut DocumentMut, key: &str, text: &str) -> anyhow::Result<()> {
     let (tables, name) = split(key)?;
+    if let Some(above) = setting_above(key) {
+        let why = if above.value.is_array() {
+            "a list, which is set as a whole; `capture config edit` changes a part"
+        } else {
+            "one setting, not a group of settings"
+        };
+        return Err(Failed::Usage(format!("cannot set `{}`: `{}` is {why}", safe(key), above.key)).into());
+    }
     let value = text.parse::<Value>().unwrap_or_else(|_| Value::from(text));
-    let mut table = document.as_table_mut();
+    let mut table: &mut dyn TableLike = document.as_table_mut();
     for part in tables {
         let below = table.entry(part).or_insert_with(|| Item::Table(Table::new()));
-        let not_table = || {
-            Failed::Usage(format!(
-                "`{}` is one setting, not a group of settings, so `{}` cannot be set",
-                safe(part),
-                safe(key)
-            ))
-        };
-        table = below.as_table_mut().ok_or_else(not_table)?;
+        let not_table = || Failed::Other(format!("cannot set `{}`: `{}` is not a table", safe(key), safe(part)));
+        table = below.as_table_like_mut().ok_or_else(not_table)?;
     }
     match table.get_mut(name) {
         // Keeps the comment beside it.
@@ -227,12 +226,18 @@ fn set(document: &mut DocumentMut, key: &str, text: &str) -> anyhow::Result<()> 
     Ok(())
 }
 
+/// The setting that a key goes on behind, as if it were a group of settings.
+fn setting_above(key: &str) -> Option<Setting> {
+    let settings = Config::settings("", std::path::Path::new("")).ok()?;
+    settings.into_iter().find(|setting| key.strip_prefix(&setting.key).is_some_and(|rest| rest.starts_with('.')))
+}
+
 fn unset(document: &mut DocumentMut, key: &str) -> anyhow::Result<()> {
     let (tables, name) = split(key)?;
     let absent = || Failed::NotFound(format!("`{}` is not set in the configuration file", safe(key)));
-    let mut table = document.as_table_mut();
+    let mut table: &mut dyn TableLike = document.as_table_mut();
     for part in tables {
-        table = table.get_mut(part).and_then(Item::as_table_mut).ok_or_else(absent)?;
+        table = table.get_mut(part).and_then(Item::as_table_like_mut).ok_or_else(absent)?;
     }
     table.remove(name).ok_or_else(absent)?;
     Ok(())
@@ -279,10 +284,22 @@ mod tests {
     }
 
     #[test]
+    fn lists_of_tables_and_inline_tables_are_set() {
+        let rule = r#"[{ kind = "idle", loudness = "off" }]"#;
+        let text = "[[notify.rules]]\nkind = \"stuck\"\n";
+        assert_eq!(changed(text, |d| set(d, "notify.rules", rule)), format!("[notify]\nrules = {rule}\n"));
+        let text = "status = { idle_after_s = 60 }\n";
+        assert_eq!(changed(text, |d| set(d, "status.idle_after_s", "30")), "status = { idle_after_s = 30 }\n");
+        assert_eq!(changed(text, |d| unset(d, "status.idle_after_s")), "status = {}\n");
+    }
+
+    #[test]
     fn what_is_not_there_cannot_be_removed_and_a_value_is_not_a_table() {
         let mut document: DocumentMut = "autostart = true\n".parse().unwrap();
         assert!(unset(&mut document, "status.idle_after_s").is_err());
-        assert!(set(&mut document, "autostart.x", "1").is_err());
+        let why = |key: &str| set(&mut "".parse().unwrap(), key, "1").unwrap_err().to_string();
+        assert!(why("autostart.x").contains("`autostart` is one setting, not a group"), "{}", why("autostart.x"));
+        assert!(why("notify.rules.kind").contains("`notify.rules` is a list, which is set as a whole"));
         assert!(set(&mut document, "status.", "1").is_err());
     }
 }

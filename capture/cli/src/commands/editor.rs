@@ -1,16 +1,29 @@
 //! Files that a person edits: the policy and the configuration.
 
 use std::{
+    fs,
     io::{IsTerminal, Write},
-    path::Path,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
 use atomic_file::Draft;
 
-use super::{Failed, complain, is_agreed};
+use super::{Failed, complain, is_agreed, refuse_agents};
 use crate::failure::with_causes;
-use daemon::paths;
+use daemon::{endpoint::read_if_there, paths};
+
+/// The file that a person is about to change, and what it says now. Where a link leads is what will be replaced; its
+/// directory is made. `change` names the change to agents, which are refused.
+pub(super) fn in_force(file: &Path, change: &str) -> anyhow::Result<(PathBuf, Option<String>)> {
+    refuse_agents(change)?;
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let dir = file.parent().with_context(|| format!("{} has no parent directory", file.display()))?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let before = read_if_there(&file)?;
+    Ok((file, before))
+}
 
 /// A copy with this text, beside the file; it goes when it is no longer needed.
 pub(super) fn copy_of(file: &Path, text: &str) -> anyhow::Result<Draft> {
@@ -47,7 +60,7 @@ pub(super) fn edited(file: &Path, before: &str, check: impl Fn(&str) -> anyhow::
     let copy = copy_of(file, before)?;
     loop {
         open(copy.path())?;
-        let text = std::fs::read_to_string(copy.path())?;
+        let text = fs::read_to_string(copy.path())?;
         let Err(error) = check(&text) else { return Ok(text) };
         complain(&with_causes(&error));
         if !agreed("Edit it again?")? {

@@ -7,7 +7,7 @@ use api::{
     list::Limit,
     routes::{ListEvents, Stream, StreamQuery},
 };
-use events::{Event, Kind, Payload};
+use events::{ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Event, Kind, Payload};
 
 use super::{Context, SCHEMA_VERSION, find, meanings, number::integer, output, style};
 use crate::terminal::{self, safe, safe_json};
@@ -110,11 +110,11 @@ fn print(context: &Context, json: &str) -> anyhow::Result<()> {
             format!("{} {} {}", sent.channel, sent.outcome, sent.error.as_deref().unwrap_or(""))
         }
         Payload::QueuedPrompt(prompt) => format!("{} {}", prompt.state, event.text.as_deref().unwrap_or("")),
+        Payload::ApprovalRequested(asked) => asked_for(asked),
+        Payload::ApprovalResolved(resolved) => resolution(resolved),
         Payload::UserPrompt(_)
         | Payload::AssistantDelta(_)
         | Payload::AssistantMessage(_)
-        | Payload::ApprovalRequested(_)
-        | Payload::ApprovalResolved(_)
         | Payload::Error(_)
         | Payload::Heartbeat(_)
         | Payload::QuestionAsked(_)
@@ -124,4 +124,44 @@ fn print(context: &Context, json: &str) -> anyhow::Result<()> {
     let text = safe(&projections::shorten::one_line(&text, 140));
     writeln!(out, "{:>6}  {}  {:<18} {text}", event.sequence, style::local(event.created_at), event.payload.kind())?;
     Ok(out.flush()?)
+}
+
+/// What a permission request is about: `command Bash make clean`.
+fn asked_for(asked: &ApprovalRequested) -> String {
+    let subject = asked.command.as_ref().or(asked.url.as_ref()).or(asked.paths.first());
+    let parts = [asked.about.map(ApprovalKind::as_str), asked.tool.as_deref(), subject.map(String::as_str)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// How a permission request was decided, by whom and why: `denied by person: not now`.
+fn resolution(resolved: &ApprovalResolved) -> String {
+    let by = resolved.by.map(|by| format!(" by {by}")).unwrap_or_default();
+    let why = resolved.message.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+    format!("{}{by}{why}", resolved.state.map_or("resolved", ApprovalState::as_str))
+}
+
+#[cfg(test)]
+mod tests {
+    use events::DecidedBy;
+
+    use super::*;
+
+    #[test]
+    fn a_request_says_what_it_is_about_and_its_end_who_decided() {
+        let asked = ApprovalRequested {
+            about: Some(ApprovalKind::Command),
+            tool: Some("Bash".into()),
+            command: Some("make clean".into()),
+            ..ApprovalRequested::default()
+        };
+        assert_eq!(asked_for(&asked), "command Bash make clean");
+        let resolved = ApprovalResolved {
+            state: Some(ApprovalState::Denied),
+            by: Some(DecidedBy::Person),
+            message: Some("not now".into()),
+            ..ApprovalResolved::default()
+        };
+        assert_eq!(resolution(&resolved), "denied by person: not now");
+        assert_eq!(resolution(&ApprovalResolved::default()), "resolved");
+    }
 }

@@ -16,7 +16,10 @@ use super::{
     one_of_explained, print_line, style,
     watch::{ALL, ListText, Watched, show, watch},
 };
-use crate::{client::Client, terminal::safe};
+use crate::{
+    client::Client,
+    terminal::{self, safe, wrapped},
+};
 use daemon::clock;
 
 #[derive(Debug, clap::Args)]
@@ -103,14 +106,12 @@ fn rows(page: &FindingPage, all: bool) -> String {
             FindingState::Acknowledged => "  (acknowledged)",
             FindingState::Resolved => "  (over)",
         };
-        let _ = writeln!(
-            text,
-            "{head}  {}  {:>4}{times}  {}{state}",
-            finding.id,
-            style::age(finding.first_at, now),
-            safe(&finding.what)
-        );
-        let _ = writeln!(text, "    {}  {}", style::short(&finding.session_id), safe(&finding.why));
+        let age = style::age(finding.first_at, now);
+        let what = format!("{head}  {}  {age:>4}{times}  {}{state}", finding.id, safe(&finding.what));
+        let why = format!("    {}  {}", style::short(&finding.session_id), safe(&finding.why));
+        for line in [what, why] {
+            let _ = writeln!(text, "{}", wrapped(&line, terminal::width(), 4));
+        }
     }
     text
 }

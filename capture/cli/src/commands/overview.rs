@@ -8,6 +8,7 @@ use projections::Session;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, active_sessions, hooks, print_line, ps, shell, statusline, watch::show};
+use crate::terminal::{self, wrapped};
 use daemon::{notices, paths};
 
 #[derive(Debug, clap::Args)]
@@ -71,10 +72,10 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         }
         text
     };
-    text += &format!("\n{}\n", next(need_you.len(), others.len()));
+    text += &format!("\n{}\n", wrapped(&next(need_you.len(), others.len()), terminal::width(), 0));
     if !open.is_empty() {
         text += "\nNot set up yet:\n";
-        text += &listed(&open);
+        text += &listed(&open, terminal::width());
         text += "`capture setup --dismiss` hides this.\n";
     }
     show(&text)
@@ -91,11 +92,12 @@ fn next(need_you: usize, others: usize) -> String {
     format!("{act}{more} · `capture --help`")
 }
 
-fn listed(offers: &[Offer]) -> String {
+fn listed(offers: &[Offer], columns: Option<usize>) -> String {
     let width = offers.iter().map(|offer| offer.command.chars().count()).max().unwrap_or_default();
     let line = |offer: &Offer| {
         let mark = if offer.done { "✓" } else { "·" };
-        format!("  {mark} {:width$}  {}\n", offer.command, offer.gain)
+        let line = format!("  {mark} {:width$}  {}", offer.command, offer.gain);
+        wrapped(&line, columns, width + "  · ".chars().count() + 2) + "\n"
     };
     offers.iter().map(line).collect()
 }
@@ -116,7 +118,7 @@ pub(super) fn setup(context: &Context, arguments: &SetupArguments) -> anyhow::Re
     if context.json {
         return context.print_json(&serde_json::json!({ "setup": offers }));
     }
-    show(&listed(&offers))
+    show(&listed(&offers, terminal::width()))
 }
 
 fn file(data: &Path) -> PathBuf {

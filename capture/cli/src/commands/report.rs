@@ -11,13 +11,16 @@ use api::{
     sessions::{ActiveFilter, SessionsQuery},
 };
 use events::{Event, Finding, Kind, SessionId, Timestamp};
-use export::report::{Handoff, SessionWork, standup};
+use export::report::{Handoff, Markup, ReportFormat, SessionWork, standup};
 use jiff::tz::TimeZone;
 use projections::{Session, Turn};
 use serde_json::Value;
 
-use super::{Context, Failed, find, style, watch::show, when};
-use crate::{client::Client, terminal::safe_lines};
+use super::{Context, Failed, find, markdown, style, watch::show, when};
+use crate::{
+    client::Client,
+    terminal::{self, is_seen, safe_lines, wrapped},
+};
 use daemon::{clock, redaction};
 
 #[derive(Debug, clap::Args)]
@@ -61,9 +64,10 @@ pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::
         turns.retain(|turn| turn.completed_at.unwrap_or(now) >= since);
         let mut findings = open.remove(&session.id).unwrap_or_default();
         findings.truncate(FINDINGS);
+        let one = SessionWork { session, turns, findings };
         // A session nothing was done in only counts when it needs somebody.
-        if !turns.is_empty() || !findings.is_empty() {
-            work.push(SessionWork { session, turns, findings });
+        if one.count() > 0 || !one.findings.is_empty() {
+            work.push(one);
         }
     }
     if context.json {
@@ -74,8 +78,7 @@ pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::
         }
         return print_redacted(context, serde_json::to_value(StandupReport { since, sessions: work })?);
     }
-    let text = redaction::text(&standup(&work, since, now, &style::path)).into_owned();
-    show(&format!("# Since {}\n\n{}", style::local(since), safe_lines(&text)))
+    show_report(&format!("# Since {}\n\n{}", style::local(since), standup(&work, since, now, format())))
 }
 
 pub(super) fn handoff(context: &Context, arguments: &HandoffOf) -> anyhow::Result<()> {
@@ -90,7 +93,29 @@ pub(super) fn handoff(context: &Context, arguments: &HandoffOf) -> anyhow::Resul
     if context.json {
         return print_redacted(context, serde_json::to_value(&note)?);
     }
-    show(&safe_lines(&redaction::text(&note.markdown(&style::path, &style::local))))
+    show_report(&note.text(format()))
+}
+
+/// Markdown in a file or a pipe, which is read by others; on a terminal nothing is escaped.
+fn format() -> ReportFormat<'static> {
+    let markup = if is_seen() { Markup::Terminal } else { Markup::Markdown };
+    ReportFormat { markup, path: &style::path, time: &style::local }
+}
+
+fn show_report(text: &str) -> anyhow::Result<()> {
+    let text = markdown::painted(&safe_lines(&redaction::text(text)));
+    // In a file or a pipe the lines stay whole, whatever `COLUMNS` says.
+    let width = terminal::width().filter(|_| is_seen());
+    show(&text.lines().flat_map(|line| [wrapped(line, width, indentation(line)), "\n".to_owned()]).collect::<String>())
+}
+
+/// Where the text of an item of a list begins, or of any other line.
+fn indentation(line: &str) -> usize {
+    let text = line.trim_start_matches(' ');
+    let first = text.split(' ').next().unwrap_or_default();
+    let number = first.strip_suffix('.').unwrap_or_default();
+    let is_item = first == "-" || !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    line.len() - text.len() + if is_item { first.len() + 1 } else { 0 }
 }
 
 fn print_redacted(context: &Context, mut value: Value) -> anyhow::Result<()> {
@@ -176,5 +201,17 @@ fn last_events(client: &Client, session: &Session) -> anyhow::Result<Vec<Event>>
             return Ok(events);
         }
         after = page.next_after;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::indentation;
+
+    #[test]
+    fn what_follows_an_item_is_indented_to_its_text() {
+        for (line, columns) in [("- a b", 2), ("  - a", 4), ("12. a", 4), ("   a b", 3), ("plain a", 0), ("", 0)] {
+            assert_eq!(indentation(line), columns, "{line}");
+        }
     }
 }

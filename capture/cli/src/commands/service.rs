@@ -139,18 +139,20 @@ fn unit(context: &Context) -> anyhow::Result<String> {
     let data = std::path::absolute(&context.data)?;
     let environment = Environment::of_background(&data)?;
     let line = |(name, value): (&str, &str)| format!("Environment={}\n", quoted(&format!("{name}={value}")));
+    // In a command, systemd replaces `$NAME` also between quotes.
+    let word = |text: &str| quoted(text).replace('$', "$$");
     let lines: String = environment.variables().map(line).collect();
     Ok(format!(
         "[Unit]\nDescription=capture: observes coding-agent sessions\nDocumentation=man:capture(1)\n\n[Service]\n\
          ExecStart={} serve --data-dir {}\n{lines}Restart=on-failure\nRestartSec=2\n\n[Install]\nWantedBy=default.target\n",
-        quoted(&program.display().to_string()),
-        quoted(&data.display().to_string()),
+        word(&program.display().to_string()),
+        word(&data.display().to_string()),
     ))
 }
 
 /// A word as a unit file has it: quoted, with what systemd would replace doubled.
 fn quoted(word: &str) -> String {
-    let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
     format!("\"{escaped}\"")
 }
 
@@ -186,6 +188,6 @@ mod tests {
 
     #[test]
     fn words_of_a_unit_are_taken_as_they_are() {
-        assert_eq!(quoted("/home/me/100%/$x \"y\""), r#""/home/me/100%%/$$x \"y\"""#);
+        assert_eq!(quoted("/home/me/100%/$x \"y\""), r#""/home/me/100%%/$x \"y\"""#);
     }
 }

@@ -65,7 +65,13 @@ fn a_value_of_the_wrong_type_is_answered_with_what_is_expected() {
         ("actions = [3]\n", "expected a table, got `3`"),
         ("autostart = \n", "1:13: `autostart` has no value"),
         ("[status]\nnope = 1\n", "2:1: unknown setting `nope`, expected `idle_after_s` or `lost_after_s`"),
-        ("[roots]\nnope = []\n", "unknown setting `nope`, expected one of `claude`"),
+        ("[roots]\nnope = []\n", "2:1: unknown setting `nope`, expected one of `claude`"),
+        ("[status]\n[roots]\ncodex = []\nnope = []\n", "4:1: unknown setting `nope`"),
+        ("[[notify.channels]]\ntype = \"slack\"\nname = \"a\"\nx = { nope = 1 }\n", "unknown setting `x`"),
+        (
+            "[[notify.rules]]\nkind = \"status\"\n",
+            "2:8: unknown value `status`, expected one of `approval`, `risky_approval`, `approval_backlog`",
+        ),
         ("[[notify.channels]]\ntype = \"slack\"\n", "`name` is missing"),
     ] {
         let error = check(text).unwrap_err();

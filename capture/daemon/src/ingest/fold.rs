@@ -208,14 +208,17 @@ impl Ingest {
     ) -> Result<(), TransactionFailure> {
         let Some(child) = self.sessions.loaded(slot) else { return Ok(()) };
         let Some(parent) = child.session.parent_session_id.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
-        let (child_id, state) =
-            (Arc::clone(&self.sessions.known(slot).provider_session_id), child.session.status.state);
+        let child_id = Arc::clone(&self.sessions.known(slot).provider_session_id);
+        let (state, started_at) = (child.session.status.state, child.session.started_at);
         // An agent may start helpers before its first prompt: by its directory its process is found.
         if let Some(cwd) = child.session.cwd.clone()
             && self.state(parent)?.session.last_sequence == 0
         {
             let place = Annotation { topic: Topic::Cwd, value: cwd };
-            self.add_to_parent(parent, &child_id, place.into(), None, now, additions)?;
+            let place = self.new_for_parent(parent, &child_id, place.into(), now)?;
+            // The parent was there before its helper, which may be long over.
+            let place = NewEvent { created_at: Some(started_at.min(now)), ..place };
+            self.add_to_parent(parent, UnsequencedEvent { history: true, ..UnsequencedEvent::of(&place) }, additions)?;
         }
         let claimed = self.state(parent)?.claim_of_agent(&child_id);
         let wanted = match state {
@@ -232,30 +235,37 @@ impl Ingest {
         };
         let words = format!("sub-agent {child_id} is {state}");
         let signal = Signal::new(claim, Confidence::High, Some(words));
-        let agent = Some(Arc::clone(&child_id));
-        self.add_to_parent(parent, &child_id, signal.into(), agent, now, additions)
+        let signal = self.new_for_parent(parent, &child_id, signal.into(), now)?;
+        let signal = NewEvent { agent_id: Some(child_id), ..signal };
+        self.add_to_parent(parent, UnsequencedEvent::of(&signal), additions)
     }
 
-    fn add_to_parent(
+    /// The next event that a helper brings about in its parent.
+    fn new_for_parent(
         &mut self,
         parent: usize,
         child_id: &str,
         payload: Payload,
-        agent: Option<Arc<str>>,
         now: Timestamp,
-        additions: &mut Additions,
-    ) -> Result<(), TransactionFailure> {
-        let known = self.sessions.known(parent).clone();
+    ) -> Result<NewEvent, TransactionFailure> {
         let sequence = self.state(parent)?.session.last_sequence;
+        let known = self.sessions.known(parent);
         let identity = Identity::of(
             known.provider,
             "subagent",
             &[&known.id.to_bytes(), child_id.as_bytes(), &sequence.to_le_bytes()],
         );
-        let new =
-            internal(known.provider, &known.provider_session_id, identity, Source::Transcript, now, payload, agent);
-        self.transaction.writer.learn(identity, known.row)?;
-        let event = self.make(parent, UnsequencedEvent::of(&new))?;
+        Ok(internal(known.provider, &known.provider_session_id, identity, Source::Transcript, now, payload, None))
+    }
+
+    fn add_to_parent(
+        &mut self,
+        parent: usize,
+        draft: UnsequencedEvent<'_>,
+        additions: &mut Additions,
+    ) -> Result<(), TransactionFailure> {
+        self.transaction.writer.learn(draft.identity, self.sessions.known(parent).row)?;
+        let event = self.make(parent, draft)?;
         self.fold(parent, event, None, additions)
     }
 

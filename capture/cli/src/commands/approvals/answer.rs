@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use projections::Approval;
 use serde::Deserialize;
 
+use super::pick::typed;
 use crate::{commands::Failed, terminal::safe};
 
 /// A question of an agent, as Claude Code's `AskUserQuestion` and Gemini CLI's `ask_user` put it.
@@ -36,6 +37,31 @@ pub(super) fn questions(approval: &Approval) -> Vec<Question> {
     }
     let input = approval.input.as_deref().and_then(|input| serde_json::from_str::<QuestionsInput>(input).ok());
     input.map(|input| input.questions).unwrap_or_default()
+}
+
+/// Asks the person at the terminal; gives the answers as they are given on the command line.
+pub(super) fn ask(questions: &[Question]) -> anyhow::Result<Vec<String>> {
+    let mut given = Vec::new();
+    for question in questions {
+        let which = if questions.len() > 1 { format!(" to \"{}\"", safe(&question.question)) } else { String::new() };
+        let choice = match (question.options.len(), question.is_multiple) {
+            (0, _) => String::new(),
+            (1, _) => "1 or its text; ".to_owned(),
+            (n, false) => format!("1-{n} or its text; "),
+            (n, true) => format!("some of 1-{n}, separated by commas; "),
+        };
+        let line = typed(&format!("\nYour answer{which}? [{choice}Enter for none] "))?;
+        if line.is_empty() {
+            return Err(Failed::Refused("no answer was given, so nothing was decided".into()).into());
+        }
+        let one = |text: &str| format!("{}={}", question.question, text.trim());
+        if question.is_multiple {
+            given.extend(line.split(',').map(one));
+        } else {
+            given.push(one(&line));
+        }
+    }
+    Ok(given)
 }
 
 /// The answers by the words of the questions; `None` when none was given.

@@ -1,6 +1,6 @@
 //! Choosing one of the requests that wait.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, Write};
 
 use api::{
     approvals::{ApprovalView, ApprovalsQuery},
@@ -9,7 +9,7 @@ use api::{
 };
 use events::ApprovalState;
 
-use super::{headline, one};
+use super::{headline, is_with_a_person, one};
 use crate::{
     client::Client,
     commands::{Context, Failed, style},
@@ -39,7 +39,7 @@ pub(super) fn picked(context: &Context, client: &Client, id: Option<&str>) -> an
         let nothing = "capture cannot answer any of the pending requests; `capture approvals` says why";
         return Err(Failed::NotFound(nothing.into()).into());
     }
-    if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+    if context.json || !is_with_a_person() {
         let ids: Vec<String> = pending.iter().map(|shown| style::short(&shown.approval.id)).collect();
         let why = format!("give the id of a request; these are pending: {}", ids.join(", "));
         return Err(Failed::Usage(why).into());
@@ -65,12 +65,20 @@ fn choose(pending: &[ApprovalView]) -> anyhow::Result<usize> {
         )?;
         writeln!(err, "     {}", headline(approval))?;
     }
-    write!(err, "Which one? [1-{}, Enter for none] ", pending.len())?;
-    err.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    let chosen = answer.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    drop(err);
+    let answer = typed(&format!("Which one? [1-{}, Enter for none] ", pending.len()))?;
+    let chosen = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     chosen
         .filter(|at| *at < pending.len())
         .ok_or_else(|| Failed::Refused("no request was chosen, so nothing was decided".into()).into())
+}
+
+/// Asks on the terminal; gives the line that is typed, without the space around it.
+pub(super) fn typed(question: &str) -> anyhow::Result<String> {
+    let mut err = terminal::stderr();
+    write!(err, "{question}")?;
+    err.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(answer.trim().to_owned())
 }

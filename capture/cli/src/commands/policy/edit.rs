@@ -1,13 +1,14 @@
 //! `capture policy edit`: edits a copy, checks it, shows the diff, and replaces the policy atomically.
 
-use std::{fs, os::unix::fs::DirBuilderExt, path::PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context as _;
 use approver::{Policy, display::show};
 use similar::TextDiff;
 
-use super::super::{Context, Failed, editor, print_line, refuse_agents};
-use daemon::endpoint::read_if_there;
+use super::super::{Context, Failed, editor, print_line};
+
+/// What agents are refused here.
+const CHANGE: &str = "changing the policy";
 
 /// The text of a new policy file.
 const STARTER: &str = r#"# What agents may do without asking you. `capture policy explain COMMAND` says what each rule does.
@@ -33,7 +34,7 @@ preset = "ask-everything"
 "#;
 
 pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
-    let (file, before) = in_force(context)?;
+    let (file, before) = editor::in_force(&context.policy_file()?, CHANGE)?;
     let check = |text: &str| Ok(Policy::parse(text, &file).map(drop)?);
     let after = editor::edited(&file, before.as_deref().unwrap_or(STARTER), check)?;
     if before.as_deref() == Some(after.as_str()) {
@@ -52,22 +53,10 @@ pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
 
 /// Adds a rule at the end of the user's policy; gives the file.
 pub(in crate::commands) fn append(context: &Context, rule: &str) -> anyhow::Result<PathBuf> {
-    let (file, before) = in_force(context)?;
+    let (file, before) = editor::in_force(&context.policy_file()?, CHANGE)?;
     let before = before.unwrap_or_else(|| STARTER.to_owned());
     let after = format!("{}\n\n{}\n", before.trim_end(), rule.trim());
     Policy::parse(&after, &file)?;
     editor::put_in_force(editor::copy_of(&file, &after)?, &file)?;
     Ok(file)
-}
-
-/// The user's policy, which is about to be changed by a person, and what it says; its directory is there.
-fn in_force(context: &Context) -> anyhow::Result<(PathBuf, Option<String>)> {
-    refuse_agents("changing the policy")?;
-    let file = context.policy_file()?;
-    // Where a link leads is what is replaced.
-    let file = file.canonicalize().unwrap_or(file);
-    let dir = file.parent().context("the policy's path has no parent directory")?;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let before = read_if_there(&file)?;
-    Ok((file, before))
 }

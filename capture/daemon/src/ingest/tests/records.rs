@@ -326,6 +326,20 @@ fn a_helper_and_its_parent() {
 }
 
 #[test]
+fn a_parent_known_by_a_helper_of_history_did_not_begin_now() {
+    let mut world = World::new();
+    let begins = SessionStarted { cwd: Some("/p".into()), ..helper_of("s") };
+    world.past("helper", vec![started("helper", 2.0, begins), prompt("helper", "task", 2.5)]);
+    world.commit();
+    world.until(5_000.0);
+    let parent = world.session("s");
+    assert_eq!(parent.cwd.as_deref(), Some("/p"));
+    assert_eq!((parent.started_at, parent.last_event_at), (at(2.0), at(2.0)));
+    assert_eq!(world.status("s"), "idle quiet");
+    world.assert_sound();
+}
+
+#[test]
 fn a_helper_known_before_its_parent() {
     let mut world = World::new();
     world.past(

@@ -1,0 +1,73 @@
+//! Lines of prose that are too wide for the terminal, broken between words.
+
+use unicode_width::UnicodeWidthStr as _;
+
+/// Indentation below a line whose own would leave little room.
+const NARROW: usize = 4;
+
+/// A line broken between words where it is wider than `width`; what follows is indented by `hang` columns. Without a
+/// width it stays one line. Colours take no room; a word that is too wide stays whole.
+#[must_use]
+pub fn wrapped(line: &str, width: Option<usize>, hang: usize) -> String {
+    let Some(width) = width.filter(|width| columns(line) > *width) else { return line.to_owned() };
+    let hang = if hang > width / 2 { NARROW } else { hang };
+    let mut out = String::with_capacity(line.len() + 64);
+    let (mut column, mut has_word) = (0, false);
+    let mut rest = line;
+    while !rest.is_empty() {
+        let from = rest.find(|c| c != ' ').unwrap_or(rest.len());
+        let end = rest[from..].find(' ').map_or(rest.len(), |length| from + length);
+        let (spaces, word) = (&rest[..from], &rest[from..end]);
+        let width_of_word = columns(word);
+        if has_word && column + from + width_of_word > width {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', hang));
+            column = hang + width_of_word;
+        } else {
+            out += spaces;
+            column += from + width_of_word;
+        }
+        out += word;
+        has_word |= !word.is_empty();
+        rest = &rest[end..];
+    }
+    out
+}
+
+/// Columns of a text on a terminal, without its colours.
+fn columns(text: &str) -> usize {
+    let mut columns = 0;
+    let mut rest = text;
+    while let Some(at) = rest.find("\x1b[") {
+        columns += rest[..at].width();
+        rest = rest[at..].find('m').map_or("", |end| &rest[at + end + 1..]);
+    }
+    columns + rest.width()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, width: usize, hang: usize, expected: &str) {
+        assert_eq!(wrapped(line, Some(width), hang), expected);
+    }
+
+    #[test]
+    fn a_line_is_broken_between_words_and_what_follows_is_indented() {
+        check("- asks for permission to push", 14, 2, "- asks for\n  permission\n  to push");
+        check("  · do it  because it is good", 18, 11, "  · do it  because\n    it is good");
+        check("  · do it  it is good now", 22, 11, "  · do it  it is good\n           now");
+        check("fits", 4, 0, "fits");
+        check("/a/very/long/path and more", 8, 2, "/a/very/long/path\n  and\n  more");
+        check("名前 名前", 6, 0, "名前\n名前");
+        assert_eq!(wrapped("a b c", None, 2), "a b c", "in a file nothing is broken");
+    }
+
+    #[test]
+    fn colours_take_no_room() {
+        check("\x1b[1mab cd\x1b[0m ef", 8, 0, "\x1b[1mab cd\x1b[0m ef");
+        check("\x1b[1mab cd\x1b[0m ef", 5, 0, "\x1b[1mab cd\x1b[0m\nef");
+    }
+}
