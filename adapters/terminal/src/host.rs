@@ -19,6 +19,7 @@ pub mod launch;
 pub mod link;
 mod load_rules;
 pub mod observe;
+mod output_queue;
 pub mod press_answer;
 pub mod pty;
 pub mod relay;

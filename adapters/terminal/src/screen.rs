@@ -179,6 +179,12 @@ impl Observer {
         self.advance(now);
     }
 
+    /// Whether the next byte begins something: no control sequence or character is half there.
+    #[must_use]
+    pub fn is_between_sequences(&self) -> bool {
+        self.terminal.is_between_sequences()
+    }
+
     /// Bytes were not kept because there were too many: the screen may be wrong until it is redrawn.
     pub fn skipped(&mut self, bytes: u64, now: Timestamp) {
         self.now = now;

@@ -151,8 +151,8 @@ fn throughput(dir: &Path, report: &mut Report) {
     for (peer, must, stretch) in [
         ("script", Some(0.9), None),
         ("asciinema", Some(1.3), None),
-        ("tmux", Some(2.5), None),
-        ("bare", None, Some(0.7)),
+        ("tmux", Some(1.5), None),
+        ("bare", None, Some(0.8)),
     ] {
         let Some(theirs) = of(peer) else { continue };
         report.goal(Goal {

@@ -422,8 +422,25 @@ fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> 
         at_the_other_end.into_iter().find_map(agent_descent).map(|descent| descent.to_string())
     }));
     config.tcp_user = Some(Arc::new(user_of_tcp));
-    config.limits.clients = config.limits.clients.within(open_files::raise_limit());
+    config.limits.clients = within_open_files(config.limits.clients, open_files::raise_limit());
     config
+}
+
+/// Lowers the limits of clients to what a limit of open files allows, and says so.
+fn within_open_files(wanted: server::ClientLimits, files: usize) -> server::ClientLimits {
+    let limits = wanted.within(files);
+    if limits != wanted {
+        tracing::warn!(
+            requests = limits.requests,
+            streams = limits.streams,
+            "the limit of open files, {files}, allows fewer connections than the usual {} for requests and {} for \
+            streams; those need a hard limit of {} (`ulimit -Hn`, `LimitNOFILE=`)",
+            wanted.requests,
+            wanted.streams,
+            wanted.files()
+        );
+    }
+    limits
 }
 
 fn collect_config(config: &Config) -> tailer::collect::CollectorConfig {

@@ -50,7 +50,7 @@ impl Default for ClientLimits {
         Self {
             requests: 1_024,
             requests_reserved: 128,
-            streams: 2_048,
+            streams: 5_376,
             streams_reserved: 256,
             another: 16,
             others: 64,
@@ -60,21 +60,28 @@ impl Default for ClientLimits {
 }
 
 impl ClientLimits {
-    /// The same limits, lowered where a process that may open `files` files would run out of them.
+    /// How many files a process must be allowed to open so that [`ClientLimits::within`] lowers nothing.
+    #[must_use]
+    pub fn files(&self) -> usize {
+        FILES_PER_CONNECTION * (self.requests + self.streams + self.others)
+    }
+
+    /// The same limits, lowered where a process that may open `files` files would run out of them: streams first, so
+    /// that commands and hooks keep their room.
     #[must_use]
     pub fn within(self, files: usize) -> Self {
-        let room = files / FILES_PER_CONNECTION;
-        let wanted = self.requests + self.streams + self.others;
-        if wanted <= room {
+        if files >= self.files() {
             return self;
         }
-        let share = |part: usize| part * room / wanted;
-        let others = share(self.others).max(1);
+        let room = files / FILES_PER_CONNECTION;
+        let requests = self.requests.min(room / 3);
+        let others = self.others.min(room / 32).max(1);
+        let streams = self.streams.min(room.saturating_sub(requests + others));
         Self {
-            requests: share(self.requests),
-            requests_reserved: share(self.requests_reserved),
-            streams: share(self.streams),
-            streams_reserved: share(self.streams_reserved),
+            requests,
+            requests_reserved: self.requests_reserved * requests / self.requests.max(1),
+            streams,
+            streams_reserved: self.streams_reserved * streams / self.streams.max(1),
             another: self.another.min(others.div_ceil(2)),
             others,
             ..self
@@ -155,9 +162,10 @@ impl Admission {
         // The few connections of others may be what they want.
         if self.client == Client::Own {
             let limits = &self.clients.limits;
+            let most = room(limits.streams, limits.streams_reserved, self.kind);
             let mut counts = lock(&self.clients.counts);
-            if counts.streams >= room(limits.streams, limits.streams_reserved, self.kind) {
-                return Err(too_many_streams());
+            if counts.streams >= most {
+                return Err(too_many_streams(most));
             }
             counts.streams += 1;
             counts.requests = counts.requests.saturating_sub(1);
@@ -166,8 +174,8 @@ impl Admission {
     }
 }
 
-fn too_many_streams() -> ApiError {
-    ApiError::new(ErrorCode::TooManyStreams, "too many streams are open")
+fn too_many_streams(most: usize) -> ApiError {
+    ApiError::new(ErrorCode::TooManyStreams, format!("the limit of {most} open streams is reached"))
         .hint("close one, or repeat the request without a stream")
 }
 
@@ -267,10 +275,12 @@ mod tests {
     #[test]
     fn few_open_files_lower_the_limits() {
         let usual = ClientLimits::default();
-        let wanted = usual.requests + usual.streams + usual.others;
-        assert_eq!(usual.within(2 * wanted), usual);
-        let less = usual.within(2 * wanted - 1);
-        assert!(less.requests < usual.requests && less.streams < usual.streams);
+        assert_eq!(usual.within(usual.files()), usual);
+        let less = usual.within(usual.files() - 1);
+        assert_eq!((less.requests, less.requests_reserved), (usual.requests, usual.requests_reserved));
+        assert!(less.streams < usual.streams, "{less:?}");
+        let half = usual.within(usual.files() / 2);
+        assert!(half.requests == usual.requests && half.streams < usual.streams / 2, "streams go first: {half:?}");
         let few = usual.within(1_024);
         assert!(few.requests + few.streams + few.others <= 512, "{few:?}");
         assert!(few.requests > 100 && few.requests_reserved > 10 && few.streams_reserved > 10, "{few:?}");

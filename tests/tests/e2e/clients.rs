@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use tests::{
     program::{Machine, Server},
-    terminal_user::end_all,
+    terminal_user::{end_all, status_number},
 };
 
 use super::PROGRAM;
@@ -20,6 +20,8 @@ use super::PROGRAM;
 const SESSION: &str = "5a6b7c8d-0000-4000-8000-000000000001";
 /// The user `nobody` of Linux.
 const NOBODY: u32 = 65_534;
+/// Most memory that a stream on which nothing happens may take, bytes.
+const STREAM_BYTES: u64 = 20_000;
 
 struct ClientsMachine {
     machine: Machine,
@@ -174,6 +176,8 @@ fn streams_up_to_their_limit_leave_room_for_commands_and_hooks() {
         assert!([&b"HTTP/1.1 200"[..], b"HTTP/1.1 503"].contains(&&head[..]), "{}", String::from_utf8_lossy(&head));
         (&head == b"HTTP/1.1 200").then_some(stream)
     };
+    let memory = || status_number(here.server.pid().try_into().unwrap(), "RssAnon").unwrap();
+    let before = memory();
     let mut streams = Vec::new();
     while let Some(stream) = open() {
         streams.push(stream);
@@ -182,4 +186,8 @@ fn streams_up_to_their_limit_leave_room_for_commands_and_hooks() {
     println!("{} streams were let in", streams.len());
     assert!(streams.len() > 100, "{}", streams.len());
     here.answers_us();
+    let used = memory().saturating_sub(before);
+    let each = used * 1024 / streams.len() as u64;
+    println!("{used} KiB for them, {each} bytes each");
+    assert!(each < STREAM_BYTES, "{each} bytes a stream");
 }

@@ -17,10 +17,13 @@ use rustix::{
 
 use super::{
     keys::DetachKey,
+    output_queue::OutputQueue,
     terminal::{Saved, open_again},
     wire::LauncherSocket,
 };
 
+/// Bytes queued for the terminal that types above which the program is not read.
+const ROOM: usize = 64 << 10;
 /// Most bytes queued for a terminal that only watches.
 const BEHIND: usize = 256 << 10;
 /// Bytes written at once to a blocking descriptor: what a terminal that polls as writable accepts.
@@ -87,8 +90,7 @@ pub struct Guest {
     /// Written to.
     pub output: Option<File>,
     blocks: bool,
-    pending: Vec<u8>,
-    written: usize,
+    pending: OutputQueue,
     paint: Paint,
 }
 
@@ -118,8 +120,7 @@ impl Guest {
             input: None,
             output: None,
             blocks: true,
-            pending: Vec::new(),
-            written: 0,
+            pending: OutputQueue::default(),
             paint: Paint::Live,
         }
     }
@@ -137,15 +138,13 @@ impl Guest {
     pub fn forget(&mut self) {
         self.output = None;
         self.pending.clear();
-        self.written = 0;
     }
 
     /// Leaves out what waits; a sequence that is cut off by that is ended.
     pub fn skip(&mut self) {
         if !self.pending.is_empty() {
             self.pending.clear();
-            self.written = 0;
-            self.pending.push(CANCEL);
+            self.pending.push(&[CANCEL]);
         }
     }
 
@@ -164,13 +163,24 @@ impl Guest {
     /// Whether the program may go on writing as far as this terminal is concerned.
     #[must_use]
     pub fn accepts_output(&self) -> bool {
+        self.accepts_behind(ROOM)
+    }
+
+    /// Whether nothing of what the program wrote waits for this terminal.
+    #[must_use]
+    pub fn keeps_up(&self) -> bool {
+        self.accepts_behind(1)
+    }
+
+    /// Whether fewer bytes than these wait for this terminal, if it may hold the program up.
+    fn accepts_behind(&self, room: usize) -> bool {
         if self.role == Role::Viewer || !self.live || self.is_away() {
             return true;
         }
         match &self.paint {
             Paint::Wanted => true,
             Paint::Asked(..) => false,
-            Paint::Live => self.pending.is_empty() && !self.suspended,
+            Paint::Live => self.pending.len() < room && !self.suspended,
         }
     }
 
@@ -236,11 +246,11 @@ impl Guest {
         }
         let mut rest = bytes;
         if self.pending.is_empty() && !self.suspended {
-            let sent = self.write(rest)?;
+            let sent = write(&mut self.output, self.blocks, rest)?;
             rest = &rest[sent..];
         }
         self.queue(rest);
-        if self.role == Role::Viewer && self.pending.len() - self.written > BEHIND {
+        if self.role == Role::Viewer && self.pending.len() > BEHIND {
             self.skip();
             self.paint = Paint::Wanted;
         }
@@ -249,7 +259,7 @@ impl Guest {
 
     /// Bytes to write after those that wait.
     pub fn queue(&mut self, bytes: &[u8]) {
-        self.pending.extend_from_slice(bytes);
+        self.pending.push(bytes);
     }
 
     /// Writes what waits, as far as the terminal takes it.
@@ -257,34 +267,13 @@ impl Guest {
     /// # Errors
     /// When it is gone.
     pub fn flush(&mut self) -> io::Result<()> {
-        while self.written < self.pending.len() {
-            let waiting = std::mem::take(&mut self.pending);
-            let result = self.write(&waiting[self.written..]);
-            self.pending = waiting;
-            match result? {
-                0 => return Ok(()),
-                sent => self.written += sent,
-            }
-            if self.blocks {
+        while !self.pending.is_empty() {
+            let whole = self.pending.write_once(|bytes| write(&mut self.output, self.blocks, bytes))?;
+            if !whole || self.blocks {
                 break;
             }
         }
-        if self.written == self.pending.len() {
-            self.pending.clear();
-            self.written = 0;
-        }
         Ok(())
-    }
-
-    /// Writes once; 0 when it takes nothing now.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(output) = &mut self.output else { return Ok(bytes.len()) };
-        let bytes = if self.blocks { &bytes[..bytes.len().min(BLOCKING_WRITE)] } else { bytes };
-        match output.write(bytes) {
-            Ok(sent) => Ok(sent),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
-            Err(error) => Err(error),
-        }
     }
 
     /// Whether it should be read.
@@ -308,5 +297,16 @@ impl Guest {
             }
             Err(_) => Typed::Gone,
         }
+    }
+}
+
+/// Writes once; 0 when the terminal takes nothing now.
+fn write(output: &mut Option<File>, blocks: bool, bytes: &[u8]) -> io::Result<usize> {
+    let Some(output) = output else { return Ok(bytes.len()) };
+    let bytes = if blocks { &bytes[..bytes.len().min(BLOCKING_WRITE)] } else { bytes };
+    match output.write(bytes) {
+        Ok(sent) => Ok(sent),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
+        Err(error) => Err(error),
     }
 }

@@ -2,6 +2,7 @@
 //! panic in it affects the thread that relays bytes.
 
 mod activity;
+mod handle;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -13,12 +14,13 @@ use std::{
 };
 
 use agents::Agent;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, never, select};
+use crossbeam_channel::{Receiver, Sender, bounded, never, select};
 use events::{Confidence, Provider, Reason, State, Timestamp};
 
 use processes::{has_children, wake::Wake};
 
 use self::activity::ProgramActivity;
+pub use self::handle::ScreenHandle;
 use super::{
     frame::{Hello, HostRequest},
     keys,
@@ -39,10 +41,14 @@ const CHUNKS: usize = 8000;
 const BYTES: usize = 4 << 20;
 /// Backlog above which output that only scrolls by is not parsed, except for the end, bytes.
 const BACKLOG: usize = 64 << 10;
+/// Longest sequence of which it is seen that its end is in the next chunk, bytes.
+const BEGUN: usize = 32;
 /// Bytes in one turn above which the thread pauses before the next.
 const MUCH: usize = 16 << 10;
 /// Pause after a turn with much output.
 const BREATH: Duration = Duration::from_millis(4);
+/// Most buffers kept to be filled again during a flood.
+const SPENT: usize = 32;
 /// Pause after a turn with more output than the backlog, of which only the end is parsed.
 const FLOOD_BREATH: Duration = Duration::from_millis(30);
 
@@ -97,15 +103,6 @@ pub struct TypeRequest {
 /// Called with the answer to a request.
 pub type RequestReply = Box<dyn FnOnce(Result<serde_json::Value, String>) + Send>;
 
-/// The relay's handle to the thread.
-#[derive(Debug)]
-pub struct ScreenHandle {
-    to: Sender<ToScreen>,
-    waiting: Arc<AtomicUsize>,
-    skipped: Arc<AtomicU64>,
-    ended: Receiver<()>,
-}
-
 /// Everything the thread starts with.
 pub struct ScreenThreadConfig {
     /// Who we are.
@@ -130,6 +127,7 @@ impl ScreenHandle {
     pub fn start(begin: ScreenThreadConfig, load: LoadRules, tell: Sender<FromScreen>) -> std::io::Result<Self> {
         let (to, incoming) = bounded(THINGS);
         let (end, ended) = bounded(1);
+        let (used, spent) = bounded(SPENT);
         let (waiting, skipped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicU64::new(0)));
         let (left, lost) = (Arc::clone(&waiting), Arc::clone(&skipped));
         std::thread::Builder::new().name("screen".into()).spawn(move || {
@@ -143,6 +141,7 @@ impl ScreenHandle {
                 tell,
                 left,
                 lost,
+                used,
                 approval: None,
                 carried: Vec::new(),
                 bytes: 0,
@@ -159,48 +158,7 @@ impl ScreenHandle {
             drop(reading);
             end.try_send(()).ok();
         })?;
-        Ok(Self { to, waiting, skipped, ended })
-    }
-
-    /// The program wrote. When the thread cannot keep up these bytes are not looked at.
-    pub fn output(&self, bytes: &[u8], at: Timestamp) {
-        let waiting = self.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
-        if waiting > BYTES || self.to.len() > CHUNKS || self.to.try_send(ToScreen::Output(bytes.to_vec(), at)).is_err()
-        {
-            self.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
-            self.skipped.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        }
-    }
-
-    /// Tells it something else; whether it was taken.
-    pub fn try_send(&self, thing: ToScreen) -> bool {
-        self.to.try_send(thing).is_ok()
-    }
-
-    /// Whether the thread has ended.
-    #[must_use]
-    pub fn is_gone(&self) -> bool {
-        matches!(self.ended.try_recv(), Err(crossbeam_channel::TryRecvError::Disconnected))
-    }
-
-    /// What undoes the modes the program left on; nothing when that is not known soon.
-    #[must_use]
-    pub fn restore(&self, within: Duration) -> Vec<u8> {
-        let (reply, answer) = bounded(1);
-        match self.to.send_timeout(ToScreen::Restore(reply), within) {
-            Ok(()) => answer.recv_timeout(within).unwrap_or_default(),
-            Err(_) => Vec::new(),
-        }
-    }
-
-    /// Ends the thread and waits until what was told is stored, but not longer than this.
-    pub fn end(self, within: Duration) {
-        let Self { to, waiting: _, skipped: _, ended } = self;
-        drop(to);
-        match ended.recv_timeout(within) {
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => {}
-            Err(RecvTimeoutError::Timeout) => tracing::warn!("the server did not store all events before the timeout"),
-        }
+        Ok(Self { to, waiting, skipped, spent, ended })
     }
 }
 
@@ -211,6 +169,8 @@ struct ScreenThread {
     tell: Sender<FromScreen>,
     left: Arc<AtomicUsize>,
     lost: Arc<AtomicU64>,
+    /// Takes buffers back.
+    used: Sender<Vec<u8>>,
     /// The dialog that was announced.
     approval: Option<Option<String>>,
     /// Chunks drained and not parsed yet, and their bytes.
@@ -338,14 +298,29 @@ impl ScreenThread {
             self.guard(|observer| observer.skipped(lost, now));
         }
         let mut behind = std::mem::take(&mut self.bytes);
-        for (bytes, at) in std::mem::take(&mut self.carried) {
-            let left_out = behind > BACKLOG && only_scrolls(&bytes);
+        let flood = behind > BACKLOG;
+        let mut begun = Vec::new();
+        for (mut bytes, at) in std::mem::take(&mut self.carried) {
+            let is_behind = behind > BACKLOG;
             behind -= bytes.len();
+            // What was begun by bytes that were left out is looked at as a whole.
+            bytes.splice(..0, begun.drain(..));
+            let whole = bytes.len() - begun_sequence(&bytes);
+            let left_out = is_behind
+                && only_scrolls(&bytes[..whole])
+                && self.with_observer(Observer::is_between_sequences).unwrap_or(false);
             if left_out {
-                self.guard(|observer| observer.skipped(bytes.len() as u64, at));
+                begun.extend_from_slice(&bytes[whole..]);
+                self.guard(|observer| observer.skipped(whole as u64, at));
             } else {
                 self.guard(|observer| observer.output(&bytes, at));
             }
+            if flood {
+                self.used.try_send(bytes).ok();
+            }
+        }
+        if !begun.is_empty() {
+            self.guard(|observer| observer.output(&begun, now));
         }
     }
 
@@ -568,6 +543,18 @@ fn only_scrolls(bytes: &[u8]) -> bool {
         let end = parameters.iter().position(|b| !b.is_ascii_digit() && !matches!(b, b';' | b':'));
         end.is_some_and(|end| matches!(parameters[end], b'm' | b'K'))
     })
+}
+
+/// How many bytes at the end begin a sequence that may only scroll or colour and is cut off before it says so.
+fn begun_sequence(bytes: &[u8]) -> usize {
+    let tail = &bytes[bytes.len().saturating_sub(BEGUN)..];
+    let Some(at) = memchr::memrchr(0x1b, tail) else { return 0 };
+    let begun = match tail[at + 1..].split_first() {
+        None => true,
+        Some((b'[', parameters)) => parameters.iter().all(|b| b.is_ascii_digit() || matches!(b, b';' | b':')),
+        Some(_) => false,
+    };
+    if begun { tail.len() - at } else { 0 }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The thread that relays bytes between the program's terminal and the users' terminals.
 //!
 //! Bytes come first: what the program wrote is written to the terminals before a copy goes to the
-//! threads that read the screen and record, and neither is ever waited for. When the terminal of
-//! the one who types takes nothing, the program is not read, so that it waits as it would for that
-//! terminal itself; nothing here grows.
+//! threads that read the screen and record, and neither is ever waited for. What the terminal of
+//! the one who types does not accept at once waits in a queue, and the program is read meanwhile
+//! until that is full; then the program waits as it would for that terminal itself. Nothing here
+//! grows.
 
 use std::{
     collections::VecDeque,
@@ -117,6 +118,8 @@ pub struct Loop {
     stopped: bool,
     exited: Option<(Exit, Instant)>,
     drained: bool,
+    /// Whether the end is not to wait for terminals.
+    abandoned: bool,
     reading: Duration,
     announcement: Option<Vec<u8>>,
     /// Bytes of the program's output passed on so far.
@@ -179,6 +182,7 @@ impl Loop {
             stopped: false,
             exited: None,
             drained: false,
+            abandoned: false,
             reading: Duration::ZERO,
             announcement: None,
             passed: 0,
@@ -226,20 +230,30 @@ impl Relay {
         }
     }
 
-    /// Whether the program ended and its terminal was read to the end, as far as we wait for it.
+    /// Whether the program ended and its terminal was read to the end and shown, as far as we wait for it.
     fn is_over(&mut self, now: Instant, since: Duration) -> Option<Exit> {
         let (exit, ended) = self.state.exited?;
-        let held_up = !self.may_read_program();
+        let held_up = self.is_held_up();
         if !held_up {
             self.state.reading += since.min(QUIET);
         }
         let quiet = !held_up && now.saturating_duration_since(self.state.last_output.max(ended)) >= QUIET;
-        let over = self.state.drained || quiet || self.state.reading >= DRAIN || now - ended >= STALLED;
+        let shown = !self.guests.iter().any(|g| g.live && g.role == Role::Writer && !g.is_flushed() && !g.suspended);
+        let over = self.state.abandoned
+            || (self.state.drained && shown)
+            || quiet
+            || self.state.reading >= DRAIN
+            || now - ended >= STALLED;
         over.then_some(exit)
     }
 
     fn may_read_program(&self) -> bool {
         !self.state.drained && self.guests.iter().all(Guest::accepts_output)
+    }
+
+    /// Whether a terminal has not accepted what the program wrote.
+    fn is_held_up(&self) -> bool {
+        !self.guests.iter().all(Guest::keeps_up)
     }
 
     /// Does what is due and says when something will be.
@@ -258,10 +272,7 @@ impl Relay {
             }
         }
         if let Some((_, ended)) = self.state.exited {
-            at(self.state.last_output.max(ended) + QUIET);
-            if !self.may_read_program() {
-                at(now + QUIET);
-            }
+            at(if self.is_held_up() { now } else { self.state.last_output.max(ended) } + QUIET);
         }
         if let Some(look_at) = self.state.look_at {
             if now >= look_at {
@@ -321,8 +332,16 @@ impl Relay {
         }
         let ready = wanted.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
         let mut ready: Vec<(ReadySource, PollFlags)> = ready.map(|((of, _, _), fd)| (*of, fd.revents())).collect();
-        // Bytes come first.
-        ready.sort_by_key(|(of, _)| !matches!(of, ReadySource::Master));
+        // Bytes come first, and what is shown makes room for what is read.
+        ready.sort_by_key(|(of, _)| match of {
+            ReadySource::Output(_) => 0,
+            ReadySource::Master => 1,
+            ReadySource::Woken
+            | ReadySource::Signals
+            | ReadySource::Listener
+            | ReadySource::Control(_)
+            | ReadySource::Input(_) => 2,
+        });
         ready
     }
 

@@ -46,6 +46,11 @@ impl Terminal {
         self.guard.is_at_rest() && !self.signals().updating
     }
 
+    /// Whether the next byte begins something: no control sequence or character is half there.
+    pub(crate) fn is_between_sequences(&self) -> bool {
+        self.guard.is_at_rest()
+    }
+
     /// The flags of the kitty keyboard protocol that the program set.
     pub(crate) fn keyboard(&self) -> u16 {
         let screen = usize::from(self.screen().alternate_screen());

@@ -1,11 +1,14 @@
 //! The bytes of the program reach the terminal unchanged and whole, however many, however fast.
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use rustix::process::Signal;
 use tests::{
     PATIENCE, Random, eventually, number_from_env,
-    terminal_user::{signal, status_number},
+    terminal_user::{signal, state, status_number},
     within,
 };
 
@@ -13,6 +16,8 @@ use super::TerminalMachine;
 
 /// More memory than this above what it has at rest a host may not take, KiB.
 const ROOM_KIB: u64 = 32 << 10;
+/// Longer than a terminal is waited for that takes nothing, if the end did not wait for it.
+const LATE: Duration = Duration::from_secs(4);
 
 /// P1: what was written last before the end. `RUNS=1000` for longer.
 #[test]
@@ -84,6 +89,54 @@ fn a_terminal_that_takes_nothing_holds_the_program_up() {
     let blank = shown.iter().filter(|b| **b == b'x').count();
     assert_eq!((blank, status), (BYTES, 0));
     assert!(shown.ends_with(b"xover\r\n"));
+}
+
+/// P11: what waits for a terminal that takes nothing for a while is neither lost nor moved.
+#[test]
+fn a_terminal_that_goes_on_after_a_while_is_shown_every_byte_in_order() {
+    let here = TerminalMachine::new();
+    let mut user = here.run("echo ready; read line; seq 100000 899999; exit 5");
+    user.expect("ready\r\n");
+    user.types("\n");
+    user.expect("\n");
+    let writer = here.only("seq", |command| command.starts_with("seq "));
+    for pause in 0..4 {
+        let (mut last, mut same) = (0, 0);
+        eventually(&format!("the program is held up, pause {pause}"), || {
+            let io = fs::read_to_string(format!("/proc/{writer}/io")).ok()?;
+            let written: u64 = io.lines().find_map(|line| line.strip_prefix("wchar: ")).unwrap().parse().unwrap();
+            same = if written == last && written > 0 { same + 1 } else { 0 };
+            last = written;
+            (same == 5).then_some(())
+        });
+        user.read_up_to((pause + 1) * 300_001);
+    }
+    let (shown, status) = user.end();
+    let numbers = (100_000..900_000).flat_map(|n| format!("{n}\r\n").into_bytes());
+    let expected: Vec<u8> = b"ready\r\n\r\n".iter().copied().chain(numbers).collect();
+    let differs = shown.iter().zip(&expected).position(|(a, b)| a != b);
+    assert_eq!((shown.len(), differs, status), (expected.len(), None, 5));
+}
+
+/// P1: to a terminal that takes nothing until long after the end.
+#[test]
+fn the_last_bytes_are_shown_to_a_terminal_that_takes_them_late() {
+    const BYTES: usize = 40_000;
+    let here = TerminalMachine::new();
+    let mut user = here.run(&format!("echo ready; read line; head -c {BYTES} /dev/zero | tr '\\0' x; exit 6"));
+    user.expect("ready\r\n");
+    let host = here.host();
+    user.types("\n");
+    user.expect("\n");
+    // All of it fits into what waits for the terminal.
+    eventually("the program has ended", || {
+        (!user.processes().iter().any(|process| process.command.starts_with("sh -c echo ready"))).then_some(())
+    });
+    let since = Instant::now();
+    eventually("time passes", || (since.elapsed() > LATE).then_some(()));
+    assert!(state(host).is_some(), "the host waits for the terminal");
+    let (shown, status) = user.end();
+    assert_eq!((shown.iter().filter(|b| **b == b'x').count(), status), (BYTES, 6));
 }
 
 /// P10.

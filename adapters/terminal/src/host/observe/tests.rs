@@ -111,16 +111,22 @@ fn the_screen_is_answered_with_its_picture() {
     screen.end(PATIENCE);
 }
 
+/// A handle to a thread that is not there.
+fn unread(to: Sender<ToScreen>) -> ScreenHandle {
+    ScreenHandle {
+        to,
+        waiting: Arc::new(AtomicUsize::new(0)),
+        skipped: Arc::new(AtomicU64::new(0)),
+        spent: bounded(1).1,
+        ended: bounded(1).1,
+    }
+}
+
 #[test]
 fn a_reader_that_does_not_keep_up_is_never_waited_for() {
     // Nobody takes anything here.
     let (to, incoming) = bounded(THINGS);
-    let screen = ScreenHandle {
-        to,
-        waiting: Arc::new(AtomicUsize::new(0)),
-        skipped: Arc::new(AtomicU64::new(0)),
-        ended: bounded(1).1,
-    };
+    let screen = unread(to);
     let chunk = vec![b'x'; 64 << 10];
     for _ in 0..1000 {
         screen.output(&chunk, clock());
@@ -145,5 +151,45 @@ fn only_what_scrolls_by_may_be_left_out() {
         ["\x1b[?1049h", "\x1b[2J", "\x1b]0;title\x07", "\x1bc", "\x1b[1;5r", "x\x1b", "x\x1b[", "x\x1b[1;3", "\x1b[6n"]
     {
         assert!(!only_scrolls(counts.as_bytes()), "{counts:?}");
+    }
+}
+
+#[test]
+fn a_sequence_that_was_begun_is_found_at_the_end() {
+    for (bytes, begun) in [
+        ("", 0),
+        ("plain", 0),
+        ("x\x1b", 1),
+        ("x\x1b[", 2),
+        ("x\x1b[1;32", 6),
+        ("x\x1b[1;32m", 0),
+        ("x\x1b[?10", 0),
+        ("\x1b[1m\x1b[38:2:1:", 9),
+        ("x\x1b]0;t", 0),
+    ] {
+        assert_eq!(begun_sequence(bytes.as_bytes()), begun, "{bytes:?}");
+    }
+}
+
+#[test]
+fn in_a_flood_no_mode_is_missed_wherever_its_sequence_is_cut() {
+    let sequence = b"\x1b[?2004h";
+    for cut in 0..=sequence.len() {
+        let (screen, screen_events, server) = start(Provider::Unknown);
+        let scrolls = b"\x1b[1;32mscrolls by\x1b[0m\r\n".repeat(3000);
+        let (first, second) = sequence.split_at(cut);
+        for chunk in [&scrolls, &[&scrolls, first].concat(), &[second, &scrolls].concat(), &scrolls, &scrolls] {
+            screen.output(chunk, clock());
+        }
+        // What was sent is taken before it is answered.
+        let (reply, answer) = bounded(1);
+        let asked = screen.restore(PATIENCE);
+        assert!(!asked.is_empty(), "cut at {cut}");
+        let ask = HostRequest::Type { text: "a\nb".into(), paste: true };
+        server.send(PendingRequest { ask, reply: Box::new(move |given| reply.send(given).unwrap()) }).unwrap();
+        let Ok(FromScreen::Type(typing, _)) = screen_events.recv_timeout(PATIENCE) else { panic!("cut at {cut}") };
+        assert_eq!(typing.bytes, keys::paste("a\nb"), "cut at {cut}");
+        drop((answer, server));
+        screen.end(PATIENCE);
     }
 }

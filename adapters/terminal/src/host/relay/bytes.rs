@@ -8,7 +8,7 @@ use std::{
 use super::{LOOK_EVERY, Relay};
 use crate::host::{
     frame::Presence,
-    guest::{Role, Typed},
+    guest::{Guest, Role, Typed},
     observe::{RequestReply, ToScreen, TypeRequest},
     press_answer::{Press, Pressed, TerminalFacts, may_press},
 };
@@ -26,17 +26,25 @@ fn focus(typed: &[u8]) -> Option<bool> {
 }
 
 impl Relay {
-    /// Reads the program and writes to the terminals; then the others get a copy.
+    /// Reads the program and writes to the terminals at once; then the others get a copy. While a terminal accepts less
+    /// than it is given this reads once: the rest waits in the terminal's queue, and whichever is ready first goes on.
     pub(super) fn read_program(&mut self) {
         let mut buffer = std::mem::take(&mut self.state.buffer);
-        let mut filled = 0;
-        while filled < buffer.len() {
+        let (mut filled, mut gone) = (0, Vec::new());
+        while filled < buffer.len() && self.may_read_program() {
             match self.pty.master.read(&mut buffer[filled..]) {
                 Ok(0) => {
                     self.state.drained = true;
                     break;
                 }
-                Ok(read) => filled += read,
+                Ok(read) => {
+                    let bytes = &buffer[filled..filled + read];
+                    filled += read;
+                    gone.extend(self.guests.iter_mut().filter_map(|g| g.write_output(bytes).err().map(|_| g.id)));
+                    if !gone.is_empty() || !self.guests.iter().all(Guest::is_flushed) {
+                        break;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // EIO: nobody has the terminal open any more.
@@ -47,18 +55,16 @@ impl Relay {
             }
         }
         if filled > 0 {
-            self.forward(&buffer[..filled]);
+            self.copy(&buffer[..filled]);
         }
         self.state.buffer = buffer;
+        for id in gone {
+            self.terminal_gone(id);
+        }
     }
 
-    fn forward(&mut self, bytes: &[u8]) {
-        let mut gone = Vec::new();
-        for guest in &mut self.guests {
-            if guest.write_output(bytes).is_err() {
-                gone.push(guest.id);
-            }
-        }
+    /// Gives those who read the screen and record it a copy of what the terminals got.
+    fn copy(&mut self, bytes: &[u8]) {
         let at = (self.clock)();
         self.state.passed += bytes.len() as u64;
         self.screen.output(bytes, at);
@@ -69,9 +75,6 @@ impl Relay {
         self.state.last_output = now;
         if self.state.look_at.is_none() {
             self.state.look_at = Some((self.state.looked + LOOK_EVERY).max(now));
-        }
-        for id in gone {
-            self.terminal_gone(id);
         }
     }
 

@@ -54,7 +54,7 @@ impl Relay {
     pub(super) fn end_program(&mut self) {
         if self.state.exited.is_some() {
             // It has; what a terminal does not take is not waited for any longer.
-            self.state.drained = true;
+            self.state.abandoned = true;
             return;
         }
         kill_process_group(self.program, Signal::TERM).ok();
