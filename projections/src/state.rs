@@ -109,6 +109,12 @@ pub struct SessionState {
     /// Since when the request of a pending approval is no longer visible anywhere.
     #[serde(default)]
     unseen: BTreeMap<ApprovalId, Timestamp>,
+    /// Whether the last call that its user stopped was refused; `false` if it was allowed before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refused: Option<bool>,
+    /// The last turn, whose end was told better after it was concluded.
+    #[serde(skip)]
+    corrected: Option<Turn>,
 }
 
 /// The tokens counted for one response of the model.
@@ -191,6 +197,8 @@ impl SessionState {
             started: false,
             approvals: Vec::new(),
             unseen: BTreeMap::new(),
+            refused: None,
+            corrected: None,
         }
     }
 
@@ -438,6 +446,7 @@ impl SessionState {
 
     /// Decides the status again and records a change. Cheap while nothing changes.
     fn settle(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let corrected = self.corrected.take();
         let (state, reason) = status::verdict(&self.case(), at);
         let first = !self.is_decided();
         let before = &self.session.status;
@@ -460,7 +469,7 @@ impl SessionState {
             evidence,
         }
         .into();
-        out.push(Conclusion { at, turn_id, payload, turn: None, approval: None, basis });
+        out.push(Conclusion { at, turn_id, payload, turn: corrected, approval: None, basis });
         self.session.status = status;
         self.settle_approvals(at, out);
     }

@@ -378,6 +378,7 @@ impl SessionState {
         self.conversation.calls.clear();
         self.conversation.phase = Phase::Open { doing: Reason::Thinking };
         self.ready_at = None;
+        self.refused = None;
         self.turn_message = None;
         self.turn = Some(Turn {
             id: id.into(),
@@ -462,6 +463,7 @@ impl SessionState {
         at: Timestamp,
         out: &mut Vec<Conclusion>,
     ) {
+        let outcome = self.end_at_dialog(outcome, certain, at);
         self.conversation.phase = Phase::Ended { outcome, class, pending_subagents, certain };
         self.conversation.calls.clear();
         self.ready_at = None;

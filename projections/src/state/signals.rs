@@ -4,13 +4,15 @@ use events::{Claim, Event, Reason, Signal, Source, State, Timestamp, TurnOutcome
 
 use super::{Conclusion, STANDING_CLAIMS, SessionState};
 use crate::{
-    conversation::{OpenCall, Phase},
+    conversation::{OpenCall, Phase, end_reason},
     shorten::one_line,
-    status::{Process, StandingClaim, is_momentary},
+    status::{Process, StandingClaim, is_momentary, tells_more},
 };
 
 /// How long before a message the hook of one of its calls may arrive, ms.
 const BEFORE_MESSAGE_MS: i64 = 1_000;
+/// How long after the end of a turn another source may tell better how it ended, ms.
+const CORRECTED_MS: i64 = 3_000;
 
 impl SessionState {
     pub(super) fn apply_signal(&mut self, event: &Event, signal: &Signal, at: Timestamp, out: &mut Vec<Conclusion>) {
@@ -36,6 +38,7 @@ impl SessionState {
                 {
                     *pending = *pending_subagents;
                     *sure |= certain;
+                    self.correct_end(*outcome, at);
                 } else if self.conversation.is_open() {
                     self.conversation.phase =
                         Phase::Ended { outcome: *outcome, class: None, pending_subagents: *pending_subagents, certain };
@@ -155,6 +158,19 @@ impl SessionState {
                     self.request_answered(event.source, signal.key.as_deref());
                 }
             }
+        }
+    }
+
+    /// Corrects how the last turn ended: sources notice an end one after another, and not each tells that it was an
+    /// interrupt, or that a refusal was.
+    fn correct_end(&mut self, told: TurnOutcome, at: Timestamp) {
+        let Phase::Ended { outcome, .. } = &mut self.conversation.phase else { return };
+        let Some(turn) = self.recent.back_mut() else { return };
+        let now = turn.completed_at.is_some_and(|ended| at.since_ms(ended) < CORRECTED_MS);
+        if now && tells_more(end_reason(told, None), end_reason(*outcome, None)) {
+            *outcome = told;
+            turn.outcome = Some(told);
+            self.corrected = Some(turn.clone());
         }
     }
 

@@ -34,11 +34,12 @@ impl std::fmt::Debug for Scenario {
 }
 
 /// Those that are about the status alone.
-pub const ALL: [Scenario; 7] = [
+pub const ALL: [Scenario; 8] = [
     of_all("approve", asks, approve),
     of_all("silent-command", asks_for_long, approve),
     of_all("deny", asks, deny),
     of_all("interrupt", works, interrupt),
+    of_all("interrupt-command", asks_for_longer, interrupt_command),
     of_all("kill", works, kill),
     of_all("sub-agent", delegates, sub_agent),
     of_all("question", questions, question),
@@ -71,6 +72,11 @@ pub(super) fn asks(agent: &dyn Agent) -> Script {
 /// The same with a command that writes nothing for some seconds.
 fn asks_for_long(agent: &dyn Agent) -> Script {
     asks_for(agent, &format!("sleep 4; {MAKE}"))
+}
+
+/// The same with one that lasts until it is stopped.
+fn asks_for_longer(agent: &dyn Agent) -> Script {
+    asks_for(agent, &format!("sleep 30; {MAKE}"))
 }
 
 fn asks_for(agent: &dyn Agent, command: &str) -> Script {
@@ -139,7 +145,16 @@ fn interrupt(stage: &mut Stage) -> Played {
     stage.prompts(PROMPT, WORK)?;
     stage.stays()?;
     stage.presses(Key::Interrupt, State::Waiting, Some(Reason::Interrupted))?;
-    stage.model_did(WORK, 0, AnswerProgress::Gone)?;
+    stage.stops(WORK, 0)?;
+    stage.stays()
+}
+
+/// An allowed command that runs is stopped: that denies nothing.
+fn interrupt_command(stage: &mut Stage) -> Played {
+    to_the_dialog(stage)?;
+    stage.presses(Key::Approve, State::Running, None)?;
+    stage.stays()?;
+    stage.presses(Key::Interrupt, State::Waiting, Some(Reason::Interrupted))?;
     stage.stays()
 }
 

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use events::{Reason, State, Timestamp};
+use events::{Confidence, Reason, State, Timestamp};
 use regex::Regex;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -21,7 +21,7 @@ use terminal::screen::{Observer, ScreenRules, Size};
 
 use super::{
     Agent, Hooks, Installed, Key, Setting,
-    judge::{JudgedStatus, TOLERANCE_MS, Truth, first_wrong, times},
+    judge::{JudgedStatus, TOLERANCE_MS, Truth, WrongMs, first_wrong, times, wrong_ms},
 };
 use crate::{
     http::Client,
@@ -63,6 +63,8 @@ pub struct Outcome {
     pub delay: Option<i64>,
     /// How many states the history tells of that were none, each too short to be wrong.
     pub flaps: usize,
+    /// For how long it was wrong, by confidence.
+    pub wrong_ms: WrongMs,
     /// How long decisions took.
     pub times: Times,
     /// What helps to see why: truth, history, the model's notes, the screen.
@@ -80,7 +82,7 @@ pub struct Times {
 
 impl Outcome {
     fn failed(words: String) -> Self {
-        Self { wrong: vec![words], delay: None, flaps: 0, times: Times::default(), details: String::new() }
+        Self { wrong: vec![words], delay: None, flaps: 0, wrong_ms: WrongMs::default(), times: Times::default(), details: String::new() }
     }
 }
 
@@ -112,6 +114,7 @@ pub struct Stage<'a> {
     session: Option<Value>,
     delay: Option<i64>,
     flaps: usize,
+    wrong_ms: WrongMs,
     times: Times,
     wrong: Vec<String>,
     prompts: usize,
@@ -190,6 +193,7 @@ fn played(
         session: None,
         delay: None,
         flaps: 0,
+        wrong_ms: WrongMs::default(),
         times: Times::default(),
         wrong: Vec::new(),
         prompts: 0,
@@ -201,7 +205,8 @@ fn played(
         stage.judge();
     }
     let details = stage.details();
-    Outcome { details, wrong: stage.wrong, delay: stage.delay, flaps: stage.flaps, times: stage.times }
+    let Stage { wrong, delay, flaps, wrong_ms, times, .. } = stage;
+    Outcome { wrong, delay, flaps, wrong_ms, times, details }
 }
 
 /// Ends what was started on a machine, however a scenario ends.
@@ -297,6 +302,19 @@ impl Stage<'_> {
         let when = self.within(AGENT, |stage| stage.model.when(lane, step, did));
         let when = when.ok_or_else(|| format!("step {step} of {lane:?} was not {did:?}; {}", self.picture()))?;
         Ok(when.as_millisecond())
+    }
+
+    /// Waits until the agent does not listen to the model any more, or shows that it was stopped: Codex 0.150 reads on.
+    ///
+    /// # Errors
+    /// When it does neither.
+    pub fn stops(&mut self, lane: &str, step: usize) -> Played {
+        let shown = Regex::new("(?i)interrupted|request cancelled").map_err(|error| error.to_string())?;
+        let stopped = |stage: &mut Self| {
+            let gone = stage.model.when(lane, step, AnswerProgress::Gone).is_some();
+            (gone || shown.is_match(&stage.text())).then_some(())
+        };
+        self.within(AGENT, stopped).ok_or_else(|| format!("the agent does not stop; {}", self.picture()))
     }
 
     /// This has become so between two moments, ms.
@@ -416,7 +434,9 @@ impl Stage<'_> {
         }
         let Some(session) = sessions.into_iter().min_by_key(|s| crate::terminal::rank(state_of(s))) else { return };
         if let Some(state) = state_of(&session) {
-            let now = JudgedStatus { at, state, reason: word(&session["status"]["reason"]) };
+            let status = &session["status"];
+            let confidence = word(&status["confidence"]).unwrap_or(Confidence::Low);
+            let now = JudgedStatus { at, state, reason: word(&status["reason"]), confidence };
             if self.said.last().is_none_or(|last| JudgedStatus { at, ..*last } != now) {
                 self.said.push(now);
             }
@@ -443,6 +463,7 @@ impl Stage<'_> {
         if let Some(wrong) = first_wrong(&self.truth, &said, end) {
             self.wrong.push(format!("sessions: {wrong}"));
         }
+        self.wrong_ms = wrong_ms(&self.truth, &said, end);
         let history: Vec<JudgedStatus> = self.history().into_iter().map(|(said, _)| said).collect();
         let told: Vec<JudgedStatus> = history.iter().filter(counts).copied().collect();
         // Of work the history tells that it began, not of what kind it became.
@@ -496,7 +517,8 @@ impl Stage<'_> {
         let changes = self.server.client.json(&path).and_then(|all| all.as_array().cloned()).unwrap_or_default();
         let said = |change: &Value| {
             let at = Timestamp::parse(change["at"].as_str()?)?.as_millisecond();
-            let said = JudgedStatus { at, state: word(&change["to"])?, reason: word(&change["reason"]) };
+            let confidence = word(&change["confidence"]).unwrap_or(Confidence::Low);
+            let said = JudgedStatus { at, state: word(&change["to"])?, reason: word(&change["reason"]), confidence };
             let evidence = change["evidence"].as_array().into_iter().flatten().filter_map(Value::as_str);
             Some((said, evidence.collect::<Vec<_>>().join(", ")))
         };
@@ -516,7 +538,7 @@ impl Stage<'_> {
         format!(
             "true:\n{}said in sessions:\n{}said in the history:\n{}the model:\n{}counted:\n{}{}{}{}\n",
             self.truth.iter().map(|truth| row(truth.by, truth.to_string())).collect::<String>(),
-            self.said.iter().map(|said| row(said.at, said.to_string())).collect::<String>(),
+            self.said.iter().map(|said| row(said.at, format!("{said}   {}", said.confidence))).collect::<String>(),
             self.history().into_iter().map(|(m, why)| row(m.at, format!("{m}   because {why}"))).collect::<String>(),
             notes.collect::<String>(),
             counted(PROMPTED),
