@@ -33,6 +33,9 @@ impl SessionState {
             self.likely_end = None;
             self.likely_end_from = None;
         }
+        if matches!(event.payload, Payload::ToolCall(_) | Payload::AssistantMessage(_) | Payload::AssistantDelta(_)) {
+            self.refused = None;
+        }
         match &event.payload {
             Payload::SessionStarted(started) => self.apply_start(started),
             Payload::SessionExited(exited) => {

@@ -271,15 +271,14 @@ impl SessionState {
         if approval.is_pending() {
             return Some(self.was_open(approval, at));
         }
-        let allowed = match approval.state {
-            ApprovalState::Allowed => true,
-            ApprovalState::AnsweredElsewhere => approval.allowed != Some(false),
-            ApprovalState::Pending
-            | ApprovalState::Denied
-            | ApprovalState::Withdrawn
-            | ApprovalState::Expired => false,
-        };
-        allowed.then_some(false)
+        let now = approval.closed_at.is_some_and(|closed| at.since_ms(closed) < REFUSED_MS);
+        match approval.state {
+            ApprovalState::Denied => Some(true),
+            // Gemini CLI 0.30 tells the end first, and the call with its result behind it.
+            ApprovalState::AnsweredElsewhere if approval.allowed == Some(false) => now.then_some(true),
+            ApprovalState::Allowed | ApprovalState::AnsweredElsewhere => Some(false),
+            ApprovalState::Pending | ApprovalState::Withdrawn | ApprovalState::Expired => None,
+        }
     }
 
     /// Whether the dialog of a pending approval was still open a moment ago.

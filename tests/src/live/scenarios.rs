@@ -136,6 +136,8 @@ fn approve(stage: &mut Stage) -> Played {
 
 fn deny(stage: &mut Stage) -> Played {
     to_the_dialog(stage)?;
+    // It works for a moment, until it has taken the refusal in.
+    stage.is(State::Running, None);
     stage.presses(Key::Deny, State::Waiting, Some(Reason::Denied))?;
     stage.stays()
 }

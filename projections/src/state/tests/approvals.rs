@@ -309,6 +309,25 @@ fn who_stops_a_turn_at_a_dialog_denies_and_who_stops_it_later_does_not() {
             stands(&and(and(seen(), runs), [withdraw_screen(6.15), ends_at(6.2, outcome)]), "waiting interrupted");
         }
     }
+    // The call is told behind the end (Gemini CLI 0.30).
+    let behind = [
+        on(0.0, prompt("go")),
+        on(1.0, sees_dialog("rm x")),
+        ends_at(3.0, TurnOutcome::Interrupted),
+        on(3.0, call("c", ToolKind::Execute, "rm x")),
+        on(3.0, returns("c", ToolOutcome::Cancelled)),
+        ends_at(3.0, TurnOutcome::Interrupted),
+        withdraw_screen(3.1),
+    ];
+    stands(&behind, "waiting denied");
+    // It goes on after the refusal, and is stopped then.
+    let goes_on = [
+        on(3.1, returns("c", ToolOutcome::Denied)),
+        on(3.5, message("m", "Then otherwise.", Some(Stop::ToolUse))),
+        withdraw_screen(3.6),
+        ends_at(4.0, TurnOutcome::Interrupted),
+    ];
+    stands(&and(seen(), goes_on), "waiting interrupted");
     // What the agent itself tells for sure holds.
     let runs = [on(3.0, claims(Source::Pty, Running)), until(6.0), on(6.1, returns("c", ToolOutcome::Denied))];
     let sure = [withdraw_screen(6.15), on(6.2, ends(TurnOutcome::Denied))];

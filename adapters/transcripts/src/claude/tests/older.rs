@@ -278,9 +278,9 @@ fn hooks_at_the_end_of_a_turn_show_that_it_ended() {
     assert_eq!(ends(&[said, hook]), [""; 0]);
 }
 
-/// The outcome of the call and the last end of the turn in a file of `fixtures/claude/stopped`.
+/// The outcome of the call and the last end of the turn in a file of `fixtures/stopped/claude`.
 fn stopped(name: &str) -> (Option<ToolOutcome>, Option<TurnOutcome>) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/claude/stopped").join(name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/stopped/claude").join(name);
     let bytes = fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
     let read = |restart| {
@@ -315,7 +315,7 @@ fn who_refuses_a_command_denies_and_who_stops_one_that_runs_does_not() {
 #[test]
 fn a_part_of_a_message_ends_no_turn_before_its_interrupt_does() {
     assert_eq!(stopped("2.1.200-answer.jsonl"), (None, Some(TurnOutcome::Interrupted)));
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/claude/stopped/2.1.200-answer.jsonl");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/stopped/claude/2.1.200-answer.jsonl");
     let out = decode(&transcript(OWN), &fs::read(path).unwrap());
     let stops: Vec<_> = out
         .events
