@@ -286,11 +286,20 @@ impl SessionState {
         self.unseen.get(&approval.id).is_none_or(|gone| *gone > Timestamp::MIN && at.since_ms(*gone) < REFUSED_MS)
     }
 
+    /// Whether a dialog for permission was open a moment ago and nothing tells that it was allowed.
+    pub(super) fn was_asked(&self, at: Timestamp) -> bool {
+        let gone = |a: &Approval| {
+            let now = a.closed_at.is_some_and(|closed| at.since_ms(closed) < REFUSED_MS);
+            a.state == ApprovalState::Withdrawn && a.is_only_seen() && now
+        };
+        let asks = |a: &&Approval| a.kind != Some(ApprovalKind::Question);
+        self.approvals.iter().filter(asks).any(|a| if a.is_pending() { self.was_open(a, at) } else { gone(a) })
+    }
+
     /// How a turn ended that was interrupted or denied, by the dialog that was open then.
     pub(super) fn end_at_dialog(&mut self, outcome: TurnOutcome, certain: bool, at: Timestamp) -> TurnOutcome {
         let refused = self.refused.take();
-        let asks = |a: &&Approval| a.is_pending() && a.kind != Some(ApprovalKind::Question);
-        let open = self.approvals.iter().filter(asks).any(|approval| self.was_open(approval, at));
+        let open = self.was_asked(at);
         match outcome {
             TurnOutcome::Interrupted if open || refused == Some(true) => TurnOutcome::Denied,
             TurnOutcome::Denied if refused == Some(false) && !certain => TurnOutcome::Interrupted,

@@ -164,10 +164,13 @@ impl SessionState {
     /// Corrects how the last turn ended: sources notice an end one after another, and not each tells that it was an
     /// interrupt, or that a refusal was.
     fn correct_end(&mut self, told: TurnOutcome, at: Timestamp) {
+        // A dialog may be open behind an end that was only likely.
+        let asked = self.was_asked(at);
+        let told = self.end_at_dialog(told, true, at);
         let Phase::Ended { outcome, .. } = &mut self.conversation.phase else { return };
         let Some(turn) = self.recent.back_mut() else { return };
         let now = turn.completed_at.is_some_and(|ended| at.since_ms(ended) < CORRECTED_MS);
-        if now && tells_more(end_reason(told, None), end_reason(*outcome, None)) {
+        if (now || asked) && tells_more(end_reason(told, None), end_reason(*outcome, None)) {
             *outcome = told;
             turn.outcome = Some(told);
             self.corrected = Some(turn.clone());

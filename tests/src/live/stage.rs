@@ -82,7 +82,14 @@ pub struct Times {
 
 impl Outcome {
     fn failed(words: String) -> Self {
-        Self { wrong: vec![words], delay: None, flaps: 0, wrong_ms: WrongMs::default(), times: Times::default(), details: String::new() }
+        Self {
+            wrong: vec![words],
+            delay: None,
+            flaps: 0,
+            wrong_ms: WrongMs::default(),
+            times: Times::default(),
+            details: String::new(),
+        }
     }
 }
 

@@ -320,6 +320,16 @@ fn who_stops_a_turn_at_a_dialog_denies_and_who_stops_it_later_does_not() {
         withdraw_screen(3.1),
     ];
     stands(&behind, "waiting denied");
+    // A text was taken for the end before the dialog came.
+    let likely_end = signal(Source::Transcript, Confidence::Low, ended(TurnOutcome::Completed));
+    let behind_an_end = [
+        on(0.0, prompt("go")),
+        on(0.5, likely_end),
+        on(1.0, sees_dialog("rm x")),
+        on(9.0, claims_why(Source::Pty, State::Waiting, Some(Reason::Interrupted))),
+        ends_at(9.1, TurnOutcome::Interrupted),
+    ];
+    stands(&behind_an_end, "waiting denied");
     // It goes on after the refusal, and is stopped then.
     let goes_on = [
         on(3.1, returns("c", ToolOutcome::Denied)),
@@ -348,13 +358,14 @@ const fn ended(outcome: TurnOutcome) -> Claim {
 
 #[test]
 fn how_a_turn_ended_may_be_told_better_a_moment_later() {
-    let by_hook = || [on(0.0, prompt("go")), on(2.0, signal(Source::Hook, Confidence::High, ended(TurnOutcome::Interrupted)))];
+    let by_hook =
+        || [on(0.0, prompt("go")), on(2.0, signal(Source::Hook, Confidence::High, ended(TurnOutcome::Interrupted)))];
     let steps = || and(vec![], by_hook());
     let tape = stands(&and(steps(), [on(2.5, ends(TurnOutcome::Denied))]), "waiting denied");
     let outcomes: Vec<_> = tape.conclusions.iter().filter_map(|c| c.turn.as_ref()?.outcome).collect();
     assert_eq!(outcomes, [TurnOutcome::Interrupted, TurnOutcome::Denied], "the turn is kept as it is known now");
     assert_eq!(tape.conclusions.iter().filter(|c| matches!(c.payload, Payload::TurnCompleted(_))).count(), 1);
-    // Less is no correction, and a later end is another's.
+    // Less corrects nothing, nor does a later end.
     stands(&and(steps(), [on(2.5, ends(TurnOutcome::Completed))]), "waiting interrupted");
     stands(&and(steps(), [on(9.0, ends(TurnOutcome::Denied))]), "waiting interrupted");
 }

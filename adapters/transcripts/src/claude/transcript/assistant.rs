@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use agents::borrowed::Text;
 use events::{
-    AssistantDelta, AssistantMessage, Confidence, Identity, QuestionAsked, Severity, Stop, ToolCall, Topic, UsageReported,
+    AssistantDelta, AssistantMessage, Confidence, Identity, QuestionAsked, Severity, Stop, ToolCall, Topic,
+    UsageReported,
 };
 use tailer::decode::{Decoded, Record};
 
