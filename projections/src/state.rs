@@ -78,6 +78,9 @@ pub struct SessionState {
     #[serde(rename = "held")]
     claims: Vec<StandingClaim>,
     process: Process,
+    /// When the process was reported to run the session, by the clock of who reported it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    process_at: Option<Timestamp>,
     goodbye_at: Option<Timestamp>,
     ready_at: Option<Timestamp>,
     /// A likely end of the turn; dropped at the next activity.
@@ -182,6 +185,7 @@ impl SessionState {
             conversation_at: at,
             claims: Vec::new(),
             process: Process::Unseen,
+            process_at: None,
             goodbye_at: None,
             ready_at: None,
             likely_end: None,

@@ -75,6 +75,7 @@ impl SessionState {
                 }
             }
             Claim::State { .. } if event.source == Source::Telemetry && self.has_newer_claim(event, at) => {}
+            Claim::State { .. } if event.source == Source::Registry && self.has_newer_entry(event) => {}
             Claim::State { state, reason } => {
                 let said_at = self.said_before(event, signal).unwrap_or_else(|| event.created_at.min(at));
                 self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref());
@@ -132,7 +133,9 @@ impl SessionState {
                 }
                 self.ready_at = (ready && self.turn.is_some()).then_some(at);
             }
+            Claim::ProcessAlive { pid, .. } if self.is_left_behind(event, *pid) => {}
             Claim::ProcessAlive { pid, start_ticks } => {
+                self.process_at = Some(event.created_at);
                 self.process = Process::Alive { pid: *pid, start_ticks: *start_ticks };
                 self.session.pid = Some(*pid);
                 self.goodbye_at = None;
@@ -216,6 +219,19 @@ impl SessionState {
         };
         let before = self.claims.iter().find(again).filter(|_| !is_momentary(event.source))?;
         Some(before.said_at.unwrap_or(before.at))
+    }
+
+    /// Whether a registry tells of a process that ran the session before the one that runs it now: a killed process leaves
+    /// its entry behind, and which one is read first is not certain.
+    fn is_left_behind(&self, event: &Event, pid: u32) -> bool {
+        let other = self.process().is_some_and(|(known, _)| known != pid);
+        event.source == Source::Registry && other && self.process_at.is_some_and(|at| event.created_at < at)
+    }
+
+    /// Whether a registry said something later of the session already, in the entry of another process.
+    fn has_newer_entry(&self, event: &Event) -> bool {
+        let newer = |h: &StandingClaim| h.said_at.is_some_and(|said_at| event.created_at < said_at);
+        self.claims.iter().filter(|h| h.source == Source::Registry && h.agent.is_none()).any(newer)
     }
 
     /// Whether this source said something about a later moment already.

@@ -209,6 +209,12 @@ fn run(asked: &Options, own: &Path) -> Result<bool, String> {
         let Some(installed) = installed.iter().find(|installed| installed.agent.provider() == row.agent) else {
             continue;
         };
+        if row.scenario.name == scenarios::QUESTION_SCENARIO
+            && installed.version() < installed.agent.asks_questions_from()
+        {
+            eprintln!("{}: this version asks no questions", row.name());
+            continue;
+        }
         let script = (row.scenario.script)(installed.agent);
         let outcome = play(installed, &capture, &row.setting, script, &row.scenario.play);
         all_well &= outcome.wrong.is_empty();

@@ -33,6 +33,9 @@ impl std::fmt::Debug for Scenario {
     }
 }
 
+/// The name of the one in which the agent asks its user a question.
+pub const QUESTION_SCENARIO: &str = "question";
+
 /// Those that are about the status alone.
 pub const ALL: [Scenario; 8] = [
     of_all("approve", asks, approve),
@@ -42,7 +45,7 @@ pub const ALL: [Scenario; 8] = [
     of_all("interrupt-command", asks_for_longer, interrupt_command),
     of_all("kill", works, kill),
     of_all("sub-agent", delegates, sub_agent),
-    of_all("question", questions, question),
+    of_all(QUESTION_SCENARIO, questions, question),
 ];
 
 const fn of_all(name: &'static str, script: fn(&dyn Agent) -> Script, play: fn(&mut Stage) -> Played) -> Scenario {
@@ -52,7 +55,8 @@ const fn of_all(name: &'static str, script: fn(&dyn Agent) -> Script, play: fn(&
         // Only observed, as an agent that was started without capture.
         Setting { run: false, ..Setting::new("observed", Hooks::Tell) },
     ];
-    Scenario { name, agents: &[Provider::Claude, Provider::Codex, Provider::Gemini], settings: SETTINGS, script, play }
+    let agents = &[Provider::Claude, Provider::Codex, Provider::Gemini];
+    Scenario { name, agents, settings: SETTINGS, script, play }
 }
 
 /// By which the conversation is known to the script, and the sub-agent's.

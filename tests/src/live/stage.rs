@@ -43,6 +43,9 @@ const BEFORE_ENTER: Duration = Duration::from_millis(400);
 /// After how long Enter is pressed again: one that comes while an agent is busy may be lost.
 const AGAIN: Duration = Duration::from_secs(3);
 
+/// Ctrl-U, which takes back what was typed.
+const CLEAR_LINE: &str = "\x15";
+
 /// Those a session that is seen goes through.
 const STATES: [State; 3] = [State::Running, State::Waiting, State::WaitingApproval];
 /// Events that are counted.
@@ -103,7 +106,7 @@ pub struct Stage<'a> {
     pub server: &'a Server,
     /// The model.
     pub model: &'a Model,
-    setting: &'a Setting,
+    setting: Setting,
     user: User,
     screen: Observer,
     /// The pattern of a dialog, whether there is one now, and how many there were.
@@ -172,7 +175,8 @@ fn played(
         Ok(model) => model,
         Err(error) => return Outcome::failed(format!("no model: {error}")),
     };
-    let user = match opening::start(installed, &machine, &model, setting) {
+    let mut setting = *setting;
+    let user = match opening::start(installed, &machine, &model, &mut setting) {
         Ok(user) => user,
         Err(words) => return Outcome::failed(words),
     };
@@ -247,7 +251,13 @@ impl Stage<'_> {
     pub fn prompts(&mut self, text: &str, lane: &str) -> Played {
         self.prompts += 1;
         self.user.types(text);
-        self.sees(&regex::escape(text))?;
+        let shown = Regex::new(&regex::escape(text)).map_err(|error| error.to_string())?;
+        if self.within(AGAIN, |stage| shown.is_match(&stage.text()).then_some(())).is_none() {
+            // What is typed while an agent starts may be lost (Gemini CLI 0.30).
+            self.user.types(CLEAR_LINE);
+            self.user.types(text);
+            self.sees(shown.as_str())?;
+        }
         self.pauses(BEFORE_ENTER);
         for _ in 0..3 {
             let entered = now();
