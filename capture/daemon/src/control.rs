@@ -1,6 +1,9 @@
 //! Carries out what the HTTP server requests of the daemon: each request goes to the part that owns the subject.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+};
 
 use api::{
     approvals::ApprovalView,
@@ -152,6 +155,19 @@ impl Control for Daemon {
 
     fn test_channel(&self, channel: String) -> Reply<Receipt> {
         self.with(|parts| async move { parts.notices.test(channel).await })
+    }
+
+    fn commit_shown(&self) -> BoxFuture<'static, ()> {
+        self.with(|parts| async move {
+            // A store that does not work is not waited for.
+            if parts.gauges.stuck.load(Ordering::Relaxed) {
+                return;
+            }
+            let (done, committed) = oneshot::channel();
+            if parts.inputs.send_async(IngestInput::Commit(done)).await.is_ok() {
+                committed.await.ok();
+            }
+        })
     }
 
     fn runs_reconnected(&self) -> BoxFuture<'static, ()> {

@@ -6,6 +6,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -53,7 +54,11 @@ const LONGEST: Duration = Duration::from_secs(3_600);
 pub struct Findings {
     news: Sender<()>,
     asks: Sender<MonitorRequest>,
+    imported: ImportedSessions,
 }
+
+/// Sessions whose history was read and that are still to be examined.
+type ImportedSessions = Arc<Mutex<BTreeSet<SessionId>>>;
 
 enum MonitorRequest {
     Acknowledge(FindingId, oneshot::Sender<Result<Finding, Refusal>>),
@@ -77,6 +82,7 @@ pub struct MonitorParts {
 pub struct PendingMonitor {
     news: Receiver<()>,
     asks: Receiver<MonitorRequest>,
+    imported: ImportedSessions,
 }
 
 impl Findings {
@@ -85,7 +91,9 @@ impl Findings {
     pub fn new() -> (Self, PendingMonitor) {
         let (news, told) = bounded(1);
         let (asks, asked) = bounded(ASKED);
-        (Self { news, asks }, PendingMonitor { news: told, asks: asked })
+        let imported = ImportedSessions::default();
+        let pending = PendingMonitor { news: told, asks: asked, imported: Arc::clone(&imported) };
+        (Self { news, asks, imported }, pending)
     }
 
     /// Wakes the thread because the log grew. Never blocks.
@@ -94,6 +102,12 @@ impl Findings {
         if let Err(TrySendError::Disconnected(())) = self.news.try_send(()) {
             tracing::debug!("the findings thread has ended");
         }
+    }
+
+    /// Has sessions examined whose history was read: what stands open in them is raised, and nothing that is over.
+    pub fn examine(&self, sessions: &[SessionId]) {
+        self.imported.lock().unwrap_or_else(PoisonError::into_inner).extend(sessions);
+        self.committed();
     }
 
     /// Acknowledges a finding: it is not reported again.
@@ -123,10 +137,10 @@ impl PendingMonitor {
     /// # Errors
     /// When the thread cannot be made.
     pub fn start(self, parts: MonitorParts, supervisor: &Supervisor) -> anyhow::Result<()> {
-        let Self { news, asks } = self;
+        let Self { news, asks, imported } = self;
         let monitor = Monitor::new(parts.rules.clone());
         let started_at = clock::now();
-        let mut follower = MonitorThread::new(parts, monitor, started_at);
+        let mut follower = MonitorThread::new(parts, monitor, imported, started_at);
         supervisor.spawn(THREAD, move || follower.run(&news, &asks))
     }
 }
@@ -138,6 +152,8 @@ fn complain(error: ReadError) {
 struct MonitorThread {
     parts: MonitorParts,
     monitor: Monitor,
+    /// Sessions whose history was read meanwhile.
+    imported: ImportedSessions,
     /// The log is read up to here; nothing is restored yet without.
     position: Option<u64>,
     /// Sessions of before the start that are still to be examined.
@@ -152,10 +168,11 @@ struct MonitorThread {
 }
 
 impl MonitorThread {
-    fn new(parts: MonitorParts, monitor: Monitor, started_at: Timestamp) -> Self {
+    fn new(parts: MonitorParts, monitor: Monitor, imported: ImportedSessions, started_at: Timestamp) -> Self {
         Self {
             parts,
             monitor,
+            imported,
             position: None,
             unexamined: VecDeque::new(),
             touched: BTreeSet::new(),
@@ -237,6 +254,11 @@ impl MonitorThread {
                 Some(_) | None => Some(until),
             };
         }
+        while let Some(id) = self.next_imported() {
+            self.load_history(id, u64::MAX)?;
+            self.touched.insert(id);
+            self.imported.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        }
         while let Some(id) = self.touched.first().copied() {
             let session = self.parts.reader.session(id)?;
             self.touched.remove(&id);
@@ -248,6 +270,10 @@ impl MonitorThread {
             }
         }
         Ok(())
+    }
+
+    fn next_imported(&self) -> Option<SessionId> {
+        self.imported.lock().unwrap_or_else(PoisonError::into_inner).first().copied()
     }
 
     /// Feeds the monitor the history of a session that it does not know.

@@ -54,7 +54,7 @@ pub use input::{ChangeReply, IngestInput, PreparedBatch};
 use processes::Unclaimed;
 pub use protocol::ProtocolInput;
 pub use publisher::{CommitObserver, Gauges, HostedSession, NoObserver};
-use publisher::{Publisher, is_active};
+use publisher::{Publisher, is_active, is_standing};
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
 pub(crate) use transaction::LARGE_LOG;
@@ -223,13 +223,16 @@ impl Ingest {
 
     /// Puts every known session on the live view, and takes up the clocks of those that may change.
     fn load_board(&mut self) -> Result<(), ReadError> {
+        self.sessions.load_behind(&self.transaction.writer)?;
+        self.restore_transcripts()?;
         let filter = store::SessionFilter { before: None, limit: usize::MAX };
         let reader = self.transaction.writer.reader();
         let views = reader.views(&filter)?;
         let now = (self.clock)();
         let mut entries = Vec::with_capacity(views.len());
         for (index, (id, json)) in views.into_iter().enumerate() {
-            let session = match reader.parsed("session", id, &json) {
+            let behind = self.sessions.find(id).filter(|slot| self.sessions.is_behind(*slot));
+            let session = match reader.parsed("session", id, &json).filter(|_| behind.is_none()) {
                 Some(session) => session,
                 None => match self.rebuild_view(id)? {
                     Some(session) => session,
@@ -301,19 +304,27 @@ impl Ingest {
             let lull = input.is_none() && !self.transaction.is_live();
             match input {
                 Some(IngestInput::Stop) => break,
+                Some(IngestInput::Commit(done)) => {
+                    self.commit();
+                    done.send(()).ok();
+                }
                 Some(input) => self.apply(input),
                 None => {}
             }
             self.advance();
+            self.transaction.set_watched(self.publisher.live_view.watched());
+            let behind_is_due = self.sessions.behind_due().is_some_and(|due| due.is_zero());
             if self.transaction.is_due() || lull {
                 self.commit();
+            } else if behind_is_due && !self.transaction.is_open() {
+                self.commit_all();
             }
             if self.gave_up() {
                 break;
             }
         }
         if !self.gave_up() {
-            self.commit();
+            self.commit_all();
         }
     }
 
@@ -327,7 +338,9 @@ impl Ingest {
     fn next_wait(&self) -> Option<Duration> {
         let deadline = self.sessions.next_deadline();
         let deadline = deadline.map(|due| Duration::from_millis(due.since_ms((self.clock)()).max(0) as u64));
-        self.transaction.wait().into_iter().chain(deadline).min()
+        // What is open is committed soon, and takes them along.
+        let behind = self.sessions.behind_due().filter(|_| !self.transaction.is_open());
+        self.transaction.wait().into_iter().chain(deadline).chain(behind).min()
     }
 
     /// The reducer of a session.
@@ -381,7 +394,7 @@ impl Ingest {
             IngestInput::Record(record) => self.apply_record(record),
             IngestInput::Waits(session, approval, on) => self.apply_wait(*session, approval, *on),
             IngestInput::Derived(aside) => self.apply_derived(aside),
-            IngestInput::Stop => Ok(()),
+            IngestInput::Commit(_) | IngestInput::Stop => Ok(()),
         }
     }
 
@@ -404,10 +417,12 @@ impl Ingest {
         if !conclusions.is_empty() || state.session.status.reason != reason {
             self.transaction.begin()?;
             // What time brought about in a session whose history was just read is history too: it waits like that.
-            if conclusions.is_empty() || conclusions.iter().any(|conclusion| now.since_ms(conclusion.at) <= LATE_MS) {
+            let is_late = conclusions.iter().all(|conclusion| now.since_ms(conclusion.at) > LATE_MS);
+            if conclusions.is_empty() || !is_late {
                 self.transaction.mark_live();
             }
-            self.conclude(slot, conclusions, now, false)?;
+            let history = is_late && self.sessions.is_past(slot);
+            self.conclude(slot, conclusions, now, history)?;
             self.watch_request(slot);
             self.sessions.mark(slot);
         }
@@ -420,18 +435,40 @@ impl Ingest {
         if !self.transaction.is_open() {
             return;
         }
-        match self.try_commit() {
+        // History is read once: its rows are complete with each commit.
+        let all = !self.transaction.is_live();
+        match self.try_commit(all) {
             Ok(()) => self.publisher.gauges.works(),
             Err(failure) => self.recover(&failure),
         }
     }
 
-    /// Commits, then tells who is to know.
-    fn try_commit(&mut self) -> Result<(), TransactionFailure> {
+    /// Commits what is open, and the rows that are behind.
+    fn commit_all(&mut self) {
+        if !self.transaction.is_open() && self.sessions.behind_due().is_none() {
+            return;
+        }
+        let done = self.transaction.begin().map_err(TransactionFailure::from).and_then(|()| self.try_commit(true));
+        match done {
+            Ok(()) => self.publisher.gauges.works(),
+            Err(failure) => self.recover(&failure),
+        }
+    }
+
+    /// Commits, then tells who is to know. Without `all`, rows of sessions whose change can wait are not written.
+    fn try_commit(&mut self, all: bool) -> Result<(), TransactionFailure> {
         let (now, wall) = ((self.clock)(), (self.wall)());
-        let entries = self.sessions.write_changed(&mut self.transaction.writer, now, wall)?;
+        let position = self.transaction.position();
+        let live = self.transaction.is_live();
+        let entries = self.sessions.write_changed(&mut self.transaction.writer, position, all, (now, wall))?;
         let mut committed = self.transaction.commit()?;
+        // What became of history is not told event by event.
+        let standing = |entry: &&SessionEntry| !live && is_standing(entry.state);
+        let standing: Vec<SessionId> = entries.iter().filter(standing).map(|entry| entry.id).collect();
         self.publisher.publish(&mut committed, entries);
+        if !standing.is_empty() {
+            self.publisher.onlooker.standing(&standing);
+        }
         self.sessions.settle();
         self.transaction.write_audit_head(&mut committed.changes);
         committed.inputs.into_iter().for_each(|input| self.reply(input));
@@ -460,6 +497,7 @@ impl Ingest {
             | IngestInput::HookDecides { .. }
             | IngestInput::Agents(_)
             | IngestInput::Waits(..)
+            | IngestInput::Commit(_)
             | IngestInput::Stop => {}
         }
     }
@@ -471,6 +509,7 @@ impl Ingest {
         let gauges = Arc::clone(&self.publisher.gauges);
         let (mut why, mut failure) = (failure.sort(), failure.to_string());
         tracing::error!(%failure, "cannot write to the database; retrying. Files are not read until it succeeds");
+        self.take_back_shown();
         loop {
             gauges.fails(why, &failure);
             self.transaction.roll_back();
@@ -502,6 +541,25 @@ impl Ingest {
         }
     }
 
+    /// What was shown before its commit, which failed, is shown as the store has it.
+    fn take_back_shown(&self) {
+        let view = &self.publisher.live_view;
+        let (reader, now) = (self.transaction.writer.reader(), (self.clock)());
+        for slot in self.sessions.changed() {
+            let id = self.sessions.known(*slot).id;
+            match reader.session(id) {
+                Ok(Some(session)) => {
+                    if let Ok(entry) = SessionEntry::of(&session, is_active(&session, now)) {
+                        view.put(entry);
+                    }
+                }
+                Ok(None) => view.remove(id),
+                Err(error) => tracing::debug!(%error, session = %id, "cannot read what is stored of a session"),
+            }
+        }
+        view.set_committed();
+    }
+
     fn replay(&mut self) -> Result<(), TransactionFailure> {
         self.transaction.reload_position()?;
         self.sessions.reload(&self.transaction.writer)?;
@@ -511,7 +569,7 @@ impl Ingest {
         self.transaction.restore_inputs(inputs);
         taken?;
         self.seat_hosts()?;
-        if self.transaction.is_open() { self.try_commit() } else { Ok(()) }
+        if self.transaction.is_open() { self.try_commit(true) } else { Ok(()) }
     }
 
     /// Waits, but not beyond the wish to end.

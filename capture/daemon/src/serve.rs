@@ -170,6 +170,10 @@ impl ingest::CommitObserver for CommitObservers {
         self.notices.finding(finding);
     }
 
+    fn standing(&self, sessions: &[SessionId]) {
+        self.findings.examine(sessions);
+    }
+
     fn committed(&self, _position: u64) {
         self.findings.committed();
     }

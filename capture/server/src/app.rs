@@ -3,6 +3,7 @@
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use projections::StatusRules;
@@ -23,6 +24,9 @@ use crate::{
 
 /// Maximum number of concurrent reads of the store: more would only queue for the disk and occupy threads.
 const STORE_READS: usize = 4;
+
+/// How long a read of the store waits for the commit of what is shown already.
+const COMMIT_WITHIN: Duration = Duration::from_millis(250);
 
 /// The server's parts. A handle: clones share them.
 pub(crate) type App = Arc<Parts>;
@@ -93,6 +97,10 @@ impl Parts {
         T: Send + 'static,
         F: FnOnce(&Reader) -> Result<T, ReadError> + Send + 'static,
     {
+        if self.live_view.is_ahead() {
+            // Else an answer from the store would lack what a list just showed.
+            timeout(COMMIT_WITHIN, self.control.commit_shown()).await.ok();
+        }
         let permit = match timeout(self.limits.read, self.reads.acquire()).await {
             Ok(Ok(permit)) => permit,
             Ok(Err(_)) | Err(_) => return Err(ApiError::unavailable("the database is busy; retry")),

@@ -63,6 +63,11 @@ pub trait Control: Send + Sync + 'static {
     /// Sends a message over a notification channel.
     fn test_channel(&self, channel: String) -> Reply<Receipt>;
 
+    /// Commits what is shown and not stored yet, so that whatever is read from the store afterwards holds it.
+    fn commit_shown(&self) -> BoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+
     /// Waits briefly, after a start, until the runs from before it are known again.
     fn runs_reconnected(&self) -> BoxFuture<'static, ()> {
         Box::pin(async {})

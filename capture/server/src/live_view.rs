@@ -16,7 +16,10 @@ mod feed;
 mod open_items;
 mod rows;
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use api::part::IdPart;
 use events::{Provider, RunId, SessionId, State};
@@ -52,6 +55,8 @@ struct Shared {
     feed: Feed,
     deltas: Deltas,
     open_items: OpenItems,
+    /// Whether rows were put before their commit.
+    ahead: AtomicBool,
 }
 
 impl LiveView {
@@ -64,6 +69,7 @@ impl LiveView {
             feed: Feed::default(),
             deltas: Deltas::default(),
             open_items: OpenItems::default(),
+            ahead: AtomicBool::new(false),
         }))
     }
 
@@ -131,8 +137,24 @@ impl LiveView {
         self.0.feed.mark().position
     }
 
-    /// Whether any stream is open. What comes before a commit need not be serialized for nobody;
-    /// committed events are published in any case.
+    /// Puts a session's row before the commit that makes it true, until [`Self::set_committed`].
+    pub fn put_ahead(&self, entry: SessionEntry) {
+        self.0.ahead.store(true, Ordering::Release);
+        self.put(entry);
+    }
+
+    /// Notes that the store holds whatever is shown.
+    pub fn set_committed(&self) {
+        self.0.ahead.store(false, Ordering::Release);
+    }
+
+    /// Whether rows show what the store does not hold yet.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.0.ahead.load(Ordering::Acquire)
+    }
+
+    /// Whether any stream is open. Frames need not be serialized for nobody before the commit; committed events are
+    /// published in any case.
     #[must_use]
     pub fn watched(&self) -> bool {
         self.0.feed.subscribers() > 0

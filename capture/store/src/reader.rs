@@ -127,13 +127,19 @@ impl Reader {
     /// # Errors
     /// When SQLite cannot read.
     pub fn state(&self, id: SessionId) -> Result<Option<SessionState>, ReadError> {
-        self.with("snapshot", |c| {
+        let state: Option<SessionState> = self.with("snapshot", |c| {
             let text = c
                 .prepare_cached("SELECT snapshot FROM sessions WHERE id = ?1")
                 .and_then(|mut s| s.query_row([id.to_bytes().as_slice()], |row| lossy(row, 0)).optional())
                 .map_err(|source| ReadError::Sqlite { what: "snapshot", source })?;
             Ok(text.flatten().and_then(|text| serde_json::from_str(&text).ok()))
-        })
+        })?;
+        let Some(mut state) = state else { return Ok(None) };
+        // Its row may be behind its log for some seconds.
+        for event in self.events(id, state.session.last_sequence, usize::MAX, &[])? {
+            state.fold(&event);
+        }
+        Ok(Some(state))
     }
 
     /// Sessions by last event, newest first; a damaged row is left out.

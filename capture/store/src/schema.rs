@@ -140,6 +140,14 @@ INSERT INTO known_sorted SELECT 0, identity, session FROM known ORDER BY identit
 INSERT INTO known_runs SELECT 0, count(*), x'' FROM known HAVING count(*) > 0;
 DROP TABLE known;
 ",
+    // 5: up to where in the log the rows of sessions are complete; before, they always were.
+    "
+CREATE TABLE settled (
+  key INTEGER PRIMARY KEY CHECK (key = 0),
+  position INTEGER NOT NULL
+) STRICT;
+INSERT INTO settled SELECT 0, ifnull(max(position), 0) FROM events;
+",
 ];
 
 /// The version this program writes.

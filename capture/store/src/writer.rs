@@ -224,8 +224,8 @@ impl Writer {
         Ok(sessions)
     }
 
-    /// The reducer of a session as last committed. `None` when there is none, it is damaged, its log goes further,
-    /// or it was written by a version that kept it differently: then the log is folded again.
+    /// The reducer of a session as last written; its log may go further. `None` when there is none, it is damaged, or
+    /// it was written by a version that kept it differently: then the log is folded again.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -235,16 +235,39 @@ impl Writer {
             self.connection.prepare_cached("SELECT snapshot FROM sessions WHERE key = ?1").map_err(sqlite)?;
         let text = statement.query_row([row.0], |row| lossy(row, 0)).optional().map_err(sqlite)?.flatten();
         let Some(text) = text else { return Ok(None) };
-        let last_sequence = self.last_sequence(row)?;
-        match serde_json::from_str::<SessionState>(&text) {
-            Ok(state) if state.session.last_sequence >= last_sequence => return Ok(Some(state)),
-            Ok(_) => self.damaged.note("snapshot", format_args!("row {}", row.0), "it is behind its log"),
-            // Damaged, or written by another version.
-            Err(error) => {
-                tracing::info!(row = row.0, %error, "the snapshot of a session cannot be read; the session is computed again from its log")
-            }
-        }
-        Ok(None)
+        // Damaged, or written by another version.
+        let unreadable = |error: &serde_json::Error| {
+            tracing::info!(row = row.0, %error, "the snapshot of a session cannot be read; the session is computed again from its log");
+        };
+        Ok(serde_json::from_str(&text).inspect_err(unreadable).ok())
+    }
+
+    /// The sessions whose rows may be behind the log.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn unsettled(&self) -> Result<Vec<SessionRow>, ReadError> {
+        let sqlite = |source| ReadError::Sqlite { what: "sessions", source };
+        let mut statement = self
+            .connection
+            .prepare(
+                "SELECT DISTINCT session FROM events WHERE position > (SELECT ifnull(max(position), 0) FROM settled)",
+            )
+            .map_err(sqlite)?;
+        let rows = statement.query_map([], |row| row.get(0).map(SessionRow)).map_err(sqlite)?;
+        rows.collect::<Result<_, _>>().map_err(sqlite)
+    }
+
+    /// Notes that the rows of all sessions are complete up to this position.
+    ///
+    /// # Errors
+    /// When SQLite cannot write.
+    pub fn settle(&mut self, position: u64) -> Result<(), CommitError> {
+        let failed = failed("the position up to which sessions are complete");
+        let mut statement =
+            self.connection.prepare_cached("INSERT OR REPLACE INTO settled VALUES (0, ?1)").map_err(&failed)?;
+        statement.execute([position as i64]).map_err(&failed)?;
+        Ok(())
     }
 
     /// The sequence of a session's last event; 0 when it has none.

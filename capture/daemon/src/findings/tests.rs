@@ -24,7 +24,7 @@ fn thread(dir: &Path, runtime: &tokio::runtime::Runtime) -> (MonitorThread, Inpu
         Actions { rules: Vec::new(), runs, prompts, inputs: inputs.clone(), runtime: runtime.handle().clone() };
     let rules = monitor::DetectorLimits::default();
     let parts = MonitorParts { inputs, reader, rules: rules.clone(), actions };
-    (MonitorThread::new(parts, Monitor::new(rules), clock::now()), incoming)
+    (MonitorThread::new(parts, Monitor::new(rules), ImportedSessions::default(), clock::now()), incoming)
 }
 
 fn event(n: u64, payload: impl Into<Payload>) -> Event {

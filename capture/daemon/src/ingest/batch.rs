@@ -6,8 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use events::{Identity, NewEvent, Payload, Repeat, Timestamp, UsageReported};
-use projections::{SessionHealth, TranscriptView};
+use events::{Cursor, Identity, NewEvent, Payload, Repeat, Timestamp, UsageReported};
+use projections::{Session, SessionHealth, TranscriptView};
+use store::ReadError;
 use tailer::collect::Batch;
 
 use super::{
@@ -213,28 +214,50 @@ impl Ingest {
             return;
         }
         let Some(state) = self.sessions.loaded_mut(slot) else { return };
-        let cursor = &batch.cursor;
-        let view = TranscriptView {
-            path: cursor.path.clone(),
-            size: cursor.size,
-            offset: cursor.offset,
-            generation: cursor.generation,
-            issues: cursor.issues,
-        };
-        let transcripts = &mut state.session.transcripts;
-        match transcripts.iter_mut().find(|t| t.path == view.path) {
-            Some(known) => *known = view,
-            None => transcripts.push(view),
-        }
-        state.session.health = if transcripts.iter().any(|t| t.issues > 0) {
-            SessionHealth::Issues
-        } else if transcripts.iter().any(|t| t.offset < t.size) && batch.backfill {
-            SessionHealth::Behind
-        } else {
-            SessionHealth::Ok
-        };
+        put_transcript(&mut state.session, &batch.cursor, batch.backfill);
         self.sessions.mark(slot);
     }
+
+    /// After a start: where the transcripts of sessions stand whose rows were behind; it is not of the log.
+    pub(super) fn restore_transcripts(&mut self) -> Result<(), ReadError> {
+        if self.sessions.behind_due().is_none() {
+            return Ok(());
+        }
+        for cursor in self.transaction.writer.cursors()? {
+            let Some(id) = cursor.provider_session_id.as_deref() else { continue };
+            for slot in self.sessions.behind_of_provider_id(id) {
+                if transcripts::is_transcript(self.sessions.known(slot).provider, &cursor.path)
+                    && let Some(state) = self.sessions.loaded_mut(slot)
+                {
+                    put_transcript(&mut state.session, &cursor, false);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keeps where a transcript of a session stands.
+fn put_transcript(session: &mut Session, cursor: &Cursor, backfill: bool) {
+    let view = TranscriptView {
+        path: cursor.path.clone(),
+        size: cursor.size,
+        offset: cursor.offset,
+        generation: cursor.generation,
+        issues: cursor.issues,
+    };
+    let transcripts = &mut session.transcripts;
+    match transcripts.iter_mut().find(|t| t.path == view.path) {
+        Some(known) => *known = view,
+        None => transcripts.push(view),
+    }
+    session.health = if transcripts.iter().any(|t| t.issues > 0) {
+        SessionHealth::Issues
+    } else if transcripts.iter().any(|t| t.offset < t.size) && backfill {
+        SessionHealth::Behind
+    } else {
+        SessionHealth::Ok
+    };
 }
 
 /// When the file of an event was last written.

@@ -94,6 +94,7 @@ impl Ingest {
             self.transaction.writer.add_usage(self.sessions.known(slot).row, usage)?;
         }
         let history = event.history;
+        self.sessions.set_past(slot, history);
         let observed_at = event.observed_at;
         let row = self.sessions.known(slot).row;
         let state = self.sessions.state(&self.transaction.writer, slot)?;
@@ -176,7 +177,7 @@ impl Ingest {
             payload: conclusion.payload,
             origin: Origin::Derived,
             derived: true,
-            history: false,
+            history,
         })
     }
 

@@ -113,6 +113,8 @@ pub enum IngestInput {
     Waits(SessionId, ApprovalId, bool),
     /// A finding, a message that was sent, a prompt that waits.
     Derived(DerivedRecord),
+    /// Commit now, and say so.
+    Commit(oneshot::Sender<()>),
     /// Commit and end.
     Stop,
 }

@@ -76,6 +76,8 @@ pub trait CommitObserver: Send {
     fn approval(&self, _approval: Approval) {}
     /// A finding changed.
     fn finding(&self, _finding: Finding) {}
+    /// These sessions, whose history was read, may need somebody.
+    fn standing(&self, _sessions: &[SessionId]) {}
     /// The log goes up to this position; what is new in it was seen as it happened.
     fn committed(&self, _position: u64) {}
 }
@@ -93,17 +95,15 @@ pub(super) struct Publisher {
 }
 
 impl Publisher {
-    /// Before the commit: streams get the new status at once, marked as not committed.
+    /// Before the commit: lists have the new status at once, and streams get it, marked as not committed.
     pub(super) fn publish_ahead(&self, sessions: &mut Sessions, now: Timestamp, wall: Timestamp) {
-        if !self.live_view.watched() {
-            return;
-        }
+        let watched = self.live_view.watched();
         for slot in sessions.changed_ahead() {
             let Some(state) = sessions.loaded_mut(slot) else { continue };
             let session = shown(state, wall);
             let Ok(entry) = SessionEntry::of(&session, is_active(&session, now)) else { continue };
-            let frame = Frame::of_entry(None, &entry);
-            self.live_view.put(entry);
+            let frame = watched.then(|| Frame::of_entry(None, &entry)).flatten();
+            self.live_view.put_ahead(entry);
             if let Some(frame) = frame {
                 self.live_view.publish(frame);
             }
@@ -142,6 +142,7 @@ impl Publisher {
             frames.extend(Frame::of_entry(Some(position), &entry));
             self.live_view.put(entry);
         }
+        self.live_view.set_committed();
         for (event, _) in &changes.events {
             if let Some(last) = self.gauges.last_event_at.get(usize::from(event.provider.code())) {
                 last.fetch_max(event.created_at.as_millisecond(), Ordering::Relaxed);
@@ -209,6 +210,17 @@ pub(super) fn needs_somebody(event: &Event) -> bool {
 
 /// How long after its last event a session that is idle or unknown still counts as active, ms.
 const ACTIVE_MS: i64 = 30 * 60 * 1000;
+
+/// Whether something of a session in this state may stand open.
+pub(super) const fn is_standing(state: events::State) -> bool {
+    matches!(state, events::State::Running | events::State::Waiting | events::State::WaitingApproval)
+}
+
+/// Whether a session that has this reason just goes on with its turn.
+pub(super) const fn is_progress(reason: events::Reason) -> bool {
+    use events::Reason::{Streaming, Subagents, Thinking, Tool};
+    matches!(reason, Thinking | Streaming | Tool | Subagents)
+}
 
 /// Whether a session belongs on a list of what goes on.
 pub(super) fn is_active(session: &projections::Session, now: Timestamp) -> bool {

@@ -3,15 +3,20 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use events::{Cursor, Event, Provider, SessionId, Timestamp};
-use projections::{SessionState, StatusRules};
+use projections::{Session, SessionState, StatusRules};
 use server::{Json, SessionEntry};
 use store::{CommitError, KnownSession, ReadError, ReadFailure, SessionRow, Writer};
 
-use super::{publisher::is_active, shown};
+use super::{
+    publisher::{is_active, is_progress},
+    shown,
+};
 
 /// Number of reducers kept in memory in addition to those with pending work.
 const KEPT: usize = 128;
@@ -24,13 +29,31 @@ struct SessionSlot {
     dirty: bool,
     /// State and reason the streams were told before the commit.
     told_ahead: bool,
+    /// What its row in the store says, as far as that must not be late.
+    stored: Option<u64>,
+    /// Its row in the store is behind its log.
+    behind: bool,
+    /// The last event of it was history.
+    past: bool,
     /// When it was last used, in uses.
     used: u64,
 }
 
-/// What a session's row in the store gets: row, last event, view (shared with the live view) and
-/// snapshot as JSON.
-type StoredSnapshot = (SessionRow, Timestamp, Json, String);
+/// How long the row of a session may be behind its log. At a start the rest of the log is folded into it.
+const BEHIND: Duration = Duration::from_secs(2);
+/// Number of events after which it is noted again that all rows are complete.
+const SETTLE_EVERY: u64 = 10_000;
+
+/// What of a session's row others act on: it is written with the commit that changes it.
+fn prompt_part(session: &Session) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let reason = session.status.reason.filter(|reason| !is_progress(*reason)).map(|reason| reason as u8);
+    (reason, session.status.state as u8, &session.pending_approvals, session.turns, session.pid).hash(&mut hasher);
+    (session.run_id, session.parent_session_id, session.merged_into, &session.forked_from).hash(&mut hasher);
+    (&session.title, &session.cwd, &session.began_in, &session.git_branch, &session.labels).hash(&mut hasher);
+    (&session.model, &session.cli_version, &session.permission_mode).hash(&mut hasher);
+    hasher.finish()
+}
 
 #[derive(Debug)]
 pub(super) struct Sessions {
@@ -43,6 +66,11 @@ pub(super) struct Sessions {
     deadlines: BTreeSet<(Timestamp, usize)>,
     /// Sessions whose clock stands still, by the file whose history is not read to its end yet.
     resting: HashMap<String, BTreeSet<usize>>,
+    /// Those whose rows are behind their logs, and since when the first of them is.
+    behind: Vec<usize>,
+    behind_since: Option<Instant>,
+    /// Up to here it is noted that all rows are complete.
+    settled: u64,
     loaded: usize,
     uses: u64,
     rules: StatusRules,
@@ -59,6 +87,9 @@ impl Sessions {
             woken: Vec::new(),
             deadlines: BTreeSet::new(),
             resting: HashMap::new(),
+            behind: Vec::new(),
+            behind_since: None,
+            settled: 0,
             loaded: 0,
             uses: 0,
             rules,
@@ -74,7 +105,17 @@ impl Sessions {
         self.by_provider.insert((known.provider, Arc::clone(&known.provider_session_id)), slot);
         self.by_id.insert(known.id, slot);
         self.by_row.insert(known.row, slot);
-        self.slots.push(SessionSlot { known, state: None, deadline: None, dirty: false, told_ahead: false, used: 0 });
+        self.slots.push(SessionSlot {
+            known,
+            state: None,
+            deadline: None,
+            dirty: false,
+            told_ahead: false,
+            stored: None,
+            behind: false,
+            past: false,
+            used: 0,
+        });
         slot
     }
 
@@ -119,8 +160,8 @@ impl Sessions {
         self.slots[slot].known.capture = on;
     }
 
-    /// The reducer of a session, from memory or from the store; folded again from the log when the
-    /// snapshot is of another version.
+    /// The reducer of a session, from memory or from the store; what its log has in addition is folded, and all of it
+    /// when the snapshot is of another version.
     pub(super) fn state(&mut self, writer: &Writer, slot: usize) -> Result<&mut SessionState, ReadError> {
         self.uses += 1;
         let (uses, rules) = (self.uses, self.rules);
@@ -132,9 +173,17 @@ impl Sessions {
         match entry.state {
             Some(ref mut state) => Ok(state),
             None => {
-                let mut state = match writer.snapshot(entry.known.row)? {
-                    Some(state) => state,
-                    None => fold_log(writer, &entry.known, rules)?,
+                let snapshot = writer.snapshot(entry.known.row)?;
+                let until = writer.last_sequence(entry.known.row)?;
+                let mut state = match snapshot {
+                    Some(state) if state.session.last_sequence >= until => state,
+                    snapshot => {
+                        if !std::mem::replace(&mut entry.behind, true) {
+                            self.behind.push(slot);
+                            self.behind_since.get_or_insert_with(Instant::now);
+                        }
+                        fold_log(writer, &entry.known, snapshot, rules)?
+                    }
                 };
                 state.set_rules(rules);
                 Ok(entry.state.insert(Box::new(state)))
@@ -153,6 +202,16 @@ impl Sessions {
     /// Every reducer in memory, with its slot.
     pub(super) fn all_loaded(&self) -> impl Iterator<Item = (usize, &SessionState)> {
         self.slots.iter().enumerate().filter_map(|(slot, s)| s.state.as_deref().map(|state| (slot, state)))
+    }
+
+    /// Notes whether the last event of a session was history.
+    pub(super) fn set_past(&mut self, slot: usize, past: bool) {
+        self.slots[slot].past = past;
+    }
+
+    /// Whether the last event of a session was history.
+    pub(super) fn is_past(&self, slot: usize) -> bool {
+        self.slots[slot].past
     }
 
     /// A session that is not captured is on no list.
@@ -223,33 +282,89 @@ impl Sessions {
         }
     }
 
-    /// Writes the changed sessions. Gives their rows for the live view: what is shown is what was stored.
+    /// Writes the sessions that changed; those whose change can wait, and nothing else of whom is behind for long, only
+    /// when `all` are written. Gives the rows of all of them for the live view.
     pub(super) fn write_changed(
         &mut self,
         writer: &mut Writer,
-        now: Timestamp,
-        wall: Timestamp,
+        position: u64,
+        all: bool,
+        (now, wall): (Timestamp, Timestamp),
     ) -> Result<Vec<SessionEntry>, CommitError> {
+        let all = all || self.behind_due().is_some_and(|due| due.is_zero());
         let mut entries = Vec::new();
         for slot in self.dirty.clone() {
-            let Some((row, last_event_at, view, snapshot)) = self.snapshot(slot, wall) else { continue };
-            writer.put_session(row, last_event_at, view.as_str(), &snapshot)?;
-            if let Some(state) = self.loaded(slot) {
-                let cold = SessionEntry::cold(&state.session, is_active(&state.session, now));
-                entries.push(SessionEntry { json: Some(view), ..cold });
+            let Some(state) = self.slots[slot].state.as_deref_mut() else { continue };
+            let Ok(view) = Json::of(&shown(state, wall)) else { continue };
+            let cold = SessionEntry::cold(&state.session, is_active(&state.session, now));
+            entries.push(SessionEntry { json: Some(view.clone()), ..cold });
+            let entry = &mut self.slots[slot];
+            let prompt = entry.state.as_deref().map(|state| prompt_part(&state.session));
+            if all || entry.stored != prompt {
+                self.write(writer, slot, &view)?;
+            } else if !std::mem::replace(&mut entry.behind, true) {
+                self.behind.push(slot);
+                self.behind_since.get_or_insert_with(Instant::now);
+            }
+        }
+        if all {
+            for slot in std::mem::take(&mut self.behind) {
+                if std::mem::take(&mut self.slots[slot].behind)
+                    && let Some(state) = self.slots[slot].state.as_deref_mut()
+                    && let Ok(view) = Json::of(&shown(state, wall))
+                {
+                    self.write(writer, slot, &view)?;
+                }
+            }
+            let wrote_late = self.behind_since.take().is_some();
+            if wrote_late || position >= self.settled + SETTLE_EVERY {
+                writer.settle(position)?;
+                self.settled = position;
             }
         }
         Ok(entries)
     }
 
-    /// What the store gets of a session.
-    fn snapshot(&mut self, slot: usize, wall: Timestamp) -> Option<StoredSnapshot> {
+    /// Writes the row of a session.
+    fn write(&mut self, writer: &mut Writer, slot: usize, view: &Json) -> Result<(), CommitError> {
         let entry = &mut self.slots[slot];
-        let row = entry.known.row;
-        let state = entry.state.as_deref_mut()?;
-        let view = Json::of(&shown(state, wall)).ok()?;
-        let snapshot = serde_json::to_string(state).ok()?;
-        Some((row, state.session.last_event_at, view, snapshot))
+        let Some(state) = entry.state.as_deref() else { return Ok(()) };
+        let Ok(snapshot) = serde_json::to_string(state) else { return Ok(()) };
+        writer.put_session(entry.known.row, state.session.last_event_at, view.as_str(), &snapshot)?;
+        entry.stored = Some(prompt_part(&state.session));
+        entry.behind = false;
+        Ok(())
+    }
+
+    /// How long until the rows that are behind are to be written; `None` when none is.
+    pub(super) fn behind_due(&self) -> Option<Duration> {
+        self.behind_since.map(|since| BEHIND.saturating_sub(since.elapsed()))
+    }
+
+    /// Finds the sessions whose rows were behind when the last program ended.
+    pub(super) fn load_behind(&mut self, writer: &Writer) -> Result<(), ReadError> {
+        for row in writer.unsettled()? {
+            if let Some(slot) = self.find_by_row(row) {
+                self.state(writer, slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The sessions with this id of the agent whose rows are behind.
+    pub(super) fn behind_of_provider_id(&self, id: &str) -> Vec<usize> {
+        let is_named = |slot: &usize| &*self.slots[*slot].known.provider_session_id == id;
+        self.behind.iter().copied().filter(is_named).collect()
+    }
+
+    /// Sessions that changed in the open transaction.
+    pub(super) fn changed(&self) -> &[usize] {
+        &self.dirty
+    }
+
+    /// Whether the row of a session is behind its log.
+    pub(super) fn is_behind(&self, slot: usize) -> bool {
+        self.slots[slot].behind
     }
 
     /// After a commit: nothing is dirty, and reducers nobody needs soon leave memory.
@@ -265,7 +380,10 @@ impl Sessions {
             .iter()
             .enumerate()
             .filter(|(_, s)| {
-                s.state.is_some() && s.deadline.is_none() && s.state.as_deref().is_none_or(|st| st.process().is_none())
+                s.state.is_some()
+                    && !s.behind
+                    && s.deadline.is_none()
+                    && s.state.as_deref().is_none_or(|st| st.process().is_none())
             })
             .map(|(i, s)| (s.used, i))
             .collect();
@@ -305,13 +423,17 @@ impl Sessions {
 /// Number of events folded at a time.
 const FOLD_PAGE: usize = 1_000;
 
-/// Folds a session's log from its beginning.
-fn fold_log(writer: &Writer, known: &KnownSession, rules: StatusRules) -> Result<SessionState, ReadError> {
+/// Folds a session's log into what there is of it, or from its beginning.
+fn fold_log(
+    writer: &Writer,
+    known: &KnownSession,
+    mut state: Option<SessionState>,
+    rules: StatusRules,
+) -> Result<SessionState, ReadError> {
     let KnownSession { row, id, provider, .. } = *known;
     let provider_session_id = Arc::clone(&known.provider_session_id);
     let reader = writer.reader();
-    let mut state: Option<SessionState> = None;
-    let mut after = 0;
+    let mut after = state.as_ref().map_or(0, |state| state.session.last_sequence);
     loop {
         let page: Vec<Event> = match reader.events(id, after, FOLD_PAGE, &[]) {
             Ok(page) => page,

@@ -149,7 +149,7 @@ impl World {
     fn until(&mut self, seconds: f64) {
         self.now.fetch_max(at(seconds).as_millisecond(), Ordering::Relaxed);
         self.ingest().advance();
-        self.ingest().commit();
+        self.ingest().commit_all();
     }
 
     fn take(&mut self, input: IngestInput) {
@@ -192,7 +192,7 @@ impl World {
     }
 
     fn commit(&mut self) {
-        self.ingest().commit();
+        self.ingest().commit_all();
     }
 
     fn id(&self, session: &str) -> SessionId {

@@ -5,14 +5,23 @@
 
 use std::time::{Duration, Instant};
 
-use events::{Event, Finding, Provider};
+use events::{Event, Finding, Payload, Provider};
 use projections::Approval;
 use store::{AuditHead, CommitError, PackedText, ReadError, ReadFailure, SessionRow, Writer, write_head};
 
-use super::{HostedSession, IngestInput, publisher::needs_somebody, sessions::Sessions};
+use super::{
+    HostedSession, IngestInput,
+    publisher::{is_progress, needs_somebody},
+    sessions::Sessions,
+};
 
 /// Shortest time between live commits; inputs in between share the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
+/// How long what an agent says and does between two changes of its state may wait for its commit, so that it shares
+/// one: it is read again from the transcript when it is lost.
+const PROGRESS_WAITS: Duration = Duration::from_secs(1);
+/// How long it may wait while a stream is open, which gets events when they are committed.
+const WATCHED_PROGRESS_WAITS: Duration = Duration::from_millis(200);
 /// Number of rows at which a transaction of history is committed.
 const BACKFILL_ROWS: usize = 6_000;
 /// Size of its texts at which it is committed, bytes.
@@ -56,12 +65,53 @@ pub(super) struct OpenTransaction {
     /// Rows of the log, and bytes of their texts.
     rows: usize,
     bytes: usize,
-    /// Whether it holds anything but history.
-    live: bool,
-    /// Whether it holds something that a person or a hook waits for.
-    urgent: bool,
+    /// How soon what it holds is to be committed.
+    urgency: Urgency,
+    /// Whether a stream is open.
+    watched: bool,
     inputs: Vec<IngestInput>,
     changes: ChangeSet,
+}
+
+/// How soon something is to be committed; the most urgent of what a transaction holds counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Urgency {
+    /// It is history: when there is much of it.
+    #[default]
+    History,
+    /// What agents say and do between two changes of state: within a second.
+    Progress,
+    /// It changes what a session is about, or somebody waits for its commit: with the next regular one.
+    Regular,
+    /// A person or a hook waits for it: at once.
+    AtOnce,
+}
+
+impl Urgency {
+    /// The urgency of a live input that brought these events.
+    fn of<'a>(input: &IngestInput, events: impl IntoIterator<Item = &'a Event>) -> Self {
+        // Whoever sent anything but lines of a transcript waits for the answer.
+        let least = if matches!(input, IngestInput::Batch(_)) { Self::Progress } else { Self::Regular };
+        events.into_iter().map(Self::of_event).fold(least, Self::max)
+    }
+
+    fn of_event(event: &Event) -> Self {
+        match &event.payload {
+            _ if needs_somebody(event) => Self::AtOnce,
+            Payload::AssistantDelta(_)
+            | Payload::AssistantMessage(_)
+            | Payload::ToolCall(_)
+            | Payload::ToolResult(_)
+            | Payload::UsageReported(_)
+            | Payload::Heartbeat(_) => Self::Progress,
+            Payload::StatusChanged(change)
+                if change.from == Some(change.to) && change.reason.is_none_or(is_progress) =>
+            {
+                Self::Progress
+            }
+            _ => Self::Regular,
+        }
+    }
 }
 
 /// What a transaction changes, for those who learn of it after the commit.
@@ -101,8 +151,8 @@ impl OpenTransaction {
             last_commit: None,
             rows: 0,
             bytes: 0,
-            live: false,
-            urgent: false,
+            urgency: Urgency::History,
+            watched: false,
             inputs: Vec::new(),
             changes: ChangeSet::default(),
         })
@@ -116,8 +166,13 @@ impl OpenTransaction {
         self.open_since.is_some()
     }
 
-    pub(super) const fn is_live(&self) -> bool {
-        self.live
+    pub(super) fn is_live(&self) -> bool {
+        self.urgency > Urgency::History
+    }
+
+    /// Notes whether a stream is open.
+    pub(super) const fn set_watched(&mut self, watched: bool) {
+        self.watched = watched;
     }
 
     /// Opens the transaction, if it is not open yet.
@@ -130,15 +185,16 @@ impl OpenTransaction {
     }
 
     /// Something happened as it was looked at.
-    pub(super) const fn mark_live(&mut self) {
-        self.live = true;
+    pub(super) fn mark_live(&mut self) {
+        self.urgency = self.urgency.max(Urgency::Regular);
     }
 
     /// An input was applied whose events begin at `first_event`; says whether there are any.
     pub(super) fn add_input(&mut self, input: IngestInput, live: bool, first_event: usize) -> bool {
         let events = &self.changes.events[first_event..];
-        self.live |= live;
-        self.urgent |= live && events.iter().any(|(event, _)| needs_somebody(event));
+        if live {
+            self.urgency = self.urgency.max(Urgency::of(&input, events.iter().map(|(event, _)| event)));
+        }
         let has_events = !events.is_empty();
         self.inputs.push(input);
         has_events
@@ -209,24 +265,30 @@ impl OpenTransaction {
         Ok(())
     }
 
+    /// When it is to be committed, unless it grows; `None` when none is open.
+    fn due(&self) -> Option<Instant> {
+        let since = self.open_since?;
+        let regular = self.last_commit.map_or(since, |last| last + COMMIT_EVERY);
+        Some(match self.urgency {
+            Urgency::AtOnce => since,
+            Urgency::Regular => regular,
+            Urgency::Progress if self.watched => regular.max(since + WATCHED_PROGRESS_WAITS),
+            Urgency::Progress => regular.max(since + PROGRESS_WAITS),
+            Urgency::History => since + BACKFILL_AGE,
+        })
+    }
+
     /// How long the commit can wait, unless an input comes.
     pub(super) fn wait(&self) -> Option<Duration> {
-        self.open_since.map(|since| {
-            let due = match (self.live, self.last_commit) {
-                (true, Some(last)) => last + COMMIT_EVERY,
-                (true, None) => since,
-                (false, _) => (since + BACKFILL_AGE).min(Instant::now() + LULL),
-            };
+        self.due().map(|due| {
+            let due = if self.is_live() { due } else { due.min(Instant::now() + LULL) };
             due.saturating_duration_since(Instant::now())
         })
     }
 
     pub(super) fn is_due(&self) -> bool {
-        let Some(since) = self.open_since else { return false };
-        if self.live {
-            return self.urgent || self.last_commit.is_none_or(|last| last.elapsed() >= COMMIT_EVERY);
-        }
-        self.rows >= BACKFILL_ROWS || self.bytes >= BACKFILL_BYTES || since.elapsed() >= BACKFILL_AGE
+        let much = self.rows >= BACKFILL_ROWS || self.bytes >= BACKFILL_BYTES;
+        self.due().is_some_and(|due| much || Instant::now() >= due)
     }
 
     /// Commits.
@@ -235,11 +297,11 @@ impl OpenTransaction {
         self.open_since = None;
         self.last_commit = Some(Instant::now());
         (self.rows, self.bytes) = (0, 0);
-        self.urgent = false;
+        let urgency = std::mem::take(&mut self.urgency);
         Ok(Committed {
             changes: std::mem::take(&mut self.changes),
             inputs: std::mem::take(&mut self.inputs),
-            live: std::mem::take(&mut self.live),
+            live: urgency > Urgency::History,
             position: self.position,
         })
     }
