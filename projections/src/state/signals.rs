@@ -135,7 +135,8 @@ impl SessionState {
             }
             Claim::ProcessAlive { pid, .. } if self.is_left_behind(event, *pid) => {}
             Claim::ProcessAlive { pid, start_ticks } => {
-                self.process_at = Some(event.created_at);
+                // Found otherwise, it is no match for a registry.
+                self.process_at = (event.source == Source::Registry).then_some(event.created_at);
                 self.process = Process::Alive { pid: *pid, start_ticks: *start_ticks };
                 self.session.pid = Some(*pid);
                 self.goodbye_at = None;

@@ -532,6 +532,10 @@ fn what_a_killed_process_left_in_the_registry_is_not_of_the_one_that_resumed_the
         let tape = stands(&steps, "waiting turn_complete");
         assert_eq!(tape.state.process(), Some((22, 7)));
     }
+    // A registry knows better than who guesses by the directory.
+    let guessed = signal(Process, Confidence::Medium, Claim::ProcessAlive { pid: 33, start_ticks: 9 });
+    let steps: Vec<Step> = before().into_iter().chain([on(0.9, guessed)]).chain(resumed()).collect();
+    assert_eq!(stands(&steps, "waiting turn_complete").state.process(), Some((22, 7)));
     // A process that went on to the session later is not left behind.
     let moved = [on(2.0, runs(11).dated(-10.0)), on(2.0, registry(Running).dated(-9.0))];
     let steps: Vec<Step> = before().into_iter().chain(resumed()).chain(moved).collect();
