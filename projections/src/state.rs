@@ -78,6 +78,9 @@ pub struct SessionState {
     #[serde(rename = "held")]
     claims: Vec<StandingClaim>,
     process: Process,
+    /// When the process began with the session, if a registry told of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    process_at: Option<Timestamp>,
     goodbye_at: Option<Timestamp>,
     ready_at: Option<Timestamp>,
     /// A likely end of the turn; dropped at the next activity.
@@ -109,6 +112,12 @@ pub struct SessionState {
     /// Since when the request of a pending approval is no longer visible anywhere.
     #[serde(default)]
     unseen: BTreeMap<ApprovalId, Timestamp>,
+    /// Whether the last call that its user stopped was refused; `false` if it was allowed before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refused: Option<bool>,
+    /// The last turn, whose end was told better after it was concluded.
+    #[serde(skip)]
+    corrected: Option<Turn>,
 }
 
 /// The tokens counted for one response of the model.
@@ -176,6 +185,7 @@ impl SessionState {
             conversation_at: at,
             claims: Vec::new(),
             process: Process::Unseen,
+            process_at: None,
             goodbye_at: None,
             ready_at: None,
             likely_end: None,
@@ -191,6 +201,8 @@ impl SessionState {
             started: false,
             approvals: Vec::new(),
             unseen: BTreeMap::new(),
+            refused: None,
+            corrected: None,
         }
     }
 
@@ -438,6 +450,7 @@ impl SessionState {
 
     /// Decides the status again and records a change. Cheap while nothing changes.
     fn settle(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let corrected = self.corrected.take();
         let (state, reason) = status::verdict(&self.case(), at);
         let first = !self.is_decided();
         let before = &self.session.status;
@@ -460,7 +473,7 @@ impl SessionState {
             evidence,
         }
         .into();
-        out.push(Conclusion { at, turn_id, payload, turn: None, approval: None, basis });
+        out.push(Conclusion { at, turn_id, payload, turn: corrected, approval: None, basis });
         self.session.status = status;
         self.settle_approvals(at, out);
     }

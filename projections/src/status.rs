@@ -192,7 +192,7 @@ fn claim_candidates<'a>(case: &'a StatusInputs<'_>, now: Timestamp) -> impl Iter
         if is_doubted(case, h, now) {
             return h.strength.min(Confidence::Medium);
         }
-        if watched && h.holds_from.is_some() && !is_work_of_registry(h) {
+        if watched && h.holds_from.is_some() && h.source != Source::Registry {
             h.strength.min(Confidence::Medium)
         } else {
             h.strength
@@ -307,9 +307,9 @@ fn why(case: &StatusInputs<'_>, winner: &Candidate, now: Timestamp) -> Option<Re
     })
 }
 
-/// Whether the conversation says of the end of a turn what another source blurs: who refuses a dialog
-/// interrupts, for a hook and on a screen, and an interrupted turn has ended all the same.
-const fn tells_more(told: Reason, than: Reason) -> bool {
+/// Whether one source says of the end of a turn what another blurs: who refuses a dialog interrupts, for a hook and on a
+/// screen, and an interrupted turn has ended all the same.
+pub(crate) const fn tells_more(told: Reason, than: Reason) -> bool {
     matches!(
         (than, told),
         (Reason::TurnComplete, Reason::Interrupted | Reason::Denied) | (Reason::Interrupted, Reason::Denied)

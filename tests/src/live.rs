@@ -137,6 +137,9 @@ pub trait Agent: Sync {
     /// A call that puts a question to the user, who sees [`QUESTION`].
     fn question(&self) -> Call;
 
+    /// The first tried version that asks its user questions.
+    fn asks_questions_from(&self) -> AgentVersion;
+
     /// What is said in a conversation that holds `word`, when a sub-agent does the work, which holds
     /// `part`, says "Looking" and goes on when the model is told `done`.
     fn delegates(&self, word: &str, part: &str, done: &str) -> Script;

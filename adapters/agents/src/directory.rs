@@ -13,6 +13,12 @@ pub fn title(provider: Provider, directory: &Path) -> &'static str {
     pi::title(provider, directory).unwrap_or(own)
 }
 
+/// The name of a directory as a source: its agent's name, unless several programs share it.
+#[must_use]
+pub fn source_name(provider: Provider, directory: &Path) -> &'static str {
+    pi::title(provider, directory).unwrap_or(provider.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

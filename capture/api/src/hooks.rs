@@ -1,7 +1,7 @@
 //! Requests of hooks: announcing a delivery in the spool, and waiting for a decision.
 
 pub use agents::AgentAnswer as HookAnswer;
-use events::DeliveryId;
+use events::{DeliveryId, Provider};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -23,6 +23,28 @@ pub struct DeliveryNotice {
 /// The delivery is being read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveryTaken {}
+
+/// What an agent says now, before anything of it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TextDelta {
+    /// The agent.
+    pub provider: Provider,
+    /// Its own id of the session.
+    pub session_id: String,
+    /// The text, at most 16 KiB.
+    pub text: String,
+    /// Number of deltas that were joined to this one.
+    #[serde(default)]
+    pub joined: u64,
+    /// Number of deltas before it that were lost.
+    #[serde(default)]
+    pub lost: u64,
+}
+
+/// The delta was taken in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeltaTaken {}
 
 /// A hook waits for the decision on its delivery.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -290,6 +290,8 @@ operations! {
     ConnectHost = GET "/api/v1/host" Ingest (NoQuery, NoBody) -> Upgraded, UnixOnly, UpgradeRequired, TooManyStreams;
     /// A hook put a delivery in the spool.
     AnnounceDelivery = POST "/api/v1/deliveries" Ingest (NoQuery, DeliveryNotice) -> DeliveryTaken;
+    /// A driver says what its agent says now; streams show it as a `delta`, and nothing stores it.
+    SendDelta = POST "/api/v1/deltas" Ingest (NoQuery, TextDelta) -> DeltaTaken;
     /// A hook waits for the decision on its delivery; 204 when there is none.
     AwaitDecision = POST "/api/v1/deliveries/{id}/answer" Ingest (NoQuery, HookWait) -> Maybe<HookAnswer>, UnixOnly;
 

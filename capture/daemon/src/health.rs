@@ -46,6 +46,8 @@ const WAITS_MS: i64 = 30_000;
 pub struct HealthParts {
     /// The files.
     pub control: CollectorHandle,
+    /// The names of the directories that the collector reads, in their order.
+    pub directories: Vec<&'static str>,
     /// What ingest counts.
     pub gauges: Arc<Gauges>,
     /// Telemetry.
@@ -275,6 +277,7 @@ impl HealthParts {
         for (index, root) in health.roots.iter().enumerate() {
             let last = self.gauges.last_event_at.get(usize::from(root.provider.code()));
             let last = last.map_or(0, |at| at.load(Ordering::Relaxed));
+            let name = self.directories.get(index).copied().unwrap_or(root.provider.as_str());
             let merged = self.gauges.merged.get(usize::from(root.provider.code()));
             sources.push(SourceHealth {
                 lag_ms: Some(self.behind.lag_ms(&index.to_string(), root.lag_bytes, now)),
@@ -282,7 +285,7 @@ impl HealthParts {
                 last_event_at: (last > 0).then(|| Timestamp::from_millisecond(last)),
                 files: root.files,
                 detail: (root.lag_bytes > 0).then(|| format!("{} bytes not read yet", root.lag_bytes)),
-                ..row(root.provider.to_string())
+                ..row(name.to_owned())
             });
         }
         sources

@@ -217,7 +217,9 @@ impl RunningService {
 
         let collect = collect_config(&options.config);
         let homes = roots::homes(&options.config, data)?;
-        let collector = Collector::new(collect, transcripts::providers::roots(&homes), writer.cursors()?);
+        let directories = transcripts::providers::roots(&homes);
+        let names = directories.iter().map(|root| agents::directory::source_name(root.provider, &root.dir)).collect();
+        let collector = Collector::new(collect, directories, writer.cursors()?);
         let collecting = collector.control();
 
         let reader = writer.reader();
@@ -274,6 +276,7 @@ impl RunningService {
         let daemons = daemons.context("cannot start the thread that watches Codex's daemons")?;
         let health = health::health(health::HealthParts {
             control: collecting,
+            directories: names,
             gauges: Arc::clone(&gauges),
             telemeter: telemeter.clone(),
             runs: runs.clone(),

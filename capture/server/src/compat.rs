@@ -99,7 +99,7 @@ impl CompatStream {
             Item::Frame(frame) => match frame.kind {
                 FrameKind::Status(_) => self.status(&standing(&frame.json)?, &mut messages)?,
                 FrameKind::Event(kind) if self.subscribed => event(frame, kind, &mut messages)?,
-                FrameKind::Event(_) | FrameKind::Approval | FrameKind::Finding => {}
+                FrameKind::Event(_) | FrameKind::Approval | FrameKind::Finding | FrameKind::Delta => {}
             },
             Item::TooSlow => {}
         }

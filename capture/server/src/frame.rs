@@ -19,6 +19,8 @@ pub(crate) enum FrameKind {
     Approval,
     /// A finding changed; the JSON is the finding.
     Finding,
+    /// An agent says something that nothing has stored yet.
+    Delta,
 }
 
 impl FrameKind {
@@ -28,6 +30,7 @@ impl FrameKind {
             Self::Status(_) => "status",
             Self::Approval => "approval",
             Self::Finding => "finding",
+            Self::Delta => "delta",
         }
     }
 }
@@ -70,6 +73,11 @@ impl Frame {
     #[must_use]
     pub fn finding(position: Option<u64>, session: SessionId, json: Json) -> Self {
         Self::new(position, session, FrameKind::Finding, json)
+    }
+
+    /// What an agent says now; it is never committed.
+    pub(crate) fn delta(session: SessionId, json: Json) -> Self {
+        Self::new(None, session, FrameKind::Delta, json)
     }
 
     /// The status frame of an entry; `None` when the entry has no JSON.

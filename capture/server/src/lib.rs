@@ -50,7 +50,7 @@ pub use entry::SessionEntry;
 pub use frame::Frame;
 pub use json::Json;
 pub use listen::{ServeError, Serving, serve};
-pub use live_view::{LiveView, OpenItem};
+pub use live_view::{Delta, LiveView, OpenItem};
 pub use peer::{Peer, PeerCheck, TcpCheck, TcpUser};
 pub use unix::SocketError;
 

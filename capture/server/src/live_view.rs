@@ -11,6 +11,7 @@
 //! - a commit that is not published (history read at start) is announced with [`LiveView::advance`];
 //!   streams then get a new snapshot, which holds what is open.
 
+mod deltas;
 mod feed;
 mod open_items;
 mod rows;
@@ -22,8 +23,11 @@ use std::sync::{
 
 use api::part::IdPart;
 use events::{Provider, RunId, SessionId, State};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub use deltas::Delta;
+use deltas::{DeltaCounts, Deltas};
 use feed::Feed;
 pub(crate) use feed::{FeedEnd, Interest, Mark, Subscription};
 pub use open_items::OpenItem;
@@ -49,6 +53,7 @@ struct Shared {
     epoch: Epoch,
     rows: Rows,
     feed: Feed,
+    deltas: Deltas,
     open_items: OpenItems,
     /// Whether rows were put before their commit.
     ahead: AtomicBool,
@@ -62,6 +67,7 @@ impl LiveView {
             epoch: Epoch::new(epoch),
             rows: Rows::default(),
             feed: Feed::default(),
+            deltas: Deltas::default(),
             open_items: OpenItems::default(),
             ahead: AtomicBool::new(false),
         }))
@@ -107,6 +113,17 @@ impl LiveView {
     /// later. A status frame also answers those who wait for that state.
     pub fn publish(&self, frame: Frame) {
         self.0.feed.publish(frame);
+    }
+
+    /// Sends what an agent says to the streams, before anything of it is stored. Never waits; at most one frame of a
+    /// session is sent in 0.1 s, and what finds no room is dropped.
+    pub fn offer_delta(&self, delta: Delta) {
+        self.0.deltas.offer(delta, self.watched(), Instant::now());
+    }
+
+    /// Counts deltas that were lost before they arrived.
+    pub(crate) fn count_lost_deltas(&self, deltas: u64) {
+        self.0.deltas.lost(deltas);
     }
 
     /// Notes a commit up to this position whose events are not published.
@@ -163,14 +180,23 @@ impl LiveView {
 
     /// Hands frames on to the streams until cancelled. One such task runs, owned by `serve`.
     pub(crate) async fn relay_frames(self, cancel: CancellationToken) {
-        let work = async {
+        let frames = async {
             loop {
                 self.0.feed.relay_frames().await;
             }
         };
+        let deltas = async {
+            loop {
+                for frame in self.0.deltas.due().await {
+                    let skipped = self.0.feed.publish_delta(frame);
+                    self.0.deltas.dropped(u64::from(skipped));
+                }
+            }
+        };
         tokio::select! {
             () = cancel.cancelled() => (),
-            () = work => (),
+            () = frames => (),
+            () = deltas => (),
         }
     }
 
@@ -207,6 +233,10 @@ impl LiveView {
 
     pub(crate) fn mark(&self) -> Mark {
         self.0.feed.mark()
+    }
+
+    pub(crate) fn delta_counts(&self) -> DeltaCounts {
+        self.0.deltas.counts()
     }
 
     pub(crate) fn feed_counts(&self) -> feed::FeedCounts {

@@ -106,12 +106,15 @@ impl Collector for SessionCollector {
             (labels, ConstGauge::new(sessions))
         });
         encode_family(&mut encoder, "capture_sessions", "Sessions by agent and state.", sessions)?;
-        let feed = self.0.feed_counts();
+        let (feed, deltas) = (self.0.feed_counts(), self.0.delta_counts());
         for (name, help, value) in [
             ("capture_events_committed", "Last committed position.", self.0.position()),
             ("capture_frames_published", "Frames and commits published to the feed.", feed.published),
             ("capture_frames_delivered", "Frames queued for streams.", feed.delivered),
             ("capture_streams_broken", "Times a stream was restarted with a snapshot.", feed.broken),
+            ("capture_deltas_received", "Deltas received: texts of agents before they are stored.", deltas.received),
+            ("capture_deltas_coalesced", "Deltas that were joined to another one's frame.", deltas.coalesced),
+            ("capture_deltas_dropped", "Deltas that found no room, or nobody to send them to.", deltas.dropped),
         ] {
             encode_metric(&mut encoder, name, help, &ConstCounter::new(value))?;
         }

@@ -102,6 +102,7 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::GetText => of(operation, history::text),
         O::ConnectHost => of(operation, runs::host),
         O::AnnounceDelivery => of(operation, runs::delivery),
+        O::SendDelta => of(operation, runs::delta),
         O::AwaitDecision => of(operation, approvals::await_decision),
         O::ListApprovals => of(operation, approvals::list),
         O::GetApproval => of(operation, approvals::one),

@@ -33,6 +33,9 @@ impl SessionState {
             self.likely_end = None;
             self.likely_end_from = None;
         }
+        if matches!(event.payload, Payload::ToolCall(_) | Payload::AssistantMessage(_) | Payload::AssistantDelta(_)) {
+            self.refused = None;
+        }
         match &event.payload {
             Payload::SessionStarted(started) => self.apply_start(started),
             Payload::SessionExited(exited) => {
@@ -378,6 +381,7 @@ impl SessionState {
         self.conversation.calls.clear();
         self.conversation.phase = Phase::Open { doing: Reason::Thinking };
         self.ready_at = None;
+        self.refused = None;
         self.turn_message = None;
         self.turn = Some(Turn {
             id: id.into(),
@@ -462,6 +466,7 @@ impl SessionState {
         at: Timestamp,
         out: &mut Vec<Conclusion>,
     ) {
+        let outcome = self.end_at_dialog(outcome, certain, at);
         self.conversation.phase = Phase::Ended { outcome, class, pending_subagents, certain };
         self.conversation.calls.clear();
         self.ready_at = None;

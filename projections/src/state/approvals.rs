@@ -21,6 +21,8 @@ const GONE_MS: i64 = 1_000;
 const AFTERGLOW_MS: i64 = 800;
 /// Time after a request within which its other signals arrive, ms.
 const FIRST_MS: i64 = 250;
+/// How long a dialog may be gone when the call that was refused there returns, ms.
+const REFUSED_MS: i64 = 500;
 /// How long an answered dialog may stay visible, ms.
 const STILL_MS: i64 = 3_000;
 /// Maximum number of approvals kept with a session, closed ones included.
@@ -219,10 +221,12 @@ impl SessionState {
     ) {
         let last = self.conversation.calls.is_empty();
         let turn_id = self.turn.as_ref().map(|t| t.id);
+        self.refused = self.is_refused(call, outcome, (by, at));
         for approval in self.approvals.iter_mut().filter(|a| a.opened_at <= by) {
             let its_own = call.is_some_and(|c| approval.is_about(c));
             let resolved = if approval.is_pending() && (its_own || last) {
-                let allowed = allowed_by(outcome);
+                let refused = its_own && self.refused == Some(true);
+                let allowed = if refused { Some(false) } else { allowed_by(outcome) };
                 let state = if allowed.is_some() { ApprovalState::AnsweredElsewhere } else { ApprovalState::Withdrawn };
                 let resolved = ApprovalResolved {
                     approval_id: approval.id.clone(),
@@ -247,6 +251,65 @@ impl SessionState {
                 continue;
             };
             out.push(concluded(approval, resolved, turn_id, at));
+        }
+    }
+
+    /// Whether a call that returned was refused, as far as its dialog tells: agents write the same of a call that is
+    /// stopped at its dialog and of one that is stopped later.
+    fn is_refused(
+        &self,
+        call: Option<&OpenCall>,
+        outcome: ToolOutcome,
+        (by, at): (Timestamp, Timestamp),
+    ) -> Option<bool> {
+        let stopped = match outcome {
+            ToolOutcome::Denied | ToolOutcome::Cancelled => true,
+            ToolOutcome::Ok | ToolOutcome::Error | ToolOutcome::Blocked => false,
+        };
+        let about = |a: &&Approval| a.opened_at <= by && call.is_some_and(|call| a.is_about(call));
+        let approval = self.approvals.iter().rev().find(about).filter(|_| stopped)?;
+        if approval.is_pending() {
+            return Some(self.was_open(approval, at));
+        }
+        let now = approval.closed_at.is_some_and(|closed| at.since_ms(closed) < REFUSED_MS);
+        match approval.state {
+            ApprovalState::Denied => Some(true),
+            // Gemini CLI 0.30 tells the end first, and the call with its result behind it.
+            ApprovalState::AnsweredElsewhere if approval.allowed == Some(false) => now.then_some(true),
+            ApprovalState::Allowed | ApprovalState::AnsweredElsewhere => Some(false),
+            ApprovalState::Pending | ApprovalState::Withdrawn | ApprovalState::Expired => None,
+        }
+    }
+
+    /// Whether the dialog of a pending approval was still open a moment ago.
+    fn was_open(&self, approval: &Approval, at: Timestamp) -> bool {
+        self.unseen.get(&approval.id).is_none_or(|gone| *gone > Timestamp::MIN && at.since_ms(*gone) < REFUSED_MS)
+    }
+
+    /// Whether a dialog for permission was open a moment ago and nothing tells that it was allowed.
+    pub(super) fn was_asked(&self, at: Timestamp) -> bool {
+        let gone = |a: &Approval| {
+            let now = a.closed_at.is_some_and(|closed| at.since_ms(closed) < REFUSED_MS);
+            a.state == ApprovalState::Withdrawn && a.is_only_seen() && now
+        };
+        let asks = |a: &&Approval| a.kind != Some(ApprovalKind::Question);
+        self.approvals.iter().filter(asks).any(|a| if a.is_pending() { self.was_open(a, at) } else { gone(a) })
+    }
+
+    /// How a turn ended that was interrupted or denied, by the dialog that was open then.
+    pub(super) fn end_at_dialog(&mut self, outcome: TurnOutcome, certain: bool, at: Timestamp) -> TurnOutcome {
+        let refused = self.refused.take();
+        let open = self.was_asked(at);
+        match outcome {
+            TurnOutcome::Interrupted if open || refused == Some(true) => TurnOutcome::Denied,
+            TurnOutcome::Denied if refused == Some(false) && !certain => TurnOutcome::Interrupted,
+            TurnOutcome::Completed
+            | TurnOutcome::Interrupted
+            | TurnOutcome::Denied
+            | TurnOutcome::Failed
+            | TurnOutcome::Exited
+            | TurnOutcome::Superseded
+            | TurnOutcome::TimedOut => outcome,
         }
     }
 

@@ -4,13 +4,15 @@ use events::{Claim, Event, Reason, Signal, Source, State, Timestamp, TurnOutcome
 
 use super::{Conclusion, STANDING_CLAIMS, SessionState};
 use crate::{
-    conversation::{OpenCall, Phase},
+    conversation::{OpenCall, Phase, end_reason},
     shorten::one_line,
-    status::{Process, StandingClaim, is_momentary},
+    status::{Process, StandingClaim, is_momentary, tells_more},
 };
 
 /// How long before a message the hook of one of its calls may arrive, ms.
 const BEFORE_MESSAGE_MS: i64 = 1_000;
+/// How long after the end of a turn another source may tell better how it ended, ms.
+const CORRECTED_MS: i64 = 3_000;
 
 impl SessionState {
     pub(super) fn apply_signal(&mut self, event: &Event, signal: &Signal, at: Timestamp, out: &mut Vec<Conclusion>) {
@@ -36,6 +38,7 @@ impl SessionState {
                 {
                     *pending = *pending_subagents;
                     *sure |= certain;
+                    self.correct_end(*outcome, at);
                 } else if self.conversation.is_open() {
                     self.conversation.phase =
                         Phase::Ended { outcome: *outcome, class: None, pending_subagents: *pending_subagents, certain };
@@ -72,6 +75,7 @@ impl SessionState {
                 }
             }
             Claim::State { .. } if event.source == Source::Telemetry && self.has_newer_claim(event, at) => {}
+            Claim::State { .. } if event.source == Source::Registry && self.has_newer_entry(event) => {}
             Claim::State { state, reason } => {
                 let said_at = self.said_before(event, signal).unwrap_or_else(|| event.created_at.min(at));
                 self.withdraw(event.source, event.agent_id.as_deref(), signal.key.as_deref());
@@ -129,7 +133,10 @@ impl SessionState {
                 }
                 self.ready_at = (ready && self.turn.is_some()).then_some(at);
             }
+            Claim::ProcessAlive { pid, .. } if self.is_left_behind(event, *pid) => {}
             Claim::ProcessAlive { pid, start_ticks } => {
+                // Found otherwise, it is no match for a registry.
+                self.process_at = (event.source == Source::Registry).then_some(event.created_at);
                 self.process = Process::Alive { pid: *pid, start_ticks: *start_ticks };
                 self.session.pid = Some(*pid);
                 self.goodbye_at = None;
@@ -155,6 +162,22 @@ impl SessionState {
                     self.request_answered(event.source, signal.key.as_deref());
                 }
             }
+        }
+    }
+
+    /// Corrects how the last turn ended: sources notice an end one after another, and not each tells that it was an
+    /// interrupt, or that a refusal was.
+    fn correct_end(&mut self, told: TurnOutcome, at: Timestamp) {
+        // A dialog may be open behind an end that was only likely.
+        let asked = self.was_asked(at);
+        let told = self.end_at_dialog(told, true, at);
+        let Phase::Ended { outcome, .. } = &mut self.conversation.phase else { return };
+        let Some(turn) = self.recent.back_mut() else { return };
+        let now = turn.completed_at.is_some_and(|ended| at.since_ms(ended) < CORRECTED_MS);
+        if (now || asked) && tells_more(end_reason(told, None), end_reason(*outcome, None)) {
+            *outcome = told;
+            turn.outcome = Some(told);
+            self.corrected = Some(turn.clone());
         }
     }
 
@@ -197,6 +220,19 @@ impl SessionState {
         };
         let before = self.claims.iter().find(again).filter(|_| !is_momentary(event.source))?;
         Some(before.said_at.unwrap_or(before.at))
+    }
+
+    /// Whether a registry tells of a process that ran the session before the one that runs it now: a killed process leaves
+    /// its entry behind, and which one is read first is not certain.
+    fn is_left_behind(&self, event: &Event, pid: u32) -> bool {
+        let other = self.process().is_some_and(|(known, _)| known != pid);
+        event.source == Source::Registry && other && self.process_at.is_some_and(|at| event.created_at < at)
+    }
+
+    /// Whether a registry said something later of the session already, in the entry of another process.
+    fn has_newer_entry(&self, event: &Event) -> bool {
+        let newer = |h: &StandingClaim| h.said_at.is_some_and(|said_at| event.created_at < said_at);
+        self.claims.iter().filter(|h| h.source == Source::Registry && h.agent.is_none()).any(newer)
     }
 
     /// Whether this source said something about a later moment already.

@@ -1,7 +1,7 @@
 //! What is said is right up to a second before and after it is so, and what is no longer said is wrong.
 
-use events::{Reason, State};
-use tests::live::judge::{JudgedStatus, Truth, first_wrong, times};
+use events::{Confidence, Reason, State};
+use tests::live::judge::{JudgedStatus, Truth, WrongMs, first_wrong, times, wrong_ms};
 
 /// Works, asks at second 10, is at the end at second 20.
 fn truth() -> Vec<Truth> {
@@ -14,7 +14,11 @@ fn truth() -> Vec<Truth> {
 }
 
 fn said(said: &[(i64, State, Option<Reason>)]) -> Vec<JudgedStatus> {
-    said.iter().map(|(at, state, reason)| JudgedStatus { at: *at, state: *state, reason: *reason }).collect()
+    said.iter().map(|(at, state, reason)| sure(*at, *state, *reason, Confidence::High)).collect()
+}
+
+fn sure(at: i64, state: State, reason: Option<Reason>, confidence: Confidence) -> JudgedStatus {
+    JudgedStatus { at, state, reason, confidence }
 }
 
 fn judged(all: &[(i64, State, Option<Reason>)]) -> Option<String> {
@@ -63,6 +67,25 @@ fn what_began_between_two_moments_may_be_said_from_the_first_on() {
         let said = said(&[WORKS, (at, State::Exited, Some(Reason::Killed))]);
         assert_eq!(first_wrong(&truth, &said, 30_000).is_none(), is_right, "from {at}");
     }
+}
+
+#[test]
+fn how_long_something_is_wrong_is_told_by_confidence() {
+    let tool = Some(Reason::Tool);
+    let said = [
+        sure(0, State::Running, None, Confidence::High),
+        // Wrong from second 10 on: 4 s with low confidence, then 1 s with medium.
+        sure(10_000, State::Running, tool, Confidence::Low),
+        sure(14_000, State::Running, tool, Confidence::Medium),
+        sure(15_000, State::WaitingApproval, tool, Confidence::High),
+        // Wrong from second 20 on.
+        sure(22_000, State::Waiting, Some(Reason::TurnComplete), Confidence::High),
+        // The reason is wrong.
+        sure(23_000, State::Waiting, Some(Reason::Interrupted), Confidence::Medium),
+        sure(23_500, State::Waiting, Some(Reason::TurnComplete), Confidence::High),
+    ];
+    assert_eq!(wrong_ms(&truth(), &said, 30_000), WrongMs { high: 2_000, medium: 1_000, low: 4_000 });
+    assert_eq!(wrong_ms(&[], &said, 30_000), WrongMs::default());
 }
 
 #[test]

@@ -102,6 +102,10 @@ impl Agent for Claude {
         Call::new("AskUserQuestion", json!({ "questions": [question] }))
     }
 
+    fn asks_questions_from(&self) -> AgentVersion {
+        (2, 0, 60)
+    }
+
     fn delegates(&self, word: &str, part: &str, done: &str) -> Script {
         Script::default()
             .lane(anthropic::NOTIFICATION, [say("All of it is done.")])

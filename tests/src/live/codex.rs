@@ -110,6 +110,10 @@ screen_reader_detection_done = true
         Call::new("request_user_input", json!({ "questions": [question] }))
     }
 
+    fn asks_questions_from(&self) -> AgentVersion {
+        (0, 120, 0)
+    }
+
     fn delegates(&self, word: &str, part: &str, done: &str) -> Script {
         Script::default()
             .lane(part, [hold("Looking ", done, "found it.")])

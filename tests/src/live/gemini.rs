@@ -5,7 +5,7 @@ use std::fs;
 use events::Provider;
 use serde_json::json;
 
-use super::{Agent, Key, LiveAgent, QUESTION, Start};
+use super::{Agent, AgentVersion, Key, LiveAgent, QUESTION, Start};
 use crate::models::{
     Api,
     gemini::{delegate, report},
@@ -70,6 +70,10 @@ impl Agent for Gemini {
             "question": QUESTION, "header": "Color", "type": "choice", "multiSelect": false, "options": options,
         });
         Call::new("ask_user", json!({ "questions": [question] }))
+    }
+
+    fn asks_questions_from(&self) -> AgentVersion {
+        (0, 30, 0)
     }
 
     fn delegates(&self, word: &str, part: &str, done: &str) -> Script {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use events::{Reason, State};
+use events::{Confidence, Reason, State};
 
 /// How much earlier or later than the truth something may be said, ms.
 pub const TOLERANCE_MS: i64 = 1000;
@@ -18,6 +18,8 @@ pub struct JudgedStatus {
     pub state: State,
     /// Why.
     pub reason: Option<Reason>,
+    /// How sure.
+    pub confidence: Confidence,
 }
 
 /// What is so from a moment on.
@@ -81,6 +83,47 @@ pub fn first_wrong(truth: &[Truth], said: &[JudgedStatus], end: i64) -> Option<S
         };
         (!is_right).then(|| format!("{said_now} is said {since} ms into {true_now}"))
     })
+}
+
+/// Longest times without a break in which what was said was not true, ms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WrongMs {
+    /// While it was said with high confidence.
+    pub high: i64,
+    /// With medium confidence.
+    pub medium: i64,
+    /// With low confidence.
+    pub low: i64,
+}
+
+/// How long what was said was wrong, by how sure it was; both are in order. Nothing is judged before the first truth and
+/// after `end`, and what became true between two moments may be said from the first on.
+#[must_use]
+pub fn wrong_ms(truth: &[Truth], said: &[JudgedStatus], end: i64) -> WrongMs {
+    let mut longest = WrongMs::default();
+    let Some(begin) = truth.first().map(|first| first.by) else { return longest };
+    let step = usize::try_from(GRAIN_MS).unwrap_or(1);
+    let mut since: Option<(Confidence, i64)> = None;
+    for now in (begin..end).step_by(step) {
+        let is_true = |said: &JudgedStatus| {
+            let in_force = truth.iter().rposition(|truth| truth.by <= now);
+            let next = in_force.and_then(|at| truth.get(at + 1)).filter(|next| next.from <= now);
+            in_force.and_then(|at| truth.get(at)).into_iter().chain(next).any(|truth| truth.is_said(said))
+        };
+        let wrong = said.iter().rev().find(|said| said.at <= now).filter(|said| !is_true(said));
+        since = wrong.map(|wrong| match since {
+            Some((confidence, from)) if confidence == wrong.confidence => (confidence, from),
+            Some(_) | None => (wrong.confidence, now),
+        });
+        let Some((confidence, from)) = since else { continue };
+        let longest = match confidence {
+            Confidence::High => &mut longest.high,
+            Confidence::Medium => &mut longest.medium,
+            Confidence::Low => &mut longest.low,
+        };
+        *longest = (*longest).max(now + GRAIN_MS - from);
+    }
+    longest
 }
 
 /// How often a state was entered, of those gone through in order.

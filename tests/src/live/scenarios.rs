@@ -33,15 +33,19 @@ impl std::fmt::Debug for Scenario {
     }
 }
 
+/// The name of the one in which the agent asks its user a question.
+pub const QUESTION_SCENARIO: &str = "question";
+
 /// Those that are about the status alone.
-pub const ALL: [Scenario; 7] = [
+pub const ALL: [Scenario; 8] = [
     of_all("approve", asks, approve),
     of_all("silent-command", asks_for_long, approve),
     of_all("deny", asks, deny),
     of_all("interrupt", works, interrupt),
+    of_all("interrupt-command", asks_for_longer, interrupt_command),
     of_all("kill", works, kill),
     of_all("sub-agent", delegates, sub_agent),
-    of_all("question", questions, question),
+    of_all(QUESTION_SCENARIO, questions, question),
 ];
 
 const fn of_all(name: &'static str, script: fn(&dyn Agent) -> Script, play: fn(&mut Stage) -> Played) -> Scenario {
@@ -51,7 +55,8 @@ const fn of_all(name: &'static str, script: fn(&dyn Agent) -> Script, play: fn(&
         // Only observed, as an agent that was started without capture.
         Setting { run: false, ..Setting::new("observed", Hooks::Tell) },
     ];
-    Scenario { name, agents: &[Provider::Claude, Provider::Codex, Provider::Gemini], settings: SETTINGS, script, play }
+    let agents = &[Provider::Claude, Provider::Codex, Provider::Gemini];
+    Scenario { name, agents, settings: SETTINGS, script, play }
 }
 
 /// By which the conversation is known to the script, and the sub-agent's.
@@ -71,6 +76,11 @@ pub(super) fn asks(agent: &dyn Agent) -> Script {
 /// The same with a command that writes nothing for some seconds.
 fn asks_for_long(agent: &dyn Agent) -> Script {
     asks_for(agent, &format!("sleep 4; {MAKE}"))
+}
+
+/// The same with one that lasts until it is stopped.
+fn asks_for_longer(agent: &dyn Agent) -> Script {
+    asks_for(agent, &format!("sleep 30; {MAKE}"))
 }
 
 fn asks_for(agent: &dyn Agent, command: &str) -> Script {
@@ -130,6 +140,8 @@ fn approve(stage: &mut Stage) -> Played {
 
 fn deny(stage: &mut Stage) -> Played {
     to_the_dialog(stage)?;
+    // It works for a moment, until it has taken the refusal in.
+    stage.is(State::Running, None);
     stage.presses(Key::Deny, State::Waiting, Some(Reason::Denied))?;
     stage.stays()
 }
@@ -139,7 +151,16 @@ fn interrupt(stage: &mut Stage) -> Played {
     stage.prompts(PROMPT, WORK)?;
     stage.stays()?;
     stage.presses(Key::Interrupt, State::Waiting, Some(Reason::Interrupted))?;
-    stage.model_did(WORK, 0, AnswerProgress::Gone)?;
+    stage.stops(WORK, 0)?;
+    stage.stays()
+}
+
+/// An allowed command that runs is stopped: that denies nothing.
+fn interrupt_command(stage: &mut Stage) -> Played {
+    to_the_dialog(stage)?;
+    stage.presses(Key::Approve, State::Running, None)?;
+    stage.stays()?;
+    stage.presses(Key::Interrupt, State::Waiting, Some(Reason::Interrupted))?;
     stage.stays()
 }
 

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use events::{Reason, State, Timestamp};
+use events::{Confidence, Reason, State, Timestamp};
 use regex::Regex;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -21,7 +21,7 @@ use terminal::screen::{Observer, ScreenRules, Size};
 
 use super::{
     Agent, Hooks, Installed, Key, Setting,
-    judge::{JudgedStatus, TOLERANCE_MS, Truth, first_wrong, times},
+    judge::{JudgedStatus, TOLERANCE_MS, Truth, WrongMs, first_wrong, times, wrong_ms},
 };
 use crate::{
     http::Client,
@@ -43,6 +43,9 @@ const BEFORE_ENTER: Duration = Duration::from_millis(400);
 /// After how long Enter is pressed again: one that comes while an agent is busy may be lost.
 const AGAIN: Duration = Duration::from_secs(3);
 
+/// Ctrl-U, which takes back what was typed.
+const CLEAR_LINE: &str = "\x15";
+
 /// Those a session that is seen goes through.
 const STATES: [State; 3] = [State::Running, State::Waiting, State::WaitingApproval];
 /// Events that are counted.
@@ -63,6 +66,8 @@ pub struct Outcome {
     pub delay: Option<i64>,
     /// How many states the history tells of that were none, each too short to be wrong.
     pub flaps: usize,
+    /// For how long it was wrong, by confidence.
+    pub wrong_ms: WrongMs,
     /// How long decisions took.
     pub times: Times,
     /// What helps to see why: truth, history, the model's notes, the screen.
@@ -80,7 +85,14 @@ pub struct Times {
 
 impl Outcome {
     fn failed(words: String) -> Self {
-        Self { wrong: vec![words], delay: None, flaps: 0, times: Times::default(), details: String::new() }
+        Self {
+            wrong: vec![words],
+            delay: None,
+            flaps: 0,
+            wrong_ms: WrongMs::default(),
+            times: Times::default(),
+            details: String::new(),
+        }
     }
 }
 
@@ -94,7 +106,7 @@ pub struct Stage<'a> {
     pub server: &'a Server,
     /// The model.
     pub model: &'a Model,
-    setting: &'a Setting,
+    setting: Setting,
     user: User,
     screen: Observer,
     /// The pattern of a dialog, whether there is one now, and how many there were.
@@ -112,6 +124,7 @@ pub struct Stage<'a> {
     session: Option<Value>,
     delay: Option<i64>,
     flaps: usize,
+    wrong_ms: WrongMs,
     times: Times,
     wrong: Vec<String>,
     prompts: usize,
@@ -162,7 +175,8 @@ fn played(
         Ok(model) => model,
         Err(error) => return Outcome::failed(format!("no model: {error}")),
     };
-    let user = match opening::start(installed, &machine, &model, setting) {
+    let mut setting = *setting;
+    let user = match opening::start(installed, &machine, &model, &mut setting) {
         Ok(user) => user,
         Err(words) => return Outcome::failed(words),
     };
@@ -190,6 +204,7 @@ fn played(
         session: None,
         delay: None,
         flaps: 0,
+        wrong_ms: WrongMs::default(),
         times: Times::default(),
         wrong: Vec::new(),
         prompts: 0,
@@ -201,7 +216,8 @@ fn played(
         stage.judge();
     }
     let details = stage.details();
-    Outcome { details, wrong: stage.wrong, delay: stage.delay, flaps: stage.flaps, times: stage.times }
+    let Stage { wrong, delay, flaps, wrong_ms, times, .. } = stage;
+    Outcome { wrong, delay, flaps, wrong_ms, times, details }
 }
 
 /// Ends what was started on a machine, however a scenario ends.
@@ -235,7 +251,13 @@ impl Stage<'_> {
     pub fn prompts(&mut self, text: &str, lane: &str) -> Played {
         self.prompts += 1;
         self.user.types(text);
-        self.sees(&regex::escape(text))?;
+        let shown = Regex::new(&regex::escape(text)).map_err(|error| error.to_string())?;
+        if self.within(AGAIN, |stage| shown.is_match(&stage.text()).then_some(())).is_none() {
+            // What is typed while an agent starts may be lost (Gemini CLI 0.30).
+            self.user.types(CLEAR_LINE);
+            self.user.types(text);
+            self.sees(shown.as_str())?;
+        }
         self.pauses(BEFORE_ENTER);
         for _ in 0..3 {
             let entered = now();
@@ -297,6 +319,19 @@ impl Stage<'_> {
         let when = self.within(AGENT, |stage| stage.model.when(lane, step, did));
         let when = when.ok_or_else(|| format!("step {step} of {lane:?} was not {did:?}; {}", self.picture()))?;
         Ok(when.as_millisecond())
+    }
+
+    /// Waits until the agent does not listen to the model any more, or shows that it was stopped: Codex 0.150 reads on.
+    ///
+    /// # Errors
+    /// When it does neither.
+    pub fn stops(&mut self, lane: &str, step: usize) -> Played {
+        let shown = Regex::new("(?i)interrupted|request cancelled").map_err(|error| error.to_string())?;
+        let stopped = |stage: &mut Self| {
+            let gone = stage.model.when(lane, step, AnswerProgress::Gone).is_some();
+            (gone || shown.is_match(&stage.text())).then_some(())
+        };
+        self.within(AGENT, stopped).ok_or_else(|| format!("the agent does not stop; {}", self.picture()))
     }
 
     /// This has become so between two moments, ms.
@@ -416,7 +451,9 @@ impl Stage<'_> {
         }
         let Some(session) = sessions.into_iter().min_by_key(|s| crate::terminal::rank(state_of(s))) else { return };
         if let Some(state) = state_of(&session) {
-            let now = JudgedStatus { at, state, reason: word(&session["status"]["reason"]) };
+            let status = &session["status"];
+            let confidence = word(&status["confidence"]).unwrap_or(Confidence::Low);
+            let now = JudgedStatus { at, state, reason: word(&status["reason"]), confidence };
             if self.said.last().is_none_or(|last| JudgedStatus { at, ..*last } != now) {
                 self.said.push(now);
             }
@@ -443,6 +480,7 @@ impl Stage<'_> {
         if let Some(wrong) = first_wrong(&self.truth, &said, end) {
             self.wrong.push(format!("sessions: {wrong}"));
         }
+        self.wrong_ms = wrong_ms(&self.truth, &said, end);
         let history: Vec<JudgedStatus> = self.history().into_iter().map(|(said, _)| said).collect();
         let told: Vec<JudgedStatus> = history.iter().filter(counts).copied().collect();
         // Of work the history tells that it began, not of what kind it became.
@@ -496,7 +534,8 @@ impl Stage<'_> {
         let changes = self.server.client.json(&path).and_then(|all| all.as_array().cloned()).unwrap_or_default();
         let said = |change: &Value| {
             let at = Timestamp::parse(change["at"].as_str()?)?.as_millisecond();
-            let said = JudgedStatus { at, state: word(&change["to"])?, reason: word(&change["reason"]) };
+            let confidence = word(&change["confidence"]).unwrap_or(Confidence::Low);
+            let said = JudgedStatus { at, state: word(&change["to"])?, reason: word(&change["reason"]), confidence };
             let evidence = change["evidence"].as_array().into_iter().flatten().filter_map(Value::as_str);
             Some((said, evidence.collect::<Vec<_>>().join(", ")))
         };
@@ -516,7 +555,7 @@ impl Stage<'_> {
         format!(
             "true:\n{}said in sessions:\n{}said in the history:\n{}the model:\n{}counted:\n{}{}{}{}\n",
             self.truth.iter().map(|truth| row(truth.by, truth.to_string())).collect::<String>(),
-            self.said.iter().map(|said| row(said.at, said.to_string())).collect::<String>(),
+            self.said.iter().map(|said| row(said.at, format!("{said}   {}", said.confidence))).collect::<String>(),
             self.history().into_iter().map(|(m, why)| row(m.at, format!("{m}   because {why}"))).collect::<String>(),
             notes.collect::<String>(),
             counted(PROMPTED),

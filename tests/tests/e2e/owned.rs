@@ -416,3 +416,56 @@ fn the_user_at_the_terminal_is_asked() {
     let allowed = approval(&server, "allowed");
     assert_eq!((&allowed["by"], &allowed["via"]), (&json!("person"), &json!("protocol")));
 }
+
+#[test]
+fn what_an_agent_says_is_sent_before_it_is_stored_and_never_stored_by_that() {
+    let machine = machine("");
+    let server = machine.serve();
+    for agent in AGENTS {
+        let before = deltas(&server);
+        let said: Vec<String> = (0..20).map(|n| format!("{agent} part {n}. ")).collect();
+        let says = said.iter().map(|text| Step::Say(text.clone()));
+        let steps: Vec<Step> = [ask("touch x")].into_iter().chain(says).chain([ask("touch y")]).collect();
+        let driven = drive(&machine, agent, &[], &steps);
+        let first = held(&server);
+        // The session is known by now.
+        let session = first["session_id"].as_str().unwrap().to_owned();
+        let mut stream = server.client.events(&format!("/api/v1/stream?session={session}"), None).unwrap();
+        let mut next =
+            || stream.next(std::time::Duration::from_secs(20)).unwrap_or_else(|error| panic!("{agent}: {error}"));
+        assert_eq!(next().name, "snapshot");
+        let id = first["id"].as_str().unwrap().to_owned();
+        assert_eq!(self::said(&machine, &["approve", &id]).0, Some(0));
+        let (mut text, mut frames) = (String::new(), 0);
+        while !text.ends_with(said.last().unwrap()) {
+            let sent = next();
+            if sent.name != "delta" {
+                assert_ne!(sent.data["kind"], "assistant.delta", "{}", sent.data);
+                continue;
+            }
+            frames += 1;
+            let data = &sent.data;
+            assert_eq!((sent.id, &data["live"], &data["session_id"]), (None, &json!(true), &json!(session)), "{data}");
+            assert_eq!((&data["provider"], &data["source"]), (&json!(agent), &json!("protocol")), "{data}");
+            assert!(data["epoch"].is_string() && data["position"].is_null(), "{data}");
+            text.push_str(data["text"].as_str().unwrap());
+        }
+        assert_eq!(text, said.concat(), "{agent}");
+        let [received, coalesced, dropped] = deltas(&server);
+        let counted = [received - before[0], coalesced - before[1], dropped - before[2]];
+        assert_eq!(counted, [20, 20 - frames, 0], "{agent}: in {frames} frames");
+        drop(driven);
+        let stored = server.client.json(&format!("/api/v1/sessions/{session}/events?kind=assistant.delta")).unwrap();
+        assert_eq!(stored["events"], json!([]), "{agent}");
+    }
+}
+
+/// Deltas received, coalesced and dropped, by the metrics.
+fn deltas(server: &Server) -> [u64; 3] {
+    let text = server.client.get("/metrics").unwrap().text();
+    ["received", "coalesced", "dropped"].map(|what| {
+        let name = format!("capture_deltas_{what}_total ");
+        let value = text.lines().find_map(|line| line.strip_prefix(&name));
+        value.unwrap_or_else(|| panic!("{text}")).parse().unwrap()
+    })
+}

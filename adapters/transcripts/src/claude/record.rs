@@ -103,6 +103,8 @@ pub(super) struct ClaudeLine<'a> {
     pub tool_denial_kind: Option<Text<'a>>,
     #[serde(default)]
     pub tool_denial_before_run: bool,
+    #[serde(borrow)]
+    pub interrupted_message_id: Option<Text<'a>>,
     #[serde(borrow, rename = "sourceToolAssistantUUID")]
     pub source_tool_assistant_uuid: Option<Text<'a>>,
     #[serde(borrow)]

@@ -14,11 +14,18 @@ use serde::{Deserialize, Serialize};
 use agents::borrowed::Text;
 use tailer::decode::{Decoded, Decoder, Malformed, Record};
 
+use super::words::version_numbers;
+
 const CLAUDE: Provider = Provider::Claude;
 /// The status of a process at work.
 const BUSY: &str = "busy";
 /// How long a process that moves to another session is `busy` without a turn, ms; up to 150 were seen.
 const MOVES_MS: i64 = 300;
+/// The first tried version that has a word of its own for a question.
+const NAMES_QUESTIONS: [u32; 3] = [2, 1, 328];
+/// How long a dialog of an older version may be a question of which the transcript has not told yet, ms; up to 100 were
+/// seen (2.1.200).
+const QUESTION_MS: i64 = 150;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -111,6 +118,12 @@ fn claim(status: &str, waiting_for: Option<&str>) -> Option<Claim> {
     Some(Claim::State { state, reason })
 }
 
+/// Whether a dialog of this version may be a question as well.
+fn may_be_question(claim: &Claim, version: Option<&str>) -> bool {
+    let asks = matches!(claim, Claim::State { state: State::WaitingApproval, .. });
+    asks && version.and_then(version_numbers).is_some_and(|version| version < NAMES_QUESTIONS)
+}
+
 impl Decoder for RegistryDecoder {
     fn record(&mut self, record: Record<'_>, out: &mut Decoded) -> Result<(), Malformed> {
         let entry: RegistryEntry<'_> = serde_json::from_slice(record.bytes)?;
@@ -164,7 +177,9 @@ impl Decoder for RegistryDecoder {
                 Some(claim) => {
                     // Work that began before the move may be no more than the command that moved it, as `/clear`.
                     let carried_over = moved && same_process && status == BUSY && changed_at < entry.updated_at;
-                    let holds_from = carried_over.then(|| record.observed_at.plus_ms(MOVES_MS));
+                    let unclear = may_be_question(&claim, entry.version.as_deref());
+                    let wait = carried_over.then_some(MOVES_MS).or(unclear.then_some(QUESTION_MS));
+                    let holds_from = wait.map(|ms| record.observed_at.plus_ms(ms));
                     let signal = Signal { holds_from, ..signal(claim, words.clone()) };
                     Self::emit(&session, &record, entry.pid, &words, changed_at, signal, out);
                 }

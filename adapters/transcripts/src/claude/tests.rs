@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc};
 
-use events::{Claim, NewEvent, Payload, Provider, Signal, Source, Timestamp};
+use events::{Claim, NewEvent, Payload, Provider, Signal, Source, Stop, Timestamp, ToolOutcome, TurnOutcome};
 
 use super::*;
 use crate::claude::transcript::TranscriptDecoder;

@@ -25,6 +25,13 @@ pub(super) enum Speaker {
     Machine,
 }
 
+/// The numbers of a version.
+pub(super) fn version_numbers(version: &str) -> Option<[u32; 3]> {
+    let mut parts = version.split('.').map(|part| part.parse().ok());
+    let mut part = || parts.next().flatten();
+    Some([part()?, part()?, part()?])
+}
+
 /// Who is behind a user line's text: a person, the agent itself, a command, or machinery.
 pub(super) fn who(line: &ClaudeLine<'_>, text: &str, task_of_subagent: bool) -> Speaker {
     if text.starts_with("<task-notification>") {

@@ -50,6 +50,8 @@ pub(super) struct CodexMemory {
     pub(super) mail_triggers: bool,
     /// Turns of this file have a beginning and an end of their own, or answers that say whether they are the last.
     pub(super) has_ends: bool,
+    /// The last call was refused, in a file that does not tell where its turns begin.
+    pub(super) refused: bool,
 }
 
 impl CodexMemory {

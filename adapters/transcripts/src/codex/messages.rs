@@ -45,6 +45,7 @@ pub(super) fn older_prompt(message: &OlderMessage<'_>, memory: &mut CodexMemory,
     if injected(&text) || EmittedText::repeats(&mut memory.last_prompt, MessageForm::Event, &text) {
         return;
     }
+    memory.refused = false;
     let count = |list: Option<RawField<'_>>| list.parse::<Vec<RawField<'_>>>().map_or(0, |list| list.len());
     let images = count(message.images) + count(message.local_images);
     let prompt = UserPrompt {

@@ -121,7 +121,9 @@ impl OutputHeader {
 /// after 5.7s". Refused is likely when the call asked for more rights and nothing of it was ever
 /// seen to run.
 fn verdict(head: &str, call: Option<&OpenCall>) -> Option<ToolOutcome> {
-    if head.starts_with("aborted by user") || head.starts_with("aborted") && head.len() < 16 {
+    // 0.150.0 writes the time above it.
+    let first = head.lines().find(|line| !line.starts_with("Wall time:")).unwrap_or_default();
+    if first.starts_with("aborted by user") || head.starts_with("aborted") && head.len() < 16 {
         let refused = call.is_some_and(|call| call.escalated && !call.executed);
         return Some(if refused { ToolOutcome::Denied } else { ToolOutcome::Cancelled });
     }

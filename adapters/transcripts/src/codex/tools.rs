@@ -201,10 +201,10 @@ pub(super) fn output(output: CodexOutput<'_>, memory: &mut CodexMemory, w: &mut 
         let answer = (returned.outcome == ToolOutcome::Ok).then(|| returned.text.clone());
         put_answer(&id, answer, w);
     }
-    if returned.outcome == ToolOutcome::Denied
-        && let Some(turn) = &mut memory.turn
-    {
-        turn.denied = true;
+    let refused = returned.outcome == ToolOutcome::Denied;
+    match &mut memory.turn {
+        Some(turn) => turn.denied |= refused,
+        None => memory.refused = refused,
     }
     let data = ToolResult {
         call_id: id.clone().into_owned(),

@@ -57,7 +57,8 @@ pub(super) fn complete(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventW
 /// call (see `outcome`) tells them apart, and only likely.
 pub(super) fn aborted(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventWriter<'_, '_>) {
     let id = turn.turn_id.name();
-    let told = close(id.as_deref(), memory);
+    let mut told = close(id.as_deref(), memory);
+    told.denied |= std::mem::take(&mut memory.refused);
     let reason = turn.reason.name().unwrap_or_default();
     let (outcome, strength) = match reason.as_ref() {
         "replaced" => (TurnOutcome::Superseded, Confidence::High),

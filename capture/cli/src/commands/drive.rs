@@ -11,6 +11,7 @@
 //! started by an agent, it asks nobody. Nothing in the environment or on the agent's pipes decides. In all other cases
 //! the request is denied.
 
+mod deltas;
 mod driver;
 mod events;
 mod output;

@@ -12,6 +12,7 @@ use events::{
     SessionExited, SessionId, SessionStarted, Signal, Source, State, Timestamp, Topic, UserPrompt,
 };
 use processes::AgentProcess;
+use server::Delta;
 use terminal::host::frame::{Hello, HostEvent, HostFrame, ScreenClaim};
 
 use super::{HostedSession, Ingest, LATE_MS, TransactionFailure, link::AWAITED_RUN, sessions::Sessions};
@@ -345,6 +346,13 @@ impl Ingest {
         let identity = Identity::of(Provider::Capture, "host", &[&run.to_bytes(), &frame.n.to_le_bytes()]);
         if !self.transaction.writer.learn(identity, known.row)? {
             return Ok(());
+        }
+        if let HostEvent::Text { text } = &frame.event
+            && !self.redacted_only
+        {
+            let (session, provider, text) = (known.id, known.provider, text.clone());
+            let delta = Delta { session, provider, source: Source::Pty, text, joined: 0 };
+            self.publisher.live_view.offer_delta(delta);
         }
         let now = (self.clock)();
         // What is only seen of a conversation is believed little.

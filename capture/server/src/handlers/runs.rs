@@ -2,21 +2,22 @@
 
 use api::{
     ErrorCode, Operation,
-    hooks::DeliveryTaken,
+    hooks::{DeliveryTaken, DeltaTaken, TextDelta},
     part::{PART_HINT, shown},
     routes::{
-        AnnounceDelivery, ConnectHost, ExplainRun, ExplainSession, GetRun, ListRuns, RunInput, RunScreen, SessionInput,
-        SessionScreen,
+        AnnounceDelivery, ConnectHost, ExplainRun, ExplainSession, GetRun, ListRuns, RunInput, RunScreen, SendDelta,
+        SessionInput, SessionScreen,
     },
     runs::{Input, RunPage},
 };
 use axum::{body::Body, response::Response};
+use events::Source;
 use http::{HeaderValue, StatusCode, header};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 
 use crate::{
-    HostConnection, Refusal, RunTarget,
+    Delta, HostConnection, Refusal, RunTarget,
     answer::HandlerResult,
     call::{Call, Transport},
     error::ApiError,
@@ -73,6 +74,21 @@ pub(crate) async fn delivery(mut call: Call<AnnounceDelivery>) -> HandlerResult 
     };
     call.app.ask(reply).await?;
     call.answer(&DeliveryTaken {})
+}
+
+/// `POST /api/v1/deltas`: what an agent says now. Of a session that is not known yet nothing is sent.
+pub(crate) async fn delta(mut call: Call<SendDelta>) -> HandlerResult {
+    let TextDelta { provider, session_id, text, joined, lost } = call.body().await?;
+    let live_view = &call.app.live_view;
+    let session = live_view.find(&session_id).filter(|id| live_view.get(*id).is_some_and(|s| s.provider == provider));
+    match session {
+        Some(session) => {
+            live_view.offer_delta(Delta { session, provider, source: Source::Protocol, text, joined });
+            live_view.count_lost_deltas(lost);
+        }
+        None => live_view.count_lost_deltas(lost.saturating_add(joined).saturating_add(1)),
+    }
+    call.answer(&DeltaTaken {})
 }
 
 /// `GET /api/v1/runs`

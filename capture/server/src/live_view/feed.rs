@@ -17,7 +17,7 @@ use std::{
 use events::SessionId;
 use tokio::sync::Notify;
 
-use crate::{Frame, locks::lock};
+use crate::{Frame, frame::FrameKind, locks::lock};
 
 /// Maximum number of frames in the inbox.
 const INBOX_FRAMES: usize = 16_384;
@@ -107,6 +107,17 @@ impl Feed {
         inbox.frames.push(Arc::new(frame));
         drop(inbox);
         self.arrived.notify_one();
+    }
+
+    /// Publishes what is never committed, unless committed frames already wait in numbers. True when it was left out.
+    pub(super) fn publish_delta(&self, frame: Frame) -> bool {
+        let inbox = lock(&self.inbox);
+        let crowded = inbox.frames.len() >= INBOX_FRAMES / 2 || inbox.bytes >= INBOX_BYTES / 2;
+        drop(inbox);
+        if !crowded {
+            self.publish(frame);
+        }
+        crowded
     }
 
     pub(super) fn advance(&self, position: u64) {
@@ -248,6 +259,11 @@ impl Mailbox {
     fn push(&self, frame: &Arc<Frame>) -> bool {
         let mut queue = lock(&self.queue);
         if queue.broken.is_some() {
+            return true;
+        }
+        // Who is slow gets what is stored, and not what is said meanwhile.
+        let crowded = queue.frames.len() >= self.max_frames / 2 || queue.bytes + frame.weight() > self.max_bytes / 2;
+        if frame.kind == FrameKind::Delta && crowded {
             return true;
         }
         let fits = queue.frames.len() < self.max_frames && queue.bytes + frame.weight() <= self.max_bytes;

@@ -72,7 +72,8 @@ fn the_agent_going_on_closes_it() {
         (ToolOutcome::Error, "command answered_elsewhere `rm x` yes error"),
         (ToolOutcome::Denied, "command answered_elsewhere `rm x` no denied"),
         (ToolOutcome::Blocked, "command answered_elsewhere `rm x` no blocked"),
-        (ToolOutcome::Cancelled, "command withdrawn `rm x` cancelled"),
+        // Stopped while its dialog is open.
+        (ToolOutcome::Cancelled, "command answered_elsewhere `rm x` no cancelled"),
     ] {
         remain(&and(steps(), [on(4.0, returns("c", outcome))]), &[expected]);
     }
@@ -88,7 +89,9 @@ fn the_agent_going_on_closes_it() {
     );
     // The end of the session, or of the turn.
     remain(&and(steps(), [on(2.0, said(SessionExited::default()))]), &["command withdrawn `rm x`"]);
-    remain(&and(steps(), [on(2.0, ends(TurnOutcome::Interrupted))]), &["command withdrawn `rm x`"]);
+    remain(&and(steps(), [on(2.0, ends(TurnOutcome::Completed))]), &["command withdrawn `rm x`"]);
+    // Who interrupts at a dialog refuses.
+    remain(&and(steps(), [on(2.0, ends(TurnOutcome::Interrupted))]), &["command answered_elsewhere `rm x` no"]);
     remain(&and(steps(), [on(2.0, ends(TurnOutcome::Denied))]), &["command answered_elsewhere `rm x` no"]);
 }
 
@@ -287,4 +290,82 @@ fn a_result_dated_by_another_clock_answers_the_request_all_the_same() {
     // A prompt is written when a hook has told the end of its turn.
     let stop = on(1.0, claims_why(Source::Hook, State::Waiting, Some(Reason::TurnComplete)));
     stands(&[on(0.0, answer("before")), stop, on(1.1, days_ago(prompt("go")))], "waiting turn_complete");
+}
+
+#[test]
+fn who_stops_a_turn_at_a_dialog_denies_and_who_stops_it_later_does_not() {
+    let seen = || and(at_work("rm x"), [on(1.0, sees_dialog("rm x"))]);
+    let ends_at = |at, outcome| on(at, signal(Source::Transcript, Confidence::Medium, ended(outcome)));
+    for outcome in [TurnOutcome::Interrupted, TurnOutcome::Denied] {
+        // At the dialog: Codex 0.150 writes a result first, Gemini CLI 0.30 tells the end first.
+        for told in [ToolOutcome::Cancelled, ToolOutcome::Denied] {
+            let result = [on(3.0, claims(Source::Pty, Running)), on(3.1, returns("c", told)), ends_at(3.2, outcome)];
+            stands(&and(and(seen(), result), [withdraw_screen(3.3)]), "waiting denied");
+        }
+        stands(&and(seen(), [ends_at(3.0, outcome), withdraw_screen(3.1)]), "waiting denied");
+        // It was allowed, and runs.
+        for told in [ToolOutcome::Cancelled, ToolOutcome::Denied] {
+            let runs = [on(3.0, claims(Source::Pty, Running)), until(6.0), on(6.1, returns("c", told))];
+            stands(&and(and(seen(), runs), [withdraw_screen(6.15), ends_at(6.2, outcome)]), "waiting interrupted");
+        }
+    }
+    // The call is told behind the end (Gemini CLI 0.30).
+    let behind = [
+        on(0.0, prompt("go")),
+        on(1.0, sees_dialog("rm x")),
+        ends_at(3.0, TurnOutcome::Interrupted),
+        on(3.0, call("c", ToolKind::Execute, "rm x")),
+        on(3.0, returns("c", ToolOutcome::Cancelled)),
+        ends_at(3.0, TurnOutcome::Interrupted),
+        withdraw_screen(3.1),
+    ];
+    stands(&behind, "waiting denied");
+    // A text was taken for the end before the dialog came.
+    let likely_end = signal(Source::Transcript, Confidence::Low, ended(TurnOutcome::Completed));
+    let behind_an_end = [
+        on(0.0, prompt("go")),
+        on(0.5, likely_end),
+        on(1.0, sees_dialog("rm x")),
+        on(9.0, claims_why(Source::Pty, State::Waiting, Some(Reason::Interrupted))),
+        ends_at(9.1, TurnOutcome::Interrupted),
+    ];
+    stands(&behind_an_end, "waiting denied");
+    // It goes on after the refusal, and is stopped then.
+    let goes_on = [
+        on(3.1, returns("c", ToolOutcome::Denied)),
+        on(3.5, message("m", "Then otherwise.", Some(Stop::ToolUse))),
+        withdraw_screen(3.6),
+        ends_at(4.0, TurnOutcome::Interrupted),
+    ];
+    stands(&and(seen(), goes_on), "waiting interrupted");
+    // What the agent itself tells for sure holds.
+    let runs = [on(3.0, claims(Source::Pty, Running)), until(6.0), on(6.1, returns("c", ToolOutcome::Denied))];
+    let sure = [withdraw_screen(6.15), on(6.2, ends(TurnOutcome::Denied))];
+    stands(&and(and(seen(), runs), sure), "waiting denied");
+    // The next turn is another.
+    let next = [on(9.0, prompt("go on")), on(9.5, withdrawn(Source::Pty)), ends_at(10.0, TurnOutcome::Interrupted)];
+    let stopped = and(seen(), [on(3.1, returns("c", ToolOutcome::Cancelled)), ends_at(3.2, TurnOutcome::Interrupted)]);
+    stands(&and(stopped, next), "waiting interrupted");
+}
+
+fn withdraw_screen(at: f64) -> Step {
+    on(at, withdrawn(Source::Pty))
+}
+
+const fn ended(outcome: TurnOutcome) -> Claim {
+    Claim::TurnEnded { outcome, pending_subagents: 0 }
+}
+
+#[test]
+fn how_a_turn_ended_may_be_told_better_a_moment_later() {
+    let by_hook =
+        || [on(0.0, prompt("go")), on(2.0, signal(Source::Hook, Confidence::High, ended(TurnOutcome::Interrupted)))];
+    let steps = || and(vec![], by_hook());
+    let tape = stands(&and(steps(), [on(2.5, ends(TurnOutcome::Denied))]), "waiting denied");
+    let outcomes: Vec<_> = tape.conclusions.iter().filter_map(|c| c.turn.as_ref()?.outcome).collect();
+    assert_eq!(outcomes, [TurnOutcome::Interrupted, TurnOutcome::Denied], "the turn is kept as it is known now");
+    assert_eq!(tape.conclusions.iter().filter(|c| matches!(c.payload, Payload::TurnCompleted(_))).count(), 1);
+    // Less corrects nothing, nor does a later end.
+    stands(&and(steps(), [on(2.5, ends(TurnOutcome::Completed))]), "waiting interrupted");
+    stands(&and(steps(), [on(9.0, ends(TurnOutcome::Denied))]), "waiting interrupted");
 }

@@ -516,3 +516,28 @@ fn a_submitted_prompt_is_worked_on_until_a_hook_says_otherwise() {
     let shown: Vec<String> = tape.transitions().into_iter().filter(|line| !line.contains("turn 1")).collect();
     assert_eq!(shown, ["0 waiting turn_complete", "5 running thinking", "5.2 waiting turn_complete"]);
 }
+
+#[test]
+fn what_a_killed_process_left_in_the_registry_is_not_of_the_one_that_resumed_the_session() {
+    let runs = |pid| signal(Registry, Confidence::High, Claim::ProcessAlive { pid, start_ticks: 7 });
+    let ended = |pid| signal(Source::Process, Confidence::High, Claim::ProcessGone { pid, clean: false });
+    let left = || [on(1.0, runs(11).dated(-900.0)), on(1.0, registry(Running).dated(-880.0))];
+    let resumed = || [on(1.0, runs(22).dated(-60.0)), on(1.0, registry(Waiting).dated(-30.0))];
+    let before = || vec![on(0.0, prompt("go").long_ago(-890.0)), on(0.5, answer("done").long_ago(-40.0))];
+    let end = || [on(1.1, ended(11))];
+    for entries in
+        [left().into_iter().chain(resumed()).collect::<Vec<_>>(), resumed().into_iter().chain(left()).collect()]
+    {
+        let steps: Vec<Step> = before().into_iter().chain(entries).chain(end()).collect();
+        let tape = stands(&steps, "waiting turn_complete");
+        assert_eq!(tape.state.process(), Some((22, 7)));
+    }
+    // A registry knows better than who guesses by the directory.
+    let guessed = signal(Process, Confidence::Medium, Claim::ProcessAlive { pid: 33, start_ticks: 9 });
+    let steps: Vec<Step> = before().into_iter().chain([on(0.9, guessed)]).chain(resumed()).collect();
+    assert_eq!(stands(&steps, "waiting turn_complete").state.process(), Some((22, 7)));
+    // A process that went on to the session later is not left behind.
+    let moved = [on(2.0, runs(11).dated(-10.0)), on(2.0, registry(Running).dated(-9.0))];
+    let steps: Vec<Step> = before().into_iter().chain(resumed()).chain(moved).collect();
+    assert_eq!(stands(&steps, "running thinking").state.process(), Some((11, 7)));
+}

@@ -41,8 +41,11 @@ pub(super) fn furnish(machine: &Machine, setting: &Setting) -> std::io::Result<(
     Ok(())
 }
 
-/// Starts the agent at a terminal, with its settings and capture's hooks.
-pub(super) fn start(installed: &Installed, machine: &Machine, model: &Model, setting: &Setting) -> Played<User> {
+/// What `capture hooks install` says of a version without hooks.
+const NO_HOOKS: &str = "does not support hooks";
+
+/// Starts the agent at a terminal, with its settings and capture's hooks, if its version has some.
+pub(super) fn start(installed: &Installed, machine: &Machine, model: &Model, setting: &mut Setting) -> Played<User> {
     let agent = installed.agent;
     let (home, project, url) = (machine.home(), machine.project(), model.url());
     let hooks = setting.hooks != Hooks::None;
@@ -62,8 +65,11 @@ pub(super) fn start(installed: &Installed, machine: &Machine, model: &Model, set
         let seconds = if let Hooks::Wait(seconds) = setting.hooks { Some(seconds.to_string()) } else { None };
         words.extend(seconds.iter().flat_map(|seconds| ["--approver", seconds.as_str()]));
         let output = machine.command(&words).output().map_err(|error| error.to_string())?;
-        if !output.status.success() {
-            return Err(format!("capture hooks install: {}", String::from_utf8_lossy(&output.stderr)));
+        let said = String::from_utf8_lossy(&output.stderr);
+        if said.contains(NO_HOOKS) {
+            setting.hooks = Hooks::None;
+        } else if !output.status.success() {
+            return Err(format!("capture hooks install: {said}"));
         }
     }
     let program = installed.program.to_string_lossy();

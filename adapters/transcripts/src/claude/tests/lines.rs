@@ -274,7 +274,7 @@ fn a_stand_in_for_an_answer_is_no_answer() {
     };
     check(&stand_in("No response requested."), &["annotation notice: No response requested."]);
     // Anything else of the kind is shown, and costs nothing.
-    check(&stand_in("Something else."), &["assistant.message x end_turn \"Something else.\""]);
+    check(&stand_in("Something else."), &["assistant.message x aborted \"Something else.\"", "signal ended completed"]);
 }
 
 #[test]

@@ -239,10 +239,10 @@ fn a_call_that_was_not_run_since_another_failed_is_cancelled() {
     };
     assert_eq!(outcome("<tool_use_error>Sibling tool call errored</tool_use_error>").as_deref(), Some("cancelled"));
     assert_eq!(outcome("<tool_use_error>File does not exist.</tool_use_error>").as_deref(), Some("error"));
-    // 2.0.60 and 2.1.104, after a refusal: it was not run, or not to its end.
+    // 2.0.60 and 2.1.104, after a refusal.
     let refused = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file \
                    edit, the new_string was NOT written to the file).";
-    assert_eq!(outcome(refused).as_deref(), Some("cancelled"));
+    assert_eq!(outcome(refused).as_deref(), Some("denied"));
 }
 
 #[test]
@@ -276,4 +276,54 @@ fn hooks_at_the_end_of_a_turn_show_that_it_ended() {
     );
     let said = assistant("1", "a", "done", "\"end_turn\"", 1);
     assert_eq!(ends(&[said, hook]), [""; 0]);
+}
+
+/// The outcome of the call and the last end of the turn in a file of `fixtures/stopped/claude`.
+fn stopped(name: &str) -> (Option<ToolOutcome>, Option<TurnOutcome>) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/stopped/claude").join(name);
+    let bytes = fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+    let read = |restart| {
+        let out = in_reads(&transcript(OWN), &bytes, &(0..lines).collect::<Vec<_>>(), restart);
+        let call = out.events.iter().find_map(|e| match &e.payload {
+            Payload::ToolResult(result) => Some(result.outcome),
+            _ => None,
+        });
+        let end = out.events.iter().rev().find_map(|e| match &e.payload {
+            Payload::Signal(Signal { claim: Claim::TurnEnded { outcome, .. }, .. }) => Some(*outcome),
+            _ => None,
+        });
+        (call, end)
+    };
+    assert_eq!(read(false), read(true), "{name}");
+    read(false)
+}
+
+#[test]
+fn who_refuses_a_command_denies_and_who_stops_one_that_runs_does_not() {
+    for version in ["1.0.100", "2.0.60", "2.1.55", "2.1.90"] {
+        let refused = (Some(ToolOutcome::Denied), Some(TurnOutcome::Denied));
+        assert_eq!(stopped(&format!("{version}-refused.jsonl")), refused, "{version}");
+        let command = (Some(ToolOutcome::Error), Some(TurnOutcome::Interrupted));
+        assert_eq!(stopped(&format!("{version}-command.jsonl")), command, "{version}");
+    }
+    // The result alone does not tell; the end does.
+    assert_eq!(stopped("2.1.200-refused.jsonl"), (Some(ToolOutcome::Cancelled), Some(TurnOutcome::Denied)));
+    assert_eq!(stopped("2.1.200-command.jsonl"), (Some(ToolOutcome::Cancelled), Some(TurnOutcome::Interrupted)));
+}
+
+#[test]
+fn a_part_of_a_message_ends_no_turn_before_its_interrupt_does() {
+    assert_eq!(stopped("2.1.200-answer.jsonl"), (None, Some(TurnOutcome::Interrupted)));
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/stopped/claude/2.1.200-answer.jsonl");
+    let out = decode(&transcript(OWN), &fs::read(path).unwrap());
+    let stops: Vec<_> = out
+        .events
+        .iter()
+        .filter_map(|e| match &e.payload {
+            Payload::AssistantMessage(message) => Some(message.stop),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(stops, [Some(Stop::Aborted)]);
 }

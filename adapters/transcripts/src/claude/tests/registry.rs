@@ -190,3 +190,15 @@ fn half_a_file_is_an_issue() {
     assert_eq!(out.issues, 1);
     assert_eq!(decoder.session(), None);
 }
+
+#[test]
+fn a_dialog_of_a_version_without_a_word_for_questions_counts_a_moment_later() {
+    let from = |version: &str| {
+        let asks = status("waiting: permission prompt", 5).replace("2.1.328", version);
+        let asked = seen(&[asks], false).pop().unwrap();
+        let Payload::Signal(signal) = asked.payload else { panic!("{asked:?}") };
+        signal.holds_from
+    };
+    assert!(from("2.1.200").is_some());
+    assert_eq!([from("2.1.328"), from("2.2.0")], [None, None]);
+}

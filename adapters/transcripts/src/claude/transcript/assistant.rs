@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use agents::borrowed::Text;
 use events::{
-    AssistantDelta, AssistantMessage, Identity, QuestionAsked, Severity, Stop, ToolCall, Topic, UsageReported,
+    AssistantDelta, AssistantMessage, Confidence, Identity, QuestionAsked, Severity, Stop, ToolCall, Topic,
+    UsageReported,
 };
 use tailer::decode::{Decoded, Record};
 
@@ -47,6 +48,8 @@ impl TranscriptDecoder {
         let model = message.model.filter(|_| !synthetic).map(Text::into_string);
         let stop = match message.stop_reason.as_deref() {
             _ if line.is_aborted_mid_stream => Some(Stop::Aborted),
+            // What had come of a message when its user stopped it; its interrupt follows (2.1.200).
+            Some("stop_sequence") if synthetic => Some(Stop::Aborted),
             Some("end_turn" | "stop_sequence") => Some(Stop::EndTurn),
             Some("tool_use") => Some(Stop::ToolUse),
             Some("max_tokens") => Some(Stop::MaxTokens),
@@ -96,6 +99,9 @@ impl TranscriptDecoder {
         }
         if let (Some(chars), None, false, false) = (last_text, stop, calls, synthetic) {
             self.unsaid_end(&line, record, &owner, chars, message.usage, out);
+        }
+        if synthetic && stop == Some(Stop::Aborted) {
+            self.likely_end(&line, record, &owner, None, Confidence::Low, "a part of a message", out);
         }
         match (message.usage, message_id) {
             (Some(tokens), Some(id)) if !synthetic => self.usage(&line, record, &owner, id, model, tokens, out),

@@ -8,7 +8,10 @@ use events::{Claim, Confidence, Signal, Timestamp, TurnOutcome};
 use tailer::decode::{Decoded, Record};
 
 use super::{EXTRA, TranscriptDecoder};
-use crate::claude::record::{ClaudeLine, ClaudeTokens};
+use crate::claude::{
+    record::{ClaudeLine, ClaudeTokens},
+    words::version_numbers,
+};
 
 /// The last version that wrote lines before the model had stopped.
 const LAST_UNSAID: [u32; 3] = [2, 1, 101];
@@ -78,12 +81,7 @@ impl TranscriptDecoder {
 /// Whether a version may leave open why the model stopped. A line without one is taken for an old one.
 fn ends_are_unsaid(version: Option<&str>) -> bool {
     let Some(version) = version else { return true };
-    let mut parts = version.split('.').map(|part| part.parse().ok());
-    let mut part = || parts.next().flatten();
-    match (part(), part(), part()) {
-        (Some(major), Some(minor), Some(patch)) => [major, minor, patch] <= LAST_UNSAID,
-        _ => false,
-    }
+    version_numbers(version).is_some_and(|version| version <= LAST_UNSAID)
 }
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ pub(super) struct ClaudeState {
     pub(super) may_have_ended: bool,
     /// A permission was refused and the turn's end has not been seen yet.
     pub(super) denied: bool,
+    /// The same, if the line that ends the turn names no message that was stopped.
+    pub(super) likely_denied: bool,
     pub(super) questions: Vec<String>,
     /// The session the copies at the start of a fork's file come from; empty once its own lines
     /// have begun.

@@ -16,7 +16,8 @@ use crate::claude::{
 
 /// What the result of a call says that was not run because another one failed.
 const SIBLING_FAILED: &str = "Sibling tool call errored";
-/// The result of a call that its user stopped begins so.
+/// The result of a call that its user refused begins so; in 2.1.200, with a `toolDenialKind`, also that of one that its
+/// user stopped.
 const REJECTED: &str = "The user doesn't want to proceed with this tool use.";
 
 impl TranscriptDecoder {
@@ -96,10 +97,19 @@ impl TranscriptDecoder {
         let text = block.content.text();
         // Not run, since another call of the same message failed.
         let skipped = text.as_deref().is_some_and(|text| text.contains(SIBLING_FAILED) && text.len() < 200);
-        // Refused at a dialog or interrupted: up to 2.1.104 nothing else tells it from an error of the tool.
         let rejected = text.as_deref().is_some_and(|text| text.starts_with(REJECTED));
-        let outcome =
-            if outcome == ToolOutcome::Error && (skipped || rejected) { ToolOutcome::Cancelled } else { outcome };
+        self.carried.likely_denied |= rejected && outcome != ToolOutcome::Denied;
+        let outcome = match outcome {
+            // Up to 2.1.104 nothing else tells a refusal from an error of the tool. A command that its user stopped
+            // (1.0.100, 2.0.60, 2.1.55, 2.1.90) returns "[Request interrupted by user for tool use]".
+            ToolOutcome::Error if rejected => ToolOutcome::Denied,
+            ToolOutcome::Error if skipped => ToolOutcome::Cancelled,
+            ToolOutcome::Ok
+            | ToolOutcome::Error
+            | ToolOutcome::Denied
+            | ToolOutcome::Cancelled
+            | ToolOutcome::Blocked => outcome,
+        };
         let exit_code = match (&text, outcome) {
             (Some(text), ToolOutcome::Error) => {
                 text.strip_prefix("Exit code ").and_then(|t| t.split_whitespace().next()).and_then(|n| n.parse().ok())
@@ -132,8 +142,13 @@ impl TranscriptDecoder {
     ) {
         let start = text.trim_start();
         if start.starts_with(INTERRUPTED) {
-            let outcome =
-                if std::mem::take(&mut self.carried.denied) { TurnOutcome::Denied } else { TurnOutcome::Interrupted };
+            // 2.1.200 names the message it was in the middle of, and none when a dialog was open.
+            let likely = std::mem::take(&mut self.carried.likely_denied) && line.interrupted_message_id.is_none();
+            let outcome = if std::mem::take(&mut self.carried.denied) || likely {
+                TurnOutcome::Denied
+            } else {
+                TurnOutcome::Interrupted
+            };
             self.end(line, record, owner, outcome, 0, "[Request interrupted by user]", out);
             return;
         }
@@ -150,6 +165,7 @@ impl TranscriptDecoder {
         };
         self.carried.prompted = true;
         self.carried.denied = false;
+        self.carried.likely_denied = false;
         let text = match origin {
             PromptOrigin::Command => {
                 between(start, "<bash-input>", "</bash-input>").map_or_else(|| start.to_owned(), |c| format!("!{c}"))

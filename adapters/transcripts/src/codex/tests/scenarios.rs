@@ -254,3 +254,29 @@ fn results_name_their_calls() {
         }
     }
 }
+
+/// A refusal and an interrupt end in the same words, whatever stands above them: the call asked for more rights, and
+/// nothing of it was seen to run, so both are taken for a refusal, and not for sure.
+#[test]
+fn a_call_that_its_user_stopped_was_likely_refused() {
+    let name = "rollout-2026-11-23T03-01-13-01a20659-b95a-7471-b090-5e617e404c96.jsonl";
+    for version in ["0.60.1", "0.120.0", "0.150.0"] {
+        for what in ["refused", "command"] {
+            let file = format!("../../fixtures/stopped/codex/{version}-{what}.jsonl");
+            // 0.60.1 says it.
+            if (version, what) == ("0.60.1", "command") {
+                continue;
+            }
+            let bytes = fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(&file)).unwrap();
+            let (events, issues) = decode(name, &bytes);
+            assert_eq!(issues, 0, "{file}");
+            let result = events.iter().find_map(|e| match &e.payload {
+                Payload::ToolResult(result) => Some((result.outcome, e.confidence)),
+                _ => None,
+            });
+            assert_eq!(result, Some((events::ToolOutcome::Denied, events::Confidence::Medium)), "{file}");
+            // 0.60.1 does not tell ends: before it, a text was taken for one.
+            assert_eq!(count(&events).ends.last(), Some(&TurnOutcome::Denied), "{file}");
+        }
+    }
+}

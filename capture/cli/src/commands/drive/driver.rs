@@ -26,6 +26,7 @@ use rustix::{
 };
 
 use super::{
+    deltas::DeltaSender,
     events::{DriverEvent, forward_errors, listen, listen_to_signals, listen_to_user},
     output::{DecisionSource, DriveOutput, OutputWriter, ended, question, request_output},
     server::{self, ServerReporter},
@@ -92,6 +93,7 @@ struct Driver {
     program: Program,
     input: UnixStream,
     server: ServerReporter,
+    deltas: DeltaSender,
     output: OutputWriter,
     events: Sender<DriverEvent>,
     session: Option<String>,
@@ -124,6 +126,7 @@ pub(super) fn run(options: DriverOptions, codec: Box<dyn Codec>, words: &[OsStri
         thread("typed").spawn(move || listen_to_user(&typed))?;
     }
     let server = ServerReporter::new(options.data.clone(), options.provider, options.cwd.clone(), program.pid());
+    let deltas = DeltaSender::new(options.data.clone(), options.provider);
     let output = OutputWriter::new(options.json);
     let driver = Driver {
         options,
@@ -131,6 +134,7 @@ pub(super) fn run(options: DriverOptions, codec: Box<dyn Codec>, words: &[OsStri
         program,
         input,
         server,
+        deltas,
         output,
         events,
         session: None,
@@ -264,7 +268,12 @@ impl Driver {
                         self.report_working();
                     }
                 }
-                Meaning::Text(text) => self.output.write(&DriveOutput::Text { text: &text })?,
+                Meaning::Text(text) => {
+                    if let Some(session) = &self.session {
+                        self.deltas.send(session, &text);
+                    }
+                    self.output.write(&DriveOutput::Text { text: &text })?;
+                }
                 Meaning::Called { call, tool } => {
                     self.output.write(&DriveOutput::ToolCall { id: &call, tool: &tool })?
                 }
