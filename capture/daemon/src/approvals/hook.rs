@@ -173,7 +173,7 @@ impl ApprovalBroker {
         let (session, mut approval) = called(delivery, &whole)?;
         let name = session.clone();
         let stored = self.read(move |reader| reader.find(&name)?.map_or(Ok(None), |id| reader.session(id))).await;
-        if !stored.ok().flatten().is_some_and(|session| session.began_in.is_some()) {
+        if stored.ok().flatten().is_none_or(|session| session.began_in.is_none()) {
             // Its start may have been told a moment ago.
             tokio::time::timeout(COMMIT_WITHIN, self.shared.inputs.commit()).await.ok();
         }
