@@ -78,7 +78,7 @@ pub struct SessionState {
     #[serde(rename = "held")]
     claims: Vec<StandingClaim>,
     process: Process,
-    /// When the process began with the session, if a registry told of it.
+    /// When the process began with the session, if a registry entry names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     process_at: Option<Timestamp>,
     goodbye_at: Option<Timestamp>,

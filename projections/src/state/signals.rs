@@ -135,7 +135,7 @@ impl SessionState {
             }
             Claim::ProcessAlive { pid, .. } if self.is_left_behind(event, *pid) => {}
             Claim::ProcessAlive { pid, start_ticks } => {
-                // Found otherwise, it is no match for a registry.
+                // A process that was found otherwise does not outweigh a registry.
                 self.process_at = (event.source == Source::Registry).then_some(event.created_at);
                 self.process = Process::Alive { pid: *pid, start_ticks: *start_ticks };
                 self.session.pid = Some(*pid);
