@@ -20,6 +20,8 @@ use store::KnownSession;
 
 /// Longest time by which a session may begin before the run it belongs to, ms.
 const BEFORE_MS: i64 = 2_000;
+/// Maximum number of runs that are awaited.
+const AWAITED: usize = 64;
 /// The screen shows work this close to the prompt that began it, ms.
 const TOGETHER_MS: i64 = 3_000;
 
@@ -44,6 +46,8 @@ pub enum HostInput {
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
     runs: HashMap<RunId, Host>,
+    /// Sessions that a hook reported from within a run whose host has not connected yet.
+    awaited: HashMap<RunId, SessionId>,
 }
 
 /// A run whose host is there.
@@ -177,7 +181,13 @@ impl Ingest {
     fn apply_hello(&mut self, hello: &Hello) -> Result<(), TransactionFailure> {
         let session = self.hosts.connect(hello);
         let seated = session.is_some_and(|id| self.sessions.find(id).is_some());
-        if seated { Ok(()) } else { self.seat(hello.run, hello.provider) }
+        if !seated {
+            self.seat(hello.run, hello.provider)?;
+        }
+        match self.hosts.awaited.remove(&hello.run).and_then(|id| self.sessions.find(id)) {
+            Some(slot) => self.link_host_by_environment(slot, hello.run),
+            None => Ok(()),
+        }
     }
 
     /// Finds the session a run hosts, or makes one that is named by the run.
@@ -250,6 +260,7 @@ impl Ingest {
             return Ok(());
         }
         let claim = host.claim.clone();
+        let claim = claim.filter(|claim| !self.is_moot_claim(run, slot, claim));
         let now = (self.clock)();
         if self.state(slot)?.session.run_id != Some(run) {
             let named = Annotation { topic: Topic::Run, value: run.to_string() };
@@ -290,6 +301,13 @@ impl Ingest {
         Ok(None)
     }
 
+    /// Output of an unknown program does not describe the agent that works behind it.
+    fn is_moot_claim(&self, run: RunId, slot: usize, claim: &ScreenClaim) -> bool {
+        claim.reason == Some(Reason::NoEvidence)
+            && self.sessions.known(slot).provider != Provider::Unknown
+            && self.hosts.runs.get(&run).is_some_and(|host| host.hello.provider == Provider::Unknown)
+    }
+
     fn withdraw_screen(&mut self, session: SessionId, why: &str) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(session) else { return Ok(()) };
         self.inject(slot, Source::Pty, (self.clock)(), "screen-gone", withdrawn(why).into())
@@ -300,6 +318,7 @@ impl Ingest {
         let Some(slot) = session.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let annotation = |topic, value: &str| Some(Annotation { topic, value: value.to_owned() }.into());
         let (source, payload): (Source, Option<Payload>) = match &frame.event {
+            HostEvent::Claim(claim) if self.is_moot_claim(run, slot, claim) => (Source::Pty, None),
             HostEvent::Claim(claim) => (Source::Pty, Some(signal_of(claim).into())),
             HostEvent::Withdrawn => (Source::Pty, Some(withdrawn("the screen no longer shows a known state").into())),
             HostEvent::Notification { text } => (Source::Pty, annotation(Topic::Notice, text)),
@@ -408,7 +427,17 @@ impl Ingest {
     /// A hook was called inside a run by a program that is not a known agent (a script around one, say): the run hosts
     /// the session, unless it hosts one an agent named.
     pub(super) fn link_host_by_environment(&mut self, slot: usize, run: RunId) -> Result<(), TransactionFailure> {
-        let Some(host) = self.hosts.runs.get(&run).filter(|host| !host.exited) else { return Ok(()) };
+        let Some(host) = self.hosts.runs.get(&run) else {
+            // Its host has not connected yet.
+            if self.hosts.awaited.len() >= AWAITED {
+                self.hosts.awaited.clear();
+            }
+            self.hosts.awaited.insert(run, self.sessions.known(slot).id);
+            return Ok(());
+        };
+        if host.exited {
+            return Ok(());
+        }
         let hosted = host.session.and_then(|id| self.sessions.find(id));
         let named = hosted.is_some_and(|slot| !is_awaited(Some(&self.sessions.known(slot).provider_session_id)));
         let state = self.state(slot)?;
