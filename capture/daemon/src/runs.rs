@@ -34,7 +34,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::lines::BoundedLines;
-use self::question::{ANSWER_WITHIN, Unanswered, question, type_into};
+use self::question::{ANSWER_WITHIN, Unanswered, described, not_answered, question, type_into};
 use crate::ingest::{HostInput, HostedSession, IngestHandle, IngestInput};
 
 /// Maximum number of pending requests to one terminal host.
@@ -115,32 +115,6 @@ pub struct RunCounts {
     pub unreachable: usize,
     /// Frames the hosts could not keep while no server took them.
     pub frames_lost: u64,
-}
-
-/// A run whose host just connected.
-fn described(hello: Hello) -> Run {
-    Run {
-        id: hello.run,
-        hello,
-        state: RunState::Running,
-        exit_code: None,
-        exit_signal: None,
-        ended_at: None,
-        session_id: None,
-        frames_lost: 0,
-        screen_state: None,
-    }
-}
-
-/// Why a dialog was not answered by keys, and what to do.
-fn not_answered(run: &Run, unanswered: Unanswered) -> Refusal {
-    match unanswered {
-        Unanswered::Refused(Refusal::Conflict(why)) => Refusal::Conflict(format!(
-            "not answered: {why}; try again, or answer in the terminal (`capture attach {}`)",
-            run.hello.name.clone().unwrap_or_else(|| run.id.to_string())
-        )),
-        Unanswered::Refused(refusal) | Unanswered::Unknown(refusal) => refusal,
-    }
 }
 
 /// Whether a run has this id or name.

@@ -82,42 +82,4 @@ async fn give_way(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc::{Receiver, Sender, channel};
-
-    use super::*;
-
-    /// A call that hangs until its sender goes.
-    fn hang(gone: Receiver<()>) -> impl FnOnce() + Send {
-        move || gone.recv().unwrap_or_default()
-    }
-
-    #[tokio::test]
-    async fn calls_that_hang_make_way_for_others() {
-        let pool = Arc::new(BlockingPool::with_patience(Duration::from_millis(1)));
-        let (hanging, gone): (Vec<Sender<()>>, Vec<Receiver<()>>) = (0..AT_ONCE).map(|_| channel()).unzip();
-        let calls: Vec<_> = gone
-            .into_iter()
-            .map(|gone| {
-                let pool = Arc::clone(&pool);
-                tokio::spawn(async move { pool.run(hang(gone)).await })
-            })
-            .collect();
-        assert_eq!(pool.run(|| 7).await.unwrap(), 7);
-        // They end by themselves, and are no longer counted then.
-        drop(hanging);
-        for call in calls {
-            call.await.unwrap().unwrap();
-        }
-        assert_eq!((pool.hung.available_permits(), pool.is_idle()), (HUNG, true));
-    }
-
-    #[tokio::test]
-    async fn calls_in_time_keep_their_place() {
-        let pool = BlockingPool::new();
-        for n in 0..100 {
-            assert_eq!(pool.run(move || n).await.unwrap(), n);
-        }
-        assert_eq!((pool.hung.available_permits(), pool.is_idle()), (HUNG, true));
-    }
-}
+mod tests;

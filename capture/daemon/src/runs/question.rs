@@ -1,11 +1,11 @@
-//! A request to a host and its answer; and why there is none.
+//! A run as its host describes it; a request to a host and its answer, and why there is none.
 
 use std::time::Duration;
 
-use api::runs::{Input as RunInput, InputSent, Run};
+use api::runs::{Input as RunInput, InputSent, Run, RunState};
 use serde_json::Value;
 use server::Refusal;
-use terminal::host::frame::HostRequest;
+use terminal::host::frame::{Hello, HostRequest};
 use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
@@ -85,4 +85,30 @@ pub(super) async fn type_into(
         question(run, asks, HostRequest::Interrupt).await?;
     }
     Ok(InputSent { run: run.id, sent: true })
+}
+
+/// Why a dialog was not answered by keys, and what to do.
+pub(super) fn not_answered(run: &Run, unanswered: Unanswered) -> Refusal {
+    match unanswered {
+        Unanswered::Refused(Refusal::Conflict(why)) => Refusal::Conflict(format!(
+            "not answered: {why}; try again, or answer in the terminal (`capture attach {}`)",
+            run.hello.name.clone().unwrap_or_else(|| run.id.to_string())
+        )),
+        Unanswered::Refused(refusal) | Unanswered::Unknown(refusal) => refusal,
+    }
+}
+
+/// A run whose host just connected.
+pub(super) fn described(hello: Hello) -> Run {
+    Run {
+        id: hello.run,
+        hello,
+        state: RunState::Running,
+        exit_code: None,
+        exit_signal: None,
+        ended_at: None,
+        session_id: None,
+        frames_lost: 0,
+        screen_state: None,
+    }
 }

@@ -1,0 +1,35 @@
+use super::*;
+use events::{ApprovalRequested, Confidence, Provider, SessionId, Source, Timestamp};
+
+fn approval(cwd: &Path, command: &str, paths: &[&str]) -> Approval {
+    let asked = ApprovalRequested {
+        command: Some(command.into()),
+        paths: paths.iter().map(|p| (*p).to_owned()).collect(),
+        cwd: Some(cwd.to_str().unwrap().into()),
+        ..ApprovalRequested::default()
+    };
+    let of = (SessionId::from_bits(1), Provider::Claude);
+    Approval::of(&asked, of, None, (Source::Hook, Confidence::High), Timestamp::MIN)
+}
+
+#[test]
+fn scripts_and_targets_are_marked() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.sh"), "one").unwrap();
+    let asked = approval(dir.path(), "bash ./a.sh 'a.sh'; ls >b.txt", &["new.txt"]);
+    let before = marks(&asked);
+    let names: Vec<_> = before.iter().map(|m| (m.path.strip_prefix(dir.path()).unwrap().to_owned(), m.size)).collect();
+    assert_eq!(names, [("new.txt".into(), None), ("a.sh".into(), Some(3))], "each once, however it is named");
+    assert_eq!(marks(&asked), before);
+    std::fs::write(dir.path().join("a.sh"), "two").unwrap();
+    assert_ne!(marks(&asked), before);
+}
+
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    assert_eq!(marks(&approval(dir.path(), "cat fifo .", &[])), []);
+    assert_eq!(marks(&approval(Path::new("relative"), "cat a", &["b"])), []);
+}
