@@ -563,6 +563,7 @@ impl Ingest {
     fn replay(&mut self) -> Result<(), TransactionFailure> {
         self.transaction.reload_position()?;
         self.sessions.reload(&self.transaction.writer)?;
+        self.restore_transcripts()?;
         self.hosts.forget_sessions();
         let inputs = self.transaction.take_inputs();
         let taken = inputs.iter().try_for_each(|input| self.try_apply(input));

@@ -218,7 +218,7 @@ impl Ingest {
         self.sessions.mark(slot);
     }
 
-    /// After a start: where the transcripts of sessions stand whose rows were behind; it is not of the log.
+    /// After sessions were loaded: where the transcripts of those stand whose rows are behind; the log does not tell.
     pub(super) fn restore_transcripts(&mut self) -> Result<(), ReadError> {
         if self.sessions.behind_due().is_none() {
             return Ok(());

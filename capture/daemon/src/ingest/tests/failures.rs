@@ -100,3 +100,18 @@ fn time_that_passes_in_a_transaction_that_fails_passes_again() {
     assert_eq!(world.status("s"), "idle quiet");
     world.assert_sound();
 }
+
+#[test]
+fn where_transcripts_stand_is_known_after_a_failure() {
+    let mut world = World::new();
+    first(&mut world);
+    // Its row is behind its log when the next transaction fails.
+    world.live("s", vec![answer("s", "more", 3.0)]);
+    world.ingest().commit();
+    let offset = world.offsets[&path_of("s")];
+    world.break_once();
+    world.live("t", vec![prompt("t", "again", 4.0)]);
+    world.commit();
+    assert_eq!(world.failed(), (1, false));
+    assert_eq!(world.session("s").transcripts[0].offset, offset);
+}
