@@ -124,6 +124,8 @@ pub struct Ingest {
     wall: Clock,
     /// Sessions that a daemon made claims of before they were known, until those are answered.
     unmatched: HashSet<Arc<str>>,
+    /// Events of now were taken in that lists do not show yet.
+    has_news: bool,
     /// Nothing is stored before its secrets are taken out.
     redacted_only: bool,
     /// Asks for a checkpoint of the store.
@@ -214,6 +216,7 @@ impl Ingest {
             clock,
             wall,
             unmatched: HashSet::new(),
+            has_news: false,
             redacted_only,
             checkpoint,
         };
@@ -363,9 +366,7 @@ impl Ingest {
         match self.try_apply(&input) {
             Ok(()) => {
                 let has_events = self.transaction.add_input(input, live, first_event);
-                if live && has_events && !self.transaction.is_due() {
-                    self.publisher.publish_ahead(&mut self.sessions, (self.clock)(), (self.wall)());
-                }
+                self.has_news |= live && has_events;
             }
             Err(failure) => {
                 self.transaction.retain_input(input);
@@ -398,7 +399,7 @@ impl Ingest {
         }
     }
 
-    /// Lets time pass for the sessions whose moment has come.
+    /// Lets time pass for the sessions whose moment has come, then shows what came in before its commit.
     pub fn advance(&mut self) {
         let now = (self.clock)();
         while let Some(slot) = self.sessions.take_due(now) {
@@ -406,6 +407,10 @@ impl Ingest {
                 self.recover(&failure);
                 return;
             }
+        }
+        // Only now: what was just read may be long past.
+        if std::mem::take(&mut self.has_news) && self.transaction.is_open() && !self.transaction.is_due() {
+            self.publisher.publish_ahead(&mut self.sessions, now, (self.wall)());
         }
     }
 
