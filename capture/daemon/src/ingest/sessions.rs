@@ -164,31 +164,31 @@ impl Sessions {
     /// when the snapshot is of another version.
     pub(super) fn state(&mut self, writer: &Writer, slot: usize) -> Result<&mut SessionState, ReadError> {
         self.uses += 1;
-        let (uses, rules) = (self.uses, self.rules);
-        let entry = &mut self.slots[slot];
-        entry.used = uses;
-        if entry.state.is_none() {
-            self.loaded += 1;
-        }
-        match entry.state {
-            Some(ref mut state) => Ok(state),
+        self.slots[slot].used = self.uses;
+        let state = match self.slots[slot].state.take() {
+            Some(state) => state,
             None => {
-                let snapshot = writer.snapshot(entry.known.row)?;
-                let until = writer.last_sequence(entry.known.row)?;
-                let mut state = match snapshot {
-                    Some(state) if state.session.last_sequence >= until => state,
-                    snapshot => {
-                        if !std::mem::replace(&mut entry.behind, true) {
-                            self.behind.push(slot);
-                            self.behind_since.get_or_insert_with(Instant::now);
-                        }
-                        fold_log(writer, &entry.known, snapshot, rules)?
-                    }
-                };
-                state.set_rules(rules);
-                Ok(entry.state.insert(Box::new(state)))
+                let state = Box::new(self.load_state(writer, slot)?);
+                self.loaded += 1;
+                state
             }
-        }
+        };
+        Ok(self.slots[slot].state.insert(state))
+    }
+
+    fn load_state(&mut self, writer: &Writer, slot: usize) -> Result<SessionState, ReadError> {
+        let known = self.slots[slot].known.clone();
+        let until = writer.last_sequence(known.row)?;
+        let mut state = match writer.snapshot(known.row)? {
+            Some(state) if state.session.last_sequence >= until => state,
+            snapshot => {
+                let state = fold_log(writer, &known, snapshot, self.rules)?;
+                self.mark_behind(slot);
+                state
+            }
+        };
+        state.set_rules(self.rules);
+        Ok(state)
     }
 
     pub(super) fn loaded(&self, slot: usize) -> Option<&SessionState> {
@@ -298,13 +298,11 @@ impl Sessions {
             let Ok(view) = Json::of(&shown(state, wall)) else { continue };
             let cold = SessionEntry::cold(&state.session, is_active(&state.session, now));
             entries.push(SessionEntry { json: Some(view.clone()), ..cold });
-            let entry = &mut self.slots[slot];
-            let prompt = entry.state.as_deref().map(|state| prompt_part(&state.session));
-            if all || entry.stored != prompt {
+            let prompt = Some(prompt_part(&state.session));
+            if all || self.slots[slot].stored != prompt {
                 self.write(writer, slot, &view)?;
-            } else if !std::mem::replace(&mut entry.behind, true) {
-                self.behind.push(slot);
-                self.behind_since.get_or_insert_with(Instant::now);
+            } else {
+                self.mark_behind(slot);
             }
         }
         if all {
@@ -323,6 +321,14 @@ impl Sessions {
             }
         }
         Ok(entries)
+    }
+
+    /// The row of a session is behind its log from now on.
+    fn mark_behind(&mut self, slot: usize) {
+        if !std::mem::replace(&mut self.slots[slot].behind, true) {
+            self.behind.push(slot);
+            self.behind_since.get_or_insert_with(Instant::now);
+        }
     }
 
     /// Writes the row of a session.
