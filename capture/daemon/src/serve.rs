@@ -11,6 +11,7 @@ use anyhow::Context;
 use api::Endpoint;
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 use events::{RunId, SessionId};
+use ingest::{Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, PreparedBatch, store_health::StoreFiles};
 use processes::{agent_descent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -31,15 +32,13 @@ use crate::{
     endpoint,
     findings::{self, Findings},
     health,
-    ingest::{self, Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, PreparedBatch},
     linker::Linker,
     notices::{self, Notices},
     open_files, paths,
     prompts::{self, Prompts},
-    redacted_only, redaction, roots,
+    redacted_only, roots,
     runs::Runs,
     settings,
-    store_health::StoreFiles,
     supervisor::Supervisor,
     telemetry::TelemetryReceiver,
 };

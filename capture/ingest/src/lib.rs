@@ -9,6 +9,8 @@
 //! `transaction`, the `publisher`, the `hosts` of runs, the agents without a session in `processes`. Each
 //! kind of input has a module that applies it; `fold` is what they all end in.
 
+#![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
+
 mod approvals;
 mod batch;
 mod counters;
@@ -16,7 +18,9 @@ mod deliveries;
 mod findings;
 mod fold;
 mod handle;
+pub mod hook_health;
 mod hosts;
+mod ignored;
 mod input;
 mod link;
 mod message;
@@ -24,6 +28,7 @@ mod processes;
 mod protocol;
 mod publisher;
 mod sessions;
+pub mod store_health;
 mod telemetry;
 #[cfg(test)]
 mod tests;
@@ -41,7 +46,7 @@ use projections::{Approval, SessionState};
 use server::{Json, LiveView, SessionEntry};
 use store::{CommitError, EntityFilter, ReadError, ReadFailure, Reader, Writer};
 
-use crate::{ignored::Ignored, redaction};
+use ignored::Ignored;
 
 pub use approvals::{ApprovalRecord, DecisionCommit, Undecided};
 pub use counters::Counters;
@@ -57,7 +62,7 @@ pub use publisher::{CommitObserver, Gauges, HostedSession, NoObserver};
 use publisher::{Publisher, is_active, is_standing};
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
-pub(crate) use transaction::LARGE_LOG;
+pub use transaction::LARGE_LOG;
 use transaction::{OpenTransaction, TransactionFailure};
 
 /// Inputs that may wait for the ingest thread.

@@ -29,7 +29,7 @@ const BACKFILL_BYTES: usize = 6 << 20;
 /// Age at which a transaction of history is committed: on a busy machine a shorter one would be cut into many.
 const BACKFILL_AGE: Duration = Duration::from_secs(3);
 /// Size from which the write-ahead log is moved into the database beside the transactions, bytes.
-pub(crate) const LARGE_LOG: u64 = 24 << 20;
+pub const LARGE_LOG: u64 = 24 << 20;
 /// Size from which it is emptied between two transactions, bytes.
 const FULL_LOG: u64 = 64 << 20;
 /// Pause in the history after which its open transaction is committed.

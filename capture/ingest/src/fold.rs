@@ -12,7 +12,6 @@ use server::Refusal;
 use store::PackedText;
 
 use super::{ChangeReply, Ingest, TransactionFailure, transaction::Additions};
-use crate::redaction;
 
 /// Number of events below which a session counts as just begun.
 const FRESH_EVENTS: u64 = 20;
