@@ -480,7 +480,9 @@ fn checkpoint_thread(
                         stopped.recv().ok();
                         break;
                     }
-                    if files.change().is_none() && let Err(error) = Writer::checkpoint(&database, false) {
+                    if files.change().is_none()
+                        && let Err(error) = gauges.checkpoints.run(|| Writer::checkpoint(&database, false))
+                    {
                         tracing::debug!(%error, "checkpoint postponed");
                     }
                     continue;
@@ -501,7 +503,11 @@ fn checkpoint_thread(
             if growing && size < ingest::LARGE_LOG || !growing && size < WAL_REST_BYTES {
                 continue;
             }
-            let done = if growing { Writer::checkpoint(&database, false) } else { Writer::truncate_log(&database) };
+            let done = if growing {
+                gauges.checkpoints.run(|| Writer::checkpoint(&database, false))
+            } else {
+                Writer::truncate_log(&database)
+            };
             if let Err(error) = done {
                 tracing::debug!(%error, "checkpoint postponed");
             }

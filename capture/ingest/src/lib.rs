@@ -58,7 +58,7 @@ use hosts::Hosts;
 pub use input::{ChangeReply, IngestInput, PreparedBatch};
 use processes::Unclaimed;
 pub use protocol::ProtocolInput;
-pub use publisher::{CommitObserver, Gauges, HostedSession, NoObserver};
+pub use publisher::{CheckpointProgress, CommitObserver, Gauges, HostedSession, NoObserver};
 use publisher::{Publisher, is_active, is_standing};
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
@@ -67,8 +67,6 @@ use transaction::{OpenTransaction, TransactionFailure};
 
 /// Inputs that may wait for the ingest thread.
 pub const INPUTS: usize = 16;
-/// Number of newest sessions whose JSON is in memory from the start.
-const HOT_VIEWS: usize = 4_096;
 /// Most pending approvals and open findings of before the start that a snapshot tells of.
 const OPEN_ITEMS: usize = 10_000;
 /// While the store does not work, the wish to end is looked for this often.
@@ -248,7 +246,7 @@ impl Ingest {
                 },
             };
             let mut entry = SessionEntry::cold(&session, is_active(&session, now));
-            if index < HOT_VIEWS {
+            if index < LiveView::HOT_ROWS {
                 entry.json = Json::of(&session).ok();
             }
             // One that rests may still have a process, whose end must not be missed, a turn, or an approval that is
@@ -482,7 +480,7 @@ impl Ingest {
         self.sessions.settle();
         self.transaction.write_audit_head(&mut committed.changes);
         committed.inputs.into_iter().for_each(|input| self.reply(input));
-        self.transaction.bound_log(&*self.checkpoint);
+        self.transaction.bound_log(&self.publisher.gauges.checkpoints, &*self.checkpoint);
         Ok(())
     }
 
