@@ -6,7 +6,7 @@ use agents::RUN_CHILD;
 use events::Provider;
 
 use crate::{
-    command_line::{verb, which_agent},
+    command_line::{agent_of_script, verb, which_agent},
     stat::{GENERATIONS, children, parent, start_ticks, stat_field},
 };
 
@@ -22,8 +22,8 @@ pub fn agent_of(pid: u32) -> Option<Provider> {
 }
 
 /// The agent in a process group, as its terminal's foreground has one: the leader, or what the
-/// leader started in the same group (`npx`, `sh -c`, `env`). `None` when the leader cannot be
-/// looked at.
+/// leader started in the same group (`npx`, `sh -c`, `env`), or else what a shell's script is named after. `None` when
+/// the leader cannot be looked at.
 #[must_use]
 pub fn agent_in_group(group: u32) -> Option<Provider> {
     let leader = agent_of(group)?;
@@ -43,7 +43,8 @@ pub fn agent_in_group(group: u32) -> Option<Provider> {
             }
         }
     }
-    Some(Provider::Unknown)
+    let script = fs::read(format!("/proc/{group}/cmdline")).ok().and_then(|arguments| agent_of_script(&arguments));
+    Some(script.unwrap_or(Provider::Unknown))
 }
 
 /// Most processes of a group that are examined.

@@ -66,6 +66,17 @@ pub(crate) fn agent_named(arguments: &[u8]) -> Option<(&'static Agent, Option<&s
     Some((agent, words.next()))
 }
 
+/// The agent that a shell's script is named after: a script around an agent, as far as the agent itself is not seen.
+pub(crate) fn agent_of_script(arguments: &[u8]) -> Option<Provider> {
+    const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "zsh", "ksh"];
+    let name = |word: &[u8]| std::str::from_utf8(word).ok().and_then(|word| word.rsplit('/').next()).map(str::to_owned);
+    let mut words = arguments.split(|byte| *byte == 0);
+    name(words.next()?).filter(|shell| SHELLS.contains(&shell.as_str()))?;
+    let script = name(words.find(|word| !word.starts_with(b"-"))?)?;
+    let rest: Vec<&[u8]> = std::iter::once(script.as_bytes()).chain(words).collect();
+    which_agent(&rest.join(&0)).map(|(provider, _)| provider)
+}
+
 /// The agent a command starts; `None` when it starts none.
 #[must_use]
 pub fn agent_of_words(words: &[OsString]) -> Option<Provider> {

@@ -5,7 +5,7 @@ use events::Provider;
 
 use crate::{
     ancestry::{agent_in_group, agent_of},
-    command_line::which_agent,
+    command_line::{agent_of_script, which_agent},
     stat::{descends_from, is_alive, start_ticks},
     table::{homes_in, launcher},
     watcher::{EndedProcess, Watcher},
@@ -83,6 +83,29 @@ fn an_agent_is_found_behind_what_started_it() {
     drop(child.stdin.take());
     child.wait().unwrap();
     assert_eq!(agent_in_group(u32::MAX - 1), None);
+}
+
+#[test]
+fn a_shells_script_in_the_foreground_is_the_agent_it_is_named_after() {
+    let dir = tempfile::tempdir().unwrap();
+    let started = |name: &str| {
+        let script = dir.path().join(name);
+        std::fs::write(&script, "echo ready\nread line\n").unwrap();
+        let mut shell = std::process::Command::new("sh");
+        shell.arg(script).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    for (name, agent) in [("claude", Provider::Claude), ("build", Provider::Unknown)] {
+        let mut child = started(name);
+        std::io::BufRead::lines(std::io::BufReader::new(child.stdout.as_mut().unwrap())).next().unwrap().unwrap();
+        assert_eq!(agent_in_group(child.id()), Some(agent), "{name}");
+        assert_eq!(agent_of(child.id()), Some(Provider::Unknown), "the script is not the agent's process");
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+    assert_eq!(agent_of_script(&arguments(&["/bin/bash", "-e", "/opt/bin/codex", "resume"])), Some(Provider::Codex));
+    for no_agent in [&["sh"][..], &["sh", "-c", "echo claude"], &["vim", "claude"], &["claude"]] {
+        assert_eq!(agent_of_script(&arguments(no_agent)), None, "{no_agent:?}");
+    }
 }
 
 #[test]
