@@ -9,6 +9,7 @@
 pub mod approval;
 pub mod conversation;
 pub mod failure;
+pub mod items;
 pub mod prompt;
 pub mod rules;
 mod session;
@@ -21,6 +22,7 @@ pub mod turn;
 
 pub use approval::Approval;
 pub use failure::FailureKind;
+pub use items::{CallResult, ConversationItem, ConversationItems, ItemBody, ItemText};
 pub use prompt::Prompt;
 pub use rules::StatusRules;
 pub use session::{Evidence, OpenTurn, Session, SessionHealth, SessionStatus, Summary, TranscriptView, Usage};

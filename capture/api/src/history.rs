@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use events::{Confidence, Event, Provider, Reason, Source, State, Timestamp, WireError};
-use projections::{Turn, Usage};
+use projections::{ConversationItem, Turn, Usage};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -108,6 +108,51 @@ impl EventsQuery {
     pub fn begins_after(&self) -> u64 {
         self.cursor.or(self.after).unwrap_or_default()
     }
+}
+
+/// Which part of a conversation to read, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ConversationQuery {
+    /// Only items that begin behind this sequence.
+    pub after: Option<u64>,
+    /// The `next_cursor` of the page before.
+    pub cursor: Option<u64>,
+    /// Items on a page (default 100, at most 1000).
+    pub limit: Option<Limit>,
+    /// `whole`: long texts in full, up to 16 MiB on a page. Otherwise their beginnings and ends, with the hash by which
+    /// `/api/v1/texts/{hash}` has the whole.
+    pub texts: Option<ConversationTexts>,
+}
+
+/// How long texts of a conversation are sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ConversationTexts {
+    /// Their beginnings and ends.
+    #[default]
+    Short,
+    /// In full.
+    Whole,
+}
+
+impl ConversationQuery {
+    /// Where the page begins.
+    #[must_use]
+    pub fn begins_after(&self) -> u64 {
+        self.cursor.or(self.after).unwrap_or_default()
+    }
+}
+
+/// A page of a conversation, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConversationPage {
+    /// The position of the log the page reflects.
+    pub as_of: u64,
+    /// The items.
+    pub items: Vec<ConversationItem>,
+    /// Continues the list; `null` on the last page.
+    pub next_cursor: Option<String>,
 }
 
 /// A page of turns.

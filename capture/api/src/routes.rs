@@ -335,6 +335,8 @@ operations! {
     GetSession = GET "/api/v1/sessions/{id}" Read (NoQuery, NoBody) -> projections::Session;
     /// The events of a session, in order.
     ListEvents = GET "/api/v1/sessions/{id}/events" Read (EventsQuery, NoBody) -> EventPage;
+    /// What was said and done in a session: prompts, messages, tool calls with their results, approvals.
+    ReadConversation = GET "/api/v1/sessions/{id}/conversation" Read (ConversationQuery, NoBody) -> ConversationPage;
     /// The turns of a session, in order.
     ListTurns = GET "/api/v1/sessions/{id}/turns" Read (HistoryQuery, NoBody) -> TurnPage;
     /// What a session is about.

@@ -6,6 +6,7 @@ mod attach;
 mod audit;
 mod complete;
 mod config;
+mod conversation;
 mod doctor;
 mod drive;
 mod editor;

@@ -136,7 +136,7 @@ impl Urgency {
 pub(super) struct ChangeSet {
     /// Events of the log that were seen as they happened, in the order in which they were written.
     pub(super) events: Vec<Event>,
-    /// Those of history, which nobody is told of one by one.
+    /// Those of history: streams get none of them.
     pub(super) past: PastEvents,
     /// Approvals as they stand now, in the order of their changes.
     pub(super) approvals: Vec<Approval>,

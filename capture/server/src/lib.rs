@@ -16,6 +16,7 @@ mod clients;
 mod compat;
 mod config;
 mod control;
+mod conversation;
 mod entry;
 mod error;
 mod frame;

@@ -122,6 +122,7 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::ListSessions => of(operation, sessions::list),
         O::GetSession => of(operation, sessions::one),
         O::ListEvents => of(operation, history::events),
+        O::ReadConversation => of(operation, history::conversation),
         O::ListTurns => of(operation, history::turns),
         O::SummarizeSession => of(operation, sessions::summary::<api::routes::SummarizeSession>),
         O::UsageOfSession => of(operation, sessions::usage),

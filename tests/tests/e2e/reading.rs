@@ -212,3 +212,85 @@ fn turns_after_branch_and_clear_belong_to_the_file_they_are_in() {
     .map(|(text, id)| (text, id.to_owned()));
     assert_eq!(found, wanted);
 }
+
+/// The pages of a conversation put together.
+fn conversation(server: &Server, id: &str, limit: usize, more: &str) -> Vec<Value> {
+    let (mut cursor, mut items) = (String::new(), Vec::new());
+    loop {
+        let path = format!("/api/v1/sessions/{id}/conversation?limit={limit}{more}{cursor}");
+        let page = server.client.json(&path).unwrap();
+        items.extend(page["items"].as_array().unwrap().iter().cloned());
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return items,
+        }
+    }
+}
+
+#[test]
+fn a_recorded_session_is_read_as_a_conversation() {
+    for (recording, provider) in [
+        ("claude/S03-bash-approve", "claude"),
+        ("codex/S17-parallel-tools", "codex"),
+        ("gemini/S03-shell-approve", "gemini"),
+    ] {
+        let machine = history(recording);
+        let server = machine.serve();
+        let (id, events) = eventually("a session with calls", || {
+            all_events(&server, provider).into_iter().find(|(_, events)| !texts(events, "tool.result").is_empty())
+        });
+        let count = |kind: &str| events.iter().filter(|event| event["kind"] == kind).count();
+        let items = conversation(&server, &id, 1000, "");
+        let of = |kind: &str| items.iter().filter(|item| item["type"] == kind).collect::<Vec<_>>();
+        assert_eq!(of("prompt").len(), count("user.prompt"), "{recording}");
+        assert_eq!(of("tool_call").len(), count("tool.call"), "{recording}");
+        assert_eq!(of("turn_end").len(), count("turn.completed"), "{recording}");
+        assert_eq!(of("error").len(), count("error"), "{recording}");
+        assert!(of("tool_call").iter().all(|call| call["result"]["outcome"].is_string()), "{recording}: {items:?}");
+        assert_eq!(conversation(&server, &id, 1, ""), items, "{recording}: page by page");
+        assert_eq!(conversation(&server, &id, 3, "&texts=short"), items, "{recording}");
+    }
+}
+
+#[test]
+fn a_conversation_has_long_texts_whole_and_its_exports_have_no_secrets() {
+    let machine = Machine::new(PROGRAM);
+    let (id, cwd) = (session(1), machine.project().to_str().unwrap().to_owned());
+    let secret = "ghp_x9Kd82LmQp47TzWv61RbYn35HcJs08FgUeAi";
+    let long: String = (0..400).map(|n| format!("line {n} of the answer\n")).collect();
+    append(&machine.claude(&id), &prompt(&id, &uuid(1, 1), &cwd, &format!("Use the token {secret}, please")));
+    append(&machine.claude(&id), &answer(&id, &uuid(1, 2), &cwd, &long));
+    let server = machine.serve();
+    assert!(server.session(&id)["id"].is_string());
+    let items = eventually("the answer is read", || {
+        let items = conversation(&server, &id, 100, "");
+        items.iter().any(|item| item["type"] == "message").then_some(items)
+    });
+    let message = items.iter().find(|item| item["type"] == "message").unwrap();
+    assert_eq!(message["text_ref"]["length"], long.len());
+    assert!(!message["text"].as_str().unwrap().contains("line 200"));
+    let items = conversation(&server, &id, 100, "&texts=whole");
+    let message = items.iter().find(|item| item["type"] == "message").unwrap();
+    assert_eq!((message["text"].as_str().unwrap(), &message["text_ref"]), (&*long, &Value::Null));
+
+    let run = |words: &[&str]| {
+        let output = machine.command(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let shown = run(&["show", &id, "--all"]);
+    assert!(shown.contains("## Prompt ·") && shown.contains("\nline 200 of the answer\n"), "{shown}");
+    assert!(shown.contains("> Use the token"), "{shown}");
+    let markdown = run(&["export", &id, "--format", "md"]);
+    assert!(markdown.contains("\nline 399 of the answer\n") && !markdown.contains(secret), "{markdown}");
+    let lines = run(&["export", &id, "--format", "jsonl"]);
+    assert!(!lines.contains(secret), "{lines}");
+    let kinds: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone()).collect();
+    assert_eq!(kinds, ["prompt", "message", "turn_end"]);
+    let file = machine.home().join("talk.md");
+    let refused = machine.command(&["export", "nothing-like-it", "--format", "md"]).output().unwrap();
+    assert!(!refused.status.success() && refused.stdout.is_empty(), "{refused:?}");
+    run(&["export", &id, "--format", "md", "--output", file.to_str().unwrap()]);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), markdown);
+}

@@ -11,17 +11,17 @@ use api::part::IdPart;
 use atomic_file::Draft;
 use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 
-use super::{Context, Failed, run_of_session};
+use super::{Context, Failed, conversation, find, run_of_session};
 use crate::terminal::{self, safe, safe_json};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The run: its name, its id, or at least 3 characters from the start or end of its id; the session it hosts; or
-    /// the file of a recording.
+    /// The session or the run: a name, an id, or at least 3 characters from the start or end of an id. Of a recording
+    /// also its file.
     #[arg(value_name = "RUN|SESSION|FILE")]
     what: PathBuf,
-    /// The format.
-    #[arg(long, value_enum, default_value = "asciicast")]
+    /// The format: `cast` for the recording of a run's terminal, the others for a session's conversation.
+    #[arg(long, value_enum, default_value = "cast")]
     format: ExportFormat,
     /// The asciicast version. All players can read version 2.
     #[arg(long, value_enum, value_name = "VERSION", default_value = "v2")]
@@ -47,15 +47,39 @@ pub(super) enum CastVersionArgument {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ExportFormat {
-    /// An asciicast file, which asciinema can play.
-    Asciicast,
+    /// An asciicast file, which asciinema can play (also `asciicast`).
+    #[value(alias = "asciicast")]
+    Cast,
+    /// The conversation as Markdown (also `markdown`).
+    #[value(alias = "markdown")]
+    Md,
+    /// The conversation as JSON, an item a line.
+    Jsonl,
 }
 
 /// File name extension of recordings, after the run's id.
 const EXTENSION: &str = "cast";
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
-    let ExportFormat::Asciicast = arguments.format;
+    let write = match arguments.format {
+        ExportFormat::Cast => return cast(context, arguments),
+        ExportFormat::Md => conversation::write_markdown,
+        ExportFormat::Jsonl => conversation::write_json,
+    };
+    let client = context.client()?;
+    let session = find(&client, &arguments.what.to_string_lossy())?;
+    match &arguments.output {
+        None => {
+            let mut out = BufWriter::new(terminal::stdout().without_colours());
+            write(&client, &session, &mut out)?;
+            Ok(out.flush()?)
+        }
+        Some(path) => to_file(path, arguments.force, |out| write(&client, &session, out)),
+    }
+}
+
+/// Writes the recording of a run.
+fn cast(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let version = match arguments.cast_version {
         CastVersionArgument::V2 => CastVersion::V2,
         CastVersionArgument::V3 => CastVersion::V3,

@@ -6,7 +6,7 @@ use api::{history::HistoryQuery, list::Limit, routes::ListTurns};
 use projections::{Session, Turn};
 use serde::Serialize;
 
-use super::{Context, find, style};
+use super::{Context, conversation, find, style};
 use crate::terminal::{self, safe};
 use daemon::clock;
 
@@ -15,6 +15,9 @@ pub(super) struct Arguments {
     /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
     /// its id.
     session: String,
+    /// Show the whole conversation: prompts, answers, tool calls with their results, approvals.
+    #[arg(long)]
+    all: bool,
 }
 
 #[derive(Serialize)]
@@ -29,6 +32,9 @@ const TURNS: u32 = 10;
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
+    if arguments.all {
+        return conversation::show(context, &client, &session);
+    }
     let after = session.turns.saturating_sub(TURNS);
     let last = HistoryQuery { after: Some(after.into()), limit: Some(Limit::of(TURNS as usize)), cursor: None };
     let turns = client.get::<ListTurns>(&session.id.to_string(), &last)?.turns;

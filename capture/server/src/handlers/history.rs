@@ -2,9 +2,12 @@
 
 use api::{
     Operation,
-    history::{EventPage, HistoryQuery, RawEvent, StatusChange, StatusChangePage, TurnPage, UsageReport, UsageRow},
+    history::{
+        ConversationPage, ConversationTexts, EventPage, HistoryQuery, RawEvent, StatusChange, StatusChangePage,
+        TurnPage, UsageReport, UsageRow,
+    },
     list::MAX_LIMIT,
-    routes::{GetText, ListEvents, ListStatusChanges, ListTurns, StatusHistory, UsageOfAll},
+    routes::{GetText, ListEvents, ListStatusChanges, ListTurns, ReadConversation, StatusHistory, UsageOfAll},
 };
 use events::{Event, Kind, Payload};
 use projections::Usage;
@@ -12,11 +15,13 @@ use projections::Usage;
 use crate::{
     answer::{self, HandlerResult},
     call::Call,
+    conversation,
     error::ApiError,
     lookup::target,
 };
 
 const DEFAULT_LIMIT: usize = 200;
+const CONVERSATION_LIMIT: usize = 100;
 
 /// `GET /api/v1/sessions/{id}/events`
 pub(crate) async fn events(call: Call<ListEvents>) -> HandlerResult {
@@ -32,6 +37,18 @@ pub(crate) async fn events(call: Call<ListEvents>) -> HandlerResult {
     let events = events.iter().map(RawEvent::new).collect::<Result<_, _>>();
     let events = events.map_err(|cause| ApiError::internal(&cause))?;
     call.answer(&EventPage { as_of, events, next_cursor, next_after })
+}
+
+/// `GET /api/v1/sessions/{id}/conversation`
+pub(crate) async fn conversation(call: Call<ReadConversation>) -> HandlerResult {
+    let after = call.query.begins_after();
+    let limit = call.query.limit.map_or(CONVERSATION_LIMIT, |limit| limit.get());
+    let whole = call.query.texts == Some(ConversationTexts::Whole);
+    let id = target(&call).await?;
+    let as_of = call.app.live_view.mark().position;
+    let (items, has_more) = call.app.read(move |reader| conversation::page(reader, id, after, limit, whole)).await?;
+    let next_cursor = items.last().filter(|_| has_more).map(|item| item.sequence.to_string());
+    call.answer(&ConversationPage { as_of, items, next_cursor })
 }
 
 /// `GET /api/v1/sessions/{id}/turns`

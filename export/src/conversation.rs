@@ -1,0 +1,233 @@
+//! Conversations as Markdown: to be read in a terminal, kept in a file, or pasted elsewhere.
+//!
+//! The texts are an agent's, and the caller redacts them. What an agent wrote is Markdown already and stays as it is;
+//! prompts are quoted, inputs and outputs of tools are code.
+
+use std::fmt::Write as _;
+
+use events::{ApprovalState, PromptOrigin, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
+use projections::{CallResult, ConversationItem, ItemBody, ItemText, Session, shorten::one_line};
+
+/// How a conversation is written.
+#[derive(Clone, Copy)]
+pub struct ConversationFormat<'a> {
+    /// Most lines of an input or output; of a longer one the first and the last are shown. `None` shows all.
+    pub lines: Option<usize>,
+    /// Whether the model's thinking is shown.
+    pub thinking: bool,
+    /// Writes a time.
+    pub time: &'a dyn Fn(Timestamp) -> String,
+}
+
+/// Longest line about a call, characters.
+const TITLE_CHARS: usize = 160;
+
+/// The head of a conversation: what it is about, which agent, where, and when.
+#[must_use]
+pub fn heading(session: &Session, format: ConversationFormat<'_>) -> String {
+    let title = session.title.as_deref().unwrap_or("Untitled session");
+    let mut out = format!("# {}\n\n", one_line(title, TITLE_CHARS));
+    let agent = format!("{} {}", session.provider, session.cli_version.as_deref().unwrap_or_default());
+    let about = [Some(agent.trim().to_owned()), session.model.clone(), session.cwd.clone(), session.git_branch.clone()];
+    let about: Vec<String> = about.into_iter().flatten().collect();
+    let _ = writeln!(out, "{}  ", about.join(" · "));
+    let (from, to) = ((format.time)(session.started_at), (format.time)(session.last_event_at));
+    let _ = writeln!(out, "{from} to {to} · session {}\n", session.id);
+    out
+}
+
+/// One item, with an empty line behind it; empty if there is nothing to read.
+#[must_use]
+pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
+    let mut out = String::new();
+    let by = item.agent_id.as_deref().map_or_else(String::new, |agent| format!(" · sub-agent {agent}"));
+    match &item.body {
+        ItemBody::Prompt { origin, text, attachments } => {
+            let who = match origin {
+                PromptOrigin::Human => "Prompt",
+                PromptOrigin::Steering => "Prompt while it worked",
+                PromptOrigin::Wakeup => "Wake-up",
+                PromptOrigin::Agent => "Task from another agent",
+                PromptOrigin::Command => "Command",
+            };
+            let _ = writeln!(out, "## {who} · {}{by}\n", (format.time)(item.at));
+            quote(&text.text, &mut out);
+            match attachments {
+                0 => {}
+                1 => out += ">\n> (1 attachment)\n",
+                n => {
+                    let _ = writeln!(out, ">\n> ({n} attachments)");
+                }
+            }
+            rest(text, &mut out);
+        }
+        ItemBody::Message { thinking, text, .. } => {
+            if let Some(thinking) = thinking.as_deref().filter(|_| format.thinking) {
+                let _ = writeln!(out, "**Thinking**{by}\n");
+                quote(thinking, &mut out);
+                out.push('\n');
+            }
+            if !text.is_empty() {
+                if !by.is_empty() {
+                    let _ = writeln!(out, "**Answer**{by}\n");
+                }
+                out += text.text.trim_end();
+                out.push('\n');
+                rest(text, &mut out);
+            }
+        }
+        ItemBody::ToolCall { name, tool, title, input, result, .. } => {
+            let name = if name.is_empty() { "(a call that was not seen)" } else { name };
+            let _ = write!(out, "**{name}**{by}");
+            if let Some(title) = title {
+                let _ = write!(out, " {}", code(&one_line(title, TITLE_CHARS)));
+            }
+            let _ = writeln!(out, " · {}", result.as_ref().map_or_else(|| "no result".to_owned(), ended));
+            // The title of a command is the command.
+            if !matches!(tool, ToolKind::Execute | ToolKind::Read) && !input.is_empty() {
+                out.push('\n');
+                block(input, "json", format, &mut out);
+            }
+            if let Some(result) = result.as_ref().filter(|result| !result.text.is_empty()) {
+                out.push('\n');
+                block(&result.text, "text", format, &mut out);
+            }
+        }
+        ItemBody::Approval { subject, state, .. } => {
+            let state = match state {
+                ApprovalState::Pending => "waits for an answer",
+                ApprovalState::Allowed => "allowed",
+                ApprovalState::Denied => "denied",
+                ApprovalState::AnsweredElsewhere => "answered in the agent",
+                ApprovalState::Expired => "expired",
+                ApprovalState::Withdrawn => "withdrawn",
+            };
+            let _ = write!(out, "**Approval**{by}");
+            if let Some(subject) = subject {
+                let _ = write!(out, " {}", code(&one_line(subject, TITLE_CHARS)));
+            }
+            let _ = writeln!(out, " · {state}");
+        }
+        ItemBody::Question { text, options, answer } => {
+            let _ = writeln!(out, "**Question**{by}\n\n{}\n", text.text.trim_end());
+            for (number, option) in options.iter().enumerate() {
+                let _ = writeln!(out, "{}. {}", number + 1, one_line(option, TITLE_CHARS));
+            }
+            rest(text, &mut out);
+            if let Some(answer) = answer.as_ref().filter(|answer| !answer.is_empty()) {
+                out += "\nAnswer:\n\n";
+                quote(&answer.text, &mut out);
+            }
+        }
+        ItemBody::Error { class, code: number, text } => {
+            let number = number.as_deref().map_or_else(String::new, |number| format!(" {number}"));
+            let _ = writeln!(out, "**Error**{by} ({class}{number})\n");
+            quote(&text.text, &mut out);
+            rest(text, &mut out);
+        }
+        ItemBody::Compaction { text, .. } => {
+            let _ = writeln!(out, "**The context was compacted**{by}\n");
+            quote(&text.text, &mut out);
+            rest(text, &mut out);
+        }
+        ItemBody::TurnEnd { outcome, number, duration_ms } => {
+            // A turn that just ended needs no word.
+            if *outcome == TurnOutcome::Completed {
+                return format!("*Turn {number} took {}*\n\n", duration(*duration_ms));
+            }
+            let _ = writeln!(out, "*Turn {number} {} after {}*", outcome_words(*outcome), duration(*duration_ms));
+        }
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+fn outcome_words(outcome: TurnOutcome) -> &'static str {
+    match outcome {
+        TurnOutcome::Completed => "completed",
+        TurnOutcome::Interrupted => "was interrupted",
+        TurnOutcome::Denied => "ended by a denial",
+        TurnOutcome::Failed => "failed",
+        TurnOutcome::Exited => "ended with its process",
+        TurnOutcome::Superseded => "was replaced by the next prompt",
+        TurnOutcome::TimedOut => "fell silent",
+    }
+}
+
+fn ended(result: &CallResult) -> String {
+    let mut words = match (result.outcome, result.exit_code) {
+        (ToolOutcome::Ok, None | Some(0)) => "ok".to_owned(),
+        (ToolOutcome::Ok | ToolOutcome::Error, Some(code)) => format!("exit code {code}"),
+        (ToolOutcome::Error, None) => "failed".to_owned(),
+        (ToolOutcome::Denied, _) => "denied".to_owned(),
+        (ToolOutcome::Blocked, _) => "blocked by a rule".to_owned(),
+        (ToolOutcome::Cancelled, _) => "cancelled".to_owned(),
+    };
+    if let Some(ms) = result.duration_ms.filter(|ms| *ms >= 1_000) {
+        let _ = write!(words, " · {}", duration(ms));
+    }
+    words
+}
+
+/// `0.4 s`, `12 s`, `3 min 5 s`, `2 h 4 min`.
+fn duration(ms: u64) -> String {
+    let seconds = ms / 1_000;
+    match seconds {
+        0..10 => format!("{}.{} s", seconds, ms % 1_000 / 100),
+        10..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+fn quote(text: &str, out: &mut String) {
+    for line in text.trim_end().lines() {
+        let _ = writeln!(out, "> {line}");
+    }
+}
+
+/// Says that a text is not all of it.
+fn rest(text: &ItemText, out: &mut String) {
+    if let Some(whole) = &text.text_ref {
+        let _ = writeln!(out, "\n(the middle of {} bytes is left out)", whole.length);
+    }
+}
+
+fn push_line(line: &str, out: &mut String) {
+    *out += line;
+    out.push('\n');
+}
+
+/// Code within a line, whatever backticks it has.
+fn code(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{fence}{space}{text}{space}{fence}")
+}
+
+/// A block of code, whatever backticks it has.
+fn block(text: &ItemText, language: &str, format: ConversationFormat<'_>, out: &mut String) {
+    let content = text.text.trim_end_matches('\n');
+    let longest = content.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let lines: Vec<&str> = content.lines().collect();
+    let _ = writeln!(out, "{fence}{language}");
+    match format.lines.filter(|most| lines.len() > most + 1) {
+        Some(most) => {
+            let (head, tail) = (most.div_ceil(2), most / 2);
+            let left_out = lines.len() - head - tail;
+            lines[..head].iter().for_each(|line| push_line(line, out));
+            let _ = writeln!(out, "… {left_out} lines …");
+            lines[lines.len() - tail..].iter().for_each(|line| push_line(line, out));
+        }
+        None => lines.iter().for_each(|line| push_line(line, out)),
+    }
+    let _ = writeln!(out, "{fence}");
+    rest(text, out);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+use events::{ErrorClass, TextRef};
+
+use super::*;
+
+const FORMAT: ConversationFormat<'_> =
+    ConversationFormat { lines: Some(4), thinking: true, time: &|at| format!("[{}]", at.as_millisecond()) };
+
+fn written(body: ItemBody) -> String {
+    let at = Timestamp::from_millisecond(5);
+    item(&ConversationItem { sequence: 1, at, turn_id: None, agent_id: None, body }, FORMAT)
+}
+
+fn text(text: &str) -> ItemText {
+    ItemText { text: text.into(), text_ref: None }
+}
+
+fn call(output: &str, outcome: ToolOutcome, exit_code: Option<i32>) -> ItemBody {
+    ItemBody::ToolCall {
+        call_id: "c".into(),
+        name: "Bash".into(),
+        tool: ToolKind::Execute,
+        title: Some("echo `date`".into()),
+        input: text("{}"),
+        result: Some(CallResult { outcome, exit_code, duration_ms: Some(65_000), text: text(output) }),
+    }
+}
+
+#[test]
+fn prompts_are_quoted_and_answers_stay_as_they_are() {
+    let prompt = ItemBody::Prompt { origin: PromptOrigin::Human, text: text("a\n\n# b\n"), attachments: 2 };
+    assert_eq!(written(prompt), "## Prompt · [5]\n\n> a\n> \n> # b\n>\n> (2 attachments)\n\n");
+    let message =
+        ItemBody::Message { model: None, thinking: Some("hm".into()), text: text("# Done\n\n- a\n"), stop: None };
+    assert_eq!(written(message), "**Thinking**\n\n> hm\n\n# Done\n\n- a\n\n");
+}
+
+#[test]
+fn a_call_says_how_it_ended_and_its_output_cannot_leave_its_block() {
+    assert_eq!(
+        written(call("a\n```\nb", ToolOutcome::Error, Some(2))),
+        "**Bash** `` echo `date` `` · exit code 2 · 1 min 5 s\n\n````text\na\n```\nb\n````\n\n"
+    );
+    let long = written(call("1\n2\n3\n4\n5\n6\n7", ToolOutcome::Ok, None));
+    assert!(long.contains("```text\n1\n2\n… 3 lines …\n6\n7\n```\n"), "{long}");
+    let five = written(call("1\n2\n3\n4\n5", ToolOutcome::Ok, Some(0)));
+    assert!(five.contains("```text\n1\n2\n3\n4\n5\n```\n"), "one line more is shown rather than counted: {five}");
+    let open = ItemBody::ToolCall {
+        call_id: "c".into(),
+        name: String::new(),
+        tool: ToolKind::Edit,
+        title: None,
+        input: text("{\"path\":1}"),
+        result: None,
+    };
+    assert_eq!(written(open), "**(a call that was not seen)** · no result\n\n```json\n{\"path\":1}\n```\n\n");
+}
+
+#[test]
+fn a_text_that_is_not_whole_says_so() {
+    let part = TextRef { hash: "00".into(), length: 9_000, stored: false };
+    let body = ItemBody::Error {
+        class: ErrorClass::Quota,
+        code: Some("429".into()),
+        text: ItemText { text: "no … more".into(), text_ref: Some(part) },
+    };
+    assert_eq!(written(body), "**Error** (quota 429)\n\n> no … more\n\n(the middle of 9000 bytes is left out)\n\n");
+}
+
+#[test]
+fn approvals_and_ends_of_turns_are_a_line_each() {
+    let approval = ItemBody::Approval {
+        approval_id: events::EventId::from_bits(1).into(),
+        call_id: None,
+        subject: Some("rm -r build".into()),
+        state: ApprovalState::Denied,
+        by: None,
+        closed_at: None,
+    };
+    assert_eq!(written(approval), "**Approval** `rm -r build` · denied\n\n");
+    let end = |outcome| ItemBody::TurnEnd { outcome, number: 3, duration_ms: 12_345 };
+    assert_eq!(written(end(TurnOutcome::Completed)), "*Turn 3 took 12 s*\n\n");
+    assert_eq!(written(end(TurnOutcome::Interrupted)), "*Turn 3 was interrupted after 12 s*\n\n");
+}
+
+#[test]
+fn durations() {
+    for (ms, words) in [(400, "0.4 s"), (59_999, "59 s"), (185_000, "3 min 5 s"), (7_440_000, "2 h 4 min")] {
+        assert_eq!(duration(ms), words);
+    }
+}
