@@ -36,7 +36,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use events::{ApprovalState, Finding, FindingState, Provider, RunId, SessionId, Timestamp};
+use events::{ApprovalState, Finding, FindingState, Provider, RunId, SessionId, State, Timestamp};
 use projections::{Approval, SessionState};
 use server::{Json, LiveView, SessionEntry};
 use store::{CommitError, EntityFilter, ReadError, ReadFailure, Reader, Writer};
@@ -85,6 +85,8 @@ pub trait Processes: Send {
     fn wanted(&mut self, fresh: bool);
     /// The run a process belongs to, as its environment says.
     fn run_of(&mut self, pid: u32) -> Option<RunId>;
+    /// Whether a process is there.
+    fn is_alive(&self, pid: u32, start_ticks: u64) -> bool;
     /// Looks at the commands below the process of a session that waits for permission; `None` ends the look.
     fn watch_request(&mut self, session: SessionId, request: Option<WatchedRequest>);
 }
@@ -242,7 +244,8 @@ impl Ingest {
                     None => continue,
                 },
             };
-            let mut entry = SessionEntry::cold(&session, is_active(&session, now));
+            self.sessions.schedule_cold(&session, now);
+            let mut entry = SessionEntry::cold(&session, is_active(&session, false, now));
             if index < HOT_VIEWS {
                 entry.json = Json::of(&session).ok();
             }
@@ -261,7 +264,7 @@ impl Ingest {
         self.publisher.live_view.load(entries, self.transaction.position());
         for slot in self.sessions.woken() {
             let process = self.state(slot)?.process();
-            self.sessions.schedule(slot);
+            self.sessions.schedule(slot, now);
             if let Some((pid, start)) = process {
                 self.processes.watch(pid, start);
             }
@@ -430,9 +433,19 @@ impl Ingest {
             self.conclude(slot, conclusions, now, history)?;
             self.watch_request(slot);
             self.sessions.mark(slot);
+        } else if self.leaves_list(slot, now) {
+            self.transaction.begin()?;
+            self.transaction.mark_live();
+            self.sessions.mark(slot);
         }
-        self.sessions.schedule(slot);
+        self.sessions.schedule(slot, now);
         Ok(())
+    }
+
+    /// Whether a session leaves the list of what goes on, because nothing of it happens any more.
+    fn leaves_list(&self, slot: usize, now: Timestamp) -> bool {
+        let session = self.sessions.loaded(slot).map(|state| &state.session);
+        session.is_some_and(|session| session.status.state != State::Exited && !self.sessions.is_active(session, now))
     }
 
     /// Commits what is open and publishes it.
@@ -554,7 +567,7 @@ impl Ingest {
             let id = self.sessions.known(*slot).id;
             match reader.session(id) {
                 Ok(Some(session)) => {
-                    if let Ok(entry) = SessionEntry::of(&session, is_active(&session, now)) {
+                    if let Ok(entry) = SessionEntry::of(&session, is_active(&session, false, now)) {
                         view.put(entry);
                     }
                 }
@@ -567,7 +580,7 @@ impl Ingest {
 
     fn replay(&mut self) -> Result<(), TransactionFailure> {
         self.transaction.reload_position()?;
-        self.sessions.reload(&self.transaction.writer)?;
+        self.sessions.reload(&self.transaction.writer, (self.clock)())?;
         self.restore_transcripts()?;
         self.hosts.forget_sessions();
         let inputs = self.transaction.take_inputs();

@@ -397,7 +397,12 @@ fn a_dialog_that_was_known_of_before_its_call_was_read_is_told_by_its_call() {
     };
     let named = (Some("touch x".to_owned()), Some("execute".to_owned()));
     // Live: at once.
-    let live = [on(0.0, registry(WaitingApproval)), on(0.2, prompt("go")), on(0.3, call("c", ToolKind::Execute, "touch x")), until(1.0)];
+    let live = [
+        on(0.0, registry(WaitingApproval)),
+        on(0.2, prompt("go")),
+        on(0.3, call("c", ToolKind::Execute, "touch x")),
+        until(1.0),
+    ];
     let tape = Tape::played(&live);
     assert_eq!(shown(&tape), [(None, None), named.clone()]);
     assert_eq!(tape.state.approvals().count(), 1);

@@ -42,7 +42,8 @@ fn turns_without_a_call_are_noticed_and_a_call_ends_it() {
 /// Claude Code before 2.0 calls no hook when it asks for permission.
 #[test]
 fn a_tool_may_wait_for_a_dialog_where_no_hook_reports_dialogs() {
-    let payload = r#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls"}}"#;
+    let payload =
+        r#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls"}}"#;
     for (version, confidence) in
         [(Some("1.0.100"), Confidence::Low), (Some("2.1.328"), Confidence::Medium), (None, Confidence::Medium)]
     {

@@ -250,6 +250,7 @@ fn daemon(open: &str) -> AgentProcess {
         child: false,
         cwd: Path::new("/").into(),
         shared: true,
+        resumes: false,
         run: None,
         open_files: vec![PathBuf::from(open)],
     }
@@ -277,6 +278,37 @@ fn a_daemon_outlives_the_terminal_of_its_run() {
     world.commit();
     assert!(world.status("s").starts_with("exited"));
     world.assert_sound();
+}
+
+/// npm's entry of Codex starts the agent proper, which notices that its terminal is gone and ends its turn.
+#[test]
+fn an_agent_whose_run_is_killed_was_killed_though_it_ends_in_order() {
+    for (signal, code, how) in [(Some(9), None, "killed"), (None, Some(3), "failed"), (None, Some(0), "clean")] {
+        for host_first in [true, false] {
+            let mut world = World::new();
+            world.hello(hello(1, Provider::Claude, "/p"));
+            let proper = AgentProcess { pid: 950, shared: false, run: Some(run(1)), ..daemon(&path_of("s")) };
+            world.live("s", vec![prompt("s", "go", 1.0)]);
+            world.asked.runs.lock().unwrap().insert(950, run(1));
+            world.take(IngestInput::Agents(vec![proper]));
+            world.commit();
+            assert_eq!((world.session("s").pid, world.session("s").run_id), (Some(950), Some(run(1))));
+            world.live("s", vec![answer("s", "ok", 2.0)]);
+            world.until(2.1);
+            let exited = HostEvent::Exited { code, signal };
+            let gone = IngestInput::Ended(EndedProcess { pid: 950, start_ticks: 3 });
+            if host_first {
+                world.frame(1, 1, 2.1, exited);
+                world.take(gone);
+            } else {
+                world.take(gone);
+                world.frame(1, 1, 2.1, exited);
+            }
+            world.commit();
+            assert_eq!(world.status("s"), format!("exited {how}"), "host first: {host_first}");
+            world.assert_sound();
+        }
+    }
 }
 
 #[test]
