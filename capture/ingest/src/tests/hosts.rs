@@ -312,6 +312,22 @@ fn an_agent_whose_run_is_killed_was_killed_though_it_ends_in_order() {
 }
 
 #[test]
+fn a_run_that_takes_up_a_session_of_a_daemon_hosts_it_before_its_first_prompt() {
+    let mut world = World::new();
+    let here = SessionStarted { cwd: Some("/p".into()), ..SessionStarted::default() };
+    world.live("s", vec![started("s", 1.0, here), prompt("s", "go", 1.0), answer("s", "ok", 2.0)]);
+    world.until(60.0);
+    world.hello(Hello { started_at: at(60.0), ..hello(1, Provider::Claude, "/p") });
+    let user = AgentProcess { pid: 901, start_ticks: 7, shared: false, cwd: "/p".into(), ..daemon("/none") };
+    let user = AgentProcess { resumes: true, run: Some(run(1)), ..user };
+    world.take(IngestInput::Agents(vec![daemon(&path_of("s")), user]));
+    world.commit();
+    assert_eq!((world.session("s").pid, world.session("s").run_id), (Some(500), Some(run(1))));
+    assert_eq!(world.session(&name(1)).merged_into, Some(world.id("s")));
+    world.assert_sound();
+}
+
+#[test]
 fn what_was_told_late_keeps_its_time() {
     let mut world = World::new();
     world.hello(hello(1, Provider::Codex, "/p"));

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use events::{Cursor, Event, Provider, SessionId, Timestamp};
+use events::{Cursor, Event, Provider, SessionId, State, Timestamp};
 use projections::{Session, SessionState, StatusRules};
 use server::{Json, SessionEntry};
 use store::{CommitError, KnownSession, ReadError, ReadFailure, SessionRow, Writer};
@@ -262,6 +262,12 @@ impl Sessions {
     /// Whether a session belongs on the list of what goes on.
     pub(super) fn is_active(&self, session: &Session, now: Timestamp) -> bool {
         is_active(session, self.unattended.contains(&session.id), now)
+    }
+
+    /// Whether a session leaves the list of what goes on, because nothing of it happens any more.
+    pub(super) fn leaves_list(&self, slot: usize, now: Timestamp) -> bool {
+        let session = self.loaded(slot).map(|state| &state.session);
+        session.is_some_and(|session| session.status.state != State::Exited && !self.is_active(session, now))
     }
 
     /// Sets which sessions a daemon keeps though no process of their user is there; gives those for which that changed.

@@ -466,6 +466,14 @@ impl Ingest {
         self.host_session(run, slot)
     }
 
+    /// The agent of a run lets a daemon work: the run hosts the daemon's session, unless it hosts one an agent named.
+    pub(super) fn host_served(&mut self, run: RunId, slot: usize) -> Result<(), TransactionFailure> {
+        let Some(host) = self.hosts.runs.get(&run).filter(|host| !host.exited) else { return Ok(()) };
+        let hosted = host.session.and_then(|id| self.sessions.find(id));
+        let is_named = |slot| !is_awaited(Some(&self.sessions.known(slot).provider_session_id));
+        if hosted.is_some_and(is_named) { Ok(()) } else { self.host_session(run, slot) }
+    }
+
     /// An agent that runs inside a run and has named no session yet: gives whether that is so.
     pub(super) fn seat_agent(&mut self, agent: &AgentProcess) -> Result<bool, TransactionFailure> {
         let Some((run, host)) = agent.run.and_then(|run| self.hosts.runs.get(&run).map(|host| (run, host))) else {

@@ -9,6 +9,8 @@
 //! `transaction`, the `publisher`, the `hosts` of runs, the agents without a session in `processes`. Each
 //! kind of input has a module that applies it; `fold` is what they all end in.
 
+#![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
+
 mod approvals;
 mod batch;
 mod counters;
@@ -16,7 +18,9 @@ mod deliveries;
 mod findings;
 mod fold;
 mod handle;
+pub mod hook_health;
 mod hosts;
+mod ignored;
 mod input;
 mod link;
 mod message;
@@ -24,6 +28,7 @@ mod processes;
 mod protocol;
 mod publisher;
 mod sessions;
+pub mod store_health;
 mod telemetry;
 #[cfg(test)]
 mod tests;
@@ -36,12 +41,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use events::{ApprovalState, Finding, FindingState, Provider, RunId, SessionId, State, Timestamp};
+use events::{ApprovalState, Finding, FindingState, Provider, RunId, SessionId, Timestamp};
 use projections::{Approval, SessionState};
 use server::{Json, LiveView, SessionEntry};
 use store::{CommitError, EntityFilter, ReadError, ReadFailure, Reader, Writer};
 
-use crate::{ignored::Ignored, redaction};
+use ignored::Ignored;
 
 pub use approvals::{ApprovalRecord, DecisionCommit, Undecided};
 pub use counters::Counters;
@@ -53,17 +58,15 @@ use hosts::Hosts;
 pub use input::{ChangeReply, IngestInput, PreparedBatch};
 use processes::Unclaimed;
 pub use protocol::ProtocolInput;
-pub use publisher::{CommitObserver, Gauges, HostedSession, NoObserver};
+pub use publisher::{CheckpointProgress, CommitObserver, Gauges, HostedSession, NoObserver};
 use publisher::{Publisher, is_active, is_standing};
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
-pub(crate) use transaction::LARGE_LOG;
+pub use transaction::LARGE_LOG;
 use transaction::{OpenTransaction, TransactionFailure};
 
 /// Inputs that may wait for the ingest thread.
 pub const INPUTS: usize = 16;
-/// Number of newest sessions whose JSON is in memory from the start.
-const HOT_VIEWS: usize = 4_096;
 /// Most pending approvals and open findings of before the start that a snapshot tells of.
 const OPEN_ITEMS: usize = 10_000;
 /// While the store does not work, the wish to end is looked for this often.
@@ -246,7 +249,7 @@ impl Ingest {
             };
             self.sessions.schedule_cold(&session, now);
             let mut entry = SessionEntry::cold(&session, is_active(&session, false, now));
-            if index < HOT_VIEWS {
+            if index < LiveView::HOT_ROWS {
                 entry.json = Json::of(&session).ok();
             }
             // One that rests may still have a process, whose end must not be missed, a turn, or an approval that is
@@ -433,19 +436,13 @@ impl Ingest {
             self.conclude(slot, conclusions, now, history)?;
             self.watch_request(slot);
             self.sessions.mark(slot);
-        } else if self.leaves_list(slot, now) {
+        } else if self.sessions.leaves_list(slot, now) {
             self.transaction.begin()?;
             self.transaction.mark_live();
             self.sessions.mark(slot);
         }
         self.sessions.schedule(slot, now);
         Ok(())
-    }
-
-    /// Whether a session leaves the list of what goes on, because nothing of it happens any more.
-    fn leaves_list(&self, slot: usize, now: Timestamp) -> bool {
-        let session = self.sessions.loaded(slot).map(|state| &state.session);
-        session.is_some_and(|session| session.status.state != State::Exited && !self.sessions.is_active(session, now))
     }
 
     /// Commits what is open and publishes it.
@@ -490,7 +487,7 @@ impl Ingest {
         self.sessions.settle();
         self.transaction.write_audit_head(&mut committed.changes);
         committed.inputs.into_iter().for_each(|input| self.reply(input));
-        self.transaction.bound_log(&*self.checkpoint);
+        self.transaction.bound_log(&self.publisher.gauges.checkpoints, &*self.checkpoint);
         Ok(())
     }
 

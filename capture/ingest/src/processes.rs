@@ -305,7 +305,9 @@ impl Ingest {
     fn take_up(&mut self, family: &[&AgentProcess], now: Timestamp) -> Result<bool, TransactionFailure> {
         let taken_up = family.iter().find_map(|process| {
             let is_it = |(_, state): &(usize, &projections::SessionState)| {
-                state.session.provider == process.provider && state.process().is_none() && has_open(state, process)
+                let session = &state.session;
+                let is_free = session.parent_session_id.is_none() && state.process().is_none();
+                session.provider == process.provider && is_free && has_open(state, process)
             };
             self.sessions.all_loaded().find(is_it).map(|(slot, _)| (slot, *process))
         });
@@ -344,6 +346,9 @@ impl Ingest {
         let Some((slot, _)) = newest else { return Ok(false) };
         joined.insert(slot);
         self.merge_awaited(slot, agent.pid, agent.start_ticks)?;
+        if let Some(run) = agent.run {
+            self.host_served(run, slot)?;
+        }
         Ok(true)
     }
 
