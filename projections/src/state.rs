@@ -115,6 +115,9 @@ pub struct SessionState {
     /// Whether the last call that its user stopped was refused; `false` if it was allowed before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refused: Option<bool>,
+    /// When a dialog is told by its call that was known before its call was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    named_from: Option<Timestamp>,
     /// The last turn, whose end was told better after it was concluded.
     #[serde(skip)]
     corrected: Option<Turn>,
@@ -203,6 +206,7 @@ impl SessionState {
             unseen: BTreeMap::new(),
             refused: None,
             corrected: None,
+            named_from: None,
         }
     }
 
@@ -351,6 +355,7 @@ impl SessionState {
         self.session.last_user_prompt_at = self.session.last_user_prompt_at.max(last.1);
         self.session.last_assistant_output_at = self.session.last_assistant_output_at.max(last.2);
         self.settle(at, &mut out);
+        self.note_nameless(event);
         let told_by = (event.source, strength_of(event));
         out[before..].iter_mut().for_each(|c| c.basis = c.basis.or(Some(told_by)));
         self.note_conclusions(&out);
@@ -388,6 +393,9 @@ impl SessionState {
                 self.outdate(due);
             }
             self.claims.retain(|h| h.valid_until.is_none_or(|until| until > due));
+            if self.named_from.is_some_and(|from| from <= due) {
+                self.name_dialog(due, &mut out);
+            }
             self.settle(due, &mut out);
             let decides = status::decided_by(&self.case(), due);
             out.iter_mut().for_each(|c| c.basis = c.basis.or(Some(decides)));
@@ -414,6 +422,7 @@ impl SessionState {
             .into_iter()
             .chain(ready)
             .chain(likely)
+            .chain(self.named_from)
             .chain(self.approvals_due())
             .chain(status::next_change(&case, &self.session.status, self.clock))
             .min()

@@ -399,6 +399,15 @@ pub fn decide(case: &StatusInputs<'_>, now: Timestamp) -> SessionStatus {
     }
 }
 
+/// Whether a hook reported a tool and is not certain that it runs: nothing of this agent reports its dialogs.
+fn may_ask_unseen(case: &StatusInputs<'_>) -> bool {
+    case.claims.iter().any(|h| {
+        (h.source, h.state, h.reason) == (Source::Hook, State::Running, Some(Reason::Tool))
+            && h.strength == Confidence::Low
+            && h.agent.is_none()
+    })
+}
+
 /// Whether an error stopped an agent whose process lives: that stays the reason until somebody acts on it.
 fn is_stopped(case: &StatusInputs<'_>) -> bool {
     let stopped = matches!(case.conversation.verdict().1, Some(Reason::Auth | Reason::Quota | Reason::Error));
@@ -441,6 +450,7 @@ fn conversation(case: &StatusInputs<'_>, others_speak: bool, now: Timestamp) -> 
                     (true, _) => Confidence::Low,
                     (false, true) if case.may_have_ended => Confidence::Low,
                     (false, true) if silent_ms < case.rules.quiet_ms => Confidence::High,
+                    (false, false) if may_ask_unseen(case) => Confidence::Low,
                     (false, _) => Confidence::Medium,
                 };
             // Nothing was told since it was doubted.

@@ -73,6 +73,11 @@ impl Processes for FakeProcesses {
     fn run_of(&mut self, _pid: u32) -> Option<RunId> {
         None
     }
+
+    fn is_alive(&self, pid: u32, start_ticks: u64) -> bool {
+        let side = self.0.lock().unwrap();
+        side.alive.iter().any(|process| (process.pid, process.start_ticks) == (pid, start_ticks))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -377,6 +382,7 @@ impl World {
             child: false,
             cwd,
             shared: false,
+            resumes: false,
             run: None,
             open_files: Vec::new(),
         };

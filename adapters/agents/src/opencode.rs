@@ -43,7 +43,7 @@ pub static OPENCODE: Agent = Agent {
     resume: Some("opencode -s"),
     // Twice: the first press asks for the second.
     interrupt_key: b"\x1b\x1b",
-    tested_dialogs: &[],
+    tested_dialogs: &["=1.18.33"],
     // Of edits, only `write` was seen.
     drive: Some(Drive { protocol: Protocol::Acp, command: &["opencode", "acp"], names_edits: false }),
     hooks: None,

@@ -38,5 +38,5 @@ pub use self::{
     plan::{AppliedPlan, Plan, RequestedChange},
     program::{Installed, ProgramSearch, VersionUnknown},
     status::{EventState, HookStatus, InstallState},
-    versions::{Fit, Unsupported, accepted_events},
+    versions::{Fit, Unsupported, accepted_events, reports_requests},
 };

@@ -38,6 +38,15 @@ pub fn accepted_events(provider: Provider, version: &Version) -> Result<Vec<&'st
     }
 }
 
+/// Whether this version of an agent calls a hook when it asks for permission; one that is not known is taken to.
+#[must_use]
+pub fn reports_requests(provider: Provider, version: Option<&str>) -> bool {
+    let Some(hooks) = facts(provider) else { return true };
+    let asking = hooks.versions.events.iter().find(|fact| fact.event == hooks.answers.asking_event);
+    let version = version.and_then(|version| Version::parse(version).ok());
+    asking.zip(version).is_none_or(|(asking, version)| version >= asking.since)
+}
+
 /// Why nothing can be installed for the agent that is on the PATH.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
@@ -201,6 +210,15 @@ mod tests {
 
     fn accepted(provider: Provider, version: &str) -> Result<Vec<&'static str>, Unsupported> {
         accepted_events(provider, &Version::parse(version).unwrap())
+    }
+
+    #[test]
+    fn older_versions_do_not_report_requests() {
+        let reports = |provider, version| reports_requests(provider, version);
+        assert!(!reports(Provider::Codex, Some("0.120.0")) && reports(Provider::Codex, Some("0.150.0")));
+        assert!(!reports(Provider::Claude, Some("1.0.100")) && reports(Provider::Claude, Some("2.0.60")));
+        assert!(reports(Provider::Gemini, None) && reports(Provider::Codex, Some("of a branch")));
+        assert!(reports(Provider::Aider, Some("0.1.0")));
     }
 
     fn fit(provider: Provider, events: &[&str], version: &str) -> Fit {

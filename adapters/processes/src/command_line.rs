@@ -32,6 +32,13 @@ pub(crate) fn which_agent(arguments: &[u8]) -> Option<(Provider, bool)> {
     Some((agent.provider, word.is_some() && word == agent.daemon_word))
 }
 
+/// Whether a command line starts an agent to take up an earlier session.
+pub(crate) fn resumes(arguments: &[u8]) -> bool {
+    let Some((agent, word)) = agent_named(arguments) else { return false };
+    let resume = agent.resume.and_then(|command| command.split(' ').nth(1));
+    word.is_some() && word == resume
+}
+
 /// Options of Node.js that take the next word as their value (`node --help`, 24).
 const OPTIONS_WITH_VALUE: [&str; 7] =
     ["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions"];

@@ -10,7 +10,7 @@ use agents::{Agent, Homes, RUN_VARIABLE};
 use events::{Provider, RunId};
 
 use crate::{
-    command_line::which_agent,
+    command_line::{resumes, which_agent},
     stat::{age_ms, start_ticks, stat_field},
 };
 
@@ -34,6 +34,8 @@ pub struct AgentProcess {
     pub cwd: PathBuf,
     /// Serves sessions for other processes (a daemon), so its directory says nothing.
     pub shared: bool,
+    /// It was started to take up an earlier session.
+    pub resumes: bool,
     /// The run it belongs to, as its environment says; a daemon belongs to none, whoever started it.
     pub run: Option<RunId>,
     /// Regular files it has open below a home of agents, transcripts among them.
@@ -117,6 +119,7 @@ fn inspect(pid: u32, homes: &Homes) -> Option<AgentProcess> {
     }
     let arguments = fs::read(dir.join("cmdline")).ok()?;
     let (provider, shared) = which_agent(&arguments)?;
+    let resumes = resumes(&arguments);
     let environment = fs::read(dir.join("environ")).ok()?;
     if !homes_in(provider, &environment).iter().any(|home| homes.of(provider).contains(home)) {
         return None;
@@ -131,6 +134,7 @@ fn inspect(pid: u32, homes: &Homes) -> Option<AgentProcess> {
         child: false,
         cwd: fs::read_link(dir.join("cwd")).ok()?,
         shared,
+        resumes,
         run: run_in(&environment).filter(|_| !shared),
         open_files: open_files(&dir),
     })

@@ -5,7 +5,7 @@ use events::Provider;
 
 use crate::{
     ancestry::{agent_in_group, agent_of},
-    command_line::{agent_of_script, which_agent},
+    command_line::{agent_of_script, resumes, which_agent},
     stat::{descends_from, is_alive, start_ticks},
     table::{homes_in, launcher},
     watcher::{EndedProcess, Watcher},
@@ -51,6 +51,16 @@ fn tells_agents_by_their_command_line() {
     assert_eq!(who(&["vim", "claude"]), None);
     assert_eq!(who(&["grep", "codex"]), None);
     assert_eq!(who(&[""]), None);
+}
+
+#[test]
+fn tells_who_was_started_to_take_up_a_session() {
+    let takes_up = |words: &[&str]| resumes(&arguments(words));
+    assert!(takes_up(&["codex", "resume", "--last"]));
+    assert!(takes_up(&["node", "/opt/bin/codex", "resume"]));
+    assert!(!takes_up(&["codex"]));
+    assert!(!takes_up(&["codex", "exec", "resume"]));
+    assert!(!takes_up(&["vim", "resume"]));
 }
 
 #[test]

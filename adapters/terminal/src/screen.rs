@@ -247,7 +247,7 @@ impl Observer {
     pub fn advance(&mut self, now: Timestamp) {
         self.now = now;
         if self.judge_due().is_some_and(|due| due <= now) {
-            let frame = ScreenFrame::of(&self.terminal);
+            let frame = ScreenFrame::of(&self.terminal, &self.judge.set);
             if frame.text != self.frame.text {
                 self.judge.changed_at = now;
             }

@@ -84,6 +84,10 @@ impl Processes for Linker {
         run_of(pid)
     }
 
+    fn is_alive(&self, pid: u32, start_ticks: u64) -> bool {
+        is_alive(pid, start_ticks)
+    }
+
     fn watch_request(&mut self, session: SessionId, request: Option<WatchedRequest>) {
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = requests.get(&session) != request.as_ref();

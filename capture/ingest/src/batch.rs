@@ -97,7 +97,12 @@ impl Ingest {
             self.fork(slot, other, at, batch.history, &mut additions)?;
         }
         let reads_on = batch.history && !batch.cursor.caught_up && !batch.vanished;
-        self.sessions.rest(&batch.cursor, reads_on, additions.events.iter().map(|addition| addition.slot));
+        if batch.history && !reads_on {
+            // An agent that has it open may have been looked at before.
+            self.processes.wanted(false);
+        }
+        let touched = additions.events.iter().map(|addition| addition.slot);
+        self.sessions.rest(&batch.cursor, reads_on, touched, (self.clock)());
         additions.write(&mut self.transaction, &self.sessions, &prepared.texts, batch.history)?;
         self.transaction.writer.put_cursor(&batch.cursor)?;
         self.record_transcript(prepared);

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use events::{Annotation, Claim, Confidence, Signal, Source, Timestamp, Topic};
-use hooks::delivery::{
-    Agent, Delivery,
-    decode::{self, DecodedDelivery},
+use hooks::{
+    delivery::{
+        Agent, Delivery,
+        decode::{self, DecodedDelivery},
+    },
+    reports_requests,
 };
 use protocols::conversation;
 
@@ -72,9 +75,13 @@ impl Ingest {
             self.inject(slot, delivery.source, now, "hook-cwd", cwd.into())?;
         }
         let row = self.sessions.known(slot).row;
+        let version = self.state(slot)?.session.cli_version.clone();
+        let reports_requests =
+            delivery.source != Source::Hook || reports_requests(delivery.provider, version.as_deref());
         for new in &decoded.events {
             if self.transaction.writer.learn(new.identity, row)? {
-                self.add(slot, new, late)?;
+                let weaker = if reports_requests { None } else { decode::without_requests(new) };
+                self.add(slot, weaker.as_ref().unwrap_or(new), late)?;
             }
         }
         Ok(())

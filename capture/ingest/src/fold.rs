@@ -132,7 +132,7 @@ impl Ingest {
             self.watch_request(slot);
             self.signal_parent(slot, observed_at, additions)?;
         }
-        self.sessions.schedule(slot);
+        self.sessions.schedule(slot, (self.clock)());
         Ok(())
     }
 

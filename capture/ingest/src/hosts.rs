@@ -19,11 +19,13 @@ use super::{HostedSession, Ingest, LATE_MS, TransactionFailure, link::AWAITED_RU
 use store::KnownSession;
 
 /// Longest time by which a session may begin before the run it belongs to, ms.
-const BEFORE_MS: i64 = 2_000;
+pub(super) const BEFORE_MS: i64 = 2_000;
 /// Maximum number of runs that are awaited.
 const AWAITED: usize = 64;
 /// The screen shows work this close to the prompt that began it, ms.
 const TOGETHER_MS: i64 = 3_000;
+/// A program that only starts the agent and the agent end this close to one another, ms.
+const ENDS_TOGETHER_MS: i64 = 3_000;
 
 /// Inputs from the hosts of runs.
 pub enum HostInput {
@@ -48,6 +50,8 @@ pub(super) struct Hosts {
     runs: HashMap<RunId, Host>,
     /// Sessions that a hook reported from within a run whose host has not connected yet.
     awaited: HashMap<RunId, SessionId>,
+    /// Sessions whose run did not end well, while their own process was still there; why, and when.
+    failed: HashMap<SessionId, (Reason, Timestamp)>,
 }
 
 /// A run whose host is there.
@@ -102,6 +106,20 @@ impl Hosts {
             | HostEvent::Unknown => {}
         }
         Some((host.session, host.hello.pid))
+    }
+
+    /// The program of a run that hosts a session ended, and another process runs the session: a daemon, or one that it
+    /// started and that ends with it.
+    fn end_before(&mut self, session: SessionId, how: Reason, at: Timestamp) {
+        self.failed.retain(|_, (_, before)| at.since_ms(*before) < ENDS_TOGETHER_MS);
+        if how != Reason::Clean {
+            self.failed.insert(session, (how, at));
+        }
+    }
+
+    /// How the run of a session ended whose own process ends now, unless it ended well or long ago.
+    pub(super) fn failed_with(&mut self, session: SessionId, now: Timestamp) -> Option<Reason> {
+        self.failed.remove(&session).filter(|(_, at)| now.since_ms(*at) < ENDS_TOGETHER_MS).map(|(how, _)| how)
     }
 
     /// After a rollback: what the sessions were is found again.
@@ -328,15 +346,16 @@ impl Ingest {
             }
             HostEvent::Exited { code, signal } => {
                 let runs_it = self.state(slot)?.process().is_none_or(|(known, _)| known == pid);
+                let how = match (code, signal) {
+                    (_, Some(_)) => Reason::Killed,
+                    (Some(0) | None, None) => Reason::Clean,
+                    (Some(_), None) => Reason::Failed,
+                };
                 if runs_it {
-                    let reason = Some(match (code, signal) {
-                        (_, Some(_)) => Reason::Killed,
-                        (Some(0) | None, None) => Reason::Clean,
-                        (Some(_), None) => Reason::Failed,
-                    });
-                    (Source::Process, Some(SessionExited { reason, code: *code }.into()))
+                    (Source::Process, Some(SessionExited { reason: Some(how), code: *code }.into()))
                 } else {
-                    // Another process runs the session, a daemon, and goes on with it.
+                    // Another process runs the session: a daemon goes on with it, others end in a moment.
+                    self.hosts.end_before(self.sessions.known(slot).id, how, frame.at);
                     (Source::Pty, Some(withdrawn("its terminal is gone").into()))
                 }
             }
@@ -447,6 +466,14 @@ impl Ingest {
         self.host_session(run, slot)
     }
 
+    /// The agent of a run lets a daemon work: the run hosts the daemon's session, unless it hosts one an agent named.
+    pub(super) fn host_served(&mut self, run: RunId, slot: usize) -> Result<(), TransactionFailure> {
+        let Some(host) = self.hosts.runs.get(&run).filter(|host| !host.exited) else { return Ok(()) };
+        let hosted = host.session.and_then(|id| self.sessions.find(id));
+        let is_named = |slot| !is_awaited(Some(&self.sessions.known(slot).provider_session_id));
+        if hosted.is_some_and(is_named) { Ok(()) } else { self.host_session(run, slot) }
+    }
+
     /// An agent that runs inside a run and has named no session yet: gives whether that is so.
     pub(super) fn seat_agent(&mut self, agent: &AgentProcess) -> Result<bool, TransactionFailure> {
         let Some((run, host)) = agent.run.and_then(|run| self.hosts.runs.get(&run).map(|host| (run, host))) else {
@@ -469,7 +496,7 @@ impl Ingest {
 }
 
 /// Whether a session is named by its run or process, because the agent has not named it yet.
-fn is_awaited(name: Option<&str>) -> bool {
+pub(super) fn is_awaited(name: Option<&str>) -> bool {
     name.is_some_and(|name| name.starts_with(AWAITED_RUN) || name.starts_with(super::link::AWAITED))
 }
 

@@ -88,6 +88,8 @@ pub trait Processes: Send {
     fn wanted(&mut self, fresh: bool);
     /// The run a process belongs to, as its environment says.
     fn run_of(&mut self, pid: u32) -> Option<RunId>;
+    /// Whether a process is there.
+    fn is_alive(&self, pid: u32, start_ticks: u64) -> bool;
     /// Looks at the commands below the process of a session that waits for permission; `None` ends the look.
     fn watch_request(&mut self, session: SessionId, request: Option<WatchedRequest>);
 }
@@ -245,7 +247,8 @@ impl Ingest {
                     None => continue,
                 },
             };
-            let mut entry = SessionEntry::cold(&session, is_active(&session, now));
+            self.sessions.schedule_cold(&session, now);
+            let mut entry = SessionEntry::cold(&session, is_active(&session, false, now));
             if index < LiveView::HOT_ROWS {
                 entry.json = Json::of(&session).ok();
             }
@@ -264,7 +267,7 @@ impl Ingest {
         self.publisher.live_view.load(entries, self.transaction.position());
         for slot in self.sessions.woken() {
             let process = self.state(slot)?.process();
-            self.sessions.schedule(slot);
+            self.sessions.schedule(slot, now);
             if let Some((pid, start)) = process {
                 self.processes.watch(pid, start);
             }
@@ -433,8 +436,12 @@ impl Ingest {
             self.conclude(slot, conclusions, now, history)?;
             self.watch_request(slot);
             self.sessions.mark(slot);
+        } else if self.sessions.leaves_list(slot, now) {
+            self.transaction.begin()?;
+            self.transaction.mark_live();
+            self.sessions.mark(slot);
         }
-        self.sessions.schedule(slot);
+        self.sessions.schedule(slot, now);
         Ok(())
     }
 
@@ -557,7 +564,7 @@ impl Ingest {
             let id = self.sessions.known(*slot).id;
             match reader.session(id) {
                 Ok(Some(session)) => {
-                    if let Ok(entry) = SessionEntry::of(&session, is_active(&session, now)) {
+                    if let Ok(entry) = SessionEntry::of(&session, is_active(&session, false, now)) {
                         view.put(entry);
                     }
                 }
@@ -570,7 +577,7 @@ impl Ingest {
 
     fn replay(&mut self) -> Result<(), TransactionFailure> {
         self.transaction.reload_position()?;
-        self.sessions.reload(&self.transaction.writer)?;
+        self.sessions.reload(&self.transaction.writer, (self.clock)())?;
         self.restore_transcripts()?;
         self.hosts.forget_sessions();
         let inputs = self.transaction.take_inputs();

@@ -25,6 +25,16 @@ pub(super) struct LinkedProcess<'a> {
 /// Time of silence after which a session is not linked by its directory to a process that began later, ms.
 const RECENT_MS: i64 = 10 * 60 * 1000;
 
+/// Whether a session with this last event may be linked by its directory to a process.
+pub(super) fn is_recent(last_event_at: Timestamp, process: &AgentProcess, now: Timestamp) -> bool {
+    now.since_ms(last_event_at) < RECENT_MS.max(process.age_ms)
+}
+
+/// Whether a process has a transcript of a session open.
+pub(super) fn has_open(state: &SessionState, process: &AgentProcess) -> bool {
+    state.session.transcripts.iter().any(|t| process.open_files.iter().any(|f| f.as_os_str() == t.path.as_str()))
+}
+
 /// Whether a session is one of the directory a process runs in: it says so, or its transcripts stand where those of
 /// that directory do.
 fn runs_in(state: &SessionState, process: &AgentProcess) -> bool {
@@ -54,9 +64,6 @@ pub(super) fn link<'s, 'a>(
                     .is_some_and(|id| id.starts_with(AWAITED) || id.starts_with(AWAITED_RUN))
         })
         .collect();
-    let has_open = |state: &SessionState, process: &AgentProcess| {
-        state.session.transcripts.iter().any(|t| process.open_files.iter().any(|f| f.as_os_str() == t.path.as_str()))
-    };
     let mut found: Vec<LinkedProcess<'a>> = Vec::new();
     for process in agents {
         let own = || sessions.iter().filter(|(_, s)| s.session.provider == process.provider);
@@ -83,7 +90,7 @@ pub(super) fn link<'s, 'a>(
             .filter(|(_, s)| {
                 s.process().is_none()
                     && s.session.status.state != State::Exited
-                    && now.since_ms(s.session.last_event_at) < RECENT_MS.max(process.age_ms)
+                    && is_recent(s.session.last_event_at, process, now)
             })
             .filter(|(_, s)| runs_in(s, process))
             .max_by_key(|(_, s)| s.session.last_event_at);

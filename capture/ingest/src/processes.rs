@@ -1,16 +1,21 @@
 //! Applies what the process table shows: which process runs which session, and that it ended.
 
-use std::sync::Arc;
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use events::{
-    Annotation, ApprovalKind, Claim, Confidence, Dialog, Reason, SessionId, SessionStarted, Signal, Source, State,
-    Timestamp, Topic,
+    Annotation, ApprovalKind, Claim, Confidence, Dialog, Payload, Provider, Reason, SessionExited, SessionId,
+    SessionStarted, Signal, Source, State, Timestamp, Topic,
 };
 use processes::{AgentProcess, EndedProcess};
 
 use super::{
     Ingest, TransactionFailure, WatchedAction, WatchedRequest,
-    link::{AWAITED, link},
+    hosts::{BEFORE_MS, is_awaited},
+    link::{AWAITED, has_open, is_recent, link},
 };
 
 /// How long a command that was seen to start speaks for itself, ms: until the request it answers is closed.
@@ -27,6 +32,8 @@ pub(super) struct Unclaimed {
     /// Process ids and start ticks, of this look and the one before it.
     now: Vec<(u32, u64)>,
     before: Vec<(u32, u64)>,
+    /// The agents of the last look that others of their kind started.
+    children: Vec<AgentProcess>,
 }
 
 impl Unclaimed {
@@ -39,6 +46,14 @@ impl Unclaimed {
         self.now.push(process);
         self.before.contains(&process)
     }
+}
+
+/// How much later than a program that only starts the agent the agent itself begins at the most, clock ticks.
+const STARTED_TICKS: u64 = 1_000;
+
+/// Whether a daemon runs a session.
+fn is_served(state: &projections::SessionState, agents: &[AgentProcess]) -> bool {
+    agents.iter().any(|agent| agent.shared && state.process() == Some((agent.pid, agent.start_ticks)))
 }
 
 /// The only request that is pending, when the agent's hook reported it and another hook may answer it before a dialog
@@ -67,14 +82,44 @@ impl Ingest {
         let helpers: Vec<usize> = helpers.map(|(slot, _)| slot).filter(|slot| !slots.contains(slot)).collect();
         slots.extend(helpers);
         for slot in slots {
-            let signal = Signal::new(
-                Claim::ProcessGone { pid: ended.pid, clean: false },
-                Confidence::High,
-                Some(format!("process {} ended", ended.pid)),
-            );
-            self.inject(slot, Source::Process, now, "ended", signal.into())?;
+            if self.goes_on(slot, ended, now)? {
+                continue;
+            }
+            let gone: Payload = match self.hosts.failed_with(self.sessions.known(slot).id, now) {
+                Some(how) => SessionExited { reason: Some(how), code: None }.into(),
+                None => Signal::new(
+                    Claim::ProcessGone { pid: ended.pid, clean: false },
+                    Confidence::High,
+                    Some(format!("process {} ended", ended.pid)),
+                )
+                .into(),
+            };
+            self.inject(slot, Source::Process, now, "ended", gone)?;
         }
         Ok(())
+    }
+
+    /// The program that started the agent ended, and the agent itself goes on: Gemini CLI starts itself again with more
+    /// memory, and which of the two runs the session is known by their directory only. Gives whether that is so.
+    fn goes_on(&mut self, slot: usize, ended: EndedProcess, now: Timestamp) -> Result<bool, TransactionFailure> {
+        let Some(state) = self.sessions.loaded(slot) else { return Ok(false) };
+        let session = &state.session;
+        let proper = self.unclaimed.children.iter().find(|child| {
+            child.parent == Some(ended.pid)
+                && child.provider == session.provider
+                && child.cwd.to_str() == session.cwd.as_deref()
+                && child.start_ticks.saturating_sub(ended.start_ticks) < STARTED_TICKS
+                && self.processes.is_alive(child.pid, child.start_ticks)
+        });
+        let Some((pid, start_ticks)) = proper.map(|child| (child.pid, child.start_ticks)) else { return Ok(false) };
+        let has_own = |state: &projections::SessionState| state.process() == Some((pid, start_ticks));
+        if state.is_claimed_by(Source::Registry) || self.sessions.all_loaded().any(|(_, other)| has_own(other)) {
+            return Ok(false);
+        }
+        let words = Some(format!("process {pid}, which process {} started, goes on", ended.pid));
+        let claim = Claim::ProcessAlive { pid, start_ticks };
+        self.inject(slot, Source::Process, now, "goes-on", Signal::new(claim, Confidence::Medium, words).into())?;
+        Ok(true)
     }
 
     /// While a session waits for permission, the processes below its agent are watched.
@@ -135,6 +180,7 @@ impl Ingest {
     /// The agents that run now: finds the sessions they run.
     pub(super) fn apply_agents(&mut self, agents: &[AgentProcess]) -> Result<(), TransactionFailure> {
         let now = (self.clock)();
+        self.load_sessions_of(agents, now)?;
         let links = link(self.sessions.all_loaded(), agents, now);
         for found in links {
             let (pid, start_ticks) = (found.process.pid, found.process.start_ticks);
@@ -158,7 +204,36 @@ impl Ingest {
         }
         self.merge_wrappers(agents)?;
         self.await_sessions(agents, now)?;
+        self.find_unattended(agents, now)?;
         self.link_hosts_by_place()
+    }
+
+    /// Loads the sessions that these agents may run and that are not in memory, since they rest and no process of them was
+    /// known: those whose transcripts are open, and for an agent without a session those of its directory.
+    fn load_sessions_of(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), TransactionFailure> {
+        let reader = self.transaction.writer.reader();
+        for agent in agents {
+            let files = agent.open_files.iter().filter_map(|file| file.to_str());
+            for file in files.filter(|file| transcripts::is_transcript(agent.provider, file)) {
+                let Some(id) = reader.session_of_file(file)? else { continue };
+                if let Some(slot) = self.sessions.find_by_provider(agent.provider, &Arc::from(id)) {
+                    self.state(slot)?;
+                }
+            }
+            let name = (agent.pid, agent.start_ticks);
+            if agent.shared || agent.child || self.sessions.all_loaded().any(|(_, s)| s.process() == Some(name)) {
+                continue;
+            }
+            let rows = self.publisher.live_view.newest_in(agent.provider, &agent.cwd.to_string_lossy());
+            for (id, last_event_at) in rows {
+                if is_recent(last_event_at, agent, now)
+                    && let Some(slot) = self.sessions.find(id)
+                {
+                    self.state(slot)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A program that only starts the agent proper, as npm's entry of Codex does, has no session of its
@@ -181,22 +256,30 @@ impl Ingest {
     /// agent names it.
     fn await_sessions(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), TransactionFailure> {
         self.unclaimed.begin_look();
-        for agent in agents.iter().filter(|a| !a.shared && !a.child) {
+        self.unclaimed.children = agents.iter().filter(|agent| agent.child).cloned().collect();
+        let mut joined = HashSet::new();
+        for agent in agents.iter().filter(|a| !a.child) {
             // Its session is not captured, so none here has it: it is not without one.
             if self.ignored.holds(&agent.cwd) {
                 continue;
             }
             let name = (agent.pid, agent.start_ticks);
             let started = |a: &&AgentProcess| a.child && a.parent == Some(agent.pid) && a.provider == agent.provider;
-            let family: Vec<(u32, u64)> = agents.iter().filter(started).map(|a| (a.pid, a.start_ticks)).collect();
-            let runs = |process| process == name || family.contains(&process);
-            if self.sessions.all_loaded().any(|(_, s)| s.process().is_some_and(runs)) {
+            let family: Vec<&AgentProcess> = std::iter::once(agent).chain(agents.iter().filter(started)).collect();
+            let runs = |state: &projections::SessionState| {
+                family.iter().any(|a| state.process() == Some((a.pid, a.start_ticks)))
+            };
+            let own = || self.sessions.all_loaded().filter(|(_, state)| runs(state));
+            let has_session = own().next().is_some();
+            let is_named = |slot| !is_awaited(Some(&self.sessions.known(slot).provider_session_id));
+            if !agent.shared && own().any(|(slot, _)| is_named(slot)) {
                 continue;
             }
-            if self.seat_agent(agent)? {
+            let again = self.unclaimed.is_seen_again(name);
+            if again && self.take_up(&family, now)? || agent.shared {
                 continue;
             }
-            if !self.unclaimed.is_seen_again(name) {
+            if self.join_daemon(agent, agents, &mut joined, now)? || has_session || self.seat_agent(agent)? || !again {
                 continue;
             }
             let id: Arc<str> = Arc::from(format!("{AWAITED}{}-{}", agent.pid, agent.start_ticks));
@@ -213,6 +296,90 @@ impl Ingest {
                 "awaited-process",
                 Signal::new(claim, Confidence::Medium, words).into(),
             )?;
+        }
+        Ok(())
+    }
+
+    /// An agent took up a session that had ended, and has written nothing to it yet: it, or what it started, has the
+    /// transcript open. Gives whether that is so.
+    fn take_up(&mut self, family: &[&AgentProcess], now: Timestamp) -> Result<bool, TransactionFailure> {
+        let taken_up = family.iter().find_map(|process| {
+            let is_it = |(_, state): &(usize, &projections::SessionState)| {
+                let session = &state.session;
+                let is_free = session.parent_session_id.is_none() && state.process().is_none();
+                session.provider == process.provider && is_free && has_open(state, process)
+            };
+            self.sessions.all_loaded().find(is_it).map(|(slot, _)| (slot, *process))
+        });
+        let Some((slot, process)) = taken_up else { return Ok(false) };
+        let claim = Claim::ProcessAlive { pid: process.pid, start_ticks: process.start_ticks };
+        let words = Some(format!("process {} has its transcript open", process.pid));
+        self.inject(slot, Source::Process, now, "taken-up", Signal::new(claim, Confidence::High, words).into())?;
+        for process in family {
+            self.merge_awaited(slot, process.pid, process.start_ticks)?;
+        }
+        Ok(true)
+    }
+
+    /// An agent without a session of its own lets a daemon work: its session is one of the daemon's, in its directory,
+    /// that was prompted since the agent began or that it was started to take up, and that no other agent `joined`.
+    /// Gives whether there is one.
+    fn join_daemon(
+        &mut self,
+        agent: &AgentProcess,
+        agents: &[AgentProcess],
+        joined: &mut HashSet<usize>,
+        now: Timestamp,
+    ) -> Result<bool, TransactionFailure> {
+        let began = now.plus_ms(-agent.age_ms);
+        let fitting = self.sessions.all_loaded().filter(|(slot, state)| {
+            let session = &state.session;
+            let prompted = session.last_user_prompt_at.unwrap_or(session.last_event_at);
+            !joined.contains(slot)
+                && is_served(state, agents)
+                && session.provider == agent.provider
+                && session.parent_session_id.is_none()
+                && agent.cwd.to_str() == session.cwd.as_deref()
+                && (agent.resumes || prompted.plus_ms(BEFORE_MS) >= began)
+        });
+        let newest = fitting.max_by_key(|(_, state)| state.session.last_event_at);
+        let Some((slot, _)) = newest else { return Ok(false) };
+        joined.insert(slot);
+        self.merge_awaited(slot, agent.pid, agent.start_ticks)?;
+        if let Some(run) = agent.run {
+            self.host_served(run, slot)?;
+        }
+        Ok(true)
+    }
+
+    /// Finds the sessions that a daemon keeps though their user has left: of one directory as many are attended, newest
+    /// first, as agents run there.
+    fn find_unattended(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), TransactionFailure> {
+        let mut served: Vec<&projections::Session> = self
+            .sessions
+            .all_loaded()
+            .filter(|(_, state)| state.session.parent_session_id.is_none() && is_served(state, agents))
+            .map(|(_, state)| &state.session)
+            .collect();
+        served.sort_by_key(|session| Reverse(session.last_event_at));
+        let mut there: HashMap<(Provider, &str), usize> = HashMap::new();
+        for agent in agents.iter().filter(|agent| !agent.shared && !agent.child) {
+            if let Some(cwd) = agent.cwd.to_str() {
+                *there.entry((agent.provider, cwd)).or_default() += 1;
+            }
+        }
+        let mut unattended = HashSet::new();
+        for session in served {
+            let cwd = session.cwd.as_deref().unwrap_or_default();
+            match there.get_mut(&(session.provider, cwd)).filter(|left| **left > 0) {
+                Some(left) => *left -= 1,
+                None => drop(unattended.insert(session.id)),
+            }
+        }
+        for slot in self.sessions.set_unattended(unattended) {
+            self.state(slot)?;
+            self.sessions.mark(slot);
+            self.sessions.schedule(slot, now);
         }
         Ok(())
     }

@@ -136,7 +136,8 @@ impl Publisher {
         for slot in sessions.changed_ahead() {
             let Some(state) = sessions.loaded_mut(slot) else { continue };
             let session = shown(state, wall);
-            let Ok(entry) = SessionEntry::of(&session, is_active(&session, now)) else { continue };
+            let active = sessions.is_active(&session, now);
+            let Ok(entry) = SessionEntry::of(&session, active) else { continue };
             let frame = watched.then(|| Frame::of_entry(None, &entry)).flatten();
             self.live_view.put_ahead(entry);
             if let Some(frame) = frame {
@@ -246,7 +247,7 @@ pub(super) fn needs_somebody(event: &Event) -> bool {
     matches!(event.payload, Payload::ApprovalRequested(_) | Payload::ApprovalResolved(_) | Payload::Finding(_))
 }
 
-/// How long after its last event a session that is idle or unknown still counts as active, ms.
+/// How long after its last event, or its last use, a session that is idle or unknown still counts as active, ms.
 const ACTIVE_MS: i64 = 30 * 60 * 1000;
 
 /// Whether something of a session in this state may stand open.
@@ -260,13 +261,16 @@ pub(super) const fn is_progress(reason: events::Reason) -> bool {
     matches!(reason, Thinking | Streaming | Tool | Subagents)
 }
 
-/// Whether a session belongs on a list of what goes on.
-pub(super) fn is_active(session: &projections::Session, now: Timestamp) -> bool {
-    match session.status.state {
-        events::State::Running | events::State::Waiting | events::State::WaitingApproval => true,
-        // Its process lives.
-        events::State::Idle | events::State::Unknown if session.pid.is_some() => true,
-        events::State::Idle | events::State::Unknown => now.since_ms(session.last_event_at) < ACTIVE_MS,
-        events::State::Exited => false,
-    }
+/// Whether a session belongs on a list of what goes on; an `unattended` one is kept by a daemon whose user has left.
+pub(super) fn is_active(session: &projections::Session, unattended: bool, now: Timestamp) -> bool {
+    session.status.state != events::State::Exited && active_until(session, unattended).is_none_or(|until| now < until)
+}
+
+/// When a session that rests leaves that list; `None` while its process keeps it there.
+pub(super) fn active_until(session: &projections::Session, unattended: bool) -> Option<Timestamp> {
+    let rests = matches!(session.status.state, events::State::Idle | events::State::Unknown);
+    // Events about its process, and those of its daemon, do not use the session.
+    let used = session.last_user_prompt_at.max(session.last_assistant_output_at).filter(|_| unattended);
+    let last = used.unwrap_or(session.last_event_at);
+    (rests && (session.pid.is_none() || unattended)).then(|| last.plus_ms(ACTIVE_MS))
 }

@@ -2,19 +2,19 @@
 //! deadline is.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use events::{Cursor, Event, Provider, SessionId, Timestamp};
+use events::{Cursor, Event, Provider, SessionId, State, Timestamp};
 use projections::{Session, SessionState, StatusRules};
 use server::{Json, SessionEntry};
 use store::{CommitError, KnownSession, ReadError, ReadFailure, SessionRow, Writer};
 
 use super::{
-    publisher::{is_active, is_progress},
+    publisher::{active_until, is_active, is_progress},
     shown,
 };
 
@@ -66,6 +66,8 @@ pub(super) struct Sessions {
     deadlines: BTreeSet<(Timestamp, usize)>,
     /// Sessions whose clock stands still, by the file whose history is not read to its end yet.
     resting: HashMap<String, BTreeSet<usize>>,
+    /// Sessions that a daemon keeps though no process of their user is there.
+    unattended: HashSet<SessionId>,
     /// Those whose rows are behind their logs, and since when the first of them is.
     behind: Vec<usize>,
     behind_since: Option<Instant>,
@@ -87,6 +89,7 @@ impl Sessions {
             woken: Vec::new(),
             deadlines: BTreeSet::new(),
             resting: HashMap::new(),
+            unattended: HashSet::new(),
             behind: Vec::new(),
             behind_since: None,
             settled: 0,
@@ -239,10 +242,38 @@ impl Sessions {
         slots
     }
 
-    /// Notes when a session's clock runs out next.
-    pub(super) fn schedule(&mut self, slot: usize) {
-        let due = self.loaded(slot).and_then(SessionState::next_deadline);
+    /// Notes when a session's clock runs out next, or it leaves the list of what goes on.
+    pub(super) fn schedule(&mut self, slot: usize, now: Timestamp) {
+        let Some(state) = self.loaded(slot) else { return self.set_deadline(slot, None) };
+        let unattended = self.unattended.contains(&state.session.id);
+        let leaves = active_until(&state.session, unattended).filter(|until| *until > now);
+        let due = state.next_deadline().into_iter().chain(leaves).min();
         self.set_deadline(slot, due);
+    }
+
+    /// Notes when a session that is not in memory leaves the list of what goes on.
+    pub(super) fn schedule_cold(&mut self, session: &Session, now: Timestamp) {
+        let due = active_until(session, false).filter(|until| *until > now);
+        if let Some(slot) = self.find(session.id).filter(|_| due.is_some()) {
+            self.set_deadline(slot, due);
+        }
+    }
+
+    /// Whether a session belongs on the list of what goes on.
+    pub(super) fn is_active(&self, session: &Session, now: Timestamp) -> bool {
+        is_active(session, self.unattended.contains(&session.id), now)
+    }
+
+    /// Whether a session leaves the list of what goes on, because nothing of it happens any more.
+    pub(super) fn leaves_list(&self, slot: usize, now: Timestamp) -> bool {
+        let session = self.loaded(slot).map(|state| &state.session);
+        session.is_some_and(|session| session.status.state != State::Exited && !self.is_active(session, now))
+    }
+
+    /// Sets which sessions a daemon keeps though no process of their user is there; gives those for which that changed.
+    pub(super) fn set_unattended(&mut self, unattended: HashSet<SessionId>) -> Vec<usize> {
+        let before = std::mem::replace(&mut self.unattended, unattended);
+        before.symmetric_difference(&self.unattended).filter_map(|id| self.find(*id)).collect()
     }
 
     fn set_deadline(&mut self, slot: usize, due: Option<Timestamp>) {
@@ -269,7 +300,13 @@ impl Sessions {
 
     /// While the history of a file is read in parts, time must not pass between them: the rest
     /// tells what happened then. The last part lets the clocks run.
-    pub(super) fn rest(&mut self, cursor: &Cursor, reads_on: bool, touched: impl Iterator<Item = usize>) {
+    pub(super) fn rest(
+        &mut self,
+        cursor: &Cursor,
+        reads_on: bool,
+        touched: impl Iterator<Item = usize>,
+        now: Timestamp,
+    ) {
         if reads_on {
             let mut resting = self.resting.remove(&cursor.path).unwrap_or_default();
             for slot in touched {
@@ -278,7 +315,7 @@ impl Sessions {
             }
             self.resting.insert(cursor.path.clone(), resting);
         } else if let Some(resting) = self.resting.remove(&cursor.path) {
-            resting.into_iter().for_each(|slot| self.schedule(slot));
+            resting.into_iter().for_each(|slot| self.schedule(slot, now));
         }
     }
 
@@ -296,7 +333,8 @@ impl Sessions {
         for slot in self.dirty.clone() {
             let Some(state) = self.slots[slot].state.as_deref_mut() else { continue };
             let Ok(view) = Json::of(&shown(state, wall)) else { continue };
-            let cold = SessionEntry::cold(&state.session, is_active(&state.session, now));
+            let active = is_active(&state.session, self.unattended.contains(&state.session.id), now);
+            let cold = SessionEntry::cold(&state.session, active);
             entries.push(SessionEntry { json: Some(view.clone()), ..cold });
             let prompt = Some(prompt_part(&state.session));
             if all || self.slots[slot].stored != prompt {
@@ -413,13 +451,14 @@ impl Sessions {
     }
 
     /// After a rollback: everything is as the store has it, and what was in memory is again.
-    pub(super) fn reload(&mut self, writer: &Writer) -> Result<(), ReadError> {
+    pub(super) fn reload(&mut self, writer: &Writer, now: Timestamp) -> Result<(), ReadError> {
         let loaded: Vec<SessionId> = self.slots.iter().filter(|s| s.state.is_some()).map(|s| s.known.id).collect();
-        *self = Self::load(writer, self.rules)?;
+        let unattended = std::mem::take(&mut self.unattended);
+        *self = Self { unattended, ..Self::load(writer, self.rules)? };
         for id in loaded {
             if let Some(slot) = self.find(id) {
                 self.state(writer, slot)?;
-                self.schedule(slot);
+                self.schedule(slot, now);
             }
         }
         Ok(())

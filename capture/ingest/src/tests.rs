@@ -40,6 +40,8 @@ fn at(seconds: f64) -> Timestamp {
 struct FakeProcesses {
     watched: Arc<Mutex<Vec<(u32, u64)>>>,
     wanted: Arc<AtomicUsize>,
+    /// Processes that are there.
+    alive: Arc<Mutex<Vec<u32>>>,
     /// The run each process belongs to.
     runs: Arc<Mutex<HashMap<u32, RunId>>>,
     /// The requests whose agents' processes are looked at.
@@ -63,6 +65,10 @@ impl Processes for FakeProcesses {
 
     fn run_of(&mut self, pid: u32) -> Option<RunId> {
         self.runs.lock().unwrap().get(&pid).copied()
+    }
+
+    fn is_alive(&self, pid: u32, _start_ticks: u64) -> bool {
+        self.alive.lock().unwrap().contains(&pid)
     }
 }
 

@@ -22,7 +22,7 @@ use std::sync::{
 };
 
 use api::part::IdPart;
-use events::{Provider, RunId, SessionId, State};
+use events::{Provider, RunId, SessionId, State, Timestamp};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +43,9 @@ use crate::{
 
 /// How many sessions of which agent are in which state.
 pub(crate) type SessionCounts = Vec<(Provider, State, u64)>;
+
+/// Most sessions that are looked at for one directory.
+const NEWEST: usize = 8;
 
 /// What is live. A handle: clones share one live view.
 #[derive(Debug, Clone)]
@@ -167,6 +170,19 @@ impl LiveView {
     #[must_use]
     pub fn waits_for_approval(&self, run: RunId) -> bool {
         self.0.rows.any_active(|entry| entry.run_id == Some(run) && entry.state == State::WaitingApproval)
+    }
+
+    /// The last sessions of an agent in this directory that have not ended, newest first, each with its last event's time.
+    #[must_use]
+    pub fn newest_in(&self, provider: Provider, cwd: &str) -> Vec<(SessionId, Timestamp)> {
+        let filter = SessionFilter {
+            states: State::ALL.iter().copied().filter(|state| *state != State::Exited).collect(),
+            providers: vec![provider],
+            cwd: Some(cwd.to_owned()),
+            limit: NEWEST,
+            ..SessionFilter::default()
+        };
+        self.0.rows.list(&filter).0.iter().map(|entry| (entry.id, entry.last_event_at)).collect()
     }
 
     /// Sessions on the live view.

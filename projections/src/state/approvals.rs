@@ -9,7 +9,7 @@ use events::{
 use super::{Conclusion, SessionState, happened_at};
 use crate::{
     Approval,
-    conversation::{OpenCall, Phase},
+    conversation::{OpenCall, Phase, approval_reason},
     shorten::one_line,
     status::{StandingClaim, is_momentary},
 };
@@ -23,6 +23,10 @@ const AFTERGLOW_MS: i64 = 800;
 const FIRST_MS: i64 = 250;
 /// How long a dialog may be gone when the call that was refused there returns, ms.
 const REFUSED_MS: i64 = 500;
+/// How long after its end it may be told that a request was denied, ms.
+const CORRECTED_MS: i64 = 3_000;
+/// How long after a part of history was read more of it may follow, ms.
+const NAMED_MS: i64 = 500;
 /// How long an answered dialog may stay visible, ms.
 const STILL_MS: i64 = 3_000;
 /// Maximum number of approvals kept with a session, closed ones included.
@@ -311,6 +315,60 @@ impl SessionState {
             | TurnOutcome::Superseded
             | TurnOutcome::TimedOut => outcome,
         }
+    }
+
+    /// The turn ended because its request was denied, which is told only now: the request was not withdrawn.
+    pub(super) fn correct_approval(&mut self, turn_id: TurnId, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let withdrawn = |a: &&mut Approval| {
+            let now = a.closed_at.is_some_and(|closed| at.since_ms(closed) < CORRECTED_MS);
+            a.state == ApprovalState::Withdrawn && a.kind != Some(ApprovalKind::Question) && a.by.is_none() && now
+        };
+        let Some(approval) = self.approvals.iter_mut().rev().find(withdrawn) else { return };
+        approval.state = ApprovalState::AnsweredElsewhere;
+        approval.allowed = Some(false);
+        let resolved = ApprovalResolved {
+            approval_id: approval.id.clone(),
+            state: Some(ApprovalState::AnsweredElsewhere),
+            allowed: Some(false),
+            ..ApprovalResolved::default()
+        };
+        out.push(concluded(approval, resolved, Some(turn_id), at));
+    }
+
+    /// Whether a dialog is known of and not what it asks, which an open call tells: some sources only know that there is
+    /// a dialog, and may be read before the call is.
+    fn is_nameless(&self, approval: &Approval) -> bool {
+        let named = approval.subject.is_some() || approval.tool.is_some() || approval.question.is_some();
+        approval.is_pending() && approval.is_only_seen() && !named && self.conversation.likely_asker().is_some()
+    }
+
+    /// What was read tells what a dialog asks; of history only when all of it is read.
+    pub(super) fn note_nameless(&mut self, event: &Event) {
+        let waits = if event.history { NAMED_MS } else { 0 };
+        let nameless = self.approvals.iter().any(|a| self.is_nameless(a));
+        self.named_from = nameless.then(|| event.observed_at.max(self.clock).plus_ms(waits));
+    }
+
+    /// Tells what a dialog asks that was seen before its call was read.
+    pub(super) fn name_dialog(&mut self, at: Timestamp, out: &mut Vec<Conclusion>) {
+        self.named_from = None;
+        let Some(index) = self.approvals.iter().position(|a| self.is_nameless(a)) else { return };
+        let Some(asker) = self.conversation.likely_asker() else { return };
+        let approval = &mut self.approvals[index];
+        approval.subject = shown(asker.title.as_deref());
+        approval.tool = Some(asker.name.clone());
+        approval.call_id = (self.conversation.calls.len() == 1).then(|| asker.call_id.clone());
+        approval.kind = kind_of(Some(approval_reason(asker.tool))).or(approval.kind);
+        let asked = ApprovalRequested {
+            approval_id: approval.id.clone(),
+            about: approval.kind,
+            call_id: approval.call_id.clone(),
+            tool: approval.tool.clone(),
+            cwd: approval.cwd.clone(),
+            dialog: Some(Box::new(Dialog { subject: approval.subject.clone(), ..Dialog::default() })),
+            ..ApprovalRequested::default()
+        };
+        out.push(concluded(approval, asked, self.turn.as_ref().map(|t| t.id), at));
     }
 
     /// When requests that are no longer visible are closed.

@@ -38,7 +38,7 @@ impl SessionState {
                 {
                     *pending = *pending_subagents;
                     *sure |= certain;
-                    self.correct_end(*outcome, at);
+                    self.correct_end(*outcome, at, out);
                 } else if self.conversation.is_open() {
                     self.conversation.phase =
                         Phase::Ended { outcome: *outcome, class: None, pending_subagents: *pending_subagents, certain };
@@ -167,7 +167,7 @@ impl SessionState {
 
     /// Corrects how the last turn ended: sources notice an end one after another, and not each tells that it was an
     /// interrupt, or that a refusal was.
-    fn correct_end(&mut self, told: TurnOutcome, at: Timestamp) {
+    fn correct_end(&mut self, told: TurnOutcome, at: Timestamp, out: &mut Vec<Conclusion>) {
         // A dialog may be open behind an end that was only likely.
         let asked = self.was_asked(at);
         let told = self.end_at_dialog(told, true, at);
@@ -177,7 +177,11 @@ impl SessionState {
         if (now || asked) && tells_more(end_reason(told, None), end_reason(*outcome, None)) {
             *outcome = told;
             turn.outcome = Some(told);
-            self.corrected = Some(turn.clone());
+            let turn = turn.clone();
+            if told == TurnOutcome::Denied {
+                self.correct_approval(turn.id, at, out);
+            }
+            self.corrected = Some(turn);
         }
     }
 

@@ -395,6 +395,10 @@ impl Stage<'_> {
         let agents: Vec<Process> = self.user.processes().into_iter().filter(|p| self.is_of_the_agent(p)).collect();
         let killed = now();
         signal(pid, Signal::KILL);
+        // Older versions of Gemini CLI start themselves again: both are the agent.
+        if !self.setting.run {
+            agents.iter().for_each(|agent| signal(agent.pid, Signal::KILL));
+        }
         let gone = self.within(AGENT, |stage| {
             let left = stage.user.processes();
             (!agents.iter().any(|agent| left.contains(agent))).then(now)

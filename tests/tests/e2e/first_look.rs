@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::Path,
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     time::{Duration, SystemTime},
 };
 
@@ -36,6 +36,23 @@ impl RunningAgent {
         let mut shell = machine.agents_shell(agent, "exec 3<\"$OPEN_FILE\"; read end_of_input");
         let agent = Self(shell.env("OPEN_FILE", file).current_dir(cwd).stdin(Stdio::piped()).spawn().unwrap());
         // The script is written again for the next one: this one has read it then.
+        let opened = format!("/proc/{}/fd/3", agent.0.id());
+        eventually("the agent runs", || fs::read_link(&opened).ok().filter(|open| open == file));
+        agent
+    }
+}
+
+impl RunningAgent {
+    /// One that was started with this word behind its name.
+    fn with_word(machine: &Machine, agent: &str, word: &str, cwd: &Path, file: &Path) -> Self {
+        fs::create_dir_all(cwd).unwrap();
+        // The word is the script that passes for the agent.
+        fs::write(cwd.join(word), "exec 3<\"$OPEN_FILE\"; read end_of_input").unwrap();
+        let plain = machine.agents_shell(agent, "");
+        let mut shell = Command::new(plain.get_program());
+        shell.arg(word).env_clear().current_dir(cwd).stdin(Stdio::piped());
+        shell.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("OPEN_FILE", file);
+        let agent = Self(shell.spawn().unwrap());
         let opened = format!("/proc/{}/fd/3", agent.0.id());
         eventually("the agent runs", || fs::read_link(&opened).ok().filter(|open| open == file));
         agent
@@ -248,4 +265,63 @@ fn the_first_list_after_a_start_is_right() {
     assert!(rows == expected || words.contains("reading"), "{rows:#?}\n{words}");
     let stopped = machine.command(&["serve", "--stop"]).output().unwrap();
     assert!(stopped.status.success());
+}
+
+/// The rows of `capture ps`: the agent's id of each session, and its process.
+fn listed(server: &Server) -> Vec<(String, Option<u64>)> {
+    let listed = server.client.json("/api/v1/sessions?active=true").unwrap();
+    let row = |row: &Value| (row["provider_session_id"].as_str().unwrap().to_owned(), row["pid"].as_u64());
+    listed["sessions"].as_array().unwrap().iter().map(row).collect()
+}
+
+/// Waits until these are the rows, and that they stay so while processes are looked at.
+#[track_caller]
+fn stays_listed(server: &Server, expected: &[(&str, u32)]) {
+    let expected: Vec<_> = expected.iter().map(|(id, pid)| ((*id).to_owned(), Some(u64::from(*pid)))).collect();
+    let reached = within(PATIENCE, || (listed(server) == expected).then_some(()));
+    assert!(reached.is_some(), "{:?} and not {expected:?}", listed(server));
+    let changed = within(Duration::from_secs(5), || (listed(server) != expected).then(|| listed(server)));
+    assert_eq!(changed, None, "instead of {expected:?}");
+}
+
+#[test]
+fn a_session_that_is_taken_up_again_has_one_row_and_a_restart_changes_nothing() {
+    let machine = Machine::new(PROGRAM);
+    drop(codex(&machine, FINISHED, None));
+    let server = machine.serve();
+    let _known = server.session(FINISHED);
+    stays_listed(&server, &[]);
+    // It is taken up while no server runs: nothing is written until the first prompt.
+    assert!(server.stop().success());
+    let again = codex(&machine, FINISHED, None);
+    let server = machine.serve();
+    stays_listed(&server, &[(FINISHED, again.0.id())]);
+    assert!(server.stop().success());
+    let server = machine.serve();
+    stays_listed(&server, &[(FINISHED, again.0.id())]);
+    // And while one runs, after its process has ended.
+    drop(again);
+    stays_listed(&server, &[]);
+    let again = codex(&machine, FINISHED, None);
+    stays_listed(&server, &[(FINISHED, again.0.id())]);
+}
+
+#[test]
+fn what_a_daemon_keeps_is_listed_while_its_user_is_there() {
+    let machine = Machine::new(PROGRAM);
+    drop(codex(&machine, FINISHED, None));
+    let cwd = machine.home().join("work").join(FINISHED);
+    let rollout = format!(".codex/sessions/2026/11/20/rollout-2026-11-20T04-42-30-{FINISHED}.jsonl");
+    let rollout = machine.home().join(rollout);
+    let daemon = RunningAgent::with_word(&machine, "codex", "app-server", &machine.home().join("daemon"), &rollout);
+    let server = machine.serve();
+    eventually("the daemon is known", || (server.session(FINISHED)["pid"] == daemon.0.id()).then_some(()));
+    stays_listed(&server, &[]);
+    let user = RunningAgent::with_word(&machine, "codex", "resume", &cwd, Path::new("/dev/null"));
+    stays_listed(&server, &[(FINISHED, daemon.0.id())]);
+    assert!(server.stop().success());
+    let server = machine.serve();
+    stays_listed(&server, &[(FINISHED, daemon.0.id())]);
+    drop(user);
+    stays_listed(&server, &[]);
 }

@@ -173,6 +173,16 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
     Ok(DecodedDelivery { session: Arc::clone(&session), cwd: called.cwd.clone(), events })
 }
 
+/// The event of an agent whose hooks do not report requests for permission, if it says less then: a tool that was
+/// reported may wait for a dialog.
+#[must_use]
+pub fn without_requests(event: &NewEvent) -> Option<NewEvent> {
+    let Payload::Signal(signal) = &event.payload else { return None };
+    let is_tool = matches!(signal.claim, Claim::State { state: State::Running, reason: Some(Reason::Tool) });
+    let payload = Signal { strength: Confidence::Low, ..signal.clone() }.into();
+    is_tool.then(|| NewEvent { payload, ..event.clone() })
+}
+
 /// Turns the payloads of a delivery into events identified by the delivery; the flag marks those of a sub-agent.
 pub fn events_of(
     delivery: &Delivery,

@@ -315,10 +315,11 @@ fn next_key(standing: &StandingDialog, answer: DialogAnswer) -> Result<NextKey, 
     }
     let cursor =
         standing.options.iter().position(|option| option.selected).ok_or("the position of the cursor is not known")?;
+    let (back, on) = if standing.row { ("left", "right") } else { ("up", "down") };
     Ok(match cursor.cmp(&goal) {
         std::cmp::Ordering::Equal => NextKey::Last("enter".to_owned()),
-        std::cmp::Ordering::Less => NextKey::Arrow("down", cursor + 1),
-        std::cmp::Ordering::Greater => NextKey::Arrow("up", cursor - 1),
+        std::cmp::Ordering::Less => NextKey::Arrow(on, cursor + 1),
+        std::cmp::Ordering::Greater => NextKey::Arrow(back, cursor - 1),
     })
 }
 

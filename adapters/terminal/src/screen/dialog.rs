@@ -90,7 +90,7 @@ fn read_options(reading: &mut DialogReading, form: &DialogRule, view: &View<'_>)
         let label = tidy(label);
         reading.dialog.options.push(Choice {
             key: keys.first().cloned(),
-            selected: of("cursor").is_some(),
+            selected: if form.row { view.is_shaded(&label) } else { of("cursor").is_some() },
             answer: answer(form, &label),
             label,
         });

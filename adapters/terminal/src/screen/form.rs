@@ -124,6 +124,8 @@ pub(crate) struct DialogRule {
     pub(crate) options: Option<Pattern>,
     /// Whether a digit answers at once.
     pub(crate) digits_answer: bool,
+    /// Whether the options stand side by side: a background of its own shows the cursor, which ← and → move.
+    pub(crate) row: bool,
     /// All of the dialog, for its mark.
     pub(crate) whole: Option<RegionRef>,
     /// Whether the lines below an option may belong to it.
@@ -217,6 +219,7 @@ struct DialogForm {
     subject: Vec<PatternForm>,
     options: Option<PatternForm>,
     digits_answer: Option<bool>,
+    row: Option<bool>,
     whole: Option<Spanned<String>>,
     wraps: Option<bool>,
     answers: Option<AnswersForm>,
@@ -424,6 +427,7 @@ impl RuleParser<'_> {
             subject: or(&own.subject, &base.subject),
             options: own.options.clone().or_else(|| base.options.clone()),
             digits_answer: own.digits_answer.or(base.digits_answer),
+            row: own.row.or(base.row),
             whole: own.whole.clone().or_else(|| base.whole.clone()),
             wraps: own.wraps.or(base.wraps),
             answers: own.answers.clone().or_else(|| base.answers.clone()),
@@ -446,6 +450,7 @@ impl RuleParser<'_> {
             subject: self.patterns(&form.subject)?,
             options,
             digits_answer: form.digits_answer.unwrap_or(true),
+            row: form.row.unwrap_or(false),
             whole: form.whole.as_ref().map(place),
             wraps: form.wraps.unwrap_or(false),
             answers: form.answers.as_ref().map_or(Ok(Vec::new()), |answers| self.answers(answers))?,

@@ -218,7 +218,9 @@ impl ScreenJudge {
         let form = rule.dialog.as_ref()?;
         let mut reading = dialog::read(rule, form, view, self.appearance);
         if rule.state == State::WaitingApproval {
-            reading.dialog.unanswerable = self.set.unanswerable(form);
+            let cut = form.whole.is_some() && reading.whole.is_none();
+            let cut = cut.then(|| "the terminal does not show all of the request".to_owned());
+            reading.dialog.unanswerable = self.set.unanswerable(form).or(cut);
         }
         Some(reading)
     }

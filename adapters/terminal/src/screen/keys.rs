@@ -47,7 +47,7 @@ fn keys(bytes: &[u8]) -> Vec<DialogKey> {
 /// The key of a control sequence, given what follows its introducer.
 fn sequence(body: &[u8]) -> Option<DialogKey> {
     match body {
-        b"A" | b"B" | b"Z" | b"H" | b"F" | b"5~" | b"6~" => Some(DialogKey::Move),
+        b"A" | b"B" | b"C" | b"D" | b"Z" | b"H" | b"F" | b"5~" | b"6~" => Some(DialogKey::Move),
         // The kitty keyboard protocol.
         b"13u" | b"13;1u" | b"13;1:1u" => Some(DialogKey::Enter),
         b"27u" | b"27;1u" | b"27;1:1u" => Some(DialogKey::Escape),

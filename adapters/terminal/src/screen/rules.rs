@@ -158,6 +158,7 @@ impl ScreenRules {
         }
         // Equal priorities stay in the order they were written in.
         rules.sort_by_key(|rule| std::cmp::Reverse(rule.priority));
+        set.has_rows = rules.iter().any(|rule| rule.dialog.as_ref().is_some_and(|dialog| dialog.row));
         set.rules = rules;
         set.provider = provider;
         set
@@ -197,6 +198,8 @@ pub(crate) struct RuleSet {
     pub(crate) regions: Vec<(String, Option<Cut>)>,
     /// The rules, highest priority first.
     pub(crate) rules: Vec<ScreenRule>,
+    /// Whether a dialog of them has its options side by side.
+    pub(crate) has_rows: bool,
 }
 
 impl Default for RuleSet {
@@ -209,6 +212,7 @@ impl Default for RuleSet {
             version: None,
             regions: Vec::new(),
             rules: Vec::new(),
+            has_rows: false,
         }
     }
 }

@@ -24,7 +24,7 @@ impl Observer {
     /// Whether every word of the dialog that was told has been on the screen since.
     #[must_use]
     pub fn is_there(&self) -> bool {
-        self.judge.watched().is_some_and(|(_, told)| self.shows(told, &ScreenFrame::of(&self.terminal)))
+        self.judge.watched().is_some_and(|(_, told)| self.shows(told, &self.frame_now()))
     }
 
     /// The dialog that stands on the screen, after all that was taken in, and that was told.
@@ -39,7 +39,7 @@ impl Observer {
         if !self.terminal.is_at_rest() {
             return Err("its screen is still changing");
         }
-        let frame = ScreenFrame::of(&self.terminal);
+        let frame = self.frame_now();
         let (rule, reading) = self.judge.standing(&View::new(&frame, &self.judge.set))?;
         let form = rule.dialog.as_ref().ok_or("no dialog is open")?;
         if form.tested.is_empty() {
@@ -68,7 +68,13 @@ impl Observer {
             options: reading.dialog.options.iter().zip(keys).map(option).collect(),
             mark,
             deny_key: form.deny_key.clone(),
+            row: form.row,
         })
+    }
+
+    /// The screen after all that was taken in.
+    fn frame_now(&self) -> ScreenFrame {
+        ScreenFrame::of(&self.terminal, &self.judge.set)
     }
 
     /// The flags of the kitty keyboard protocol that the program set.
@@ -108,7 +114,7 @@ impl Observer {
     }
 
     fn watch_terminal(&mut self) {
-        let frame = ScreenFrame::of(&self.terminal);
+        let frame = self.frame_now();
         // The last look saw it there.
         if frame.text != self.frame.text && self.judge.watched().is_some_and(|(_, told)| !self.shows(told, &frame)) {
             self.judge.appearance += 1;

@@ -11,6 +11,8 @@ pub struct StandingDialog {
     pub since: Timestamp,
     /// The key that denies, wherever the cursor is.
     pub deny_key: Option<String>,
+    /// Whether they stand side by side.
+    pub row: bool,
     /// The answers it offers, in order.
     pub options: Vec<StandingOption>,
 }

@@ -3,6 +3,7 @@
 
 use std::{
     num::NonZeroU16,
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
@@ -106,6 +107,29 @@ impl Terminal {
                 row
             })
             .collect()
+    }
+
+    /// What stands on a background of its own in these rows: each text whose background is not that of the cells on both
+    /// sides of it.
+    pub(crate) fn shaded(&self, rows: Range<usize>, columns: u16) -> Vec<String> {
+        let screen = self.parser.screen();
+        let (_, width) = screen.size();
+        let mut shaded = Vec::new();
+        for row in rows.filter_map(|row| u16::try_from(row).ok()) {
+            let mut runs: Vec<((vt100::Color, bool), String)> = Vec::new();
+            for cell in (0..width.get().min(columns)).filter_map(|column| screen.cell(row, column)) {
+                let background = (cell.bgcolor(), cell.inverse());
+                let text = if cell.has_contents() { cell.contents() } else { " " };
+                match runs.last_mut().filter(|(last, _)| *last == background) {
+                    Some((_, run)) if !cell.is_wide_continuation() => run.push_str(text),
+                    Some(_) => {}
+                    None => runs.push((background, text.to_owned())),
+                }
+            }
+            let islands = runs.windows(3).filter(|run| run[0].0 == run[2].0).map(|run| run[1].1.trim());
+            shaded.extend(islands.filter(|text| !text.is_empty()).map(str::to_owned));
+        }
+        shaded
     }
 
     /// Bytes that draw the current screen on a terminal of the same size.

@@ -12,6 +12,8 @@ use super::{
 /// large it is.
 const MOST_ROWS: usize = 200;
 const MOST_COLUMNS: u16 = 400;
+/// Number of rows, above the blank end of the screen, in which backgrounds are looked at.
+const SHADED_ROWS: usize = 6;
 
 /// One frame of a screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,17 +26,23 @@ pub(crate) struct ScreenFrame {
     pub(crate) state: String,
     /// The line of the cursor.
     pub(crate) cursor: String,
+    /// What stands on a background of its own in the lowest rows, where rules ask for that.
+    pub(crate) shaded: Vec<String>,
 }
 
 impl ScreenFrame {
-    /// The current screen.
-    pub(crate) fn of(terminal: &Terminal) -> Self {
+    /// The current screen, as these rules look at it.
+    pub(crate) fn of(terminal: &Terminal, set: &RuleSet) -> Self {
         let lines = terminal.lines(MOST_COLUMNS);
         let cursor = lines.get(usize::from(terminal.screen().cursor_position().0)).cloned().unwrap_or_default();
         let mut text = lines[lines.len().saturating_sub(MOST_ROWS)..].join("\n");
         text.truncate(text.trim_end().len());
         let signals = terminal.signals();
-        Self { text, title: signals.title.clone().unwrap_or_default(), state: signals.state.clone(), cursor }
+        let filled = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |at| at + 1);
+        let rows = filled.saturating_sub(SHADED_ROWS)..filled;
+        let shaded = if set.has_rows { terminal.shaded(rows, MOST_COLUMNS) } else { Vec::new() };
+        let title = signals.title.clone().unwrap_or_default();
+        Self { text, title, state: signals.state.clone(), cursor, shaded }
     }
 }
 
@@ -58,6 +66,11 @@ impl<'a> View<'a> {
             "cursor" => Some(&self.frame.cursor),
             name => self.range(name, 0).map(|range| &self.frame.text[range]),
         }
+    }
+
+    /// Whether this, and nothing else of these words, stands on a background of its own.
+    pub(crate) fn is_shaded(&self, text: &str) -> bool {
+        self.frame.shaded.iter().filter(|shaded| *shaded == text).count() == 1
     }
 
     /// What an expression finds in its region.

@@ -1,6 +1,6 @@
 //! Matches the dialog on a run's screen to the approval it asks for.
 
-use events::{ApprovalKind, Dialog, RunId};
+use events::{ApprovalKind, Dialog, Provider, RunId};
 use projections::Approval;
 
 use crate::runs::Runs;
@@ -20,10 +20,7 @@ pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result
     )?;
     let dialog = runs.dialog_of(run).ok_or("the dialog of this request is not on the screen")?;
     if let Some(why) = &dialog.unanswerable {
-        return Err(format!(
-            "{why}: answer it in its terminal (`capture attach`), or install hooks that wait for an answer \
-             (`capture hooks install --approver`)"
-        ));
+        return Err(format!("{why}: {}", instead(approval.provider)));
     }
     let mark = dialog
         .mark
@@ -33,6 +30,20 @@ pub(super) fn dialog_of(runs: &Runs, approval: &Approval, alone: bool) -> Result
         Ok((run, mark))
     } else {
         Err("the dialog on the screen is about another request".to_owned())
+    }
+}
+
+/// Where a request is answered whose dialog takes no keys.
+fn instead(provider: Provider) -> &'static str {
+    let agent = agents::Agent::of(provider);
+    let hooks = agent.and_then(|agent| agent.hooks.as_ref());
+    if hooks.is_some_and(|hooks| hooks.answers.allowance) {
+        "answer it in its terminal (`capture attach`), or install hooks that wait for an answer \
+         (`capture hooks install --approver`)"
+    } else if agent.is_some_and(|agent| agent.drive.is_some()) {
+        "answer it in its terminal (`capture attach`), or start the agent with `capture agent drive`"
+    } else {
+        "answer it in its terminal (`capture attach`)"
     }
 }
 

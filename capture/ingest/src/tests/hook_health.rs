@@ -38,3 +38,24 @@ fn turns_without_a_call_are_noticed_and_a_call_ends_it() {
     let heard = world.gauges.heard.of(Provider::Claude);
     assert_eq!((heard.deliveries, heard.last_delivery), (1, Some(at(150.0))));
 }
+
+/// Claude Code before 2.0 calls no hook when it asks for permission.
+#[test]
+fn a_tool_may_wait_for_a_dialog_where_no_hook_reports_dialogs() {
+    let payload =
+        r#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls"}}"#;
+    for (version, confidence) in
+        [(Some("1.0.100"), Confidence::Low), (Some("2.1.328"), Confidence::Medium), (None, Confidence::Medium)]
+    {
+        let mut world = World::new();
+        let began = SessionStarted { cli_version: version.map(str::to_owned), ..SessionStarted::default() };
+        world.live("s", vec![started("s", 1.0, began), prompt("s", "go", 1.0), call("s", "c", 2.0)]);
+        world.until(2.0);
+        world.take(delivery(2.0, payload));
+        world.until(3.0);
+        let status = world.session("s").status;
+        assert_eq!((status.state, status.reason), (State::Running, Some(Reason::Tool)));
+        assert_eq!(status.confidence, confidence, "{version:?}");
+        world.assert_sound();
+    }
+}

@@ -250,6 +250,7 @@ fn daemon(open: &str) -> AgentProcess {
         child: false,
         cwd: Path::new("/").into(),
         shared: true,
+        resumes: false,
         run: None,
         open_files: vec![PathBuf::from(open)],
     }
@@ -276,6 +277,53 @@ fn a_daemon_outlives_the_terminal_of_its_run() {
     world.take(IngestInput::Ended(EndedProcess { pid: 500, start_ticks: 3 }));
     world.commit();
     assert!(world.status("s").starts_with("exited"));
+    world.assert_sound();
+}
+
+/// npm's entry of Codex starts the agent proper, which notices that its terminal is gone and ends its turn.
+#[test]
+fn an_agent_whose_run_is_killed_was_killed_though_it_ends_in_order() {
+    for (signal, code, how) in [(Some(9), None, "killed"), (None, Some(3), "failed"), (None, Some(0), "clean")] {
+        for host_first in [true, false] {
+            let mut world = World::new();
+            world.hello(hello(1, Provider::Claude, "/p"));
+            let proper = AgentProcess { pid: 950, shared: false, run: Some(run(1)), ..daemon(&path_of("s")) };
+            world.live("s", vec![prompt("s", "go", 1.0)]);
+            world.asked.runs.lock().unwrap().insert(950, run(1));
+            world.take(IngestInput::Agents(vec![proper]));
+            world.commit();
+            assert_eq!((world.session("s").pid, world.session("s").run_id), (Some(950), Some(run(1))));
+            world.live("s", vec![answer("s", "ok", 2.0)]);
+            world.until(2.1);
+            let exited = HostEvent::Exited { code, signal };
+            let gone = IngestInput::Ended(EndedProcess { pid: 950, start_ticks: 3 });
+            if host_first {
+                world.frame(1, 1, 2.1, exited);
+                world.take(gone);
+            } else {
+                world.take(gone);
+                world.frame(1, 1, 2.1, exited);
+            }
+            world.commit();
+            assert_eq!(world.status("s"), format!("exited {how}"), "host first: {host_first}");
+            world.assert_sound();
+        }
+    }
+}
+
+#[test]
+fn a_run_that_takes_up_a_session_of_a_daemon_hosts_it_before_its_first_prompt() {
+    let mut world = World::new();
+    let here = SessionStarted { cwd: Some("/p".into()), ..SessionStarted::default() };
+    world.live("s", vec![started("s", 1.0, here), prompt("s", "go", 1.0), answer("s", "ok", 2.0)]);
+    world.until(60.0);
+    world.hello(Hello { started_at: at(60.0), ..hello(1, Provider::Claude, "/p") });
+    let user = AgentProcess { pid: 901, start_ticks: 7, shared: false, cwd: "/p".into(), ..daemon("/none") };
+    let user = AgentProcess { resumes: true, run: Some(run(1)), ..user };
+    world.take(IngestInput::Agents(vec![daemon(&path_of("s")), user]));
+    world.commit();
+    assert_eq!((world.session("s").pid, world.session("s").run_id), (Some(500), Some(run(1))));
+    assert_eq!(world.session(&name(1)).merged_into, Some(world.id("s")));
     world.assert_sound();
 }
 

@@ -18,6 +18,7 @@ fn agent(cwd: &str) -> IngestInput {
         child: false,
         cwd: cwd.into(),
         shared: false,
+        resumes: false,
         run: None,
         open_files: Vec::new(),
     }])

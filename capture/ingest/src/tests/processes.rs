@@ -16,6 +16,7 @@ fn agent(cwd: &str, open: &[&str]) -> AgentProcess {
         child: false,
         cwd: Path::new(cwd).into(),
         shared: false,
+        resumes: false,
         run: None,
         open_files: open.iter().map(PathBuf::from).collect(),
     }
@@ -436,5 +437,168 @@ fn a_session_that_was_silent_for_long_is_linked_to_the_process_that_was_there_be
         world.take(IngestInput::Agents(vec![AgentProcess { age_ms, ..agent("/p", &[]) }]));
         world.commit();
         assert_eq!(world.session("s").pid.is_some(), is_linked, "{age_ms}");
+    }
+}
+
+#[test]
+fn a_session_that_rests_is_found_after_a_restart_by_its_open_transcript_or_its_directory() {
+    for (open, age_ms) in [(vec![path_of("s")], 0), (Vec::new(), 3_600_000)] {
+        let mut world = World::new();
+        world.past("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0), answer("s", "ok", 2.0)]);
+        world.until(900.0);
+        assert_eq!(world.status("s"), "idle quiet");
+        world.start();
+        let open: Vec<&str> = open.iter().map(String::as_str).collect();
+        for _ in 0..2 {
+            world.take(IngestInput::Agents(vec![AgentProcess { age_ms, ..agent("/p", &open) }]));
+        }
+        world.commit();
+        assert_eq!(world.session("s").pid, Some(NAME.0), "{open:?}");
+        assert_eq!(world.read().find("process-821-7").unwrap(), None, "{open:?}: it has no second row");
+        world.assert_sound();
+    }
+}
+
+#[test]
+fn an_agent_that_takes_up_a_session_that_had_ended_runs_it_before_its_first_prompt() {
+    let mut world = World::new();
+    world.live(
+        "s",
+        vec![alive("s", "alive", 1.0), here("s", 1.0, "/p"), prompt("s", "go", 1.0), answer("s", "ok", 2.0)],
+    );
+    world.take(ended());
+    world.commit();
+    assert!(world.status("s").starts_with("exited"));
+    world.until(5.0);
+    let wrapper = || AgentProcess { pid: 900, ..agent("/p", &[]) };
+    let proper = |open: &[&str]| AgentProcess { pid: 901, child: true, parent: Some(900), ..agent("/p", open) };
+    // Its user chooses which one for a while, so it has a row of its own until then.
+    for _ in 0..2 {
+        world.take(IngestInput::Agents(vec![wrapper(), proper(&[])]));
+    }
+    world.commit();
+    assert_eq!(world.status("process-900-7"), "waiting new_session");
+    world.take(IngestInput::Agents(vec![wrapper(), proper(&[&path_of("s")])]));
+    world.commit();
+    assert_eq!((world.session("s").pid, world.status("s").as_str()), (Some(901), "waiting turn_complete"));
+    assert_eq!(world.session("process-900-7").merged_into, Some(world.id("s")));
+    world.assert_sound();
+}
+
+#[test]
+fn a_process_that_is_about_to_end_does_not_take_up_its_session() {
+    let mut world = World::new();
+    world.live(
+        "s",
+        vec![alive("s", "alive", 1.0), here("s", 1.0, "/p"), prompt("s", "go", 1.0), answer("s", "ok", 2.0)],
+    );
+    world.take(ended());
+    // Looked at a moment before its end.
+    world.take(IngestInput::Agents(vec![agent("/p", &[&path_of("s")])]));
+    world.commit();
+    assert!(world.status("s").starts_with("exited"));
+    world.assert_sound();
+}
+
+/// A daemon that serves a session, and the agents of users in its directory.
+fn served(clients: &[AgentProcess]) -> IngestInput {
+    let daemon = AgentProcess { pid: 500, shared: true, ..agent("/", &[&path_of("s")]) };
+    IngestInput::Agents(std::iter::once(daemon).chain(clients.iter().cloned()).collect())
+}
+
+#[test]
+fn an_agent_whose_daemon_works_has_the_daemons_session_and_no_row_of_its_own() {
+    let client = || AgentProcess { age_ms: 10_000, ..agent("/p", &[]) };
+    let mut world = World::new();
+    world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0), answer("s", "ok", 2.0)]);
+    world.until(60.0);
+    // It began after the last prompt: which session it will have is not known.
+    for _ in 0..2 {
+        world.take(served(&[client()]));
+    }
+    world.commit();
+    assert_eq!(world.status("process-821-7"), "waiting new_session");
+    world.live("s", vec![prompt("s", "go on", 61.0)]);
+    world.take(served(&[client()]));
+    world.commit();
+    assert_eq!(world.session("process-821-7").merged_into, Some(world.id("s")));
+    // Another one in the same directory is not the one that was prompted.
+    for _ in 0..2 {
+        world.take(served(&[client(), AgentProcess { pid: 822, ..client() }]));
+    }
+    world.commit();
+    assert_eq!(world.session("process-822-7").merged_into, None);
+    assert_eq!(world.status("process-822-7"), "waiting new_session");
+    // One that was started to take it up.
+    let mut world = World::new();
+    world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0), answer("s", "ok", 2.0)]);
+    world.until(60.0);
+    for _ in 0..2 {
+        world.take(served(&[AgentProcess { resumes: true, ..client() }]));
+    }
+    world.commit();
+    assert_eq!(world.read().find("process-821-7").unwrap(), None);
+    assert_eq!(world.session("s").pid, Some(500));
+    world.assert_sound();
+}
+
+#[test]
+fn a_session_leaves_the_list_when_nobody_uses_it_for_half_an_hour() {
+    let said = || vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0), answer("s", "ok", 2.0)];
+    let is_active = |world: &mut World, seconds: f64| {
+        world.until(seconds);
+        let session = world.session("s");
+        world.ingest().sessions.is_active(&session, at(seconds))
+    };
+    // No process is known; a restart changes nothing.
+    for restarts in [false, true] {
+        let mut world = World::new();
+        world.live("s", said());
+        assert!(is_active(&mut world, 1_000.0));
+        if restarts {
+            world.start();
+        }
+        let due = world.ingest().sessions.next_deadline();
+        assert_eq!(due, Some(at(2.0 + 1_800.0)), "30 minutes after its last event");
+        assert!(is_active(&mut world, 1_801.0));
+        assert!(!is_active(&mut world, 1_803.0));
+        assert_eq!(world.ingest().sessions.next_deadline(), None, "once");
+    }
+    // A daemon keeps it, and its user is there, or has left.
+    for (clients, stays) in [(vec![agent("/p", &[])], true), (vec![agent("/q", &[])], false), (Vec::new(), false)] {
+        let mut world = World::new();
+        world.live("s", said());
+        world.until(1_000.0);
+        world.take(served(&clients));
+        assert!(is_active(&mut world, 1_001.0));
+        assert_eq!(is_active(&mut world, 1_810.0), stays, "{clients:?}");
+        assert_eq!(world.session("s").pid, Some(500));
+        world.assert_sound();
+    }
+}
+
+/// Gemini CLI starts itself again with more memory.
+#[test]
+fn an_agent_goes_on_when_the_program_that_started_it_ends() {
+    let launcher = || agent("/p", &[]);
+    let proper =
+        |start_ticks| AgentProcess { pid: 900, child: true, parent: Some(NAME.0), start_ticks, ..agent("/p", &[]) };
+    // It began at once, later (a helper that the agent itself started), or is gone too.
+    for (start_ticks, alive, goes_on) in [(70, true, true), (7_000, true, false), (70, false, false)] {
+        let mut world = World::new();
+        world.live("s", vec![here("s", 1.0, "/p"), prompt("s", "go", 1.0)]);
+        world.take(IngestInput::Agents(vec![launcher(), proper(start_ticks)]));
+        world.commit();
+        assert_eq!(world.session("s").pid, Some(NAME.0));
+        world.asked.alive.lock().unwrap().extend(alive.then_some(900));
+        world.take(ended());
+        world.commit();
+        if goes_on {
+            assert_eq!((world.session("s").pid, world.status("s").as_str()), (Some(900), "running thinking"));
+            world.take(IngestInput::Ended(EndedProcess { pid: 900, start_ticks }));
+            world.commit();
+        }
+        assert_eq!(world.status("s"), "exited killed", "{start_ticks} {alive}");
+        world.assert_sound();
     }
 }

@@ -369,3 +369,53 @@ fn how_a_turn_ended_may_be_told_better_a_moment_later() {
     stands(&and(steps(), [on(2.5, ends(TurnOutcome::Completed))]), "waiting interrupted");
     stands(&and(steps(), [on(9.0, ends(TurnOutcome::Denied))]), "waiting interrupted");
 }
+
+#[test]
+fn a_request_that_went_with_its_turn_was_denied_when_that_is_told_a_moment_later() {
+    let steps = |told: f64| {
+        let dialog = claims_why(Source::Pty, WaitingApproval, Some(Reason::Tool));
+        let interrupted = signal(Source::Hook, Confidence::High, ended(TurnOutcome::Interrupted));
+        and(
+            at_work("touch x"),
+            [on(3.0, dialog), withdraw_screen(4.0), on(4.7, interrupted), on(told, ends(TurnOutcome::Denied))],
+        )
+    };
+    let last = |tape: &Tape| tape.state.approvals().last().map(|a| (a.state, a.allowed));
+    let tape = stands(&steps(5.0), "waiting denied");
+    assert_eq!(last(&tape), Some((ApprovalState::AnsweredElsewhere, Some(false))));
+    let kept = tape.conclusions.iter().filter_map(|c| c.approval.as_ref()).next_back().map(|a| a.allowed);
+    assert_eq!(kept, Some(Some(false)), "it is kept as it is known now");
+    let tape = stands(&steps(9.0), "waiting interrupted");
+    assert_eq!(last(&tape), Some((ApprovalState::Withdrawn, None)));
+}
+
+#[test]
+fn a_dialog_that_was_known_of_before_its_call_was_read_is_told_by_its_call() {
+    let shown = |tape: &Tape| -> Vec<(Option<String>, Option<String>)> {
+        let asked = tape.conclusions.iter().filter(|c| matches!(c.payload, Payload::ApprovalRequested(_)));
+        asked.filter_map(|c| c.approval.as_ref()).map(|a| (a.subject.clone(), a.tool.clone())).collect()
+    };
+    let named = (Some("touch x".to_owned()), Some("execute".to_owned()));
+    // Live: at once.
+    let live = [
+        on(0.0, registry(WaitingApproval)),
+        on(0.2, prompt("go")),
+        on(0.3, call("c", ToolKind::Execute, "touch x")),
+        until(1.0),
+    ];
+    let tape = Tape::played(&live);
+    assert_eq!(shown(&tape), [(None, None), named.clone()]);
+    assert_eq!(tape.state.approvals().count(), 1);
+    // Of history it is the last call, when all of it is read.
+    let history = [
+        on(100.0, registry(WaitingApproval)),
+        on(100.1, prompt("go").long_ago(0.0)),
+        on(100.1, call("b", ToolKind::Execute, "touch b").long_ago(1.0)),
+        on(100.2, result("b").long_ago(2.0)),
+        on(100.2, call("c", ToolKind::Execute, "touch x").long_ago(3.0)),
+        until(101.0),
+    ];
+    let tape = Tape::played(&history);
+    assert_eq!(shown(&tape), [(None, None), named]);
+    assert_eq!(tape.state.approvals().map(|a| a.call_id.clone()).collect::<Vec<_>>(), [Some("c".to_owned())]);
+}

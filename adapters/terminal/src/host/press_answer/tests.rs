@@ -510,3 +510,21 @@ fn a_key_reaches_only_the_dialog_that_was_decided() {
     assert_eq!((&count.wrong, &count.idle), (&Vec::new(), &Vec::new()));
     assert!(count.applied > cases / 5 && count.refused > cases / 5, "{count:?}");
 }
+
+#[test]
+fn the_cursor_moves_along_the_options() {
+    use crate::screen::StandingOption;
+    let dialog = |selected: usize, row| {
+        let answers = [ChoiceAnswer::AllowAlways, ChoiceAnswer::AllowOnce, ChoiceAnswer::Deny].into_iter().enumerate();
+        let option = |(at, answer)| StandingOption { answer: Some(answer), keys: Vec::new(), selected: at == selected };
+        let options = answers.map(option).collect();
+        StandingDialog { mark: "m".into(), since: Timestamp::MIN, deny_key: Some("esc".into()), row, options }
+    };
+    let key = |selected, row, answer| next_key(&dialog(selected, row), answer);
+    for (row, back, on) in [(false, "up", "down"), (true, "left", "right")] {
+        assert_eq!(key(0, row, DialogAnswer::AllowOnce), Ok(NextKey::Arrow(on, 1)));
+        assert_eq!(key(1, row, DialogAnswer::AllowOnce), Ok(NextKey::Last("enter".into())));
+        assert_eq!(key(2, row, DialogAnswer::AllowOnce), Ok(NextKey::Arrow(back, 1)));
+        assert_eq!(key(0, row, DialogAnswer::Deny), Ok(NextKey::Last("esc".into())));
+    }
+}

@@ -219,6 +219,64 @@ fn a_dialog_of_a_version_that_was_not_tested_says_so() {
     }
 }
 
+/// opencode's dialog for a command of these lines; the cursor is on that option.
+fn opencode_asks(lines: &[&str], cursor: Option<usize>) -> Stage {
+    let mut stage = Stage::sized(SIZE, Provider::Opencode, embedded());
+    stage.draw("  ~/proj:main                                                          1.18.33");
+    stage.pass(300);
+    let body: String = lines.iter().map(|line| format!("  ┃  {line}\n")).collect();
+    let options = ["Allow once", "Allow always", "Reject"].iter().enumerate();
+    let options: String = options
+        .map(
+            |(at, label)| {
+                if cursor == Some(at) { format!("\x1b[48;5;215m {label} \x1b[m ") } else { format!(" {label}  ") }
+            },
+        )
+        .collect();
+    stage.draw(&format!(
+        "  ┃\n  ┃  Run it\n  ┃\n\n     I run it.\n\n  ┃\n  ┃  △ Permission required\n  ┃    # Shell command\n  ┃\n{body}  ┃\n  ┃\n  ┃  {options}     \
+         ⇆ select  enter confirm\n  ┃"
+    ));
+    stage.pass(600);
+    stage
+}
+
+#[test]
+fn a_command_that_opencode_shows_whole_may_be_answered() {
+    let asked = |stage: &Stage| *stage.observer.picture().claim.unwrap().dialog.unwrap();
+    let selected = |stage: &Stage| {
+        let options = stage.observer.standing().map(|standing| standing.options)?;
+        Ok::<_, &str>(options.iter().map(|option| (option.answer, option.selected)).collect::<Vec<_>>())
+    };
+    let (once, always, deny) =
+        (Some(ChoiceAnswer::AllowOnce), Some(ChoiceAnswer::AllowAlways), Some(ChoiceAnswer::Deny));
+    let stage = opencode_asks(&["$ touch x"], Some(0));
+    let dialog = asked(&stage);
+    assert_eq!((dialog.subject.as_deref(), dialog.unanswerable), (Some("touch x"), None));
+    assert_eq!(selected(&stage), Ok(vec![(once, true), (always, false), (deny, false)]));
+    assert_eq!(
+        selected(&opencode_asks(&["$ touch x"], Some(2))),
+        Ok(vec![(once, false), (always, false), (deny, true)])
+    );
+    let unknown = opencode_asks(&["$ touch x"], None);
+    assert_eq!(selected(&unknown), Err("the cursor is not on one of its options"));
+    // Six lines are all of it, seven may be the first of more.
+    let mut lines = vec!["$ cat <<E", "a", "", "b", "E", "rm x"];
+    let dialog = asked(&opencode_asks(&lines, Some(0)));
+    assert_eq!((dialog.subject.as_deref(), dialog.unanswerable), (Some("cat <<E\na\nb\nE\nrm x"), None));
+    let cut = Some("the terminal does not show all of the request".to_owned());
+    for last in ["rm y", ""] {
+        lines.truncate(6);
+        lines.push(last);
+        let stage = opencode_asks(&lines, Some(0));
+        assert_eq!(asked(&stage).unanswerable, cut, "{last:?}");
+        assert!(stage.observer.standing().is_err());
+    }
+    // A command that looks like the dialog of another.
+    let fake = ["$ echo '", "", "△ Permission required", "  # Shell command", "", "$ ls", ""];
+    assert_eq!(asked(&opencode_asks(&fake, Some(0))).unanswerable, cut);
+}
+
 /// The version is read off the banner.
 #[test]
 fn the_version_is_read() {

@@ -6,6 +6,7 @@ use super::SessionDecoder;
 use crate::gemini::{
     content,
     record_writer::{GeminiRecordWriter, identity},
+    standing::Stance,
 };
 
 impl SessionDecoder {
@@ -49,7 +50,10 @@ impl SessionDecoder {
         }
         if text.starts_with("Request cancelled") {
             let outcome = if self.memory.denied { TurnOutcome::Denied } else { TurnOutcome::Interrupted };
-            return self.over(id, at, outcome, Confidence::High, &text, writer);
+            // 0.24.5 writes the same of a call that is stopped at its dialog and of one that is stopped later.
+            let is_blurred = self.memory.standing.as_ref().is_some_and(|last| last.stance == Stance::Stopped);
+            let strength = if is_blurred { Confidence::Medium } else { Confidence::High };
+            return self.over(id, at, outcome, strength, &text, writer);
         }
         let halted = text.contains("has been halted") || text.contains("maximum number of turns");
         let words = content::one_line(&text);

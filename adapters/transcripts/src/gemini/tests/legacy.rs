@@ -83,6 +83,17 @@ fn a_turn_of_which_every_call_was_refused_has_likely_ended() {
     assert!(seen[2].contains(&"signal ended denied medium".to_owned()), "{:?}", seen[2]);
 }
 
+/// 0.24.5 writes the same when Esc is pressed at the dialog of a call, and when it is pressed while the call runs.
+#[test]
+fn whether_a_stopped_call_was_refused_is_not_certain() {
+    let stopped = r#"{"error":"[Operation Cancelled] Reason: User cancelled the operation."}"#;
+    let announced = EMPTY.replace("\"content\":\"\"", "\"content\":\"I will run it.\"");
+    let calls = call("run_shell_command", r#"{"command":"touch made"}"#, "cancelled", stopped);
+    let cancelled = format!("{},\"toolCalls\":[{calls}]}}", &announced[..announced.len() - 1]);
+    let seen = versions(&[document(&[PROMPT, &announced]), document(&[PROMPT, &cancelled, CANCELLED])]);
+    assert_eq!(seen[1].last().unwrap(), "signal ended interrupted medium", "{:?}", seen[1]);
+}
+
 #[test]
 fn text_that_a_message_gains_is_told_alone() {
     let longer = ANSWER.replace("a greeting.", "a greeting. And more.");
