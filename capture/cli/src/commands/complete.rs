@@ -12,7 +12,7 @@ use clap_complete::{CompletionCandidate, engine::ArgValueCandidates};
 use events::ApprovalState;
 use projections::Session;
 
-use super::{active_sessions, approvals::headline, config::value_text, style};
+use super::{active_sessions, approvals::headline, config::value_text, shell::VARIABLE, style};
 use crate::{
     client::{Client, Connection},
     terminal::safe,
@@ -114,8 +114,21 @@ fn active(runs: &[Run]) -> impl Iterator<Item = &Run> {
 }
 
 fn of_run(run: &Run) -> CompletionCandidate {
-    let name = run.hello.name.clone().unwrap_or_else(|| style::short(&run.id));
-    described(&name, &run.hello.command.join(" "))
+    let name = run.hello.name.as_deref().map(safe).unwrap_or_else(|| style::short(&run.id));
+    let is_bash = paths::variable(VARIABLE).is_some_and(|shell| shell.as_os_str() == "bash");
+    described(&if is_bash { word_of_bash(&name) } else { name }, &run.hello.command.join(" "))
+}
+
+/// A name as a word of a command line. Other shells quote what they insert; bash inserts it as it is.
+fn word_of_bash(name: &str) -> String {
+    let mut word = String::with_capacity(name.len());
+    for c in name.chars() {
+        if !(c.is_alphanumeric() || "-_./:=@%+,".contains(c)) {
+            word.push('\\');
+        }
+        word.push(c);
+    }
+    word
 }
 
 /// Asks a running server; starts none, and any failure means no candidates: nobody reads errors while they type.
@@ -149,6 +162,21 @@ mod tests {
         for (name, argument, _) in ARGUMENTS {
             let found = command.find_subcommand(name).unwrap_or_else(|| panic!("no command {name}"));
             assert!(found.get_arguments().any(|a| a.get_id() == *argument), "{name} has no argument {argument}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_word_of_a_command_line_in_bash() {
+        for (name, word) in [
+            ("fix-login", "fix-login"),
+            ("über prüfung", r"über\ prüfung"),
+            ("a;b 'c' $(d) `e` ~", r"a\;b\ \'c\'\ \$\(d\)\ \`e\`\ \~"),
+        ] {
+            assert_eq!(word_of_bash(name), word);
+            assert_eq!(
+                shlex::split(&format!("capture show {}", word_of_bash(name))).unwrap(),
+                ["capture", "show", name]
+            );
         }
     }
 
