@@ -203,6 +203,15 @@ fn a_shell_completes_live_sessions() {
         command.env("CAPTURE_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "1").env("_CLAP_IFS", "\n").output();
     let out = String::from_utf8(output.unwrap().stdout).unwrap();
     assert!(out.lines().any(|line| line == "ps") && !out.contains("run-host"), "{out}");
+    assert_eq!(run(&machine, &["run", "--name", "ab cd;x", "--detach", "--", "sleep", "600"]).0, Some(0));
+    // bash inserts what it gets, zsh quotes it.
+    for (shell, type_of_bash, expected) in [("bash", Some("9"), r"ab\ cd\;x"), ("zsh", None, "ab cd;x")] {
+        let mut command = machine.command(&["--", "capture", "attach", "ab"]);
+        command.env("CAPTURE_COMPLETE", shell).env("_CLAP_COMPLETE_INDEX", "2").env("_CLAP_IFS", "\n");
+        command.envs(type_of_bash.map(|value| ("_CLAP_COMPLETE_COMP_TYPE", value)));
+        let out = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        assert!(out.lines().any(|line| line.starts_with(expected)), "{shell}: {out}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use clap_complete::{CompletionCandidate, engine::ArgValueCandidates};
 use events::ApprovalState;
 use projections::Session;
 
-use super::{active_sessions, approvals::headline, config::value_text, shell::VARIABLE, style};
+use super::{active_sessions, approvals::headline, config::value_text, style};
 use crate::{
     client::{Client, Connection},
     terminal::safe,
@@ -21,6 +21,9 @@ use daemon::{config::Config, endpoint::read_if_there, paths};
 
 /// Maximum number of candidates of a kind.
 const MOST: usize = 100;
+
+/// The variable that only the script for bash sets.
+const OF_BASH: &str = "_CLAP_COMPLETE_COMP_TYPE";
 
 /// What an argument names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +118,7 @@ fn active(runs: &[Run]) -> impl Iterator<Item = &Run> {
 
 fn of_run(run: &Run) -> CompletionCandidate {
     let name = run.hello.name.as_deref().map(safe).unwrap_or_else(|| style::short(&run.id));
-    let is_bash = paths::variable(VARIABLE).is_some_and(|shell| shell.as_os_str() == "bash");
+    let is_bash = paths::variable(OF_BASH).is_some();
     described(&if is_bash { word_of_bash(&name) } else { name }, &run.hello.command.join(" "))
 }
 

@@ -184,8 +184,12 @@ pub(super) fn settled_sources(client: &Client) -> anyhow::Result<Vec<SourceHealt
 pub(super) fn print_progress(sources: &[SourceHealth]) -> bool {
     let how_far = how_far(sources);
     if let Some(how_far) = &how_far {
-        let how_far = safe(how_far);
-        terminal::print_error_line(&format!("capture: {READING}{how_far} (older sessions appear as they are read)"));
+        // How much there is is not known at once.
+        let reading = match how_far.trim() {
+            "0 of 0 MB" => READING.trim_end_matches(':').to_owned(),
+            how_far => format!("{READING} {}", safe(how_far)),
+        };
+        terminal::print_error_line(&format!("capture: {reading} (older sessions appear as they are read)"));
     }
     how_far.is_some()
 }
