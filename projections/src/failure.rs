@@ -109,8 +109,9 @@ pub fn classify(returned: &FinishedCall<'_>) -> Option<FailureKind> {
         ToolOutcome::Error => true,
         ToolOutcome::Ok => returned.exit_code.is_some_and(|code| code != 0),
     };
-    let text = HeadAndTail::of(returned.text.unwrap_or_default());
+    let text = || HeadAndTail::of(returned.text.unwrap_or_default());
     if failed {
+        let text = text();
         let code = returned.exit_code.or_else(|| text.exit_code());
         // `grep` and `diff` say by 1 that there is nothing, or something.
         if code == Some(1) && returned.tool == ToolKind::Execute && returned.title.is_some_and(asks_by_exit_code) {
@@ -123,13 +124,20 @@ pub fn classify(returned: &FinishedCall<'_>) -> Option<FailureKind> {
         }));
     }
     let title = returned.title.filter(|_| returned.tool == ToolKind::Execute)?;
-    if runs_tests(title) && text.says_tests_failed() {
+    let (tests, git) = (runs_tests(title), words(title).any(|word| word == "git"));
+    let compiles = tests || builds(title);
+    // Few commands get further, and the text may be long.
+    if !compiles && !git {
+        return None;
+    }
+    let text = text();
+    if tests && text.says_tests_failed() {
         return Some(FailureKind::TestFailure);
     }
-    if (runs_tests(title) || builds(title)) && text.says_any(HARD_TYPE_ERROR) {
+    if compiles && text.says_any(HARD_TYPE_ERROR) {
         return Some(FailureKind::TypeError);
     }
-    (words(title).any(|word| word == "git") && text.says_any(MERGE_CONFLICT)).then_some(FailureKind::MergeConflict)
+    (git && text.says_any(MERGE_CONFLICT)).then_some(FailureKind::MergeConflict)
 }
 
 /// What sort of failure an error of the agent is.

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use daemon::ingest::{HookInput, IngestInput, TelemetryInput};
 use events::{DeliveryId, Provider, Source};
 use hooks::delivery::{Agent, Delivery};
+use ingest::{HookInput, IngestInput, TelemetryInput};
 use protocols::telemetry::{self, Encoding, Signal};
 use serde_json::value::RawValue;
 

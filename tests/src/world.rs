@@ -19,8 +19,8 @@ use std::{
 };
 
 use agents::{Agent, Homes, agent::ALL};
-use daemon::ingest::{Gauges, Ingest, IngestInput, IngestParts, PreparedBatch, Processes, WatchedRequest};
 use events::{Event, Provider, RunId, State, Timestamp};
+use ingest::{Gauges, Ingest, IngestInput, IngestParts, PreparedBatch, Processes, WatchedRequest};
 use processes::{AgentProcess, EndedProcess};
 use projections::{SessionState, StatusRules};
 use server::LiveView;
@@ -152,7 +152,7 @@ impl World {
                 Arc::new(move || Timestamp::from_millisecond(wall.load(Ordering::Relaxed)))
             },
             wall: Arc::new(|| Timestamp::from_millisecond(i64::MAX)),
-            onlooker: Box::new(daemon::ingest::NoObserver),
+            onlooker: Box::new(ingest::NoObserver),
             rules: StatusRules::default(),
             ignore: Vec::new(),
             redacted_only: false,

@@ -4,16 +4,13 @@
 use std::collections::BTreeMap;
 
 use events::{Finding, FindingKind, SessionId, State};
+use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput};
 use projections::Session;
 use serde::Deserialize;
 use server::RunTarget;
 use store::Reader;
 
-use crate::{
-    ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput},
-    prompts::Prompts,
-    runs::Runs,
-};
+use crate::{prompts::Prompts, runs::Runs};
 
 /// A rule of the user: `[[actions]]`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

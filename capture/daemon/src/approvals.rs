@@ -29,6 +29,7 @@ use std::{
 
 use agents::AgentAnswer;
 use events::{ApprovalId, ApprovalState, DecidedVia, DeliveryId, SessionId};
+use ingest::{IngestHandle, IngestInput};
 use projections::{Approval, Session};
 use serde_json::value::RawValue;
 use server::{ApprovalFilter, Decision, Refusal};
@@ -36,11 +37,7 @@ use store::{EntityFilter, Reader};
 use tokio::{sync::Notify, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{
-    ingest::{IngestHandle, IngestInput},
-    runs::Runs,
-    supervisor::Supervisor,
-};
+use crate::{runs::Runs, supervisor::Supervisor};
 
 use accepted_answers::{accepts_decisions, route_of};
 use blocking::BlockingPool;

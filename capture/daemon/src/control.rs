@@ -13,6 +13,7 @@ use api::{
 };
 use events::{DeliveryId, Finding, FindingId, PromptId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt};
+use ingest::{ChangeReply, Gauges, IngestHandle, IngestInput};
 use projections::Prompt;
 use server::{
     ApprovalFilter, Control, Decision, DecisionWait, HostConnection, Peer, Refusal, Reply, RunTarget, Telemetry,
@@ -26,7 +27,6 @@ use crate::{
     clock,
     deliveries::Deliveries,
     findings::Findings,
-    ingest::{ChangeReply, Gauges, IngestHandle, IngestInput},
     notices::Notices,
     prompts::Prompts,
     runs::Runs,

@@ -3,14 +3,11 @@
 use std::path::PathBuf;
 
 use api::health::SourceHealth;
+use ingest::{IngestHandle, IngestInput, ProtocolInput};
 use protocols::codex_daemon::{DaemonEvent, Daemons, HealthHandle, PROVIDER, Timing};
 use tailer::collect::Stopped;
 
-use crate::{
-    clock,
-    ingest::{IngestHandle, IngestInput, ProtocolInput},
-    supervisor::Supervisor,
-};
+use crate::{clock, supervisor::Supervisor};
 
 /// Follows the daemons of Codex's homes.
 ///

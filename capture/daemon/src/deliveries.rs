@@ -10,13 +10,9 @@ use std::{
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use events::DeliveryId;
 use hooks::delivery::{Delivery, Spool};
+use ingest::{HookInput, IngestHandle, IngestInput};
 
-use crate::{
-    clock,
-    ingest::{HookInput, IngestHandle, IngestInput},
-    redacted_only,
-    supervisor::Supervisor,
-};
+use crate::{clock, redacted_only, supervisor::Supervisor};
 
 /// The thread that looks through the spool.
 pub const THREAD: &str = "spool";

@@ -12,6 +12,7 @@ use std::{
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select};
 use events::{Event, Finding, FindingId, FindingKind, FindingState, Payload, SessionId, State, Timestamp};
+use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput};
 use monitor::Monitor;
 use projections::Session;
 use server::Refusal;
@@ -21,8 +22,6 @@ use tokio::sync::oneshot;
 use crate::{
     actions::{Action, Actions},
     clock,
-    ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput},
-    redaction,
     supervisor::Supervisor,
 };
 

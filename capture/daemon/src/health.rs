@@ -12,6 +12,10 @@ use agents::Homes;
 use api::health::SourceHealth;
 use events::{Provider, Timestamp};
 use hooks::{AGENTS, Fit, HookCommand, HookStatus, InstallState, ProgramSearch, delivery::Spool};
+use ingest::{
+    Gauges,
+    hook_health::{AgentHookHealth, LostDeliveries},
+};
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
@@ -19,15 +23,7 @@ use protocols::codex_daemon::HealthHandle;
 use server::{Health, metrics::encode_family};
 use tailer::collect::CollectorHandle;
 
-use crate::{
-    clock, daemons,
-    hook_health::{AgentHookHealth, LostDeliveries},
-    ingest::Gauges,
-    notices::Notices,
-    runs::Runs,
-    supervisor::Supervisor,
-    telemetry::TelemetryReceiver,
-};
+use crate::{clock, daemons, notices::Notices, runs::Runs, supervisor::Supervisor, telemetry::TelemetryReceiver};
 
 /// Prefix of a source's detail while history is read; the progress follows.
 pub const READING: &str = "reading history:";
@@ -301,7 +297,7 @@ impl HealthParts {
     }
 }
 
-/// The calls of hooks, which [`HookHealth`](crate::hook_health::HookHealth) counts.
+/// The calls of hooks, which [`HookHealth`](ingest::hook_health::HookHealth) counts.
 #[derive(Debug)]
 struct HookDeliveries(Arc<Gauges>);
 

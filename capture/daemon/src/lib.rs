@@ -1,7 +1,7 @@
-//! The service: configuration, wiring, ingest, approvals, runs, prompts, findings, notifications and health.
+//! The service: configuration, wiring, approvals, runs, prompts, findings, notifications and health.
 //!
-//! Besides the command line, it is the only crate that reads the clock and the environment. Start at [`ingest`], the
-//! one thread that commits. [`serve`] starts all parts and stops them in order.
+//! Besides the command line, it is the only crate that reads the clock and the environment. [`serve`] starts
+//! all parts, with [`ingest`], the one thread that commits, and stops them in order.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
@@ -16,9 +16,6 @@ pub mod endpoint;
 pub mod environment;
 pub mod findings;
 pub mod health;
-pub mod hook_health;
-pub mod ignored;
-pub mod ingest;
 pub mod linker;
 pub mod notices;
 pub mod open_files;
@@ -26,11 +23,9 @@ pub mod paths;
 pub mod prompts;
 pub mod recording;
 pub mod redacted_only;
-pub mod redaction;
 pub mod roots;
 pub mod runs;
 pub mod serve;
 pub mod settings;
-pub mod store_health;
 pub mod supervisor;
 pub mod telemetry;

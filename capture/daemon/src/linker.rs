@@ -11,6 +11,7 @@ use agents::Homes;
 use anyhow::Context as _;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 use hooks::ConfiguredCommands;
+use ingest::{IngestHandle, IngestInput, Processes, WatchedAction, WatchedRequest};
 use processes::{
     EndedProcess, ProcessTable, ShellCommand, Watcher, executed_commands, is_alive, run_of, shell_commands_below,
     simple_command, working_directory,
@@ -18,10 +19,7 @@ use processes::{
 
 use events::{RunId, SessionId};
 
-use crate::{
-    ingest::{IngestHandle, IngestInput, Processes, WatchedAction, WatchedRequest},
-    supervisor::Supervisor,
-};
+use crate::supervisor::Supervisor;
 
 /// The thread that searches.
 const SEARCH: &str = "search-agents";

@@ -12,6 +12,7 @@ use std::{
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use events::{Finding, FindingId, FindingState, Notification, RunId, SendOutcome, Severity, Timestamp};
+use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput};
 use jiff::tz::TimeZone;
 use notifier::{
     ChannelContext, Delivery, DeliveryOutcome, INBOX_CAPACITY, LocalTime, Notice, NotifySettings, Planner,
@@ -25,13 +26,7 @@ use server::{Refusal, metrics::encode_family};
 use store::{EntityFilter, Reader};
 use terminal::host::frame::Presence as Seen;
 
-use crate::{
-    clock,
-    ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput},
-    paths, redaction,
-    runs::Runs,
-    supervisor::Supervisor,
-};
+use crate::{clock, paths, runs::Runs, supervisor::Supervisor};
 
 /// The thread that makes notices and keeps receipts. What it was told and has not done is in its memory: it is not
 /// started again.

@@ -10,6 +10,7 @@ use std::{
 };
 
 use events::{PromptId, QueuedBy, QueuedState, Reason, SessionId, State, Timestamp};
+use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, IngestStopped};
 use projections::{Prompt, Session};
 use server::Refusal;
 use store::{EntityFilter, Reader};
@@ -21,7 +22,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock,
-    ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, IngestStopped},
     runs::{PromptOutcome, Runs},
     supervisor::Supervisor,
 };

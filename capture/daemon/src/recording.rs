@@ -24,7 +24,7 @@ use terminal::{
     screen::Size,
 };
 
-use crate::{clock, paths, redacted_only, redaction};
+use crate::{clock, paths, redacted_only};
 
 /// Maximum number of parts of a recording; the oldest makes room.
 const PARTS: u32 = 4;

@@ -12,7 +12,7 @@ use events::DeliveryId;
 use hooks::delivery::{Delivery, PAYLOAD_BYTES, Spool, SpoolError};
 use serde_json::{Value, value::RawValue};
 
-use crate::{config::Config, paths, redaction};
+use crate::{config::Config, paths};
 
 /// The name of the file.
 const MARKER: &str = "redacted-only";

@@ -20,6 +20,7 @@ use api::{
     runs::{Explanation, Input as RunInput, InputSent, Picture, Run, RunState},
 };
 use events::{RunId, SessionId, State};
+use ingest::{HostInput, HostedSession, IngestHandle, IngestInput};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use server::{HostConnection, HostStream, LiveView, Peer, Refusal, RunTarget};
@@ -35,7 +36,6 @@ use tokio_util::sync::CancellationToken;
 
 use self::lines::BoundedLines;
 use self::question::{ANSWER_WITHIN, Unanswered, described, not_answered, question, type_into};
-use crate::ingest::{HostInput, HostedSession, IngestHandle, IngestInput};
 
 /// Maximum number of pending requests to one terminal host.
 const ASKS: usize = 32;

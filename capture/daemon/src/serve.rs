@@ -11,6 +11,7 @@ use anyhow::Context;
 use api::Endpoint;
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 use events::{RunId, SessionId};
+use ingest::{Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, PreparedBatch, store_health::StoreFiles};
 use processes::{agent_descent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -31,15 +32,13 @@ use crate::{
     endpoint,
     findings::{self, Findings},
     health,
-    ingest::{self, Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, PreparedBatch},
     linker::Linker,
     notices::{self, Notices},
     open_files, paths,
     prompts::{self, Prompts},
-    redacted_only, redaction, roots,
+    redacted_only, roots,
     runs::Runs,
     settings,
-    store_health::StoreFiles,
     supervisor::Supervisor,
     telemetry::TelemetryReceiver,
 };
@@ -481,7 +480,9 @@ fn checkpoint_thread(
                         stopped.recv().ok();
                         break;
                     }
-                    if files.change().is_none() && let Err(error) = Writer::checkpoint(&database, false) {
+                    if files.change().is_none()
+                        && let Err(error) = gauges.checkpoints.run(|| Writer::checkpoint(&database, false))
+                    {
                         tracing::debug!(%error, "checkpoint postponed");
                     }
                     continue;
@@ -502,7 +503,11 @@ fn checkpoint_thread(
             if growing && size < ingest::LARGE_LOG || !growing && size < WAL_REST_BYTES {
                 continue;
             }
-            let done = if growing { Writer::checkpoint(&database, false) } else { Writer::truncate_log(&database) };
+            let done = if growing {
+                gauges.checkpoints.run(|| Writer::checkpoint(&database, false))
+            } else {
+                Writer::truncate_log(&database)
+            };
             if let Err(error) = done {
                 tracing::debug!(%error, "checkpoint postponed");
             }

@@ -10,6 +10,7 @@ use std::{
 
 use api::health::SourceHealth;
 use events::{Provider, Timestamp};
+use ingest::{Gauges, IngestHandle, IngestInput, NotSent, Stored, TelemetryInput};
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
@@ -17,10 +18,7 @@ use protocols::telemetry::{self, Encoding, Received, Signal};
 use server::{Telemetry, TelemetryKind, TelemetryRefusal, metrics::encode_family};
 use tokio::sync::oneshot;
 
-use crate::{
-    clock,
-    ingest::{Gauges, IngestHandle, IngestInput, NotSent, Stored, TelemetryInput},
-};
+use crate::clock;
 
 /// How long a message waits for a place among the inputs of ingest.
 const WAIT: Duration = Duration::from_secs(2);

@@ -73,6 +73,9 @@ impl LiveView {
         }))
     }
 
+    /// Number of rows that keep their JSON, beside the active ones.
+    pub const HOT_ROWS: usize = rows::HOT_ROWS;
+
     /// Fills the live view at start; `position` is the last committed one.
     pub fn load(&self, entries: impl IntoIterator<Item = SessionEntry>, position: u64) {
         for entry in entries {

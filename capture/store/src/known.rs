@@ -5,7 +5,10 @@
 //! [`RUN_ROWS`] of them become a run: rows of `known_sorted` in order, which never change again. Each run has a filter
 //! in memory, so that a record that is new, as almost all are, is known to be new without a look into the database.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -21,15 +24,37 @@ const BLOCK_BYTES: usize = BLOCK_BITS / 8;
 /// Bits that an identity sets in its block.
 const HASHES: u32 = 6;
 
+/// Hashes an identity, which is a hash already, by taking a part of it.
+#[derive(Debug, Default, Clone, Copy)]
+struct IdentityHasher(u64);
+
+type IdentityHashes = BuildHasherDefault<IdentityHasher>;
+
+impl Hasher for IdentityHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u128(&mut self, identity: u128) {
+        self.0 = identity as u64 ^ (identity >> 64) as u64;
+    }
+}
+
 /// The records the log holds.
 #[derive(Debug, Default)]
 pub(crate) struct KnownRecords {
-    recent: HashMap<u128, SessionRow>,
+    recent: HashMap<u128, SessionRow, IdentityHashes>,
     runs: Vec<Run>,
     /// Those of the open transaction.
     added: Vec<u128>,
     /// What was recent until the open transaction made a run of it.
-    before: Option<HashMap<u128, SessionRow>>,
+    before: Option<HashMap<u128, SessionRow, IdentityHashes>>,
 }
 
 #[derive(Debug)]
@@ -41,7 +66,7 @@ struct Run {
 impl KnownRecords {
     /// Reads what is recent, and the filters of the runs. The filter of a run that came from an older schema is made.
     pub(crate) fn load(connection: &Connection) -> rusqlite::Result<Self> {
-        let mut recent = HashMap::new();
+        let mut recent = HashMap::default();
         let mut statement = connection.prepare("SELECT identity, session FROM known_recent")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {

@@ -91,6 +91,8 @@ pub struct Writer {
 
 /// Longest wait for a reader that keeps the write-ahead log from being emptied.
 const CHECKPOINT_BUSY: Duration = Duration::from_millis(50);
+/// Size of a page in the write-ahead log, with its header.
+const FRAME_BYTES: u64 = 4096 + 24;
 /// Highest token count stored for a session and a model: a number in a transcript must not overflow a sum.
 const MOST_TOKENS: u64 = 1 << 48;
 
@@ -548,17 +550,21 @@ impl Writer {
     }
 
     /// Moves what was committed from the write-ahead log into the database, as far as no reader
-    /// holds it. Opens a connection of its own, so that it can be called from another thread.
+    /// holds it; returns how many bytes of the log are in the database now. Opens a connection of its own, so that it
+    /// can be called from another thread.
     ///
     /// # Errors
     /// When SQLite cannot.
-    pub fn checkpoint(path: &Path, truncate: bool) -> Result<(), CommitError> {
+    pub fn checkpoint(path: &Path, truncate: bool) -> Result<u64, CommitError> {
         // Never makes a database: the file may have been taken away.
         let connection =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed("a checkpoint"))?;
         connection.busy_timeout(Duration::from_millis(500)).map_err(failed("a checkpoint"))?;
         let mode = if truncate { "TRUNCATE" } else { "PASSIVE" };
-        connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(())).map_err(failed("a checkpoint"))
+        let moved = connection
+            .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| row.get::<_, i64>(2))
+            .map_err(failed("a checkpoint"))?;
+        Ok(u64::try_from(moved).unwrap_or(0) * FRAME_BYTES)
     }
 
     /// Gives the space of the write-ahead log back, if nobody writes or reads right now. Never waits.

@@ -13,7 +13,6 @@ use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder,
 
 use super::{Context, Failed, run_of_session};
 use crate::terminal::{self, safe, safe_json};
-use daemon::redaction;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -17,7 +17,7 @@ use anyhow::Context as _;
 
 use super::run::outside;
 use crate::terminal::{self, Screen, safe};
-use daemon::redaction::Redacting;
+use redaction::Redacting;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Child {

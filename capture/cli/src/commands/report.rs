@@ -21,7 +21,7 @@ use crate::{
     client::Client,
     terminal::{self, is_seen, safe_lines, wrapped},
 };
-use daemon::{clock, redaction};
+use daemon::clock;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Standup {

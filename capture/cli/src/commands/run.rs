@@ -33,7 +33,7 @@ use crate::{
     failure::with_causes,
     terminal::{self, safe},
 };
-use daemon::{clock, config::Config, paths, recording, redacted_only, redaction};
+use daemon::{clock, config::Config, paths, recording, redacted_only};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

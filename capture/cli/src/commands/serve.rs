@@ -20,10 +20,10 @@ use crate::{
 use daemon::{
     environment::Environment,
     paths,
-    redaction::Redacting,
     serve::{Options, log_file},
 };
 use log::ServerLog;
+use redaction::Redacting;
 
 /// A free port that only this machine reaches.
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);

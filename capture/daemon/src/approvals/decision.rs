@@ -6,6 +6,7 @@ use std::sync::Arc;
 use agents::AgentAnswer;
 use api::approvals::{DecisionScope, Verdict};
 use events::{ApprovalKind, ApprovalResolved, ApprovalState, DecidedBy, DecidedVia, RunId};
+use ingest::{ApprovalRecord, DecisionCommit, IngestInput, Undecided};
 use projections::Approval;
 use serde_json::{Value, json};
 use server::{Decision, Refusal};
@@ -20,7 +21,6 @@ use super::{
     grants::Grant,
     pending::PendingApproval,
 };
-use crate::ingest::{ApprovalRecord, DecisionCommit, IngestInput, Undecided};
 
 /// A decision on an approval that is claimed for it.
 pub(super) struct ClaimedDecision {

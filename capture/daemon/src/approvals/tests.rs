@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use api::approvals::{DecisionScope, PolicyDecision, Verdict};
 use events::{ApprovalId, ApprovalKind, ApprovalRequested, Choice, Confidence, Dialog, Provider, Source, Timestamp};
+use ingest::{Inputs, Undecided, channel};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde_json::json;
 use server::Who;
@@ -14,7 +15,6 @@ use store::Writer;
 use tokio::task::JoinHandle;
 
 use super::{dialog::is_same, *};
-use crate::ingest::{Inputs, Undecided, channel};
 
 /// Allows what begins with `ok`, denies what begins with `no`, asks for the rest.
 struct ByName;

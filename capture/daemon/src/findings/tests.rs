@@ -3,12 +3,12 @@
 use std::{path::Path, sync::Arc};
 
 use events::{Confidence, Event, EventId, Origin, Provider, SessionStarted, Source, UserPrompt};
+use ingest::Inputs;
 use store::Writer;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::{
-    ingest::{self, Inputs},
     prompts::{Prompts, QueueParts},
     runs::Runs,
 };

@@ -3,9 +3,9 @@
 use std::{fs, time::Duration};
 
 use hooks::{Plan, ProgramSearch, RequestedChange, catalogue};
+use ingest::store_health::StoreFiles;
 
 use super::*;
-use crate::store_health::StoreFiles;
 
 const NOW: i64 = 1_795_149_432_000;
 

@@ -9,8 +9,6 @@ use std::collections::VecDeque;
 use events::Timestamp;
 use terminal::{host::sink::RecordingSink, screen::Size};
 
-use crate::redaction;
-
 /// Maximum size of held-back output, bytes; above it half is written even without a line end.
 const MOST: usize = 512 << 10;
 /// Size of the written output that is searched together with what follows, bytes.

@@ -3,7 +3,6 @@ use terminal::host::frame::HostRequest;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
 use super::*;
-use crate::ingest;
 
 const RUN: u128 = 7;
 const SESSION: u128 = 9;

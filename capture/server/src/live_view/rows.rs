@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     ops::{Bound, RangeBounds},
     sync::{
         Arc, RwLock,
@@ -22,6 +22,9 @@ use crate::{
 const PART: usize = 512;
 /// Number of changes remembered for lists that are being read.
 const RECENT: usize = 4096;
+
+/// Number of rows that keep their JSON; that of older ones that are not active is read from the store.
+pub(super) const HOT_ROWS: usize = 3_072;
 
 /// Place in the order of lists: newest last event first.
 pub(crate) type Key = (Reverse<Timestamp>, SessionId);
@@ -72,6 +75,8 @@ struct Inner {
     by_provider_id: HashMap<Arc<str>, SessionId>,
     all: Ordered,
     active: Ordered,
+    /// Rows that have their JSON and are not active: the oldest of them lose it.
+    hot: BTreeSet<Key>,
     counts: HashMap<(Provider, State), u64>,
     /// Rows that were put lately, the last one at the end.
     recent: VecDeque<SessionId>,
@@ -83,10 +88,22 @@ impl Inner {
         let old = self.by_id.remove(&id)?;
         self.all.remove(&old.key());
         self.active.remove(&old.key());
+        self.hot.remove(&old.key());
         if let Some(count) = self.counts.get_mut(&(old.provider, old.state)) {
             *count -= 1;
         }
         Some(old)
+    }
+
+    /// Takes the JSON from the oldest rows that are not active, if there are too many.
+    fn cool(&mut self) {
+        while self.hot.len() > HOT_ROWS {
+            let Some(oldest) = self.hot.pop_last() else { return };
+            let Some(row) = self.all.get_mut(&oldest) else { continue };
+            let cold = Arc::new(SessionEntry { json: None, ..SessionEntry::clone(row) });
+            *row = Arc::clone(&cold);
+            self.by_id.insert(cold.id, cold);
+        }
     }
 
     fn order(&self, query: &SessionFilter) -> &Ordered {
@@ -103,6 +120,8 @@ impl Rows {
         *inner.counts.entry((entry.provider, entry.state)).or_default() += 1;
         if entry.active {
             inner.active.insert(key, Arc::clone(&entry));
+        } else if entry.json.is_some() {
+            inner.hot.insert(key);
         }
         inner.all.insert(key, Arc::clone(&entry));
         if let Some(name) = &entry.provider_session_id {
@@ -118,6 +137,7 @@ impl Rows {
         inner.recent.push_back(entry.id);
         inner.puts += 1;
         inner.by_id.insert(entry.id, entry);
+        inner.cool();
         drop(inner);
         self.changes.fetch_add(1, Ordering::Release);
     }
@@ -313,6 +333,23 @@ mod tests {
         assert_eq!(ids(&rows, &SessionFilter { cwd: Some("/w".into()), ..all.clone() }).0, [2, 1]);
         assert_eq!(ids(&rows, &SessionFilter { limit: 2, ..all.clone() }), (vec![3, 2], true));
         assert_eq!(ids(&rows, &SessionFilter { limit: 3, ..all }), (vec![3, 2, 1], false));
+    }
+
+    #[test]
+    fn the_newest_and_the_active_keep_their_json() {
+        let rows = Rows::default();
+        let json = || Some(crate::Json::of(&"a session").unwrap());
+        rows.put(SessionEntry { json: json(), ..entry(1, 1, State::Running) });
+        for id in 2..=HOT_ROWS as u128 + 12 {
+            rows.put(SessionEntry { json: json(), ..entry(id, id as i64, State::Exited) });
+        }
+        let hot = |id| rows.get(SessionId::from_bits(id)).unwrap().json.is_some();
+        assert!(hot(1), "it is active");
+        assert!((2..=12).all(|id| !hot(id)) && (13..=HOT_ROWS as u128 + 12).all(hot));
+        let all = SessionFilter { limit: 10_000, ..SessionFilter::default() };
+        assert_eq!(rows.list(&all).0.iter().filter(|row| row.json.is_some()).count(), HOT_ROWS + 1);
+        rows.put(SessionEntry { json: json(), ..entry(2, i64::MAX, State::Exited) });
+        assert!(hot(2) && !hot(13));
     }
 
     #[test]

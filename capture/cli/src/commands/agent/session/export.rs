@@ -11,7 +11,6 @@ use session_tree::Object;
 
 use super::{At, SessionOutput, file::Loaded};
 use crate::{commands::export::to_file, terminal::safe};
-use daemon::redaction;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Export {

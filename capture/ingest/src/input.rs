@@ -10,7 +10,6 @@ use tailer::collect::Batch;
 use tokio::sync::oneshot;
 
 use super::{ApprovalRecord, DecisionCommit, DerivedRecord, HookInput, HostInput, ProtocolInput, TelemetryInput};
-use crate::redaction;
 
 /// A batch with its long texts packed, which is done on the reading threads.
 #[derive(Debug)]

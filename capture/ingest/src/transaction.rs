@@ -3,14 +3,17 @@
 //!
 //! It holds whole inputs. A transaction that is rolled back has no effect, and its inputs are applied again.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use events::{Event, Finding, Payload, Provider};
-use projections::Approval;
+use projections::{Approval, Turn};
 use store::{AuditHead, CommitError, PackedText, ReadError, ReadFailure, SessionRow, Writer, write_head};
 
 use super::{
-    HostedSession, IngestInput,
+    CheckpointProgress, HostedSession, IngestInput,
     publisher::{is_progress, needs_somebody},
     sessions::Sessions,
 };
@@ -23,15 +26,19 @@ const PROGRESS_WAITS: Duration = Duration::from_secs(1);
 /// How long it may wait while a stream is open, which gets events when they are committed.
 const WATCHED_PROGRESS_WAITS: Duration = Duration::from_millis(200);
 /// Number of rows at which a transaction of history is committed.
-const BACKFILL_ROWS: usize = 6_000;
+const BACKFILL_ROWS: usize = 12_000;
 /// Size of its texts at which it is committed, bytes.
-const BACKFILL_BYTES: usize = 6 << 20;
+const BACKFILL_BYTES: usize = 12 << 20;
 /// Age at which a transaction of history is committed: on a busy machine a shorter one would be cut into many.
 const BACKFILL_AGE: Duration = Duration::from_secs(3);
 /// Size from which the write-ahead log is moved into the database beside the transactions, bytes.
-pub(crate) const LARGE_LOG: u64 = 24 << 20;
-/// Size from which it is emptied between two transactions, bytes.
-const FULL_LOG: u64 = 64 << 20;
+pub const LARGE_LOG: u64 = 24 << 20;
+/// Size from which it is emptied between two transactions if little is left to move, bytes.
+const EASY_LOG: u64 = 96 << 20;
+/// What counts as little, bytes.
+const LITTLE_LOG: u64 = 32 << 20;
+/// Size from which it is emptied whatever is left, bytes.
+const FULL_LOG: u64 = 160 << 20;
 /// Pause in the history after which its open transaction is committed.
 const LULL: Duration = Duration::from_millis(50);
 
@@ -70,7 +77,16 @@ pub(super) struct OpenTransaction {
     /// Whether a stream is open.
     watched: bool,
     inputs: Vec<IngestInput>,
+    /// Turns that changed, to be written with the commit.
+    turns: BTreeMap<(SessionRow, u32), Turn>,
     changes: ChangeSet,
+}
+
+/// Number of events of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EventCount {
+    live: usize,
+    past: usize,
 }
 
 /// How soon something is to be committed; the most urgent of what a transaction holds counts.
@@ -118,8 +134,10 @@ impl Urgency {
 /// What a transaction changes, for those who learn of it after the commit.
 #[derive(Default)]
 pub(super) struct ChangeSet {
-    /// Events of the log, and whether they are history, in the order in which they were written.
-    pub(super) events: Vec<(Event, bool)>,
+    /// Events of the log that were seen as they happened, in the order in which they were written.
+    pub(super) events: Vec<Event>,
+    /// Those of history, which nobody is told of one by one.
+    pub(super) past: PastEvents,
     /// Approvals as they stand now, in the order of their changes.
     pub(super) approvals: Vec<Approval>,
     /// Findings as they stand now, in the order of their changes.
@@ -130,6 +148,23 @@ pub(super) struct ChangeSet {
     pub(super) merged: Vec<Provider>,
     /// The end of the audit record, when it grew.
     audit_head: Option<AuditHead>,
+}
+
+/// Events of history that a transaction holds.
+#[derive(Default)]
+pub(super) struct PastEvents {
+    pub(super) count: usize,
+    /// The time of the last event of each agent, by the code of its provider: milliseconds since 1970, 0 for none.
+    pub(super) last_at: [i64; Provider::ALL.len()],
+}
+
+impl PastEvents {
+    fn add(&mut self, event: &Event) {
+        self.count += 1;
+        if let Some(last) = self.last_at.get_mut(usize::from(event.provider.code())) {
+            *last = (*last).max(event.created_at.as_millisecond());
+        }
+    }
 }
 
 /// A transaction that is committed.
@@ -155,6 +190,7 @@ impl OpenTransaction {
             urgency: Urgency::History,
             watched: false,
             inputs: Vec::new(),
+            turns: BTreeMap::new(),
             changes: ChangeSet::default(),
         })
     }
@@ -191,14 +227,12 @@ impl OpenTransaction {
     }
 
     /// An input was applied whose events begin at `first_event`; says whether there are any.
-    pub(super) fn add_input(&mut self, input: IngestInput, live: bool, first_event: usize) -> bool {
-        let events = &self.changes.events[first_event..];
+    pub(super) fn add_input(&mut self, input: IngestInput, live: bool, first: EventCount) -> bool {
         if live {
-            self.urgency = self.urgency.max(Urgency::of(&input, events.iter().map(|(event, _)| event)));
+            self.urgency = self.urgency.max(Urgency::of(&input, &self.changes.events[first.live..]));
         }
-        let has_events = !events.is_empty();
         self.inputs.push(input);
-        has_events
+        self.events() != first
     }
 
     /// An input could not be applied: it is to be taken again.
@@ -207,8 +241,8 @@ impl OpenTransaction {
     }
 
     /// How many events it holds.
-    pub(super) fn events(&self) -> usize {
-        self.changes.events.len()
+    pub(super) fn events(&self) -> EventCount {
+        EventCount { live: self.changes.events.len(), past: self.changes.past.count }
     }
 
     /// The place of the next event in the log.
@@ -228,8 +262,17 @@ impl OpenTransaction {
         self.writer.append(row, &event, text)?;
         self.rows += 1;
         self.bytes += event.text.as_ref().map_or(0, String::len) + text.map_or(0, PackedText::stored_bytes);
-        self.changes.events.push((event, history));
+        if history {
+            self.changes.past.add(&event);
+        } else {
+            self.changes.events.push(event);
+        }
         Ok(())
+    }
+
+    /// Stores a turn as it is now. It is written with the commit, however often it changes until then.
+    pub(super) fn put_turn(&mut self, row: SessionRow, turn: &Turn) {
+        self.turns.insert((row, turn.number), turn.clone());
     }
 
     /// A record was merged into the event of another one.
@@ -294,6 +337,9 @@ impl OpenTransaction {
 
     /// Commits.
     pub(super) fn commit(&mut self) -> Result<Committed, CommitError> {
+        for ((row, _), turn) in std::mem::take(&mut self.turns) {
+            self.writer.put_turn(row, &redaction::of_turn(&turn))?;
+        }
         self.writer.commit()?;
         self.open_since = None;
         self.last_commit = Some(Instant::now());
@@ -308,11 +354,15 @@ impl OpenTransaction {
     }
 
     /// After the commit: keeps the write-ahead log small. `checkpoint` asks for a checkpoint beside the transactions.
-    pub(super) fn bound_log(&self, checkpoint: &dyn Fn()) {
+    ///
+    /// The log can be emptied only while nothing is written, and all of it has to be on the disk first: ingest waits
+    /// as long as the least is left.
+    pub(super) fn bound_log(&self, moved: &CheckpointProgress, checkpoint: &dyn Fn()) {
         let size = self.writer.log_bytes();
-        if size >= FULL_LOG {
-            if let Err(error) = self.writer.empty_log() {
-                tracing::debug!(%error, size, "cannot empty the write-ahead log yet");
+        if size >= FULL_LOG || size >= EASY_LOG && moved.left_of(size).is_some_and(|left| left <= LITTLE_LOG) {
+            match self.writer.empty_log() {
+                Ok(()) => moved.restart(),
+                Err(error) => tracing::debug!(%error, size, "cannot empty the write-ahead log yet"),
             }
         } else if size >= LARGE_LOG {
             checkpoint();
@@ -322,6 +372,7 @@ impl OpenTransaction {
     /// Gives up what was written; the inputs stay.
     pub(super) fn roll_back(&mut self) {
         self.writer.rollback();
+        self.turns.clear();
         self.changes = ChangeSet::default();
         self.open_since = None;
         (self.rows, self.bytes) = (0, 0);

@@ -9,6 +9,8 @@
 //! `transaction`, the `publisher`, the `hosts` of runs, the agents without a session in `processes`. Each
 //! kind of input has a module that applies it; `fold` is what they all end in.
 
+#![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
+
 mod approvals;
 mod batch;
 mod counters;
@@ -16,7 +18,9 @@ mod deliveries;
 mod findings;
 mod fold;
 mod handle;
+pub mod hook_health;
 mod hosts;
+mod ignored;
 mod input;
 mod link;
 mod message;
@@ -24,6 +28,7 @@ mod processes;
 mod protocol;
 mod publisher;
 mod sessions;
+pub mod store_health;
 mod telemetry;
 #[cfg(test)]
 mod tests;
@@ -41,7 +46,7 @@ use projections::{Approval, SessionState};
 use server::{Json, LiveView, SessionEntry};
 use store::{CommitError, EntityFilter, ReadError, ReadFailure, Reader, Writer};
 
-use crate::{ignored::Ignored, redaction};
+use ignored::Ignored;
 
 pub use approvals::{ApprovalRecord, DecisionCommit, Undecided};
 pub use counters::Counters;
@@ -53,17 +58,15 @@ use hosts::Hosts;
 pub use input::{ChangeReply, IngestInput, PreparedBatch};
 use processes::Unclaimed;
 pub use protocol::ProtocolInput;
-pub use publisher::{CommitObserver, Gauges, HostedSession, NoObserver};
+pub use publisher::{CheckpointProgress, CommitObserver, Gauges, HostedSession, NoObserver};
 use publisher::{Publisher, is_active, is_standing};
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
-pub(crate) use transaction::LARGE_LOG;
+pub use transaction::LARGE_LOG;
 use transaction::{OpenTransaction, TransactionFailure};
 
 /// Inputs that may wait for the ingest thread.
 pub const INPUTS: usize = 16;
-/// Number of newest sessions whose JSON is in memory from the start.
-const HOT_VIEWS: usize = 4_096;
 /// Most pending approvals and open findings of before the start that a snapshot tells of.
 const OPEN_ITEMS: usize = 10_000;
 /// While the store does not work, the wish to end is looked for this often.
@@ -243,7 +246,7 @@ impl Ingest {
                 },
             };
             let mut entry = SessionEntry::cold(&session, is_active(&session, now));
-            if index < HOT_VIEWS {
+            if index < LiveView::HOT_ROWS {
                 entry.json = Json::of(&session).ok();
             }
             // One that rests may still have a process, whose end must not be missed, a turn, or an approval that is
@@ -477,7 +480,7 @@ impl Ingest {
         self.sessions.settle();
         self.transaction.write_audit_head(&mut committed.changes);
         committed.inputs.into_iter().for_each(|input| self.reply(input));
-        self.transaction.bound_log(&*self.checkpoint);
+        self.transaction.bound_log(&self.publisher.gauges.checkpoints, &*self.checkpoint);
         Ok(())
     }
 

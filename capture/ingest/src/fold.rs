@@ -12,7 +12,6 @@ use server::Refusal;
 use store::PackedText;
 
 use super::{ChangeReply, Ingest, TransactionFailure, transaction::Additions};
-use crate::redaction;
 
 /// Number of events below which a session counts as just begun.
 const FRESH_EVENTS: u64 = 20;
@@ -108,7 +107,7 @@ impl Ingest {
             Payload::UsageReported(_) | Payload::AssistantMessage(_) | Payload::AssistantDelta(_)
         );
         if let (true, None, Some(turn)) = (adds, state.open_turn(), state.recent_turns().next_back()) {
-            self.transaction.writer.put_turn(row, &redaction::of_turn(turn))?;
+            self.transaction.put_turn(row, turn);
         }
         self.store_approval_of(slot, &event)?;
         additions.push(slot, event, text);
@@ -147,7 +146,7 @@ impl Ingest {
     ) -> Result<Event, TransactionFailure> {
         let known = self.sessions.known(slot).clone();
         if let Some(turn) = &conclusion.turn {
-            self.transaction.writer.put_turn(known.row, &redaction::of_turn(turn))?;
+            self.transaction.put_turn(known.row, turn);
         }
         if let Some(approval) = conclusion.approval.take() {
             self.store_approval(slot, *approval, &conclusion.payload, history)?;

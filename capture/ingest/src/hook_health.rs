@@ -90,7 +90,8 @@ impl HookHealth {
         }
     }
 
-    pub(crate) fn turn(&self, provider: Provider, at: Timestamp) {
+    /// A turn began or ended at this time, as a transcript tells.
+    pub fn turn(&self, provider: Provider, at: Timestamp) {
         let mut table = self.table();
         let hearing = table.entry(provider).or_default();
         hearing.last_turn = hearing.last_turn.max(Some(at));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ingest::ChangeReply;
+use crate::ChangeReply;
 use events::{ApprovalId, SessionId};
 
 /// An input that holds a reply.

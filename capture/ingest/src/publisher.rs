@@ -35,6 +35,8 @@ pub struct Gauges {
     pub last_event_at: [AtomicI64; Provider::ALL.len()],
     /// How many records of each agent were merged into the event of another one, by the code of its provider.
     pub merged: [AtomicU64; Provider::ALL.len()],
+    /// How far the write-ahead log is in the database.
+    pub checkpoints: CheckpointProgress,
     /// What is heard of hooks, and what is not.
     pub heard: HookHealth,
 }
@@ -52,6 +54,39 @@ impl Gauges {
         if self.stuck.swap(false, Ordering::Relaxed) {
             self.store.recovered();
         }
+    }
+}
+
+/// How far the write-ahead log was moved into the database beside the transactions.
+#[derive(Debug, Default)]
+pub struct CheckpointProgress {
+    running: AtomicBool,
+    moved: AtomicU64,
+}
+
+impl CheckpointProgress {
+    /// Runs a checkpoint, which returns how many bytes of the log are in the database.
+    ///
+    /// # Errors
+    /// Those of the checkpoint.
+    pub fn run<E>(&self, checkpoint: impl FnOnce() -> Result<u64, E>) -> Result<(), E> {
+        self.running.store(true, Ordering::Release);
+        let done = checkpoint();
+        if let Ok(moved) = done {
+            self.moved.store(moved, Ordering::Release);
+        }
+        self.running.store(false, Ordering::Release);
+        done.map(drop)
+    }
+
+    /// What of a log of this size is left to be moved; `None` while a checkpoint runs.
+    pub(super) fn left_of(&self, size: u64) -> Option<u64> {
+        (!self.running.load(Ordering::Acquire)).then(|| size.saturating_sub(self.moved.load(Ordering::Acquire)))
+    }
+
+    /// The log is empty.
+    pub(super) fn restart(&self) {
+        self.moved.store(0, Ordering::Release);
     }
 }
 
@@ -115,7 +150,7 @@ impl Publisher {
     pub(super) fn publish(&self, committed: &mut Committed, entries: Vec<SessionEntry>) {
         let Committed { changes, position, live, .. } = committed;
         self.gauges.counters.commits.inc();
-        self.gauges.counters.events.inc_by(changes.events.len() as u64);
+        self.gauges.counters.events.inc_by((changes.events.len() + changes.past.count) as u64);
         for provider in changes.merged.drain(..) {
             if let Some(merged) = self.gauges.merged.get(usize::from(provider.code())) {
                 merged.fetch_add(1, Ordering::Relaxed);
@@ -143,7 +178,10 @@ impl Publisher {
             self.live_view.put(entry);
         }
         self.live_view.set_committed();
-        for (event, _) in &changes.events {
+        for (last, at) in self.gauges.last_event_at.iter().zip(changes.past.last_at) {
+            last.fetch_max(at, Ordering::Relaxed);
+        }
+        for event in &changes.events {
             if let Some(last) = self.gauges.last_event_at.get(usize::from(event.provider.code())) {
                 last.fetch_max(event.created_at.as_millisecond(), Ordering::Relaxed);
             }
@@ -157,12 +195,12 @@ impl Publisher {
         for finding in &changes.findings {
             self.live_view.put_finding(open(finding));
         }
-        changes.events.sort_unstable_by_key(|(event, _)| event.position);
+        changes.events.sort_unstable_by_key(|event| event.position);
         // First: it voids what was published before, and does nothing once a later position is known.
-        if changes.events.iter().any(|(_, history)| *history) {
+        if changes.past.count > 0 {
             self.live_view.advance(position);
         }
-        for (event, _) in changes.events.iter().filter(|(_, history)| !history) {
+        for event in &changes.events {
             if let Ok(json) = Json::of(event) {
                 self.live_view.publish(Frame::event(
                     Some(event.position),

@@ -8,7 +8,7 @@ use std::{
 
 /// The directories.
 #[derive(Debug, Default)]
-pub struct Ignored {
+pub(crate) struct Ignored {
     dirs: Vec<IgnoredDir>,
 }
 
@@ -22,20 +22,20 @@ struct IgnoredDir {
 impl Ignored {
     /// Looks where these directories really are; those that do not exist yet are looked for again when they are asked for.
     #[must_use]
-    pub fn new(dirs: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(dirs: Vec<PathBuf>) -> Self {
         let dir = |written: PathBuf| IgnoredDir { real: RefCell::new(written.canonicalize().ok()), written };
         Self { dirs: dirs.into_iter().map(dir).collect() }
     }
 
     /// Whether there are none.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.dirs.is_empty()
     }
 
     /// Whether a directory is one of these or below one.
     #[must_use]
-    pub fn holds(&self, directory: &Path) -> bool {
+    pub(crate) fn holds(&self, directory: &Path) -> bool {
         if self.dirs.is_empty() {
             return false;
         }

@@ -5,7 +5,6 @@ use events::{Annotation, Finding, Notification, Payload, SendOutcome, SessionId,
 use projections::{Conclusion, Prompt};
 
 use super::{Ingest, TransactionFailure};
-use crate::redaction;
 
 /// A record about a session outside its conversation.
 pub struct DerivedRecord {

@@ -14,7 +14,6 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{Ingest, TransactionFailure};
-use crate::redaction;
 
 /// A decision that is to be made.
 pub struct DecisionCommit {
