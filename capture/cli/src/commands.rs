@@ -459,12 +459,11 @@ fn complain(text: &str) {
     }
 }
 
-/// Shows help, the version, or what is wrong with the command line. That repeats what was typed, which may be
-/// somebody else's text, so it has no colours.
+/// Shows help, the version, or what is wrong with the command line.
 fn explain_usage(error: &clap::Error) -> ExitCode {
     let text = error.render();
     if error.use_stderr() {
-        write!(terminal::stderr().without_colours(), "{text}").ok();
+        terminal::print_usage_error(&text.to_string());
     } else if style::colours() {
         write!(terminal::stdout(), "{}", text.ansi()).ok();
     } else {

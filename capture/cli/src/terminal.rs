@@ -184,9 +184,20 @@ pub fn prose(line: &str, hang: usize) -> String {
 
 /// Prints a text to standard error, on a terminal broken between words; a failure to do so is ignored.
 pub fn print_error_line(text: &str) {
-    let width = error_width();
-    let lines: Vec<String> = text.split('\n').map(|line| wrapped(line, width, ERROR_INDENT)).collect();
-    writeln!(stderr(), "{}", lines.join("\n")).ok();
+    writeln!(stderr(), "{}", error_prose(text, error_width())).ok();
+}
+
+/// Prints what is wrong with a command line to standard error, broken likewise. It repeats what was typed, so colours in
+/// it are not ours.
+pub fn print_usage_error(text: &str) {
+    write!(stderr().without_colours(), "{}", error_prose(text, error_width())).ok();
+}
+
+/// The lines of a message, each broken between words where it is too wide.
+fn error_prose(text: &str, width: Option<usize>) -> String {
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let lines = text.split('\n').map(|line| wrapped(line, width, indent(line) + ERROR_INDENT));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Indentation of what follows the first line of a message on standard error, columns.
