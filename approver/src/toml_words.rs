@@ -1,5 +1,7 @@
 //! What is wrong with a TOML file that a person wrote, in plain words: where, and what was expected.
 
+use events::fault::{Notation, in_words};
+
 /// The place and the reason of an error of the TOML reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TomlFault {
@@ -16,7 +18,8 @@ impl TomlFault {
     #[must_use]
     pub fn of(text: &str, error: &toml::de::Error) -> Self {
         let at = error.span().map_or(0, |span| span.start);
-        let message = without_value(text, at).unwrap_or_else(|| in_words(&error.message().replace('\n', " ")));
+        let message =
+            without_value(text, at).unwrap_or_else(|| in_words(&error.message().replace('\n', " "), Notation::Toml));
         Self::at(text, at, message)
     }
 
@@ -37,44 +40,6 @@ fn without_value(text: &str, at: usize) -> Option<String> {
     let key = line.trim_end().strip_suffix('=')?.trim();
     let rest = after.lines().next().unwrap_or_default().trim();
     (!key.is_empty() && (rest.is_empty() || rest.starts_with('#'))).then(|| format!("`{key}` has no value"))
-}
-
-/// An error of the reader in the words of a configuration.
-fn in_words(message: &str) -> String {
-    let wrong = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
-    if let Some((got, expected)) = wrong.and_then(|wrong| wrong.split_once(", expected ")) {
-        let expected = match expected {
-            "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
-            "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
-            "f32" | "f64" => "a number",
-            "a boolean" => "`true` or `false`",
-            "a sequence" => "a list",
-            "a map" => "a table",
-            "a string" | "path string" | "string or table" => "a string",
-            // Types of ours, which a reader does not know.
-            other if other.starts_with("struct ") || other.starts_with("internally tagged enum ") => "a table",
-            other => other,
-        };
-        let got = match got {
-            "map" => "a table",
-            "sequence" => "a list",
-            // `string "abc"`, and a word with the value in backquotes: only the value is wanted.
-            got => {
-                got.split_once(' ').filter(|(_, value)| value.starts_with(['"', '`'])).map_or(got, |(_, value)| value)
-            }
-        };
-        return format!("expected {expected}, got {got}");
-    }
-    for (theirs, ours) in [("unknown field ", "unknown setting "), ("unknown variant ", "unknown value ")] {
-        if let Some(rest) = message.strip_prefix(theirs) {
-            return format!("{ours}{rest}");
-        }
-    }
-    match message.strip_prefix("missing field ") {
-        Some(name) => format!("{name} is missing"),
-        None if message == "wanted string or table" => "expected a string".to_owned(),
-        None => message.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 pub mod cursor;
 pub mod event;
+pub mod fault;
 pub mod finding;
 pub mod id;
 mod level;

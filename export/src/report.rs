@@ -8,8 +8,8 @@ use std::{
     fmt::Write,
 };
 
-use events::{Event, Finding, FindingKind, Payload, State, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
-use projections::{OpenTurn, Session, Turn, shorten::one_line};
+use events::{Finding, FindingKind, State, Timestamp, ToolOutcome, TurnOutcome};
+use projections::{CommandRun, OpenTurn, Session, Turn, WorkLog, shorten::one_line};
 use serde::Serialize;
 
 /// A session and what it did within the time of a report.
@@ -172,23 +172,12 @@ pub struct Handoff {
     pub findings: Vec<Finding>,
     /// The files it changed, and how often.
     pub files: BTreeMap<String, u32>,
-    /// The last commands it ran.
+    /// The commands it ran, oldest first.
     pub commands: Vec<CommandRun>,
     /// The whole of its last answer.
     pub last_text: Option<String>,
     /// The command line that takes it up again.
     pub resume: Option<String>,
-}
-
-/// A command that was run.
-#[derive(Debug, Clone, Serialize)]
-pub struct CommandRun {
-    /// The command, in one line.
-    pub command: String,
-    /// How it ended; absent while it runs.
-    pub outcome: Option<ToolOutcome>,
-    /// Its exit code, when known.
-    pub exit_code: Option<i32>,
 }
 
 /// Maximum number of turns in a handoff note.
@@ -201,34 +190,10 @@ const COMMANDS: usize = 12;
 const LAST_TEXT_CHARS: usize = 4_000;
 
 impl Handoff {
-    /// A note of a session, from its turns and its events, oldest first.
+    /// A note of a session, from its turns, oldest first, and what it did.
     #[must_use]
-    pub fn new(session: Session, turns: Vec<Turn>, events: &[Event], findings: Vec<Finding>) -> Self {
-        let mut files = BTreeMap::new();
-        let mut commands: Vec<(&str, CommandRun)> = Vec::new();
-        let mut last_text = None;
-        for event in events {
-            #[expect(clippy::wildcard_enum_match_arm, reason = "a note tells of calls and answers")]
-            match &event.payload {
-                Payload::ToolCall(call) => match (call.tool, &call.title) {
-                    (ToolKind::Edit, Some(file)) => *files.entry(one_line(file, 200)).or_default() += 1,
-                    (ToolKind::Execute, Some(command)) => {
-                        let command = one_line(command, 160);
-                        commands.push((&call.call_id, CommandRun { command, outcome: None, exit_code: None }));
-                    }
-                    _ => {}
-                },
-                Payload::ToolResult(result) => {
-                    let call = commands.iter_mut().rev().find(|(id, _)| *id == result.call_id);
-                    if let Some((_, ran)) = call.filter(|_| !result.detail) {
-                        (ran.outcome, ran.exit_code) = (Some(result.outcome), result.exit_code);
-                    }
-                }
-                Payload::AssistantMessage(_) => last_text = event.text.clone().or(last_text),
-                _ => {}
-            }
-        }
-        let commands = commands.into_iter().map(|(_, ran)| ran).collect();
+    pub fn new(session: Session, turns: Vec<Turn>, work: WorkLog, findings: Vec<Finding>) -> Self {
+        let WorkLog { files, commands, last_text, .. } = work;
         Self { session, turns, findings, files, commands, last_text, resume: None }
     }
 

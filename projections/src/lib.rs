@@ -19,6 +19,7 @@ pub mod status;
 pub mod summary;
 pub mod title;
 pub mod turn;
+pub mod work;
 
 pub use approval::Approval;
 pub use failure::FailureKind;
@@ -29,3 +30,4 @@ pub use session::{Evidence, OpenTurn, Session, SessionHealth, SessionStatus, Sum
 pub use state::{Conclusion, LABELS, SessionState};
 pub use status::{Account, WeighedClaim};
 pub use turn::Turn;
+pub use work::{CommandRun, WorkLog};

@@ -17,15 +17,20 @@ pub fn one_line(text: &str, limit: usize) -> String {
             line.push(' ');
             length += 1;
         }
-        for c in word.chars() {
-            if length + 1 > limit {
-                line.pop();
-                line.push('…');
-                return line;
-            }
-            line.push(c);
-            length += 1;
+        let room = limit - length;
+        let end = if word.is_ascii() {
+            (word.len() > room).then_some(room)
+        } else {
+            word.char_indices().nth(room).map(|(end, _)| end)
+        };
+        if let Some(end) = end {
+            line.push_str(&word[..end]);
+            line.pop();
+            line.push('…');
+            return line;
         }
+        line.push_str(word);
+        length += if word.is_ascii() { word.len() } else { word.chars().count() };
     }
     line
 }
@@ -56,6 +61,9 @@ mod tests {
         assert_eq!(one_line("abcdef g", 6), "abcde…");
         assert_eq!(one_line("abcde fg", 6), "abcde…");
         assert_eq!(one_line("日本語のテスト", 4), "日本語…");
+        assert_eq!(one_line("日本語の テスト", 4), "日本語…");
+        assert_eq!(one_line("日本語の", 4), "日本語の");
+        assert_eq!(one_line("ab", 0), "…");
         assert_eq!(one_line("", 4), "");
     }
 

@@ -8,7 +8,7 @@ mod transport;
 
 use std::{
     fmt,
-    io::{self, BufRead, BufReader},
+    io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -29,6 +29,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 const WITHIN: Duration = Duration::from_secs(30);
 /// Longest answer that is read, bytes.
 const ANSWER_BYTES: u64 = 1 << 30;
+/// Longest answer that memory is prepared for before it is read, bytes.
+const PREPARED_BYTES: u64 = 16 << 20;
 /// Longest report of an error that is read, bytes.
 const ERROR_BYTES: u64 = 1 << 20;
 
@@ -318,8 +320,14 @@ fn parse<T: DeserializeOwned>(path: &str, text: &str) -> Result<T, ClientError> 
 }
 
 fn read(path: &str, mut response: Response) -> Result<String, ClientError> {
-    let text = response.body_mut().with_config().limit(ANSWER_BYTES).read_to_string();
-    text.map_err(|error| ClientError::BrokeOff { path: path.to_owned(), source: Box::new(error) })
+    let broke_off = |error: ureq::Error| ClientError::BrokeOff { path: path.to_owned(), source: Box::new(error) };
+    let body = response.body_mut();
+    // A long answer that grows in a text of no length is copied again and again.
+    let length = body.content_length().unwrap_or_default().min(PREPARED_BYTES);
+    let mut text = String::with_capacity(usize::try_from(length).unwrap_or_default());
+    let read = body.with_config().limit(ANSWER_BYTES).reader().read_to_string(&mut text);
+    read.map_err(|error| broke_off(error.into()))?;
+    Ok(text)
 }
 
 /// The answer when it is a good one; else what it says is wrong.

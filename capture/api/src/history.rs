@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use events::{Confidence, Event, Provider, Reason, Source, State, Timestamp, WireError};
+use events::{Confidence, Event, Provider, Reason, SessionId, Source, State, Timestamp, WireError};
 use projections::{ConversationItem, Turn, Usage};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -45,14 +45,6 @@ pub struct EventPage {
 pub struct RawEvent(Box<RawValue>);
 
 impl RawEvent {
-    /// Writes an event.
-    ///
-    /// # Errors
-    /// When it cannot be written as JSON.
-    pub fn new(event: &Event) -> Result<Self, serde_json::Error> {
-        serde_json::value::to_raw_value(event).map(Self)
-    }
-
     /// The JSON text.
     #[must_use]
     pub fn json(&self) -> &str {
@@ -168,6 +160,38 @@ pub struct TurnPage {
     pub next_cursor: Option<String>,
     /// The number of the last turn, for `after`.
     pub next_after: u32,
+}
+
+/// Which turns of all sessions to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RecentTurnsQuery {
+    /// Only turns that ended at this time or later, or have no end (default: all).
+    pub since: Option<Timestamp>,
+    /// The `next_cursor` of the page before.
+    pub cursor: Option<String>,
+    /// Turns on a page (default 200, at most 1000).
+    pub limit: Option<Limit>,
+}
+
+/// A page of turns of all sessions: those of a session stand together, in order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecentTurnPage {
+    /// The position of the log the page reflects.
+    pub as_of: u64,
+    /// The turns.
+    pub turns: Vec<SessionTurn>,
+    /// Continues the list; `null` on the last page.
+    pub next_cursor: Option<String>,
+}
+
+/// A turn and its session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionTurn {
+    /// The session.
+    pub session_id: SessionId,
+    /// The turn.
+    pub turn: Turn,
 }
 
 /// One change of a session's status.

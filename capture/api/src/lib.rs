@@ -6,6 +6,7 @@
 //! added, and clients ignore what they do not know.
 
 pub mod approvals;
+pub mod body;
 pub mod client;
 pub mod compat;
 pub mod endpoint;

@@ -283,6 +283,8 @@ operations! {
     HealthSources = GET "/api/v1/health/sources" Read (NoQuery, NoBody) -> Sources;
     /// The tokens of all sessions, by agent and model.
     UsageOfAll = GET "/api/v1/usage" Read (NoQuery, NoBody) -> UsageReport;
+    /// The turns of all sessions, by session.
+    ListRecentTurns = GET "/api/v1/turns" Read (RecentTurnsQuery, NoBody) -> RecentTurnPage;
     /// The whole text an event's `text_ref` points to.
     GetText = GET "/api/v1/texts/{hash}" Read (NoQuery, NoBody) -> PlainText;
 
@@ -339,6 +341,8 @@ operations! {
     ReadConversation = GET "/api/v1/sessions/{id}/conversation" Read (ConversationQuery, NoBody) -> ConversationPage;
     /// The turns of a session, in order.
     ListTurns = GET "/api/v1/sessions/{id}/turns" Read (HistoryQuery, NoBody) -> TurnPage;
+    /// The files a session changed, the commands it ran and its last answer, by its last 20,000 events.
+    GetWork = GET "/api/v1/sessions/{id}/work" Read (NoQuery, NoBody) -> projections::WorkLog;
     /// What a session is about.
     SummarizeSession = GET "/api/v1/sessions/{id}/summary" Read (NoQuery, NoBody) -> SessionSummary;
     /// The tokens of a session.

@@ -41,11 +41,13 @@ mod shell;
 mod show;
 mod statusline;
 mod style;
+mod syntax;
 mod telemetry;
 mod uninstall;
 mod wait;
 mod watch;
 mod when;
+mod words;
 
 use std::{
     io::{BufRead, Write},
@@ -63,7 +65,10 @@ use api::{
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use self::output::SCHEMA_VERSION;
-use self::output::print_json;
+use self::{
+    output::print_json,
+    words::{one_of, one_of_explained},
+};
 use crate::{
     client::{self, Client, ClientError, Connection},
     failure::{Failed, REFUSED, code_of, with_causes},
@@ -162,7 +167,7 @@ enum Command {
   capture runs
   capture runs --all --json")]
     Runs(runs::Arguments),
-    /// Attach this terminal to a run.
+    /// Attach this terminal to a run; Ctrl-] detaches it.
     #[command(after_help = "Example:
   capture attach fix-login")]
     Attach(attach::Arguments),
@@ -455,12 +460,11 @@ fn complain(text: &str) {
     }
 }
 
-/// Shows help, the version, or what is wrong with the command line. That repeats what was typed, which may be
-/// somebody else's text, so it has no colours.
+/// Shows help, the version, or what is wrong with the command line.
 fn explain_usage(error: &clap::Error) -> ExitCode {
     let text = error.render();
     if error.use_stderr() {
-        write!(terminal::stderr().without_colours(), "{text}").ok();
+        terminal::print_usage_error(&text.to_string());
     } else if style::colours() {
         write!(terminal::stdout(), "{}", text.ansi()).ok();
     } else {
@@ -567,85 +571,5 @@ fn active_sessions(client: &Client, most: usize) -> anyhow::Result<Vec<projectio
     Ok(client.get::<ListSessions>("", &query)?.sessions)
 }
 
-/// Parses one of a fixed set of words, which the help lists with what they mean; a word without a meaning says it
-/// itself.
-fn one_of_explained<T: Copy + Send + Sync + std::str::FromStr + 'static>(
-    all: &[T],
-    word: fn(T) -> &'static str,
-    meaning: fn(T) -> &'static str,
-) -> impl clap::builder::TypedValueParser<Value = T> + use<T>
-where
-    T::Err: std::fmt::Display,
-{
-    use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-    let explained = |value: &T| match meaning(*value) {
-        "" => PossibleValue::new(word(*value)),
-        meaning => PossibleValue::new(word(*value)).help(meaning),
-    };
-    PossibleValuesParser::new(all.iter().map(explained))
-        .try_map(|text| text.parse::<T>().map_err(|error| std::io::Error::other(error.to_string())))
-}
-
-/// Parses one of a fixed set of words, which the help lists.
-fn one_of<T: Copy + Send + Sync + std::str::FromStr + 'static>(
-    all: &[T],
-    word: fn(T) -> &'static str,
-) -> impl clap::builder::TypedValueParser<Value = T> + use<T>
-where
-    T::Err: std::fmt::Display,
-{
-    one_of_explained(all, word, |_| "")
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        command_line().debug_assert();
-    }
-
-    #[test]
-    fn every_example_is_a_command_line() {
-        let mut examples = 0;
-        for command in Arguments::command().get_subcommands() {
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            for line in help.lines().filter_map(|line| line.strip_prefix("  ")) {
-                let words = shlex::split(line).unwrap();
-                let words = words.iter().take_while(|word| *word != ">" && *word != "<");
-                command_line().try_get_matches_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
-                examples += 1;
-            }
-        }
-        assert!(examples > 40, "{examples}");
-    }
-
-    #[test]
-    fn the_help_shows_tcp_only_where_a_server_is_reached_by_it() {
-        let mut command = command_line();
-        command.build();
-        let help = |command: &mut clap::Command| command.render_long_help().to_string();
-        for name in WITHOUT_TCP.iter().filter(|name| **name != "session") {
-            let below = command.find_subcommand_mut(name).unwrap();
-            assert!(!help(below).contains("--tcp"), "{name}");
-            for below in below.get_subcommands_mut() {
-                assert!(!help(below).contains("--tcp"), "{name} {}", below.get_name());
-            }
-        }
-        for name in ["ps", "send", "approve", "doctor"] {
-            assert!(help(command.find_subcommand_mut(name).unwrap()).contains("--tcp"), "{name}");
-        }
-    }
-
-    #[test]
-    fn every_command_is_in_one_group() {
-        let command = Arguments::command();
-        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-        let mut known: Vec<&str> =
-            command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name).collect();
-        listed.sort_unstable();
-        known.sort_unstable();
-        assert_eq!(listed, known);
-    }
-}
+mod tests;

@@ -25,6 +25,10 @@ pub use self::{
 /// The text with everything that does not print, or prints something else than it is, escaped.
 #[must_use]
 pub fn safe(text: &str) -> String {
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if is_plain || text.chars().all(prints) {
+        return text.to_owned();
+    }
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if prints(c) {
@@ -47,19 +51,20 @@ pub fn safe_lines(text: &str) -> String {
 pub fn safe_json(json: &str) -> Cow<'_, str> {
     // In JSON such characters can only be in strings.
     let is_escaped = |c: char| c == '\x7f' || !c.is_ascii() && !prints(c);
-    if !json.contains(is_escaped) {
+    let mut escaped = json.match_indices(is_escaped).peekable();
+    if escaped.peek().is_none() {
         return Cow::Borrowed(json);
     }
     let mut shown = String::with_capacity(json.len() + 64);
-    for c in json.chars() {
-        if is_escaped(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                let _ = write!(shown, "\\u{unit:04x}");
-            }
-        } else {
-            shown.push(c);
+    let mut rest = 0;
+    for (at, unseen) in escaped {
+        shown.push_str(json.get(rest..at).unwrap_or_default());
+        for unit in unseen.encode_utf16() {
+            let _ = write!(shown, "\\u{unit:04x}");
         }
+        rest = at + unseen.len();
     }
+    shown.push_str(json.get(rest..).unwrap_or_default());
     Cow::Owned(shown)
 }
 
@@ -162,10 +167,41 @@ pub fn width() -> Option<usize> {
         .map(|columns| columns.clamp(20, 1000))
 }
 
-/// Prints a line to standard error; a failure to do so is ignored.
-pub fn print_error_line(text: &str) {
-    writeln!(stderr(), "{text}").ok();
+/// Columns of text on standard error; `None` where it is not a terminal.
+fn error_width() -> Option<usize> {
+    io::stderr().is_terminal().then(|| {
+        let size = rustix::termios::tcgetwinsize(io::stderr()).ok().map(|size| usize::from(size.ws_col));
+        size.filter(|columns| *columns > 0).unwrap_or(80)
+    })
 }
+
+/// A line of prose on standard output, broken between words where the terminal, or `COLUMNS`, is narrower; what follows
+/// is indented by `hang` columns.
+#[must_use]
+pub fn prose(line: &str, hang: usize) -> String {
+    wrapped(line, width(), hang)
+}
+
+/// Prints a text to standard error, on a terminal broken between words; a failure to do so is ignored.
+pub fn print_error_line(text: &str) {
+    writeln!(stderr(), "{}", error_prose(text, error_width())).ok();
+}
+
+/// Prints what is wrong with a command line to standard error, broken likewise. It repeats what was typed, so colours in
+/// it are not ours.
+pub fn print_usage_error(text: &str) {
+    write!(stderr().without_colours(), "{}", error_prose(text, error_width())).ok();
+}
+
+/// The lines of a message, each broken between words where it is too wide.
+fn error_prose(text: &str, width: Option<usize>) -> String {
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let lines = text.split('\n').map(|line| wrapped(line, width, indent(line) + ERROR_INDENT));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Indentation of what follows the first line of a message on standard error, columns.
+const ERROR_INDENT: usize = 2;
 
 /// Size at which an unfinished line is written without waiting for its end, bytes.
 const LINE_BYTES: usize = 64 << 10;

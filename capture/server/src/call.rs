@@ -171,7 +171,7 @@ impl<O: Operation> Call<O> {
     {
         let limits = self.app.limits;
         let bytes = read(std::mem::take(self.body.get_mut()), limits.body_bytes, limits.read).await?;
-        serde_json::from_slice(&bytes).map_err(ApiError::body)
+        serde_json::from_slice(&bytes).map_err(|error| ApiError::body(api::body::fault(&error)))
     }
 }
 

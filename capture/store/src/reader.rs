@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use events::{Cursor, Event, Kind, Provider, SessionId};
-use projections::{Session, SessionState, Turn, Usage};
+use events::{Cursor, Event, Kind, Provider, SessionId, Timestamp};
+use projections::{Session, SessionState, Turn, Usage, WorkLog};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, types::ValueRef};
 use serde::de::DeserializeOwned;
 
@@ -22,6 +22,8 @@ use crate::{
 
 /// Maximum number of idle connections in the pool.
 const POOL: usize = 4;
+/// Number of events read at a time for what a session did.
+const WORK_PAGE: usize = 1_000;
 /// Longest wait for a database that another program holds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -290,6 +292,64 @@ impl Reader {
             }
             Ok(turns)
         })
+    }
+
+    /// Turns that ended since a time, or have no end, of all sessions with an event since then: by session, those of
+    /// a session in order; behind the turn `after`.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn turns_since(
+        &self,
+        since: Timestamp,
+        after: Option<(SessionId, u32)>,
+        limit: usize,
+    ) -> Result<Vec<(SessionId, Turn)>, ReadError> {
+        let (session, number) = after.unwrap_or((SessionId::from_bytes([0; 16]), 0));
+        self.with("turns", |c| {
+            let sqlite = |source| ReadError::Sqlite { what: "turns", source };
+            let mut statement = c
+                .prepare_cached(
+                    "WITH behind (session) AS (SELECT ifnull((SELECT key FROM sessions WHERE id = ?2), 0)) \
+                     SELECT s.id, t.turn FROM behind, turns t JOIN sessions s ON s.key = t.session \
+                     WHERE t.session IN (SELECT key FROM sessions WHERE last_event_at >= ?1) \
+                     AND t.session >= behind.session AND (t.session > behind.session OR t.number > ?3) \
+                     ORDER BY t.session, t.number",
+                )
+                .map_err(sqlite)?;
+            let session = session.to_bytes();
+            let parameters = params![since.as_millisecond(), session.as_slice(), number];
+            let mut rows = statement.query(parameters).map_err(sqlite)?;
+            let mut turns = Vec::new();
+            while turns.len() < limit
+                && let Some(row) = rows.next().map_err(sqlite)?
+            {
+                let id = SessionId::from_bytes(bits(row.get_ref(0).and_then(|id| Ok(id.as_blob()?)).map_err(sqlite)?));
+                let json = lossy(row, 1).map_err(sqlite)?.unwrap_or_default();
+                let turn: Option<Turn> = self.parsed("turn", format_args!("session {id}"), &json);
+                let turn = turn.filter(|turn| turn.completed_at.is_none_or(|end| end >= since));
+                turns.extend(turn.map(|turn| (id, turn)));
+            }
+            Ok(turns)
+        })
+    }
+
+    /// What a session did, by its last `events` events.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn work(&self, id: SessionId, events: u64) -> Result<WorkLog, ReadError> {
+        let newest = self.last_events(id, 1, &[])?;
+        let mut after = newest.first().map_or(0, |event| event.sequence).saturating_sub(events);
+        let mut work = WorkLog::default();
+        loop {
+            let page = self.events(id, after, WORK_PAGE, WorkLog::KINDS)?;
+            page.iter().for_each(|event| work.apply(event));
+            match page.last() {
+                Some(last) if page.len() == WORK_PAGE => after = last.sequence,
+                Some(_) | None => return Ok(work),
+            }
+        }
     }
 
     /// The whole text an event's `text_ref` points to (hash as hexadecimal).

@@ -121,7 +121,9 @@ pub(crate) fn event(row: &Row<'_>, damaged: &DamagedRows) -> Result<Event, ReadE
     let marks = columns.number(6)?;
     let data = row.get_ref(15).map_err(|source| ReadError::Sqlite { what: "event", source })?;
     let data = match data {
-        ValueRef::Text(bytes) => String::from_utf8_lossy(bytes),
+        // What is well-formed is checked in larger steps than by the lossy reading.
+        ValueRef::Text(bytes) => std::str::from_utf8(bytes)
+            .map_or_else(|_| Cow::Owned(String::from_utf8_lossy(bytes).into_owned()), Cow::Borrowed),
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => Cow::Borrowed(""),
     };
     if matches!(data, Cow::Owned(_)) {

@@ -1,4 +1,7 @@
-use events::{AssistantMessage, Confidence, EventId, Origin, Provider, SessionId, Source, ToolCall, ToolResult};
+use events::{
+    AssistantMessage, Confidence, Event, EventId, Origin, Payload, Provider, SessionId, Source, ToolCall, ToolKind,
+    ToolResult,
+};
 use projections::{SessionState, StatusRules};
 
 use super::*;
@@ -130,8 +133,10 @@ fn a_note_says_what_was_done_and_what_is_open() {
         event(4, result("c", ToolOutcome::Error, Some(101)), None),
         event(5, AssistantMessage::default().into(), Some("Two tests fail.\n# not a heading of ours")),
     ];
+    let mut work = WorkLog::default();
+    events.iter().for_each(|event| work.apply(event));
     let turns = vec![turn(1, "make it <b>work</b>", "tried", 0, 1)];
-    let note = Handoff::new(session(1, "Make it work", "/p"), turns, &events, Vec::new());
+    let note = Handoff::new(session(1, "Make it work", "/p"), turns, work, Vec::new());
     let text = note.text(MARKDOWN);
     for wanted in [
         "# Make it work\n",

@@ -129,6 +129,48 @@ fn an_agent_cannot_change_the_configuration() {
 }
 
 #[test]
+fn all_events_of_a_long_session_are_printed_in_order() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let (id, cwd) = (session(1), machine.project());
+    let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap().to_owned());
+    // More than are requested at a time.
+    for n in 1..=700 {
+        append(
+            &path,
+            &prompt(&id, &uuid(1, n), &cwd, &format!("Prompt {n}: ändere den Titel {}", "weiter ".repeat(20))),
+        );
+    }
+    let prompts = || {
+        let out = run(&machine, &["events", &id, "--kind", "user.prompt", "--json"]).1;
+        let texts =
+            out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["text"].as_str().unwrap().to_owned());
+        texts.map(|text| text.split(':').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    eventually("all are read", || {
+        (server.client.json(&format!("/api/v1/sessions/{id}")).is_some() && prompts().len() == 700).then_some(())
+    });
+    assert_eq!(prompts(), (1..=700).map(|n| format!("Prompt {n}")).collect::<Vec<_>>());
+    let listed = |arguments: &[&str]| -> Vec<u64> {
+        let (code, out, err) = run(&machine, &[&["events", &id], arguments].concat());
+        assert_eq!(code, Some(0), "{err}");
+        out.lines().map(|line| line.split_whitespace().next().unwrap().parse().unwrap()).collect()
+    };
+    let all = listed(&[]);
+    assert!(all.len() > 1_300 && all.iter().zip(1..).all(|(found, n)| *found == n), "{} events", all.len());
+    assert_eq!(listed(&["--limit", "130"]), (1..=130).collect::<Vec<_>>());
+    assert_eq!(listed(&["--after", "95", "--limit", "7"]), (96..=102).collect::<Vec<_>>());
+    let output = machine.command(&["events", &id]).env("COLUMNS", "90").output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        out.lines().all(|line| line.chars().count() <= 90)
+            && out.contains("ändere den Titel weiter")
+            && out.contains('…'),
+        "{out}"
+    );
+}
+
+#[test]
 fn a_list_in_a_pipe_is_whole_and_columns_are_honoured() {
     let machine = Machine::new(PROGRAM);
     let server = machine.serve();
@@ -161,6 +203,15 @@ fn a_shell_completes_live_sessions() {
         command.env("CAPTURE_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "1").env("_CLAP_IFS", "\n").output();
     let out = String::from_utf8(output.unwrap().stdout).unwrap();
     assert!(out.lines().any(|line| line == "ps") && !out.contains("run-host"), "{out}");
+    assert_eq!(run(&machine, &["run", "--name", "ab cd;x", "--detach", "--", "sleep", "600"]).0, Some(0));
+    // bash inserts what it gets, zsh quotes it.
+    for (shell, type_of_bash, expected) in [("bash", Some("9"), r"ab\ cd\;x"), ("zsh", None, "ab cd;x")] {
+        let mut command = machine.command(&["--", "capture", "attach", "ab"]);
+        command.env("CAPTURE_COMPLETE", shell).env("_CLAP_COMPLETE_INDEX", "2").env("_CLAP_IFS", "\n");
+        command.envs(type_of_bash.map(|value| ("_CLAP_COMPLETE_COMP_TYPE", value)));
+        let out = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        assert!(out.lines().any(|line| line.starts_with(expected)), "{shell}: {out}");
+    }
 }
 
 #[test]

@@ -7,7 +7,10 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use events::{ApprovalKind, ChoiceAnswer, Confidence, Provider, Reason, State};
+use events::{
+    ApprovalKind, ChoiceAnswer, Confidence, Provider, Reason, State,
+    fault::{Notation, in_words},
+};
 use regex::Regex;
 use semver::VersionReq;
 use serde::Deserialize;
@@ -239,7 +242,7 @@ struct AnswersForm {
 /// versions whose dialogs were answered by keys in a test, for a file that names none.
 pub(crate) fn read(name: &str, text: &str, compile: bool, tested: &[&str]) -> Result<RuleFile, RuleError> {
     let form: FileForm = toml::from_str(text)
-        .map_err(|e| wrong(name, text, e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
+        .map_err(|e| wrong(name, text, e.span().map_or(0, |span| span.start), in_words(e.message(), Notation::Toml)))?;
     let tested: Result<_, _> = tested.iter().map(|range| VersionReq::parse(range)).collect();
     let tested = tested.map_err(|error| wrong(name, text, 0, error.to_string()))?;
     RuleParser { name, text, compile, tested }.file(form)

@@ -94,5 +94,5 @@ pub(super) fn run(data: Option<&Path>, arguments: &Arguments) -> anyhow::Result<
     let raw = Saved::of(input.as_fd()).map(RawMode::new);
     let outcome = launch::attach(&run.socket, attach, [input.as_fd(), output.as_fd()], raw, say_that_it_watches)
         .with_context(|| format!("cannot attach to {}", run.run))?;
-    finish(outcome, None)
+    finish(outcome, None, &data)
 }

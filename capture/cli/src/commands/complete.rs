@@ -22,6 +22,9 @@ use daemon::{config::Config, endpoint::read_if_there, paths};
 /// Maximum number of candidates of a kind.
 const MOST: usize = 100;
 
+/// The variable that only the script for bash sets.
+const OF_BASH: &str = "_CLAP_COMPLETE_COMP_TYPE";
+
 /// What an argument names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
@@ -114,8 +117,21 @@ fn active(runs: &[Run]) -> impl Iterator<Item = &Run> {
 }
 
 fn of_run(run: &Run) -> CompletionCandidate {
-    let name = run.hello.name.clone().unwrap_or_else(|| style::short(&run.id));
-    described(&name, &run.hello.command.join(" "))
+    let name = run.hello.name.as_deref().map(safe).unwrap_or_else(|| style::short(&run.id));
+    let is_bash = paths::variable(OF_BASH).is_some();
+    described(&if is_bash { word_of_bash(&name) } else { name }, &run.hello.command.join(" "))
+}
+
+/// A name as a word of a command line. Other shells quote what they insert; bash inserts it as it is.
+fn word_of_bash(name: &str) -> String {
+    let mut word = String::with_capacity(name.len());
+    for c in name.chars() {
+        if !(c.is_alphanumeric() || "-_./:=@%+,".contains(c)) {
+            word.push('\\');
+        }
+        word.push(c);
+    }
+    word
 }
 
 /// Asks a running server; starts none, and any failure means no candidates: nobody reads errors while they type.
@@ -149,6 +165,21 @@ mod tests {
         for (name, argument, _) in ARGUMENTS {
             let found = command.find_subcommand(name).unwrap_or_else(|| panic!("no command {name}"));
             assert!(found.get_arguments().any(|a| a.get_id() == *argument), "{name} has no argument {argument}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_word_of_a_command_line_in_bash() {
+        for (name, word) in [
+            ("fix-login", "fix-login"),
+            ("über prüfung", r"über\ prüfung"),
+            ("a;b 'c' $(d) `e` ~", r"a\;b\ \'c\'\ \$\(d\)\ \`e\`\ \~"),
+        ] {
+            assert_eq!(word_of_bash(name), word);
+            assert_eq!(
+                shlex::split(&format!("capture show {}", word_of_bash(name))).unwrap(),
+                ["capture", "show", name]
+            );
         }
     }
 

@@ -70,6 +70,9 @@ pub(super) struct Arguments {
     deep: bool,
 }
 
+/// Column at which the detail of a check begins.
+const DETAIL_COLUMN: usize = 19;
+
 /// The whole database, in one line, and whether nothing is wrong with it.
 fn database(data: &Path) -> (bool, String) {
     let path = data.join("capture.db");
@@ -178,7 +181,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
     } else {
         let mut out = terminal::stdout();
         for check in &report.checks {
-            writeln!(out, "{} {:<16} {}", if check.ok { "✓" } else { "✗" }, title(check), safe(&check.detail))?;
+            let line = format!("{} {:<16} {}", if check.ok { "✓" } else { "✗" }, title(check), safe(&check.detail));
+            writeln!(out, "{}", terminal::prose(&line, DETAIL_COLUMN))?;
         }
     }
     match report.checks.iter().filter(|check| !check.ok).count() {

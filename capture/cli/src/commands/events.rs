@@ -1,16 +1,20 @@
 //! `capture events`
 
-use std::io::Write;
+use std::{fmt::Write as _, io::Write as _};
 
 use api::{
-    history::EventsQuery,
+    history::{EventPage, EventsQuery, RawEvent},
     list::Limit,
     routes::{ListEvents, Stream, StreamQuery},
 };
+use crossbeam_channel::{Sender, bounded};
 use events::{ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Event, Kind, Payload};
 
 use super::{Context, SCHEMA_VERSION, find, meanings, number::integer, output, style};
-use crate::terminal::{self, safe, safe_json};
+use crate::{
+    client::{Client, ClientError},
+    terminal::{self, safe, safe_json},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -31,8 +35,12 @@ pub(super) struct Arguments {
     limit: Option<usize>,
 }
 
-/// Number of events requested at a time.
-const PAGE: usize = 500;
+/// Number of events requested first: what fills a screen, at once.
+const FIRST_PAGE: usize = 100;
+/// Number of events requested at a time from then on.
+const PAGE: usize = 1_000;
+/// Number of pages that are read before they are printed.
+const PAGES_AHEAD: usize = 1;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let client = context.client()?;
@@ -43,23 +51,19 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let id = session.id.to_string();
     let of_session = StreamQuery { session: Some(id.clone()), ..StreamQuery::default() };
     let stream = arguments.follow.then(|| client.stream::<Stream>("", &of_session)).transpose()?;
-    while left > 0 {
-        let query = EventsQuery {
-            after: Some(after),
-            cursor: None,
-            limit: Some(Limit::of(PAGE.min(left))),
-            kind: arguments.kind.clone().into(),
-        };
-        let page = client.get::<ListEvents>(&id, &query)?;
-        for event in &page.events {
-            print(context, event.json())?;
+    std::thread::scope(|scope| {
+        let (send, pages) = bounded(PAGES_AHEAD);
+        let (first, client, id) = (Pages { after, left, kinds: &arguments.kind }, &client, &id);
+        scope.spawn(move || first.read(client, id, &send));
+        // Printed while the next page is read.
+        for page in pages {
+            let page: EventPage = page?;
+            print_all(context, page.events.iter().map(RawEvent::json))?;
+            left -= page.events.len();
+            after = page.next_after.max(after);
         }
-        left -= page.events.len();
-        if page.next_after <= after || page.events.is_empty() {
-            break;
-        }
-        after = page.next_after;
-    }
+        anyhow::Ok(())
+    })?;
     for news in stream.into_iter().flatten() {
         let (name, data) = news?;
         if name != "event" || left == 0 {
@@ -69,23 +73,71 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         if event.sequence > after && (arguments.kind.is_empty() || arguments.kind.contains(&event.payload.kind())) {
             after = event.sequence;
             left -= 1;
-            print(context, &data)?;
+            print_all(context, std::iter::once(data.as_str()))?;
         }
     }
     Ok(())
 }
 
-fn print(context: &Context, json: &str) -> anyhow::Result<()> {
-    let mut out = terminal::stdout();
+/// The pages of a session's events that are still to be read.
+struct Pages<'a> {
+    after: u64,
+    left: usize,
+    kinds: &'a [Kind],
+}
+
+impl Pages<'_> {
+    /// Sends page after page, until there are no more or nobody wants them.
+    fn read(mut self, client: &Client, id: &str, pages: &Sender<Result<EventPage, ClientError>>) {
+        let mut most = FIRST_PAGE;
+        while self.left > 0 {
+            let query = EventsQuery {
+                after: Some(self.after),
+                cursor: None,
+                limit: Some(Limit::of(most.min(self.left))),
+                kind: self.kinds.to_vec().into(),
+            };
+            let page = client.get::<ListEvents>(id, &query);
+            let read = page.as_ref().map_or((0, 0), |page| (page.events.len(), page.next_after));
+            let is_last = read.0 == 0 || read.1 <= self.after;
+            if pages.send(page).is_err() || is_last {
+                return;
+            }
+            (self.after, self.left, most) = (read.1, self.left - read.0, PAGE);
+        }
+    }
+}
+
+/// Prints events in one piece.
+fn print_all<'a>(context: &Context, events: impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
     if output::has_template() {
-        return context.print_json(&serde_json::from_str::<serde_json::Value>(json)?);
+        for json in events {
+            context.print_json(&serde_json::from_str::<serde_json::Value>(json)?)?;
+        }
+        return Ok(());
     }
-    if context.json {
-        let rest = json.strip_prefix('{').unwrap_or(json);
-        writeln!(out, "{{\"schema_version\":{SCHEMA_VERSION},{}", safe_json(rest))?;
-        return Ok(out.flush()?);
+    let width = terminal::width();
+    let mut lines = String::new();
+    for json in events {
+        if context.json {
+            let rest = json.strip_prefix('{').unwrap_or(json);
+            let _ = writeln!(lines, "{{\"schema_version\":{SCHEMA_VERSION},{}", safe_json(rest));
+        } else {
+            let _ = writeln!(lines, "{}", line_of(&Event::from_json(json)?, width));
+        }
     }
-    let event = Event::from_json(json)?;
+    let mut out = terminal::stdout();
+    out.write_all(lines.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// Most characters of what an event says.
+const TEXT_CHARS: usize = 140;
+/// Least of them, however narrow the terminal is.
+const LEAST_CHARS: usize = 24;
+
+/// An event in one line, which is cut to the width where there is room for a beginning that says something.
+fn line_of(event: &Event, width: Option<usize>) -> String {
     let text = match &event.payload {
         Payload::ToolCall(call) => format!("{} {}", call.name, call.title.as_deref().unwrap_or("")),
         Payload::ToolResult(result) => format!("{} {}", result.outcome, event.text.as_deref().unwrap_or("")),
@@ -121,9 +173,11 @@ fn print(context: &Context, json: &str) -> anyhow::Result<()> {
         | Payload::QuestionAnswered(_)
         | Payload::ContextCompacted(_) => event.text.clone().unwrap_or_default(),
     };
-    let text = safe(&projections::shorten::one_line(&text, 140));
-    writeln!(out, "{:>6}  {}  {:<18} {text}", event.sequence, style::local(event.created_at), event.payload.kind())?;
-    Ok(out.flush()?)
+    let (sequence, at, kind) = (event.sequence, style::local(event.created_at), event.payload.kind());
+    let head = format!("{sequence:>6}  {at}  {kind:<18} ");
+    let room =
+        width.map_or(TEXT_CHARS, |width| width.saturating_sub(head.chars().count()).clamp(LEAST_CHARS, TEXT_CHARS));
+    head + &safe(&projections::shorten::one_line(&text, room))
 }
 
 /// What a permission request is about: `command Bash make clean`.
@@ -142,9 +196,39 @@ fn resolution(resolved: &ApprovalResolved) -> String {
 
 #[cfg(test)]
 mod tests {
-    use events::DecidedBy;
+    use events::{AssistantMessage, Confidence, DecidedBy, EventId, Origin, Provider, SessionId, Source, Timestamp};
 
     use super::*;
+
+    #[test]
+    fn an_event_is_one_line_of_the_terminals_width() {
+        let event = Event {
+            position: 1,
+            id: EventId::from_bits(1),
+            session_id: SessionId::from_bits(1),
+            sequence: 7,
+            provider: Provider::Claude,
+            provider_session_id: "p".into(),
+            source: Source::Transcript,
+            created_at: Timestamp::MIN,
+            observed_at: Timestamp::MIN,
+            turn_id: None,
+            parent_id: None,
+            agent_id: None,
+            confidence: Confidence::High,
+            severity: None,
+            text: Some("word ".repeat(99)),
+            text_ref: None,
+            payload: AssistantMessage::default().into(),
+            origin: Origin::Derived,
+            derived: false,
+            history: false,
+        };
+        for (width, columns) in [(None, 48 + 140), (Some(200), 48 + 140), (Some(120), 120), (Some(40), 48 + 24)] {
+            let line = line_of(&event, width);
+            assert_eq!(line.chars().count(), columns, "{width:?}: {line}");
+        }
+    }
 
     #[test]
     fn a_request_says_what_it_is_about_and_its_end_who_decided() {

@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::{Context, Failed, find, style, when};
 use crate::{
     client::{Client, ClientError},
-    terminal::{self, safe},
+    terminal::{self, prose, safe},
 };
 use daemon::clock;
 
@@ -73,13 +73,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     writeln!(out, "\nlast changes")?;
     for change in &history {
         let reason = change.reason.map_or("", |r| r.as_str());
-        writeln!(
-            out,
-            "  {}  {:<16} {reason:<14} {}",
-            style::local(change.at),
-            change.to,
-            safe(&change.evidence.join("; "))
-        )?;
+        let evidence = safe(&change.evidence.join("; "));
+        let line = format!("  {}  {:<16} {reason:<14} {evidence}", style::local(change.at), change.to);
+        writeln!(out, "{}", prose(&line, INDENT))?;
     }
     match &screen {
         Some(screen) if arguments.screen => explain_screen(&mut out, screen)?,
@@ -111,6 +107,9 @@ fn changes(client: &Client, session: &Session, at: Option<Timestamp>) -> anyhow:
     Ok(all)
 }
 
+/// Indentation of what follows the first line of a sentence, columns.
+const INDENT: usize = 4;
+
 fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std::io::Result<()> {
     let SessionStatus { since, confidence, activity, .. } = &moment.status;
     writeln!(
@@ -121,9 +120,9 @@ fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std
         style::age(*since, now)
     )?;
     if let Some(activity) = activity {
-        writeln!(out, "activity: {}", safe(activity))?;
+        writeln!(out, "{}", prose(&format!("activity: {}", safe(activity)), INDENT))?;
     }
-    writeln!(out, "decided: {}", moment.account.rule.words())?;
+    writeln!(out, "{}", prose(&format!("decided: {}", moment.account.rule.words()), INDENT))?;
     for (title, standings) in [
         ("evidence for it", &[ClaimStanding::Decides, ClaimStanding::Agrees][..]),
         ("evidence against it", &[ClaimStanding::Weaker, ClaimStanding::Overruled]),
@@ -134,7 +133,7 @@ fn explain_status(out: &mut dyn Write, moment: &StatusAt, now: Timestamp) -> std
             writeln!(out, "\n{title}")?;
         }
         for claim in claims {
-            writeln!(out, "  {}", line(claim, now))?;
+            writeln!(out, "{}", prose(&format!("  {}", line(claim, now)), INDENT))?;
         }
     }
     Ok(())
@@ -206,7 +205,7 @@ fn explain_screen(out: &mut dyn Write, screen: &Explanation) -> std::io::Result<
                 (Need::All | Need::Any, Some(found)) => format!("in {region}: `{}`", shortened(found)),
                 (Need::All | Need::Any, None) => format!("in {region}: not found: {pattern}"),
             };
-            writeln!(out, "       {words}")?;
+            writeln!(out, "{}", prose(&format!("       {words}"), 2 * INDENT))?;
         }
     }
     if screen.kept {

@@ -152,6 +152,10 @@ pub(super) fn to_file(
     if !replace && path.symlink_metadata().is_ok() {
         return Err(refused().into());
     }
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty() && !dir.is_dir()) {
+        let why = format!("cannot write {}: {} is not a directory", path.display(), dir.display());
+        return Err(Failed::NotFound(why).into());
+    }
     let draft = Draft::beside(path, ".part").with_context(told)?;
     let mut out = BufWriter::new(draft.file().try_clone().with_context(told)?);
     write(&mut out)?;
@@ -229,5 +233,23 @@ fn existing(path: &Path) -> anyhow::Result<PathBuf> {
             Err(Failed::NotFound(format!("{}: no such file", path.display())).into())
         }
         Err(error) => Err(error).with_context(|| path.display().to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_does_not_exist_is_named_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a b/ü.cast");
+        let error = to_file(&path, false, |_| Ok(())).unwrap_err().to_string();
+        let parent = dir.path().join("a b");
+        assert_eq!(error, format!("cannot write {}: {} is not a directory", path.display(), parent.display()));
+        fs::create_dir(&parent).unwrap();
+        to_file(&path, false, |out| Ok(out.write_all(b"x")?)).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"x");
+        assert!(to_file(&path, false, |_| Ok(())).unwrap_err().to_string().contains("already exists"));
     }
 }

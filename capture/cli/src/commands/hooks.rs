@@ -208,7 +208,7 @@ fn make(context: &Context, change: &ChangeArguments, purpose: &Purpose) -> anyho
     if context.json {
         context.print_json(&show::changed(&all, change.dry_run))?;
     } else {
-        show::done(&all, purpose)?;
+        show::done(&all, purpose);
     }
     outcome(&all, go)
 }

@@ -1,10 +1,13 @@
 //! What commands print for programs: JSON, or a template of the user's filled with it.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use clap::{Arg, ArgMatches, Command};
-use minijinja::{Environment, UndefinedBehavior, value::Serde};
-use serde_json::Value;
+use minijinja::{
+    Environment, UndefinedBehavior,
+    value::{Enumerator, Object, Serde},
+};
+use serde_json::{Map, Value};
 
 use super::{Failed, print_line};
 use crate::terminal;
@@ -110,9 +113,13 @@ pub(super) fn print_json<T: serde::Serialize>(value: &T) -> anyhow::Result<()> {
 fn filled(environment: &Environment<'_>, value: Value) -> anyhow::Result<Vec<String>> {
     let template = environment.get_template(NAME)?;
     let rows = rows_of(value);
-    let fill = |row| {
-        let filled = template.render(minijinja::Value::from(Serde(row)));
-        filled.map_err(|error| match unknown_field(template.source(), row) {
+    let fill = |row: Value| {
+        let Value::Object(fields) = row else {
+            return template.render(minijinja::Value::from(Serde(row))).map_err(|error| usage(&error));
+        };
+        let row = Arc::new(Row(fields));
+        let filled = template.render(minijinja::Value::from_dyn_object(Arc::clone(&row)));
+        filled.map_err(|error| match unknown_field(template.source(), &row.0) {
             Some(name) if error.kind() == minijinja::ErrorKind::UndefinedError => {
                 let line = error.line().map(|line| format!(" (line {line})")).unwrap_or_default();
                 let name = terminal::safe(&name);
@@ -124,17 +131,35 @@ fn filled(environment: &Environment<'_>, value: Value) -> anyhow::Result<Vec<Str
             Some(_) | None => usage(&error),
         })
     };
-    rows.iter().map(fill).collect()
+    rows.into_iter().map(fill).collect()
+}
+
+/// A row as a template sees it: of its fields, only those that are used are converted.
+#[derive(Debug)]
+struct Row(Map<String, Value>);
+
+impl Object for Row {
+    fn get_value(self: &Arc<Self>, name: &minijinja::Value) -> Option<minijinja::Value> {
+        self.0.get(name.as_str()?).map(|field| minijinja::Value::from(Serde(field)))
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.0.keys().map(minijinja::Value::from).collect())
+    }
 }
 
 /// The first `{{ name }}` of a template that is not a field of the row.
-fn unknown_field(template: &str, row: &Value) -> Option<String> {
+fn unknown_field(template: &str, row: &Map<String, Value>) -> Option<String> {
     let in_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
     let names = template.split("{{").skip(1).map(|rest| {
         let rest = rest.trim_start_matches('-').trim_start();
         rest.split(|c| !in_path(c)).next().unwrap_or_default()
     });
-    let is_field = |name: &str| name.split('.').try_fold(row, |value, part| value.get(part)).is_some();
+    let is_field = |name: &str| {
+        let mut parts = name.split('.');
+        let field = parts.next().and_then(|part| row.get(part));
+        field.and_then(|field| parts.try_fold(field, |value, part| value.get(part))).is_some()
+    };
     let starts = |name: &&str| name.starts_with(|c: char| c.is_alphabetic() || c == '_');
     names.filter(starts).find(|name| !is_field(name)).map(str::to_owned)
 }

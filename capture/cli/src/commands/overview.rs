@@ -54,7 +54,7 @@ struct Overview<'a> {
 /// `capture` without a command.
 pub(super) fn run(context: &Context) -> anyhow::Result<()> {
     let client = context.client()?;
-    ps::settle(&client)?;
+    let sources = ps::settled_sources(&client)?;
     let top = |session: &Session| session.parent_session_id.is_none();
     let active = active_sessions(&client, LOOKED_AT)?.into_iter().filter(top);
     let (need_you, others): (Vec<Session>, Vec<Session>) = active.partition(statusline::needs_a_person);
@@ -78,7 +78,9 @@ pub(super) fn run(context: &Context) -> anyhow::Result<()> {
         text += &listed(&open, terminal::width());
         text += "`capture setup --dismiss` hides this.\n";
     }
-    show(&text)
+    show(&text)?;
+    ps::print_progress(&sources);
+    Ok(())
 }
 
 /// What to type next.

@@ -251,7 +251,7 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
         let asked = line.and_then(|line| {
             serde_json::from_slice::<PolicyTestRequest>(&line).map_err(|error| {
                 let id = serde_json::from_slice::<serde_json::Value>(&line).ok();
-                (id.and_then(|mut value| value.get_mut("id").map(serde_json::Value::take)), request_error(&error))
+                (id.and_then(|mut value| value.get_mut("id").map(serde_json::Value::take)), api::body::fault(&error))
             })
         });
         let answered = match asked {
@@ -286,21 +286,6 @@ fn lines(context: &Context, selection: &PolicySelection) -> anyhow::Result<()> {
         return Err(Failed::Other(lines).into());
     }
     Ok(())
-}
-
-/// What is wrong with a request, without the words of the parser.
-fn request_error(error: &serde_json::Error) -> String {
-    match error.classify() {
-        serde_json::error::Category::Data => {
-            let text = error.to_string();
-            // The position within the line says nothing.
-            let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
-            what.strip_prefix("missing field ").map_or(what.to_owned(), |name| format!("{name} is missing"))
-        }
-        serde_json::error::Category::Io | serde_json::error::Category::Syntax | serde_json::error::Category::Eof => {
-            "it is not valid JSON".into()
-        }
-    }
 }
 
 type Line = Result<Vec<u8>, (Option<serde_json::Value>, String)>;

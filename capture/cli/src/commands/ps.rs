@@ -92,27 +92,17 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let client = context.client()?;
     let list = || SessionList { client: &client, all: arguments.all, arguments: arguments.clone() }.list();
     if !arguments.watch {
-        let mut sources = settled_sources(&client)?;
-        let mut page = list()?;
-        // Right after a first start there is nothing yet; what is live is read first.
-        for _ in 0..FIRST_LOOKS {
-            if !page.sessions.is_empty() || how_far(&sources).is_none() {
-                break;
-            }
-            crossbeam_channel::after(LOOK_EVERY).recv().ok();
-            sources = client.one::<HealthSources>("")?.sources;
-            page = list()?;
-        }
+        let sources = settled_sources(&client)?;
+        let page = list()?;
         if let Some(trouble) = trouble(&sources) {
             terminal::print_error_line(&format!("capture: {}; see `capture doctor`", safe(&trouble)));
         }
-        if let Some(how_far) = how_far(&sources) {
-            terminal::print_error_line(&format!(
-                "capture: {READING}{} (older sessions appear as they are read)",
-                safe(&how_far)
-            ));
-        }
-        return if context.json { context.print_json(&page) } else { show(&render(&page, arguments, paper())) };
+        let is_reading = print_progress(&sources);
+        return match context.json {
+            true => context.print_json(&page),
+            false if is_reading && page.sessions.is_empty() => show(&format!("{}\n", nothing(arguments, Found::SoFar))),
+            false => show(&render(&page, arguments, paper())),
+        };
     }
     let (all, arguments) = (arguments.all, arguments.clone());
     watch(context, &client, STATUS, SessionList { client: &client, all, arguments })
@@ -168,13 +158,11 @@ impl Watched<SessionPage> for SessionList<'_> {
 
 /// Maximum number of sessions that are listed by default.
 const MOST: usize = 200;
-/// Maximum number of times that an empty list is requested again while history is read.
-const FIRST_LOOKS: u32 = 20;
 /// Age of the server's process from which a list is shown although history is still read, ms.
-const SETTLES_MS: i64 = 900;
+const SETTLES_MS: i64 = 850;
 /// Age of the server's process at which it has looked for the agents that run, ms.
 const FINDS_AGENTS_MS: i64 = 700;
-/// Interval between requests of an empty list while history is read.
+/// Interval between looks at how far a server that has just started is.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The health of all sources. A server that has just started is waited for until it has read what is recent and found
@@ -182,21 +170,28 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub(super) fn settled_sources(client: &Client) -> anyhow::Result<Vec<SourceHealth>> {
     loop {
         let Sources { sources } = client.one::<HealthSources>("")?;
-        let age_ms = server_age_ms(client);
         let enough_ms = if how_far(&sources).is_some() { SETTLES_MS } else { FINDS_AGENTS_MS };
-        if age_ms >= enough_ms {
+        let left_ms = enough_ms.saturating_sub(server_age_ms(client));
+        let Some(left) = u64::try_from(left_ms).ok().filter(|left| *left > 0).map(Duration::from_millis) else {
             return Ok(sources);
-        }
-        crossbeam_channel::after(LOOK_EVERY).recv().ok();
+        };
+        // Nobody sends on this channel: it is a wait.
+        crossbeam_channel::after(left.min(LOOK_EVERY)).recv().ok();
     }
 }
 
-/// Waits for a server that has just started, as [`settled_sources`] does.
-pub(super) fn settle(client: &Client) -> anyhow::Result<()> {
-    if server_age_ms(client) < SETTLES_MS {
-        settled_sources(client)?;
+/// Says how far the reading of history is, if it goes on; whether it does.
+pub(super) fn print_progress(sources: &[SourceHealth]) -> bool {
+    let how_far = how_far(sources);
+    if let Some(how_far) = &how_far {
+        // How much there is is not known at once.
+        let reading = match how_far.trim() {
+            "0 of 0 MB" => READING.trim_end_matches(':').to_owned(),
+            how_far => format!("{READING} {}", safe(how_far)),
+        };
+        terminal::print_error_line(&format!("capture: {reading} (older sessions appear as they are read)"));
     }
-    Ok(())
+    how_far.is_some()
 }
 
 fn server_age_ms(client: &Client) -> i64 {
@@ -226,7 +221,7 @@ fn trouble(sources: &[SourceHealth]) -> Option<String> {
 
 fn render(page: &SessionPage, arguments: &Arguments, paper: Paper) -> String {
     if page.sessions.is_empty() {
-        return format!("{}\n", nothing(arguments));
+        return format!("{}\n", nothing(arguments, Found::All));
     }
     let mut text = table(&page.sessions, clock::now(), paper);
     if page.next_cursor.is_some() {
@@ -235,8 +230,16 @@ fn render(page: &SessionPage, arguments: &Arguments, paper: Paper) -> String {
     text
 }
 
+/// Which sessions the server knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    All,
+    /// Those it has read by now.
+    SoFar,
+}
+
 /// Why the list is empty.
-fn nothing(arguments: &Arguments) -> String {
+fn nothing(arguments: &Arguments, found: Found) -> String {
     let mut filters = Vec::new();
     if !arguments.state.is_empty() {
         let states: Vec<&str> = arguments.state.iter().map(|state| state.as_str()).collect();
@@ -249,10 +252,39 @@ fn nothing(arguments: &Arguments) -> String {
     if let Some(cwd) = &arguments.cwd {
         filters.push(format!("in {}", safe(cwd)));
     }
+    if found == Found::SoFar {
+        filters.push("so far".to_owned());
+    }
     match (arguments.is_everything(), filters.is_empty()) {
         (true, true) => "no sessions yet: start an agent, or `capture run -- AGENT`".to_owned(),
         (true, false) => format!("no sessions {}", filters.join(" ")),
         (false, true) => "no active sessions (--all lists the others)".to_owned(),
         (false, false) => format!("no active sessions {} (--all lists the others)", filters.join(" ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn an_empty_list_says_why_and_whether_more_may_come() {
+        for (line, all, so_far) in [
+            ("ps", "no active sessions (--all lists the others)", "no active sessions so far (--all lists the others)"),
+            ("ps --all", "no sessions yet: start an agent, or `capture run -- AGENT`", "no sessions so far"),
+            ("ps --state idle --cwd /w", "no sessions in state idle in /w", "no sessions in state idle in /w so far"),
+        ] {
+            let arguments = CommandLine::parse_from(line.split(' ')).arguments;
+            assert_eq!(nothing(&arguments, Found::All), all);
+            assert_eq!(nothing(&arguments, Found::SoFar), so_far);
+        }
     }
 }

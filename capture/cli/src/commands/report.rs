@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use agents::Agent;
 use api::{
     findings::FindingsQuery,
-    history::{EventsQuery, HistoryQuery},
+    history::{HistoryQuery, RecentTurnsQuery, SessionTurn},
     list::Limit,
-    routes::{ListEvents, ListFindings, ListSessions, ListTurns},
+    routes::{GetWork, ListFindings, ListRecentTurns, ListSessions, ListTurns},
     sessions::{ActiveFilter, SessionsQuery},
 };
-use events::{Event, Finding, Kind, SessionId, Timestamp};
+use events::{Finding, SessionId, Timestamp};
 use export::report::{Handoff, Markup, ReportFormat, SessionWork, standup};
 use jiff::tz::TimeZone;
 use projections::{Session, Turn};
@@ -40,28 +40,26 @@ pub(super) struct HandoffOf {
     session: String,
 }
 
-/// Number of turns or events requested at a time.
+/// Number of turns or findings requested at a time.
 const PAGE: usize = 1_000;
 /// Number of sessions requested at a time.
 const SESSIONS: usize = 500;
 /// Most findings of a session in a report.
 const FINDINGS: usize = 50;
-/// Number of last events of a session read for a note.
-const LAST_EVENTS: u64 = 20_000;
 
 pub(super) fn standup_of_all(context: &Context, arguments: &Standup) -> anyhow::Result<()> {
     let now = clock::now();
     let since = when::past("--since", &arguments.since, now, &TimeZone::system()).map_err(Failed::Usage)?;
     let client = context.client()?;
     let mut open = open_findings(&client)?;
+    let mut ended = turns_since(&client, since)?;
     let mut work = Vec::new();
     for session in sessions_since(&client, since)? {
         let inside = |dir: &String| std::path::Path::new(session.cwd.as_deref().unwrap_or_default()).starts_with(dir);
         if !arguments.cwd.as_ref().is_none_or(inside) {
             continue;
         }
-        let mut turns = if session.turns == 0 { Vec::new() } else { turns_of(&client, &session)? };
-        turns.retain(|turn| turn.completed_at.unwrap_or(now) >= since);
+        let turns = ended.remove(&session.id).unwrap_or_default();
         let mut findings = open.remove(&session.id).unwrap_or_default();
         findings.truncate(FINDINGS);
         let one = SessionWork { session, turns, findings };
@@ -86,10 +84,10 @@ pub(super) fn handoff(context: &Context, arguments: &HandoffOf) -> anyhow::Resul
     let session = find(&client, &arguments.session)?;
     let turns = turns_of(&client, &session)?;
     let findings = findings_of(&client, &session)?;
-    let events = last_events(&client, &session)?;
+    let work = client.one::<GetWork>(&session.id.to_string())?;
     let resume = session.provider_session_id.as_deref();
     let resume = resume.and_then(|id| Agent::of(session.provider)?.resume_command(id));
-    let note = Handoff { resume, ..Handoff::new(session, turns, &events, findings) };
+    let note = Handoff { resume, ..Handoff::new(session, turns, work, findings) };
     if context.json {
         return print_redacted(context, serde_json::to_value(&note)?);
     }
@@ -161,6 +159,22 @@ fn turns_of(client: &Client, session: &Session) -> anyhow::Result<Vec<Turn>> {
     }
 }
 
+/// The turns of all sessions that ended since then.
+fn turns_since(client: &Client, since: Timestamp) -> anyhow::Result<BTreeMap<SessionId, Vec<Turn>>> {
+    let mut turns: BTreeMap<SessionId, Vec<Turn>> = BTreeMap::new();
+    let mut query = RecentTurnsQuery { since: Some(since), cursor: None, limit: Some(Limit::of(PAGE)) };
+    loop {
+        let page = client.get::<ListRecentTurns>("", &query)?;
+        for SessionTurn { session_id, turn } in page.turns {
+            turns.entry(session_id).or_default().push(turn);
+        }
+        match page.next_cursor {
+            Some(cursor) => query.cursor = Some(cursor),
+            None => return Ok(turns),
+        }
+    }
+}
+
 fn findings_of(client: &Client, session: &Session) -> anyhow::Result<Vec<Finding>> {
     let query = FindingsQuery {
         session: Some(session.id.to_string()),
@@ -183,24 +197,6 @@ fn open_findings(client: &Client) -> anyhow::Result<BTreeMap<SessionId, Vec<Find
             Some(cursor) => query.cursor = Some(cursor),
             None => return Ok(all),
         }
-    }
-}
-
-fn last_events(client: &Client, session: &Session) -> anyhow::Result<Vec<Event>> {
-    let mut after = session.last_sequence.saturating_sub(LAST_EVENTS);
-    let mut events = Vec::new();
-    loop {
-        let kinds = vec![Kind::ToolCall, Kind::ToolResult, Kind::AssistantMessage];
-        let limit = Some(Limit::of(PAGE));
-        let query = EventsQuery { after: Some(after), cursor: None, limit, kind: kinds.into() };
-        let page = client.get::<ListEvents>(&session.id.to_string(), &query)?;
-        for event in &page.events {
-            events.push(event.event()?);
-        }
-        if page.events.len() < PAGE {
-            return Ok(events);
-        }
-        after = page.next_after;
     }
 }
 

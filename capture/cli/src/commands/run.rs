@@ -159,19 +159,21 @@ pub(super) fn run(data: Option<&Path>, json: bool, arguments: Arguments) -> anyh
     let typed = if terminals[0] || arguments.tty { ours[0] } else { ours[1] };
     let mut descriptors: Vec<BorrowedFd<'_>> = vec![typed, ours[1]];
     descriptors.extend(ours.iter().zip(spec.streams).filter(|(_, s)| *s == StreamTarget::Inherited).map(|(fd, _)| *fd));
-    let run = spec.run;
+    let (run, data) = (spec.run, spec.data.clone());
     let raw = Saved::of(typed).or_else(|| Saved::of(ours[1])).map(RawMode::new);
     let started = launch::start(spec, &descriptors).context(CANNOT_HOST)?;
-    finish(started.follow(raw)?, Some(run))
+    finish(started.follow(raw)?, Some(run), &data)
 }
 
 /// Reports how the run ended if that is not obvious, and returns the exit code.
-pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>) -> anyhow::Result<ExitCode> {
+pub(super) fn finish(outcome: LaunchOutcome, run: Option<RunId>, data: &Path) -> anyhow::Result<ExitCode> {
     Ok(match outcome {
         LaunchOutcome::Exited(exit) => ExitCode::from(exit.shell_code()),
         LaunchOutcome::Detached(run) => {
             // Wherever the cursor was left.
-            terminal::print_error_line(&format!("\ncapture: detached; `capture attach {run}` attaches again"));
+            let name = runs::list(data).into_iter().find(|listed| listed.run == run).and_then(|listed| listed.name);
+            let name = name.map_or_else(|| run.to_string(), |name| quoted(&name));
+            terminal::print_error_line(&format!("\ncapture: detached; `capture attach {name}` attaches again"));
             ExitCode::SUCCESS
         }
         LaunchOutcome::HungUp => ExitCode::from(129),
@@ -200,6 +202,11 @@ fn cannot_run(error: &agents::CannotRun) -> ExitCode {
     ExitCode::from(error.shell_code())
 }
 
+/// A name as it is typed on a command line.
+fn quoted(name: &str) -> String {
+    safe(&shlex::try_quote(name).unwrap_or_default())
+}
+
 fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
     let (run, name, data) = (spec.run, spec.name.clone(), spec.data.clone());
     let started = launch::start(spec, &[]).context(CANNOT_HOST)?;
@@ -209,8 +216,14 @@ fn detached(spec: Spec, json: bool) -> anyhow::Result<ExitCode> {
         let value = serde_json::json!({ "run": run, "name": name, "pid": pid, "socket": socket });
         super::print_json(&value)?;
     } else {
+        let word = name.as_deref().map_or_else(|| run.to_string(), quoted);
         let name = name.map(|name| format!(" ({})", safe(&name))).unwrap_or_default();
         super::print_line(&format!("run {run}{name}"))?;
+        if std::io::stderr().is_terminal() {
+            terminal::print_error_line(&format!(
+                "capture: `capture attach {word}` opens it here; Ctrl-] leaves it again"
+            ));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

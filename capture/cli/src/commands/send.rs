@@ -16,7 +16,8 @@ pub(super) struct Arguments {
     target: String,
     /// Text to type, followed by Enter.
     text: Option<String>,
-    /// Keys to press instead, in order: `enter`, `esc`, `ctrl-c`, `up`, `y`, `1` and so on.
+    /// Keys to press instead, in order, separated by spaces or commas: `enter`, `esc`, `ctrl-c`, `up`, `y`, `1` and so
+    /// on.
     #[arg(long, num_args = 1.., value_name = "KEY")]
     keys: Option<Vec<String>>,
     /// Press the agent's interrupt key: Esc for some agents (such as codex), Ctrl-C for others and for other programs.
@@ -37,7 +38,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let input = Input {
         text: arguments.text.clone(),
         submit: arguments.text.is_some() && !arguments.no_submit,
-        keys: arguments.keys.clone(),
+        keys: arguments.keys.as_deref().map(keys_of),
         interrupt: arguments.interrupt,
         force: arguments.force,
     };
@@ -46,4 +47,24 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         context.print_json(&sent)?;
     }
     Ok(())
+}
+
+/// The keys that were given, one each; a comma alone is the key.
+fn keys_of(given: &[String]) -> Vec<String> {
+    let keys = given.iter().flat_map(|word| match word.as_str() {
+        "," => vec![","],
+        word => word.split(',').filter(|key| !key.is_empty()).collect(),
+    });
+    keys.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::keys_of;
+
+    #[test]
+    fn keys_are_separated_by_spaces_or_commas() {
+        let given = ["esc,enter", "ctrl-c", ",", "y"].map(str::to_owned);
+        assert_eq!(keys_of(&given), ["esc", "enter", "ctrl-c", ",", "y"]);
+    }
 }

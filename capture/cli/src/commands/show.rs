@@ -7,7 +7,7 @@ use projections::{Session, Turn};
 use serde::Serialize;
 
 use super::{Context, conversation, find, style};
-use crate::terminal::{self, safe};
+use crate::terminal::{self, prose, safe};
 use daemon::clock;
 
 #[derive(Debug, clap::Args)]
@@ -26,6 +26,10 @@ struct SessionDetails<'a> {
     turns: &'a [Turn],
 }
 
+/// Column at which a value begins.
+const VALUE_COLUMN: usize = 12;
+/// Column at which what is said of a turn begins.
+const TURN_COLUMN: usize = 6;
 /// Number of last turns shown.
 const TURNS: u32 = 10;
 
@@ -51,7 +55,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     )?;
     let mut line = |name: &str, value: Option<&str>| -> std::io::Result<()> {
         match value.filter(|v| !v.is_empty()) {
-            Some(value) => writeln!(out, "{name:<12}{}", safe(value)),
+            Some(value) => writeln!(out, "{}", prose(&format!("{name:<12}{}", safe(value)), VALUE_COLUMN)),
             None => Ok(()),
         }
     };
@@ -89,15 +93,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     for turn in &turns {
         let outcome = turn.outcome.map_or("open", |o| o.as_str());
         let prompt = safe(&projections::shorten::one_line(turn.prompt.as_deref().unwrap_or("(no prompt)"), 90));
-        writeln!(
-            out,
-            "{:>4}  {}  {outcome:<11} {:>3} calls  {prompt}",
-            turn.number,
-            style::local(turn.started_at),
-            turn.tool_calls
-        )?;
+        let (number, began, calls) = (turn.number, style::local(turn.started_at), turn.tool_calls);
+        let line = format!("{number:>4}  {began}  {outcome:<11} {calls:>3} calls  {prompt}");
+        writeln!(out, "{}", prose(&line, TURN_COLUMN))?;
         if let Some(text) = &turn.text {
-            writeln!(out, "      → {}", safe(&projections::shorten::one_line(text, 100)))?;
+            let line = format!("      → {}", safe(&projections::shorten::one_line(text, 100)));
+            writeln!(out, "{}", prose(&line, TURN_COLUMN + 2))?;
         }
     }
     Ok(())

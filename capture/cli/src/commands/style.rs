@@ -108,3 +108,20 @@ pub(super) fn short(id: &impl fmt::Display) -> String {
     let id = id.to_string();
     id[id.len().saturating_sub(SHORT_ID)..].to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use anstyle::Color;
+
+    use super::*;
+
+    #[test]
+    fn no_colour_vanishes_on_a_light_or_a_dark_background() {
+        use AnsiColor::{Blue, Cyan, Green, Magenta, Red, Yellow};
+        for style in [ALARM, RED, GREEN, YELLOW, MAGENTA, CYAN, DIM] {
+            let is_seen = |color| matches!(color, Color::Ansi(Red | Green | Yellow | Blue | Magenta | Cyan));
+            assert!(style.get_fg_color().is_none_or(is_seen), "{style:?}");
+            assert_eq!(style.get_bg_color(), None, "{style:?}");
+        }
+    }
+}

@@ -132,3 +132,13 @@ fn a_screen_shows_bytes_that_are_no_text_and_long_lines() {
     screen.control("\x1b[K\r\n").unwrap();
     assert_eq!(screen.to, b"text\x1b[K\r\n");
 }
+
+#[test]
+fn a_message_is_broken_between_words_and_keeps_its_lines() {
+    let text = "error: one two three\n  [possible values: one, two]\n\nUsage: x\n";
+    assert_eq!(
+        error_prose(text, Some(16)),
+        "error: one two\n  three\n  [possible\n    values: one,\n    two]\n\nUsage: x\n"
+    );
+    assert_eq!(error_prose(text, None), text);
+}

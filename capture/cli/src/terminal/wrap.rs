@@ -19,7 +19,8 @@ pub fn wrapped(line: &str, width: Option<usize>, hang: usize) -> String {
         let end = rest[from..].find(' ').map_or(rest.len(), |length| from + length);
         let (spaces, word) = (&rest[..from], &rest[from..end]);
         let width_of_word = columns(word);
-        if has_word && column + from + width_of_word > width {
+        // A word that fits nowhere stays where it is.
+        if has_word && column + from + width_of_word > width && hang + width_of_word <= width {
             out.push('\n');
             out.extend(std::iter::repeat_n(' ', hang));
             column = hang + width_of_word;
@@ -61,6 +62,7 @@ mod tests {
         check("  · do it  it is good now", 22, 11, "  · do it  it is good\n           now");
         check("fits", 4, 0, "fits");
         check("/a/very/long/path and more", 8, 2, "/a/very/long/path\n  and\n  more");
+        check("file /a/very/long/path and", 8, 2, "file /a/very/long/path\n  and");
         check("名前 名前", 6, 0, "名前\n名前");
         assert_eq!(wrapped("a b c", None, 2), "a b c", "in a file nothing is broken");
     }

@@ -3,14 +3,18 @@
 use api::{
     Operation,
     history::{
-        ConversationPage, ConversationTexts, EventPage, HistoryQuery, RawEvent, StatusChange, StatusChangePage,
+        ConversationPage, ConversationTexts, HistoryQuery, RecentTurnPage, SessionTurn, StatusChange, StatusChangePage,
         TurnPage, UsageReport, UsageRow,
     },
     list::MAX_LIMIT,
-    routes::{GetText, ListEvents, ListStatusChanges, ListTurns, ReadConversation, StatusHistory, UsageOfAll},
+    routes::{
+        GetText, GetWork, ListEvents, ListRecentTurns, ListStatusChanges, ListTurns, ReadConversation, StatusHistory,
+        UsageOfAll,
+    },
 };
-use events::{Event, Kind, Payload};
+use events::{Event, Kind, Payload, SessionId, Timestamp};
 use projections::Usage;
+use serde::Serialize;
 
 use crate::{
     answer::{self, HandlerResult},
@@ -22,6 +26,8 @@ use crate::{
 
 const DEFAULT_LIMIT: usize = 200;
 const CONVERSATION_LIMIT: usize = 100;
+/// Number of last events that tell what a session did.
+const WORK_EVENTS: u64 = 20_000;
 
 /// `GET /api/v1/sessions/{id}/events`
 pub(crate) async fn events(call: Call<ListEvents>) -> HandlerResult {
@@ -34,9 +40,16 @@ pub(crate) async fn events(call: Call<ListEvents>) -> HandlerResult {
     let events = call.app.read(move |reader| reader.events(id, after, limit, &kinds)).await?;
     let next_after = events.last().map_or(after, |event| event.sequence);
     let next_cursor = (events.len() == limit).then(|| next_after.to_string());
-    let events = events.iter().map(RawEvent::new).collect::<Result<_, _>>();
-    let events = events.map_err(|cause| ApiError::internal(&cause))?;
-    call.answer(&EventPage { as_of, events, next_cursor, next_after })
+    answer::json_of(&EventsAnswer { as_of, events: &events, next_cursor, next_after })
+}
+
+/// An [`api::history::EventPage`] with its events as they were read: none is written before the whole.
+#[derive(Serialize)]
+struct EventsAnswer<'a> {
+    as_of: u64,
+    events: &'a [Event],
+    next_cursor: Option<String>,
+    next_after: u64,
 }
 
 /// `GET /api/v1/sessions/{id}/conversation`
@@ -63,6 +76,32 @@ pub(crate) async fn turns(call: Call<ListTurns>) -> HandlerResult {
     let next_after = turns.last().map_or(after, |turn| turn.number);
     let next_cursor = (turns.len() == limit).then(|| next_after.to_string());
     call.answer(&TurnPage { as_of, turns, next_cursor, next_after })
+}
+
+/// `GET /api/v1/turns`
+pub(crate) async fn recent_turns(call: Call<ListRecentTurns>) -> HandlerResult {
+    let since = call.query.since.unwrap_or(Timestamp::MIN);
+    let limit = call.query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get());
+    let after = call.query.cursor.as_deref().map(turn_of_cursor).transpose()?;
+    let as_of = call.app.live_view.mark().position;
+    let turns = call.app.read(move |reader| reader.turns_since(since, after, limit)).await?;
+    let last = turns.last().filter(|_| turns.len() == limit);
+    let next_cursor = last.map(|(session, turn)| format!("{}.{session}", turn.number));
+    let turns = turns.into_iter().map(|(session_id, turn)| SessionTurn { session_id, turn }).collect();
+    call.answer(&RecentTurnPage { as_of, turns, next_cursor })
+}
+
+/// The turn behind which a page begins: `NUMBER.SESSION`.
+fn turn_of_cursor(cursor: &str) -> Result<(SessionId, u32), ApiError> {
+    let parts = cursor.split_once('.').and_then(|(number, id)| Some((id.parse().ok()?, number.parse().ok()?)));
+    parts.ok_or_else(|| ApiError::parameter("cursor", "expected a `next_cursor` of this list"))
+}
+
+/// `GET /api/v1/sessions/{id}/work`
+pub(crate) async fn work(call: Call<GetWork>) -> HandlerResult {
+    let id = target(&call).await?;
+    let work = call.app.read(move |reader| reader.work(id, WORK_EVENTS)).await?;
+    call.answer(&work)
 }
 
 /// The change that an event records; `None` for events of other kinds.

@@ -187,23 +187,7 @@ async fn turns_usage_and_texts() {
     let mut text = long.clone();
     let packed = store::PackedText::split(&mut text).unwrap();
     let hash = events::id::Hex(&packed.hash).to_string();
-    let turn = Turn {
-        id: events::TurnId::from_bits(1),
-        number: 1,
-        trigger: events::TurnTrigger::Prompt,
-        prompt: None,
-        text: None,
-        messages: 0,
-        tool_calls: 0,
-        tool_errors: 0,
-        approvals: 0,
-        steering: 0,
-        outcome: None,
-        started_at: at(0),
-        completed_at: None,
-        usage: Usage::default(),
-        failures: std::collections::BTreeMap::new(),
-    };
+    let turn = turn(1, None);
     let writer = &mut server.log.writer;
     writer.begin().unwrap();
     writer.append(row, &prompt(1, 1, 1), Some(&packed)).unwrap();
@@ -219,6 +203,88 @@ async fn turns_usage_and_texts() {
     assert_eq!(text.head.headers[header::CONTENT_TYPE], "text/plain; charset=utf-8");
     assert_eq!(text.body, long);
     assert_eq!(server.get("/api/v1/texts/00ff").await.error(), (404, "not_found".into()));
+}
+
+fn turn(number: u32, ended_at: Option<i64>) -> Turn {
+    Turn {
+        id: events::TurnId::from_bits(number.into()),
+        number,
+        trigger: events::TurnTrigger::Prompt,
+        prompt: None,
+        text: None,
+        messages: 0,
+        tool_calls: 0,
+        tool_errors: 0,
+        approvals: 0,
+        steering: 0,
+        outcome: None,
+        started_at: at(0),
+        completed_at: ended_at.map(at),
+        usage: Usage::default(),
+        failures: std::collections::BTreeMap::new(),
+    }
+}
+
+#[tokio::test]
+async fn the_turns_of_all_sessions_since_a_time() {
+    let mut server = TestServer::new();
+    let rows = [1, 2, 3].map(|n| server.log.session(&session(n, State::Idle)));
+    let writer = &mut server.log.writer;
+    writer.begin().unwrap();
+    // The last event of session N is at N ms.
+    writer.put_turn(rows[0], &turn(1, Some(1))).unwrap();
+    for (number, ended_at) in [(1, Some(1)), (2, Some(2)), (3, None)] {
+        writer.put_turn(rows[1], &turn(number, ended_at)).unwrap();
+    }
+    writer.put_turn(rows[2], &turn(1, Some(3))).unwrap();
+    writer.commit().unwrap();
+    let listed = |query: String| {
+        let server = &server;
+        async move {
+            let page = server.get(&format!("/api/v1/turns{query}")).await.json();
+            let turns = page["turns"].as_array().unwrap().iter();
+            let turns = turns.map(|one| (one["session_id"].clone(), one["turn"]["number"].as_u64().unwrap()));
+            (turns.collect::<Vec<_>>(), page["next_cursor"].as_str().map(str::to_owned))
+        }
+    };
+    let of = |turns: &[(u128, u64)]| -> Vec<(Value, u64)> {
+        turns.iter().map(|(n, number)| (id(*n).to_string().into(), *number)).collect()
+    };
+    assert_eq!(listed(String::new()).await, (of(&[(1, 1), (2, 1), (2, 2), (2, 3), (3, 1)]), None));
+    let since = format!("?since={}", at(2));
+    assert_eq!(listed(since.clone()).await, (of(&[(2, 2), (2, 3), (3, 1)]), None), "one that has not ended is new");
+    let (mut seen, mut query) = (Vec::new(), format!("{since}&limit=2"));
+    while let (page, Some(cursor)) = listed(query).await {
+        seen.extend(page);
+        query = format!("{since}&limit=2&cursor={cursor}");
+    }
+    assert_eq!(seen, of(&[(2, 2), (2, 3)]));
+    for (query, name) in [("cursor=1", "cursor"), ("cursor=x.y", "cursor"), ("since=now", "since")] {
+        let answer = server.get(&format!("/api/v1/turns?{query}")).await;
+        assert!(answer.json()["error"]["message"].as_str().unwrap().starts_with(name), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_session_did() {
+    use events::{ToolCall, ToolKind};
+    let mut server = TestServer::new();
+    server.live_view.put(entry(1, State::Running));
+    let row = server.log.session(&session(1, State::Running));
+    let call = |n: u64| {
+        let (tool, title) =
+            if n.is_multiple_of(2) { (ToolKind::Edit, "a.rs".into()) } else { (ToolKind::Execute, format!("run {n}")) };
+        event(1, n, n, ToolCall { call_id: n.to_string(), tool, title: Some(title), ..ToolCall::default() })
+    };
+    // More than are read at a time.
+    let events: Vec<_> = (1..=2_300).map(call).chain([event(1, 2_301, 2_301, AssistantMessage::default())]).collect();
+    server.log.append(row, &events);
+    let work = server.get("/api/v1/sessions/agent-1/work").await.json();
+    assert_eq!(work["files"], serde_json::json!({ "a.rs": 1_150 }));
+    let commands = work["commands"].as_array().unwrap();
+    assert_eq!((commands.len(), &commands[1_149]["command"]), (1_150, &"run 2299".into()));
+    assert_eq!(work["last_text"], "text 2301");
+    assert_eq!(server.get("/api/v1/sessions/agent-9/work").await.error(), (404, "not_found".into()));
 }
 
 #[tokio::test]

@@ -273,6 +273,16 @@ async fn a_peer_may_be_kept_from_control() {
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
     let why = "not allowed from this process, since processes started by an agent may not do this: its environment has CLAUDECODE";
     assert!(answer.contains(why), "{answer}");
+    // Reading is open to every process of our user, if a token it sends is one of ours.
+    let read = |more: &str| format!("GET /api/v1/sessions HTTP/1.1\r\nHost: any\r\nConnection: close\r\n{more}\r\n");
+    for (more, status) in [
+        (String::new(), "200"),
+        (format!("Authorization: Bearer {}\r\n", token("control")), "200"),
+        (format!("Authorization: Bearer {}\r\n", token("nobody")), "401"),
+    ] {
+        let answer = over(&path, &read(&more)).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{more}: {answer}");
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use similar::TextDiff;
 
 use super::answer;
 use crate::{
-    commands::{markdown, style},
+    commands::{markdown, style, syntax::Painter},
     terminal::safe,
 };
 
@@ -82,7 +82,7 @@ fn edit(fields: &Map<String, Value>, name: &str) -> Option<String> {
     } else {
         diff(path, &present(path), text(fields, &["content"])?)
     };
-    Some(painted_diff(&format!("edit, {name}"), &diff) + &others(fields, USED))
+    Some(painted_diff(&format!("edit, {name}"), &diff, path) + &others(fields, USED))
 }
 
 /// Largest file that is read for a diff, bytes.
@@ -102,19 +102,32 @@ fn diff(path: &str, old: &str, new: &str) -> String {
     diff.unified_diff().context_radius(3).header(path, path).to_string()
 }
 
-/// A diff in colours, escaped like every text of an agent.
-fn painted_diff(name: &str, diff: &str) -> String {
+/// A diff of a file in colours, escaped like every text of an agent.
+fn painted_diff(name: &str, diff: &str, path: &str) -> String {
     let plain = block(name, diff);
-    let painted = plain.lines().map(|line| {
-        let style = match line.strip_prefix("    ").and_then(|line| line.chars().next()) {
-            Some('+') => style::GREEN,
-            Some('-') => style::RED,
-            Some('@') => style::CYAN,
-            Some(_) | None => return format!("{line}\n"),
+    if style::colours() { coloured_diff(&plain, path) } else { plain }
+}
+
+/// What was there stays red as a whole; what will be there has the colours of its language, on green where it is new.
+fn coloured_diff(plain: &str, path: &str) -> String {
+    let mut painter = Painter::of(path);
+    let lines = plain.lines().map(|line| {
+        let Some(text) = line.strip_prefix("    ") else { return format!("{line}\n") };
+        let painted = match text.split_at_checked(1) {
+            Some(("-", _)) => style::coloured(text, style::RED),
+            Some(("@", _)) => {
+                // Further down in the file: whether in a comment is not known.
+                painter = Painter::of(path);
+                style::coloured(text, style::CYAN)
+            }
+            Some(("+", rest)) if rest.starts_with("++ ") || !painter.knows() => style::coloured(text, style::GREEN),
+            Some(("+", rest)) => style::coloured("+", style::GREEN) + &painter.line(rest, style::GREEN),
+            Some((" ", rest)) => format!(" {}", painter.line(rest, anstyle::Style::new())),
+            Some(_) | None => text.to_owned(),
         };
-        format!("{}\n", style::painted(line, style))
+        format!("    {painted}\n")
     });
-    painted.collect()
+    lines.collect()
 }
 
 /// What else the agent wants of the tool: to leave its sandbox, to replace every match, to go on in the background.
@@ -171,6 +184,26 @@ mod tests {
         let edit = edit.unwrap();
         assert!(edit.contains("--- /srv/calc.py") && edit.contains("\n    -b = 2\n    +b = 3\n"), "{edit}");
         assert!(edit.contains("and replace_all") && edit.contains("true"), "{edit}");
+    }
+
+    #[test]
+    fn a_diff_has_the_colours_of_its_language() {
+        let plain = block("edit", &diff("/srv/a.rs", "let a = 1;\nfn b() {}\n", "let a = 2; // two\nfn b() {}\n"));
+        let shown = coloured_diff(&plain, "/srv/a.rs");
+        let paint = style::coloured;
+        let added = [
+            paint("+", style::GREEN),
+            paint("let", style::MAGENTA),
+            paint(" a = ", style::GREEN),
+            paint("2", style::CYAN),
+            paint("; ", style::GREEN),
+            paint("// two", style::DIM),
+        ];
+        assert!(shown.contains(&format!("    {}\n", added.concat())), "{shown:?}");
+        assert!(shown.contains(&format!("    {}\n", paint("-let a = 1;", style::RED))), "{shown:?}");
+        assert!(shown.contains(&format!("     {} b() {{}}\n", paint("fn", style::MAGENTA))), "{shown:?}");
+        let unknown = coloured_diff(&plain, "/srv/a");
+        assert!(unknown.contains(&paint("+let a = 2; // two", style::GREEN)), "{unknown:?}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use similar::TextDiff;
 use super::{Purpose, error_text};
 use crate::{
     commands::style,
-    terminal::{self, safe},
+    terminal::{self, print_error_line, prose, safe},
 };
 use daemon::health::HOOKS;
 
@@ -178,7 +178,7 @@ pub(super) fn plans(all: &[SettingsChange], is_patch: bool) -> anyhow::Result<()
     for changed in all {
         if let Some(diff) = &changed.diff {
             if !is_patch {
-                writeln!(out, "{}", summary(changed, diff))?;
+                writeln!(out, "{}", prose(&summary(changed, diff), 2))?;
             } else if terminal {
                 for line in diff.split_terminator('\n') {
                     let line: Vec<_> = line.split('\t').map(safe).collect();
@@ -190,10 +190,9 @@ pub(super) fn plans(all: &[SettingsChange], is_patch: bool) -> anyhow::Result<()
         }
     }
     out.flush()?;
-    let mut err = terminal::stderr();
     for changed in all {
         for note in &changed.notes {
-            writeln!(err, "{}: {}", changed.provider, safe(note))?;
+            print_error_line(&format!("{}: {}", changed.provider, safe(note)));
         }
     }
     Ok(())
@@ -224,8 +223,7 @@ fn coloured(line: &str, colour: bool) -> String {
 }
 
 /// What was done.
-pub(super) fn done(all: &[SettingsChange], purpose: &Purpose) -> anyhow::Result<()> {
-    let mut err = terminal::stderr();
+pub(super) fn done(all: &[SettingsChange], purpose: &Purpose) {
     for changed in all {
         let (provider, name) = (changed.provider, changed.name());
         if changed.change == ChangeForm::None {
@@ -233,7 +231,7 @@ pub(super) fn done(all: &[SettingsChange], purpose: &Purpose) -> anyhow::Result<
                 Purpose::Install { .. } => "all hook entries are already installed",
                 Purpose::Uninstall => "no hook entries of capture are installed",
             };
-            writeln!(err, "{provider}: {how} in {name}")?;
+            print_error_line(&format!("{provider}: {how} in {name}"));
         } else if changed.done {
             let how = match purpose {
                 // It may also have removed entries that this version does not know.
@@ -241,13 +239,12 @@ pub(super) fn done(all: &[SettingsChange], purpose: &Purpose) -> anyhow::Result<
                 Purpose::Uninstall => "hook entries removed from",
             };
             let copy = changed.backup.as_deref().map_or_else(String::new, |copy| format!(" (backup: {})", shown(copy)));
-            writeln!(err, "{provider}: {how} {name}{copy}")?;
+            print_error_line(&format!("{provider}: {how} {name}{copy}"));
         }
     }
     if matches!(purpose, Purpose::Install { .. }) && all.iter().any(|changed| changed.done) {
-        writeln!(err, "restart agents that are running: they read their hooks at startup")?;
+        print_error_line("restart agents that are running: they read their hooks at startup");
     }
-    Ok(())
 }
 
 impl From<HookStatus> for AgentHooks {
@@ -318,6 +315,9 @@ impl AgentHooks {
     }
 }
 
+/// Indentation of what is said below the line of an agent, columns.
+const BELOW: usize = 9;
+
 /// How it stands, for people: a line for each agent, and below it what is not as it should be.
 pub(super) fn statuses(all: &[AgentHooks], now: Timestamp) -> anyhow::Result<()> {
     let mut out = terminal::stdout();
@@ -334,30 +334,39 @@ pub(super) fn statuses(all: &[AgentHooks], now: Timestamp) -> anyhow::Result<()>
         };
         writeln!(out, "{:<8} {state:<18} {of:>5}  {name}", agent.provider.as_str())?;
         if let Some(error) = &agent.error {
-            writeln!(out, "         {error}")?;
+            writeln!(out, "{}", below(error))?;
         }
         if let Some(mismatch) = &agent.mismatch {
-            writeln!(out, "         {}", safe(mismatch))?;
+            writeln!(out, "{}", below(&safe(mismatch)))?;
         }
         if there > 0 || agent.last_seen.is_some() {
-            writeln!(out, "         {}", agent.last_call(now))?;
+            writeln!(out, "{}", below(&agent.last_call(now)))?;
         }
         let missing = agent.with(EventState::Missing);
         if there > 0 && !missing.is_empty() {
-            writeln!(out, "         missing: {}", missing.join(", "))?;
+            writeln!(out, "{}", below(&format!("missing: {}", missing.join(", "))))?;
         }
         let old = agent.with(EventState::OutOfDate);
         if !old.is_empty() {
-            writeln!(out, "         out of date: {} (`capture hooks install` updates them)", old.join(", "))?;
+            writeln!(
+                out,
+                "{}",
+                below(&format!("out of date: {} (`capture hooks install` updates them)", old.join(", ")))
+            )?;
         }
         for program in agent.programs.iter().filter(|program| !program.exists) {
-            writeln!(out, "         {} does not exist or cannot be started", shown(&program.path))?;
+            writeln!(out, "{}", below(&format!("{} does not exist or cannot be started", shown(&program.path))))?;
         }
         for remark in agent.hindrances.iter().chain(&agent.remarks) {
-            writeln!(out, "         {}", safe(remark))?;
+            writeln!(out, "{}", below(&safe(remark)))?;
         }
     }
     Ok(())
+}
+
+/// A line below that of its agent.
+fn below(words: &str) -> String {
+    prose(&format!("{:BELOW$}{words}", ""), BELOW)
 }
 
 pub(super) fn shown(path: &Path) -> String {

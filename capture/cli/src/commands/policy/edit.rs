@@ -36,8 +36,9 @@ preset = "ask-everything"
 pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
     let (file, before) = editor::in_force(&context.policy_file()?, CHANGE)?;
     let check = |text: &str| Ok(Policy::parse(text, &file).map(drop)?);
-    let after = editor::edited(&file, before.as_deref().unwrap_or(STARTER), check)?;
-    if before.as_deref() == Some(after.as_str()) {
+    let offered = before.as_deref().unwrap_or(STARTER);
+    let after = editor::edited(&file, offered, check)?;
+    if after == offered {
         return print_line("nothing was changed");
     }
     let old = before.unwrap_or_default();

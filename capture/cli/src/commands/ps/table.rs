@@ -1,9 +1,12 @@
 //! The table of sessions: those that need a person first, sub-agents below their parent.
 
-use std::cmp::Reverse;
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, TableStyle, Width};
-use events::{State, Timestamp};
+use events::{SessionId, State, Timestamp};
 use projections::Session;
 
 use crate::{commands::style, terminal::safe};
@@ -76,7 +79,15 @@ impl Column {
 
 /// The table with one line of headings.
 pub(super) fn table(sessions: &[Session], now: Timestamp, paper: Paper) -> String {
-    let mut ordered: Vec<&Session> = sessions.iter().filter(|s| !has_parent_among(s, sessions)).collect();
+    let listed: HashSet<SessionId> = sessions.iter().map(|session| session.id).collect();
+    let mut children: HashMap<SessionId, Vec<&Session>> = HashMap::new();
+    let mut ordered: Vec<&Session> = Vec::new();
+    for session in sessions {
+        match session.parent_session_id.filter(|parent| listed.contains(parent)) {
+            Some(parent) => children.entry(parent).or_default().push(session),
+            None => ordered.push(session),
+        }
+    }
     ordered.sort_by_key(|s| (urgency(s.status.state), Reverse(s.last_event_at)));
     let columns = Column::of(paper.width);
     let mut table = Table::new();
@@ -99,9 +110,9 @@ pub(super) fn table(sessions: &[Session], now: Timestamp, paper: Paper) -> Strin
     let is_narrow = paper.width.is_some_and(|width| width < ROOM_FOR_AGENT);
     for session in ordered {
         add(&mut table, &columns, session, "", now, is_narrow);
-        let mut children: Vec<&Session> = sessions.iter().filter(|s| s.parent_session_id == Some(session.id)).collect();
-        children.sort_by_key(|s| s.started_at);
-        for child in children {
+        let mut below = children.remove(&session.id).unwrap_or_default();
+        below.sort_by_key(|s| s.started_at);
+        for child in below {
             add(&mut table, &columns, child, "└ ", now, is_narrow);
         }
     }
@@ -183,10 +194,6 @@ fn in_colour(cell: Cell, state: State) -> Cell {
         State::Idle | State::Exited => cell.add_attribute(Attribute::Dim),
         State::Unknown => cell.fg(Color::DarkMagenta),
     }
-}
-
-fn has_parent_among(session: &Session, sessions: &[Session]) -> bool {
-    session.parent_session_id.is_some_and(|parent| sessions.iter().any(|s| s.id == parent))
 }
 
 fn urgency(state: State) -> u8 {

@@ -1,0 +1,49 @@
+use super::*;
+
+#[test]
+fn the_command_line_is_consistent() {
+    command_line().debug_assert();
+}
+
+#[test]
+fn every_example_is_a_command_line() {
+    let mut examples = 0;
+    for command in Arguments::command().get_subcommands() {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in help.lines().filter_map(|line| line.strip_prefix("  ")) {
+            let words = shlex::split(line).unwrap();
+            let words = words.iter().take_while(|word| *word != ">" && *word != "<");
+            command_line().try_get_matches_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+            examples += 1;
+        }
+    }
+    assert!(examples > 40, "{examples}");
+}
+
+#[test]
+fn the_help_shows_tcp_only_where_a_server_is_reached_by_it() {
+    let mut command = command_line();
+    command.build();
+    let help = |command: &mut clap::Command| command.render_long_help().to_string();
+    for name in WITHOUT_TCP.iter().filter(|name| **name != "session") {
+        let below = command.find_subcommand_mut(name).unwrap();
+        assert!(!help(below).contains("--tcp"), "{name}");
+        for below in below.get_subcommands_mut() {
+            assert!(!help(below).contains("--tcp"), "{name} {}", below.get_name());
+        }
+    }
+    for name in ["ps", "send", "approve", "doctor"] {
+        assert!(help(command.find_subcommand_mut(name).unwrap()).contains("--tcp"), "{name}");
+    }
+}
+
+#[test]
+fn every_command_is_in_one_group() {
+    let command = Arguments::command();
+    let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    let mut known: Vec<&str> =
+        command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name).collect();
+    listed.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(listed, known);
+}

@@ -1,0 +1,146 @@
+//! What a session did: the files it changed, the commands it ran, its last answer.
+
+use std::collections::{BTreeMap, HashMap};
+
+use events::{Event, Kind, Payload, ToolKind, ToolOutcome};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::shorten::one_line;
+
+/// Longest path of a file, characters.
+const FILE_CHARS: usize = 200;
+/// Longest command, characters.
+const COMMAND_CHARS: usize = 160;
+
+/// What a session did, from its events in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkLog {
+    /// The files it changed, and how often.
+    pub files: BTreeMap<String, u32>,
+    /// The commands it ran, oldest first.
+    pub commands: Vec<CommandRun>,
+    /// The whole of its last answer.
+    pub last_text: Option<String>,
+    /// The command of each call, by its place in `commands`.
+    #[serde(skip)]
+    calls: HashMap<String, usize>,
+}
+
+/// A command that was run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandRun {
+    /// The command, in one line.
+    pub command: String,
+    /// How it ended; absent while it runs.
+    pub outcome: Option<ToolOutcome>,
+    /// Its exit code, when known.
+    pub exit_code: Option<i32>,
+}
+
+impl WorkLog {
+    /// The kinds of events it is made from.
+    pub const KINDS: &[Kind] = &[Kind::ToolCall, Kind::ToolResult, Kind::AssistantMessage];
+
+    /// Takes in the next event; those of other kinds change nothing.
+    pub fn apply(&mut self, event: &Event) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "calls and answers are what was done")]
+        match &event.payload {
+            Payload::ToolCall(call) => match (call.tool, &call.title) {
+                (ToolKind::Edit, Some(file)) => *self.files.entry(one_line(file, FILE_CHARS)).or_default() += 1,
+                (ToolKind::Execute, Some(command)) => {
+                    self.calls.insert(call.call_id.clone(), self.commands.len());
+                    let command = one_line(command, COMMAND_CHARS);
+                    self.commands.push(CommandRun { command, outcome: None, exit_code: None });
+                }
+                _ => {}
+            },
+            Payload::ToolResult(result) if !result.detail => {
+                let ran = self.calls.get(&result.call_id).and_then(|place| self.commands.get_mut(*place));
+                if let Some(ran) = ran {
+                    (ran.outcome, ran.exit_code) = (Some(result.outcome), result.exit_code);
+                }
+            }
+            Payload::AssistantMessage(_) => {
+                if let Some(text) = &event.text {
+                    self.last_text = Some(text.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use events::{
+        AssistantMessage, Confidence, EventId, Origin, Provider, SessionId, Source, Timestamp, ToolCall, ToolResult,
+        UserPrompt,
+    };
+
+    use super::*;
+
+    fn event(sequence: u64, payload: impl Into<Payload>, text: Option<&str>) -> Event {
+        Event {
+            position: sequence,
+            id: EventId::from_bits(sequence.into()),
+            session_id: SessionId::from_bits(1),
+            sequence,
+            provider: Provider::Claude,
+            provider_session_id: "p".into(),
+            source: Source::Transcript,
+            created_at: Timestamp::MIN,
+            observed_at: Timestamp::MIN,
+            turn_id: None,
+            parent_id: None,
+            agent_id: None,
+            confidence: Confidence::High,
+            severity: None,
+            text: text.map(str::to_owned),
+            text_ref: None,
+            payload: payload.into(),
+            origin: Origin::Derived,
+            derived: false,
+            history: false,
+        }
+    }
+
+    fn call(id: &str, tool: ToolKind, title: &str) -> ToolCall {
+        ToolCall { call_id: id.into(), name: "T".into(), tool, title: Some(title.into()), ..ToolCall::default() }
+    }
+
+    fn result(id: &str, outcome: ToolOutcome) -> ToolResult {
+        ToolResult { call_id: id.into(), outcome, exit_code: Some(1), ..ToolResult::default() }
+    }
+
+    #[test]
+    fn files_are_counted_and_a_command_has_the_outcome_of_its_own_call() {
+        let mut work = WorkLog::default();
+        for event in [
+            event(1, call("a", ToolKind::Edit, "src/a.rs"), None),
+            event(2, call("b", ToolKind::Edit, "src/a.rs"), None),
+            event(3, result("a", ToolOutcome::Error), None),
+            event(4, call("c", ToolKind::Execute, "cargo\ntest"), None),
+            event(5, call("d", ToolKind::Execute, "ls"), None),
+            event(6, result("c", ToolOutcome::Error), None),
+            event(7, ToolResult { detail: true, ..result("d", ToolOutcome::Error) }, None),
+            event(8, AssistantMessage::default(), Some("Half of it\nis done.")),
+            event(9, AssistantMessage::default(), None),
+            event(10, UserPrompt::default(), Some("go on")),
+            // The id of a call that is used again is the last one's.
+            event(11, call("c", ToolKind::Execute, "cargo test"), None),
+            event(12, result("c", ToolOutcome::Ok), None),
+        ] {
+            work.apply(&event);
+        }
+        assert_eq!(work.files, BTreeMap::from([("src/a.rs".to_owned(), 2)]));
+        let run = |command: &str, outcome, exit_code| CommandRun { command: command.into(), outcome, exit_code };
+        let expected = [
+            run("cargo test", Some(ToolOutcome::Error), Some(1)),
+            run("ls", None, None),
+            run("cargo test", Some(ToolOutcome::Ok), Some(1)),
+        ];
+        assert_eq!(work.commands, expected);
+        assert_eq!(work.last_text.as_deref(), Some("Half of it\nis done."));
+    }
+}
