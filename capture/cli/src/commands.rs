@@ -20,7 +20,6 @@ mod host;
 mod jump;
 mod label;
 mod man;
-mod markdown;
 mod meanings;
 mod notify;
 mod number;
@@ -40,8 +39,6 @@ mod service;
 mod shell;
 mod show;
 mod statusline;
-mod style;
-mod syntax;
 mod telemetry;
 mod uninstall;
 mod wait;
@@ -63,6 +60,8 @@ use api::{
     sessions::{ActiveFilter, SessionsQuery},
 };
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use printing::{markdown, style, syntax};
 
 pub use self::output::SCHEMA_VERSION;
 use self::{

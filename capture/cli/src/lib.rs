@@ -7,7 +7,9 @@ pub mod client;
 pub mod commands;
 pub mod failure;
 pub mod hook;
-pub mod terminal;
+
+/// What people see. Within this crate the crate `terminal`, which hosts runs, is `::terminal`.
+pub use printing as terminal;
 
 /// The program.
 #[must_use]

@@ -30,6 +30,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("store", "capture/store", &["atomic_file", "events", "projections"]),
     ("policy", "capture/policy", &["approver", "events", "processes", "redact"]),
     ("api", "capture/api", &["agents", "events", "processes", "projections", "terminal"]),
+    ("printing", "capture/printing", &["api", "events", "projections"]),
     ("server", "capture/server", &["api", "events", "projections", "store"]),
     (
         "ingest",
@@ -89,6 +90,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "export",
             "hooks",
             "policy",
+            "printing",
             "processes",
             "projections",
             "protocols",

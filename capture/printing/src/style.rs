@@ -8,22 +8,22 @@ use events::{Reason, State, Timestamp};
 use projections::SessionStatus;
 
 /// Colour of what needs a person now.
-pub(super) const ALARM: Style = AnsiColor::Red.on_default().bold();
+pub const ALARM: Style = AnsiColor::Red.on_default().bold();
 /// Colour of failures and removed lines.
-pub(super) const RED: Style = AnsiColor::Red.on_default();
+pub const RED: Style = AnsiColor::Red.on_default();
 /// Colour of success and added lines.
-pub(super) const GREEN: Style = AnsiColor::Green.on_default();
+pub const GREEN: Style = AnsiColor::Green.on_default();
 /// Colour of what waits, and of warnings.
-pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
+pub const YELLOW: Style = AnsiColor::Yellow.on_default();
 /// Colour of the unknown.
-pub(super) const MAGENTA: Style = AnsiColor::Magenta.on_default();
+pub const MAGENTA: Style = AnsiColor::Magenta.on_default();
 /// Colour of what is in progress.
-pub(super) const CYAN: Style = AnsiColor::Cyan.on_default();
+pub const CYAN: Style = AnsiColor::Cyan.on_default();
 /// Style of what is over.
-pub(super) const DIM: Style = Style::new().dimmed();
+pub const DIM: Style = Style::new().dimmed();
 
 /// A state with its mark and colour; colours only where the terminal shows them.
-pub(super) fn state(status: &SessionStatus, colour: bool) -> String {
+pub fn state(status: &SessionStatus, colour: bool) -> String {
     let (mark, style) = match status.state {
         State::Running => ("●", GREEN),
         State::Waiting => ("◆", YELLOW),
@@ -40,7 +40,7 @@ pub(super) fn state(status: &SessionStatus, colour: bool) -> String {
 }
 
 /// A state with its mark in few characters, for narrow terminals.
-pub(super) fn short_state(status: &SessionStatus) -> String {
+pub fn short_state(status: &SessionStatus) -> String {
     match status.state {
         State::WaitingApproval => "▲ approval".to_owned(),
         State::Running | State::Waiting | State::Idle | State::Exited | State::Unknown => {
@@ -58,17 +58,17 @@ fn said_by_state(state: State, reason: Reason) -> bool {
 }
 
 /// A text in a colour, where the terminal shows colours.
-pub(super) fn painted(text: &str, style: Style) -> String {
+pub fn painted(text: &str, style: Style) -> String {
     if colours() { coloured(text, style) } else { text.to_owned() }
 }
 
 /// A text in a colour, whatever the terminal.
-pub(super) fn coloured(text: &str, style: Style) -> String {
+pub fn coloured(text: &str, style: Style) -> String {
     format!("{style}{text}{style:#}")
 }
 
 /// How long ago, in the largest unit that fits.
-pub(super) fn age(then: Timestamp, now: Timestamp) -> String {
+pub fn age(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.since_ms(then).max(0) / 1000;
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -79,7 +79,7 @@ pub(super) fn age(then: Timestamp, now: Timestamp) -> String {
 }
 
 /// The moment in local time.
-pub(super) fn local(at: Timestamp) -> String {
+pub fn local(at: Timestamp) -> String {
     match jiff::Timestamp::from_millisecond(at.as_millisecond()) {
         Ok(t) => t.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
         Err(_) => at.to_string(),
@@ -87,8 +87,8 @@ pub(super) fn local(at: Timestamp) -> String {
 }
 
 /// A path with the home directory as `~`.
-pub(super) fn path(path: &str) -> String {
-    let home = daemon::paths::home().ok();
+pub fn path(path: &str) -> String {
+    let home = crate::variable("HOME");
     match home.as_deref().and_then(|home| path.strip_prefix(home.to_str()?)) {
         Some("") => "~".into(),
         Some(rest) if rest.starts_with('/') => format!("~{rest}"),
@@ -97,14 +97,14 @@ pub(super) fn path(path: &str) -> String {
 }
 
 /// Whether standard output shows colours.
-pub(super) fn colours() -> bool {
-    crate::terminal::is_seen()
-        && daemon::paths::variable("NO_COLOR").is_none()
-        && daemon::paths::variable("TERM").is_none_or(|t| t.as_os_str() != "dumb")
+pub fn colours() -> bool {
+    crate::is_seen()
+        && crate::variable("NO_COLOR").is_none()
+        && crate::variable("TERM").is_none_or(|t| t.as_os_str() != "dumb")
 }
 
 /// The short form of an id, its last characters: enough to name it.
-pub(super) fn short(id: &impl fmt::Display) -> String {
+pub fn short(id: &impl fmt::Display) -> String {
     let id = id.to_string();
     id[id.len().saturating_sub(SHORT_ID)..].to_owned()
 }

@@ -5,13 +5,17 @@
 //! to the terminal ([`stdout`], [`stderr`]), which lets only our own colour sequences pass. Output to a pipe or a file
 //! is data and stays unchanged; JSON is escaped everywhere ([`safe_json`]), which changes no value.
 
+pub mod markdown;
 mod pager;
+pub mod style;
+pub mod syntax;
 mod wrap;
 
 use std::{
     borrow::Cow,
     fmt::Write as _,
     io::{self, IsTerminal, StderrLock, StdoutLock, Write},
+    path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -21,6 +25,13 @@ pub use self::{
     pager::{Pager, is_seen},
     wrap::wrapped,
 };
+
+/// A variable of the environment that is set and not empty: what programs on a terminal share, as `COLUMNS`, `PAGER` and
+/// `NO_COLOR`.
+#[expect(clippy::disallowed_methods, reason = "what the terminal is like is said nowhere else")]
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
 
 /// The text with everything that does not print, or prints something else than it is, escaped.
 #[must_use]
@@ -161,7 +172,7 @@ pub fn stderr() -> Screen<StderrLock<'static>> {
 /// file, where lines may be of any length.
 #[must_use]
 pub fn width() -> Option<usize> {
-    let columns = daemon::paths::variable("COLUMNS");
+    let columns = crate::variable("COLUMNS");
     let set = columns.and_then(|columns| columns.to_str()?.parse::<usize>().ok()).filter(|n| *n > 0);
     set.or_else(|| is_seen().then(|| crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns))))
         .map(|columns| columns.clamp(20, 1000))

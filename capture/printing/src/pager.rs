@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use daemon::paths;
+use crate::variable;
 use signal_hook::{SigId, consts::SIGINT};
 
 /// Set while standard output leads to a pager.
@@ -54,7 +54,7 @@ impl Pager {
 
     /// `$CAPTURE_PAGER`, else `$PAGER`, through a shell; else `less`, if it is there.
     fn command() -> Option<Command> {
-        let chosen = paths::variable("CAPTURE_PAGER").or_else(|| paths::variable("PAGER"));
+        let chosen = variable("CAPTURE_PAGER").or_else(|| variable("PAGER"));
         let mut command = match chosen {
             Some(line) if line.as_os_str() == "cat" => return None,
             Some(line) => {
@@ -64,11 +64,11 @@ impl Pager {
             }
             None => Command::new("less"),
         };
-        if paths::variable("LESS").is_none() {
+        if variable("LESS").is_none() {
             // Leaves at once when one screen is enough, shows colours, and does not clear the screen.
             command.env("LESS", "FRX");
         }
-        if paths::variable("LV").is_none() {
+        if variable("LV").is_none() {
             command.env("LV", "-c");
         }
         Some(command)

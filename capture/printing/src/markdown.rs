@@ -5,13 +5,13 @@
 
 use anstyle::Style;
 
-use super::style;
+use crate::style;
 
 /// Colour of headings.
 const HEADING: Style = style::CYAN.bold();
 
 /// The text with colours, line by line, where the terminal shows them. What is in it must be safe already.
-pub(super) fn painted(text: &str) -> String {
+pub fn painted(text: &str) -> String {
     if style::colours() { coloured(text) } else { text.to_owned() }
 }
 
