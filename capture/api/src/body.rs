@@ -31,7 +31,7 @@ mod tests {
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
     #[expect(dead_code, reason = "only read")]
-    struct Body {
+    struct CaptureSwitch {
         enabled: bool,
         columns: Option<u16>,
         keys: Option<Vec<String>>,
@@ -53,7 +53,7 @@ mod tests {
             (r#"{"keys":{}}"#, "expected an array, got an object (line 1, column 8)"),
             (r#"{"on":true}"#, "unknown field `on`, expected one of `enabled`, `columns`, `keys` (line 1, column 5)"),
         ] {
-            assert_eq!(fault(&serde_json::from_str::<Body>(body).unwrap_err()), why, "{body}");
+            assert_eq!(fault(&serde_json::from_str::<CaptureSwitch>(body).unwrap_err()), why, "{body}");
         }
     }
 }
