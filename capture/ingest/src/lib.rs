@@ -310,7 +310,7 @@ impl Ingest {
     fn run(&mut self, inputs: &Inputs) {
         loop {
             let Ok(input) = inputs.recv(self.next_wait()) else { break };
-            let lull = input.is_none() && !self.transaction.is_live();
+            let lull = input.is_none() && self.transaction.is_open() && !self.transaction.is_live();
             match input {
                 Some(IngestInput::Stop) => break,
                 Some(IngestInput::Commit(done)) => {

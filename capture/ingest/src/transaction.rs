@@ -136,7 +136,7 @@ impl Urgency {
 pub(super) struct ChangeSet {
     /// Events of the log that were seen as they happened, in the order in which they were written.
     pub(super) events: Vec<Event>,
-    /// Those of history: streams get none of them.
+    /// Those of history, which are not published one by one.
     pub(super) past: PastEvents,
     /// Approvals as they stand now, in the order of their changes.
     pub(super) approvals: Vec<Approval>,
@@ -230,6 +230,10 @@ impl OpenTransaction {
     pub(super) fn add_input(&mut self, input: IngestInput, live: bool, first: EventCount) -> bool {
         if live {
             self.urgency = self.urgency.max(Urgency::of(&input, &self.changes.events[first.live..]));
+            // History that is little is shown at once, so its commit must not be late.
+            if self.changes.past.count > first.past {
+                self.mark_live();
+            }
         }
         self.inputs.push(input);
         self.events() != first

@@ -545,3 +545,36 @@ fn no_status_is_of_the_future_when_the_clock_was_set_back() {
     world.commit();
     assert_eq!(world.session("s").status.since, at(-3_600.0));
 }
+
+#[test]
+fn rows_that_are_behind_are_written_though_nothing_else_happens() {
+    let mut world = World::new();
+    world.live("s", vec![prompt("s", "go", 1.0)]);
+    world.commit();
+    let (reader, id) = (world.read(), world.id("s"));
+    let (handle, inputs) = channel(INPUTS);
+    let mut ingest = IngestLoop::new(world.ingest.take().unwrap(), inputs);
+    let thread = std::thread::spawn(move || ingest.run());
+    let cursor = Cursor { path: path_of("s"), offset: 200, size: 200, caught_up: true, ..Cursor::default() };
+    let batch = Batch {
+        cursor: Cursor { generation: 1, provider_session_id: Some("s".into()), ..cursor },
+        provider: Provider::Claude,
+        events: vec![call("s", "c", 2.0)],
+        vanished: false,
+        modified_at: None,
+        backfill: false,
+        history: false,
+    };
+    handle.send(IngestInput::Batch(Box::new(PreparedBatch::new(batch)))).unwrap();
+    let begun = Instant::now();
+    let is_written = || {
+        let last = reader.last_events(id, 1, &[]).unwrap().pop().unwrap();
+        last.sequence > 3 && reader.session(id).unwrap().unwrap().last_sequence == last.sequence
+    };
+    while !is_written() {
+        assert!(begun.elapsed() < Duration::from_secs(15), "the row stays behind");
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+    handle.send(IngestInput::Stop).unwrap();
+    thread.join().unwrap();
+}
