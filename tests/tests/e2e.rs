@@ -37,6 +37,7 @@ mod e2e {
     mod requirements;
     mod runs;
     mod screens;
+    mod search;
     mod secrets;
     mod statusbench;
     mod store_faults;

@@ -23,6 +23,7 @@ pub mod query;
 pub mod routes;
 pub mod runs;
 pub mod scope;
+pub mod search;
 pub mod sessions;
 
 pub use client::{Client, ClientError, Connection};

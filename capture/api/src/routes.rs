@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ErrorCode, Scope, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, prompts::*, runs::*,
-    sessions::*,
+    search::*, sessions::*,
 };
 
 /// Writes the schema of a type.
@@ -287,6 +287,13 @@ operations! {
     ListRecentTurns = GET "/api/v1/turns" Read (RecentTurnsQuery, NoBody) -> RecentTurnPage;
     /// The whole text an event's `text_ref` points to.
     GetText = GET "/api/v1/texts/{hash}" Read (NoQuery, NoBody) -> PlainText;
+
+    /// Texts of all sessions that match a query, with the part that matches.
+    SearchTexts = GET "/api/v1/search" Read (SearchQuery, NoBody) -> SearchPage, Conflict;
+    /// The search index and how far it is.
+    GetIndex = GET "/api/v1/search/index" Read (NoQuery, NoBody) -> IndexStatus, Conflict;
+    /// Removes the search index and builds it again; searches answer meanwhile with what is there.
+    RebuildIndex = POST "/api/v1/search/index/rebuild" Control (NoQuery, EmptyBody) -> IndexStatus, Conflict;
 
     /// The terminal host of a run connects (Unix socket only).
     ConnectHost = GET "/api/v1/host" Ingest (NoQuery, NoBody) -> Upgraded, UnixOnly, UpgradeRequired, TooManyStreams;

@@ -1,4 +1,4 @@
-//! Observing, from the agents' files to whoever looks on: G2 to G7 and G14 to G17, each beside its limit
+//! Observing, from the agents' files to whoever looks on: G1 to G9 and G14 to G17, each beside its limit
 //! taken in the same run. Drives the real program as a user would: a home, a data directory, HTTP
 //! and WebSockets.
 //!
@@ -34,6 +34,8 @@ mod lines;
 mod program;
 #[path = "observe/restart.rs"]
 mod restart;
+#[path = "observe/search.rs"]
+mod search;
 #[path = "observe/socket.rs"]
 mod socket;
 #[path = "observe/streaming.rs"]
@@ -47,6 +49,7 @@ type Section = fn(&mut World, &mut Report);
 /// In this order: what writes to the home comes last.
 const SECTIONS: &[(&[&str], Section)] = &[
     (&["g2", "g7"], cold::measure),
+    (&["g1", "g8", "g9"], search::measure),
     (&["g3"], restart::measure),
     (&["g6"], idle::measure),
     (&["g4"], latency::watched),
@@ -59,7 +62,7 @@ fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let known = |name: &String| SECTIONS.iter().any(|(names, _)| names.contains(&name.as_str()));
     if let Some(unknown) = asked.iter().find(|name| !known(name)) {
-        println!("there is no section `{unknown}`: g2 g3 g4 g5 g6 g7 g14 g15 g16 g17");
+        println!("there is no section `{unknown}`: g1 g2 g3 g4 g5 g6 g7 g8 g9 g14 g15 g16 g17");
         return;
     }
     let mut world = World::open();

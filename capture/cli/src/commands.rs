@@ -33,6 +33,7 @@ mod report;
 mod run;
 mod runs;
 mod screen;
+mod search;
 mod send;
 mod serve;
 mod service;
@@ -131,6 +132,17 @@ enum Command {
   capture events 7K3M9QXT --follow
   capture events 7K3M9QXT --kind tool.call,tool.result --json")]
     Events(events::Arguments),
+    /// Search prompts, answers, commands, outputs and errors of all sessions.
+    ///
+    /// Words must all occur; put phrases in double quotes (and the query in single quotes, for the shell). Fields are
+    /// session, agent, kind, tool, time, cwd, project, model, outcome, file and text.
+    #[command(after_help = "Examples:
+  capture search connection refused --since 7d
+  capture search '\"connection refused\" -kind:output' --agent claude
+  capture search 'parseQuery* outcome:error file:src/lib.rs'
+  capture search 'tokenzier~1 time:2026-11-01..2026-11-05' --sort time
+  capture search --status")]
+    Search(search::Arguments),
     /// Add labels to a session or remove them.
     ///
     /// Rules of the policy, and automatic actions (`[[actions]]` in the configuration), can require a label.
@@ -312,7 +324,10 @@ impl Command {
 
 /// The commands as `--help` groups them.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Sessions", &["ps", "show", "explain", "wait", "events", "label", "jump", "statusline", "standup", "handoff"]),
+    (
+        "Sessions",
+        &["ps", "show", "explain", "wait", "events", "search", "label", "jump", "statusline", "standup", "handoff"],
+    ),
     ("Terminals", &["run", "runs", "attach", "screen", "send", "queue", "export", "fix-tty"]),
     ("Approvals", &["approvals", "approve", "deny", "policy", "audit"]),
     ("Findings", &["findings", "notify"]),
@@ -509,6 +524,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Ps(arguments) => ps::run(&context()?, &arguments),
         Command::Show(arguments) => show::run(&context()?, &arguments),
         Command::Events(arguments) => events::run(&context()?, &arguments),
+        Command::Search(arguments) => search::run(&context()?, &arguments),
         Command::Label(arguments) => label::run(&context()?, &arguments),
         Command::Wait(arguments) => wait::run(&context()?, &arguments),
         Command::Explain(arguments) => explain::run(&context()?, &arguments),

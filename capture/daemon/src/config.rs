@@ -32,6 +32,8 @@ pub struct Config {
     pub read: Read,
     /// What is stored.
     pub store: Storing,
+    /// Full-text search.
+    pub search: SearchSettings,
     /// The limits of the detectors.
     pub monitor: monitor::DetectorLimits,
     /// What is done about findings.
@@ -131,6 +133,14 @@ pub struct Storing {
     pub redacted_only: bool,
 }
 
+/// Full-text search.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SearchSettings {
+    /// Texts are indexed, and can be searched.
+    pub enabled: bool,
+}
+
 /// How files are read.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -153,6 +163,7 @@ impl Default for Config {
             status: StatusRules::default(),
             read: Read::default(),
             store: Storing::default(),
+            search: SearchSettings::default(),
             monitor: monitor::DetectorLimits::default(),
             actions: Vec::new(),
             notify: notifier::NotifySettings::default(),
@@ -163,6 +174,12 @@ impl Default for Config {
 impl Default for StatusRules {
     fn default() -> Self {
         Self { idle_after_s: 120, lost_after_s: 600 }
+    }
+}
+
+impl Default for SearchSettings {
+    fn default() -> Self {
+        Self { enabled: true }
     }
 }
 
@@ -211,6 +228,7 @@ impl Config {
                 "hot_poll_ms": default.read.hot_poll_ms,
             },
             "store": { "redacted_only": default.store.redacted_only },
+            "search": { "enabled": default.search.enabled },
             "monitor": default.monitor,
             "actions": [],
             "notify": notify_values(&default.notify),

@@ -10,6 +10,7 @@ use api::{
     hooks::HookAnswer,
     prompts::Receipt,
     runs::{Explanation, Input as RunInput, InputSent, Picture, Run},
+    search::{IndexStatus, SearchPage, SearchQuery},
 };
 use events::{DeliveryId, Finding, FindingId, PromptId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt};
@@ -30,6 +31,7 @@ use crate::{
     notices::Notices,
     prompts::Prompts,
     runs::Runs,
+    search::Search,
     telemetry::TelemetryReceiver,
 };
 
@@ -54,6 +56,8 @@ pub struct DaemonParts {
     pub findings: Findings,
     /// Notifications.
     pub notices: Notices,
+    /// Full-text search.
+    pub search: Search,
     /// Ends conversations with hosts.
     pub cancel: CancellationToken,
 }
@@ -193,6 +197,18 @@ impl Control for Daemon {
             let typing = tokio::spawn(async move { parts.runs.send_input(&target, input).await });
             typing.await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
         })
+    }
+
+    fn search(&self, query: SearchQuery, session: Option<SessionId>) -> Reply<SearchPage> {
+        self.with(move |parts| async move { parts.search.texts(query, session).await })
+    }
+
+    fn index_status(&self) -> Reply<IndexStatus> {
+        self.with(|parts| async move { parts.search.status().await })
+    }
+
+    fn rebuild_index(&self) -> Reply<IndexStatus> {
+        self.with(|parts| async move { parts.search.rebuild().await })
     }
 
     fn telemetry(&self, message: Telemetry) -> BoxFuture<'static, Result<Vec<u8>, TelemetryRefusal>> {

@@ -23,7 +23,9 @@ use protocols::codex_daemon::HealthHandle;
 use server::{Health, metrics::encode_family};
 use tailer::collect::CollectorHandle;
 
-use crate::{clock, daemons, notices::Notices, runs::Runs, supervisor::Supervisor, telemetry::TelemetryReceiver};
+use crate::{
+    clock, daemons, notices::Notices, runs::Runs, search::Search, supervisor::Supervisor, telemetry::TelemetryReceiver,
+};
 
 /// Prefix of a source's detail while history is read; the progress follows.
 pub const READING: &str = "reading history:";
@@ -56,6 +58,8 @@ pub struct HealthParts {
     pub daemons: HealthHandle,
     /// Notifications.
     pub notices: Notices,
+    /// Full-text search.
+    pub search: Search,
     /// The user's policy.
     pub policy: PathBuf,
     /// Knows whether a part of the service has failed.
@@ -206,6 +210,7 @@ pub fn health(observed: HealthParts) -> Health {
     metrics.register_collector(Box::new(HookDeliveries(Arc::clone(&observed.gauges))));
     observed.notices.register(&mut metrics);
     observed.telemeter.register(&mut metrics);
+    observed.search.register(&mut metrics);
     let observed = Arc::new(observed);
     let ready = Arc::clone(&observed);
     Health {
@@ -243,6 +248,7 @@ impl HealthParts {
     fn sources(&self, now: Timestamp) -> Vec<SourceHealth> {
         let mut sources = self.files();
         sources.push(store_row(&self.gauges));
+        sources.push(self.search.health());
         sources.extend(self.hooks.rows(&self.gauges, now));
         sources.push(self.runs_row());
         sources.push(policy_row(&self.policy));
@@ -330,7 +336,7 @@ fn policy_row(file: &Path) -> SourceHealth {
 }
 
 /// A healthy source.
-fn row(name: String) -> SourceHealth {
+pub(crate) fn row(name: String) -> SourceHealth {
     SourceHealth {
         name,
         active: true,

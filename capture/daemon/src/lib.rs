@@ -25,6 +25,7 @@ pub mod recording;
 pub mod redacted_only;
 pub mod roots;
 pub mod runs;
+pub mod search;
 pub mod serve;
 pub mod settings;
 pub mod supervisor;

@@ -38,6 +38,7 @@ use crate::{
     prompts::{self, Prompts},
     redacted_only, roots,
     runs::Runs,
+    search::{self, Search},
     settings,
     supervisor::Supervisor,
     telemetry::TelemetryReceiver,
@@ -150,6 +151,7 @@ struct CommitObservers {
     approvals: ApprovalBroker,
     findings: Findings,
     notices: Notices,
+    search: Search,
 }
 
 impl ingest::CommitObserver for CommitObservers {
@@ -173,6 +175,10 @@ impl ingest::CommitObserver for CommitObservers {
         self.findings.examine(sessions);
     }
 
+    fn recorded(&self, position: u64) {
+        self.search.committed(position);
+    }
+
     fn committed(&self, _position: u64) {
         self.findings.committed();
     }
@@ -193,6 +199,7 @@ struct RunningService {
     approvals: ApprovalBroker,
     findings: Findings,
     notices: Notices,
+    search: Search,
     supervisor: Supervisor,
 }
 
@@ -241,6 +248,7 @@ impl RunningService {
         let approvals = ApprovalBroker::start(parts, &supervisor);
         let (findings, monitor) = Findings::new();
         let (notices, told) = Notices::new();
+        let (search, unfed) = Search::open(data, reader.clone(), &options.config.search);
         let (checkpoint, due) = bounded::<()>(1);
         let ingest = Ingest::new(ingest::IngestParts {
             writer,
@@ -254,6 +262,7 @@ impl RunningService {
                 approvals: approvals.clone(),
                 findings: findings.clone(),
                 notices: notices.clone(),
+                search: search.clone(),
             }),
             rules: options.config.rules(),
             ignore: options.config.ignore.clone(),
@@ -267,6 +276,7 @@ impl RunningService {
         // started again. The next process takes up the store where it was left.
         let mut ingest = IngestLoop::new(ingest, incoming);
         supervisor.spawn(INGEST, move || ingest.run())?;
+        unfed.start(&supervisor)?;
 
         let socket = data.join("capture.sock");
         let mut config = server_config(options, tokens, socket.clone());
@@ -282,6 +292,7 @@ impl RunningService {
             hooks,
             daemons: daemons.health(),
             notices: notices.clone(),
+            search: search.clone(),
             policy: paths::policy_file()?,
             supervisor: supervisor.clone(),
             behind: health::BehindSince::default(),
@@ -321,6 +332,7 @@ impl RunningService {
             prompts,
             findings: findings.clone(),
             notices: notices.clone(),
+            search: search.clone(),
             cancel: cancel.clone(),
         }));
         let mut serving = runtime.block_on(server::serve(config, live_view, reader, health, cancel.clone()))?;
@@ -368,6 +380,7 @@ impl RunningService {
             approvals,
             findings,
             notices,
+            search,
             supervisor,
         })
     }
@@ -392,6 +405,8 @@ impl RunningService {
         supervisor.join(notices::THREAD);
         self.inputs.send(IngestInput::Stop).ok();
         supervisor.join(INGEST);
+        self.search.stop();
+        supervisor.join(search::THREAD);
         drop(self.checkpoints);
         supervisor.join(CHECKPOINT);
         cancel.cancel();

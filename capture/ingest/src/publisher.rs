@@ -113,6 +113,8 @@ pub trait CommitObserver: Send {
     fn finding(&self, _finding: Finding) {}
     /// These sessions, whose history was read, may need somebody.
     fn standing(&self, _sessions: &[SessionId]) {}
+    /// The log goes up to this position.
+    fn recorded(&self, _position: u64) {}
     /// The log goes up to this position; what is new in it was seen as it happened.
     fn committed(&self, _position: u64) {}
 }
@@ -167,6 +169,7 @@ impl Publisher {
             self.gauges.counters.finding(&finding);
             self.onlooker.finding(finding);
         }
+        self.onlooker.recorded(*position);
         if *live {
             self.onlooker.committed(*position);
         }

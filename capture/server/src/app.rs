@@ -91,16 +91,20 @@ impl Parts {
         })
     }
 
+    /// Commits what lists show and the store does not have yet: else an answer from the store would lack it.
+    pub(crate) async fn commit_shown(&self) {
+        if self.live_view.is_ahead() {
+            timeout(COMMIT_WITHIN, self.control.commit_shown()).await.ok();
+        }
+    }
+
     /// Reads the store on a thread that may block.
     pub(crate) async fn read<T, F>(&self, what: F) -> Result<T, ApiError>
     where
         T: Send + 'static,
         F: FnOnce(&Reader) -> Result<T, ReadError> + Send + 'static,
     {
-        if self.live_view.is_ahead() {
-            // Else an answer from the store would lack what a list just showed.
-            timeout(COMMIT_WITHIN, self.control.commit_shown()).await.ok();
-        }
+        self.commit_shown().await;
         let permit = match timeout(self.limits.read, self.reads.acquire()).await {
             Ok(Ok(permit)) => permit,
             Ok(Err(_)) | Err(_) => return Err(ApiError::unavailable("the database is busy; retry")),

@@ -7,6 +7,7 @@ use api::{
     hooks::HookAnswer,
     prompts::Receipt,
     runs::{Explanation, Input, InputSent, Picture, Run},
+    search::{IndexStatus, SearchPage, SearchQuery},
 };
 use events::{ApprovalId, ApprovalState, DeliveryId, Finding, FindingId, PromptId, SessionId, Timestamp};
 use futures_util::future::BoxFuture;
@@ -92,6 +93,15 @@ pub trait Control: Send + Sync + 'static {
 
     /// Types into a run.
     fn send_input(&self, target: RunTarget, input: Input) -> Reply<InputSent>;
+
+    /// Searches the texts of all sessions, or of the one that the query names.
+    fn search(&self, query: SearchQuery, session: Option<SessionId>) -> Reply<SearchPage>;
+
+    /// The state of the search index.
+    fn index_status(&self) -> Reply<IndexStatus>;
+
+    /// Removes the search index and builds it again.
+    fn rebuild_index(&self) -> Reply<IndexStatus>;
 
     /// Accepts an OpenTelemetry message; answers in its encoding once its events are stored.
     fn telemetry(&self, message: Telemetry) -> BoxFuture<'static, Result<Vec<u8>, TelemetryRefusal>>;
@@ -223,6 +233,14 @@ pub enum Refusal {
     /// A shortened id matches several things.
     #[error("{0}")]
     Ambiguous(String),
+    /// A parameter of the request is not understood.
+    #[error("{name}: {reason}")]
+    Invalid {
+        /// The parameter.
+        name: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Whoever does it is busy or stopping.
     #[error("temporarily unavailable")]
     Unavailable,
@@ -309,6 +327,18 @@ impl Control for NoControl {
     }
 
     fn send_input(&self, _: RunTarget, _: Input) -> Reply<InputSent> {
+        unavailable()
+    }
+
+    fn search(&self, _: SearchQuery, _: Option<SessionId>) -> Reply<SearchPage> {
+        unavailable()
+    }
+
+    fn index_status(&self) -> Reply<IndexStatus> {
+        unavailable()
+    }
+
+    fn rebuild_index(&self) -> Reply<IndexStatus> {
         unavailable()
     }
 

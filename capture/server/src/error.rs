@@ -96,6 +96,7 @@ impl From<Refusal> for ApiError {
             Refusal::NotFound(why) => Self::not_found(why),
             Refusal::Conflict(why) => Self::new(ErrorCode::Conflict, why),
             Refusal::Ambiguous(why) => Self::new(ErrorCode::Ambiguous, why),
+            Refusal::Invalid { name, reason } => Self::parameter(name, reason),
             Refusal::Unavailable => Self::unavailable("temporarily unavailable; retry"),
             Refusal::Failed(cause) => Self::internal(&cause),
         }

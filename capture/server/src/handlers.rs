@@ -8,6 +8,7 @@ pub(crate) mod history;
 pub(crate) mod otlp;
 pub(crate) mod prompts;
 pub(crate) mod runs;
+pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod site;
 pub(crate) mod status;

@@ -28,7 +28,7 @@ use crate::{
     call::{self, Call},
     error::ApiError,
     handlers::{
-        admin, approvals, compat, findings, history, otlp, prompts, runs, sessions, site, status, streams, wait,
+        admin, approvals, compat, findings, history, otlp, prompts, runs, search, sessions, site, status, streams, wait,
     },
 };
 
@@ -99,6 +99,9 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::Openapi => of(operation, site::openapi),
         O::HealthSources => of(operation, site::sources),
         O::UsageOfAll => of(operation, history::usage_of_all),
+        O::SearchTexts => of(operation, search::texts),
+        O::GetIndex => of(operation, search::index),
+        O::RebuildIndex => of(operation, search::rebuild),
         O::ListRecentTurns => of(operation, history::recent_turns),
         O::GetText => of(operation, history::text),
         O::ConnectHost => of(operation, runs::host),

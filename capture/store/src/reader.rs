@@ -275,6 +275,46 @@ impl Reader {
         self.select(&tail, &[&clamp(after), &clamp(until), &clamp(limit as u64)])
     }
 
+    /// Events of these kinds with a position above `after` and up to `until`, in order.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn log_of(&self, after: u64, until: u64, limit: usize, kinds: &[Kind]) -> Result<Vec<Event>, ReadError> {
+        let tail = format!("WHERE e.position > ?1 AND e.position <= ?2 {} ORDER BY e.position LIMIT ?3", among(kinds));
+        self.select(&tail, &[&clamp(after), &clamp(until), &clamp(limit as u64)])
+    }
+
+    /// The event at a position.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn event_at(&self, position: u64) -> Result<Option<Event>, ReadError> {
+        Ok(self.select("WHERE e.position = ?1", &[&clamp(position)])?.pop())
+    }
+
+    /// The last events of a kind in a session with a sequence below `before`, the newest first.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn last_before(&self, id: SessionId, before: u64, limit: usize, kind: Kind) -> Result<Vec<Event>, ReadError> {
+        let tail = format!(
+            "WHERE e.session = (SELECT key FROM sessions WHERE id = ?1) AND e.sequence < ?2 {} ORDER BY e.sequence DESC LIMIT ?3",
+            among(&[kind])
+        );
+        self.select(&tail, &[&id.to_bytes().as_slice(), &clamp(before), &clamp(limit as u64)])
+    }
+
+    /// Names the log. The positions of two logs with different names have nothing to do with each other.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn log_id(&self) -> Result<[u8; 16], ReadError> {
+        self.with("log", |c| {
+            c.query_row("SELECT id FROM log_id", [], |row| Ok(bits(row.get_ref(0)?.as_blob()?)))
+                .map_err(|source| ReadError::Sqlite { what: "log", source })
+        })
+    }
+
     /// Finished turns of a session with a number above `after`, in order.
     ///
     /// # Errors

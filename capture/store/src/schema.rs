@@ -148,6 +148,14 @@ CREATE TABLE settled (
 ) STRICT;
 INSERT INTO settled SELECT 0, ifnull(max(position), 0) FROM events;
 ",
+    // 6: names the log. A new one gets another name, so that nobody takes its positions for those of the old one.
+    "
+CREATE TABLE log_id (
+  key INTEGER PRIMARY KEY CHECK (key = 0),
+  id BLOB NOT NULL
+) STRICT;
+INSERT INTO log_id SELECT 0, randomblob(16);
+",
 ];
 
 /// The version this program writes.

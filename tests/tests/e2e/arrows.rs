@@ -30,6 +30,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("store", "capture/store", &["atomic_file", "events", "projections"]),
     ("policy", "capture/policy", &["approver", "events", "processes", "redact"]),
     ("api", "capture/api", &["agents", "events", "processes", "projections", "terminal"]),
+    ("search", "capture/search", &["api", "events", "store"]),
     ("printing", "capture/printing", &["api", "events", "projections"]),
     ("server", "capture/server", &["api", "events", "projections", "store"]),
     (
@@ -70,6 +71,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "projections",
             "protocols",
             "redaction",
+            "search",
             "server",
             "store",
             "tailer",
@@ -143,6 +145,7 @@ const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("prost", &["protocols"]),
     ("zbus", &["notifier"]),
     ("rustls", &["notifier"]),
+    ("tantivy", &["search"]),
 ];
 
 fn metadata(more: &[&str]) -> Value {

@@ -1,4 +1,4 @@
-//! G2 and G7: a first start, until all history is committed, and the most memory it held.
+//! G2 and G7: a first start without full text, until all history is committed, and the most memory it held.
 
 use std::{fs, path::Path};
 
@@ -9,7 +9,7 @@ use crate::{
     corpus::{Files, Manifest, World, cores},
     figures::{Better, Goal, Report, median, rounded},
     limit::read_all,
-    program::Program,
+    program::{ChildDirs, Program},
 };
 
 const ROUNDS: usize = 3;
@@ -28,10 +28,11 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
     let mut limits = [Vec::new(), Vec::new(), Vec::new()];
     let mut ours = [Vec::new(), Vec::new(), Vec::new()];
     let mut peaks = Vec::new();
+    let config = world.without_search();
     for round in 0..ROUNDS {
         let limit = read_all(&paths);
         let data = world.dir();
-        let program = Program::start(&world.place(&data));
+        let program = Program::start(&ChildDirs { config: &config, ..world.place(&data) });
         let settled = program.settled();
         let time = (settled.at - program.started_at).as_secs_f64();
         let (cpu, peak, threads) = (program.cpu(), program.memory("VmHWM"), program.threads());
@@ -59,11 +60,7 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
             count(&data, manifest);
         }
         program.stop();
-        if round + 1 == ROUNDS {
-            world.keep(data);
-        } else {
-            fs::remove_dir_all(data).unwrap();
-        }
+        fs::remove_dir_all(data).unwrap();
     }
     let of = |figures: &[Vec<f64>; 3], index: usize| median(figures[index].clone());
     for (index, what) in [

@@ -37,6 +37,7 @@ pub(crate) struct World {
     /// The agents' user's home: linked files of the corpus, and what the sections write.
     pub(crate) home: PathBuf,
     pub(crate) manifest: Option<Manifest>,
+    needles: Vec<(String, u64)>,
     scratch: TempDir,
     /// A data directory with all history.
     ingested: Option<PathBuf>,
@@ -72,8 +73,14 @@ impl World {
             None => make(&home),
         }
         let manifest = fs::read(corpus.unwrap_or_else(|| home.clone()).join("corpus-manifest.json")).ok();
+        let words: serde_json::Value =
+            manifest.as_ref().map(|text| serde_json::from_slice(text).unwrap()).unwrap_or_default();
+        let of_needle = |(key, count): (&String, &serde_json::Value)| {
+            Some((key.strip_prefix("needle_")?.to_owned(), count.as_u64()?))
+        };
+        let needles = words.as_object().into_iter().flatten().filter_map(of_needle).collect();
         let manifest = manifest.map(|text| serde_json::from_slice(&text).unwrap());
-        let world = Self { home, manifest, scratch, ingested: None, made: 0 };
+        let world = Self { home, manifest, needles, scratch, ingested: None, made: 0 };
         let Files { paths, bytes } = world.files();
         if paths.is_empty() {
             eprintln!("CORPUS has no transcripts: name a directory with .claude, .codex or .gemini in it");
@@ -87,6 +94,11 @@ impl World {
             crate::figures::load()
         );
         world
+    }
+
+    /// The words that were planted in the corpus, and in how many texts each is.
+    pub(crate) fn needles(&self) -> Vec<(String, u64)> {
+        self.needles.clone()
     }
 
     /// Every file an agent keeps a session in.
@@ -111,9 +123,12 @@ impl World {
         ChildDirs { home: &self.home, data, config: self.scratch.path() }
     }
 
-    /// Keeps a data directory that has all history.
-    pub(crate) fn keep(&mut self, data: PathBuf) {
-        self.ingested = Some(data);
+    /// A configuration directory in which search is turned off.
+    pub(crate) fn without_search(&mut self) -> PathBuf {
+        let config = self.dir();
+        fs::create_dir(config.join("capture")).unwrap();
+        fs::write(config.join("capture/config.toml"), "[search]\nenabled = false\n").unwrap();
+        config
     }
 
     /// A data directory that has all history, of one's own.
@@ -121,7 +136,7 @@ impl World {
         if self.ingested.is_none() {
             let data = self.dir();
             let program = Program::start(&self.place(&data));
-            program.settled();
+            program.searchable();
             program.stop();
             self.ingested = Some(data);
         }

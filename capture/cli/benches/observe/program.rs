@@ -53,6 +53,15 @@ pub(crate) struct Settled {
     pub(crate) events: u64,
 }
 
+/// The index of the texts.
+#[derive(Deserialize)]
+pub(crate) struct IndexStatus {
+    state: String,
+    indexed: u64,
+    pub(crate) texts: u64,
+    pub(crate) bytes: u64,
+}
+
 impl Program {
     /// Starts it and does not wait for it.
     pub(crate) fn launch(place: &ChildDirs<'_>) -> Self {
@@ -139,6 +148,19 @@ impl Program {
             }
             assert!(self.started_at.elapsed() < PATIENCE, "the history is never done");
             pause(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until all history can be searched; gives the moment.
+    pub(crate) fn searchable(&self) -> (Instant, IndexStatus) {
+        let events = self.settled().events;
+        loop {
+            let status: IndexStatus = serde_json::from_str(&self.get("/api/v1/search/index").1).unwrap();
+            if status.state == "ready" && status.indexed >= events {
+                return (Instant::now(), status);
+            }
+            assert!(self.started_at.elapsed() < PATIENCE, "the index is never done");
+            pause(Duration::from_millis(10));
         }
     }
 

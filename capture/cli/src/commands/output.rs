@@ -34,6 +34,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("show", "{{ session.id }} {{ session.status.state }}"),
     ("wait", "{{ id }} {{ status.state }}"),
     ("events", "{{ sequence }} {{ kind }}"),
+    ("search", "{{ id }} {{ session_id }} {{ kind }}"),
     ("label", "{{ id }} {{ labels }}"),
     ("statusline", "{{ need_you }} {{ waiting }} {{ running }}"),
     ("runs", "{{ id }} {{ state }}"),

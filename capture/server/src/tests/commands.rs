@@ -13,6 +13,7 @@ use api::{
     hooks::HookAnswer,
     prompts::Receipt,
     runs::{Explanation, Input, InputSent, Picture, Run},
+    search::{IndexStatus, SearchPage, SearchQuery},
 };
 
 /// What the server asked for.
@@ -127,6 +128,18 @@ impl Control for Commands {
 
     fn send_input(&self, target: RunTarget, input: Input) -> Reply<InputSent> {
         self.ask(|reply| Command::Input { target, input, reply })
+    }
+
+    fn search(&self, query: SearchQuery, session: Option<SessionId>) -> Reply<SearchPage> {
+        NoControl.search(query, session)
+    }
+
+    fn index_status(&self) -> Reply<IndexStatus> {
+        NoControl.index_status()
+    }
+
+    fn rebuild_index(&self) -> Reply<IndexStatus> {
+        NoControl.rebuild_index()
     }
 
     fn telemetry(&self, message: Telemetry) -> BoxFuture<'static, Result<Vec<u8>, TelemetryRefusal>> {

@@ -1,0 +1,215 @@
+//! `capture search`: texts of all sessions that match a query, grouped by session.
+
+use std::fmt::Write as _;
+
+use api::{
+    list::Limit,
+    routes::{EmptyBody, GetIndex, RebuildIndex, SearchTexts},
+    search::{IndexState, IndexStatus, SearchHit, SearchPage, SearchQuery, SearchSort, Snippet, TextKind},
+};
+use events::{Provider, Timestamp};
+use jiff::tz::TimeZone;
+
+use super::{Context, Failed, number::count, one_of, one_of_explained, print_line, style, watch::show, when};
+use crate::terminal::{self, safe, wrapped};
+use daemon::clock;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The query: words, "phrases", field:value, prefix*, fuzzy~1, AND, OR, NOT, -word, parentheses.
+    #[arg(value_name = "QUERY")]
+    query: Vec<String>,
+    /// Only sessions of these agents.
+    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = one_of(Provider::ALL, Provider::as_str))]
+    agent: Vec<Provider>,
+    /// Only texts of these kinds.
+    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = one_of_explained(TextKind::ALL, TextKind::as_str, meaning))]
+    kind: Vec<TextKind>,
+    /// Only this session: its id, the agent's id, or at least 3 characters from the start or end of its id.
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+    /// Only calls and outputs of this tool, by its name or kind.
+    #[arg(long, value_name = "TOOL")]
+    tool: Option<String>,
+    /// Only sessions that began in a directory with this name.
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// Only texts of sessions that were working in this directory or below it.
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<std::path::PathBuf>,
+    /// Only texts from this time on: RFC 3339, HH:MM[:SS] today, or an age such as 5m, 2h or 3d.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    since: Option<String>,
+    /// Only texts before this time, given as for --since.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    until: Option<String>,
+    /// The best matches first, or the newest.
+    #[arg(long, value_name = "ORDER", default_value = "relevance", value_parser = ["relevance", "time"])]
+    sort: String,
+    /// Maximum number of hits.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = count, allow_negative_numbers = true)]
+    limit: usize,
+    /// Show the state of the search index.
+    #[arg(long, conflicts_with_all = ["query", "rebuild"])]
+    status: bool,
+    /// Remove the search index and build it again.
+    #[arg(long, conflicts_with = "query")]
+    rebuild: bool,
+}
+
+fn meaning(kind: TextKind) -> &'static str {
+    match kind {
+        TextKind::Prompt => "what the agent was asked",
+        TextKind::Answer => "what the agent answered",
+        TextKind::Thinking => "what the model thought",
+        TextKind::Call => "the input of a tool: a command, a path, a text",
+        TextKind::Output => "what a tool returned",
+        TextKind::Error => "errors that the agent reported",
+        TextKind::Question => "what the agent asked the user",
+        TextKind::Summary => "what a conversation was compacted to",
+        TextKind::Title => "titles of sessions",
+        TextKind::Note => "remarks, and lines of the agent's screen",
+    }
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let client = context.client()?;
+    if arguments.status || arguments.rebuild {
+        let status = if arguments.rebuild {
+            client.send::<RebuildIndex>("", &EmptyBody {})?
+        } else {
+            client.one::<GetIndex>("")?
+        };
+        return if context.json { context.print_json(&status) } else { print_line(&in_words(&status)) };
+    }
+    let page = client.get::<SearchTexts>("", &query(arguments)?)?;
+    if context.json { context.print_json(&page) } else { show(&rows(&page, clock::now())) }
+}
+
+fn query(arguments: &Arguments) -> anyhow::Result<SearchQuery> {
+    let now = clock::now();
+    let time = |flag: &str, given: &Option<String>| {
+        let at = given.as_ref().map(|text| when::past(flag, text, now, &TimeZone::system()));
+        at.transpose().map_err(Failed::Usage)
+    };
+    let cwd = arguments.cwd.as_ref().map(std::path::absolute).transpose()?;
+    let text = arguments.query.join(" ");
+    Ok(SearchQuery {
+        q: (!text.trim().is_empty()).then_some(text),
+        session: arguments.session.clone(),
+        agent: arguments.agent.clone().into(),
+        kind: arguments.kind.clone().into(),
+        tool: arguments.tool.clone(),
+        project: arguments.project.clone(),
+        cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
+        since: time("--since", &arguments.since)?,
+        until: time("--until", &arguments.until)?,
+        sort: Some(if arguments.sort == "time" { SearchSort::Time } else { SearchSort::Relevance }),
+        cursor: None,
+        limit: Some(Limit::of(arguments.limit)),
+    })
+}
+
+/// The hits, those of a session below its name.
+fn rows(page: &SearchPage, now: Timestamp) -> String {
+    let mut text = String::new();
+    let mut sessions: Vec<(&SearchHit, Vec<&SearchHit>)> = Vec::new();
+    for hit in &page.hits {
+        match sessions.iter_mut().find(|(first, _)| first.session_id == hit.session_id) {
+            Some((_, hits)) => hits.push(hit),
+            None => sessions.push((hit, vec![hit])),
+        }
+    }
+    for (session, hits) in sessions {
+        let title = session.title.as_deref().unwrap_or("(no title)");
+        let head = style::painted(&style::short(&session.session_id), style::MAGENTA);
+        let _ =
+            writeln!(text, "{}", wrapped(&format!("{head}  {}  {}", session.agent, safe(title)), terminal::width(), 4));
+        for hit in hits {
+            let line = format!("  {:>4}  {:<8}  {}", style::age(hit.at, now), hit.kind, marked(&hit.snippet));
+            let _ = writeln!(text, "{}", wrapped(&line, terminal::width(), 18));
+        }
+        text.push('\n');
+    }
+    let shown = page.hits.len() as u64;
+    let _ = match page.matches {
+        0 => writeln!(text, "no matches"),
+        matches if matches > shown => writeln!(text, "{shown} of {matches} matches; --limit shows more"),
+        1 => writeln!(text, "1 match"),
+        matches => writeln!(text, "{matches} matches"),
+    };
+    if page.indexed < page.total {
+        let _ = writeln!(text, "the index is being built: {} of {} events are searchable", page.indexed, page.total);
+    }
+    text
+}
+
+/// The text with what matches in colour.
+fn marked(snippet: &Snippet) -> String {
+    let part = |range: std::ops::Range<usize>| safe(snippet.text.get(range).unwrap_or_default());
+    let mut text = String::new();
+    let mut at = 0;
+    for [from, to] in snippet.highlights.iter().copied() {
+        text += &part(at..from);
+        text += &style::painted(&part(from..to), style::ALARM);
+        at = to;
+    }
+    text + &part(at..snippet.text.len())
+}
+
+fn in_words(status: &IndexStatus) -> String {
+    let IndexStatus { state, indexed, total, texts, bytes, trouble } = status;
+    let size = format!("{texts} texts, {:.1} MB", *bytes as f64 / 1e6);
+    match state {
+        IndexState::Ready => format!("ready: {size}"),
+        IndexState::Building => format!("building: {indexed} of {total} events, {size}"),
+        IndexState::Paused => {
+            let why = trouble.as_deref().unwrap_or("unknown");
+            format!("paused at {indexed} of {total} events, {size}: {}", safe(why))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(session: u128, text: &str, highlights: &[[usize; 2]]) -> SearchHit {
+        SearchHit {
+            session_id: events::SessionId::from_bits(session),
+            title: Some("Fix the parser".into()),
+            agent: Provider::Claude,
+            kind: TextKind::Output,
+            at: Timestamp::from_millisecond(0),
+            id: events::EventId::from_bits(1),
+            position: 1,
+            sequence: 1,
+            turn_id: None,
+            source: None,
+            score: 1.0,
+            snippet: Snippet { text: text.into(), highlights: highlights.to_vec() },
+        }
+    }
+
+    #[test]
+    fn hits_stand_below_their_session() {
+        let hits = vec![hit(1, "a needle", &[[2, 8]]), hit(2, "needle\u{1b}", &[[0, 6]]), hit(1, "more", &[])];
+        let page = SearchPage { hits, matches: 7, indexed: 5, total: 9, took_us: 1, next_cursor: None };
+        let text = rows(&page, Timestamp::from_millisecond(120_000));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].ends_with("claude  Fix the parser"), "{text}");
+        assert_eq!(lines[1], "    2m  output    a needle");
+        assert_eq!(lines[2], "    2m  output    more");
+        assert!(lines[5].contains("needle") && !lines[5].contains('\u{1b}'), "{text}");
+        assert_eq!(lines[7], "3 of 7 matches; --limit shows more");
+        assert_eq!(lines[8], "the index is being built: 5 of 9 events are searchable");
+    }
+
+    #[test]
+    fn the_state_of_the_index_in_words() {
+        let mut status = IndexStatus { state: IndexState::Ready, texts: 3, bytes: 1_500_000, ..IndexStatus::default() };
+        assert_eq!(in_words(&status), "ready: 3 texts, 1.5 MB");
+        status = IndexStatus { state: IndexState::Paused, trouble: Some("disk full".into()), ..status };
+        assert_eq!(in_words(&status), "paused at 0 of 0 events, 3 texts, 1.5 MB: disk full");
+    }
+}

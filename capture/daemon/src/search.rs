@@ -1,0 +1,185 @@
+//! Full-text search as a part of the service: the index beside the store, its thread, what clients ask of it, its health.
+
+use std::{fmt, path::Path, sync::Arc, time::Duration};
+
+use ::search::{Clock, Feeder, SearchError, SearchIndex, SearchRequest};
+use api::{
+    health::SourceHealth,
+    search::{IndexState, IndexStatus, SearchPage, SearchQuery},
+};
+use events::SessionId;
+use jiff::tz::TimeZone;
+use prometheus_client::{
+    collector::Collector, encoding::DescriptorEncoder, metrics::gauge::ConstGauge, registry::Registry,
+};
+use server::{Refusal, metrics::encode_metric};
+use store::Reader;
+use tokio::sync::Semaphore;
+
+use crate::{clock, config::SearchSettings, health, supervisor::Supervisor};
+
+/// The thread that feeds the index.
+pub use ::search::THREAD;
+
+/// The directory of the index within the data directory.
+const DIRECTORY: &str = "index";
+/// Name of the source that reports the index.
+pub const SOURCE: &str = "search";
+/// Searches at once; others wait.
+const SEARCHES: usize = 2;
+
+/// Longest wait until what was just committed can be searched.
+const CATCH_UP: Duration = Duration::from_millis(100);
+
+/// The index of the service. A handle: clones share it.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// `None` when it is turned off.
+    index: Option<SearchIndex>,
+    store: Reader,
+    at_once: Arc<Semaphore>,
+}
+
+/// The feeder of a search, before its thread is started.
+#[derive(Debug)]
+pub struct UnfedSearch(Option<Feeder>);
+
+impl Search {
+    /// Opens the index, unless it is turned off; to be called before ingest begins to write.
+    #[must_use]
+    pub fn open(data: &Path, store: Reader, settings: &SearchSettings) -> (Self, UnfedSearch) {
+        let opened = settings.enabled.then(|| SearchIndex::open(data.join(DIRECTORY), store.clone()));
+        let (index, feeder) = opened.unzip();
+        (Self { index, store, at_once: Arc::new(Semaphore::new(SEARCHES)) }, UnfedSearch(feeder))
+    }
+
+    /// The store has committed up to this position.
+    pub fn committed(&self, position: u64) {
+        if let Some(index) = &self.index {
+            index.committed(position);
+        }
+    }
+
+    /// Ends the thread.
+    pub fn stop(&self) {
+        if let Some(index) = &self.index {
+            index.stop();
+        }
+    }
+
+    /// Searches the texts of all sessions, or of one.
+    ///
+    /// # Errors
+    /// When a parameter is not understood, or the index or the store cannot be read.
+    pub async fn texts(&self, query: SearchQuery, session: Option<SessionId>) -> Result<SearchPage, Refusal> {
+        let clock = Clock { now: clock::now(), zone: TimeZone::system() };
+        let request = SearchRequest::new(&query, session, &clock).map_err(refused)?;
+        let store = self.store.clone();
+        self.blocking(move |index| {
+            let end = store.position().map_err(|error| refused(error.into()))?;
+            index.catch_up(end, CATCH_UP);
+            index.search(&request, &store, &redaction::text).map_err(refused)
+        })
+        .await
+    }
+
+    /// The state of the index.
+    ///
+    /// # Errors
+    /// When search is turned off, or the service is stopping.
+    pub async fn status(&self) -> Result<IndexStatus, Refusal> {
+        self.blocking(|index| Ok(index.status())).await
+    }
+
+    /// Removes the index and builds it again.
+    ///
+    /// # Errors
+    /// As [`Search::status`].
+    pub async fn rebuild(&self) -> Result<IndexStatus, Refusal> {
+        self.blocking(|index| {
+            index.rebuild();
+            Ok(index.status())
+        })
+        .await
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        task: impl FnOnce(&SearchIndex) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let off = || Refusal::Conflict("search is turned off: `search.enabled = false` in the configuration".into());
+        let index = self.index.clone().ok_or_else(off)?;
+        let permit = Arc::clone(&self.at_once).acquire_owned().await.map_err(|_| Refusal::Unavailable)?;
+        let done = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            task(&index)
+        });
+        done.await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
+    }
+
+    /// How the index is doing.
+    pub(crate) fn health(&self) -> SourceHealth {
+        let row = health::row(SOURCE.into());
+        let Some(index) = &self.index else {
+            return SourceHealth { active: false, detail: Some("turned off".into()), ..row };
+        };
+        let IndexStatus { state, indexed, total, texts, bytes, trouble } = index.status();
+        let megabytes = bytes / 1_000_000;
+        let detail = match state {
+            IndexState::Ready => format!("{texts} texts, {megabytes} MB"),
+            IndexState::Building => format!("building the index: {indexed} of {total} events"),
+            IndexState::Paused => format!("paused at {indexed} of {total} events"),
+        };
+        SourceHealth {
+            active: state != IndexState::Paused,
+            detail: Some(detail),
+            trouble: trouble.map(|why| format!("new texts are not searchable: {why}; trying again")),
+            ..row
+        }
+    }
+
+    /// Registers its metrics.
+    pub(crate) fn register(&self, metrics: &mut Registry) {
+        if let Some(index) = &self.index {
+            metrics.register_collector(Box::new(IndexCollector(index.clone())));
+        }
+    }
+}
+
+impl UnfedSearch {
+    /// Starts the thread that feeds the index.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn start(self, supervisor: &Supervisor) -> anyhow::Result<()> {
+        let Some(mut feeder) = self.0 else { return Ok(()) };
+        // What is not committed is read from the store again.
+        supervisor.spawn_restarting(THREAD, move || feeder.run())
+    }
+}
+
+fn refused(error: SearchError) -> Refusal {
+    match error {
+        SearchError::Parameter { name, reason } => Refusal::Invalid { name, reason },
+        SearchError::NotReady => Refusal::Unavailable,
+        SearchError::Index(_) | SearchError::Store(_) => Refusal::Failed(error.to_string()),
+    }
+}
+
+/// How far the index is.
+#[derive(Debug)]
+struct IndexCollector(SearchIndex);
+
+impl Collector for IndexCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let status = self.0.status();
+        for (name, help, value) in [
+            ("capture_search_position", "Position up to which texts are searchable.", status.indexed),
+            ("capture_search_texts", "Searchable texts.", status.texts),
+            ("capture_search_bytes", "Size of the search index.", status.bytes),
+        ] {
+            encode_metric(&mut encoder, name, help, &ConstGauge::new(value))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,434 @@
+//! Feeds the index from the store, in the order of the log, on a thread of its own.
+//!
+//! Reads committed events only, in small batches, and sleeps without a timer while there is nothing to do. While there is
+//! a backlog it writes with more memory and commits seldom; otherwise every new text is committed within half a second.
+//! When nothing can be written, it says so, gives up what is not committed, and tries again later.
+
+use std::{
+    mem,
+    sync::{
+        Arc, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use events::{Event, SessionId};
+use store::Reader;
+use tantivy::{
+    IndexWriter, TantivyError, Term,
+    indexer::{IndexWriterOptions, LogMergePolicy, NoMergePolicy},
+    query::RangeQuery,
+};
+
+use crate::{
+    document::{Contexts, KINDS, texts_of},
+    fields::CountedDocument,
+    in_flight::InFlight,
+    index::{self, IndexError, IndexParts, Mark, OpenIndex, Woken},
+};
+
+/// The name of the thread.
+pub const THREAD: &str = "search";
+
+/// Most events read at once.
+const BATCH: usize = 256;
+/// Memory for texts that are not in the index yet, bytes: with a backlog, and without.
+const BACKLOG_HEAP: usize = 32 << 20;
+const LIVE_HEAP: usize = 15_000_000;
+/// A writer that has had nothing to write for this time is closed.
+const WRITER_RESTS: Duration = Duration::from_secs(5);
+/// A commit is made after this many events without a text, so that they are not read again after a start.
+const EMPTY_EVENTS: u64 = 50_000;
+/// First and longest wait after a failure.
+const RETRY: Duration = Duration::from_secs(1);
+const RETRY_MOST: Duration = Duration::from_secs(30);
+/// How much less important the thread is than others of the process.
+const NICE: i32 = 10;
+
+/// When texts are committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// From this many events on there is a backlog.
+    pub backlog: u64,
+    /// Shortest time between two commits while there is a backlog.
+    pub behind: Duration,
+    /// The same when it has just been read.
+    pub caught_up: Duration,
+    /// The same without one.
+    pub live: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            backlog: 4096,
+            behind: Duration::from_secs(10),
+            caught_up: Duration::from_secs(1),
+            live: Duration::from_millis(500),
+        }
+    }
+}
+
+/// Feeds the index. [`Feeder::run`] belongs on a thread of its own.
+pub struct Feeder {
+    shared: Arc<IndexParts>,
+    store: Reader,
+    woken: Woken,
+    pace: Pace,
+    open: Option<OpenIndex>,
+    writer: Option<BatchWriter>,
+    contexts: Contexts,
+    in_flight: InFlight,
+    /// Up to where events were read.
+    read: u64,
+    /// Up to where they are in a commit.
+    marked: u64,
+    /// Whether the writer has what is not committed.
+    is_dirty: bool,
+    last_commit: Option<Instant>,
+    /// The store ends here and the index goes on: what is behind is removed first.
+    cut: Option<u64>,
+}
+
+impl std::fmt::Debug for Feeder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Feeder").field("read", &self.read).field("marked", &self.marked).finish_non_exhaustive()
+    }
+}
+
+struct BatchWriter {
+    writer: IndexWriter<CountedDocument>,
+    has_backlog: bool,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// There is more.
+    Continue,
+    /// Nothing, until something is committed.
+    Rest,
+    /// Something, at this time.
+    At(Instant),
+}
+
+impl Feeder {
+    pub(crate) fn new(shared: Arc<IndexParts>, store: Reader, woken: Woken, pace: Pace) -> Self {
+        let mut feeder = Self {
+            shared,
+            store,
+            woken,
+            pace,
+            open: None,
+            writer: None,
+            contexts: Contexts::default(),
+            in_flight: InFlight::default(),
+            read: 0,
+            marked: 0,
+            is_dirty: false,
+            last_commit: None,
+            cut: None,
+        };
+        if let Err(error) = feeder.open() {
+            tracing::warn!(%error, "cannot open the search index; trying again later");
+            *feeder.shared.trouble() = Some(error.to_string());
+        }
+        feeder
+    }
+
+    /// Feeds the index until it is stopped.
+    pub fn run(&mut self) {
+        // Threads that the writer starts inherit it. Without the right to it, all are equal.
+        if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+            tracing::debug!(%error, "cannot lower the priority of the search thread");
+        }
+        let mut retry = RETRY;
+        while !self.is_stopped() {
+            match self.step() {
+                Ok(next) => {
+                    if mem::take(&mut *self.shared.trouble()).is_some() {
+                        tracing::info!("the search index is written again");
+                    }
+                    retry = RETRY;
+                    self.wait(next);
+                }
+                Err(error) => {
+                    self.failed(&error);
+                    self.wait(Next::At(Instant::now() + retry));
+                    retry = (retry * 2).min(RETRY_MOST);
+                }
+            }
+        }
+        if let Err(error) = self.commit() {
+            tracing::debug!(%error, "the last texts are indexed after the next start");
+        }
+        self.close_writer();
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.shared.orders.stop.load(Ordering::Relaxed)
+    }
+
+    fn wait(&self, next: Next) {
+        match next {
+            Next::Continue => {}
+            Next::Rest => drop(self.woken.recv()),
+            Next::At(at) => drop(self.woken.recv_deadline(at)),
+        }
+    }
+
+    /// What is not committed is given up, and read again.
+    fn failed(&mut self, error: &IndexError) {
+        let mut trouble = self.shared.trouble();
+        if trouble.is_none() {
+            tracing::warn!(%error, "cannot write the search index; trying again");
+        }
+        *trouble = Some(error.to_string());
+        drop(trouble);
+        self.writer = None;
+        self.is_dirty = false;
+        let is_damaged = matches!(error, IndexError::Tantivy(error) if !index::is_of_the_system(error));
+        if is_damaged && !matches!(error, IndexError::Tantivy(TantivyError::ErrorInThread(_))) {
+            self.shared.orders.check.store(true, Ordering::Relaxed);
+        }
+        self.open = None;
+    }
+
+    fn open(&mut self) -> Result<(), IndexError> {
+        let log = self.store.log_id()?;
+        let end = self.store.position()?;
+        let (open, position) = index::open(&self.shared.directory, log)?;
+        // After a power cut the store may have lost what the index kept.
+        self.cut = self.cut.or((position > end).then_some(end));
+        self.begin_at(open, position.min(self.cut.unwrap_or(end)));
+        self.shared.committed.fetch_max(end, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn begin_at(&mut self, open: OpenIndex, position: u64) {
+        self.read = position;
+        self.marked = position;
+        self.is_dirty = false;
+        self.last_commit = None;
+        self.contexts = Contexts::default();
+        self.shared.set_indexed(position);
+        self.shared.set_open(Some(open.clone()));
+        self.open = Some(open);
+    }
+
+    /// Does one piece of work.
+    fn step(&mut self) -> Result<Next, IndexError> {
+        let take = |order: &AtomicBool| order.swap(false, Ordering::Relaxed);
+        if take(&self.shared.orders.rebuild) {
+            self.replace()?;
+        }
+        if self.open.is_none() {
+            self.open()?;
+        }
+        if take(&self.shared.orders.check) {
+            self.check()?;
+        }
+        if let Some(end) = self.cut {
+            tracing::info!(end, "the search index is ahead of the store; removing what the store does not have");
+            self.remove_behind(end)?;
+            self.cut = None;
+        }
+        let forgotten = mem::take(&mut *self.shared.orders.forget.lock().unwrap_or_else(PoisonError::into_inner));
+        if !forgotten.is_empty() {
+            self.remove_sessions(&forgotten)?;
+        }
+        let end = self.store.position()?;
+        self.shared.committed.fetch_max(end, Ordering::Relaxed);
+        let has_backlog = self.writer.as_ref().map(|writer| writer.has_backlog);
+        if has_backlog == Some(false) && end.saturating_sub(self.read) >= self.pace.backlog {
+            self.commit()?;
+            self.close_writer();
+        }
+        if self.read < end {
+            self.feed(end)?;
+        }
+        let is_behind = self.read < end;
+        if let Some(due) = self.commit_due(is_behind) {
+            if due > Instant::now() {
+                return Ok(if is_behind { Next::Continue } else { Next::At(due) });
+            }
+            self.commit()?;
+        }
+        if is_behind {
+            return Ok(Next::Continue);
+        }
+        // Events without a text need no commit.
+        self.shared.set_indexed(self.read);
+        self.shared.is_ready.store(true, Ordering::Relaxed);
+        let rests_at = self.last_commit.map(|last| last + WRITER_RESTS);
+        match rests_at {
+            _ if self.writer.is_none() => Ok(Next::Rest),
+            Some(at) if at > Instant::now() => Ok(Next::At(at)),
+            Some(_) | None => {
+                self.close_writer();
+                Ok(Next::Rest)
+            }
+        }
+    }
+
+    /// When to commit what was read; `None` when there is nothing to commit.
+    fn commit_due(&self, is_behind: bool) -> Option<Instant> {
+        if !self.is_dirty && self.read - self.marked <= EMPTY_EVENTS {
+            return None;
+        }
+        if !is_behind && self.shared.orders.flush.swap(false, Ordering::Relaxed) {
+            return Some(Instant::now());
+        }
+        let has_backlog = self.writer.as_ref().is_some_and(|writer| writer.has_backlog);
+        let every = match (has_backlog, is_behind) {
+            (true, true) => self.pace.behind,
+            (true, false) => self.pace.caught_up,
+            (false, _) => self.pace.live,
+        };
+        // The first commit shows that there is an index.
+        Some(self.last_commit.map_or_else(Instant::now, |last| last + every))
+    }
+
+    /// Adds the next texts up to a position.
+    fn feed(&mut self, end: u64) -> Result<(), IndexError> {
+        let Some(open) = self.open.clone() else { return Ok(()) };
+        let events = self.store.log_of(self.read, end, BATCH, KINDS)?;
+        let is_last = events.len() < BATCH;
+        for event in &events {
+            self.add(&open, event, end)?;
+            self.read = event.position;
+        }
+        if is_last {
+            self.read = end;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, open: &OpenIndex, event: &Event, end: u64) -> Result<(), IndexError> {
+        let context = self.contexts.of(event, &self.store)?;
+        let texts = texts_of(event, &self.store)?;
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let tool = context.tool_of(event, &self.store)?;
+        let documents: Vec<_> = texts
+            .iter()
+            .map(|text| (text.text.len(), open.fields.document(event, text, context, tool.as_ref())))
+            .collect();
+        for (bytes, document) in documents {
+            let permit = self.in_flight.enter(bytes);
+            let backlog = end.saturating_sub(event.position);
+            self.writer(backlog)?.add_document(CountedDocument { document, _permit: permit })?;
+            self.is_dirty = true;
+        }
+        Ok(())
+    }
+
+    /// The writer for a backlog of this many events.
+    fn writer(&mut self, backlog: u64) -> Result<&IndexWriter<CountedDocument>, IndexError> {
+        if self.writer.is_none() {
+            let has_backlog = backlog >= self.pace.backlog;
+            let open = self.open.as_ref().ok_or_else(|| TantivyError::InternalError("no index is open".into()))?;
+            let heap = if has_backlog { BACKLOG_HEAP } else { LIVE_HEAP };
+            let options = IndexWriterOptions::builder().memory_budget_per_thread(heap).num_merge_threads(1).build();
+            let writer = open.index.writer_with_options(options)?;
+            if has_backlog {
+                // Merging waits until everything is there.
+                writer.set_merge_policy(Box::new(NoMergePolicy));
+                self.shared.is_ready.store(false, Ordering::Relaxed);
+            } else {
+                writer.set_merge_policy(Box::new(merge_policy()));
+            }
+            self.writer = Some(BatchWriter { writer, has_backlog });
+        }
+        let writer = self.writer.as_ref().map(|writer| &writer.writer);
+        writer.ok_or_else(|| TantivyError::InternalError("no writer".into()).into())
+    }
+
+    /// Commits what was read so far, with its position.
+    fn commit(&mut self) -> Result<(), IndexError> {
+        if !self.is_dirty && self.read == self.marked {
+            return Ok(());
+        }
+        let Some(open) = self.open.clone() else { return Ok(()) };
+        self.writer(0)?;
+        let Some(BatchWriter { writer, .. }) = &mut self.writer else { return Ok(()) };
+        let mark = serde_json::to_string(&Mark::new(open.log, self.read)).unwrap_or_default();
+        let mut commit = writer.prepare_commit()?;
+        commit.set_payload(&mark);
+        commit.commit()?;
+        open.reader.reload()?;
+        self.marked = self.read;
+        self.is_dirty = false;
+        self.last_commit = Some(Instant::now());
+        self.shared.set_indexed(self.read);
+        Ok(())
+    }
+
+    /// Gives the writer's memory back.
+    fn close_writer(&mut self) {
+        let Some(BatchWriter { writer, .. }) = self.writer.take() else { return };
+        if let Err(error) = writer.wait_merging_threads() {
+            tracing::debug!(%error, "parts of the search index were not merged");
+        }
+    }
+
+    /// Removes the index and begins an empty one.
+    fn replace(&mut self) -> Result<(), IndexError> {
+        self.writer = None;
+        self.open = None;
+        self.shared.set_open(None);
+        let open = index::create(&self.shared.directory, self.store.log_id()?)?;
+        self.shared.is_ready.store(false, Ordering::Relaxed);
+        self.cut = None;
+        self.begin_at(open, 0);
+        Ok(())
+    }
+
+    /// Compares the files of the index with their checksums, after something failed.
+    fn check(&mut self) -> Result<(), IndexError> {
+        let Some(open) = &self.open else { return Ok(()) };
+        match open.index.validate_checksum() {
+            Ok(damaged) if damaged.is_empty() => Ok(()),
+            Err(error) if index::is_of_the_system(&error) => Err(error.into()),
+            found => {
+                tracing::warn!(?found, "the search index is damaged and is built again");
+                self.replace()
+            }
+        }
+    }
+
+    fn remove_behind(&mut self, end: u64) -> Result<(), IndexError> {
+        let Some(open) = self.open.clone() else { return Ok(()) };
+        let behind = Term::from_field_u64(open.fields.position, end);
+        let query = RangeQuery::new(std::ops::Bound::Excluded(behind), std::ops::Bound::Unbounded);
+        self.writer(0)?.delete_query(Box::new(query))?;
+        self.is_dirty = true;
+        self.commit()
+    }
+
+    fn remove_sessions(&mut self, sessions: &[SessionId]) -> Result<(), IndexError> {
+        let Some(open) = self.open.clone() else { return Ok(()) };
+        for session in sessions {
+            let term = Term::from_field_text(open.fields.session, &session.to_string().to_lowercase());
+            self.writer(0)?.delete_term(term);
+        }
+        self.is_dirty = true;
+        self.commit()
+    }
+}
+
+/// Merges parts of about the same size, so that a stream of small commits neither piles up nor is written again and
+/// again.
+fn merge_policy() -> LogMergePolicy {
+    let mut policy = LogMergePolicy::default();
+    policy.set_min_num_segments(6);
+    policy.set_min_layer_size(64);
+    policy.set_level_log_size(2.0);
+    // No merge takes more than some seconds.
+    policy.set_max_docs_before_merge(100_000);
+    // What was deleted takes its place for a while at most.
+    policy.set_del_docs_ratio_before_merge(0.2);
+    policy
+}

@@ -1,0 +1,59 @@
+//! Bounds the memory of documents that wait for the thread that writes them.
+
+use std::{
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    time::Duration,
+};
+
+/// Most bytes of texts that wait.
+const BYTES: usize = 4 << 20;
+/// Longest wait for room: then the thread that writes has ended, and says so when it gets the next document.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Counts the bytes that wait. A handle: clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct InFlight(Arc<(Mutex<usize>, Condvar)>);
+
+/// Room for some bytes, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    bytes: usize,
+    of: InFlight,
+}
+
+impl InFlight {
+    /// Waits for room for `bytes`.
+    pub(crate) fn enter(&self, bytes: usize) -> Permit {
+        let (count, freed) = &*self.0;
+        let guard = count.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = freed.wait_timeout_while(guard, WAIT, |count| *count > 0 && *count + bytes > BYTES);
+        let (mut count, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *count += bytes;
+        Permit { bytes, of: self.clone() }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let (count, freed) = &*self.of.0;
+        *count.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
+        freed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_waits_for_room() {
+        let flight = InFlight::default();
+        let first = flight.enter(BYTES);
+        let other = flight.clone();
+        let waiting = std::thread::spawn(move || drop(other.enter(1)));
+        drop(first);
+        waiting.join().unwrap();
+        drop(flight.enter(10 * BYTES));
+        assert_eq!(*flight.0.0.lock().unwrap(), 0);
+    }
+}

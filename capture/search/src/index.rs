@@ -1,0 +1,335 @@
+//! The index on the disk: opened, checked against the store, committed, replaced.
+//!
+//! A commit says up to which position of which log it goes. So nothing is lost or doubled when the process dies: what is
+//! not in the last commit is read from the store again. An index that is damaged, of another version or of another log
+//! is removed, and built again.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use api::search::{IndexState, IndexStatus};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use events::SessionId;
+use serde::{Deserialize, Serialize};
+use store::{ReadError, Reader};
+use tantivy::{
+    Index, IndexReader, IndexSettings, ReloadPolicy, TantivyError,
+    directory::{
+        MmapDirectory,
+        error::{OpenDirectoryError, OpenReadError, OpenWriteError},
+    },
+};
+
+use crate::{
+    feeder::{Feeder, Pace},
+    fields::{Fields, VERSION},
+    tokens::{self, CodeTokenizer},
+};
+
+/// What a commit says about itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    version: u32,
+    /// The log whose positions are meant, hexadecimal.
+    log: String,
+    /// Up to where the log is searchable.
+    pub(crate) position: u64,
+}
+
+impl Mark {
+    pub(crate) fn new(log: [u8; 16], position: u64) -> Self {
+        Self { version: VERSION, log: format!("{:032x}", u128::from_be_bytes(log)), position }
+    }
+
+    /// Whether a commit belongs to this log and this version.
+    fn fits(&self, log: [u8; 16]) -> bool {
+        *self == Self { position: self.position, ..Self::new(log, 0) }
+    }
+}
+
+/// Why the index cannot be used at the moment.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum IndexError {
+    #[error(transparent)]
+    Tantivy(#[from] TantivyError),
+    #[error(transparent)]
+    Store(#[from] ReadError),
+    #[error("cannot {what} the directory {path}: {source}")]
+    Directory { what: &'static str, path: PathBuf, source: io::Error },
+}
+
+/// An index that is open.
+#[derive(Clone)]
+pub(crate) struct OpenIndex {
+    pub(crate) index: Index,
+    pub(crate) reader: IndexReader,
+    pub(crate) fields: Fields,
+    pub(crate) log: [u8; 16],
+}
+
+/// The index of one store. A handle: clones share it.
+#[derive(Clone)]
+pub struct SearchIndex(pub(crate) Arc<IndexParts>);
+
+impl std::fmt::Debug for SearchIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("SearchIndex").field(&self.0.directory).finish()
+    }
+}
+
+pub(crate) struct IndexParts {
+    pub(crate) directory: PathBuf,
+    open: RwLock<Option<OpenIndex>>,
+    /// Up to where the log is searchable.
+    pub(crate) indexed: AtomicU64,
+    /// The last position that is known to be committed.
+    pub(crate) committed: AtomicU64,
+    pub(crate) is_ready: AtomicBool,
+    /// Told whenever `indexed` grows.
+    grown: (Mutex<()>, Condvar),
+    trouble: Mutex<Option<String>>,
+    wake: Sender<()>,
+    pub(crate) orders: Orders,
+}
+
+/// What the feeder is asked to do.
+#[derive(Debug, Default)]
+pub(crate) struct Orders {
+    pub(crate) stop: AtomicBool,
+    pub(crate) rebuild: AtomicBool,
+    /// Somebody waits for what is committed.
+    pub(crate) flush: AtomicBool,
+    /// A search failed: the files may be damaged.
+    pub(crate) check: AtomicBool,
+    pub(crate) forget: Mutex<Vec<SessionId>>,
+}
+
+impl SearchIndex {
+    /// Opens the index of a store in a directory of its own. To be called before the store is written to, so that an
+    /// index that is ahead of it is seen to be. What cannot be opened is tried again by the feeder, which the caller runs
+    /// on a thread of its own.
+    #[must_use]
+    pub fn open(directory: PathBuf, store: Reader) -> (Self, Feeder) {
+        Self::open_at_pace(directory, store, Pace::default())
+    }
+
+    /// The same at another pace.
+    #[must_use]
+    pub fn open_at_pace(directory: PathBuf, store: Reader, pace: Pace) -> (Self, Feeder) {
+        let (wake, woken) = bounded(1);
+        let shared = Arc::new(IndexParts {
+            directory,
+            open: RwLock::default(),
+            indexed: AtomicU64::new(0),
+            committed: AtomicU64::new(0),
+            is_ready: AtomicBool::new(false),
+            grown: Default::default(),
+            trouble: Mutex::default(),
+            wake,
+            orders: Orders::default(),
+        });
+        let feeder = Feeder::new(Arc::clone(&shared), store, woken, pace);
+        (Self(shared), feeder)
+    }
+
+    /// The store has committed up to this position.
+    pub fn committed(&self, position: u64) {
+        self.0.committed.fetch_max(position, Ordering::Relaxed);
+        self.0.wake();
+    }
+
+    /// Removes the index and builds it again.
+    pub fn rebuild(&self) {
+        let guard = self.0.grown.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.orders.rebuild.store(true, Ordering::Relaxed);
+        self.0.indexed.store(0, Ordering::Relaxed);
+        drop(guard);
+        self.0.wake();
+    }
+
+    /// Removes the texts of a session that was removed from the store.
+    pub fn delete_session(&self, id: SessionId) {
+        self.0.orders.forget.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.0.wake();
+    }
+
+    /// Ends the feeder.
+    pub fn stop(&self) {
+        self.0.orders.stop.store(true, Ordering::Relaxed);
+        self.0.wake();
+    }
+
+    /// Up to where the log is searchable, and its last committed position.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u64) {
+        let indexed = self.0.indexed.load(Ordering::Relaxed);
+        (indexed, self.0.committed.load(Ordering::Relaxed).max(indexed))
+    }
+
+    /// Waits until what the store has committed can be searched, but not while a backlog is read.
+    pub fn catch_up(&self, position: u64, within: Duration) {
+        if self.0.is_ready.load(Ordering::Relaxed) && self.0.indexed.load(Ordering::Relaxed) < position {
+            self.0.orders.flush.store(true, Ordering::Relaxed);
+            self.committed(position);
+            let _in_time = self.wait_for(position, within);
+        }
+    }
+
+    /// Waits until the log is searchable up to a position; false when that takes too long.
+    #[must_use]
+    pub fn wait_for(&self, position: u64, within: Duration) -> bool {
+        let (lock, grown) = &self.0.grown;
+        let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_behind = |(): &mut ()| self.0.indexed.load(Ordering::Relaxed) < position;
+        let waited = grown.wait_timeout_while(guard, within, is_behind);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// The state of the index. Looks at its files.
+    #[must_use]
+    pub fn status(&self) -> IndexStatus {
+        let (indexed, total) = self.progress();
+        let trouble = self.0.trouble().clone();
+        let state = match &trouble {
+            Some(_) => IndexState::Paused,
+            None if self.0.orders.rebuild.load(Ordering::Relaxed) => IndexState::Building,
+            None if self.0.is_ready.load(Ordering::Relaxed) => IndexState::Ready,
+            None => IndexState::Building,
+        };
+        let texts = self.0.opened().map_or(0, |open| open.reader.searcher().num_docs());
+        let files = fs::read_dir(&self.0.directory).into_iter().flatten().flatten();
+        let bytes = files.filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum();
+        IndexStatus { state, indexed, total, texts, bytes, trouble }
+    }
+}
+
+impl IndexParts {
+    pub(crate) fn wake(&self) {
+        // One that waits is enough.
+        self.wake.try_send(()).ok();
+    }
+
+    /// The log is searchable up to this position.
+    pub(crate) fn set_indexed(&self, position: u64) {
+        let _guard = self.grown.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.orders.rebuild.load(Ordering::Relaxed) {
+            // It is about to be removed.
+            return;
+        }
+        self.indexed.store(position, Ordering::Relaxed);
+        self.grown.1.notify_all();
+    }
+
+    pub(crate) fn opened(&self) -> Option<OpenIndex> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_open(&self, open: Option<OpenIndex>) {
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = open;
+    }
+
+    pub(crate) fn trouble(&self) -> MutexGuard<'_, Option<String>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The channel on which the feeder is woken.
+pub(crate) type Woken = Receiver<()>;
+
+/// Opens the index in `directory`; one that cannot be used is replaced by an empty one. Gives also where it stands.
+pub(crate) fn open(directory: &Path, log: [u8; 16]) -> Result<(OpenIndex, u64), IndexError> {
+    match try_open(directory, log) {
+        Ok(opened) => Ok(opened),
+        Err(Unusable::ForNow(error)) => Err(error.into()),
+        Err(Unusable::ForGood(why)) => {
+            if directory.exists() {
+                tracing::info!(why, "the search index is built again");
+            }
+            create(directory, log).map(|open| (open, 0))
+        }
+    }
+}
+
+/// Why an index cannot be opened.
+enum Unusable {
+    /// Its files may be all right.
+    ForNow(TantivyError),
+    /// It is damaged, or made for something else.
+    ForGood(String),
+}
+
+impl From<TantivyError> for Unusable {
+    fn from(error: TantivyError) -> Self {
+        if is_of_the_system(&error) { Self::ForNow(error) } else { Self::ForGood(error.to_string()) }
+    }
+}
+
+/// Whether an error says nothing about the files: the disk is full, or too many files are open.
+pub(crate) fn is_of_the_system(error: &TantivyError) -> bool {
+    let of_io = |error: &io::Error| error.raw_os_error().is_some() && error.kind() != io::ErrorKind::NotFound;
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the others are about what is in the files")]
+    match error {
+        TantivyError::IoError(error) => of_io(error),
+        TantivyError::OpenReadError(OpenReadError::IoError { io_error, .. })
+        | TantivyError::OpenWriteError(OpenWriteError::IoError { io_error, .. })
+        | TantivyError::OpenDirectoryError(OpenDirectoryError::IoError { io_error, .. }) => of_io(io_error),
+        TantivyError::LockFailure(..) | TantivyError::SystemError(_) => true,
+        _ => false,
+    }
+}
+
+fn try_open(directory: &Path, log: [u8; 16]) -> Result<(OpenIndex, u64), Unusable> {
+    let files = MmapDirectory::open(directory).map_err(TantivyError::from)?;
+    let index = Index::open(files)?;
+    let fields = Fields::new();
+    if index.schema() != fields.schema {
+        return Err(Unusable::ForGood("it has other fields".into()));
+    }
+    let payload = index.load_metas()?.payload.unwrap_or_default();
+    let mark: Mark = serde_json::from_str(&payload)
+        .map_err(|error| Unusable::ForGood(format!("its mark cannot be read: {error}")))?;
+    if !mark.fits(log) {
+        return Err(Unusable::ForGood("it belongs to another version or another log".into()));
+    }
+    remove_leftovers(directory);
+    Ok((opened(index, fields, log)?, mark.position))
+}
+
+/// Removes temporary files of a process that was killed.
+fn remove_leftovers(directory: &Path) {
+    for file in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if file.file_name().to_string_lossy().starts_with(".tmp") {
+            fs::remove_file(file.path()).ok();
+        }
+    }
+}
+
+/// Replaces what is in the directory by an empty index.
+pub(crate) fn create(directory: &Path, log: [u8; 16]) -> Result<OpenIndex, IndexError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let failed = |what| move |source| IndexError::Directory { what, path: directory.to_owned(), source };
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("remove")(error)),
+        Ok(()) | Err(_) => {}
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed("create"))?;
+    let fields = Fields::new();
+    let files = MmapDirectory::open(directory).map_err(TantivyError::from)?;
+    let settings = IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
+    let index = Index::create(files, fields.schema.clone(), settings)?;
+    Ok(opened(index, fields, log)?)
+}
+
+fn opened(index: Index, fields: Fields, log: [u8; 16]) -> Result<OpenIndex, TantivyError> {
+    index.tokenizers().register(tokens::NAME, CodeTokenizer);
+    // A watch would look at the file every half second; the feeder knows when to load.
+    let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+    Ok(OpenIndex { index, reader, fields, log })
+}

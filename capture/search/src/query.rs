@@ -1,0 +1,131 @@
+//! Queries: what people type, as a tree.
+//!
+//! The parser is our own, so that every error names its column and code can be pasted into a query. Start at
+//! [`ParsedQuery::parse`].
+
+mod parser;
+mod time;
+
+use std::ops::Range;
+
+use events::Timestamp;
+use jiff::tz::TimeZone;
+
+pub(crate) use parser::directory;
+
+/// A query that was understood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParsedQuery(pub(crate) Node);
+
+/// The time by which a query is read.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    /// The present time.
+    pub now: Timestamp,
+    /// The time zone of dates.
+    pub zone: TimeZone,
+}
+
+/// A query that is not understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} at column {column}{hint}")]
+pub struct QueryError {
+    /// What is wrong.
+    pub what: String,
+    /// Where, in characters from 1.
+    pub column: usize,
+    /// What to do about it, behind a `; `; or empty.
+    pub hint: String,
+}
+
+/// A part of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Node {
+    /// Every text.
+    All,
+    /// One condition.
+    Leaf(Field, Condition),
+    /// All of them.
+    And(Vec<Self>),
+    /// At least one of them.
+    Or(Vec<Self>),
+    /// Everything else.
+    Not(Box<Self>),
+}
+
+/// What a condition is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Field {
+    Text,
+    Session,
+    Agent,
+    Kind,
+    Tool,
+    Time,
+    Cwd,
+    Project,
+    Model,
+    Outcome,
+    File,
+}
+
+impl Field {
+    /// The fields that a query can name.
+    const NAMED: &'static [(&'static str, Self)] = &[
+        ("session", Self::Session),
+        ("agent", Self::Agent),
+        ("kind", Self::Kind),
+        ("tool", Self::Tool),
+        ("time", Self::Time),
+        ("cwd", Self::Cwd),
+        ("project", Self::Project),
+        ("model", Self::Model),
+        ("outcome", Self::Outcome),
+        ("file", Self::File),
+        ("text", Self::Text),
+    ];
+}
+
+/// What a field must hold.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Condition {
+    /// These parts in a row; and better when they are one word that is spelled so.
+    Words { parts: Vec<String>, whole: Option<String> },
+    /// These parts in a row, the last one as the beginning of a word.
+    Prefix(Vec<String>),
+    /// A word that differs from this one in a few letters.
+    Fuzzy { word: String, distance: u8 },
+    /// Exactly this value.
+    Exact(String),
+    /// A value that begins like this.
+    Begins(String),
+    /// From a time on and before another one.
+    During(Range<i64>),
+}
+
+impl ParsedQuery {
+    /// Reads a query. An empty one matches every text.
+    ///
+    /// # Errors
+    /// When it is not understood; the error names the column.
+    pub fn parse(text: &str, clock: &Clock) -> Result<Self, QueryError> {
+        parser::parse(text, clock).map(Self)
+    }
+
+    /// The conditions on the text that a match may show.
+    pub(crate) fn shown_conditions(&self) -> Vec<&Condition> {
+        fn collect<'a>(node: &'a Node, out: &mut Vec<&'a Condition>) {
+            match node {
+                Node::Leaf(Field::Text | Field::File, condition) => out.push(condition),
+                Node::And(nodes) | Node::Or(nodes) => nodes.iter().for_each(|node| collect(node, out)),
+                Node::All | Node::Leaf(..) | Node::Not(_) => {}
+            }
+        }
+        let mut out = Vec::new();
+        collect(&self.0, &mut out);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests;

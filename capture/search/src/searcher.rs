@@ -1,0 +1,357 @@
+//! Runs a query: finds texts in the index, reads them from the store, and makes snippets of them.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    ops::Bound,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::Ordering,
+    time::Instant,
+};
+
+use api::search::{SearchHit, SearchPage, SearchQuery, SearchSort, SourceRange, TextKind};
+use events::{Event, Origin, SessionId};
+use store::{ReadError, Reader};
+use tantivy::{
+    DocAddress, Order, TantivyError, Term,
+    collector::{Count, TopDocs},
+    query::{
+        AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, FuzzyTermQuery, Occur, PhrasePrefixQuery, PhraseQuery,
+        Query as IndexQuery, RangeQuery, TermQuery,
+    },
+    schema::IndexRecordOption,
+};
+
+use crate::{
+    document::text_of,
+    excluded::Excluded,
+    fields::{Fields, PART, POSITION, TIME},
+    index::{OpenIndex, SearchIndex},
+    query::{Clock, Condition, Field, Node, ParsedQuery, directory},
+    snippet::{first_match, snippet},
+    tokens,
+};
+
+/// Hits on a page, unless the request says otherwise.
+const LIMIT: usize = 20;
+/// Most hits that can be paged through.
+const HITS: usize = 10_000;
+/// What counts more: a word that is spelled as in the query, against its parts in a row.
+const SPELLING: f32 = 2.0;
+/// Most words that the beginning of one may stand for within a phrase.
+const EXPANSIONS: u32 = 2_000;
+/// A longer text is searched for secrets only around the match, bytes to either side.
+const AROUND_BYTES: usize = 32 << 10;
+
+/// Why a search failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// A parameter is not understood.
+    #[error("{name}: {reason}")]
+    Parameter {
+        /// The parameter.
+        name: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is no index at the moment; it is being made.
+    #[error("the search index is not ready yet; retry in a moment")]
+    NotReady,
+    /// The index cannot be read. It is checked, and built again if it is damaged.
+    #[error("cannot search: {0}")]
+    Index(String),
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] ReadError),
+}
+
+/// A search that was understood.
+#[derive(Debug, Clone)]
+pub struct SearchRequest {
+    query: ParsedQuery,
+    sort: SearchSort,
+    limit: usize,
+    offset: usize,
+    /// Only events up to this position, so that pages fit together.
+    until: Option<u64>,
+}
+
+impl SearchRequest {
+    /// Understands the parameters of a search; `session` is the session they name.
+    ///
+    /// # Errors
+    /// When one is not understood.
+    pub fn new(parameters: &SearchQuery, session: Option<SessionId>, clock: &Clock) -> Result<Self, SearchError> {
+        let bad = |name, reason| SearchError::Parameter { name, reason };
+        let text = parameters.q.as_deref().unwrap_or_default();
+        let query = ParsedQuery::parse(text, clock).map_err(|error| bad("q", error.to_string()))?;
+        let mut nodes = match query.0 {
+            Node::All => Vec::new(),
+            node => vec![node],
+        };
+        let exact = |field, value: &str| Node::Leaf(field, Condition::Exact(value.to_owned()));
+        let any = |nodes: Vec<Node>| (!nodes.is_empty()).then_some(Node::Or(nodes));
+        nodes.extend(session.map(|id| exact(Field::Session, &id.to_string().to_lowercase())));
+        nodes.extend(any(parameters.agent.0.iter().map(|agent| exact(Field::Agent, agent.as_str())).collect()));
+        nodes.extend(any(parameters.kind.0.iter().map(|kind| exact(Field::Kind, kind.as_str())).collect()));
+        for (name, field, value) in
+            [("tool", Field::Tool, &parameters.tool), ("project", Field::Project, &parameters.project)]
+        {
+            let Some(value) = value else { continue };
+            let (parts, whole) = tokens::parts(value);
+            if parts.is_empty() {
+                return Err(bad(name, "expected letters or digits".into()));
+            }
+            nodes.push(Node::Leaf(field, Condition::Words { parts, whole }));
+        }
+        if let Some(cwd) = &parameters.cwd {
+            if !cwd.starts_with('/') {
+                return Err(bad("cwd", "expected an absolute path".into()));
+            }
+            nodes.push(exact(Field::Cwd, &directory(cwd)));
+        }
+        if parameters.since.is_some() || parameters.until.is_some() {
+            let from = parameters.since.map_or(i64::MIN, events::Timestamp::as_millisecond);
+            let to = parameters.until.map_or(i64::MAX, events::Timestamp::as_millisecond);
+            nodes.push(Node::Leaf(Field::Time, Condition::During(from..to)));
+        }
+        if nodes.is_empty() && text.trim().is_empty() {
+            return Err(bad("q", "expected something to search for".into()));
+        }
+        let (offset, until) = match &parameters.cursor {
+            None => (0, None),
+            Some(cursor) => {
+                let parts = cursor.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+                let (offset, until) = parts.ok_or_else(|| bad("cursor", "not the `next_cursor` of a page".into()))?;
+                (offset, Some(until))
+            }
+        };
+        if offset >= HITS {
+            return Err(bad("cursor", format!("at most {HITS} hits can be listed; narrow the search")));
+        }
+        let sort = parameters.sort.unwrap_or_default();
+        let limit = parameters.limit.map_or(LIMIT, |limit| limit.get());
+        let query = ParsedQuery(if nodes.is_empty() { Node::All } else { Node::And(nodes) });
+        Ok(Self { query, sort, limit, offset, until })
+    }
+}
+
+/// Where a hit leads.
+struct FoundText {
+    position: u64,
+    kind: TextKind,
+    score: f32,
+}
+
+impl SearchIndex {
+    /// Searches. Blocks; `redact` takes the secrets out of a text.
+    ///
+    /// # Errors
+    /// When there is no index, or the index or the store cannot be read.
+    pub fn search(
+        &self,
+        request: &SearchRequest,
+        store: &Reader,
+        redact: &dyn Fn(&str) -> Cow<'_, str>,
+    ) -> Result<SearchPage, SearchError> {
+        let began = Instant::now();
+        let open = self.0.opened().ok_or(SearchError::NotReady)?;
+        let (indexed, total) = self.progress();
+        // What a damaged file says may make tantivy panic.
+        let found = catch_unwind(AssertUnwindSafe(|| find(&open, request)));
+        let (found, matches) = match found {
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) => return Err(self.damaged(error.to_string())),
+            Err(_) => return Err(self.damaged("a part of it is damaged".into())),
+        };
+        let more = found.len() > request.limit;
+        let last = request.offset + request.limit;
+        let as_of = request.until.unwrap_or(indexed);
+        let next_cursor = (more && last < HITS).then(|| format!("{last}.{as_of}"));
+        let mut titles = HashMap::new();
+        let mut hits = Vec::with_capacity(found.len());
+        for found in found.into_iter().take(request.limit) {
+            hits.extend(hit(&found, &request.query, store, redact, &mut titles)?);
+        }
+        let took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        Ok(SearchPage { hits, matches, indexed, total, took_us, next_cursor })
+    }
+
+    /// The files are checked before anything is concluded.
+    fn damaged(&self, why: String) -> SearchError {
+        tracing::warn!(why, "a search failed; checking the search index");
+        self.0.orders.check.store(true, Ordering::Relaxed);
+        self.0.wake();
+        SearchError::Index(why)
+    }
+}
+
+/// Finds the texts of one page and one more, and how many there are in all.
+fn find(open: &OpenIndex, request: &SearchRequest) -> Result<(Vec<FoundText>, u64), TantivyError> {
+    let mut query = build(&open.fields, &request.query.0);
+    if let Some(until) = request.until {
+        let last = Term::from_field_u64(open.fields.position, until);
+        let range = RangeQuery::new(Bound::Unbounded, Bound::Included(last));
+        query = Box::new(BooleanQuery::intersection(vec![query, unscored(range)]));
+    }
+    let searcher = open.reader.searcher();
+    let top = TopDocs::with_limit(request.limit + 1).and_offset(request.offset);
+    let (found, count): (Vec<(f32, DocAddress)>, usize) = match request.sort {
+        SearchSort::Relevance => searcher.search(&*query, &(top.order_by_score(), Count))?,
+        SearchSort::Time => {
+            let (found, count) =
+                searcher.search(&*query, &(top.order_by_fast_field::<i64>(TIME, Order::Desc), Count))?;
+            (found.into_iter().map(|(_, address)| (0.0, address)).collect(), count)
+        }
+    };
+    let mut hits = Vec::with_capacity(found.len());
+    for (score, address) in found {
+        let columns = searcher.segment_reader(address.segment_ord).fast_fields();
+        let position = columns.u64(POSITION)?.first(address.doc_id);
+        let kind = columns.u64(PART)?.first(address.doc_id).and_then(TextKind::from_code);
+        hits.extend(position.zip(kind).map(|(position, kind)| FoundText { position, kind, score }));
+    }
+    Ok((hits, count as u64))
+}
+
+/// `None` when the store does not have the event any more.
+fn hit(
+    found: &FoundText,
+    query: &ParsedQuery,
+    store: &Reader,
+    redact: &dyn Fn(&str) -> Cow<'_, str>,
+    titles: &mut HashMap<SessionId, Option<String>>,
+) -> Result<Option<SearchHit>, ReadError> {
+    let Some(event) = store.event_at(found.position)? else { return Ok(None) };
+    let title = match titles.get(&event.session_id) {
+        Some(title) => title.clone(),
+        None => {
+            let title = store.session(event.session_id)?.and_then(|session| session.title);
+            let title = title.map(|title| redact(&title).into_owned());
+            titles.insert(event.session_id, title.clone());
+            title
+        }
+    };
+    let conditions = query.shown_conditions();
+    let text = text_of(&event, found.kind, store)?;
+    let clean = redact(around_match(&text, &conditions));
+    Ok(Some(SearchHit {
+        session_id: event.session_id,
+        title,
+        agent: event.provider,
+        kind: found.kind,
+        at: event.created_at,
+        id: event.id,
+        position: event.position,
+        sequence: event.sequence,
+        turn_id: event.turn_id,
+        source: source_of(&event),
+        score: found.score,
+        snippet: snippet(&clean, &conditions),
+    }))
+}
+
+fn source_of(event: &Event) -> Option<SourceRange> {
+    match &event.origin {
+        Origin::File { path, offset, length, .. } => {
+            Some(SourceRange { path: path.to_string(), offset: *offset, length: *length })
+        }
+        Origin::Delivery { .. } | Origin::Derived => None,
+    }
+}
+
+/// A text, or of a long one what is around the first match: so much that no secret is cut in the part that is shown.
+fn around_match<'a>(text: &'a str, conditions: &[&Condition]) -> &'a str {
+    if text.len() <= 2 * AROUND_BYTES {
+        return text;
+    }
+    let at = first_match(text, conditions).unwrap_or_default();
+    let boundary = |at: usize| (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    text.get(boundary(at.saturating_sub(AROUND_BYTES))..boundary(at + AROUND_BYTES)).unwrap_or_default()
+}
+
+fn unscored(query: impl IndexQuery) -> Box<dyn IndexQuery> {
+    Box::new(ConstScoreQuery::new(Box::new(query), 0.0))
+}
+
+/// The query of the index.
+fn build(fields: &Fields, node: &Node) -> Box<dyn IndexQuery> {
+    match node {
+        Node::All => unscored(AllQuery),
+        Node::Leaf(field, condition) => leaf(fields, *field, condition),
+        Node::Or(nodes) => Box::new(BooleanQuery::union(nodes.iter().map(|node| build(fields, node)).collect())),
+        Node::And(nodes) => {
+            let clause = |node: &Node| match node {
+                Node::Not(inner) => (Occur::MustNot, excluded(fields, inner)),
+                Node::All | Node::Leaf(..) | Node::And(_) | Node::Or(_) => (Occur::Must, build(fields, node)),
+            };
+            let mut clauses: Vec<_> = nodes.iter().map(clause).collect();
+            if clauses.iter().all(|(occur, _)| *occur == Occur::MustNot) {
+                clauses.push((Occur::Must, unscored(AllQuery)));
+            }
+            Box::new(BooleanQuery::new(clauses))
+        }
+        Node::Not(inner) => Box::new(BooleanQuery::new(vec![
+            (Occur::Must, unscored(AllQuery)),
+            (Occur::MustNot, excluded(fields, inner)),
+        ])),
+    }
+}
+
+fn excluded(fields: &Fields, node: &Node) -> Box<dyn IndexQuery> {
+    Box::new(Excluded(build(fields, node)))
+}
+
+fn leaf(fields: &Fields, field: Field, condition: &Condition) -> Box<dyn IndexQuery> {
+    let of = match (field, condition) {
+        (Field::Text, _) => fields.text,
+        (Field::Session, _) => fields.session,
+        (Field::Agent, _) => fields.agent,
+        (Field::Kind, _) => fields.kind,
+        (Field::Tool, _) => fields.tool,
+        (Field::Time, _) => fields.time,
+        (Field::Cwd, Condition::Exact(_)) => fields.below,
+        (Field::Cwd, _) => fields.cwd,
+        (Field::Project, _) => fields.project,
+        (Field::Model, _) => fields.model,
+        (Field::Outcome, _) => fields.outcome,
+        (Field::File, _) => fields.file,
+    };
+    let term = |text: &str| Term::from_field_text(of, text);
+    let terms = |parts: &[String]| parts.iter().map(|part| term(part)).collect::<Vec<_>>();
+    let option = if field == Field::Text { IndexRecordOption::WithFreqs } else { IndexRecordOption::Basic };
+    let query: Box<dyn IndexQuery> = match condition {
+        Condition::Words { parts, whole } => match (parts.as_slice(), whole) {
+            ([part], _) => Box::new(TermQuery::new(term(part), option)),
+            (parts, None) => Box::new(PhraseQuery::new(terms(parts))),
+            (parts, Some(whole)) => {
+                let spelled = BoostQuery::new(Box::new(TermQuery::new(term(whole), option)), SPELLING);
+                Box::new(BooleanQuery::new(vec![
+                    (Occur::Must, Box::new(PhraseQuery::new(terms(parts)))),
+                    (Occur::Should, Box::new(spelled)),
+                ]))
+            }
+        },
+        Condition::Prefix(parts) => match parts.as_slice() {
+            [part] => Box::new(FuzzyTermQuery::new_prefix(term(part), 0, true)),
+            parts => {
+                let mut query = PhrasePrefixQuery::new(terms(parts));
+                query.set_max_expansions(EXPANSIONS);
+                Box::new(query)
+            }
+        },
+        Condition::Fuzzy { word, distance } => Box::new(FuzzyTermQuery::new(term(word), *distance, true)),
+        Condition::Begins(value) => Box::new(FuzzyTermQuery::new_prefix(term(value), 0, true)),
+        Condition::Exact(value) => Box::new(TermQuery::new(term(value), option)),
+        Condition::During(range) => {
+            let at = |ms| Term::from_field_i64(of, ms);
+            let from = if range.start == i64::MIN { Bound::Unbounded } else { Bound::Included(at(range.start)) };
+            let to = if range.end == i64::MAX { Bound::Unbounded } else { Bound::Excluded(at(range.end)) };
+            match (&from, &to) {
+                (Bound::Unbounded, Bound::Unbounded) => Box::new(AllQuery),
+                _ => Box::new(RangeQuery::new(from, to)),
+            }
+        }
+    };
+    if field == Field::Text { query } else { Box::new(ConstScoreQuery::new(query, 0.0)) }
+}

@@ -1,0 +1,10 @@
+//! The index, fed from a store on the disk.
+
+#[path = "index/feeding.rs"]
+mod feeding;
+#[path = "index/kills.rs"]
+mod kills;
+#[path = "index/log.rs"]
+mod log;
+#[path = "index/searching.rs"]
+mod searching;

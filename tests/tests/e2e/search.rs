@@ -1,0 +1,137 @@
+//! Full-text search from outside: what is written is found after a moment, without secrets, also after damage.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use tests::{
+    eventually,
+    program::{Machine, Server},
+    transcript::{answer, append, prompt, session, uuid},
+};
+
+use super::PROGRAM;
+
+/// Put together here, so that no file holds it whole.
+fn secret() -> String {
+    ["ghp_", "x7Kd93LmQp2RtYv8", "WzAc5EfGh1Jk4NbS6uXo"].concat()
+}
+
+fn search(server: &Server, query: &str) -> Option<Value> {
+    server.client.json(&format!("/api/v1/search?{query}"))
+}
+
+/// A page with this many matches.
+fn found(server: &Server, query: &str, matches: u64) -> Value {
+    eventually(query, || search(server, query).filter(|page| page["matches"] == matches))
+}
+
+fn says(machine: &Machine, arguments: &[&str]) -> (bool, String) {
+    let output = machine.command(arguments).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), text)
+}
+
+#[test]
+fn a_line_is_found_a_moment_after_it_is_written() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let (id, cwd) = (session(1), machine.project());
+    let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap());
+    append(&path, &prompt(&id, &uuid(1, 1), cwd, "where is the zanzibar constant"));
+    let page = found(&server, "q=zanzibar", 1);
+    assert!(page["indexed"].as_u64() <= page["total"].as_u64());
+
+    let mut waits = Vec::new();
+    for n in 2..8 {
+        append(&path, &prompt(&id, &uuid(1, 2 * n), cwd, &format!("look for quokka{n}")));
+        let began = Instant::now();
+        found(&server, &format!("q=quokka{n}"), 1);
+        waits.push(began.elapsed());
+        append(&path, &answer(&id, &uuid(1, 2 * n + 1), cwd, "done"));
+    }
+    waits.sort_unstable();
+    println!("from a line to a hit: {waits:?}");
+    // The machine may be busy: most of them, and with room.
+    assert!(waits[2] < Duration::from_secs(3), "{waits:?}");
+
+    let hit = &found(&server, "q=zanzibar", 1)["hits"][0];
+    assert_eq!((hit["kind"].as_str(), hit["agent"].as_str()), (Some("prompt"), Some("claude")));
+    assert_eq!(hit["snippet"]["text"], "where is the zanzibar constant");
+    assert_eq!(hit["snippet"]["highlights"], serde_json::json!([[13, 21]]));
+    let source = &hit["source"];
+    let (offset, length) = (source["offset"].as_u64().unwrap() as usize, source["length"].as_u64().unwrap() as usize);
+    let file = fs::read_to_string(source["path"].as_str().unwrap()).unwrap();
+    assert!(file[offset..offset + length].contains("zanzibar"));
+    let owner = server.session(&id);
+    assert_eq!(hit["session_id"], owner["id"]);
+    found(&server, &format!("q=quokka*&session={id}"), 6);
+    found(&server, "q=quokka*&agent=codex", 0);
+
+    let (ok, text) = says(&machine, &["search", "zanzibar"]);
+    assert!(ok && text.contains("where is the zanzibar constant") && text.contains("1 match"), "{text}");
+    let (ok, text) = says(&machine, &["search", "kind:answer done", "--format", "{{ session_id }}"]);
+    assert!(ok && text.lines().all(|line| line == owner["id"]), "{text}");
+}
+
+#[test]
+fn a_query_that_does_not_parse_names_the_column() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let answer = server.client.get("/api/v1/search?q=agent:nobody").unwrap();
+    assert_eq!(answer.status, 400);
+    let error = answer.json()["error"].clone();
+    assert_eq!(error["code"], "bad_parameter");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("q: unknown agent `nobody` at column 7"), "{message}");
+    let (ok, text) = says(&machine, &["search", "foo (bar"]);
+    assert!(!ok && text.contains("missing `)` for the `(` at column 5"), "{text}");
+    assert_eq!(server.client.get("/api/v1/search").unwrap().status, 400);
+}
+
+#[test]
+fn secrets_are_not_shown_and_a_damaged_index_is_built_again() {
+    let machine = Machine::new(PROGRAM);
+    let mut server = machine.serve();
+    let (id, cwd) = (session(1), machine.project());
+    let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap());
+    append(&path, &prompt(&id, &uuid(1, 1), cwd, &format!("deploy with {} to wombatville", secret())));
+    append(&path, &answer(&id, &uuid(1, 2), cwd, "deployed to wombatville"));
+    for damage in 0..4 {
+        let page = found(&server, "q=wombatville&sort=time", 2);
+        assert!(!page.to_string().contains(&secret()[4..]), "{page}");
+        assert!(page.to_string().contains("[redacted:"), "{page}");
+        let (_, text) = says(&machine, &["search", "wombatville"]);
+        assert!(!text.contains(&secret()[4..]) && text.contains("redacted"), "{text}");
+        let index = machine.data().join("index");
+        match damage {
+            0 => {
+                let (ok, text) = says(&machine, &["search", "--rebuild"]);
+                assert!(ok, "{text}");
+                continue;
+            }
+            1 => {
+                assert!(server.stop().success());
+                fs::remove_dir_all(index).unwrap();
+            }
+            2 => {
+                server.kill();
+                fs::write(index.join("meta.json"), "x").unwrap();
+            }
+            _ => server.kill(),
+        }
+        server = machine.serve();
+    }
+    found(&server, "q=wombatville", 2);
+    eventually("the index is ready", || {
+        server.client.json("/api/v1/search/index").filter(|status| status["state"] == "ready")
+    });
+    let (ok, text) = says(&machine, &["search", "--status"]);
+    assert!(ok && text.starts_with("ready: "), "{text}");
+    let sources = server.client.json("/api/v1/health/sources").unwrap();
+    let row = sources["sources"].as_array().unwrap().iter().find(|row| row["name"] == "search").unwrap().clone();
+    assert!(row["active"] == true && row["trouble"].is_null(), "{row}");
+    assert!(server.client.get("/metrics").unwrap().text().contains("capture_search_texts"));
+}
