@@ -85,10 +85,10 @@ impl SearchRequest {
         let bad = |name, reason| SearchError::Parameter { name, reason };
         let text = parameters.q.as_deref().unwrap_or_default();
         let query = ParsedQuery::parse(text, clock).map_err(|error| bad("q", error.to_string()))?;
-        let mut nodes = match query.0 {
-            Node::All => Vec::new(),
-            node => vec![node],
-        };
+        let mut nodes = Vec::new();
+        if query.0 != Node::All {
+            nodes.push(query.0);
+        }
         let exact = |field, value: &str| Node::Leaf(field, Condition::Exact(value.to_owned()));
         let any = |nodes: Vec<Node>| (!nodes.is_empty()).then_some(Node::Or(nodes));
         nodes.extend(session.map(|id| exact(Field::Session, &id.to_string().to_lowercase())));

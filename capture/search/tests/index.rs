@@ -1,4 +1,5 @@
 //! The index, fed from a store on the disk.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 #[path = "index/feeding.rs"]
 mod feeding;
