@@ -21,15 +21,13 @@ use serde::{Deserialize, Serialize};
 use store::{ReadError, Reader};
 use tantivy::{
     Index, IndexReader, IndexSettings, ReloadPolicy, TantivyError,
-    directory::{
-        MmapDirectory,
-        error::{OpenDirectoryError, OpenReadError, OpenWriteError},
-    },
+    directory::error::{OpenDirectoryError, OpenReadError, OpenWriteError},
 };
 
 use crate::{
     feeder::{Feeder, Pace},
     fields::{Fields, VERSION},
+    private_directory::PrivateDirectory,
     tokens::{self, CodeTokenizer},
 };
 
@@ -286,7 +284,7 @@ pub(crate) fn is_of_the_system(error: &TantivyError) -> bool {
 }
 
 fn try_open(directory: &Path, log: [u8; 16]) -> Result<(OpenIndex, u64), Unusable> {
-    let files = MmapDirectory::open(directory).map_err(TantivyError::from)?;
+    let files = PrivateDirectory::open(directory).map_err(TantivyError::from)?;
     let index = Index::open(files)?;
     let fields = Fields::new();
     if index.schema() != fields.schema {
@@ -321,7 +319,7 @@ pub(crate) fn create(directory: &Path, log: [u8; 16]) -> Result<OpenIndex, Index
     }
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed("create"))?;
     let fields = Fields::new();
-    let files = MmapDirectory::open(directory).map_err(TantivyError::from)?;
+    let files = PrivateDirectory::open(directory).map_err(TantivyError::from)?;
     let settings = IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() };
     let index = Index::create(files, fields.schema.clone(), settings)?;
     Ok(opened(index, fields, log)?)
