@@ -103,7 +103,7 @@ fn a_second_terminal_is_told_that_it_only_watches() {
     first.expect("ready\r\n");
     first.is_raw_soon();
     let mut second = attach(&here, &run_id(&here));
-    second.expect("another terminal is attached, so this one only watches; `--take` takes over");
+    second.expect("another terminal is attached, so this one only watches; `--take` takes");
     second.is_raw_soon();
     until_shown(&mut first, "one", &mut second);
     first.types("\x04");
