@@ -10,7 +10,7 @@ use api::{
 use export::conversation::{ConversationFormat, heading, item};
 use projections::{ConversationItem, Session};
 
-use super::{Context, markdown, style};
+use super::{Context, markdown, report::fitted, style};
 use crate::{
     client::Client,
     terminal::{self, is_seen, safe_json, safe_lines},
@@ -29,7 +29,7 @@ pub(super) fn show(context: &Context, client: &Client, session: &Session) -> any
     let mut out = terminal::stdout();
     let lines = is_seen().then_some(LINES);
     let format = ConversationFormat { lines, thinking: true, time: &style::local };
-    let mut write = |text: String| out.write_all(markdown::painted(&safe_lines(&text)).as_bytes());
+    let mut write = |text: String| out.write_all(fitted(&markdown::painted(&safe_lines(&text))).as_bytes());
     write(heading(session, format))?;
     each_item(client, session, |one| Ok(write(item(&one, format))?))
 }

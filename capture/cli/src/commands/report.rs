@@ -101,10 +101,13 @@ fn format() -> ReportFormat<'static> {
 }
 
 fn show_report(text: &str) -> anyhow::Result<()> {
-    let text = markdown::painted(&safe_lines(&redaction::text(text)));
-    // In a file or a pipe the lines stay whole, whatever `COLUMNS` says.
+    show(&fitted(&markdown::painted(&safe_lines(&redaction::text(text)))))
+}
+
+/// Markdown whose lines fit the terminal. In a file or a pipe they stay whole, whatever `COLUMNS` says.
+pub(super) fn fitted(text: &str) -> String {
     let width = terminal::width().filter(|_| is_seen());
-    show(&text.lines().flat_map(|line| [wrapped(line, width, indentation(line)), "\n".to_owned()]).collect::<String>())
+    text.lines().flat_map(|line| [wrapped(line, width, indentation(line)), "\n".to_owned()]).collect()
 }
 
 /// Where the text of an item of a list begins, or of any other line.
