@@ -211,11 +211,10 @@ impl Ingest {
     /// Loads the sessions that these agents may run and that are not in memory, since they rest and no process of them was
     /// known: those whose transcripts are open, and for an agent without a session those of its directory.
     fn load_sessions_of(&mut self, agents: &[AgentProcess], now: Timestamp) -> Result<(), TransactionFailure> {
-        let reader = self.transaction.writer.reader();
         for agent in agents {
             let files = agent.open_files.iter().filter_map(|file| file.to_str());
             for file in files.filter(|file| transcripts::is_transcript(agent.provider, file)) {
-                let Some(id) = reader.session_of_file(file)? else { continue };
+                let Some(id) = self.transaction.writer.session_of_file(file)? else { continue };
                 if let Some(slot) = self.sessions.find_by_provider(agent.provider, &Arc::from(id)) {
                     self.state(slot)?;
                 }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use events::{Cursor, Event, Kind, Provider, SessionId, Timestamp};
+use events::{Event, Kind, Provider, SessionId, Timestamp};
 use projections::{Session, SessionState, Turn, Usage, WorkLog};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, types::ValueRef};
 use serde::de::DeserializeOwned;
@@ -187,21 +187,6 @@ impl Reader {
                 .map(|found| found.map(SessionId::from_bytes))
                 .map_err(|source| ReadError::Sqlite { what: "session", source })
         })
-    }
-
-    /// The agent's id of the session whose transcript this file is, as far as the file was read.
-    ///
-    /// # Errors
-    /// When SQLite cannot read.
-    pub fn session_of_file(&self, path: &str) -> Result<Option<String>, ReadError> {
-        let cursor: Option<String> = self.with("cursor", |c| {
-            c.prepare_cached("SELECT cursor FROM files WHERE path = ?1")
-                .and_then(|mut s| s.query_row([path], |row| lossy(row, 0)).optional())
-                .map(Option::flatten)
-                .map_err(|source| ReadError::Sqlite { what: "cursor", source })
-        })?;
-        let cursor = cursor.and_then(|json| self.parsed::<Cursor>("cursor", path, &json));
-        Ok(cursor.and_then(|cursor| cursor.provider_session_id))
     }
 
     /// What the JSON of a row says; a row that cannot be read is noted.

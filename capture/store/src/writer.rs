@@ -191,6 +191,21 @@ impl Writer {
         Ok(cursors)
     }
 
+    /// The agent's id of the session whose transcript this file is, as far as the file was read.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn session_of_file(&self, path: &str) -> Result<Option<String>, ReadError> {
+        let cursor: Option<String> = self
+            .connection
+            .prepare_cached("SELECT cursor FROM files WHERE path = ?1")
+            .and_then(|mut s| s.query_row([path], |row| lossy(row, 0)).optional())
+            .map(Option::flatten)
+            .map_err(|source| ReadError::Sqlite { what: "cursor", source })?;
+        let cursor = cursor.and_then(|json| self.reader().parsed::<Cursor>("cursor", path, &json));
+        Ok(cursor.and_then(|cursor| cursor.provider_session_id))
+    }
+
     /// Every session the store knows.
     ///
     /// # Errors
