@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 use events::{ApprovalState, PromptOrigin, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
 use projections::{CallResult, ConversationItem, ItemBody, ItemText, Session, shorten::one_line};
 
+use crate::report::quoted;
+
 /// How a conversation is written.
 #[derive(Clone, Copy)]
 pub struct ConversationFormat<'a> {
@@ -183,8 +185,9 @@ fn duration(ms: u64) -> String {
 }
 
 fn quote(text: &str, out: &mut String) {
-    for line in text.trim_end().lines() {
-        let _ = writeln!(out, "> {line}");
+    let text = text.trim_end();
+    if !text.is_empty() {
+        push_line(&quoted(text), out);
     }
 }
 
@@ -200,10 +203,15 @@ fn push_line(line: &str, out: &mut String) {
     out.push('\n');
 }
 
+/// As many backticks as no run in the text has, and at least these.
+fn fence(text: &str, least: usize) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat((longest + 1).max(least))
+}
+
 /// Code within a line, whatever backticks it has.
 fn code(text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest + 1);
+    let fence = fence(text, 1);
     let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{fence}{space}{text}{space}{fence}")
 }
@@ -211,8 +219,7 @@ fn code(text: &str) -> String {
 /// A block of code, whatever backticks it has.
 fn block(text: &ItemText, language: &str, format: ConversationFormat<'_>, out: &mut String) {
     let content = text.text.trim_end_matches('\n');
-    let longest = content.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
+    let fence = fence(content, 3);
     let lines: Vec<&str> = content.lines().collect();
     let _ = writeln!(out, "{fence}{language}");
     match format.lines.filter(|most| lines.len() > most + 1) {
