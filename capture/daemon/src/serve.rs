@@ -1,6 +1,7 @@
 //! Starts the parts of the service, and stops them in order: sources, ingest, server.
 
 use std::{
+    io,
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::{Arc, atomic::Ordering},
@@ -18,7 +19,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use server::LiveView;
 use store::Writer;
 use tailer::collect::{Batch, Collector, Stopped};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -104,6 +105,8 @@ pub fn run_with(
         .enable_all()
         .build()
         .context("cannot start the threads of the server")?;
+    // From here on: one that comes while the parts are started stops them in order as well.
+    let signals = StopSignals::new(&runtime);
     let supervisor = Supervisor::default();
     // The parts end in order, and not when the caller says so.
     let ends = CancellationToken::new();
@@ -112,7 +115,7 @@ pub fn run_with(
     runtime.block_on(async {
         tokio::select! {
             () = cancel.cancelled() => {}
-            () = signalled() => tracing::info!("stopping on a signal"),
+            () = signals.received() => tracing::info!("stopping on a signal"),
             () = supervisor.failed() => tracing::error!("stopping: a part of the service has failed"),
         }
     });
@@ -128,19 +131,30 @@ fn forbid_core_dumps() {
     }
 }
 
-/// Waits for a signal that asks the server to stop.
-async fn signalled() {
-    tokio::select! {
-        () = received(SignalKind::interrupt()) => {}
-        () = received(SignalKind::terminate()) => {}
-        () = received(SignalKind::hangup()) => {}
+/// The signals that ask the server to stop. They are caught as soon as this exists.
+struct StopSignals([io::Result<Signal>; 3]);
+
+impl StopSignals {
+    fn new(runtime: &tokio::runtime::Runtime) -> Self {
+        let _within = runtime.enter();
+        Self([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal))
+    }
+
+    /// Waits for one of them.
+    async fn received(self) {
+        let [interrupt, terminate, hangup] = self.0;
+        tokio::select! {
+            () = received(interrupt) => {}
+            () = received(terminate) => {}
+            () = received(hangup) => {}
+        }
     }
 }
 
-/// Waits for one signal; never returns when the signal cannot be received.
-async fn received(kind: SignalKind) {
-    match signal(kind) {
-        Ok(mut signals) => drop(signals.recv().await),
+/// Waits for one signal; never returns when the signal cannot be caught.
+async fn received(signal: io::Result<Signal>) {
+    match signal {
+        Ok(mut signal) => drop(signal.recv().await),
         Err(_) => std::future::pending().await,
     }
 }

@@ -8,6 +8,7 @@ use std::{
     process::Stdio,
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tests::{
     eventually,
@@ -36,6 +37,24 @@ fn endpoint_appears_when_it_answers_and_goes_when_it_ends() {
     assert!(machine.endpoint().is_none(), "endpoint.json is still there after SIGTERM");
     let server = machine.serve();
     assert_ne!(server.endpoint["epoch"], epoch);
+}
+
+/// A signal that comes the moment the server can be found stops it in order, as any later one.
+#[test]
+fn a_server_asked_to_end_as_soon_as_it_is_found_ends_in_order() {
+    let machine = Machine::new(PROGRAM);
+    let found = machine.data().join("endpoint.json");
+    for round in 1..=10 {
+        let (mut child, log) = machine.launch();
+        // No pause between two looks: the time between the file and what follows is short.
+        while !found.exists() {
+            assert!(child.try_wait().unwrap().is_none(), "{}", fs::read_to_string(&log).unwrap());
+        }
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let status = eventually("the server ends after SIGTERM", || child.try_wait().unwrap());
+        assert!(ended_well(status), "round {round}: {status}");
+        assert!(!found.exists(), "round {round}: endpoint.json is still there");
+    }
 }
 
 #[test]

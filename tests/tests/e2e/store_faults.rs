@@ -148,7 +148,7 @@ fn a_data_directory_that_is_removed_or_replaced_is_noticed_within_5_seconds() {
 #[test]
 fn a_database_of_a_newer_capture_is_refused_and_left_alone() {
     let machine = Machine::new(PROGRAM);
-    machine.serve().stop();
+    assert!(tests::program::ended_well(machine.serve().stop()));
     let path = machine.data().join("capture.db");
     let mut bytes = fs::read(&path).unwrap();
     // SQLite's `user_version`.
