@@ -313,6 +313,8 @@ operations! {
 
     /// What the monitor noticed, newest first.
     ListFindings = GET "/api/v1/findings" Read (FindingsQuery, NoBody) -> FindingPage;
+    /// The active sessions that need a person, the most urgent first: by need, risk and waiting time.
+    ListAttention = GET "/api/v1/attention" Read (NoQuery, NoBody) -> AttentionList;
     /// One finding.
     GetFinding = GET "/api/v1/findings/{id}" Read (NoQuery, NoBody) -> events::Finding, Ambiguous;
     /// Acknowledges a finding: it is not reported again.

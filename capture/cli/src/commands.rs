@@ -22,6 +22,7 @@ mod label;
 mod log;
 mod man;
 mod meanings;
+mod next;
 mod notify;
 mod number;
 mod output;
@@ -144,6 +145,14 @@ enum Command {
   capture search 'tokenzier~1 time:2026-11-01..2026-11-05' --sort time
   capture search --status")]
     Search(search::Arguments),
+    /// Show what needs you, the most urgent first.
+    ///
+    /// Permission requests and questions come first, then failures, sessions that are stuck, and finished turns; of one
+    /// kind what is risky, then what has waited longest.
+    #[command(after_help = "Examples:
+  capture next
+  capture next 1 --json")]
+    Next(next::Arguments),
     /// Show what happened in all sessions, by time.
     ///
     /// Prompts, ends of turns, permission requests and their answers, questions, errors, failed tools, findings, and
@@ -338,6 +347,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Sessions",
         &[
             "ps",
+            "next",
             "show",
             "explain",
             "wait",
@@ -549,6 +559,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Events(arguments) => events::run(&context()?, &arguments),
         Command::Search(arguments) => search::run(&context()?, &arguments),
         Command::Log(arguments) => log::run(&context()?, &arguments),
+        Command::Next(arguments) => next::run(&context()?, &arguments),
         Command::Label(arguments) => label::run(&context()?, &arguments),
         Command::Wait(arguments) => wait::run(&context()?, &arguments),
         Command::Explain(arguments) => explain::run(&context()?, &arguments),

@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 pub(crate) mod approvals;
+pub(crate) mod attention;
 pub(crate) mod compat;
 pub(crate) mod findings;
 pub(crate) mod history;

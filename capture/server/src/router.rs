@@ -28,8 +28,8 @@ use crate::{
     call::{self, Call},
     error::ApiError,
     handlers::{
-        admin, approvals, compat, findings, history, otlp, prompts, runs, search, sessions, site, status, streams,
-        timeline, wait,
+        admin, approvals, attention, compat, findings, history, otlp, prompts, runs, search, sessions, site, status,
+        streams, timeline, wait,
     },
 };
 
@@ -126,6 +126,7 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::RunInput => of(operation, runs::input),
         O::ListSessions => of(operation, sessions::list),
         O::GetSession => of(operation, sessions::one),
+        O::ListAttention => of(operation, attention::list),
         O::ListTimeline => of(operation, timeline::list),
         O::ListEvents => of(operation, history::events),
         O::ReadConversation => of(operation, history::conversation),
