@@ -25,6 +25,7 @@ mod e2e {
     mod ledger;
     mod life;
     mod limits;
+    mod mcp;
     mod metrics;
     mod notices;
     mod owned;

@@ -20,6 +20,7 @@ mod host;
 mod jump;
 mod label;
 mod man;
+mod mcp;
 mod meanings;
 mod notify;
 mod number;
@@ -257,6 +258,15 @@ enum Command {
   capture agent drive --agent codex \"fix the failing test\"
   capture agent session tree session.jsonl")]
     Agent(agent::Arguments),
+    /// Serve MCP on standard input and output: tools with which an agent follows other sessions.
+    ///
+    /// The tools read sessions, conversations, searches, permission requests and findings. Those that change something
+    /// have to be allowed by name, and processes that an agent started cannot use them.
+    #[command(after_help = "Examples:
+  claude mcp add capture -- capture mcp
+  codex mcp add capture -- capture mcp
+  gemini mcp add capture capture mcp")]
+    Mcp(mcp::Arguments),
     /// Remove secrets from text.
     #[command(after_help = "Example:
   capture redact < build.log")]
@@ -331,7 +341,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Terminals", &["run", "runs", "attach", "screen", "send", "queue", "export", "fix-tty"]),
     ("Approvals", &["approvals", "approve", "deny", "policy", "audit"]),
     ("Findings", &["findings", "notify"]),
-    ("Agents", &["hooks", "telemetry", "agent", "redact"]),
+    ("Agents", &["hooks", "telemetry", "agent", "mcp", "redact"]),
     ("Server", &["serve", "doctor", "config", "service", "setup", "init", "uninstall"]),
 ];
 
@@ -541,6 +551,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Send(arguments) => send::run(&context()?, &arguments),
         Command::Export(arguments) => export::run(&context()?, &arguments),
         Command::Redact(arguments) => redact::run(json, &arguments),
+        Command::Mcp(arguments) => mcp::run(context()?, &arguments),
         Command::Hooks(arguments) => hooks::run(&context()?, &arguments),
         Command::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
         Command::Policy(arguments) => policy::run(&context()?, &arguments),
