@@ -15,6 +15,7 @@ mod e2e {
     mod everyday;
     mod explain;
     mod export;
+    mod exports;
     mod faults;
     mod findings;
     mod first_look;

@@ -7,6 +7,7 @@ mod audit;
 mod complete;
 mod config;
 mod conversation;
+mod dataset;
 mod doctor;
 mod drive;
 mod editor;
@@ -198,10 +199,16 @@ enum Command {
   capture queue fix-login
   capture queue --cancel 9QXT7K3M")]
     Queue(queue::Arguments),
-    /// Export the recording of a run's terminal.
-    #[command(after_help = "Example:
-  capture export fix-login --output session.cast")]
+    /// Export the recording of a run's terminal, or a session's conversation.
+    #[command(after_help = "Examples:
+  capture export fix-login --output session.cast
+  capture export 7K3M9QXT --format otlp")]
     Export(export::Arguments),
+    /// Export prompts, tool calls and outputs of many sessions for evaluation and training, without secrets.
+    #[command(after_help = "Examples:
+  capture dataset --since 7d --out dataset
+  capture dataset --agent claude --out - | gzip > turns.jsonl.gz")]
+    Dataset(dataset::Arguments),
     /// Restore a terminal that a program left in a bad state.
     ///
     /// Sets line editing, echo and signals as `stty sane` does, and turns off the alternate screen, mouse
@@ -336,7 +343,20 @@ impl Command {
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Sessions",
-        &["ps", "show", "explain", "wait", "events", "search", "label", "jump", "statusline", "standup", "handoff"],
+        &[
+            "ps",
+            "show",
+            "explain",
+            "wait",
+            "events",
+            "search",
+            "label",
+            "jump",
+            "statusline",
+            "standup",
+            "handoff",
+            "dataset",
+        ],
     ),
     ("Terminals", &["run", "runs", "attach", "screen", "send", "queue", "export", "fix-tty"]),
     ("Approvals", &["approvals", "approve", "deny", "policy", "audit"]),
@@ -551,6 +571,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Send(arguments) => send::run(&context()?, &arguments),
         Command::Export(arguments) => export::run(&context()?, &arguments),
         Command::Redact(arguments) => redact::run(json, &arguments),
+        Command::Dataset(arguments) => dataset::run(&context()?, &arguments),
         Command::Mcp(arguments) => mcp::run(context()?, &arguments),
         Command::Hooks(arguments) => hooks::run(&context()?, &arguments),
         Command::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
