@@ -91,7 +91,7 @@ impl<'a> SessionTrace<'a> {
         span
     }
 
-    /// The span of an item; `None` if it is no step of its own.
+    /// The span of an item; `None` if it only adds to a turn.
     pub fn item(&mut self, item: &ConversationItem) -> Option<Span> {
         match &item.body {
             ItemBody::ToolCall { call_id, name, tool, title: _, input, result } => {

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{
     link::{Connect, Link},
-    tools::{self, Entry, Run, ToolError, WriteTool, wait},
+    tools::{self, Entry, ToolError, ToolRun, WriteTool, wait},
 };
 
 /// What the client's model is told about the server.
@@ -71,11 +71,11 @@ impl ServerHandler for Handler {
         };
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let answer = match entry.run {
-            Run::Once(run) => {
+            ToolRun::Once(run) => {
                 let link = Arc::clone(&self.link);
                 blocking(move || run(&link, arguments)).await
             }
-            Run::Wait => wait::run(&self.link, arguments, &context).await,
+            ToolRun::Wait => wait::run(&self.link, arguments, &context).await,
         };
         let result = match answer {
             Ok(value) => CallToolResult::structured(value),

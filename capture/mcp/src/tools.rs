@@ -50,7 +50,7 @@ pub(crate) enum ToolError {
 type RunOnce = fn(&Link, Value) -> Result<Value, ToolError>;
 
 /// How a tool gets its answer.
-pub(crate) enum Run {
+pub(crate) enum ToolRun {
     /// By requests that are answered at once.
     Once(RunOnce),
     /// By waiting, with progress.
@@ -64,7 +64,7 @@ pub(crate) struct Entry {
     about: &'static str,
     input: fn() -> JsonObject,
     output: fn() -> JsonObject,
-    pub run: Run,
+    pub run: ToolRun,
     /// What it changes; `None` if it only reads.
     writes: Option<WriteTool>,
 }
@@ -77,7 +77,7 @@ static TOOLS: &[Entry] = &[
         about: "Lists coding-agent sessions, newest last event first: what each does, where, and since when.",
         input: input_of::<sessions::ListArguments>,
         output: output_of::<sessions::SessionList>,
-        run: Run::Once(|link, given| answered(sessions::list(link, &parsed(given)?)?)),
+        run: ToolRun::Once(|link, given| answered(sessions::list(link, &parsed(given)?)?)),
         writes: None,
     },
     Entry {
@@ -86,7 +86,7 @@ static TOOLS: &[Entry] = &[
         about: "Shows one session: its status and the evidence for it, labels, tokens, failures.",
         input: input_of::<sessions::SessionArguments>,
         output: output_of::<sessions::SessionDetails>,
-        run: Run::Once(|link, given| answered(sessions::details(link, &parsed(given)?)?)),
+        run: ToolRun::Once(|link, given| answered(sessions::details(link, &parsed(given)?)?)),
         writes: None,
     },
     Entry {
@@ -96,7 +96,7 @@ static TOOLS: &[Entry] = &[
                 and its last answer.",
         input: input_of::<sessions::SessionArguments>,
         output: output_of::<sessions::SummaryAnswer>,
-        run: Run::Once(|link, given| answered(sessions::summary(link, &parsed(given)?)?)),
+        run: ToolRun::Once(|link, given| answered(sessions::summary(link, &parsed(given)?)?)),
         writes: None,
     },
     Entry {
@@ -106,7 +106,7 @@ static TOOLS: &[Entry] = &[
                 permission requests, errors. Long texts are cut; read on with `after`, `limit` 1 and `offset`.",
         input: input_of::<conversation::ReadArguments>,
         output: output_of::<conversation::ConversationAnswer>,
-        run: Run::Once(|link, given| answered(conversation::read(link, &parsed(given)?)?)),
+        run: ToolRun::Once(|link, given| answered(conversation::read(link, &parsed(given)?)?)),
         writes: None,
     },
     Entry {
@@ -117,7 +117,7 @@ static TOOLS: &[Entry] = &[
                 excludes.",
         input: input_of::<search::SearchArguments>,
         output: output_of::<search::SearchAnswer>,
-        run: Run::Once(|link, given| answered(search::search(link, &parsed(given)?)?)),
+        run: ToolRun::Once(|link, given| answered(search::search(link, &parsed(given)?)?)),
         writes: None,
     },
     Entry {
@@ -127,7 +127,7 @@ static TOOLS: &[Entry] = &[
                 if the client asks for it.",
         input: input_of::<wait::WaitArguments>,
         output: output_of::<wait::WaitAnswer>,
-        run: Run::Wait,
+        run: ToolRun::Wait,
         writes: None,
     },
     Entry {
@@ -136,7 +136,7 @@ static TOOLS: &[Entry] = &[
         about: "Lists permission requests of agents, newest first. They can be read here, not decided.",
         input: input_of::<approvals::ApprovalsArguments>,
         output: output_of::<approvals::ApprovalsAnswer>,
-        run: Run::Once(|link, given| answered(approvals::list(link, &parsed(given)?)?)),
+        run: ToolRun::Once(|link, given| answered(approvals::list(link, &parsed(given)?)?)),
         writes: None,
     },
     Entry {
@@ -145,7 +145,7 @@ static TOOLS: &[Entry] = &[
         about: "Lists what capture noticed about sessions, newest first: stuck, looping, failing, waiting, done.",
         input: input_of::<findings::FindingsArguments>,
         output: output_of::<findings::FindingsAnswer>,
-        run: Run::Once(|link, given| answered(findings::list(link, &parsed(given)?)?)),
+        run: ToolRun::Once(|link, given| answered(findings::list(link, &parsed(given)?)?)),
         writes: None,
     },
     Entry {
@@ -155,7 +155,7 @@ static TOOLS: &[Entry] = &[
                 one. Not available to agents and the processes they start.",
         input: input_of::<write::PromptArguments>,
         output: output_of::<write::PromptAnswer>,
-        run: Run::Once(|link, given| answered(write::prompt(link, parsed(given)?)?)),
+        run: ToolRun::Once(|link, given| answered(write::prompt(link, parsed(given)?)?)),
         writes: Some(WriteTool::SendPrompt),
     },
     Entry {
@@ -165,7 +165,7 @@ static TOOLS: &[Entry] = &[
                 agents and the processes they start.",
         input: input_of::<write::LabelsArguments>,
         output: output_of::<write::LabelsAnswer>,
-        run: Run::Once(|link, given| answered(write::labels(link, parsed(given)?)?)),
+        run: ToolRun::Once(|link, given| answered(write::labels(link, parsed(given)?)?)),
         writes: Some(WriteTool::SetLabels),
     },
 ];
