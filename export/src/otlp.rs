@@ -133,11 +133,11 @@ impl<'a> SessionTrace<'a> {
                     Some(call) => call_span(self.session.id, call).to_vec(),
                     None => self.turn_or_root(item.turn_id),
                 };
-                let id = span_id(self.session.id, "approval", &approval_id.to_string());
+                let id = span_id(self.session.id, "approval", approval_id.as_str());
                 let end = closed_at.unwrap_or(self.session.last_event_at);
                 let mut span = self.span("permission_request", id, parent, item.at, end);
                 span.attributes = vec![
-                    text("capture.approval.id", &approval_id.to_string()),
+                    text("capture.approval.id", approval_id.as_str()),
                     text("capture.approval.state", state.as_str()),
                     text("gen_ai.conversation.id", &self.conversation_id()),
                 ];

@@ -63,6 +63,16 @@ fn a_session_is_a_trace_without_texts_unless_asked_and_never_with_secrets() {
 }
 
 #[test]
+fn a_conversation_is_a_page_without_secrets() {
+    let machine = Machine::new(PROGRAM);
+    let (_server, id) = with_a_session(&machine);
+    let page = prints(&machine, &["export", &id, "--format", "html"]);
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{page}");
+    assert!(page.contains("second answer") && page.contains("[redacted:") && !page.contains(&secret()[4..]), "{page}");
+    assert_eq!(page.matches("<article id=\"e").count(), page.matches("</article>").count());
+}
+
+#[test]
 fn a_dataset_has_a_turn_a_line_without_secrets_and_without_the_home() {
     let machine = Machine::new(PROGRAM);
     let (_server, id) = with_a_session(&machine);

@@ -10,6 +10,7 @@ use api::{
 };
 use export::{
     conversation::{ConversationFormat, heading, item},
+    conversation_html::{self, HtmlOptions},
     otlp::{OtlpOptions, RedactText, SessionTrace},
 };
 use projections::{ConversationItem, Session, Turn};
@@ -56,6 +57,14 @@ pub(super) fn write_json(client: &Client, session: &Session, out: &mut dyn Write
         redaction::value(&mut value);
         Ok(out.write_all(safe_json(&format!("{value}\n")).as_bytes())?)
     })
+}
+
+/// Writes the conversation as a page, without secrets.
+pub(super) fn write_html(client: &Client, session: &Session, out: &mut dyn Write) -> anyhow::Result<()> {
+    let options = HtmlOptions { redact: &|text| redaction::text(text).into_owned(), time: &style::local };
+    out.write_all(conversation_html::begin(session, options).as_bytes())?;
+    each_item(client, session, |one| Ok(out.write_all(conversation_html::item(&one, options).as_bytes())?))?;
+    Ok(out.write_all(conversation_html::end().as_bytes())?)
 }
 
 /// Writes the session as OpenTelemetry traces, without secrets; with `texts` also what was said and done.

@@ -61,6 +61,8 @@ enum ExportFormat {
     /// The conversation as Markdown (also `markdown`).
     #[value(alias = "markdown")]
     Md,
+    /// The conversation as a page for the browser, in one file.
+    Html,
     /// The conversation as JSON, an item a line.
     Jsonl,
     /// The session as OpenTelemetry traces (OTLP/JSON lines); without `--texts`, times, names, outcomes and tokens only.
@@ -79,6 +81,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let write: &WriteSession<'_> = match arguments.format {
         ExportFormat::Cast => return cast(context, arguments),
         ExportFormat::Md => &conversation::write_markdown,
+        ExportFormat::Html => &conversation::write_html,
         ExportFormat::Jsonl => &conversation::write_json,
         ExportFormat::Otlp => otlp,
     };
