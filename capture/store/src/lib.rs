@@ -32,4 +32,4 @@ pub use open::StoreOpenError;
 pub use reader::{Reader, SessionFilter};
 pub use rebuild::{RebuildError, Rebuilt, put_aside};
 pub use text::{PackedText, TEXT_CAP_BYTES};
-pub use writer::{CommitError, KnownSession, SessionRow, Writer};
+pub use writer::{CommitError, KnownSession, SessionRow, Writer, payload_json};
