@@ -8,8 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ErrorCode, Scope, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, prompts::*, runs::*,
-    search::*, sessions::*,
+    ErrorCode, Scope, agentapi::*, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, prompts::*,
+    runs::*, search::*, sessions::*,
 };
 
 /// Writes the schema of a type.
@@ -339,6 +339,15 @@ operations! {
     ExplainRun = GET "/api/v1/runs/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict, Ambiguous;
     /// Types into its terminal: text, keys or an interrupt.
     RunInput = POST "/api/v1/runs/{id}/input" Control (NoQuery, Input) -> InputSent, Conflict, Ambiguous;
+
+    /// As coder/agentapi: whether the agent of a run works.
+    AgentApiGetStatus = GET "/api/v1/runs/{id}/agentapi/status" Read (NoQuery, NoBody) -> AgentApiStatus, Conflict, Ambiguous;
+    /// As coder/agentapi: the prompts and answers of the run's session.
+    AgentApiGetMessages = GET "/api/v1/runs/{id}/agentapi/messages" Read (NoQuery, NoBody) -> AgentApiMessages, Conflict, Ambiguous;
+    /// As coder/agentapi: types a prompt or characters.
+    AgentApiSend = POST "/api/v1/runs/{id}/agentapi/message" Control (NoQuery, AgentApiInput) -> AgentApiSent, Conflict, Ambiguous;
+    /// As coder/agentapi: messages and changes of the status as they come.
+    AgentApiEvents = GET "/api/v1/runs/{id}/agentapi/events" Read (NoQuery, NoBody) -> EventStream, Conflict, Ambiguous, TooManyStreams;
 
     /// Sessions, newest last event first.
     ListSessions = GET "/api/v1/sessions" Read (SessionsQuery, NoBody) -> SessionPage;

@@ -7,6 +7,7 @@ mod audit;
 mod complete;
 mod config;
 mod conversation;
+mod dataset;
 mod doctor;
 mod drive;
 mod editor;
@@ -21,6 +22,7 @@ mod jump;
 mod label;
 mod log;
 mod man;
+mod mcp;
 mod meanings;
 mod next;
 mod notify;
@@ -216,10 +218,16 @@ enum Command {
   capture queue fix-login
   capture queue --cancel 9QXT7K3M")]
     Queue(queue::Arguments),
-    /// Export the recording of a run's terminal.
-    #[command(after_help = "Example:
-  capture export fix-login --output session.cast")]
+    /// Export the recording of a run's terminal, or a session's conversation.
+    #[command(after_help = "Examples:
+  capture export fix-login --output session.cast
+  capture export 7K3M9QXT --format otlp")]
     Export(export::Arguments),
+    /// Export prompts, tool calls and outputs of many sessions for evaluation and training, without secrets.
+    #[command(after_help = "Examples:
+  capture dataset --since 7d --out dataset
+  capture dataset --agent claude --out - | gzip > turns.jsonl.gz")]
+    Dataset(dataset::Arguments),
     /// Restore a terminal that a program left in a bad state.
     ///
     /// Sets line editing, echo and signals as `stty sane` does, and turns off the alternate screen, mouse
@@ -276,6 +284,15 @@ enum Command {
   capture agent drive --agent codex \"fix the failing test\"
   capture agent session tree session.jsonl")]
     Agent(agent::Arguments),
+    /// Serve MCP on standard input and output: tools with which an agent follows other sessions.
+    ///
+    /// The tools read sessions, conversations, searches, permission requests and findings. Those that change something
+    /// have to be allowed by name, and processes that an agent started cannot use them.
+    #[command(after_help = "Examples:
+  claude mcp add capture -- capture mcp
+  codex mcp add capture -- capture mcp
+  gemini mcp add capture capture mcp")]
+    Mcp(mcp::Arguments),
     /// Remove secrets from text.
     #[command(after_help = "Example:
   capture redact < build.log")]
@@ -359,12 +376,13 @@ const GROUPS: &[(&str, &[&str])] = &[
             "statusline",
             "standup",
             "handoff",
+            "dataset",
         ],
     ),
     ("Terminals", &["run", "runs", "attach", "screen", "send", "queue", "export", "fix-tty"]),
     ("Approvals", &["approvals", "approve", "deny", "policy", "audit"]),
     ("Findings", &["findings", "notify"]),
-    ("Agents", &["hooks", "telemetry", "agent", "redact"]),
+    ("Agents", &["hooks", "telemetry", "agent", "mcp", "redact"]),
     ("Server", &["serve", "doctor", "config", "service", "setup", "init", "uninstall"]),
 ];
 
@@ -576,6 +594,8 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Send(arguments) => send::run(&context()?, &arguments),
         Command::Export(arguments) => export::run(&context()?, &arguments),
         Command::Redact(arguments) => redact::run(json, &arguments),
+        Command::Dataset(arguments) => dataset::run(&context()?, &arguments),
+        Command::Mcp(arguments) => mcp::run(context()?, &arguments),
         Command::Hooks(arguments) => hooks::run(&context()?, &arguments),
         Command::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
         Command::Policy(arguments) => policy::run(&context()?, &arguments),

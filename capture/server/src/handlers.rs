@@ -1,6 +1,7 @@
 //! The handlers, by subject.
 
 pub(crate) mod admin;
+pub(crate) mod agentapi;
 pub(crate) mod approvals;
 pub(crate) mod attention;
 pub(crate) mod compat;

@@ -28,8 +28,8 @@ use crate::{
     call::{self, Call},
     error::ApiError,
     handlers::{
-        admin, approvals, attention, compat, findings, history, otlp, prompts, runs, search, sessions, site, status,
-        streams, timeline, wait,
+        admin, agentapi, approvals, attention, compat, findings, history, otlp, prompts, runs, search, sessions, site,
+        status, streams, timeline, wait,
     },
 };
 
@@ -124,6 +124,10 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::RunScreen => of(operation, runs::screen),
         O::ExplainRun => of(operation, runs::explain),
         O::RunInput => of(operation, runs::input),
+        O::AgentApiGetStatus => of(operation, agentapi::status),
+        O::AgentApiGetMessages => of(operation, agentapi::list_messages),
+        O::AgentApiSend => of(operation, agentapi::send),
+        O::AgentApiEvents => of(operation, agentapi::events),
         O::ListSessions => of(operation, sessions::list),
         O::GetSession => of(operation, sessions::one),
         O::ListAttention => of(operation, attention::list),
