@@ -73,11 +73,9 @@ use self::{
     output::print_json,
     words::{one_of, one_of_explained},
 };
-use crate::{
-    client::{self, Client, ClientError, Connection},
-    failure::{Failed, REFUSED, code_of, with_causes},
-    terminal,
-};
+use crate::terminal;
+use client::failure::{Failed, REFUSED, code_of, with_causes};
+use client::{self, Client, ClientError, Connection};
 use daemon::{
     config::Config,
     environment::{self, Environment},

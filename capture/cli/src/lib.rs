@@ -1,11 +1,9 @@
-//! The program: the commands people type ([`commands`]), the command that agents' hooks call ([`hook`]), and the client
-//! of the server ([`client`]). The server itself is `daemon`.
+//! The program: the commands people type ([`commands`]), the command that agents' hooks call ([`hook`]). The server itself is
+//! `daemon`, and how commands reach it is `client`.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
-pub mod client;
 pub mod commands;
-pub mod failure;
 pub mod hook;
 
 /// What people see. Within this crate the crate `terminal`, which hosts runs, is `::terminal`.

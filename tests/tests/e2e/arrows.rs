@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("api", "capture/api", &["agents", "events", "processes", "projections", "terminal"]),
     ("search", "capture/search", &["api", "events", "store"]),
     ("printing", "capture/printing", &["api", "events", "projections"]),
+    ("client", "capture/client", &["api", "daemon", "printing", "processes", "store"]),
     ("mcp", "capture/mcp", &["api", "events", "printing", "projections", "redaction"]),
     ("server", "capture/server", &["api", "events", "projections", "store"]),
     (
@@ -88,6 +89,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "api",
             "approver",
             "atomic_file",
+            "client",
             "daemon",
             "events",
             "export",
@@ -139,7 +141,7 @@ const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "tantivy", "notify"];
 const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("rusqlite", &["store", "tailer", "tests"]),
     ("axum", &["server"]),
-    ("anyhow", &["daemon", "capture"]),
+    ("anyhow", &["daemon", "client", "capture"]),
     ("notify", &["tailer"]),
     ("portable-pty", &["terminal"]),
     ("vt100", &["terminal"]),

@@ -13,10 +13,8 @@ use events::ApprovalState;
 use projections::Session;
 
 use super::{active_sessions, approvals::headline, config::value_text, style};
-use crate::{
-    client::{Client, Connection},
-    terminal::safe,
-};
+use crate::terminal::safe;
+use client::{Client, Connection};
 use daemon::{config::Config, endpoint::read_if_there, paths};
 
 /// Maximum number of candidates of a kind.

@@ -7,7 +7,8 @@ use serde::Serialize;
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::{Failed, editor, output, print_line};
-use crate::{client::Client, terminal::safe};
+use crate::terminal::safe;
+use client::Client;
 use daemon::{
     config::{Config, Setting, SettingOrigin},
     endpoint::read_if_there,
@@ -166,7 +167,7 @@ fn replace(data: Option<&std::path::Path>, file: &std::path::Path, before: &str,
     print_line(&format!("saved {}", safe(&file.display().to_string())))?;
     let data = paths::data_dir(data)?;
     // Whether a server runs is only for the hint.
-    if Client::running(&data, crate::client::Connection::Unix).is_ok_and(|client| client.is_some()) {
+    if Client::running(&data, client::Connection::Unix).is_ok_and(|client| client.is_some()) {
         let changed = settings::changed(&Config::settings(before, file)?, &Config::settings(after, file)?);
         for hint in hints(&changed, &data, file) {
             crate::terminal::print_error_line(&format!("capture: {hint}"));

@@ -16,10 +16,8 @@ use export::{
 use projections::{ConversationItem, Session, Turn};
 
 use super::{Context, markdown, report::fitted, style};
-use crate::{
-    client::Client,
-    terminal::{self, is_seen, safe_json, safe_lines},
-};
+use crate::terminal::{self, is_seen, safe_json, safe_lines};
+use client::Client;
 
 /// Items requested at a time.
 const PAGE: usize = 200;

@@ -9,10 +9,8 @@ use jiff::tz::TimeZone;
 use projections::Session;
 
 use super::{Context, Failed, conversation::each_item, export::to_file, report::sessions_since, when};
-use crate::{
-    client::Client,
-    terminal::{self, safe_json},
-};
+use crate::terminal::{self, safe_json};
+use client::Client;
 use daemon::{clock, paths};
 
 #[derive(Debug, clap::Args)]

@@ -13,10 +13,8 @@ use serde::Serialize;
 use store::DatabaseCheck;
 
 use super::{Context, Failed, hooks, style};
-use crate::{
-    failure::with_causes,
-    terminal::{self, safe},
-};
+use crate::terminal::{self, safe};
+use client::failure::with_causes;
 use daemon::{
     clock,
     environment::{self, Environment},

@@ -28,7 +28,8 @@ use protocols as protocol;
 use protocols::program;
 
 use super::{Context, Failed, number::seconds};
-use crate::{failure::with_causes, terminal};
+use crate::terminal;
+use client::failure::with_causes;
 use daemon::paths;
 
 #[derive(Debug, clap::Args)]

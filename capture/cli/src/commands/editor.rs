@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use atomic_file::Draft;
 
 use super::{Failed, complain, is_agreed, refuse_agents};
-use crate::failure::with_causes;
+use client::failure::with_causes;
 use daemon::{endpoint::read_if_there, paths};
 
 /// The file that a person is about to change, and what it says now. Where a link leads is what will be replaced; its

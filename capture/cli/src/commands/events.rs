@@ -11,10 +11,8 @@ use crossbeam_channel::{Sender, bounded};
 use events::{ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Event, Kind, Payload};
 
 use super::{Context, SCHEMA_VERSION, find, meanings, number::integer, output, style};
-use crate::{
-    client::{Client, ClientError},
-    terminal::{self, safe, safe_json},
-};
+use crate::terminal::{self, safe, safe_json};
+use client::{Client, ClientError};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

@@ -15,10 +15,8 @@ use projections::{Session, SessionStatus, WeighedClaim, status::ClaimStanding};
 use serde::Serialize;
 
 use super::{Context, Failed, find, style, when};
-use crate::{
-    client::{Client, ClientError},
-    terminal::{self, prose, safe},
-};
+use crate::terminal::{self, prose, safe};
+use client::{Client, ClientError};
 use daemon::clock;
 
 #[derive(Debug, clap::Args)]

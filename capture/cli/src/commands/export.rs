@@ -14,10 +14,8 @@ use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder,
 use projections::Session;
 
 use super::{Context, Failed, conversation, find, run_of_session};
-use crate::{
-    client::Client,
-    terminal::{self, safe, safe_json},
-};
+use crate::terminal::{self, safe, safe_json};
+use client::Client;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

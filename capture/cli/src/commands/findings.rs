@@ -16,10 +16,8 @@ use super::{
     one_of_explained, print_line, style,
     watch::{ALL, ListText, Watched, show, watch},
 };
-use crate::{
-    client::Client,
-    terminal::{self, safe, wrapped},
-};
+use crate::terminal::{self, safe, wrapped};
+use client::Client;
 use daemon::clock;
 
 #[derive(Debug, clap::Args)]

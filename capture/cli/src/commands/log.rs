@@ -16,11 +16,9 @@ use super::{
     Context, events::behind, events::text_of, find, meanings, number::count, one_of, one_of_explained, print_line,
     style, when,
 };
-use crate::{
-    client::Client,
-    failure::Failed,
-    terminal::{safe, width},
-};
+use crate::terminal::{safe, width};
+use client::Client;
+use client::failure::Failed;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

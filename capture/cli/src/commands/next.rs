@@ -43,10 +43,9 @@ fn rows(list: &AttentionList, all: usize, now: Timestamp) -> String {
         let _ = writeln!(text, "{}", wrapped(&line, terminal::width(), 4));
         let risk = if item.risky { style::painted("risky: ", style::ALARM) } else { String::new() };
         let about = item.what.as_deref().or(item.why.as_deref());
-        for line in [about.map(|about| format!("    {risk}{}", safe(about))), Some(format!("    {}", answer(item)))] {
-            if let Some(line) = line {
-                let _ = writeln!(text, "{}", wrapped(&line, terminal::width(), 4));
-            }
+        let about = about.map(|about| format!("    {risk}{}", safe(about)));
+        for line in about.into_iter().chain([format!("    {}", answer(item))]) {
+            let _ = writeln!(text, "{}", wrapped(&line, terminal::width(), 4));
         }
     }
     if all > list.items.len() {

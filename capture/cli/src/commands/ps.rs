@@ -20,10 +20,8 @@ use super::{
     style,
     watch::{ListText, STATUS, Watched, show, watch},
 };
-use crate::{
-    client::Client,
-    terminal::{self, safe},
-};
+use crate::terminal::{self, safe};
+use client::Client;
 use daemon::{
     clock,
     health::{HOOKS, READING, STORE},

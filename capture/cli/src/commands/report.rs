@@ -17,10 +17,8 @@ use projections::{Session, Turn};
 use serde_json::Value;
 
 use super::{Context, Failed, find, markdown, style, watch::show, when};
-use crate::{
-    client::Client,
-    terminal::{self, is_seen, safe_lines, wrapped},
-};
+use crate::terminal::{self, is_seen, safe_lines, wrapped};
+use client::Client;
 use daemon::clock;
 
 #[derive(Debug, clap::Args)]

@@ -28,11 +28,9 @@ use events::RunId;
 use super::{Failed, export::CastVersionArgument, number::integer};
 use api::{Client, Endpoint, routes::GetRun, runs::RunState};
 
-use crate::{
-    client::{self, Connection},
-    failure::with_causes,
-    terminal::{self, safe},
-};
+use crate::terminal::{self, safe};
+use client::failure::with_causes;
+use client::{self, Connection};
 use daemon::{clock, config::Config, paths, recording, redacted_only};
 
 #[derive(Debug, clap::Args)]

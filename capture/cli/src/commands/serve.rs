@@ -12,11 +12,9 @@ use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
 use super::{Context, Failed};
-use crate::{
-    client::{self, Connection},
-    failure::with_causes,
-    terminal,
-};
+use crate::terminal;
+use client::failure::with_causes;
+use client::{self, Connection};
 use daemon::{
     environment::Environment,
     paths,

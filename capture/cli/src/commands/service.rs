@@ -80,7 +80,7 @@ fn install(context: &Context) -> anyhow::Result<()> {
     // The unit takes over: two servers cannot share the data directory.
     if let Some(client) = context.running()? {
         drop(client);
-        crate::client::stop(&context.data, context.connection)?;
+        client::stop(&context.data, context.connection)?;
     }
     atomic_file::replace(&file, text.as_bytes(), atomic_file::Durability::Synced)
         .with_context(|| format!("cannot write {}", file.display()))?;

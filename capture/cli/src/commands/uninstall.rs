@@ -5,7 +5,8 @@ use std::{fs, io::IsTerminal};
 use anyhow::Context as _;
 
 use super::{Context, Failed, hooks, is_agreed, print_line, refuse_agents, service};
-use crate::{client, terminal::safe};
+use crate::terminal::safe;
+use client;
 use daemon::paths;
 
 #[derive(Debug, clap::Args)]

@@ -14,10 +14,8 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounde
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::{Context, Failed};
-use crate::{
-    client::Client,
-    terminal::{self, on_terminal},
-};
+use crate::terminal::{self, on_terminal};
+use client::Client;
 
 /// Time after which a list on screen is redrawn even without a change.
 const TICK: Duration = Duration::from_secs(1);

@@ -15,7 +15,8 @@ use session_tree::{Context, Object, compaction, llm};
 
 use self::file::{Leaf, Loaded};
 use super::super::{Failed, number::integer, print_line};
-use crate::{failure::with_causes, terminal::safe_json};
+use crate::terminal::safe_json;
+use client::failure::with_causes;
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]

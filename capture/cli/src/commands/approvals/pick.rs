@@ -11,10 +11,10 @@ use events::ApprovalState;
 
 use super::{headline, is_with_a_person, one};
 use crate::{
-    client::Client,
     commands::{Context, Failed, style},
     terminal::{self, safe},
 };
+use client::Client;
 use daemon::clock;
 
 /// Maximum number of requests to choose among.

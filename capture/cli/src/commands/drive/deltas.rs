@@ -15,7 +15,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use daemon::redacted_only;
 use events::Provider;
 
-use crate::client::{Client, Connection};
+use client::{Client, Connection};
 
 /// Maximum number of deltas that wait.
 const WAITING: usize = 256;

@@ -32,10 +32,10 @@ use super::{
     server::{self, ServerReporter},
 };
 use crate::{
-    failure::with_causes,
     hook::DecisionOutcome,
     terminal::{self, safe},
 };
+use client::failure::with_causes;
 
 /// Maximum number of pending events.
 const EVENTS: usize = 256;

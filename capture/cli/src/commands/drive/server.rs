@@ -19,11 +19,9 @@ use protocols::{
     conversation::{PermissionPayload, ProtocolEvent, ProtocolEventKind},
 };
 
-use crate::{
-    client::{Client, Connection},
-    failure::with_causes,
-    hook::{self, DecisionOutcome},
-};
+use crate::hook::{self, DecisionOutcome};
+use client::failure::with_causes;
+use client::{Client, Connection};
 use daemon::{clock, paths, redacted_only};
 
 /// Time in which a server that missed a delivery finds it and those behind it. Until then it is notified of

@@ -1,5 +1,6 @@
 //! Connects to the server, starts one in the background if none is running, and stops it.
 
+pub mod failure;
 mod start;
 mod stop;
 
@@ -77,9 +78,9 @@ fn replaced(client: Client, data: &Path, connection: Connection) -> anyhow::Resu
     drop(client);
     stop(data, connection)?;
     let client = start::start(data, connection)?;
-    crate::terminal::print_error_line(&format!(
+    printing::print_error_line(&format!(
         "capture: restarted the server, which was version {} and is now {}",
-        crate::terminal::safe(&old),
+        printing::safe(&old),
         env!("CARGO_PKG_VERSION")
     ));
     Ok(client)

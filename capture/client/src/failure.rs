@@ -29,12 +29,14 @@ pub enum Failed {
 }
 
 /// Exit code of a refusal.
-pub(crate) const REFUSED: u8 = 5;
+pub const REFUSED: u8 = 5;
 /// Exit code of `capture serve` when another server has the data directory.
 pub const IN_USE: u8 = 6;
 
 impl Failed {
-    pub(crate) const fn code(&self) -> u8 {
+    /// Its exit code.
+    #[must_use]
+    pub const fn code(&self) -> u8 {
         match self {
             Self::Other(_) => 1,
             Self::Usage(_) => 2,
@@ -48,7 +50,8 @@ impl Failed {
 }
 
 /// The error with its causes. Many errors name their cause themselves; such a cause is not repeated.
-pub(crate) fn with_causes(error: &anyhow::Error) -> String {
+#[must_use]
+pub fn with_causes(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {
@@ -61,7 +64,8 @@ pub(crate) fn with_causes(error: &anyhow::Error) -> String {
 }
 
 /// The exit code for a request that failed.
-pub(crate) fn code_of(error: &ClientError) -> u8 {
+#[must_use]
+pub fn code_of(error: &ClientError) -> u8 {
     match error.status() {
         Some(404) => Failed::NotFound(String::new()).code(),
         Some(408) => Failed::TimedOut(String::new()).code(),

@@ -12,8 +12,8 @@ use rustix::{
 };
 use store::lock::is_held;
 
-use super::{Client, Connection};
 use crate::failure::Failed;
+use crate::{Client, Connection};
 
 /// Time limit for a server to exit after it was asked to stop.
 const STOP_WITHIN: Duration = Duration::from_secs(60);

@@ -15,8 +15,8 @@ use std::{
 use anyhow::Context;
 use store::lock::is_held;
 
-use super::{Client, Connection};
 use crate::failure::{Failed, IN_USE};
+use crate::{Client, Connection};
 use daemon::{environment::Environment, serve::log_file};
 
 /// Time limit for a background server to answer, and for a stopping one to release the data directory.
@@ -28,7 +28,7 @@ const LOG_TAIL: u64 = 4 << 10;
 
 /// Starts a server in the background. Only one of several callers does; the others wait for it. A
 /// server that is still stopping is waited for.
-pub(super) fn start(data: &Path, connection: Connection) -> anyhow::Result<Client> {
+pub(crate) fn start(data: &Path, connection: Connection) -> anyhow::Result<Client> {
     let environment = Environment::of_background(data)?;
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -48,7 +48,7 @@ pub(super) fn start(data: &Path, connection: Connection) -> anyhow::Result<Clien
     let until = Instant::now() + START_WITHIN;
     let mut child: Option<Child> = None;
     loop {
-        if let Some(client) = super::running(data, connection)? {
+        if let Some(client) = crate::running(data, connection)? {
             return Ok(client);
         }
         match child.as_mut().map(Child::try_wait) {
