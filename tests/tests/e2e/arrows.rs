@@ -32,6 +32,11 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("api", "capture/api", &["agents", "events", "processes", "projections", "terminal"]),
     ("search", "capture/search", &["api", "events", "store"]),
     ("printing", "capture/printing", &["api", "events", "projections"]),
+    (
+        "session_export",
+        "capture/session_export",
+        &["agents", "api", "events", "export", "printing", "projections", "redaction"],
+    ),
     ("mcp", "capture/mcp", &["api", "events", "printing", "projections", "redaction"]),
     ("server", "capture/server", &["api", "events", "projections", "store"]),
     (
@@ -101,6 +106,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "redact",
             "redaction",
             "server",
+            "session_export",
             "session_tree",
             "store",
             "terminal",
