@@ -20,9 +20,11 @@ mod hooks;
 mod host;
 mod jump;
 mod label;
+mod log;
 mod man;
 mod mcp;
 mod meanings;
+mod next;
 mod notify;
 mod number;
 mod output;
@@ -145,6 +147,23 @@ enum Command {
   capture search 'tokenzier~1 time:2026-11-01..2026-11-05' --sort time
   capture search --status")]
     Search(search::Arguments),
+    /// Show what needs you, the most urgent first.
+    ///
+    /// Permission requests and questions come first, then failures, sessions that are stuck, and finished turns; of one
+    /// kind what is risky, then what has waited longest.
+    #[command(after_help = "Examples:
+  capture next
+  capture next 1 --json")]
+    Next(next::Arguments),
+    /// Show what happened in all sessions, by time.
+    ///
+    /// Prompts, ends of turns, permission requests and their answers, questions, errors, failed tools, findings, and
+    /// beginnings and ends of sessions. `capture events` shows everything of one session.
+    #[command(after_help = "Examples:
+  capture log --since 2h
+  capture log --failures --agent claude,codex
+  capture log --kind approval.requested,approval.resolved --follow")]
+    Log(log::Arguments),
     /// Add labels to a session or remove them.
     ///
     /// Rules of the policy, and automatic actions (`[[actions]]` in the configuration), can require a label.
@@ -346,9 +365,11 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Sessions",
         &[
             "ps",
+            "next",
             "show",
             "explain",
             "wait",
+            "log",
             "events",
             "search",
             "label",
@@ -556,6 +577,8 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Show(arguments) => show::run(&context()?, &arguments),
         Command::Events(arguments) => events::run(&context()?, &arguments),
         Command::Search(arguments) => search::run(&context()?, &arguments),
+        Command::Log(arguments) => log::run(&context()?, &arguments),
+        Command::Next(arguments) => next::run(&context()?, &arguments),
         Command::Label(arguments) => label::run(&context()?, &arguments),
         Command::Wait(arguments) => wait::run(&context()?, &arguments),
         Command::Explain(arguments) => explain::run(&context()?, &arguments),

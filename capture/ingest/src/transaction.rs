@@ -497,8 +497,8 @@ impl Additions {
 mod tests {
     use super::*;
 
-    /// The number of commits in ten seconds, of which one is asked for at once every so many milliseconds while
-    /// there is always something for a regular one.
+    /// The number of commits in ten seconds, while something asks for one at once at this interval in milliseconds
+    /// and there is always something for a regular one.
     fn commits_in_ten_seconds(at_once_every: u64) -> usize {
         let start = Instant::now();
         let (mut pace, mut made) = (Pace::default(), 0);

@@ -28,8 +28,8 @@ use crate::{
     call::{self, Call},
     error::ApiError,
     handlers::{
-        admin, agentapi, approvals, compat, findings, history, otlp, prompts, runs, search, sessions, site, status,
-        streams, wait,
+        admin, agentapi, approvals, attention, compat, findings, history, otlp, prompts, runs, search, sessions, site,
+        status, streams, timeline, wait,
     },
 };
 
@@ -130,6 +130,8 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::AgentApiEvents => of(operation, agentapi::events),
         O::ListSessions => of(operation, sessions::list),
         O::GetSession => of(operation, sessions::one),
+        O::ListAttention => of(operation, attention::list),
+        O::ListTimeline => of(operation, timeline::list),
         O::ListEvents => of(operation, history::events),
         O::ReadConversation => of(operation, history::conversation),
         O::ListTurns => of(operation, history::turns),
