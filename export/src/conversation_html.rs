@@ -59,9 +59,9 @@ pub fn begin(session: &Session, options: HtmlOptions<'_>) -> String {
     html.raw("<br>");
     let (from, to) = ((options.time)(session.started_at), (options.time)(session.last_event_at));
     html.text(&format!("{from} to {to} · session {}", session.id));
-    html.raw("</p>\n<form role=\"search\"><input id=\"query\" type=\"search\" placeholder=\"Search\" aria-label=\"Search\">\n");
+    html.raw("</p>\n</header>\n<form role=\"search\"><input id=\"query\" type=\"search\" placeholder=\"Search\" aria-label=\"Search\">\n");
     html.raw("<output id=\"found\"></output>\n<button id=\"fold\" type=\"button\">Unfold all</button></form>\n");
-    html.raw("</header>\n<main>\n");
+    html.raw("<main>\n");
     html.out
 }
 
@@ -138,7 +138,10 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
             html.block("text", &text.text);
         }
         ItemBody::TurnEnd { outcome, number, duration_ms } => {
-            let how = if *outcome == TurnOutcome::Completed { "took" } else { outcome_words(*outcome) };
+            let how = match outcome_words(*outcome) {
+                _ if *outcome == TurnOutcome::Completed => "took".to_owned(),
+                words => format!("{words} after"),
+            };
             html.open(item, "end", &format!("Turn {number} {how} {}", duration(*duration_ms)));
         }
     }

@@ -8,6 +8,8 @@
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 pub mod asciicast;
+#[cfg(test)]
+mod browser;
 pub mod conversation;
 pub mod conversation_html;
 pub mod dataset;

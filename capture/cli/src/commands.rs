@@ -224,7 +224,7 @@ enum Command {
     /// Export prompts, tool calls and outputs of many sessions for evaluation and training, without secrets.
     #[command(after_help = "Examples:
   capture dataset --since 7d --out dataset
-  capture dataset --agent claude --out - | gzip > turns.jsonl.gz")]
+  capture dataset --agent claude --out - > turns.jsonl")]
     Dataset(dataset::Arguments),
     /// Restore a terminal that a program left in a bad state.
     ///
@@ -285,11 +285,12 @@ enum Command {
     /// Serve MCP on standard input and output: tools with which an agent follows other sessions.
     ///
     /// The tools read sessions, conversations, searches, permission requests and findings. Those that change something
-    /// have to be allowed by name, and processes that an agent started cannot use them.
+    /// have to be allowed by name, and processes that an agent started cannot use them. Agents start it themselves once
+    /// it is added to them: `claude mcp add --scope user capture -- capture mcp`, `codex mcp add capture -- capture mcp`,
+    /// `gemini mcp add --scope user capture capture mcp`.
     #[command(after_help = "Examples:
-  claude mcp add capture -- capture mcp
-  codex mcp add capture -- capture mcp
-  gemini mcp add capture capture mcp")]
+  capture mcp
+  capture mcp --allow label")]
     Mcp(mcp::Arguments),
     /// Remove secrets from text.
     #[command(after_help = "Example:

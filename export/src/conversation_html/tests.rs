@@ -2,6 +2,7 @@ use events::{Provider, SessionId};
 use projections::{ItemText, SessionState, StatusRules};
 
 use super::*;
+use crate::browser::{canary, document, told};
 
 const HOSTILE: &[&str] = &[
     "<script>document.title='pwned'</script>",
@@ -109,4 +110,32 @@ fn calls_are_folded_and_edits_are_differences() {
     assert!(!html.contains("hunter2") && !html.contains("old_string"), "{html}");
     let html = written(call(ToolKind::Edit, "Edit", "*** Begin Patch"));
     assert!(html.contains("<pre class=\"input\">*** Begin Patch"), "{html}");
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn hostile_texts_make_no_request_and_run_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (address, asked) = canary();
+    let at = Timestamp::from_millisecond(5);
+    let mut page = begin(&session("</title><script>document.title='pwned'</script>"), OPTIONS);
+    let items = HOSTILE.iter().map(|text| (*text).to_owned()).chain([
+        format!("<img src=http://{address}/i><link rel=stylesheet href=http://{address}/c>"),
+        format!("<meta http-equiv=refresh content=\"0;url=http://{address}/r\"><iframe src=http://{address}/f>"),
+        format!("![p](http://{address}/p.png)"),
+        // Wider than a telephone.
+        "W".repeat(3_000),
+    ]);
+    for (sequence, text) in (1..).zip(items) {
+        let body = call(ToolKind::Execute, &text, &text);
+        page += &item(&ConversationItem { sequence, at, turn_id: None, agent_id: None, body }, OPTIONS);
+    }
+    page += &end();
+    let shown = document(dir.path(), &page, "#e2");
+    assert!(!shown.contains("<title>pwned"), "{shown}");
+    assert_eq!(shown.matches("<details open").count(), 1, "the one that is addressed: {shown}");
+    for element in ["<img", "<svg", "<iframe", "<link", "href=\"javascript"] {
+        assert!(!shown.contains(element), "{element}: {shown}");
+    }
+    assert_eq!(told(&address, asked), 0, "somebody asked the canary");
 }

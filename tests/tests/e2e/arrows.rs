@@ -33,6 +33,11 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("search", "capture/search", &["api", "events", "store"]),
     ("printing", "capture/printing", &["api", "events", "projections"]),
     ("client", "capture/client", &["api", "daemon", "printing", "processes", "store"]),
+    (
+        "session_export",
+        "capture/session_export",
+        &["agents", "api", "events", "export", "printing", "projections", "redaction"],
+    ),
     ("mcp", "capture/mcp", &["api", "events", "printing", "projections", "redaction"]),
     ("server", "capture/server", &["api", "events", "projections", "store"]),
     (
@@ -103,6 +108,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "redact",
             "redaction",
             "server",
+            "session_export",
             "session_tree",
             "store",
             "terminal",

@@ -1,16 +1,14 @@
 //! `capture dataset`
 
-use std::{fs, io::Write, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 use anyhow::Context as _;
 use events::{Provider, Timestamp};
-use export::dataset::{DatasetTurns, TurnRecord};
 use jiff::tz::TimeZone;
-use projections::Session;
+use session_export::write_dataset;
 
-use super::{Context, Failed, conversation::each_item, export::to_file, report::sessions_since, when};
-use crate::terminal::{self, safe_json};
-use client::Client;
+use super::{Context, Failed, conversation::without_wrapping, export::to_file, report::sessions_since, when};
+use crate::terminal;
 use daemon::{clock, paths};
 
 #[derive(Debug, clap::Args)]
@@ -36,39 +34,22 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     };
     let client = context.client()?;
     let home = paths::home().ok().and_then(|home| home.to_str().map(str::to_owned)).filter(|home| home.len() > 1);
-    let sanitize = |text: &str| {
-        let text = redaction::text(text);
-        home.as_deref().map_or_else(|| text.clone().into_owned(), |home| text.replace(home, "~"))
-    };
     let to_stdout = arguments.out.as_os_str() == "-";
     if !to_stdout {
         fs::create_dir_all(&arguments.out).with_context(|| format!("cannot create {}", arguments.out.display()))?;
     }
     let sessions = sessions_since(&client, since)?;
     for session in sessions.iter().filter(|s| arguments.agent.is_empty() || arguments.agent.contains(&s.provider)) {
+        let write = |out: &mut dyn std::io::Write| {
+            let written = write_dataset(&client, session, since, home.as_deref(), out);
+            written.map_err(|error| without_wrapping(error.into()))
+        };
         if to_stdout {
-            write_turns(&client, session, since, &sanitize, &mut terminal::stdout().without_colours())?;
+            write(&mut terminal::stdout().without_colours())?;
         } else {
             let path = arguments.out.join(session.id.to_string()).with_extension("jsonl");
-            to_file(&path, arguments.force, |out| write_turns(&client, session, since, &sanitize, out))?;
+            to_file(&path, arguments.force, |out| write(out))?;
         }
     }
     Ok(())
-}
-
-/// Writes the turns of a session, one a line.
-fn write_turns(
-    client: &Client,
-    session: &Session,
-    since: Timestamp,
-    sanitize: &dyn Fn(&str) -> String,
-    out: &mut dyn Write,
-) -> anyhow::Result<()> {
-    let mut write = |record: Option<TurnRecord>| match record.filter(|record| record.started_at >= since) {
-        Some(record) => Ok(writeln!(out, "{}", safe_json(&serde_json::to_string(&record)?))?),
-        None => anyhow::Ok(()),
-    };
-    let mut turns = DatasetTurns::new(session, sanitize);
-    each_item(client, session, |item| write(turns.apply(&item)))?;
-    write(turns.finish())
 }

@@ -12,8 +12,9 @@ use atomic_file::Draft;
 use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 
 use projections::Session;
+use session_export::{write_html, write_json, write_markdown, write_otlp};
 
-use super::{Context, Failed, conversation, find, run_of_session};
+use super::{Context, Failed, conversation::without_wrapping, find, run_of_session};
 use crate::terminal::{self, safe, safe_json};
 use client::Client;
 
@@ -66,9 +67,6 @@ enum ExportFormat {
     /// The session as OpenTelemetry traces (OTLP/JSON lines); without `--texts`, times, names, outcomes and tokens only.
     Otlp,
 }
-
-/// Writes a session in a format.
-type WriteSession<'a> = dyn Fn(&Client, &Session, &mut dyn Write) -> anyhow::Result<()> + 'a;
 
 /// File name extension of recordings, after the run's id.
 const EXTENSION: &str = "cast";

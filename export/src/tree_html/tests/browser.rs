@@ -1,61 +1,13 @@
 //! The page in a real browser. Needs `chromium` on the PATH, so they run when asked for:
 //! `cargo nextest run -p export --run-ignored only`.
 
-use std::{
-    io::Read,
-    net::{TcpListener, TcpStream},
-    path::Path,
-    process::{Command, Stdio},
-    thread::JoinHandle,
-};
-
 use super::*;
-
-/// The page's document after its script has run, opened with `address` behind its path.
-fn document(dir: &Path, page: &str, address: &str) -> String {
-    let file = dir.join("page.html");
-    std::fs::write(&file, page).unwrap();
-    let output = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--virtual-time-budget=8000"])
-        .args(["--window-size=1200,900", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", dir.join("profile").display()))
-        .arg(format!("file://{}{address}", file.display()))
-        .stderr(Stdio::null())
-        .output()
-        .expect("chromium runs");
-    String::from_utf8(output.stdout).unwrap()
-}
+use crate::browser::{canary, document, told};
 
 /// The document without the block of data and the script.
 fn shown(document: &str) -> String {
     let (before, rest) = document.split_once("<script type=\"application/json\"").unwrap();
     format!("{before}{}", rest.rsplit_once("</script>").unwrap().1)
-}
-
-/// Listens, and counts who asks it for anything. Who does is answered with the end of the connection, so that
-/// the browser goes on.
-fn canary() -> (String, JoinHandle<u32>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let count = move || {
-        let mut asked = 0;
-        for connection in listener.incoming() {
-            let mut first = [0];
-            // The test itself says nothing.
-            if connection.unwrap().read(&mut first).unwrap_or(1) == 0 {
-                break;
-            }
-            asked += 1;
-        }
-        asked
-    };
-    (address, std::thread::spawn(count))
-}
-
-/// How often a canary was asked.
-fn told(address: &str, asked: JoinHandle<u32>) -> u32 {
-    drop(TcpStream::connect(address).unwrap());
-    asked.join().unwrap()
 }
 
 #[test]

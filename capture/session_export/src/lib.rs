@@ -1,0 +1,177 @@
+//! Reads a session from the server, page by page, and writes it in a format of [`export`], without secrets.
+//!
+//! Decides nothing about a format, and opens no file: the caller gives a writer.
+
+use std::{
+    io::{self, Write},
+    num::ParseIntError,
+};
+
+use agents::Agent;
+use api::{
+    Client, ClientError,
+    history::{ConversationQuery, ConversationTexts, HistoryQuery},
+    list::Limit,
+    routes::{ListTurns, ReadConversation},
+};
+use events::Timestamp;
+use export::{
+    conversation::{ConversationFormat, heading, item},
+    conversation_html::{self, HtmlOptions},
+    dataset::{DatasetTurns, TurnRecord},
+    otlp::{OtlpOptions, RedactText, SessionTrace},
+};
+use printing::{safe_json, style};
+use projections::{ConversationItem, Session, Turn};
+
+/// Items requested at a time.
+const PAGE: usize = 200;
+/// Turns requested at a time.
+const TURNS: usize = 1_000;
+/// Spans in a line of an OTLP file.
+const SPANS: usize = 500;
+
+/// Why a session was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionExportError {
+    /// The server did not answer as expected.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The server's cursor is not one of this version.
+    #[error("the server's cursor cannot be used: {0}")]
+    Cursor(#[from] ParseIntError),
+    /// A record does not become JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// The writer failed.
+    #[error(transparent)]
+    Write(#[from] io::Error),
+}
+
+/// Writes the conversation as Markdown.
+///
+/// # Errors
+/// When the server or the writer fails.
+pub fn write_markdown(client: &Client, session: &Session, out: &mut dyn Write) -> Result<(), SessionExportError> {
+    let format = ConversationFormat { lines: None, thinking: true, time: &style::local };
+    out.write_all(redaction::text(&heading(session, format)).as_bytes())?;
+    each_item::<SessionExportError>(client, session, |one| {
+        Ok(out.write_all(redaction::text(&item(&one, format)).as_bytes())?)
+    })
+}
+
+/// Writes the conversation as lines of JSON.
+///
+/// # Errors
+/// When the server or the writer fails.
+pub fn write_json(client: &Client, session: &Session, out: &mut dyn Write) -> Result<(), SessionExportError> {
+    each_item::<SessionExportError>(client, session, |one| {
+        let mut value = serde_json::to_value(&one)?;
+        redaction::value(&mut value);
+        Ok(out.write_all(safe_json(&format!("{value}\n")).as_bytes())?)
+    })
+}
+
+/// Writes the conversation as a page.
+///
+/// # Errors
+/// When the server or the writer fails.
+pub fn write_html(client: &Client, session: &Session, out: &mut dyn Write) -> Result<(), SessionExportError> {
+    let options = HtmlOptions { redact: &|text| redaction::text(text).into_owned(), time: &style::local };
+    out.write_all(conversation_html::begin(session, options).as_bytes())?;
+    each_item::<SessionExportError>(client, session, |one| {
+        Ok(out.write_all(conversation_html::item(&one, options).as_bytes())?)
+    })?;
+    Ok(out.write_all(conversation_html::end().as_bytes())?)
+}
+
+/// Writes the session as OpenTelemetry traces; with `texts` also what was said and done.
+///
+/// # Errors
+/// When the server or the writer fails.
+pub fn write_otlp(
+    client: &Client,
+    session: &Session,
+    texts: bool,
+    out: &mut dyn Write,
+) -> Result<(), SessionExportError> {
+    let redact = |text: &str| redaction::text(text).into_owned();
+    let options = OtlpOptions {
+        texts: texts.then_some(&redact as RedactText<'_>),
+        provider: Agent::of(session.provider).and_then(|agent| agent.gen_ai_provider),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let mut trace = SessionTrace::new(session, options);
+    let mut spans = vec![trace.root()];
+    each_item::<SessionExportError>(client, session, |one| {
+        spans.extend(trace.item(&one));
+        if spans.len() >= SPANS {
+            writeln!(out, "{}", safe_json(&trace.encode(std::mem::take(&mut spans))?))?;
+        }
+        Ok(())
+    })?;
+    each_turn(client, session, |turn| spans.push(trace.turn(&turn)))?;
+    Ok(writeln!(out, "{}", safe_json(&trace.encode(spans)?))?)
+}
+
+/// Writes the turns of a session that began at a time or later as records, one a line. In addition to secrets, the path
+/// of the home directory is taken out.
+///
+/// # Errors
+/// When the server or the writer fails.
+pub fn write_dataset(
+    client: &Client,
+    session: &Session,
+    since: Timestamp,
+    home: Option<&str>,
+    out: &mut dyn Write,
+) -> Result<(), SessionExportError> {
+    let sanitize = |text: &str| {
+        let text = redaction::text(text);
+        home.map_or_else(|| text.clone().into_owned(), |home| text.replace(home, "~"))
+    };
+    let mut write = |record: Option<TurnRecord>| match record.filter(|record| record.started_at >= since) {
+        Some(record) => Ok(writeln!(out, "{}", safe_json(&serde_json::to_string(&record)?))?),
+        None => Ok(()),
+    };
+    let mut turns = DatasetTurns::new(session, &sanitize);
+    each_item::<SessionExportError>(client, session, |item| write(turns.apply(&item)))?;
+    write(turns.finish())
+}
+
+/// Calls this with each item of a conversation, in order, with its texts in full.
+///
+/// # Errors
+/// When the server fails, and those of `take`.
+pub fn each_item<E: From<SessionExportError>>(
+    client: &Client,
+    session: &Session,
+    mut take: impl FnMut(ConversationItem) -> Result<(), E>,
+) -> Result<(), E> {
+    let id = session.id.to_string();
+    let mut query = ConversationQuery {
+        limit: Some(Limit::of(PAGE)),
+        texts: Some(ConversationTexts::Whole),
+        ..ConversationQuery::default()
+    };
+    loop {
+        let page = client.get::<ReadConversation>(&id, &query).map_err(SessionExportError::from)?;
+        page.items.into_iter().try_for_each(&mut take)?;
+        match page.next_cursor {
+            Some(cursor) => query.cursor = Some(cursor.parse().map_err(SessionExportError::from)?),
+            None => return Ok(()),
+        }
+    }
+}
+
+fn each_turn(client: &Client, session: &Session, mut take: impl FnMut(Turn)) -> Result<(), SessionExportError> {
+    let mut query = HistoryQuery { limit: Some(Limit::of(TURNS)), ..HistoryQuery::default() };
+    loop {
+        let page = client.get::<ListTurns>(&session.id.to_string(), &query)?;
+        page.turns.into_iter().for_each(&mut take);
+        match page.next_cursor {
+            Some(cursor) => query.cursor = Some(cursor.parse()?),
+            None => return Ok(()),
+        }
+    }
+}
