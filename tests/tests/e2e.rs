@@ -35,6 +35,7 @@ mod e2e {
     mod recording;
     mod replay;
     mod requirements;
+    mod retention;
     mod runs;
     mod screens;
     mod search;

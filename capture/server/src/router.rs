@@ -28,7 +28,8 @@ use crate::{
     call::{self, Call},
     error::ApiError,
     handlers::{
-        admin, approvals, compat, findings, history, otlp, prompts, runs, search, sessions, site, status, streams, wait,
+        admin, approvals, compat, findings, history, otlp, prompts, retention, runs, search, sessions, site, status,
+        streams, wait,
     },
 };
 
@@ -140,6 +141,9 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::SessionInput => of(operation, runs::session_input),
         O::LabelSession => of(operation, admin::label),
         O::CaptureSession => of(operation, admin::set_capture),
+        O::ForgetSession => of(operation, retention::forget),
+        O::PruneSessions => of(operation, retention::prune),
+        O::GetRetention => of(operation, retention::status),
         O::Stream => of(operation, streams::sse),
         O::StreamOverWebSocket => of(operation, streams::websocket),
         O::TelemetryLogs => of(operation, otlp::logs),

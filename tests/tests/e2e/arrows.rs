@@ -53,6 +53,11 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        "retention",
+        "capture/retention",
+        &["api", "events", "hooks", "ingest", "projections", "search", "server", "store", "terminal"],
+    ),
+    (
         "daemon",
         "capture/daemon",
         &[
@@ -71,6 +76,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "projections",
             "protocols",
             "redaction",
+            "retention",
             "search",
             "server",
             "store",
@@ -98,6 +104,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "protocols",
             "redact",
             "redaction",
+            "retention",
             "server",
             "session_tree",
             "store",
