@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    sync::atomic::Ordering,
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -143,8 +143,12 @@ impl Eraser {
             let texts = texts.to_vec();
             self.step(move |writer| writer.erase_texts(&texts, until))?;
         }
-        for row in rows.iter().copied() {
-            while self.step(move |writer| writer.erase_events(row, STEP_EVENTS))? > 0 {}
+        let all: Arc<[SessionRow]> = rows.clone().into();
+        loop {
+            let rows = Arc::clone(&all);
+            if self.step(move |writer| writer.erase_events(&rows, STEP_EVENTS))? == 0 {
+                break;
+            }
         }
         let ids: Vec<SessionId> = pending.iter().map(|pending| pending.id).collect();
         self.erase_from_index(&ids)?;

@@ -190,18 +190,27 @@ impl Writer {
         transaction.commit().map_err(failed)
     }
 
-    /// Deletes the first `limit` events of a removed session; gives how many there were.
+    /// Deletes up to `limit` events of removed sessions; gives how many there were.
     ///
     /// # Errors
     /// When SQLite cannot write.
-    pub fn erase_events(&mut self, row: SessionRow, limit: usize) -> Result<usize, CommitError> {
-        self.connection()
-            .prepare_cached(
-                "DELETE FROM events WHERE position IN \
-                 (SELECT position FROM events WHERE session = ?1 ORDER BY sequence LIMIT ?2)",
-            )
-            .and_then(|mut s| s.execute(params![row.number(), limit as i64]))
-            .map_err(failed("events"))
+    pub fn erase_events(&mut self, rows: &[SessionRow], limit: usize) -> Result<usize, CommitError> {
+        let failed = failed("events");
+        let transaction = self.connection().unchecked_transaction().map_err(&failed)?;
+        let mut deleted = 0;
+        {
+            let sql = "DELETE FROM events WHERE position IN \
+                       (SELECT position FROM events WHERE session = ?1 ORDER BY sequence LIMIT ?2)";
+            let mut delete = transaction.prepare_cached(sql).map_err(&failed)?;
+            for row in rows {
+                deleted += delete.execute(params![row.number(), (limit - deleted) as i64]).map_err(&failed)?;
+                if deleted >= limit {
+                    break;
+                }
+            }
+        }
+        transaction.commit().map_err(failed)?;
+        Ok(deleted)
     }
 
     /// Removed sessions are erased everywhere: what was noted of them goes too, also from the pages it was in.

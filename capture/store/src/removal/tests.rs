@@ -54,9 +54,7 @@ fn erase(writer: &mut Writer) {
     let rows: Vec<SessionRow> = pending.iter().map(|pending| pending.row).collect();
     let (texts, until) = writer.reader().texts_only_of(&rows).unwrap();
     writer.erase_texts(&texts, until).unwrap();
-    for row in &rows {
-        while writer.erase_events(*row, 3).unwrap() > 0 {}
-    }
+    while writer.erase_events(&rows, 3).unwrap() > 0 {}
     writer.compact().unwrap();
     writer.finish_erasing(&rows).unwrap();
 }
@@ -144,7 +142,7 @@ fn a_removal_that_was_cut_off_is_finished() {
     let mut writer = Writer::open(dir.path()).unwrap();
     let (texts, until) = writer.reader().texts_only_of(&[pending[0].row]).unwrap();
     writer.erase_texts(&texts, until).unwrap();
-    writer.erase_events(pending[0].row, 2).unwrap();
+    writer.erase_events(&[pending[0].row], 2).unwrap();
     drop(writer);
     let mut writer = Writer::open(dir.path()).unwrap();
     erase(&mut writer);
@@ -187,7 +185,7 @@ fn a_pruned_session_leaves_its_decisions_and_gives_its_space_back() {
     let body = format!(r#"{{"at":"t","what":"decided","approval":{{"session_id":"{}"}}}}"#, known.id);
     writer.audit(&body).unwrap();
     remove(&mut writer, &known, RemovalKind::Pruned);
-    while writer.erase_events(known.row, 100).unwrap() > 0 {}
+    while writer.erase_events(&[known.row], 100).unwrap() > 0 {}
     while writer.give_back().unwrap().unwrap() > 0 {}
     writer.finish_erasing(&[known.row]).unwrap();
     let after = std::fs::metadata(writer.path()).unwrap().len();
