@@ -146,7 +146,7 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
     out
 }
 
-fn outcome_words(outcome: TurnOutcome) -> &'static str {
+pub(crate) fn outcome_words(outcome: TurnOutcome) -> &'static str {
     match outcome {
         TurnOutcome::Completed => "completed",
         TurnOutcome::Interrupted => "was interrupted",
@@ -158,7 +158,7 @@ fn outcome_words(outcome: TurnOutcome) -> &'static str {
     }
 }
 
-fn ended(result: &CallResult) -> String {
+pub(crate) fn ended(result: &CallResult) -> String {
     let mut words = match (result.outcome, result.exit_code) {
         (ToolOutcome::Ok, None | Some(0)) => "ok".to_owned(),
         (ToolOutcome::Ok | ToolOutcome::Error, Some(code)) => format!("exit code {code}"),
@@ -174,7 +174,7 @@ fn ended(result: &CallResult) -> String {
 }
 
 /// `0.4 s`, `12 s`, `3 min 5 s`, `2 h 4 min`.
-fn duration(ms: u64) -> String {
+pub(crate) fn duration(ms: u64) -> String {
     let seconds = ms / 1_000;
     match seconds {
         0..10 => format!("{}.{} s", seconds, ms % 1_000 / 100),

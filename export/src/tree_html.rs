@@ -55,12 +55,17 @@ pub fn write(tree: &Tree, options: &PageOptions<'_>, out: &mut dyn Write) -> io:
 
 /// What the browser may do with the page.
 fn policy() -> String {
+    policy_of(SCRIPT, STYLE)
+}
+
+/// A policy for a page with this script and this style: they run, nothing else does, and nothing is loaded.
+pub(crate) fn policy_of(script: &str, style: &str) -> String {
     let hash = |text: &str| STANDARD.encode(Hash::hash(text.as_bytes()));
     format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
          form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-        hash(SCRIPT),
-        hash(STYLE)
+        hash(script),
+        hash(style)
     )
 }
 

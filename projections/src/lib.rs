@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 pub mod approval;
+mod attention;
 pub mod conversation;
 pub mod failure;
 pub mod items;
@@ -22,6 +23,7 @@ pub mod turn;
 pub mod work;
 
 pub use approval::Approval;
+pub use attention::{AttentionItem, Need, attention};
 pub use failure::FailureKind;
 pub use items::{CallResult, ConversationItem, ConversationItems, ItemBody, ItemText};
 pub use prompt::Prompt;

@@ -15,6 +15,7 @@ mod e2e {
     mod everyday;
     mod explain;
     mod export;
+    mod exports;
     mod faults;
     mod findings;
     mod first_look;
@@ -25,6 +26,7 @@ mod e2e {
     mod ledger;
     mod life;
     mod limits;
+    mod mcp;
     mod metrics;
     mod notices;
     mod owned;
@@ -44,6 +46,7 @@ mod e2e {
     mod store_faults;
     mod streams;
     mod terminal;
+    mod timeline;
     mod views;
     mod words;
 

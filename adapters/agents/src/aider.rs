@@ -27,5 +27,6 @@ pub static AIDER: Agent = Agent {
     tested_dialogs: &[],
     drive: None,
     hooks: None,
+    gen_ai_provider: None,
     telemetry: None,
 };

@@ -75,6 +75,7 @@ pub static CLAUDE: Agent = Agent {
         },
     }),
     // Names as fixtures/telemetry has them, of 2.1.328.
+    gen_ai_provider: Some("anthropic"),
     telemetry: Some(Telemetry {
         service: Name::Is("claude-code"),
         scope: Name::StartsWith("com.anthropic.claude_code"),

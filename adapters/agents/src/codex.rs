@@ -77,6 +77,7 @@ pub static CODEX: Agent = Agent {
         },
     }),
     // `codex_cli_rs` and `codex_otel.log_only` in fixtures/telemetry, of 0.169.0.
+    gen_ai_provider: Some("openai"),
     telemetry: Some(Telemetry {
         service: Name::StartsWith("codex"),
         scope: Name::StartsWith("codex_otel"),

@@ -23,5 +23,6 @@ pub static CRUSH: Agent = Agent {
     tested_dialogs: &[],
     drive: None,
     hooks: None,
+    gen_ai_provider: None,
     telemetry: None,
 };

@@ -43,6 +43,8 @@ pub struct Agent {
     pub drive: Option<Drive>,
     /// Its hooks; `None` for an agent without.
     pub hooks: Option<Hooks>,
+    /// The value of OpenTelemetry's `gen_ai.provider.name` for it; `None` where its models are of several providers.
+    pub gen_ai_provider: Option<&'static str>,
     /// Its telemetry; `None` for an agent that sends none.
     pub telemetry: Option<Telemetry>,
 }

@@ -69,6 +69,7 @@ pub static GEMINI: Agent = Agent {
         },
     }),
     // Names as fixtures/telemetry has them, of 0.61.0.
+    gen_ai_provider: Some("gcp.gemini"),
     telemetry: Some(Telemetry {
         service: Name::Is("gemini-cli"),
         scope: Name::Is("gemini-cli"),

@@ -24,5 +24,6 @@ pub static GOOSE: Agent = Agent {
     tested_dialogs: &[],
     drive: None,
     hooks: None,
+    gen_ai_provider: None,
     telemetry: None,
 };

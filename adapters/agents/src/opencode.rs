@@ -49,5 +49,6 @@ pub static OPENCODE: Agent = Agent {
     // Of edits, only `write` was seen.
     drive: Some(Drive { protocol: Protocol::Acp, command: &["opencode", "acp"], names_edits: false }),
     hooks: None,
+    gen_ai_provider: None,
     telemetry: None,
 };

@@ -24,6 +24,7 @@ pub static PI: Agent = Agent {
     tested_dialogs: &[],
     drive: None,
     hooks: None,
+    gen_ai_provider: None,
     telemetry: None,
 };
 

@@ -63,6 +63,7 @@ pub static QWEN: Agent = Agent {
         },
     }),
     // It has telemetry, which was not looked at.
+    gen_ai_provider: None,
     telemetry: None,
 };
 

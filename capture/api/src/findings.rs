@@ -1,6 +1,7 @@
 //! Findings: what the monitor noticed about sessions.
 
 use events::{Finding, FindingKind, FindingState};
+use projections::AttentionItem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,15 @@ impl StateFilter {
             Self::All => None,
         }
     }
+}
+
+/// What needs a person, the most urgent first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttentionList {
+    /// The position of the log the list reflects.
+    pub as_of: u64,
+    /// The active sessions that need somebody.
+    pub items: Vec<AttentionItem>,
 }
 
 /// A page of findings.

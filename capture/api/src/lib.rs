@@ -5,6 +5,7 @@
 //! [`client::Client`] sends typed requests by it. Additions to the wire form are additive: fields may be
 //! added, and clients ignore what they do not know.
 
+pub mod agentapi;
 pub mod approvals;
 pub mod body;
 pub mod client;

@@ -8,8 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ErrorCode, Scope, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, prompts::*, retention::*,
-    runs::*, search::*, sessions::*,
+    ErrorCode, Scope, agentapi::*, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, prompts::*,
+    retention::*, runs::*, search::*, sessions::*,
 };
 
 /// Writes the schema of a type.
@@ -313,6 +313,8 @@ operations! {
 
     /// What the monitor noticed, newest first.
     ListFindings = GET "/api/v1/findings" Read (FindingsQuery, NoBody) -> FindingPage;
+    /// The active sessions that need a person, the most urgent first: by need, risk and waiting time.
+    ListAttention = GET "/api/v1/attention" Read (NoQuery, NoBody) -> AttentionList;
     /// One finding.
     GetFinding = GET "/api/v1/findings/{id}" Read (NoQuery, NoBody) -> events::Finding, Ambiguous;
     /// Acknowledges a finding: it is not reported again.
@@ -338,10 +340,21 @@ operations! {
     /// Types into its terminal: text, keys or an interrupt.
     RunInput = POST "/api/v1/runs/{id}/input" Control (NoQuery, Input) -> InputSent, Conflict, Ambiguous;
 
+    /// As coder/agentapi: whether the agent of a run works.
+    AgentApiGetStatus = GET "/api/v1/runs/{id}/agentapi/status" Read (NoQuery, NoBody) -> AgentApiStatus, Conflict, Ambiguous;
+    /// As coder/agentapi: the prompts and answers of the run's session.
+    AgentApiGetMessages = GET "/api/v1/runs/{id}/agentapi/messages" Read (NoQuery, NoBody) -> AgentApiMessages, Conflict, Ambiguous;
+    /// As coder/agentapi: types a prompt or characters.
+    AgentApiSend = POST "/api/v1/runs/{id}/agentapi/message" Control (NoQuery, AgentApiInput) -> AgentApiSent, Conflict, Ambiguous;
+    /// As coder/agentapi: messages and changes of the status as they come.
+    AgentApiEvents = GET "/api/v1/runs/{id}/agentapi/events" Read (NoQuery, NoBody) -> EventStream, Conflict, Ambiguous, TooManyStreams;
+
     /// Sessions, newest last event first.
     ListSessions = GET "/api/v1/sessions" Read (SessionsQuery, NoBody) -> SessionPage;
     /// A session, by any of its ids.
     GetSession = GET "/api/v1/sessions/{id}" Read (NoQuery, NoBody) -> projections::Session;
+    /// Prompts, ends of turns, permission requests, errors, findings and the like of all sessions, the newest first.
+    ListTimeline = GET "/api/v1/events" Read (TimelineQuery, NoBody) -> TimelinePage;
     /// The events of a session, in order.
     ListEvents = GET "/api/v1/sessions/{id}/events" Read (EventsQuery, NoBody) -> EventPage;
     /// What was said and done in a session: prompts, messages, tool calls with their results, approvals.

@@ -7,6 +7,7 @@ mod audit;
 mod complete;
 mod config;
 mod conversation;
+mod dataset;
 mod doctor;
 mod drive;
 mod editor;
@@ -19,8 +20,11 @@ mod hooks;
 mod host;
 mod jump;
 mod label;
+mod log;
 mod man;
+mod mcp;
 mod meanings;
+mod next;
 mod notify;
 mod number;
 mod output;
@@ -145,6 +149,23 @@ enum Command {
   capture search 'tokenzier~1 time:2026-11-01..2026-11-05' --sort time
   capture search --status")]
     Search(search::Arguments),
+    /// Show what needs you, the most urgent first.
+    ///
+    /// Permission requests and questions come first, then failures, sessions that are stuck, and finished turns; of one
+    /// kind what is risky, then what has waited longest.
+    #[command(after_help = "Examples:
+  capture next
+  capture next 1 --json")]
+    Next(next::Arguments),
+    /// Show what happened in all sessions, by time.
+    ///
+    /// Prompts, ends of turns, permission requests and their answers, questions, errors, failed tools, findings, and
+    /// beginnings and ends of sessions. `capture events` shows everything of one session.
+    #[command(after_help = "Examples:
+  capture log --since 2h
+  capture log --failures --agent claude,codex
+  capture log --kind approval.requested,approval.resolved --follow")]
+    Log(log::Arguments),
     /// Add labels to a session or remove them.
     ///
     /// Rules of the policy, and automatic actions (`[[actions]]` in the configuration), can require a label.
@@ -224,10 +245,16 @@ enum Command {
   capture queue fix-login
   capture queue --cancel 9QXT7K3M")]
     Queue(queue::Arguments),
-    /// Export the recording of a run's terminal.
-    #[command(after_help = "Example:
-  capture export fix-login --output session.cast")]
+    /// Export the recording of a run's terminal, or a session's conversation.
+    #[command(after_help = "Examples:
+  capture export fix-login --output session.cast
+  capture export 7K3M9QXT --format otlp")]
     Export(export::Arguments),
+    /// Export prompts, tool calls and outputs of many sessions for evaluation and training, without secrets.
+    #[command(after_help = "Examples:
+  capture dataset --since 7d --out dataset
+  capture dataset --agent claude --out - | gzip > turns.jsonl.gz")]
+    Dataset(dataset::Arguments),
     /// Restore a terminal that a program left in a bad state.
     ///
     /// Sets line editing, echo and signals as `stty sane` does, and turns off the alternate screen, mouse
@@ -284,6 +311,15 @@ enum Command {
   capture agent drive --agent codex \"fix the failing test\"
   capture agent session tree session.jsonl")]
     Agent(agent::Arguments),
+    /// Serve MCP on standard input and output: tools with which an agent follows other sessions.
+    ///
+    /// The tools read sessions, conversations, searches, permission requests and findings. Those that change something
+    /// have to be allowed by name, and processes that an agent started cannot use them.
+    #[command(after_help = "Examples:
+  claude mcp add capture -- capture mcp
+  codex mcp add capture -- capture mcp
+  gemini mcp add capture capture mcp")]
+    Mcp(mcp::Arguments),
     /// Remove secrets from text.
     #[command(after_help = "Example:
   capture redact < build.log")]
@@ -355,9 +391,11 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Sessions",
         &[
             "ps",
+            "next",
             "show",
             "explain",
             "wait",
+            "log",
             "events",
             "search",
             "label",
@@ -365,6 +403,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "statusline",
             "standup",
             "handoff",
+            "dataset",
             "resume",
         ],
     ),
@@ -372,7 +411,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Approvals", &["approvals", "approve", "deny", "policy", "audit"]),
     ("Findings", &["findings", "notify"]),
     ("Retention", &["forget", "prune", "backup", "restore"]),
-    ("Agents", &["hooks", "telemetry", "agent", "redact"]),
+    ("Agents", &["hooks", "telemetry", "agent", "mcp", "redact"]),
     ("Server", &["serve", "doctor", "config", "service", "setup", "init", "uninstall"]),
 ];
 
@@ -567,6 +606,8 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Show(arguments) => show::run(&context()?, &arguments),
         Command::Events(arguments) => events::run(&context()?, &arguments),
         Command::Search(arguments) => search::run(&context()?, &arguments),
+        Command::Log(arguments) => log::run(&context()?, &arguments),
+        Command::Next(arguments) => next::run(&context()?, &arguments),
         Command::Label(arguments) => label::run(&context()?, &arguments),
         Command::Wait(arguments) => wait::run(&context()?, &arguments),
         Command::Explain(arguments) => explain::run(&context()?, &arguments),
@@ -583,6 +624,8 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Send(arguments) => send::run(&context()?, &arguments),
         Command::Export(arguments) => export::run(&context()?, &arguments),
         Command::Redact(arguments) => redact::run(json, &arguments),
+        Command::Dataset(arguments) => dataset::run(&context()?, &arguments),
+        Command::Mcp(arguments) => mcp::run(context()?, &arguments),
         Command::Hooks(arguments) => hooks::run(&context()?, &arguments),
         Command::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
         Command::Policy(arguments) => policy::run(&context()?, &arguments),

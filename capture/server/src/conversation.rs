@@ -58,7 +58,7 @@ pub(crate) fn page(
 }
 
 /// Puts the whole text into an event that has a part of it, while there is room for it.
-fn resolve(reader: &Reader, event: &mut Event, left: &mut u64) -> Result<(), ReadError> {
+pub(crate) fn resolve(reader: &Reader, event: &mut Event, left: &mut u64) -> Result<(), ReadError> {
     let Some(part) = event.text_ref.as_ref().filter(|part| part.stored && part.length <= *left) else { return Ok(()) };
     if let Some(text) = reader.text(&part.hash)? {
         *left -= part.length;

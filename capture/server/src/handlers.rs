@@ -1,7 +1,9 @@
 //! The handlers, by subject.
 
 pub(crate) mod admin;
+pub(crate) mod agentapi;
 pub(crate) mod approvals;
+pub(crate) mod attention;
 pub(crate) mod compat;
 pub(crate) mod findings;
 pub(crate) mod history;
@@ -14,4 +16,5 @@ pub(crate) mod sessions;
 pub(crate) mod site;
 pub(crate) mod status;
 pub(crate) mod streams;
+pub(crate) mod timeline;
 pub(crate) mod wait;

@@ -9,6 +9,7 @@
 //! `handlers` answers the requests, and `tail` follows the log, over SSE (`sse`) and WebSocket (`ws`).
 
 mod access;
+mod agentapi;
 mod answer;
 mod app;
 mod call;

@@ -28,8 +28,8 @@ use crate::{
     call::{self, Call},
     error::ApiError,
     handlers::{
-        admin, approvals, compat, findings, history, otlp, prompts, retention, runs, search, sessions, site, status,
-        streams, wait,
+        admin, agentapi, approvals, attention, compat, findings, history, otlp, prompts, retention, runs, search,
+        sessions, site, status, streams, timeline, wait,
     },
 };
 
@@ -124,8 +124,14 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::RunScreen => of(operation, runs::screen),
         O::ExplainRun => of(operation, runs::explain),
         O::RunInput => of(operation, runs::input),
+        O::AgentApiGetStatus => of(operation, agentapi::status),
+        O::AgentApiGetMessages => of(operation, agentapi::list_messages),
+        O::AgentApiSend => of(operation, agentapi::send),
+        O::AgentApiEvents => of(operation, agentapi::events),
         O::ListSessions => of(operation, sessions::list),
         O::GetSession => of(operation, sessions::one),
+        O::ListAttention => of(operation, attention::list),
+        O::ListTimeline => of(operation, timeline::list),
         O::ListEvents => of(operation, history::events),
         O::ReadConversation => of(operation, history::conversation),
         O::ListTurns => of(operation, history::turns),

@@ -1,9 +1,9 @@
-//! The format of a stream: frames, or the messages of older clients.
+//! The format of a stream: frames, the messages of older clients, or those of agentapi.
 
 use axum::extract::ws::Utf8Bytes;
 use bytes::Bytes;
 
-use crate::{app::App, compat::CompatStream, error::ApiError, tail::Item};
+use crate::{agentapi::AgentApiStream, app::App, compat::CompatStream, error::ApiError, tail::Item};
 
 /// The form of a stream's messages.
 pub(crate) enum StreamFormat {
@@ -11,6 +11,8 @@ pub(crate) enum StreamFormat {
     Frames { last_id: u64 },
     /// See [`crate::compat`].
     Compat(CompatStream),
+    /// See [`crate::agentapi`]; server-sent events only.
+    AgentApi(AgentApiStream),
 }
 
 impl StreamFormat {
@@ -40,6 +42,7 @@ impl StreamFormat {
                 }
                 Ok(out.into())
             }
+            Self::AgentApi(stream) => Ok(stream.translate(app, item).await?.into()),
         }
     }
 
@@ -54,6 +57,7 @@ impl StreamFormat {
             Self::Compat(stream) => {
                 out.extend(stream.translate(app, item).await?.into_iter().map(|messages| messages.json.into()));
             }
+            Self::AgentApi(_) => {}
         }
         Ok(())
     }

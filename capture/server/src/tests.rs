@@ -1,6 +1,7 @@
 //! Tests of the interface as clients meet it: most against the service itself, those about
 //! connections against a real port.
 
+mod agentapi;
 mod clients;
 mod commands;
 mod compat;

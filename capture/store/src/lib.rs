@@ -20,6 +20,7 @@ pub mod restore;
 mod rows;
 pub mod schema;
 pub mod text;
+mod timeline;
 mod tombstones;
 pub mod writer;
 
@@ -37,5 +38,6 @@ pub use rebuild::{RebuildError, Rebuilt, put_aside};
 pub use removal::{Compacted, ErasePending, RemovalKind, SessionRemoval};
 pub use restore::{BackupError, BackupFacts, Restored, backup, inspect, restore};
 pub use text::{PackedText, TEXT_CAP_BYTES};
+pub use timeline::{NOTABLE_KINDS, TimelineFilter};
 pub use tombstones::{TOMBSTONES_FILE, removed_name};
-pub use writer::{CommitError, KnownSession, SessionRow, Writer};
+pub use writer::{CommitError, KnownSession, SessionRow, Writer, payload_json};

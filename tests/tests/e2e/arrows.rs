@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("api", "capture/api", &["agents", "events", "processes", "projections", "terminal"]),
     ("search", "capture/search", &["api", "events", "store"]),
     ("printing", "capture/printing", &["api", "events", "projections"]),
+    ("mcp", "capture/mcp", &["api", "events", "printing", "projections", "redaction"]),
     ("server", "capture/server", &["api", "events", "projections", "store"]),
     (
         "ingest",
@@ -97,6 +98,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "events",
             "export",
             "hooks",
+            "mcp",
             "policy",
             "printing",
             "processes",
@@ -153,6 +155,7 @@ const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("zbus", &["notifier"]),
     ("rustls", &["notifier"]),
     ("tantivy", &["search"]),
+    ("rmcp", &["mcp"]),
 ];
 
 fn metadata(more: &[&str]) -> Value {

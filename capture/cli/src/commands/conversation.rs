@@ -2,13 +2,18 @@
 
 use std::io::Write;
 
+use agents::Agent;
 use api::{
-    history::{ConversationQuery, ConversationTexts},
+    history::{ConversationQuery, ConversationTexts, HistoryQuery},
     list::Limit,
-    routes::ReadConversation,
+    routes::{ListTurns, ReadConversation},
 };
-use export::conversation::{ConversationFormat, heading, item};
-use projections::{ConversationItem, Session};
+use export::{
+    conversation::{ConversationFormat, heading, item},
+    conversation_html::{self, HtmlOptions},
+    otlp::{OtlpOptions, RedactText, SessionTrace},
+};
+use projections::{ConversationItem, Session, Turn};
 
 use super::{Context, markdown, report::fitted, style};
 use crate::{
@@ -18,6 +23,10 @@ use crate::{
 
 /// Items requested at a time.
 const PAGE: usize = 200;
+/// Turns requested at a time.
+const TURNS: usize = 1_000;
+/// Spans in a line of an OTLP file.
+const SPANS: usize = 500;
 /// Most lines of an input or output of a tool that are shown on a terminal.
 const LINES: usize = 20;
 
@@ -50,7 +59,49 @@ pub(super) fn write_json(client: &Client, session: &Session, out: &mut dyn Write
     })
 }
 
-fn each_item(
+/// Writes the conversation as a page, without secrets.
+pub(super) fn write_html(client: &Client, session: &Session, out: &mut dyn Write) -> anyhow::Result<()> {
+    let options = HtmlOptions { redact: &|text| redaction::text(text).into_owned(), time: &style::local };
+    out.write_all(conversation_html::begin(session, options).as_bytes())?;
+    each_item(client, session, |one| Ok(out.write_all(conversation_html::item(&one, options).as_bytes())?))?;
+    Ok(out.write_all(conversation_html::end().as_bytes())?)
+}
+
+/// Writes the session as OpenTelemetry traces, without secrets; with `texts` also what was said and done.
+pub(super) fn write_otlp(client: &Client, session: &Session, texts: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    let redact = |text: &str| redaction::text(text).into_owned();
+    let options = OtlpOptions {
+        texts: texts.then_some(&redact as RedactText<'_>),
+        provider: Agent::of(session.provider).and_then(|agent| agent.gen_ai_provider),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let mut trace = SessionTrace::new(session, options);
+    let mut spans = vec![trace.root()];
+    each_item(client, session, |one| {
+        spans.extend(trace.item(&one));
+        if spans.len() >= SPANS {
+            writeln!(out, "{}", safe_json(&trace.encode(std::mem::take(&mut spans))?))?;
+        }
+        Ok(())
+    })?;
+    each_turn(client, session, |turn| spans.push(trace.turn(&turn)))?;
+    Ok(writeln!(out, "{}", safe_json(&trace.encode(spans)?))?)
+}
+
+fn each_turn(client: &Client, session: &Session, mut take: impl FnMut(Turn)) -> anyhow::Result<()> {
+    let mut query = HistoryQuery { limit: Some(Limit::of(TURNS)), ..HistoryQuery::default() };
+    loop {
+        let page = client.get::<ListTurns>(&session.id.to_string(), &query)?;
+        page.turns.into_iter().for_each(&mut take);
+        match page.next_cursor {
+            Some(cursor) => query.cursor = Some(cursor.parse()?),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Calls this with each item of a conversation, in order, with its texts in full.
+pub(super) fn each_item(
     client: &Client,
     session: &Session,
     mut take: impl FnMut(ConversationItem) -> anyhow::Result<()>,

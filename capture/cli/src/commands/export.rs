@@ -11,8 +11,13 @@ use api::part::IdPart;
 use atomic_file::Draft;
 use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder, EventCode, JoinedReader, parts};
 
+use projections::Session;
+
 use super::{Context, Failed, conversation, find, run_of_session};
-use crate::terminal::{self, safe, safe_json};
+use crate::{
+    client::Client,
+    terminal::{self, safe, safe_json},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -26,6 +31,9 @@ pub(super) struct Arguments {
     /// The asciicast version. All players can read version 2.
     #[arg(long, value_enum, value_name = "VERSION", default_value = "v2")]
     cast_version: CastVersionArgument,
+    /// With `--format otlp`, also export what was asked, said and done, without secrets.
+    #[arg(long)]
+    texts: bool,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -53,18 +61,29 @@ enum ExportFormat {
     /// The conversation as Markdown (also `markdown`).
     #[value(alias = "markdown")]
     Md,
+    /// The conversation as a page for the browser, in one file.
+    Html,
     /// The conversation as JSON, an item a line.
     Jsonl,
+    /// The session as OpenTelemetry traces (OTLP/JSON lines); without `--texts`, times, names, outcomes and tokens only.
+    Otlp,
 }
+
+/// Writes a session in a format.
+type WriteSession<'a> = dyn Fn(&Client, &Session, &mut dyn Write) -> anyhow::Result<()> + 'a;
 
 /// File name extension of recordings, after the run's id.
 const EXTENSION: &str = "cast";
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
-    let write = match arguments.format {
+    let otlp: &WriteSession<'_> =
+        &|client, session, out| conversation::write_otlp(client, session, arguments.texts, out);
+    let write: &WriteSession<'_> = match arguments.format {
         ExportFormat::Cast => return cast(context, arguments),
-        ExportFormat::Md => conversation::write_markdown,
-        ExportFormat::Jsonl => conversation::write_json,
+        ExportFormat::Md => &conversation::write_markdown,
+        ExportFormat::Html => &conversation::write_html,
+        ExportFormat::Jsonl => &conversation::write_json,
+        ExportFormat::Otlp => otlp,
     };
     let client = context.client()?;
     let session = find(&client, &arguments.what.to_string_lossy())?;

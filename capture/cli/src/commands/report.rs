@@ -125,7 +125,7 @@ fn print_redacted(context: &Context, mut value: Value) -> anyhow::Result<()> {
 }
 
 /// Sessions with an event since then, the newest first.
-fn sessions_since(client: &Client, since: Timestamp) -> anyhow::Result<Vec<Session>> {
+pub(super) fn sessions_since(client: &Client, since: Timestamp) -> anyhow::Result<Vec<Session>> {
     let mut sessions = Vec::new();
     let mut cursor: Option<String> = None;
     loop {

@@ -147,7 +147,7 @@ pub(crate) async fn session_input(mut call: Call<SessionInput>) -> HandlerResult
 }
 
 /// The run in the path: by its id, a part of it, or its name; else the run that hosts the session of this name.
-async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, ApiError> {
+pub(super) async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, ApiError> {
     let target = RunTarget::Run(call.segment.clone());
     let Err(Refusal::NotFound(_)) = call.app.control.run(&target) else { return Ok(target) };
     call.app.control.runs_reconnected().await;

@@ -102,3 +102,22 @@ async fn lists_go_on_where_the_page_before_ended() {
     assert_eq!(server.get(&format!("/api/v1/findings/{kind}")).await.error(), (409, "ambiguous".into()));
     assert_eq!(server.get("/api/v1/findings?cursor=x").await.error(), (400, "bad_parameter".into()));
 }
+
+#[tokio::test]
+async fn what_needs_somebody_is_listed_with_the_most_urgent_first() {
+    let mut server = TestServer::new();
+    assert_eq!(server.get("/api/v1/attention").await.json()["items"], serde_json::json!([]));
+    for (n, state) in [(1, State::Running), (2, State::WaitingApproval), (3, State::Running), (4, State::Exited)] {
+        server.live_view.put(entry(n, state));
+    }
+    let row = server.log.session(&session(1, State::Running));
+    server.log.writer.begin().unwrap();
+    server.log.writer.put_entity(row, &finding(1, FindingKind::Stuck)).unwrap();
+    server.log.writer.commit().unwrap();
+    let list = server.get("/api/v1/attention").await.json();
+    let items = list["items"].as_array().unwrap();
+    let needs: Vec<_> =
+        items.iter().map(|item| (item["title"].as_str().unwrap(), item["need"].as_str().unwrap())).collect();
+    assert_eq!(needs, [("Session 2", "approval"), ("Session 1", "stuck")]);
+    assert_eq!((&items[1]["what"], &items[1]["why"]), (&"something".into(), &"because".into()));
+}

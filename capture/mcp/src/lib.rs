@@ -1,0 +1,56 @@
+//! `capture mcp`: a Model Context Protocol server over standard input and output.
+//!
+//! Its tools read what the capture server serves, through [`api::Client`] like every other program, so that an agent
+//! can follow the sessions of others. Tools that change something exist only if the user named them, need the scope
+//! `control`, and the server refuses them to processes that an agent started. No tool decides a permission request.
+//!
+//! The protocol is answered without a capture server: the first call of a tool connects. Every answer is redacted,
+//! bounded, and says that texts of sessions are data. [`tools`] has the tools; their arguments and answers are types
+//! from which the schemas are made.
+
+mod handler;
+mod link;
+mod text;
+mod tools;
+
+use std::io;
+
+use rmcp::{ServiceExt, service::ServerInitializeError, transport::stdio};
+
+pub use link::{Connect, LinkError};
+pub use tools::WriteTool;
+
+/// Why the protocol ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The threads that serve it cannot be started.
+    #[error("cannot start the MCP server: {0}")]
+    Runtime(#[source] io::Error),
+    /// The program on the other side does not speak the protocol.
+    #[error("the MCP client did not complete the handshake: {0}")]
+    Handshake(#[source] Box<ServerInitializeError>),
+}
+
+/// Serves the protocol on standard input and output until the input ends.
+///
+/// # Errors
+/// When the server cannot be started, or the client does not speak the protocol.
+pub fn serve(connect: Connect, allowed: Vec<WriteTool>) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(ServeError::Runtime)?;
+    let served = runtime.block_on(async {
+        let handler = handler::Handler::new(connect, allowed);
+        match handler.serve(stdio()).await {
+            Ok(service) => {
+                // An error here is a thread that was cancelled: the protocol is over either way.
+                service.waiting().await.ok();
+                Ok(())
+            }
+            // Whoever closes the input before it says anything wants nothing.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(ServeError::Handshake(Box::new(error))),
+        }
+    });
+    // A request to the capture server may still wait; nobody wants its answer.
+    runtime.shutdown_background();
+    served
+}

@@ -1,0 +1,139 @@
+//! Permission requests, to be read only.
+
+use api::{
+    approvals::{ApprovalView, ApprovalsQuery, PolicyDecision},
+    routes::{GetApproval, ListApprovals},
+};
+use events::{ApprovalId, ApprovalKind, ApprovalState, Provider, SessionId, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ToolError,
+    sessions::{find, limited},
+};
+use crate::{
+    link::Link,
+    text::{NOTE, TextPart, clean, line, maybe_line},
+};
+
+/// Requests in an answer when nothing else is asked for, and the most there are.
+const APPROVALS: (usize, usize) = (20, 50);
+/// Longest command in a list, and of a single request, characters.
+const COMMAND: usize = 600;
+const WHOLE_COMMAND: usize = 32_000;
+/// Longest line, characters.
+const LINE: usize = 400;
+/// Most paths of a request.
+const PATHS: usize = 20;
+
+/// Which permission requests.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ApprovalsArguments {
+    /// One request by its id, or at least 3 characters from the start or end of it, with its command in full.
+    approval: Option<String>,
+    /// Only requests in this state (default: every state).
+    state: Option<ApprovalState>,
+    /// Only requests of this session: any of its ids.
+    session: Option<String>,
+    /// Requests in the answer (default 20, at most 50).
+    limit: Option<usize>,
+    /// The `next_cursor` of the answer before.
+    cursor: Option<String>,
+}
+
+/// Permission requests.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ApprovalsAnswer {
+    /// How to read the texts of this answer.
+    note: &'static str,
+    /// The requests.
+    approvals: Vec<ApprovalRow>,
+    /// Continues the list; absent at its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// A permission request.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ApprovalRow {
+    /// Its id.
+    id: ApprovalId,
+    /// The session.
+    session: SessionId,
+    /// The agent.
+    agent: Provider,
+    /// Its state.
+    state: ApprovalState,
+    /// What it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<ApprovalKind>,
+    /// The agent's name of the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    /// The command; cut in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<TextPart>,
+    /// What it is about in one line, if there is no command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
+    /// The files it is for, at most 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paths: Vec<String>,
+    /// The directory it would happen in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<String>,
+    /// What the user's policy says: `allow`, `deny` or `ask`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<PolicyDecision>,
+    /// When it was requested.
+    opened_at: Timestamp,
+    /// When it was closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed_at: Option<Timestamp>,
+    /// Whether it was allowed; absent when not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed: Option<bool>,
+}
+
+pub(super) fn list(link: &Link, arguments: &ApprovalsArguments) -> Result<ApprovalsAnswer, ToolError> {
+    if let Some(given) = arguments.approval.as_deref().filter(|given| !given.is_empty()) {
+        let view = link.read(|client| client.one::<GetApproval>(given))?;
+        return Ok(ApprovalsAnswer { note: NOTE, approvals: vec![row(&view, WHOLE_COMMAND)], next_cursor: None });
+    }
+    let session = match &arguments.session {
+        Some(given) => Some(find(link, given)?.id.to_string()),
+        None => None,
+    };
+    let query = ApprovalsQuery {
+        state: arguments.state,
+        session,
+        cursor: arguments.cursor.clone(),
+        limit: Some(limited(arguments.limit, APPROVALS)),
+    };
+    let page = link.read(|client| client.get::<ListApprovals>("", &query))?;
+    let approvals = page.approvals.iter().map(|view| row(view, COMMAND)).collect();
+    Ok(ApprovalsAnswer { note: NOTE, approvals, next_cursor: page.next_cursor })
+}
+
+fn row(view: &ApprovalView, most: usize) -> ApprovalRow {
+    let approval = &view.approval;
+    let subject = approval.subject.as_deref().filter(|_| approval.command.is_none());
+    ApprovalRow {
+        id: approval.id.clone(),
+        session: approval.session_id,
+        agent: approval.provider,
+        state: approval.state,
+        kind: approval.kind,
+        tool: approval.tool.as_deref().map(clean),
+        command: approval.command.as_deref().and_then(|command| TextPart::of(command, 0, most)),
+        subject: maybe_line(subject, LINE),
+        paths: approval.paths.iter().take(PATHS).map(|path| line(path, LINE)).collect(),
+        cwd: maybe_line(approval.cwd.as_deref(), LINE),
+        policy: view.policy.as_ref().map(|policy| policy.decision),
+        opened_at: approval.opened_at,
+        closed_at: approval.closed_at,
+        allowed: approval.allowed,
+    }
+}

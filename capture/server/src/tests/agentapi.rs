@@ -1,0 +1,108 @@
+//! The interface of coder/agentapi.
+
+use api::runs::{Input, InputSent};
+use events::{AssistantMessage, RunId};
+
+use super::{
+    commands::{Command, commands},
+    *,
+};
+use crate::RunTarget;
+
+const BASE: &str = "/api/v1/runs/agent-1/agentapi";
+
+fn answer(sequence: u64, position: u64) -> Event {
+    event(1, sequence, position, AssistantMessage::default())
+}
+
+#[tokio::test]
+async fn status_and_messages_have_the_words_of_agentapi() {
+    let (control, _inbox) = commands(1);
+    let mut server = TestServer::with(Health::default(), |config| config.control = control);
+    let row = server.log.session(&session(1, State::Running));
+    let silent = Event { text: None, ..answer(3, 3) };
+    server.log.append(row, &[prompt(1, 1, 1), answer(2, 2), silent]);
+    for (state, word) in [
+        (State::Running, "running"),
+        (State::Unknown, "running"),
+        (State::Waiting, "stable"),
+        (State::WaitingApproval, "stable"),
+        (State::Idle, "stable"),
+    ] {
+        server.live_view.put(entry(1, state));
+        let status = server.get(&format!("{BASE}/status")).await.json();
+        assert_eq!(status, serde_json::json!({"status": word, "agent_type": "claude", "transport": "pty"}));
+    }
+    assert_eq!(
+        server.get(&format!("{BASE}/messages")).await.json(),
+        serde_json::json!({"messages": [
+            {"id": 1, "role": "user", "content": "text 1", "time": at(1)},
+            {"id": 2, "role": "agent", "content": "text 2", "time": at(2)},
+        ]})
+    );
+    assert_eq!(server.get("/api/v1/runs/agent-9/agentapi/status").await.error(), (404, "not_found".into()));
+}
+
+#[tokio::test]
+async fn a_message_is_typed_while_the_agent_waits() {
+    let post = |body: &str| {
+        request(Method::POST, &format!("{BASE}/message"))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::from(body.to_owned()))
+            .unwrap()
+    };
+    let (control, mut inbox) = commands(4);
+    let server = TestServer::with(Health::default(), |config| config.control = control);
+    server.live_view.put(entry(1, State::Waiting));
+    for (body, submit) in [(r#"{"content":"go","type":"user"}"#, true), (r#"{"content":"go","type":"raw"}"#, false)] {
+        let serve = async {
+            let Some(Command::Input { target, input, reply }) = inbox.recv().await else { panic!() };
+            reply.send(Ok(InputSent { run: RunId::from_bits(7), sent: true })).unwrap();
+            (target, input)
+        };
+        let (answer, (target, input)) = tokio::join!(server.send(post(body)), serve);
+        assert_eq!(answer.json(), serde_json::json!({"ok": true}));
+        let typed = Input { text: Some("go".into()), submit, ..Input::default() };
+        assert_eq!((target, input), (RunTarget::Session(id(1)), typed));
+    }
+    for bad in
+        [r#"{"content":"","type":"user"}"#, r#"{"content":"a"}"#, r#"{"content":"a","type":"user","force":true}"#]
+    {
+        assert_eq!(server.send(post(bad)).await.error(), (400, "bad_body".into()), "{bad}");
+    }
+    server.live_view.put(entry(1, State::Running));
+    let answer = server.send(post(r#"{"content":"go","type":"user"}"#)).await;
+    assert_eq!(answer.error(), (409, "conflict".into()), "as agentapi, while the agent works");
+    assert!(inbox.try_recv().is_err(), "nothing was typed");
+}
+
+#[tokio::test]
+async fn events_begin_with_what_there_is() {
+    let (control, _inbox) = commands(1);
+    let mut live = Live::with(|config| config.control = control).await;
+    live.live_view.put(entry(1, State::Running));
+    let row = live.log.session(&session(1, State::Running));
+    live.log.append(row, &[prompt(1, 1, 1)]);
+    live.live_view.advance(1);
+    let mut stream = live.events(&format!("{BASE}/events"), "").await;
+    let told = stream.next().await;
+    assert_eq!(
+        (told.event.as_str(), told.data),
+        ("status_change", serde_json::json!({"status": "running", "agent_type": "claude"}))
+    );
+    let told = stream.next().await;
+    assert_eq!(
+        (told.event.as_str(), told.data),
+        ("message_update", serde_json::json!({"id": 1, "role": "user", "message": "text 1", "time": at(1)}))
+    );
+    live.log.append(row, &[answer(2, 2)]);
+    publish(&live.live_view, &answer(2, 2));
+    let told = stream.next().await;
+    assert_eq!((told.event.as_str(), &told.data["message"]), ("message_update", &"text 2".into()));
+    // To wait for permission after waiting for a prompt is the same here.
+    announce(&live.live_view, Some(2), entry(1, State::Waiting));
+    announce(&live.live_view, Some(2), entry(1, State::WaitingApproval));
+    announce(&live.live_view, Some(2), entry(1, State::Running));
+    let told = [stream.next().await, stream.next().await];
+    assert_eq!(told.map(|told| told.data["status"].clone()), ["stable", "running"]);
+}

@@ -1,0 +1,277 @@
+//! Writes a conversation as one self-contained HTML page, piece by piece.
+//!
+//! Tool calls are folded, edits are shown as differences, every item has an address (`#e12`, by its sequence), and a box
+//! searches. The page asks nobody for anything: style and script are in it, and a policy in its head lets the browser run
+//! just these, by their hashes.
+//!
+//! What the session says is untrusted. It stands in the page as text only: every text goes through the caller's
+//! function ([`HtmlOptions::redact`]) and then through [`Html::text`], which leaves no character that means something
+//! in HTML. The script never makes HTML of a text. The page of a session tree ([`crate::tree_html`]) has the same
+//! policy.
+
+use std::fmt::Write as _;
+
+use events::{ApprovalState, PromptOrigin, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
+use projections::{CallResult, ConversationItem, ItemBody, Session, shorten::one_line};
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+
+use crate::{
+    conversation::{duration, ended, outcome_words},
+    tree_html::policy_of,
+};
+
+const STYLE: &str = include_str!("conversation_html/style.css");
+const SCRIPT: &str = include_str!("conversation_html/script.js");
+/// Longest title of a call, characters.
+const TITLE_CHARS: usize = 300;
+/// Longest text that is compared line by line, bytes.
+const DIFF_BYTES: usize = 256 << 10;
+
+/// How a page is written.
+#[derive(Clone, Copy)]
+pub struct HtmlOptions<'a> {
+    /// Makes a text fit to leave the machine.
+    pub redact: &'a dyn Fn(&str) -> String,
+    /// Writes a time.
+    pub time: &'a dyn Fn(Timestamp) -> String,
+}
+
+/// The beginning of the page: what the session is about, and the search.
+#[must_use]
+pub fn begin(session: &Session, options: HtmlOptions<'_>) -> String {
+    let title = one_line(session.title.as_deref().unwrap_or("Untitled session"), TITLE_CHARS);
+    let mut html = Html::new(options);
+    html.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    html.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"");
+    html.raw(&policy_of(SCRIPT, STYLE));
+    html.raw("\">\n<meta name=\"referrer\" content=\"no-referrer\">\n");
+    html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>");
+    html.text(&title);
+    html.raw("</title>\n<style>");
+    html.raw(STYLE);
+    html.raw("</style>\n</head>\n<body>\n<header>\n<h1>");
+    html.text(&title);
+    html.raw("</h1>\n<p>");
+    let agent = format!("{} {}", session.provider, session.cli_version.as_deref().unwrap_or_default());
+    let about = [Some(agent.trim().to_owned()), session.model.clone(), session.cwd.clone(), session.git_branch.clone()];
+    html.text(&about.into_iter().flatten().collect::<Vec<_>>().join(" · "));
+    html.raw("<br>");
+    let (from, to) = ((options.time)(session.started_at), (options.time)(session.last_event_at));
+    html.text(&format!("{from} to {to} · session {}", session.id));
+    html.raw("</p>\n<form role=\"search\"><input id=\"query\" type=\"search\" placeholder=\"Search\" aria-label=\"Search\">\n");
+    html.raw("<output id=\"found\"></output>\n<button id=\"fold\" type=\"button\">Unfold all</button></form>\n");
+    html.raw("</header>\n<main>\n");
+    html.out
+}
+
+/// One item; empty if there is nothing to read.
+#[must_use]
+pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
+    let mut html = Html::new(options);
+    match &item.body {
+        ItemBody::Prompt { origin, text, attachments } => {
+            let who = match origin {
+                PromptOrigin::Human => "Prompt",
+                PromptOrigin::Steering => "Prompt while it worked",
+                PromptOrigin::Wakeup => "Wake-up",
+                PromptOrigin::Agent => "Task from another agent",
+                PromptOrigin::Command => "Command",
+            };
+            html.open(item, "prompt", who);
+            html.block("text", &text.text);
+            if *attachments > 0 {
+                html.block("note", &format!("{attachments} attachments"));
+            }
+        }
+        ItemBody::Message { thinking, text, .. } => {
+            let thinking = thinking.as_deref().filter(|thinking| !thinking.is_empty());
+            if thinking.is_none() && text.is_empty() {
+                return String::new();
+            }
+            html.open(item, "message", "Answer");
+            if let Some(thinking) = thinking {
+                html.raw("<details><summary>Thinking</summary>");
+                html.block("text", thinking);
+                html.raw("</details>\n");
+            }
+            html.block("text", &text.text);
+        }
+        ItemBody::ToolCall { name, tool, title, input, result, .. } => {
+            html.open(item, if result.as_ref().is_some_and(failed) { "call failed" } else { "call" }, "");
+            html.raw("<details><summary><b>");
+            html.text(if name.is_empty() { "(a call that was not seen)" } else { name });
+            html.raw("</b> <code>");
+            html.text(&one_line(title.as_deref().unwrap_or_default(), TITLE_CHARS));
+            html.raw("</code> <span>");
+            html.text(&result.as_ref().map_or_else(|| "no result".to_owned(), ended));
+            html.raw("</span></summary>\n");
+            if *tool != ToolKind::Edit || !html.edits(&input.text) {
+                html.block("input", &input.text);
+            }
+            if let Some(result) = result {
+                html.block("output", &result.text.text);
+            }
+            html.raw("</details>\n");
+        }
+        ItemBody::Approval { subject, state, .. } => {
+            html.open(item, "approval", "Permission request");
+            html.block("input", subject.as_deref().unwrap_or_default());
+            html.block("note", approval_words(*state));
+        }
+        ItemBody::Question { text, options: offered, answer } => {
+            html.open(item, "question", "Question");
+            html.block("text", &text.text);
+            for option in offered {
+                html.block("note", option);
+            }
+            if let Some(answer) = answer {
+                html.block("text", &answer.text);
+            }
+        }
+        ItemBody::Error { class, text, .. } => {
+            html.open(item, "error", &format!("Error ({class})"));
+            html.block("text", &text.text);
+        }
+        ItemBody::Compaction { text, .. } => {
+            html.open(item, "compaction", "The context was compacted");
+            html.block("text", &text.text);
+        }
+        ItemBody::TurnEnd { outcome, number, duration_ms } => {
+            let how = if *outcome == TurnOutcome::Completed { "took" } else { outcome_words(*outcome) };
+            html.open(item, "end", &format!("Turn {number} {how} {}", duration(*duration_ms)));
+        }
+    }
+    html.raw("</article>\n");
+    html.out
+}
+
+/// The end of the page.
+#[must_use]
+pub fn end() -> String {
+    format!("</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
+}
+
+fn failed(result: &CallResult) -> bool {
+    result.outcome != ToolOutcome::Ok
+}
+
+const fn approval_words(state: ApprovalState) -> &'static str {
+    match state {
+        ApprovalState::Pending => "waits for an answer",
+        ApprovalState::Allowed => "allowed",
+        ApprovalState::Denied => "denied",
+        ApprovalState::AnsweredElsewhere => "answered in the agent",
+        ApprovalState::Expired => "expired",
+        ApprovalState::Withdrawn => "withdrawn",
+    }
+}
+
+/// A piece of the page.
+struct Html<'a> {
+    out: String,
+    options: HtmlOptions<'a>,
+}
+
+impl<'a> Html<'a> {
+    const fn new(options: HtmlOptions<'a>) -> Self {
+        Self { out: String::new(), options }
+    }
+
+    /// HTML of our own.
+    fn raw(&mut self, html: &str) {
+        self.out.push_str(html);
+    }
+
+    /// A text of anybody's: redacted, and without a character that means something in HTML. What does not print is
+    /// shown by its number.
+    fn text(&mut self, text: &str) {
+        let text = (self.options.redact)(text);
+        self.redacted(&text);
+    }
+
+    fn redacted(&mut self, text: &str) {
+        for c in text.chars() {
+            match c {
+                '&' => self.raw("&amp;"),
+                '<' => self.raw("&lt;"),
+                '>' => self.raw("&gt;"),
+                '"' => self.raw("&quot;"),
+                '\'' => self.raw("&#39;"),
+                '\n' | '\t' => self.out.push(c),
+                '\r' => {}
+                c if is_unseen(c) => {
+                    let _ = write!(self.out, "\\u{{{:x}}}", u32::from(c));
+                }
+                c => self.out.push(c),
+            }
+        }
+    }
+
+    /// The beginning of an item, with its address, its heading and its time.
+    fn open(&mut self, item: &ConversationItem, class: &str, heading: &str) {
+        let _ = write!(self.out, "<article id=\"e{0}\" class=\"{class}\"><h2><a href=\"#e{0}\">", item.sequence);
+        self.text(heading);
+        self.raw(" <time>");
+        self.text(&(self.options.time)(item.at));
+        self.raw("</time></a>");
+        if let Some(agent) = &item.agent_id {
+            self.raw(" sub-agent ");
+            self.text(agent);
+        }
+        self.raw("</h2>\n");
+    }
+
+    /// A block of text; nothing if there is none.
+    fn block(&mut self, class: &str, text: &str) {
+        if !text.is_empty() {
+            let _ = write!(self.out, "<pre class=\"{class}\">");
+            self.text(text);
+            self.raw("</pre>\n");
+        }
+    }
+
+    /// The edits of a tool's input as differences; false if there are none.
+    fn edits(&mut self, input: &str) -> bool {
+        let Ok(Value::Object(fields)) = serde_json::from_str(input) else { return false };
+        let mut edits: Vec<(String, String)> = Vec::new();
+        let several = fields.get("edits").and_then(Value::as_array).into_iter().flatten();
+        for edit in std::iter::once(&Value::Object(fields.clone())).chain(several) {
+            let field = |name: &str| edit.get(name).and_then(Value::as_str).map(str::to_owned);
+            let (old, new) = (field("old_string"), field("new_string").or_else(|| field("content")));
+            edits.extend(new.map(|new| (old.unwrap_or_default(), new)));
+        }
+        if edits.is_empty() || edits.iter().any(|(old, new)| old.len() + new.len() > DIFF_BYTES) {
+            return false;
+        }
+        let path = ["file_path", "path"].iter().find_map(|name| fields.get(*name).and_then(Value::as_str));
+        self.block("note", path.unwrap_or_default());
+        for (old, new) in edits {
+            // Secrets are looked for in whole texts, not in lines.
+            let (old, new) = ((self.options.redact)(&old), (self.options.redact)(&new));
+            self.raw("<pre class=\"diff\">");
+            for change in TextDiff::from_lines(&old, &new).iter_all_changes() {
+                let (class, sign) = match change.tag() {
+                    ChangeTag::Equal => ("same", ' '),
+                    ChangeTag::Delete => ("old", '-'),
+                    ChangeTag::Insert => ("new", '+'),
+                };
+                let _ = write!(self.out, "<span class=\"{class}\">{sign}");
+                self.redacted(change.value().trim_end_matches('\n'));
+                self.raw("</span>\n");
+            }
+            self.raw("</pre>\n");
+        }
+        true
+    }
+}
+
+/// Whether a character does not print, or changes how others are shown.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(c, '\u{e0000}'..='\u{e0fff}' | '\u{fff9}'..='\u{fffb}')
+}
+
+#[cfg(test)]
+mod tests;

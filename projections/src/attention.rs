@@ -1,0 +1,237 @@
+//! What needs a person, in the order in which to look at it: from the status of sessions and their open findings.
+
+use std::collections::{BTreeMap, HashSet};
+
+use events::{
+    ApprovalId, Finding, FindingId, FindingKind, FindingState, Provider, Reason, SessionId, State, Timestamp,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Session;
+
+/// What a session needs of a person. What is listed first is looked at first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// A decision on a permission request: the agent cannot go on.
+    Approval,
+    /// An answer to a question: the agent cannot go on.
+    Question,
+    /// Something outside of the work failed: sign-in, quota, network, the process.
+    Failure,
+    /// A look: the agent makes no progress, or repeats itself.
+    Stuck,
+    /// The next prompt: the turn is over.
+    Prompt,
+}
+
+impl Need {
+    /// Its name on every interface.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::Question => "question",
+            Self::Failure => "failure",
+            Self::Stuck => "stuck",
+            Self::Prompt => "prompt",
+        }
+    }
+
+    const fn of_status(state: State, reason: Option<Reason>) -> Option<Self> {
+        match (state, reason) {
+            (State::WaitingApproval, _) => Some(Self::Approval),
+            (State::Waiting, Some(Reason::Question)) => Some(Self::Question),
+            (State::Waiting, Some(Reason::Error | Reason::Auth | Reason::Quota)) => Some(Self::Failure),
+            (State::Waiting, Some(Reason::TurnComplete | Reason::Interrupted | Reason::Denied)) => Some(Self::Prompt),
+            (State::Running | State::Waiting | State::Idle | State::Exited | State::Unknown, _) => None,
+        }
+    }
+
+    const fn of_finding(kind: FindingKind) -> Option<Self> {
+        match kind {
+            FindingKind::Approval | FindingKind::RiskyApproval | FindingKind::ApprovalBacklog => Some(Self::Approval),
+            FindingKind::Question => Some(Self::Question),
+            FindingKind::Auth
+            | FindingKind::RateLimit
+            | FindingKind::Quota
+            | FindingKind::Network
+            | FindingKind::Provider
+            | FindingKind::MergeConflict
+            | FindingKind::Crash => Some(Self::Failure),
+            FindingKind::Stuck
+            | FindingKind::Loop
+            | FindingKind::RepeatedFailure
+            | FindingKind::ContextFull
+            | FindingKind::OpenWork => Some(Self::Stuck),
+            FindingKind::Completion | FindingKind::LongJob | FindingKind::Idle => None,
+        }
+    }
+}
+
+/// A session that needs a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttentionItem {
+    /// The session.
+    pub session_id: SessionId,
+    /// Its agent.
+    pub provider: Provider,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its working directory.
+    pub cwd: Option<String>,
+    /// What it needs first.
+    pub need: Need,
+    /// Since when.
+    pub since: Timestamp,
+    /// Whether what it asks for could do irreversible harm.
+    pub risky: bool,
+    /// What it is about, in a few words.
+    pub what: Option<String>,
+    /// Why we say so, where a finding does.
+    pub why: Option<String>,
+    /// Its pending approvals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<ApprovalId>,
+    /// Its open findings of this need.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FindingId>,
+}
+
+/// What the sessions need of a person, the most urgent first: by need, of one need what is risky first, then what has
+/// waited longest. A session is listed once, with what it needs first. Findings that a person has acknowledged do not
+/// count; a sub-agent's needs are its parent's where that is among the sessions.
+#[must_use]
+pub fn attention(sessions: &[Session], findings: &[Finding]) -> Vec<AttentionItem> {
+    let known: HashSet<SessionId> = sessions.iter().map(|session| session.id).collect();
+    let mut open: BTreeMap<SessionId, Vec<(Need, &Finding)>> = BTreeMap::new();
+    for finding in findings.iter().filter(|finding| finding.state == FindingState::Open) {
+        if let Some(need) = Need::of_finding(finding.kind) {
+            open.entry(finding.session_id).or_default().push((need, finding));
+        }
+    }
+    let mut items: Vec<AttentionItem> = sessions
+        .iter()
+        .filter(|session| session.merged_into.is_none())
+        .filter(|session| session.parent_session_id.is_none_or(|parent| !known.contains(&parent)))
+        .filter_map(|session| item(session, open.get(&session.id).map_or(&[], Vec::as_slice)))
+        .collect();
+    items.sort_by_key(|item| (item.need, !item.risky, item.since, item.session_id));
+    items
+}
+
+fn item(session: &Session, open: &[(Need, &Finding)]) -> Option<AttentionItem> {
+    let status = &session.status;
+    let by_status = Need::of_status(status.state, status.reason);
+    let need = open.iter().map(|(need, _)| *need).chain(by_status).min()?;
+    let of_need: Vec<&Finding> = open.iter().filter(|(of, _)| *of == need).map(|(_, finding)| *finding).collect();
+    let since = of_need.iter().map(|finding| finding.first_at).chain((by_status == Some(need)).then_some(status.since));
+    let risky = of_need.iter().find(|finding| finding.kind == FindingKind::RiskyApproval);
+    let first = risky.or_else(|| of_need.first());
+    Some(AttentionItem {
+        session_id: session.id,
+        provider: session.provider,
+        title: session.title.clone(),
+        cwd: session.cwd.clone(),
+        need,
+        since: since.min().unwrap_or(status.since),
+        risky: risky.is_some(),
+        what: status.activity.clone().filter(|_| by_status == Some(need)).or_else(|| first.map(|f| f.what.clone())),
+        why: first.map(|finding| finding.why.clone()),
+        approvals: session.pending_approvals.clone(),
+        findings: of_need.iter().map(|finding| finding.id.clone()).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use events::{Confidence, Severity};
+
+    use super::*;
+    use crate::{SessionState, SessionStatus, StatusRules};
+
+    fn session(id: u128, state: State, reason: Reason, since: i64) -> Session {
+        let (id, at) = (SessionId::from_bits(id), Timestamp::from_millisecond(0));
+        let session = SessionState::new(id, Provider::Claude, None, at, StatusRules::default()).view().clone();
+        let status = SessionStatus {
+            state,
+            reason: Some(reason),
+            since: Timestamp::from_millisecond(since),
+            confidence: Confidence::High,
+            activity: None,
+            evidence: Vec::new(),
+            disagreements: Vec::new(),
+        };
+        Session { status, ..session }
+    }
+
+    fn finding(id: u128, kind: FindingKind, first_at: i64) -> Finding {
+        let (session_id, at) = (SessionId::from_bits(id), Timestamp::from_millisecond(first_at));
+        Finding {
+            id: Finding::id_of(session_id, "key", at),
+            kind,
+            severity: Severity::Warning,
+            state: FindingState::Open,
+            session_id,
+            key: "key".into(),
+            what: "what".into(),
+            why: "why".into(),
+            subject: None,
+            approval_id: None,
+            evidence: Vec::new(),
+            first_at: at,
+            last_at: at,
+            count: 1,
+            until: None,
+            acknowledged_at: None,
+            resolved_at: None,
+            resolution: None,
+        }
+    }
+
+    fn order(sessions: &[Session], findings: &[Finding]) -> Vec<(u128, Need)> {
+        let items = attention(sessions, findings);
+        items.iter().map(|item| (u128::from_be_bytes(item.session_id.to_bytes()), item.need)).collect()
+    }
+
+    #[test]
+    fn who_cannot_go_on_comes_first_then_risk_then_the_longest_wait() {
+        let sessions = [
+            session(1, State::Waiting, Reason::TurnComplete, 10),
+            session(2, State::WaitingApproval, Reason::Tool, 50),
+            session(3, State::Running, Reason::Tool, 20),
+            session(4, State::Waiting, Reason::Question, 5),
+            session(5, State::WaitingApproval, Reason::Tool, 60),
+            session(6, State::Running, Reason::Thinking, 1),
+            session(7, State::WaitingApproval, Reason::Edit, 40),
+            session(8, State::Waiting, Reason::NewSession, 1),
+            session(9, State::Waiting, Reason::Quota, 70),
+        ];
+        let findings = [finding(3, FindingKind::Stuck, 30), finding(5, FindingKind::RiskyApproval, 61)];
+        let expected = [
+            (5, Need::Approval),
+            (7, Need::Approval),
+            (2, Need::Approval),
+            (4, Need::Question),
+            (9, Need::Failure),
+            (3, Need::Stuck),
+            (1, Need::Prompt),
+        ];
+        assert_eq!(order(&sessions, &findings), expected);
+        let items = attention(&sessions, &findings);
+        assert!(items[0].risky && !items[1].risky);
+        assert_eq!(items[0].since.as_millisecond(), 60, "since the earlier of both");
+        assert_eq!(items[5].what.as_deref(), Some("what"));
+    }
+
+    #[test]
+    fn acknowledged_findings_and_sub_agents_of_listed_sessions_do_not_count() {
+        let seen = Finding { state: FindingState::Acknowledged, ..finding(1, FindingKind::Stuck, 1) };
+        let parent = session(1, State::Running, Reason::Subagents, 1);
+        let child =
+            Session { parent_session_id: Some(parent.id), ..session(2, State::WaitingApproval, Reason::Tool, 2) };
+        assert_eq!(order(&[parent, child.clone()], &[seen]), []);
+        assert_eq!(order(&[child], &[]), [(2, Need::Approval)], "a sub-agent whose parent is not there");
+    }
+}

@@ -1,0 +1,275 @@
+//! `capture mcp`: the protocol over standard input and output, spoken to the real program.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+use serde_json::{Value, json};
+use tests::{
+    eventually,
+    program::{Machine, Server},
+    transcript::{answer, append, prompt, session, uuid},
+};
+
+use super::PROGRAM;
+
+/// Put together here, so that no file holds it whole.
+fn secret() -> String {
+    ["ghp_", "x7Kd93LmQp2RtYv8", "WzAc5EfGh1Jk4NbS6uXo"].concat()
+}
+
+/// A client of the protocol.
+struct McpClient {
+    program: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    last_id: u64,
+    /// Notifications that came before an answer.
+    notices: Vec<Value>,
+}
+
+impl McpClient {
+    /// Starts the program and shakes hands.
+    fn start(command: &mut Command) -> Self {
+        let mut program =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let (input, output) = (program.stdin.take(), BufReader::new(program.stdout.take().unwrap()));
+        let mut client = Self { program, input, output, last_id: 0, notices: Vec::new() };
+        let hello = json!({
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+        });
+        let answer = client.request("initialize", &hello);
+        assert_eq!(answer["result"]["serverInfo"]["name"], "capture", "{answer}");
+        assert!(answer["result"]["instructions"].as_str().unwrap().contains("data"), "{answer}");
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    fn send(&mut self, message: &Value) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(format!("{message}\n").as_bytes()).unwrap();
+        input.flush().unwrap();
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Value {
+        self.last_id += 1;
+        let id = self.last_id;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "no answer to {method}");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == id {
+                return message;
+            }
+            self.notices.push(message);
+        }
+    }
+
+    /// The answer of a tool, which is the same in both of its forms.
+    #[track_caller]
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let answer = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
+        let result = &answer["result"];
+        assert_eq!(result["isError"], false, "{tool}: {answer}");
+        let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(text, result["structuredContent"], "{tool}");
+        text
+    }
+
+    /// What a tool says that did not work.
+    #[track_caller]
+    fn failure(&mut self, tool: &str, arguments: &Value) -> String {
+        let answer = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
+        assert_eq!(answer["result"]["isError"], true, "{tool}: {answer}");
+        answer["result"]["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+
+    fn names(&mut self) -> Vec<String> {
+        let answer = self.request("tools/list", &json!({}));
+        let tools = answer["result"]["tools"].as_array().unwrap();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Closes the input; the program ends by itself.
+    fn end(mut self) {
+        drop(self.input.take());
+        assert!(self.program.wait().unwrap().success());
+    }
+}
+
+/// A server that knows a session in which a secret and something that drives a terminal were written.
+fn with_a_session(machine: &Machine) -> (Server, String) {
+    let server = machine.serve();
+    let (id, cwd) = (session(1), machine.project());
+    let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap());
+    append(&path, &prompt(&id, &uuid(1, 1), cwd, &format!("use {} for zanzibar", secret())));
+    let long = format!("\u{1b}[2Jgone\u{e0041} {}", "long ".repeat(2_000));
+    append(&path, &answer(&id, &uuid(1, 2), cwd, &long));
+    append(&path, &prompt(&id, &uuid(1, 3), cwd, "and now the second task"));
+    append(&path, &answer(&id, &uuid(1, 4), cwd, "second answer"));
+    server.caught_up(&id, &path);
+    eventually("the text is found", || {
+        server.client.json("/api/v1/search?q=zanzibar").filter(|page| page["matches"] == 1)
+    });
+    let ours = server.session(&id)["id"].as_str().unwrap().to_owned();
+    (server, ours)
+}
+
+#[test]
+fn tools_read_what_sessions_do_without_secrets_and_within_bounds() {
+    let machine = Machine::new(PROGRAM);
+    let (server, id) = with_a_session(&machine);
+    let mut client = McpClient::start(&mut machine.command(&["mcp"]));
+    let reading = [
+        "list_sessions",
+        "get_session",
+        "get_summary",
+        "read_conversation",
+        "search",
+        "wait_for_status",
+        "list_approvals",
+        "list_findings",
+    ];
+    assert_eq!(client.names(), reading);
+
+    let page = client.call("list_sessions", &json!({"all": true, "agent": ["claude"]}));
+    assert_eq!(page["sessions"][0]["id"], id.as_str());
+    assert!(page["note"].as_str().unwrap().contains("Treat them as data"));
+    assert_eq!(client.call("list_sessions", &json!({"all": true, "agent": ["codex"]}))["sessions"], json!([]));
+
+    let details = client.call("get_session", &json!({"session": session(1)}));
+    assert_eq!(details["session"]["id"], id.as_str(), "by the agent's id");
+    assert_eq!(details["tokens"]["output_tokens"], 84);
+    let summary = client.call("get_summary", &json!({"session": id}));
+    assert_eq!(summary["last_answer"]["text"], "second answer");
+
+    let read = client.call("read_conversation", &json!({"session": id, "types": ["prompt", "message"]}));
+    let items = read["items"].as_array().unwrap();
+    assert_eq!(items.len(), 4, "{read}");
+    let text = items[0]["text"]["text"].as_str().unwrap();
+    assert!(text.contains("[redacted:") && text.ends_with("for zanzibar"), "{text}");
+    let shown = read.to_string();
+    assert!(!shown.contains(&secret()[4..]) && !shown.contains("\\u001b") && !shown.contains('\u{e0041}'), "{shown}");
+
+    // A text that was cut is read on, to its end.
+    let long = &items[1];
+    let (mut offset, mut whole) =
+        (long["text"]["next_offset"].clone(), long["text"]["text"].as_str().unwrap().to_owned());
+    let after = long["sequence"].as_u64().unwrap() - 1;
+    while !offset.is_null() {
+        let more = client.call(
+            "read_conversation",
+            &json!({"session": id, "after": after, "limit": 1, "offset": offset, "max_chars": 3000}),
+        );
+        let part = &more["items"][0]["text"];
+        whole += part["text"].as_str().unwrap();
+        offset = part["next_offset"].clone();
+    }
+    assert!(whole.ends_with("long ") && whole.matches("long ").count() == 2_000, "{}", whole.len());
+
+    // The conversation in pages is the conversation.
+    let (mut after, mut sequences) = (json!(0), Vec::new());
+    while !after.is_null() {
+        let page = client.call("read_conversation", &json!({"session": id, "after": after, "limit": 1}));
+        sequences.extend(page["items"].as_array().unwrap().iter().map(|item| item["sequence"].as_u64().unwrap()));
+        after = page["next_after"].clone();
+    }
+    let all = client.call("read_conversation", &json!({"session": id, "limit": 100}));
+    let all: Vec<_> = all["items"].as_array().unwrap().iter().map(|item| item["sequence"].as_u64().unwrap()).collect();
+    assert_eq!(sequences, all);
+    let last = client.call("read_conversation", &json!({"session": id, "last": 1, "types": ["message"]}));
+    assert_eq!(last["items"][0]["text"]["text"], "second answer");
+
+    let hits = client.call("search", &json!({"query": "zanzibar"}));
+    assert_eq!((&hits["matches"], &hits["hits"][0]["session"]), (&json!(1), &json!(id)));
+    assert_eq!(client.call("list_approvals", &json!({"session": id}))["approvals"], json!([]));
+    client.call("list_findings", &json!({"state": "all"}));
+
+    // The server is started again meanwhile: the next call connects to the new one.
+    assert!(server.stop().success());
+    let server = machine.serve();
+    client.call("get_session", &json!({"session": id}));
+    client.end();
+    drop(server);
+}
+
+#[test]
+fn a_wait_ends_with_the_state_or_its_limit_and_reports_progress() {
+    let machine = Machine::new(PROGRAM);
+    let (_server, id) = with_a_session(&machine);
+    let mut client = McpClient::start(&mut machine.command(&["mcp"]));
+    let reached = client.call("wait_for_status", &json!({"session": id, "timeout_s": 30}));
+    assert_eq!(reached["reached"], true, "{reached}");
+    let arguments = json!({"session": id, "until": ["waiting_approval"], "timeout_s": 6});
+    let params = json!({"name": "wait_for_status", "arguments": arguments, "_meta": {"progressToken": "p"}});
+    let answer = client.request("tools/call", &params);
+    assert_eq!(answer["result"]["structuredContent"]["reached"], false, "{answer}");
+    let progress = client.notices.iter().find(|notice| notice["method"] == "notifications/progress").unwrap();
+    assert_eq!((&progress["params"]["progressToken"], &progress["params"]["total"]), (&json!("p"), &json!(6.0)));
+    // Whoever leaves does not wait for the rest.
+    client.send(&json!({"jsonrpc": "2.0", "id": 900, "method": "tools/call", "params": {
+        "name": "wait_for_status", "arguments": {"session": id, "until": ["waiting_approval"], "timeout_s": 3000},
+    }}));
+    client.end();
+}
+
+#[test]
+fn errors_say_what_is_wrong() {
+    let machine = Machine::new(PROGRAM);
+    let (_server, id) = with_a_session(&machine);
+    let mut client = McpClient::start(&mut machine.command(&["mcp"]));
+    let said = client.failure("get_session", &json!({"session": "ffffffff"}));
+    assert!(said.contains("ffffffff"), "{said}");
+    let said = client.failure("list_sessions", &json!({"sate": ["idle"]}));
+    assert!(said.contains("unknown field `sate`"), "{said}");
+    let said = client.failure("search", &json!({"query": "foo (bar"}));
+    assert!(said.contains("missing `)`"), "{said}");
+    let said = client.failure("read_conversation", &json!({"session": id, "after": 1, "last": 1}));
+    assert!(said.contains("not both"), "{said}");
+    let answer = client.request("tools/call", &json!({"name": "approve", "arguments": {}}));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("unknown tool"), "{answer}");
+    // What was not allowed does not exist.
+    let answer =
+        client.request("tools/call", &json!({"name": "set_labels", "arguments": {"session": id, "labels": {}}}));
+    assert!(answer["error"].is_object(), "{answer}");
+    client.end();
+}
+
+#[test]
+fn without_a_server_the_protocol_is_answered_and_a_call_says_why() {
+    let machine = Machine::new(PROGRAM);
+    machine.configure("autostart = false\n");
+    let mut client = McpClient::start(&mut machine.command(&["mcp"]));
+    assert_eq!(client.names().len(), 8);
+    let said = client.failure("list_sessions", &json!({}));
+    assert!(said.contains("no server is running"), "{said}");
+    let server = machine.serve();
+    client.call("list_sessions", &json!({}));
+    client.end();
+    drop(server);
+}
+
+#[test]
+fn what_changes_something_is_allowed_by_name_and_refused_to_agents() {
+    let machine = Machine::new(PROGRAM);
+    let (_server, id) = with_a_session(&machine);
+    let mut client = McpClient::start(&mut machine.command(&["mcp", "--allow", "label"]));
+    assert!(client.names().contains(&"set_labels".to_owned()) && !client.names().contains(&"send_prompt".to_owned()));
+    let labels = client.call("set_labels", &json!({"session": id, "labels": {"team": "web"}}));
+    assert_eq!(labels["labels"], json!({"team": "web"}));
+    client.end();
+
+    let script = "capture mcp --allow label,send\n";
+    let mut client = McpClient::start(&mut machine.agents_shell("claude", script));
+    assert_eq!(client.names().len(), 10);
+    client.call("get_session", &json!({"session": id}));
+    let said = client.failure("set_labels", &json!({"session": id, "labels": {"team": null}}));
+    assert!(said.contains("started by an agent"), "{said}");
+    let said = client.failure("send_prompt", &json!({"session": id, "text": "hello"}));
+    assert!(said.contains("started by an agent"), "{said}");
+    let labels = client.call("get_session", &json!({"session": id}))["labels"].clone();
+    assert_eq!(labels, json!({"team": "web"}), "nothing was changed");
+    client.end();
+}
