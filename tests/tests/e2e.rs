@@ -37,6 +37,7 @@ mod e2e {
     mod recording;
     mod replay;
     mod requirements;
+    mod retention;
     mod runs;
     mod screens;
     mod search;

@@ -92,6 +92,11 @@ mod tests {
         assert_eq!(CLAUDE.resume_command("5a6b-7"), Some("claude --resume 5a6b-7".into()));
         assert_eq!(CODEX.resume_command("x; rm -rf ~"), None);
         assert_eq!(GEMINI.resume_command("5a6b"), None);
+        assert!(GEMINI.resume_harm.is_some());
+        let words = |agent: &Agent, model| agent.resume_words("5a6b", model).map(|words| words.join(" "));
+        assert_eq!(words(&CLAUDE, Some("opus")), Some("claude --resume 5a6b --model opus".into()));
+        assert_eq!(words(&CODEX, Some("--yolo")), Some("codex resume 5a6b".into()));
+        assert_eq!(words(&OPENCODE, Some("m")), Some("opencode -s 5a6b".into()));
     }
 
     #[test]

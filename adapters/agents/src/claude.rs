@@ -25,6 +25,8 @@ pub static CLAUDE: Agent = Agent {
     home: Home { variable: "CLAUDE_CONFIG_DIR", below_variable: "", usual: &[".claude"] },
     transcripts: Transcripts { directories: &["projects", "sessions"], path: TranscriptPath::EndsWith(".jsonl") },
     resume: Some("claude --resume"),
+    resume_model: Some("--model"),
+    resume_harm: None,
     interrupt_key: b"\x1b",
     tested_dialogs: &["=2.1.328"],
     drive: Some(Drive {

@@ -27,6 +27,8 @@ pub static CODEX: Agent = Agent {
         path: TranscriptPath::EndsWith(".jsonl"),
     },
     resume: Some("codex resume"),
+    resume_model: Some("--model"),
+    resume_harm: None,
     interrupt_key: b"\x1b",
     tested_dialogs: &["=0.169.0"],
     drive: Some(Drive { protocol: Protocol::AppServer, command: &["codex", "app-server"], names_edits: true }),

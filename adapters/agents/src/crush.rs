@@ -17,6 +17,8 @@ pub static CRUSH: Agent = Agent {
     home: Home { variable: "", below_variable: "", usual: &[] },
     transcripts: Transcripts { directories: &[], path: TranscriptPath::EndsWith("/") },
     resume: None,
+    resume_model: None,
+    resume_harm: None,
     interrupt_key: b"\x03",
     tested_dialogs: &[],
     drive: None,

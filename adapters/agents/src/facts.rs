@@ -30,6 +30,10 @@ pub struct Agent {
     pub transcripts: Transcripts,
     /// The words that take a session up again, before its id; `None` where that does harm or is not known.
     pub resume: Option<&'static str>,
+    /// The option that names the model with it, where the names are those of its files.
+    pub resume_model: Option<&'static str>,
+    /// What taking a session up again does to it, where that does harm.
+    pub resume_harm: Option<&'static str>,
     /// The bytes of the key that interrupts its turn.
     pub interrupt_key: &'static [u8],
     /// The versions, as ranges, with which keys for its dialogs were tested; none where no dialog is answered by
@@ -137,6 +141,17 @@ impl Agent {
     pub fn resume_command(&self, session: &str) -> Option<String> {
         let plain = !session.is_empty() && session.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
         self.resume.filter(|_| plain).map(|words| format!("{words} {session}"))
+    }
+
+    /// The same as words, with the model where there is an option for it.
+    #[must_use]
+    pub fn resume_words(&self, session: &str, model: Option<&str>) -> Option<Vec<String>> {
+        let mut words: Vec<String> = self.resume_command(session)?.split(' ').map(str::to_owned).collect();
+        // A name that begins like an option would be one.
+        if let (Some(option), Some(model)) = (self.resume_model, model.filter(|model| !model.starts_with('-'))) {
+            words.extend([option.to_owned(), model.to_owned()]);
+        }
+        Some(words)
     }
 }
 

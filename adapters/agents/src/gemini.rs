@@ -25,6 +25,10 @@ pub static GEMINI: Agent = Agent {
     transcripts: Transcripts { directories: &["tmp"], path: TranscriptPath::Contains("/chats/") },
     // In 0.61.0 the next start in the same directory after `--resume` deletes the session's file.
     resume: None,
+    resume_model: None,
+    resume_harm: Some(
+        "Gemini CLI deletes the file of a session at the next start in its directory after `--resume` (seen in 0.61.0)",
+    ),
     interrupt_key: b"\x1b",
     tested_dialogs: &["=0.61.0", "=0.38.2"],
     drive: Some(Drive { protocol: Protocol::Acp, command: &["gemini", "--acp"], names_edits: true }),

@@ -41,6 +41,8 @@ pub static OPENCODE: Agent = Agent {
     home: Home { variable: "XDG_DATA_HOME", below_variable: "opencode", usual: &[".local/share/opencode"] },
     transcripts: Transcripts { directories: &[""], path: TranscriptPath::EndsWith("opencode.db") },
     resume: Some("opencode -s"),
+    resume_model: None,
+    resume_harm: None,
     // Twice: the first press asks for the second.
     interrupt_key: b"\x1b\x1b",
     tested_dialogs: &["=1.18.33"],

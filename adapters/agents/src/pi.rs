@@ -18,6 +18,8 @@ pub static PI: Agent = Agent {
     home: Home { variable: "PI_CODING_AGENT_DIR", below_variable: "", usual: &[".pi/agent", ".omp/agent"] },
     transcripts: Transcripts { directories: &["sessions"], path: TranscriptPath::EndsWith(".jsonl") },
     resume: None,
+    resume_model: None,
+    resume_harm: None,
     interrupt_key: b"\x1b",
     tested_dialogs: &[],
     drive: None,

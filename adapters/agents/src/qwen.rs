@@ -26,6 +26,8 @@ pub static QWEN: Agent = Agent {
     home: Home { variable: "QWEN_HOME", below_variable: "", usual: &[".qwen"] },
     transcripts: Transcripts { directories: &["projects"], path: TranscriptPath::EndsWith(".jsonl") },
     resume: Some("qwen --resume"),
+    resume_model: Some("--model"),
+    resume_harm: None,
     interrupt_key: b"\x1b",
     tested_dialogs: &[],
     // It has `--acp`, which was not tried.

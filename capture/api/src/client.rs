@@ -269,6 +269,28 @@ impl Client {
         parse(&path, &read(&path, good(response)?)?)
     }
 
+    /// Deletes what a route names.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn delete<O: Operation<Answer: DeserializeOwned>>(
+        &self,
+        segment: &str,
+        query: &O::Query,
+    ) -> Result<O::Answer, ClientError> {
+        let path = path_of(O::ID.route(), segment, query);
+        let response = self
+            .agent
+            .delete(self.url(&path))
+            .header("Authorization", format!("Bearer {}", self.token))
+            .config()
+            .timeout_global(Some(WITHIN))
+            .build()
+            .call()
+            .map_err(|error| self.silent(error))?;
+        parse(&path, &read(&path, good(response)?)?)
+    }
+
     /// Opens a stream of server-sent events; gives (event, data) one after another.
     ///
     /// # Errors

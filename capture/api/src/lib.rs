@@ -21,6 +21,7 @@ pub mod openapi;
 pub mod part;
 pub mod prompts;
 pub mod query;
+pub mod retention;
 pub mod routes;
 pub mod runs;
 pub mod scope;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ErrorCode, Scope, agentapi::*, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, prompts::*,
-    runs::*, search::*, sessions::*,
+    retention::*, runs::*, search::*, sessions::*,
 };
 
 /// Writes the schema of a type.
@@ -385,6 +385,12 @@ operations! {
     LabelSession = PUT "/api/v1/sessions/{id}/labels" Control (NoQuery, Labels) -> Labels;
     /// Turns the capture of a session on or off.
     CaptureSession = PUT "/api/v1/sessions/{id}/capture" Admin (NoQuery, CaptureRequest) -> CaptureAnswer;
+    /// Forgets a session with its sub-agents: nothing of it is left, and it is not read again.
+    ForgetSession = DELETE "/api/v1/sessions/{id}" Admin (RemovalQuery, NoBody) -> RemovalReport;
+    /// Removes old sessions to save space; they are not read again.
+    PruneSessions = POST "/api/v1/retention/prune" Admin (NoQuery, PruneRequest) -> RemovalReport;
+    /// What is still to be erased of removed sessions, and the size of the database.
+    GetRetention = GET "/api/v1/retention" Read (NoQuery, NoBody) -> RetentionStatus;
 
     /// A snapshot, then events, statuses, approvals and findings as they come.
     Stream = GET "/api/v1/stream" Read (StreamQuery, NoBody) -> EventStream, TooManyStreams;

@@ -34,6 +34,8 @@ mod ps;
 mod queue;
 mod redact;
 mod report;
+mod resume;
+mod retention;
 mod run;
 mod runs;
 mod screen;
@@ -186,6 +188,31 @@ enum Command {
     #[command(after_help = "Example:
   capture handoff 7K3M9QXT > NOTE.md")]
     Handoff(report::HandoffOf),
+    /// Resume a session with its agent, in its directory, under `capture run`.
+    #[command(after_help = "Examples:
+  capture resume 7K3M9QXT
+  capture resume 7K3M9QXT --print
+  capture resume --last")]
+    Resume(resume::Arguments),
+
+    /// Forget sessions with their sub-agents: nothing of them is left, and they are not read again.
+    #[command(after_help = "Examples:
+  capture forget 7K3M9QXT --dry-run
+  capture forget 7K3M9QXT --yes")]
+    Forget(retention::ForgetArguments),
+    /// Remove old sessions to save space; they are not read again. Sessions that run are never removed.
+    #[command(after_help = "Examples:
+  capture prune --older-than 90d --dry-run
+  capture prune --larger-than 5GB --project ~/src/old --yes")]
+    Prune(retention::PruneArguments),
+    /// Copy the database to a file, also while the server writes.
+    #[command(after_help = "Example:
+  capture backup ~/capture-backup.db")]
+    Backup(retention::BackupArguments),
+    /// Put a backup in the place of the database, while no server runs.
+    #[command(after_help = "Example:
+  capture restore ~/capture-backup.db")]
+    Restore(retention::RestoreArguments),
 
     /// Run a program, such as an agent, in a terminal that capture observes.
     #[command(after_help = "Examples:
@@ -376,11 +403,13 @@ const GROUPS: &[(&str, &[&str])] = &[
             "standup",
             "handoff",
             "dataset",
+            "resume",
         ],
     ),
     ("Terminals", &["run", "runs", "attach", "screen", "send", "queue", "export", "fix-tty"]),
     ("Approvals", &["approvals", "approve", "deny", "policy", "audit"]),
     ("Findings", &["findings", "notify"]),
+    ("Retention", &["forget", "prune", "backup", "restore"]),
     ("Agents", &["hooks", "telemetry", "agent", "mcp", "redact"]),
     ("Server", &["serve", "doctor", "config", "service", "setup", "init", "uninstall"]),
 ];
@@ -564,6 +593,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Run(run) => return run::run(data, arguments.json, *run),
         Command::Attach(arguments) => return attach::run(data, &arguments),
         Command::FixTty => return fix_tty::run(),
+        Command::Resume(arguments) => return resume::run(&context()?, &arguments),
         Command::Agent(agent) => return agent::run(arguments.json, agent, context),
         Command::Config(arguments) => config::run(data, json, &arguments),
         Command::RunHost => return host::host(),
@@ -605,6 +635,10 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
             doctor::run(&context_with(config)?, &arguments, wrong.as_ref())
         }
         Command::Runs(arguments) => runs::run(&context()?, &arguments),
+        Command::Forget(arguments) => retention::forget(&context()?, &arguments),
+        Command::Prune(arguments) => retention::prune(&context()?, &arguments),
+        Command::Backup(arguments) => retention::backup(&context()?, &arguments),
+        Command::Restore(arguments) => retention::restore(&context()?, &arguments),
         Command::Jump(arguments) => jump::run(&context()?, &arguments),
         Command::Statusline(arguments) => statusline::run(&context()?, &arguments),
         Command::Service(arguments) => service::run(&context()?, &arguments),

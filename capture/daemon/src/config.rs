@@ -10,6 +10,7 @@ use agents::agent::ALL;
 use anyhow::Context;
 use approver::TomlFault;
 use events::Provider;
+use retention::{PrunePolicy, PruneRule};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::endpoint::read_if_there;
@@ -34,6 +35,8 @@ pub struct Config {
     pub store: Storing,
     /// Full-text search.
     pub search: SearchSettings,
+    /// What is removed by itself.
+    pub retention: RetentionSettings,
     /// The limits of the detectors.
     pub monitor: monitor::DetectorLimits,
     /// What is done about findings.
@@ -141,6 +144,46 @@ pub struct SearchSettings {
     pub enabled: bool,
 }
 
+/// Which sessions are removed by themselves, once a day; 0 is never. Those that run never are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetentionSettings {
+    /// Sessions whose last event is older, days.
+    pub older_than_days: u32,
+    /// The oldest sessions, while the database holds more, MiB.
+    pub larger_than_mib: u32,
+    /// What holds for the sessions of a directory in addition.
+    pub projects: Vec<ProjectRetention>,
+}
+
+/// Which sessions of a directory are removed by themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProjectRetention {
+    /// Sessions that began in this directory or below it.
+    pub directory: PathBuf,
+    /// Those whose last event is older, days.
+    pub older_than_days: u32,
+}
+
+impl RetentionSettings {
+    /// What the part that removes sessions makes of it.
+    #[must_use]
+    pub fn policy(&self) -> PrunePolicy {
+        let age = |days: u32| (days > 0).then_some(i64::from(days) * 86_400_000);
+        let size = (self.larger_than_mib > 0).then_some(u64::from(self.larger_than_mib) << 20);
+        let project = |project: &ProjectRetention| PruneRule {
+            older_than_ms: age(project.older_than_days),
+            larger_than_bytes: None,
+            project: Some(project.directory.clone()),
+        };
+        PrunePolicy {
+            all: PruneRule { older_than_ms: age(self.older_than_days), larger_than_bytes: size, project: None },
+            projects: self.projects.iter().map(project).collect(),
+        }
+    }
+}
+
 /// How files are read.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -164,6 +207,7 @@ impl Default for Config {
             read: Read::default(),
             store: Storing::default(),
             search: SearchSettings::default(),
+            retention: RetentionSettings::default(),
             monitor: monitor::DetectorLimits::default(),
             actions: Vec::new(),
             notify: notifier::NotifySettings::default(),
@@ -229,6 +273,7 @@ impl Config {
             },
             "store": { "redacted_only": default.store.redacted_only },
             "search": { "enabled": default.search.enabled },
+            "retention": { "older_than_days": 0, "larger_than_mib": 0, "projects": [] },
             "monitor": default.monitor,
             "actions": [],
             "notify": notify_values(&default.notify),
@@ -261,6 +306,13 @@ impl Config {
             .flat_map(|(provider, dirs)| dirs.iter().map(move |dir| (format!("roots.{provider}"), dir)));
         for (key, dir) in ignored.chain(roots) {
             anyhow::ensure!(dir.is_absolute(), "{key}: expected an absolute path, got `{}`", dir.display());
+        }
+        for project in &self.retention.projects {
+            anyhow::ensure!(
+                project.directory.is_absolute(),
+                "retention.projects.directory: expected an absolute path, got `{}`",
+                project.directory.display()
+            );
         }
         self.actions.iter().try_for_each(crate::actions::Action::check)?;
         self.notify.check()?;

@@ -9,6 +9,7 @@ use api::{
     approvals::ApprovalView,
     hooks::HookAnswer,
     prompts::Receipt,
+    retention::{PruneRequest, RemovalReport, RetentionStatus},
     runs::{Explanation, Input as RunInput, InputSent, Picture, Run},
     search::{IndexStatus, SearchPage, SearchQuery},
 };
@@ -16,6 +17,7 @@ use events::{DeliveryId, Finding, FindingId, PromptId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt};
 use ingest::{ChangeReply, Gauges, IngestHandle, IngestInput};
 use projections::Prompt;
+use retention::Retention;
 use server::{
     ApprovalFilter, Control, Decision, DecisionWait, HostConnection, Peer, Refusal, Reply, RunTarget, Telemetry,
     TelemetryRefusal,
@@ -58,6 +60,8 @@ pub struct DaemonParts {
     pub notices: Notices,
     /// Full-text search.
     pub search: Search,
+    /// Removes sessions.
+    pub retention: Retention,
     /// Ends conversations with hosts.
     pub cancel: CancellationToken,
 }
@@ -107,6 +111,18 @@ impl Control for Daemon {
         };
         let labels = labels.into_iter().map(label).collect();
         self.change(session, move |answer| IngestInput::Label(session, labels, answer))
+    }
+
+    fn forget(&self, session: SessionId, dry_run: bool) -> Reply<RemovalReport> {
+        self.with(move |parts| async move { parts.retention.forget(session, dry_run).await })
+    }
+
+    fn prune(&self, request: PruneRequest) -> Reply<RemovalReport> {
+        self.with(|parts| async move { parts.retention.prune(request).await })
+    }
+
+    fn retention(&self) -> Reply<RetentionStatus> {
+        self.with(|parts| async move { parts.retention.status().await })
     }
 
     fn serve_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()> {

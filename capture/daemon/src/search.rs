@@ -53,6 +53,12 @@ impl Search {
         (Self { index, store, at_once: Arc::new(Semaphore::new(SEARCHES)) }, UnfedSearch(feeder))
     }
 
+    /// The index; `None` when it is turned off.
+    #[must_use]
+    pub fn index(&self) -> Option<SearchIndex> {
+        self.index.clone()
+    }
+
     /// The store has committed up to this position.
     pub fn committed(&self, position: u64) {
         if let Some(index) = &self.index {

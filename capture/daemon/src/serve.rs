@@ -15,6 +15,7 @@ use events::{RunId, SessionId};
 use ingest::{Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, PreparedBatch, store_health::StoreFiles};
 use processes::{agent_descent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
+use retention::{Retention, RetentionParts};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use server::LiveView;
 use store::Writer;
@@ -214,6 +215,7 @@ struct RunningService {
     findings: Findings,
     notices: Notices,
     search: Search,
+    retention: Retention,
     supervisor: Supervisor,
 }
 
@@ -291,6 +293,16 @@ impl RunningService {
         let mut ingest = IngestLoop::new(ingest, incoming);
         supervisor.spawn(INGEST, move || ingest.run())?;
         unfed.start(&supervisor)?;
+        let (retention, mut eraser) = Retention::new(RetentionParts {
+            data: data.clone(),
+            reader: reader.clone(),
+            inputs: inputs.clone(),
+            index: search.index(),
+            clock: Arc::new(clock::now),
+            policy: options.config.retention.policy(),
+        });
+        // What it has not done is noted in the store.
+        supervisor.spawn_restarting(retention::THREAD, move || eraser.run())?;
 
         let socket = data.join("capture.sock");
         let mut config = server_config(options, tokens, socket.clone());
@@ -347,6 +359,7 @@ impl RunningService {
             findings: findings.clone(),
             notices: notices.clone(),
             search: search.clone(),
+            retention: retention.clone(),
             cancel: cancel.clone(),
         }));
         let mut serving = runtime.block_on(server::serve(config, live_view, reader, health, cancel.clone()))?;
@@ -395,6 +408,7 @@ impl RunningService {
             findings,
             notices,
             search,
+            retention,
             supervisor,
         })
     }
@@ -417,6 +431,8 @@ impl RunningService {
         supervisor.join(findings::THREAD);
         self.notices.stop();
         supervisor.join(notices::THREAD);
+        self.retention.stop();
+        supervisor.join(retention::THREAD);
         self.inputs.send(IngestInput::Stop).ok();
         supervisor.join(INGEST);
         self.search.stop();

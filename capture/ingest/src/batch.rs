@@ -6,9 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use events::{Cursor, Identity, NewEvent, Payload, Repeat, Timestamp, UsageReported};
+use events::{Cursor, Identity, NewEvent, Payload, Repeat, SessionStarted, Timestamp, UsageReported};
 use projections::{Session, SessionHealth, TranscriptView};
-use store::ReadError;
+use store::{ReadError, RemovalKind};
 use tailer::collect::Batch;
 
 use super::{
@@ -42,19 +42,27 @@ impl Ingest {
             };
             // Lines before the one that names the directory are not kept either. A session may be known by name before
             // its directory is: as a helper's parent, by a hook.
-            if !self.ignored.is_empty()
-                && placed.insert(slot)
-                && let Some(cwd) = first_cwd(&batch.events[index..])
-            {
+            if placed.insert(slot) {
+                if let Some(parent) = first_start(&batch.events[index..], |s| s.parent_provider_session_id.as_deref()) {
+                    self.remove_with_parent(slot, parent)?;
+                }
+                if !self.ignored.is_empty()
+                    && let Some(cwd) = first_start(&batch.events[index..], |started| started.cwd.as_deref())
+                {
+                    self.turn_off_if_ignored(slot, cwd)?;
+                }
+            }
+            if let Payload::SessionStarted(SessionStarted { cwd: Some(cwd), .. }) = &new.payload {
                 self.turn_off_if_ignored(slot, cwd)?;
             }
-            if let Payload::SessionStarted(events::SessionStarted { cwd: Some(cwd), .. }) = &new.payload {
-                self.turn_off_if_ignored(slot, cwd)?;
-            }
+            let (row, is_removed) = (self.sessions.known(slot).row, self.sessions.known(slot).is_removed());
             if !self.sessions.known(slot).capture {
+                // A copy of the file may be another session's: what it copies is known then.
+                if is_removed && new.repeat == Repeat::Unique {
+                    self.transaction.writer.learn(new.identity, row)?;
+                }
                 continue;
             }
-            let row = self.sessions.known(slot).row;
             let Some(identity) = self.learn(new, row, slot, &mut forks)? else {
                 if let Payload::UsageReported(usage) = &new.payload {
                     self.count_growth(new, usage, batch.history, &mut additions)?;
@@ -106,9 +114,25 @@ impl Ingest {
         let touched = additions.events.iter().map(|addition| addition.slot);
         self.sessions.rest(&batch.cursor, reads_on, touched, (self.clock)());
         additions.write(&mut self.transaction, &self.sessions, &prepared.events, batch.history)?;
-        self.transaction.writer.put_cursor(&batch.cursor)?;
+        if !self.is_of_forgotten(batch, &placed) {
+            self.transaction.writer.put_cursor(&batch.cursor)?;
+        }
         self.record_transcript(prepared);
         Ok(())
+    }
+
+    /// Whether a batch is of a file that belongs to forgotten sessions alone: then its path is not kept either, and it is
+    /// read again, for nothing, after the next start.
+    fn is_of_forgotten(&self, batch: &Batch, sessions: &HashSet<usize>) -> bool {
+        let writer = &self.transaction.writer;
+        let is_forgotten = |id: &str| writer.removed(batch.provider, id) == Some(RemovalKind::Forgotten);
+        sessions.iter().all(|slot| self.sessions.known(*slot).is_removed())
+            && batch
+                .events
+                .first()
+                .map(|new| &*new.provider_session_id)
+                .or(batch.cursor.provider_session_id.as_deref())
+                .is_some_and(is_forgotten)
     }
 
     /// A record of history that has no time of its own happened when its neighbours did; where none has a time, by the
@@ -272,11 +296,11 @@ fn written_at(batch: &Batch, event: &NewEvent) -> Timestamp {
     batch.modified_at.unwrap_or(event.observed_at).min(event.observed_at)
 }
 
-/// The directory in which the session of the first of these events begins.
-fn first_cwd(events: &[NewEvent]) -> Option<&str> {
+/// What the beginning of the session of the first of these events says.
+fn first_start<'a>(events: &'a [NewEvent], of: impl Fn(&'a SessionStarted) -> Option<&'a str>) -> Option<&'a str> {
     let session = &events.first()?.provider_session_id;
     events
         .iter()
         .filter(|e| e.provider_session_id == *session)
-        .find_map(|e| if let Payload::SessionStarted(started) = &e.payload { started.cwd.as_deref() } else { None })
+        .find_map(|e| if let Payload::SessionStarted(started) = &e.payload { of(started) } else { None })
 }

@@ -354,6 +354,9 @@ impl Ingest {
         payload: Payload,
     ) -> Result<(), TransactionFailure> {
         let known = self.sessions.known(slot).clone();
+        if known.is_removed() {
+            return Ok(());
+        }
         let sequence = self.state(slot)?.session.last_sequence;
         let identity = Identity::of(known.provider, space, &[&known.id.to_bytes(), &sequence.to_le_bytes()]);
         self.transaction.writer.learn(identity, known.row)?;
@@ -363,6 +366,9 @@ impl Ingest {
 
     /// Folds one event and writes it, with what follows from it.
     pub(super) fn add(&mut self, slot: usize, new: &NewEvent, history: bool) -> Result<(), TransactionFailure> {
+        if self.sessions.known(slot).is_removed() {
+            return Ok(());
+        }
         let event = self.make(slot, UnsequencedEvent { history, ..UnsequencedEvent::of(new) })?;
         let mut additions = Additions::default();
         self.fold(slot, event, PreparedParts::NONE, &mut additions)?;

@@ -5,11 +5,13 @@ use std::cell::RefCell;
 use events::{ApprovalId, NewEvent, SessionId};
 use processes::{AgentProcess, EndedProcess, ShellCommand};
 use server::Refusal;
-use store::{PackedText, payload_json};
+use store::{PackedText, Writer, payload_json};
 use tailer::collect::Batch;
 use tokio::sync::oneshot;
 
-use super::{ApprovalRecord, DecisionCommit, DerivedRecord, HookInput, HostInput, ProtocolInput, TelemetryInput};
+use super::{
+    ApprovalRecord, DecisionCommit, DerivedRecord, HookInput, HostInput, ProtocolInput, RemovalRequest, TelemetryInput,
+};
 
 /// A batch whose events are made ready for the store, which is done on the reading threads.
 #[derive(Debug)]
@@ -128,6 +130,10 @@ pub enum IngestInput {
     Waits(SessionId, ApprovalId, bool),
     /// A finding, a message that was sent, a prompt that waits.
     Derived(DerivedRecord),
+    /// Sessions are to be removed.
+    Remove(Box<RemovalRequest>),
+    /// Work on the store between two transactions; the others wait for it, so it is done in small parts.
+    Maintain(Box<dyn FnOnce(&mut Writer) + Send>),
     /// Commit now, and say so.
     Commit(oneshot::Sender<()>),
     /// Commit and end.

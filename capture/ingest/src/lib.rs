@@ -27,6 +27,7 @@ mod message;
 mod processes;
 mod protocol;
 mod publisher;
+mod removal;
 mod sessions;
 pub mod store_health;
 mod telemetry;
@@ -60,6 +61,7 @@ use processes::Unclaimed;
 pub use protocol::ProtocolInput;
 pub use publisher::{CheckpointProgress, CommitObserver, Gauges, HostedSession, NoObserver};
 use publisher::{Publisher, is_active, is_standing};
+pub use removal::RemovalRequest;
 use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
 pub use transaction::LARGE_LOG;
@@ -317,6 +319,16 @@ impl Ingest {
                     self.commit();
                     done.send(()).ok();
                 }
+                Some(input @ IngestInput::Remove(_)) => {
+                    // What was taken in before is published before, and nothing after.
+                    self.commit_all();
+                    self.apply(input);
+                    self.commit_all();
+                }
+                Some(IngestInput::Maintain(work)) => {
+                    self.commit();
+                    work(&mut self.transaction.writer);
+                }
                 Some(input) => self.apply(input),
                 None => {}
             }
@@ -401,7 +413,8 @@ impl Ingest {
             IngestInput::Record(record) => self.apply_record(record),
             IngestInput::Waits(session, approval, on) => self.apply_wait(*session, approval, *on),
             IngestInput::Derived(aside) => self.apply_derived(aside),
-            IngestInput::Commit(_) | IngestInput::Stop => Ok(()),
+            IngestInput::Remove(request) => self.apply_removal(request),
+            IngestInput::Maintain(_) | IngestInput::Commit(_) | IngestInput::Stop => Ok(()),
         }
     }
 
@@ -502,6 +515,7 @@ impl Ingest {
             IngestInput::Decide(decide) => decide.send_reply(),
             IngestInput::Derived(aside) => (aside.done)(self.sessions.find(aside.session).is_some()),
             IngestInput::Record(record) => drop(record.done.send(())),
+            IngestInput::Remove(request) => self.removed(*request),
             IngestInput::Telemetry(told) => (told.stored)(self.strange(&told.events)),
             IngestInput::Protocol(ProtocolInput::Claims { events, stored }) => stored(self.take_unmatched(&events)),
             IngestInput::Protocol(ProtocolInput::Only { .. })
@@ -512,6 +526,7 @@ impl Ingest {
             | IngestInput::HookDecides { .. }
             | IngestInput::Agents(_)
             | IngestInput::Waits(..)
+            | IngestInput::Maintain(_)
             | IngestInput::Commit(_)
             | IngestInput::Stop => {}
         }

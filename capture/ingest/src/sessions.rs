@@ -11,7 +11,7 @@ use std::{
 use events::{Cursor, Event, Provider, SessionId, State, Timestamp};
 use projections::{Session, SessionState, StatusRules};
 use server::{Json, SessionEntry};
-use store::{CommitError, KnownSession, ReadError, ReadFailure, SessionRow, Writer};
+use store::{CommitError, KnownSession, ReadError, ReadFailure, SessionRow, Writer, removed_name};
 
 use super::{
     publisher::{active_until, is_active, is_progress},
@@ -106,8 +106,10 @@ impl Sessions {
     fn add(&mut self, known: KnownSession) -> usize {
         let slot = self.slots.len();
         self.by_provider.insert((known.provider, Arc::clone(&known.provider_session_id)), slot);
-        self.by_id.insert(known.id, slot);
-        self.by_row.insert(known.row, slot);
+        if !known.is_removed() {
+            self.by_id.insert(known.id, slot);
+            self.by_row.insert(known.row, slot);
+        }
         self.slots.push(SessionSlot {
             known,
             state: None,
@@ -145,6 +147,9 @@ impl Sessions {
         if let Some(slot) = self.find_by_provider(provider, id) {
             return Ok(slot);
         }
+        if writer.removed(provider, id).is_some() {
+            return self.resolve_removed(writer, provider, id);
+        }
         let session_id = SessionId::mint(first_seen, provider, id);
         let row = writer.add_session(session_id, provider, id)?;
         let known = KnownSession { row, id: session_id, provider, provider_session_id: Arc::clone(id), capture: true };
@@ -153,6 +158,36 @@ impl Sessions {
         self.slots[slot].state = Some(Box::new(state));
         self.loaded += 1;
         Ok(slot)
+    }
+
+    /// What stands for a session that was removed: it has no name, and nothing of it is kept.
+    fn resolve_removed(&mut self, writer: &mut Writer, provider: Provider, id: &str) -> Result<usize, CommitError> {
+        let name: Arc<str> = removed_name(provider, id).into();
+        if let Some(slot) = self.find_by_provider(provider, &name) {
+            return Ok(slot);
+        }
+        let id = SessionId::mint(Timestamp::MIN, provider, &name);
+        let row = writer.add_session(id, provider, &name)?;
+        writer.set_capture(row, false)?;
+        Ok(self.add(KnownSession { row, id, provider, provider_session_id: name, capture: false }))
+    }
+
+    /// Lets go of a session that was removed from the store.
+    pub(super) fn remove(&mut self, slot: usize) {
+        self.unlist(slot);
+        self.set_deadline(slot, None);
+        self.behind.retain(|behind| *behind != slot);
+        let SessionSlot { known, state, behind, .. } = &mut self.slots[slot];
+        *behind = false;
+        if state.take().is_some() {
+            self.loaded -= 1;
+        }
+        self.by_id.remove(&known.id);
+        self.by_row.remove(&known.row);
+        self.by_provider.remove(&(known.provider, Arc::clone(&known.provider_session_id)));
+        known.provider_session_id = removed_name(known.provider, &known.provider_session_id).into();
+        known.capture = false;
+        self.by_provider.insert((known.provider, Arc::clone(&known.provider_session_id)), slot);
     }
 
     pub(super) fn known(&self, slot: usize) -> &KnownSession {
@@ -227,7 +262,7 @@ impl Sessions {
     pub(super) fn mark(&mut self, slot: usize) {
         let entry = &mut self.slots[slot];
         entry.told_ahead = false;
-        if !entry.dirty {
+        if !entry.dirty && !entry.known.is_removed() {
             entry.dirty = true;
             self.dirty.push(slot);
         }
@@ -244,7 +279,8 @@ impl Sessions {
 
     /// Notes when a session's clock runs out next, or it leaves the list of what goes on.
     pub(super) fn schedule(&mut self, slot: usize, now: Timestamp) {
-        let Some(state) = self.loaded(slot) else { return self.set_deadline(slot, None) };
+        let state = self.loaded(slot).filter(|_| !self.known(slot).is_removed());
+        let Some(state) = state else { return self.set_deadline(slot, None) };
         let unattended = self.unattended.contains(&state.session.id);
         let leaves = active_until(&state.session, unattended).filter(|until| *until > now);
         let due = state.next_deadline().into_iter().chain(leaves).min();

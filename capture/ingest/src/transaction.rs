@@ -336,6 +336,11 @@ impl OpenTransaction {
         Ok(())
     }
 
+    /// The audit record ends here.
+    pub(super) fn set_audit_head(&mut self, head: Option<AuditHead>) {
+        self.changes.audit_head = head.or(self.changes.audit_head);
+    }
+
     /// When it is to be committed, unless it grows; `None` when none is open.
     fn due(&self) -> Option<Instant> {
         let since = self.open_since?;

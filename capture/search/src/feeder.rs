@@ -7,7 +7,7 @@
 use std::{
     mem,
     sync::{
-        Arc, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -234,9 +234,14 @@ impl Feeder {
             self.remove_behind(end)?;
             self.cut = None;
         }
-        let forgotten = mem::take(&mut *self.shared.orders.forget.lock().unwrap_or_else(PoisonError::into_inner));
-        if !forgotten.is_empty() {
-            self.remove_sessions(&forgotten)?;
+        let (erased, number) = {
+            let orders = self.shared.erase_orders();
+            (orders.sessions.clone(), orders.given)
+        };
+        if !erased.is_empty() {
+            self.erase_sessions(&erased)?;
+            self.shared.erase_orders().sessions.drain(..erased.len());
+            self.shared.set_erased(number);
         }
         let end = self.store.position()?;
         self.shared.committed.fetch_max(end, Ordering::Relaxed);
@@ -408,14 +413,34 @@ impl Feeder {
         self.commit()
     }
 
-    fn remove_sessions(&mut self, sessions: &[SessionId]) -> Result<(), IndexError> {
+    /// Removes the texts of sessions, and writes new files for those they were in.
+    fn erase_sessions(&mut self, sessions: &[SessionId]) -> Result<(), IndexError> {
         let Some(open) = self.open.clone() else { return Ok(()) };
         for session in sessions {
             let term = Term::from_field_text(open.fields.session, &session.to_string().to_lowercase());
             self.writer(0)?.delete_term(term);
         }
         self.is_dirty = true;
-        self.commit()
+        self.commit()?;
+        // Merges that are under way may be of the files that are to be written.
+        self.close_writer();
+        let with_deletes: Vec<_> =
+            open.index.searchable_segment_metas()?.into_iter().filter(|segment| segment.has_deletes()).collect();
+        for segment in with_deletes {
+            let merged = {
+                self.writer(0)?;
+                let writer = self.writer.as_mut().map(|writer| &mut writer.writer);
+                let writer = writer.ok_or_else(|| TantivyError::InternalError("no writer".into()))?;
+                // Alone, so that nothing else is written with it.
+                writer.set_merge_policy(Box::new(NoMergePolicy));
+                writer.merge(&[segment.id()])
+            };
+            merged.wait()?;
+        }
+        open.reader.reload()?;
+        self.writer(0)?.garbage_collect_files().wait()?;
+        self.close_writer();
+        Ok(())
     }
 }
 

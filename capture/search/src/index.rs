@@ -106,7 +106,16 @@ pub(crate) struct Orders {
     pub(crate) flush: AtomicBool,
     /// A search failed: the files may be damaged.
     pub(crate) check: AtomicBool,
-    pub(crate) forget: Mutex<Vec<SessionId>>,
+    pub(crate) erase: Mutex<EraseOrders>,
+}
+
+/// Sessions whose texts are to be removed.
+#[derive(Debug, Default)]
+pub(crate) struct EraseOrders {
+    pub(crate) sessions: Vec<SessionId>,
+    /// Number of orders that were given, and of those that are done.
+    pub(crate) given: u64,
+    pub(crate) done: u64,
 }
 
 impl SearchIndex {
@@ -152,10 +161,22 @@ impl SearchIndex {
         self.0.wake();
     }
 
-    /// Removes the texts of a session that was removed from the store.
-    pub fn delete_session(&self, id: SessionId) {
-        self.0.orders.forget.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+    /// Removes the texts of sessions whose events are no longer in the store, also from the files. False when that takes
+    /// too long or fails: then it is to be ordered again.
+    #[must_use]
+    pub fn erase_sessions(&self, ids: &[SessionId], within: Duration) -> bool {
+        let number = {
+            let mut orders = self.0.erase_orders();
+            orders.sessions.extend(ids);
+            orders.given += 1;
+            orders.given
+        };
         self.0.wake();
+        let (lock, grown) = &self.0.grown;
+        let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_open = |(): &mut ()| self.0.erase_orders().done < number;
+        let waited = grown.wait_timeout_while(guard, within, is_open);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     /// Ends the feeder.
@@ -222,6 +243,17 @@ impl IndexParts {
             return;
         }
         self.indexed.store(position, Ordering::Relaxed);
+        self.grown.1.notify_all();
+    }
+
+    pub(crate) fn erase_orders(&self) -> MutexGuard<'_, EraseOrders> {
+        self.orders.erase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The orders up to this one are done.
+    pub(crate) fn set_erased(&self, number: u64) {
+        let _guard = self.grown.0.lock().unwrap_or_else(PoisonError::into_inner);
+        self.erase_orders().done = number;
         self.grown.1.notify_all();
     }
 

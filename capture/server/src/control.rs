@@ -6,6 +6,7 @@ use api::{
     approvals::{ApprovalView, DecisionScope, Verdict},
     hooks::HookAnswer,
     prompts::Receipt,
+    retention::{PruneRequest, RemovalReport, RetentionStatus},
     runs::{Explanation, Input, InputSent, Picture, Run},
     search::{IndexStatus, SearchPage, SearchQuery},
 };
@@ -29,6 +30,15 @@ pub trait Control: Send + Sync + 'static {
 
     /// Puts labels on a session; a label without a value is taken off.
     fn label(&self, session: SessionId, labels: BTreeMap<String, Option<String>>) -> Reply<()>;
+
+    /// Removes a session with its sub-agents, or says what would be removed.
+    fn forget(&self, session: SessionId, dry_run: bool) -> Reply<RemovalReport>;
+
+    /// Removes old sessions, or says which would be removed.
+    fn prune(&self, request: PruneRequest) -> Reply<RemovalReport>;
+
+    /// What is still to be erased of removed sessions.
+    fn retention(&self) -> Reply<RetentionStatus>;
 
     /// Talks with the host of a run until it goes; the connection has left HTTP.
     fn serve_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()>;
@@ -263,6 +273,18 @@ impl Control for NoControl {
     }
 
     fn label(&self, _: SessionId, _: BTreeMap<String, Option<String>>) -> Reply<()> {
+        unavailable()
+    }
+
+    fn forget(&self, _: SessionId, _: bool) -> Reply<RemovalReport> {
+        unavailable()
+    }
+
+    fn prune(&self, _: PruneRequest) -> Reply<RemovalReport> {
+        unavailable()
+    }
+
+    fn retention(&self) -> Reply<RetentionStatus> {
         unavailable()
     }
 

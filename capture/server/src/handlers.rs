@@ -9,6 +9,7 @@ pub(crate) mod findings;
 pub(crate) mod history;
 pub(crate) mod otlp;
 pub(crate) mod prompts;
+pub(crate) mod retention;
 pub(crate) mod runs;
 pub(crate) mod search;
 pub(crate) mod sessions;

@@ -110,9 +110,10 @@ impl LiveView {
         self.0.open_items.findings(interest)
     }
 
-    /// Takes a session off the live view. It is still answered from the store.
+    /// Takes a session off the live view, with what is open of it. It is still answered from the store.
     pub fn remove(&self, id: SessionId) {
         self.0.rows.remove(id);
+        self.0.open_items.remove(id);
     }
 
     /// Sends a frame to the streams it concerns. Never waits; who cannot keep up gets a snapshot

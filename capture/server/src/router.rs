@@ -28,8 +28,8 @@ use crate::{
     call::{self, Call},
     error::ApiError,
     handlers::{
-        admin, agentapi, approvals, attention, compat, findings, history, otlp, prompts, runs, search, sessions, site,
-        status, streams, timeline, wait,
+        admin, agentapi, approvals, attention, compat, findings, history, otlp, prompts, retention, runs, search,
+        sessions, site, status, streams, timeline, wait,
     },
 };
 
@@ -147,6 +147,9 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::SessionInput => of(operation, runs::session_input),
         O::LabelSession => of(operation, admin::label),
         O::CaptureSession => of(operation, admin::set_capture),
+        O::ForgetSession => of(operation, retention::forget),
+        O::PruneSessions => of(operation, retention::prune),
+        O::GetRetention => of(operation, retention::status),
         O::Stream => of(operation, streams::sse),
         O::StreamOverWebSocket => of(operation, streams::websocket),
         O::TelemetryLogs => of(operation, otlp::logs),

@@ -4,6 +4,7 @@
 //! Whoever can write the database can also rebuild the whole chain. Alone, the chain reveals accidents and careless
 //! changes; compared with a last row noted elsewhere, it reveals every change. `verify` checks both.
 
+mod forgotten;
 mod head;
 mod verify;
 
@@ -13,6 +14,7 @@ use events::id::Hex;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::forgotten::{FORGOT, forget_rows};
 pub use self::{
     head::{HEAD_FILE, HeadError, read_head, write_head},
     verify::{AuditCheck, VerifyError},
@@ -90,7 +92,7 @@ fn link(before: AuditHash, sequence: u64, body: &str) -> AuditHash {
     AuditHash(hasher.finalize().into())
 }
 
-fn last(connection: &Connection) -> rusqlite::Result<AuditHead> {
+pub(crate) fn last(connection: &Connection) -> rusqlite::Result<AuditHead> {
     let row = connection
         .prepare_cached("SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1")?
         .query_row([], |row| {

@@ -15,10 +15,13 @@ pub mod lock;
 mod open;
 pub mod reader;
 pub mod rebuild;
+pub mod removal;
+pub mod restore;
 mod rows;
 pub mod schema;
 pub mod text;
 mod timeline;
+mod tombstones;
 pub mod writer;
 
 pub use audit::{
@@ -32,6 +35,9 @@ pub use lock::{InstanceLock, LockError, lock_file};
 pub use open::StoreOpenError;
 pub use reader::{Reader, SessionFilter};
 pub use rebuild::{RebuildError, Rebuilt, put_aside};
+pub use removal::{Compacted, ErasePending, RemovalKind, SessionRemoval};
+pub use restore::{BackupError, BackupFacts, Restored, backup, inspect, restore};
 pub use text::{PackedText, TEXT_CAP_BYTES};
 pub use timeline::{NOTABLE_KINDS, TimelineFilter};
+pub use tombstones::{TOMBSTONES_FILE, removed_name};
 pub use writer::{CommitError, KnownSession, SessionRow, Writer, payload_json};

@@ -18,10 +18,14 @@ use crate::{
     error::ReadError,
     rows::{COLUMNS, HISTORY, bits, event},
     text::{unhex, unpack},
+    tombstones::REMOVED,
 };
 
 /// Maximum number of idle connections in the pool.
 const POOL: usize = 4;
+/// The last position that was given, also when its event was removed since.
+pub(crate) const POSITION: &str =
+    "SELECT max(ifnull((SELECT max(position) FROM events), 0), ifnull((SELECT position FROM log_end), 0))";
 /// Number of events read at a time for what a session did.
 const WORK_PAGE: usize = 1_000;
 /// Longest wait for a database that another program holds.
@@ -448,15 +452,16 @@ impl Reader {
     /// # Errors
     /// When SQLite cannot read.
     pub fn position(&self) -> Result<u64, ReadError> {
-        self.number("position", "SELECT ifnull(max(position), 0) FROM events")
+        self.number("position", POSITION)
     }
 
-    /// How many sessions there are.
+    /// How many sessions there are; those that were removed do not count.
     ///
     /// # Errors
     /// When SQLite cannot read.
     pub fn session_count(&self) -> Result<u64, ReadError> {
-        self.number("sessions", "SELECT count(*) FROM sessions")
+        let sql = format!("SELECT count(*) FROM sessions WHERE provider_session_id NOT LIKE '{REMOVED}%'");
+        self.number("sessions", &sql)
     }
 
     fn number(&self, what: &'static str, sql: &str) -> Result<u64, ReadError> {

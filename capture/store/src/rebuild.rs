@@ -13,7 +13,10 @@ use std::{
 use events::{Kind, Payload, Topic};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter, types::Value};
 
-use crate::schema::{MigrationError, migrate};
+use crate::{
+    schema::{MigrationError, migrate},
+    tombstones::REMOVED,
+};
 
 /// What a name of a damaged database begins with.
 const ASIDE: &str = "capture.db.damaged-";
@@ -174,9 +177,15 @@ impl Salvage<'_> {
         for table in ["turns", "usage"] {
             self.copy_of_sessions(table, table, &unread)?;
         }
-        // As the older schemas kept it, and as runs.
+        // As the older schemas kept it, and as runs. What is known of removed sessions keeps copies from being read.
+        let mut unread = unread;
+        unread.extend(self.removed_sessions());
         for table in ["known", "known_sorted", "known_recent"] {
             self.copy_of_sessions(table, "known_recent", &unread)?;
+        }
+        for (table, key) in [("removed", "hash"), ("erasing", "session")] {
+            let keys = self.keys(table, key, &[table]);
+            self.copy(table, key, &keys, &[], None)?;
         }
         for (table, name) in [("approvals", "approvals"), ("findings", "findings"), ("prompts", "prompts")] {
             let by_time = format!("{table} INDEXED BY {table}_by_time");
@@ -274,6 +283,16 @@ impl Salvage<'_> {
             Ok(())
         });
         there
+    }
+
+    fn removed_sessions(&self) -> HashSet<i64> {
+        let mut removed = HashSet::new();
+        let sql = format!("SELECT key FROM sessions WHERE provider_session_id LIKE '{REMOVED}%'");
+        self.each(&sql, |row| {
+            removed.insert(row.get(0)?);
+            Ok(())
+        });
+        removed
     }
 
     fn events(&mut self) -> Vec<Sketch> {

@@ -161,6 +161,26 @@ INSERT INTO log_id SELECT 0, randomblob(16);
 CREATE INDEX events_notable ON events (created_at)
   WHERE kind IN (1, 2, 4, 5, 10, 11, 13, 15, 16, 18, 19, 23, 24, 25) OR marks & 8 <> 0;
 ",
+    // 8: the sessions that were removed and are not read again, what of them is still to be erased, and up to where
+    // positions were given at least, also when the events are gone.
+    "
+CREATE TABLE removed (
+  hash BLOB PRIMARY KEY,
+  forgotten INTEGER NOT NULL,
+  at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE erasing (
+  session INTEGER PRIMARY KEY,
+  id BLOB NOT NULL,
+  forgotten INTEGER NOT NULL,
+  about TEXT NOT NULL
+) STRICT;
+CREATE TABLE log_end (
+  key INTEGER PRIMARY KEY CHECK (key = 0),
+  position INTEGER NOT NULL
+) STRICT;
+INSERT INTO log_end SELECT 0, ifnull(max(position), 0) FROM events;
+",
 ];
 
 /// The version this program writes.

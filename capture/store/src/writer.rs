@@ -27,6 +27,7 @@ use crate::{
     rows::{bits, marks},
     schema::SQLITE_OLDEST,
     text::PackedText,
+    tombstones::{Tombstones, is_removed_name},
 };
 
 /// Why a transaction failed. Nothing of it is in the store; it may be tried again.
@@ -76,6 +77,14 @@ pub struct KnownSession {
     pub capture: bool,
 }
 
+impl KnownSession {
+    /// Whether the session was removed: its row only keeps its records from being read again.
+    #[must_use]
+    pub fn is_removed(&self) -> bool {
+        is_removed_name(&self.provider_session_id)
+    }
+}
+
 /// The one writer.
 #[derive(Debug)]
 pub struct Writer {
@@ -84,6 +93,7 @@ pub struct Writer {
     files: HashMap<Arc<str>, i64>,
     files_before: Option<Vec<Arc<str>>>,
     known: KnownRecords,
+    pub(crate) tombstones: Tombstones,
     damaged: DamagedRows,
     rebuilt: Option<Rebuilt>,
     lock: InstanceLock,
@@ -130,8 +140,12 @@ impl Writer {
             }
             (opened, rebuilt) => (opened?, rebuilt),
         };
+        let tombstones = Tombstones::load(directory, &connection)
+            .map_err(|source| StoreOpenError::Sqlite { path: path.clone(), source })?;
         let (files, damaged) = (HashMap::new(), DamagedRows::default());
-        let writer = Self { connection, path, files, files_before: None, known, damaged, rebuilt, lock };
+        let mut writer =
+            Self { connection, path, files, files_before: None, known, tombstones, damaged, rebuilt, lock };
+        writer.remove_again()?;
         if let Err(error) = writer.write_first_head() {
             tracing::warn!(%error, "cannot write audit.head (the last row of the audit record)");
         }
@@ -153,6 +167,11 @@ impl Writer {
         &self.connection
     }
 
+    /// The rows of files are looked up again.
+    pub(crate) fn lose_files(&mut self) {
+        self.files.clear();
+    }
+
     /// A reader of this store.
     #[must_use]
     pub fn reader(&self) -> Reader {
@@ -166,7 +185,7 @@ impl Writer {
     pub fn position(&self) -> Result<u64, ReadError> {
         let position: Option<i64> = self
             .connection
-            .query_row("SELECT max(position) FROM events", [], |row| row.get(0))
+            .query_row(crate::reader::POSITION, [], |row| row.get(0))
             .map_err(|source| ReadError::Sqlite { what: "position", source })?;
         Ok(position.unwrap_or(0).max(0) as u64)
     }

@@ -60,6 +60,11 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         ],
     ),
     (
+        "retention",
+        "capture/retention",
+        &["api", "events", "hooks", "ingest", "projections", "search", "server", "store", "terminal"],
+    ),
+    (
         "daemon",
         "capture/daemon",
         &[
@@ -78,6 +83,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "projections",
             "protocols",
             "redaction",
+            "retention",
             "search",
             "server",
             "store",
@@ -107,6 +113,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "protocols",
             "redact",
             "redaction",
+            "retention",
             "server",
             "session_export",
             "session_tree",

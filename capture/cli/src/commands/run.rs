@@ -91,6 +91,26 @@ enum NotifyBy {
     Bell,
 }
 
+impl Arguments {
+    /// A program that is run as without options.
+    pub(super) fn of(words: Vec<String>) -> Self {
+        Self {
+            name: None,
+            detach: false,
+            size: Size { rows: 40, columns: 120 },
+            tty: false,
+            detach_key: super::attach::DetachKeyArgument(::terminal::host::keys::DetachKey::NONE),
+            on_hangup: Hangup::Keep,
+            notify: None,
+            record: None,
+            record_format: CastVersionArgument::V3,
+            record_max_mib: 64,
+            no_capture: false,
+            command: words.into_iter().map(OsString::from).collect(),
+        }
+    }
+}
+
 fn size(text: &str) -> Result<Size, String> {
     let wrong = || "expected COLUMNSxROWS, such as 120x40".to_owned();
     let (columns, rows) = text.split_once('x').ok_or_else(wrong)?;

@@ -181,10 +181,21 @@ fn texts_of_a_session_can_be_removed() {
     fill(&mut log, 3);
     log.append("codex/b", UserPrompt::default(), "needle");
     let index = log.full_index();
-    index.index.delete_session(log.session("claude/a"));
-    while index.positions("needle") != [4] {
-        std::thread::yield_now();
+    let names = || -> Vec<String> {
+        let files = fs::read_dir(data.path().join("index")).unwrap();
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let before = names();
+    assert!(index.index.erase_sessions(&[log.session("claude/a")], LONG));
+    assert_eq!(index.positions("needle"), [4]);
+    let is_part = |name: &&String| name.ends_with(".idx") || name.ends_with(".store") || name.ends_with(".del");
+    assert!(!before.iter().filter(is_part).any(|name| names().contains(name)), "there are new files");
+    assert!(!names().iter().any(|name| name.ends_with(".del")), "{:?}", names());
+    // A session that is not there, and once more after that.
+    for _ in 0..2 {
+        assert!(index.index.erase_sessions(&[events::SessionId::from_bytes([7; 16])], LONG));
     }
+    assert_eq!(index.positions("needle"), [4]);
 }
 
 #[test]

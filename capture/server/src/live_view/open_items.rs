@@ -59,6 +59,12 @@ impl OpenItems {
         put(&self.findings, finding);
     }
 
+    pub(super) fn remove(&self, session: SessionId) {
+        for items in [&self.approvals, &self.findings] {
+            lock(items).retain(|(of, _), _| *of != session);
+        }
+    }
+
     pub(super) fn approvals(&self, interest: &Interest) -> Vec<(SessionId, Json)> {
         of(&self.approvals, interest)
     }

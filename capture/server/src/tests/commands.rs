@@ -63,6 +63,18 @@ impl Control for Commands {
         NoControl.label(session, labels)
     }
 
+    fn forget(&self, session: SessionId, dry_run: bool) -> Reply<api::retention::RemovalReport> {
+        NoControl.forget(session, dry_run)
+    }
+
+    fn prune(&self, request: api::retention::PruneRequest) -> Reply<api::retention::RemovalReport> {
+        NoControl.prune(request)
+    }
+
+    fn retention(&self) -> Reply<api::retention::RetentionStatus> {
+        NoControl.retention()
+    }
+
     fn serve_host(&self, connection: HostConnection, peer: Peer) -> BoxFuture<'static, ()> {
         NoControl.serve_host(connection, peer)
     }

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension, types::ValueRef};
 
-use super::{AuditHash, AuditHead, HEAD_FILE, HeadError, link, read_head};
+use super::{AuditHash, AuditHead, HEAD_FILE, HeadError, forgotten::ForgottenRows, link, read_head};
 use crate::{error::ReadError, reader::Reader};
 
 /// The version of the schema that brought the table of the chain.
@@ -90,6 +90,7 @@ fn check(connection: &Connection, kept: &[AuditHead]) -> rusqlite::Result<AuditC
 /// with the one after it.
 fn walk(connection: &Connection, kept: &[AuditHead]) -> rusqlite::Result<(AuditHead, Option<String>)> {
     let mut head = AuditHead::default();
+    let mut forgotten = ForgottenRows::default();
     let mut statement = connection.prepare_cached("SELECT sequence, body, hash FROM audit ORDER BY sequence")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -102,14 +103,20 @@ fn walk(connection: &Connection, kept: &[AuditHead]) -> rusqlite::Result<(AuditH
             return Ok((head, Some(format!("row {expected} is missing"))));
         }
         // Columns of another type, or text that is not UTF-8, were not written by us.
-        let hash = intact(head.hash, sequence, row.get_ref(1)?, row.get_ref(2)?);
-        let Some(hash) = hash else {
+        let (body, hash) = (row.get_ref(1)?, row.get_ref(2)?);
+        let Some(hash) =
+            intact(head.hash, sequence, body, hash).or_else(|| forgotten.passes(head, sequence, body, hash))
+        else {
             return Ok((head, Some(format!("row {sequence} was changed"))));
         };
+        forgotten.read(body);
         if kept.iter().any(|kept| kept.sequence == sequence && kept.hash != hash) {
             return Ok((head, Some(format!("row {sequence} does not match the hash that was saved for it"))));
         }
         head = AuditHead { sequence, hash };
+    }
+    if let Some(before) = forgotten.unexplained() {
+        return Ok((before, Some(format!("row {} was changed", before.sequence + 1))));
     }
     Ok((head, None))
 }

@@ -1,0 +1,160 @@
+//! Removing sessions: what goes, what is still to be erased.
+
+use events::{Provider, SessionId, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a session is to be removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RemovalQuery {
+    /// Only say what would be removed.
+    pub dry_run: Option<bool>,
+}
+
+/// Which sessions to remove to save space. Sessions that run are never removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PruneRequest {
+    /// Sessions whose last event is older, seconds.
+    pub older_than_s: Option<u64>,
+    /// The oldest sessions, until the database holds at most this, bytes.
+    pub larger_than_bytes: Option<u64>,
+    /// Only sessions that began in this directory or below it; without another condition all of them.
+    pub project: Option<String>,
+    /// Only say what would be removed.
+    pub dry_run: bool,
+}
+
+/// A session that is removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RemovedSession {
+    /// Its id.
+    pub id: SessionId,
+    /// The agent.
+    pub provider: Provider,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its last event.
+    pub last_event_at: Timestamp,
+    /// The session it is a sub-agent of.
+    pub parent_session_id: Option<SessionId>,
+    /// Whether it seems to run.
+    pub is_running: bool,
+    /// Its events.
+    pub events: u64,
+    /// About how much the database holds of it, bytes.
+    pub bytes: u64,
+}
+
+/// What is removed, or would be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RemovalReport {
+    /// Whether nothing was removed.
+    pub dry_run: bool,
+    /// The sessions, with their sub-agents.
+    pub sessions: Vec<RemovedSession>,
+    /// Their events.
+    pub events: u64,
+    /// About how much the database holds of them, bytes.
+    pub bytes: u64,
+    /// Files of the data directory that are removed whole: recordings, backups, damaged databases.
+    pub files: Vec<String>,
+    /// Backups elsewhere, which still hold the sessions; they are left alone.
+    pub backups_elsewhere: Vec<String>,
+}
+
+impl RemovalReport {
+    /// Several reports as one.
+    #[must_use]
+    pub fn all(reports: Vec<Self>) -> Self {
+        let mut all = Self {
+            dry_run: reports.iter().any(|report| report.dry_run),
+            sessions: Vec::new(),
+            events: 0,
+            bytes: 0,
+            files: Vec::new(),
+            backups_elsewhere: Vec::new(),
+        };
+        for report in reports {
+            for session in report.sessions {
+                if all.sessions.iter().all(|known| known.id != session.id) {
+                    all.events += session.events;
+                    all.bytes += session.bytes;
+                    all.sessions.push(session);
+                }
+            }
+            all.files.extend(report.files);
+            all.backups_elsewhere.extend(report.backups_elsewhere);
+        }
+        for paths in [&mut all.files, &mut all.backups_elsewhere] {
+            paths.sort();
+            paths.dedup();
+        }
+        all
+    }
+}
+
+/// What is still to be erased, and the size of the database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RetentionStatus {
+    /// Sessions that were removed, and of which something is still in the files.
+    pub erasing: u64,
+    /// Why that cannot be done at the moment; it is tried again.
+    pub trouble: Option<String>,
+    /// The size of the database, bytes.
+    pub database_bytes: u64,
+    /// What of that is in use, bytes.
+    pub used_bytes: u64,
+}
+
+/// A number of bytes as people write it: `5GB`, `512MiB`, `4096`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByteSize(pub u64);
+
+impl std::str::FromStr for ByteSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("expected a size such as 500MB or 5GB, got `{text}`");
+        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at_checked(end).ok_or_else(wrong)?;
+        let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "k" | "kb" => 1_000,
+            "m" | "mb" => 1_000_000,
+            "g" | "gb" => 1_000_000_000,
+            "t" | "tb" => 1_000_000_000_000,
+            "kib" => 1 << 10,
+            "mib" => 1 << 20,
+            "gib" => 1 << 30,
+            _ => return Err(wrong()),
+        };
+        number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).map(Self).ok_or_else(wrong)
+    }
+}
+
+impl std::fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            bytes @ 0..1_000_000 => write!(f, "{} KB", bytes.div_ceil(1_000)),
+            bytes @ 1_000_000..1_000_000_000 => write!(f, "{} MB", bytes / 1_000_000),
+            bytes => write!(f, "{}.{} GB", bytes / 1_000_000_000, bytes / 100_000_000 % 10),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ByteSize;
+
+    #[test]
+    fn sizes_are_read_and_shown() {
+        let read = |text: &str| text.parse().map(|ByteSize(bytes)| bytes);
+        assert_eq!(["5GB", "1 MiB", "12", "3k"].map(read), [5_000_000_000, 1 << 20, 12, 3_000].map(Ok));
+        for wrong in ["", "GB", "5 parsecs", "-1", "99999999999999999999", "99999999TB", "5ü"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!([1, 2_000_000, 5_250_000_000].map(|n| ByteSize(n).to_string()), ["1 KB", "2 MB", "5.2 GB"]);
+    }
+}

@@ -1,0 +1,134 @@
+//! `capture resume`: takes a session up again with its agent, in its directory, under `capture run`.
+
+use std::{fs, path::Path, process::ExitCode};
+
+use agents::Agent;
+use api::{
+    list::Limit,
+    routes::{ListRuns, ListSessions},
+    runs::RunState,
+    sessions::{ActiveFilter, SessionsQuery},
+};
+use events::{Reason, State};
+use projections::Session;
+
+use super::{Context, Failed, find, print_line, run as runner, style};
+use crate::{
+    client::Client,
+    terminal::{print_error_line, safe},
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
+    /// its id.
+    #[arg(required_unless_present = "last")]
+    session: Option<String>,
+    /// The sessions whose runs were cut off, by a reboot or a crash: resume the only one, or list them.
+    #[arg(long, conflicts_with = "session")]
+    last: bool,
+    /// Print the command and do not run it.
+    #[arg(long)]
+    print: bool,
+}
+
+/// Most sessions among which those that were cut off are looked for.
+const LOOKED_AT: usize = 200;
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let client = context.client()?;
+    let session = match &arguments.session {
+        Some(given) => find(&client, given)?,
+        None => {
+            let mut cut_off = cut_off(&client)?;
+            match cut_off.len() {
+                0 => return Err(Failed::NotFound("no run was cut off".into()).into()),
+                1 => cut_off.remove(0),
+                _ => {
+                    cut_off.iter().try_for_each(|session| print_line(&offer(session)))?;
+                    return Ok(ExitCode::SUCCESS);
+                }
+            }
+        }
+    };
+    let (words, cwd) = command(&session)?;
+    let line = shlex::try_join(words.iter().map(String::as_str))?;
+    let cd = shlex::try_quote(&cwd)?;
+    if context.json {
+        context.print_json(&serde_json::json!({ "id": session.id, "command": words, "cwd": cwd }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let (Some(then), Some(now)) = (&session.git_branch, branch(Path::new(&cwd)))
+        && *then != now
+    {
+        print_error_line(&safe(&format!("capture: {cwd} is on branch {now}; the session worked on {then}")));
+    }
+    if arguments.print {
+        print_line(&safe(&format!("cd {cd} && {line}")))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    std::env::set_current_dir(&cwd)?;
+    runner::run(Some(&context.data), false, runner::Arguments::of(words))
+}
+
+/// The words that resume a session, and where.
+fn command(session: &Session) -> Result<(Vec<String>, String), Failed> {
+    let id = style::short(&session.id);
+    if session.pid.is_some() && session.status.state != State::Exited {
+        return Err(Failed::Refused(format!("session {id} is running; `capture jump {id}` shows its terminal")));
+    }
+    let agent = Agent::of(session.provider);
+    if let Some(harm) = agent.and_then(|agent| agent.resume_harm) {
+        let instead = format!("start the agent in its directory and give it what `capture handoff {id}` prints");
+        return Err(Failed::Refused(format!("{harm}; {instead}")));
+    }
+    let words =
+        session.provider_session_id.as_deref().and_then(|own| agent?.resume_words(own, session.model.as_deref()));
+    let words = words
+        .ok_or_else(|| Failed::Refused(format!("{} has no command that resumes session {id}", session.provider)))?;
+    let cwd = session.began_in.clone().or_else(|| session.cwd.clone());
+    let cwd = cwd.ok_or_else(|| Failed::Refused(format!("the directory of session {id} is not known")))?;
+    if !Path::new(&cwd).is_dir() {
+        return Err(Failed::NotFound(format!("the directory of session {id} is gone: {}", safe(&cwd))));
+    }
+    Ok((words, cwd))
+}
+
+/// The sessions whose runs did not end by themselves and are gone, newest first.
+fn cut_off(client: &Client) -> anyhow::Result<Vec<Session>> {
+    let runs = client.one::<ListRuns>("")?.runs;
+    let is_alive =
+        |session: &Session| runs.iter().any(|run| Some(run.id) == session.run_id && run.state == RunState::Running);
+    let query = SessionsQuery {
+        active: Some(ActiveFilter::All),
+        limit: Some(Limit::of(LOOKED_AT)),
+        ..SessionsQuery::default()
+    };
+    let mut sessions = client.get::<ListSessions>("", &query)?.sessions;
+    sessions.retain(|session| {
+        let ended = matches!(session.status.reason, Some(Reason::Clean | Reason::Failed));
+        session.run_id.is_some() && session.parent_session_id.is_none() && !is_alive(session) && !ended
+    });
+    sessions.retain(|session| command(session).is_ok());
+    Ok(sessions)
+}
+
+/// One line about a session that can be resumed: what it was doing, where, and the command.
+fn offer(session: &Session) -> String {
+    let doing = [&session.summary.current, &session.summary.recent, &session.title].into_iter().flatten().next();
+    let (words, cwd) = command(session).unwrap_or_default();
+    let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
+    let doing = doing.map_or("", String::as_str);
+    safe(&format!("{}  {}  {line}  {doing}", style::short(&session.id), style::path(&cwd)))
+}
+
+/// The branch of the repository that holds a directory.
+fn branch(directory: &Path) -> Option<String> {
+    let git = directory.ancestors().map(|above| above.join(".git")).find(|git| git.exists())?;
+    let git = match fs::read_to_string(&git) {
+        Ok(link) => git.parent()?.join(link.trim().strip_prefix("gitdir: ")?),
+        Err(_) => git,
+    };
+    let head = fs::read_to_string(git.join("HEAD")).ok()?;
+    head.trim().strip_prefix("ref: refs/heads/").map(str::to_owned)
+}

@@ -1,0 +1,220 @@
+//! `capture forget`, `prune`, `backup` and `restore`: what is removed, and what is kept elsewhere.
+
+use std::{io::IsTerminal, path::PathBuf, time::Duration};
+
+use api::{
+    retention::{ByteSize, PruneRequest, RemovalQuery, RemovalReport, RemovedSession},
+    routes::{ForgetSession, GetRetention, PruneSessions},
+};
+use jiff::tz::TimeZone;
+
+use super::{Context, Failed, find, is_agreed, print_line, refuse_agents, style, watch::show, when};
+use crate::{client::Client, terminal::safe};
+use daemon::clock;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ForgetArguments {
+    /// The sessions: their ids, the agents' ids, names of runs, or at least 3 characters from the start or end of an id.
+    #[arg(required = true, value_name = "SESSION")]
+    sessions: Vec<String>,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct PruneArguments {
+    /// Sessions without an event since then: an age such as 90d, or a time.
+    #[arg(long, value_name = "AGE")]
+    older_than: Option<String>,
+    /// The oldest sessions, until the database holds no more than this: 500MB, 5GB.
+    #[arg(long, value_name = "SIZE")]
+    larger_than: Option<ByteSize>,
+    /// Only sessions that began in this directory or below it; without another condition all of them.
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(Debug, clap::Args)]
+struct How {
+    /// Only say what would be removed.
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask for confirmation.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct BackupArguments {
+    /// The file to write.
+    file: PathBuf,
+    /// Replace a file that is there.
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct RestoreArguments {
+    /// The backup.
+    file: PathBuf,
+    /// Do not ask for confirmation.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Longest wait until nothing is left, and the interval between two looks.
+const ERASED_WITHIN: Duration = Duration::from_secs(300);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+pub(super) fn forget(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<()> {
+    refuse_agents("forgetting sessions")?;
+    let client = context.client()?;
+    let ids: Vec<String> = arguments
+        .sessions
+        .iter()
+        .map(|given| Ok(find(&client, given)?.id.to_string()))
+        .collect::<anyhow::Result<_>>()?;
+    let remove = |dry_run| -> anyhow::Result<RemovalReport> {
+        let query = RemovalQuery { dry_run: Some(dry_run) };
+        let reports = ids.iter().map(|id| client.delete::<ForgetSession>(id, &query));
+        Ok(RemovalReport::all(reports.collect::<Result<Vec<_>, _>>()?))
+    };
+    carry_out(context, &client, &arguments.how, "Forget", remove)
+}
+
+pub(super) fn prune(context: &Context, arguments: &PruneArguments) -> anyhow::Result<()> {
+    refuse_agents("removing sessions")?;
+    let now = clock::now();
+    let since = arguments.older_than.as_ref().map(|text| when::past("--older-than", text, now, &TimeZone::system()));
+    let older_than_s = since.transpose().map_err(Failed::Usage)?.map(|at| now.since_ms(at).max(0) as u64 / 1_000);
+    let project = arguments.project.as_ref().map(std::path::absolute).transpose()?;
+    let request = PruneRequest {
+        older_than_s,
+        larger_than_bytes: arguments.larger_than.map(|ByteSize(bytes)| bytes),
+        project: project.map(|dir| dir.to_string_lossy().into_owned()),
+        dry_run: false,
+    };
+    if request == PruneRequest::default() {
+        return Err(Failed::Usage("expected --older-than, --larger-than or --project".into()).into());
+    }
+    let client = context.client()?;
+    let remove = |dry_run| Ok(client.send::<PruneSessions>("", &PruneRequest { dry_run, ..request.clone() })?);
+    carry_out(context, &client, &arguments.how, "Remove", remove)
+}
+
+/// Says what goes, asks, removes, and waits until nothing is left.
+fn carry_out(
+    context: &Context,
+    client: &Client,
+    how: &How,
+    verb: &str,
+    remove: impl Fn(bool) -> anyhow::Result<RemovalReport>,
+) -> anyhow::Result<()> {
+    if how.dry_run || !how.yes {
+        let plan = remove(true)?;
+        if how.dry_run && context.json {
+            return context.print_json(&plan);
+        }
+        if how.dry_run || plan.sessions.is_empty() {
+            return show(&in_words(&plan, "would remove"));
+        }
+        confirm(context, &format!("{}{verb} this for good?", in_words(&plan, "to be removed:")))?;
+    }
+    let report = remove(false)?;
+    let until = std::time::Instant::now() + ERASED_WITHIN;
+    let left = loop {
+        let left = client.one::<GetRetention>("")?;
+        if left.erasing == 0 || left.trouble.is_some() || std::time::Instant::now() > until {
+            break left;
+        }
+        // Nobody sends on this channel: it is a wait.
+        crossbeam_channel::after(LOOK_EVERY).recv().ok();
+    };
+    if context.json {
+        context.print_json(&report)?
+    } else {
+        show(&in_words(&report, "removed"))?
+    }
+    match left.trouble {
+        Some(why) if left.erasing > 0 => {
+            Err(Failed::Other(format!("not erased everywhere yet: {why}; the server tries again")).into())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn confirm(context: &Context, question: &str) -> anyhow::Result<()> {
+    if context.json || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(Failed::Refused("cannot ask for confirmation without a terminal; pass --yes".into()).into());
+    }
+    if is_agreed(question)? { Ok(()) } else { Err(Failed::Refused("nothing was changed".into()).into()) }
+}
+
+fn sessions(count: u64) -> String {
+    format!("{count} session{}", if count == 1 { "" } else { "s" })
+}
+
+fn in_words(report: &RemovalReport, verb: &str) -> String {
+    let row = |session: &RemovedSession| {
+        let title = session.title.as_deref().unwrap_or("(no title)");
+        let notes = [(session.is_running, ", running: what it does from now on is not recorded either")];
+        let notes: String = notes.iter().filter(|(holds, _)| *holds).map(|(_, note)| *note).collect();
+        let (id, at) = (style::short(&session.id), style::local(session.last_event_at));
+        format!("  {id}  {}  {at}  {}{notes}\n", session.provider, safe(title))
+    };
+    let rows: String = report.sessions.iter().map(row).collect();
+    let files: String = report.files.iter().map(|file| format!("  file {}\n", safe(file))).collect();
+    let elsewhere = report.backups_elsewhere.iter();
+    let elsewhere: String = elsewhere.map(|file| format!("  a backup that still holds it: {}\n", safe(file))).collect();
+    let (sessions, size) = (sessions(report.sessions.len() as u64), ByteSize(report.bytes));
+    format!("{verb} {sessions}, {} events, about {size}\n{rows}{files}{elsewhere}", report.events)
+}
+
+pub(super) fn backup(context: &Context, arguments: &BackupArguments) -> anyhow::Result<()> {
+    let file = std::path::absolute(&arguments.file)?;
+    // What lists show is stored first.
+    if let Some(client) = context.running()? {
+        client.one::<GetRetention>("")?;
+    }
+    if !arguments.force && file.symlink_metadata().is_ok() {
+        let there = format!("{} is there already; pass --force to replace it", safe(&file.display().to_string()));
+        return Err(Failed::Other(there).into());
+    }
+    let facts = store::backup(&context.data.join("capture.db"), &file, arguments.force)?;
+    ::retention::backups::record(&context.data, &file)?;
+    let size = ByteSize(facts.bytes);
+    let words = format!("{}: {}, {} events, {size}", file.display(), sessions(facts.sessions), facts.events);
+    if context.json {
+        let value = serde_json::json!({ "file": file, "bytes": facts.bytes, "sessions": facts.sessions, "events": facts.events });
+        return context.print_json(&value);
+    }
+    print_line(&safe(&words))
+}
+
+pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow::Result<()> {
+    refuse_agents("restoring a backup")?;
+    if context.running()?.is_some() {
+        return Err(Failed::Refused("the server is running; stop it first: `capture serve --stop`".into()).into());
+    }
+    let facts = store::inspect(&arguments.file)?;
+    if !arguments.yes {
+        let words = format!("{}, {} events", sessions(facts.sessions), facts.events);
+        confirm(
+            context,
+            &format!("Replace what is in {} by this backup ({words})?", safe(&context.data.display().to_string())),
+        )?;
+    }
+    let restored = store::restore(&context.data, &arguments.file)?;
+    // It belongs to the database that was replaced, and is built again.
+    match std::fs::remove_dir_all(context.data.join("index")) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+        Ok(()) | Err(_) => {}
+    }
+    if context.json {
+        return context
+            .print_json(&serde_json::json!({ "sessions": restored.facts.sessions, "events": restored.facts.events }));
+    }
+    print_line(&format!("restored {}, {} events", sessions(restored.facts.sessions), restored.facts.events))
+}

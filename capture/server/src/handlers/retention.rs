@@ -1,0 +1,25 @@
+//! Requests that remove sessions. They are forwarded to the daemon.
+
+use api::routes::{ForgetSession, GetRetention, PruneSessions};
+
+use crate::{answer::HandlerResult, call::Call, lookup::target};
+
+/// `DELETE /api/v1/sessions/{id}`
+pub(crate) async fn forget(call: Call<ForgetSession>) -> HandlerResult {
+    let session = target(&call).await?;
+    let report = call.app.ask(call.app.control.forget(session, call.query.dry_run.unwrap_or(false))).await?;
+    call.answer(&report)
+}
+
+/// `POST /api/v1/retention/prune`
+pub(crate) async fn prune(mut call: Call<PruneSessions>) -> HandlerResult {
+    let request = call.body().await?;
+    let report = call.app.ask(call.app.control.prune(request)).await?;
+    call.answer(&report)
+}
+
+/// `GET /api/v1/retention`
+pub(crate) async fn status(call: Call<GetRetention>) -> HandlerResult {
+    let status = call.app.ask(call.app.control.retention()).await?;
+    call.answer(&status)
+}

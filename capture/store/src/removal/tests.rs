@@ -1,0 +1,194 @@
+use std::path::Path;
+
+use events::{Event, EventId, Identity, Kind, Origin, Payload, Source, UserPrompt};
+
+use super::*;
+use crate::{PackedText, TOMBSTONES_FILE};
+
+fn session_id(name: &str) -> SessionId {
+    SessionId::mint(Timestamp::from_millisecond(5), Provider::Claude, name)
+}
+
+/// Adds a session with this many prompts, each short and long.
+fn add(writer: &mut Writer, name: &str, texts: &[String]) -> KnownSession {
+    writer.begin().unwrap();
+    let row = writer.add_session(session_id(name), Provider::Claude, name).unwrap();
+    for (n, text) in (1..).zip(texts) {
+        let mut text = text.clone();
+        let packed = PackedText::split(&mut text);
+        let position = writer.position().unwrap() + 1;
+        let event = Event {
+            position,
+            id: EventId::from_bits(u128::from(position)),
+            session_id: session_id(name),
+            sequence: n,
+            provider: Provider::Claude,
+            provider_session_id: name.into(),
+            source: Source::Transcript,
+            created_at: Timestamp::from_millisecond(1_000),
+            observed_at: Timestamp::from_millisecond(1_000),
+            turn_id: None,
+            parent_id: None,
+            agent_id: None,
+            confidence: events::Confidence::High,
+            severity: None,
+            text: Some(text),
+            text_ref: packed.as_ref().map(PackedText::reference),
+            payload: Payload::from(UserPrompt::default()),
+            origin: Origin::Derived,
+            derived: false,
+            history: false,
+        };
+        writer.append(row, &event, packed.as_ref()).unwrap();
+        writer.learn(Identity::of(Provider::Claude, "test", &[name.as_bytes(), &n.to_le_bytes()]), row).unwrap();
+    }
+    let view = format!(r#"{{"title":"{}"}}"#, texts.first().map_or("", String::as_str));
+    writer.put_session(row, Timestamp::from_millisecond(1_000), &view, &view).unwrap();
+    writer.commit().unwrap();
+    writer.sessions().unwrap().into_iter().find(|known| &*known.provider_session_id == name).unwrap()
+}
+
+/// As much as the eraser of the service does.
+fn erase(writer: &mut Writer) {
+    let pending = writer.reader().erasing().unwrap();
+    let rows: Vec<SessionRow> = pending.iter().map(|pending| pending.row).collect();
+    let (texts, until) = writer.reader().texts_only_of(&rows).unwrap();
+    writer.erase_texts(&texts, until).unwrap();
+    while writer.erase_events(&rows, 3).unwrap() > 0 {}
+    writer.compact().unwrap();
+    writer.finish_erasing(&rows).unwrap();
+}
+
+fn remove(writer: &mut Writer, known: &KnownSession, kind: RemovalKind) {
+    writer.begin().unwrap();
+    let removal = SessionRemoval { known, kind, about: "planted about", at: Timestamp::from_millisecond(7) };
+    writer.remove_sessions(&[removal]).unwrap();
+    writer.commit().unwrap();
+}
+
+fn holds(directory: &Path, word: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        if bytes.windows(word.len()).any(|window| window == word.as_bytes()) {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+fn texts(word: &str) -> Vec<String> {
+    (0..9).map(|n| format!("{word} {n} {}", "filling ".repeat(if n % 3 == 0 { 900 } else { 3 }))).collect()
+}
+
+#[test]
+fn nothing_of_a_forgotten_session_is_left_and_the_others_are_as_they_were() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(dir.path()).unwrap();
+    let other = add(&mut writer, "other", &texts("innocent"));
+    let mut planted = texts("plantedword");
+    // A text that both have.
+    planted.push(texts("innocent").remove(0));
+    let known = add(&mut writer, "plantedname", &planted);
+    let before = writer.reader().log(0, 100, Some(other.id)).unwrap();
+    let position = writer.position().unwrap();
+    assert!(!holds(dir.path(), "plantedword").is_empty());
+    remove(&mut writer, &known, RemovalKind::Forgotten);
+    assert_eq!(writer.reader().session_json(known.id).unwrap(), None);
+    assert!(writer.reader().events(known.id, 0, 9, &[Kind::UserPrompt]).unwrap().is_empty());
+    erase(&mut writer);
+    for word in ["plantedword", "plantedname", "planted about"] {
+        assert_eq!(holds(dir.path(), word), Vec::<String>::new(), "{word}");
+    }
+    assert_eq!(writer.reader().log(0, 100, Some(other.id)).unwrap(), before);
+    let shared = before[0].text_ref.clone().unwrap();
+    assert!(writer.reader().text(&shared.hash).unwrap().unwrap().starts_with("innocent 0"));
+    assert_eq!(writer.position().unwrap(), position, "positions are not given twice");
+    assert_eq!(writer.reader().session_count().unwrap(), 1);
+    assert_eq!(writer.removed(Provider::Claude, "plantedname"), Some(RemovalKind::Forgotten));
+    assert_eq!(writer.removed(Provider::Codex, "plantedname").or(writer.removed(Provider::Claude, "other")), None);
+    assert_eq!(writer.reader().erasing().unwrap(), []);
+    assert_eq!(writer.reader().verify_audit(None).unwrap().broken, None);
+    // A copy of its file has the same records: they are known.
+    let identity = Identity::of(Provider::Claude, "test", &[b"plantedname", &1_u64.to_le_bytes()]);
+    assert!(writer.known(identity).unwrap().is_some());
+    drop(writer);
+    let writer = Writer::open(dir.path()).unwrap();
+    assert_eq!(writer.removed(Provider::Claude, "plantedname"), Some(RemovalKind::Forgotten));
+    assert_eq!(writer.position().unwrap(), position);
+}
+
+#[test]
+fn a_removal_that_was_cut_off_is_finished() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(dir.path()).unwrap();
+    let known = add(&mut writer, "s", &texts("plantedword"));
+    // Killed between the list and the transaction.
+    writer.begin().unwrap();
+    let removal =
+        SessionRemoval { known: &known, kind: RemovalKind::Forgotten, about: "", at: Timestamp::from_millisecond(7) };
+    writer.remove_sessions(&[removal]).unwrap();
+    writer.rollback();
+    drop(writer);
+    let mut writer = Writer::open(dir.path()).unwrap();
+    let pending = writer.reader().erasing().unwrap();
+    assert_eq!((pending.len(), pending[0].id, pending[0].kind), (1, known.id, RemovalKind::Forgotten));
+    // Killed in the middle of the texts, and in the middle of the events.
+    let (texts, until) = writer.reader().texts_only_of(&[pending[0].row]).unwrap();
+    assert_eq!(texts.len(), 3);
+    writer.erase_texts(&texts[..1], until).unwrap();
+    drop(writer);
+    let mut writer = Writer::open(dir.path()).unwrap();
+    let (texts, until) = writer.reader().texts_only_of(&[pending[0].row]).unwrap();
+    writer.erase_texts(&texts, until).unwrap();
+    writer.erase_events(&[pending[0].row], 2).unwrap();
+    drop(writer);
+    let mut writer = Writer::open(dir.path()).unwrap();
+    erase(&mut writer);
+    let rows: i64 = writer.connection().query_row("SELECT count(*) FROM events", [], |row| row.get(0)).unwrap();
+    assert_eq!((rows, holds(dir.path(), "plantedword")), (0, Vec::new()));
+}
+
+#[test]
+fn a_new_database_knows_what_was_removed_from_the_old_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(dir.path()).unwrap();
+    let known = add(&mut writer, "s", &texts("plantedword"));
+    let copy = dir.path().join("old.db");
+    crate::backup(writer.path(), &copy, false).unwrap();
+    remove(&mut writer, &known, RemovalKind::Forgotten);
+    erase(&mut writer);
+    drop(writer);
+    crate::restore(dir.path(), &copy).unwrap();
+    std::fs::remove_file(&copy).unwrap();
+    let mut writer = Writer::open(dir.path()).unwrap();
+    assert_eq!(writer.reader().session_json(known.id).unwrap(), None, "it is removed from what was restored");
+    erase(&mut writer);
+    assert_eq!(holds(dir.path(), "plantedword"), Vec::<String>::new());
+    drop(writer);
+    std::fs::remove_file(dir.path().join("capture.db")).unwrap();
+    assert!(Writer::open(dir.path()).unwrap().removed(Provider::Claude, "s").is_some());
+    assert!(dir.path().join(TOMBSTONES_FILE).exists());
+}
+
+#[test]
+fn a_pruned_session_leaves_its_decisions_and_gives_its_space_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(dir.path()).unwrap();
+    let long: Vec<String> = (0..400).map(|n| format!("{n} {}", "x".repeat(900))).collect();
+    let known = add(&mut writer, "s", &long);
+    let (events, bytes) = writer.reader().size_of(known.id).unwrap();
+    assert!(events == 400 && bytes > 400 * 900, "{events} {bytes}");
+    assert_eq!(writer.give_back().unwrap(), None, "it was never compacted");
+    let compacted = writer.compact().unwrap();
+    let body = format!(r#"{{"at":"t","what":"decided","approval":{{"session_id":"{}"}}}}"#, known.id);
+    writer.audit(&body).unwrap();
+    remove(&mut writer, &known, RemovalKind::Pruned);
+    while writer.erase_events(&[known.row], 100).unwrap() > 0 {}
+    while writer.give_back().unwrap().unwrap() > 0 {}
+    writer.finish_erasing(&[known.row]).unwrap();
+    let after = std::fs::metadata(writer.path()).unwrap().len();
+    assert!(after + 400 * 900 < compacted.after, "{after} {compacted:?}");
+    assert_eq!(writer.reader().audit(0, 9).unwrap()[0].body, body);
+}

@@ -1,0 +1,265 @@
+//! Backups of the database: copied while the server writes, checked, and put back while no server runs.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::{
+    audit::{AuditHead, write_head},
+    check::{self, DatabaseCheck},
+    error::ReadError,
+    lock::{InstanceLock, LockError},
+    open::BUSY,
+    schema::SCHEMA_VERSION,
+};
+
+/// The oldest schema with all that a restored database needs before it is migrated.
+const OLDEST_SCHEMA: i64 = 6;
+/// Longest wait of a copy for another program.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a backup holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackupFacts {
+    /// Its size, bytes.
+    pub bytes: u64,
+    /// Its sessions.
+    pub sessions: u64,
+    /// Its events.
+    pub events: u64,
+    /// The end of its audit record.
+    pub audit: AuditHead,
+}
+
+/// A database that was put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// What it holds.
+    pub facts: BackupFacts,
+    /// What the database held that it replaced; `None` when there was none, or it could not be read.
+    pub replaced: Option<BackupFacts>,
+}
+
+/// Why a backup could not be made or put back. The database is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// A file could not be made, renamed or removed.
+    #[error("cannot {what} {path}: {source}")]
+    File {
+        /// What was to be done.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// SQLite could not read or write.
+    #[error("cannot read or write {path}: {source}")]
+    Sqlite {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+    /// The copy is not whole.
+    #[error("{path} is damaged: {fault}")]
+    Damaged {
+        /// The copy.
+        path: PathBuf,
+        /// The first fault.
+        fault: String,
+    },
+    /// The file is not a backup of this program.
+    #[error("{path} is not a backup that this version of capture can restore: {why}")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A server has the database.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The copy could not be checked.
+    #[error(transparent)]
+    Check(#[from] ReadError),
+}
+
+fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupError {
+    move |source| BackupError::File { what, path: path.to_owned(), source }
+}
+
+fn sqlite_error(path: &Path) -> impl Fn(rusqlite::Error) -> BackupError {
+    move |source| BackupError::Sqlite { path: path.to_owned(), source }
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn remove(path: &Path) -> Result<(), BackupError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error("remove", path)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn sync(path: &Path) -> Result<(), BackupError> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(file_error("write", path))
+}
+
+/// Copies the database at `database` to `target` as of one commit, mode 0600, while others read and write it. The copy
+/// has its name only once it is checked. Without `replaces` a file of that name is left alone.
+///
+/// # Errors
+/// When the copy cannot be written, is not whole, or there is such a file.
+pub fn backup(database: &Path, target: &Path, replaces: bool) -> Result<BackupFacts, BackupError> {
+    if !replaces && target.symlink_metadata().is_ok() {
+        return Err(file_error("write", target)(io::ErrorKind::AlreadyExists.into()));
+    }
+    let draft = beside(target, ".part");
+    remove(&draft)?;
+    // SQLite writes into an empty file that is there, so that nobody else can read it at any time.
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft).map_err(file_error("write", &draft))?;
+    let copied = copy(database, &draft).and_then(|()| {
+        let facts = inspect(&draft)?;
+        sync(&draft)?;
+        if replaces {
+            fs::rename(&draft, target).map_err(file_error("write", target))?;
+        } else {
+            // Unlike a rename, it fails if somebody made a file of that name meanwhile.
+            fs::hard_link(&draft, target).map_err(file_error("write", target))?;
+            remove(&draft)?;
+        }
+        Ok(facts)
+    });
+    if copied.is_err() {
+        fs::remove_file(&draft).ok();
+    }
+    copied
+}
+
+fn copy(database: &Path, draft: &Path) -> Result<(), BackupError> {
+    let source =
+        Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(sqlite_error(database))?;
+    source.busy_timeout(PATIENCE).map_err(sqlite_error(database))?;
+    let target = draft.to_string_lossy();
+    source.execute("VACUUM INTO ?1", [&*target]).map(drop).map_err(sqlite_error(draft))
+}
+
+/// What a backup holds, once all of it was checked.
+///
+/// # Errors
+/// When it cannot be read, is damaged, or is not a database of ours.
+pub fn inspect(path: &Path) -> Result<BackupFacts, BackupError> {
+    let bytes = fs::metadata(path).map_err(file_error("read", path))?.len();
+    let foreign = |why: String| BackupError::Foreign { path: path.to_owned(), why };
+    if bytes == 0 {
+        return Err(foreign("it is empty".into()));
+    }
+    match check::full(path)? {
+        DatabaseCheck::Whole | DatabaseCheck::Unfinished => {}
+        DatabaseCheck::Rows(faults) | DatabaseCheck::Damaged(faults) => {
+            let fault = faults.into_iter().next().unwrap_or_default();
+            return Err(BackupError::Damaged { path: path.to_owned(), fault });
+        }
+    }
+    let sqlite = sqlite_error(path);
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(&sqlite)?;
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let version = number("PRAGMA user_version").map_err(&sqlite)?;
+    let is_ours = number("SELECT count(*) FROM sqlite_schema WHERE name IN ('sessions', 'events', 'log_id')");
+    if is_ours.map_err(&sqlite)? != 3 {
+        return Err(foreign("it has no sessions".into()));
+    }
+    if !(OLDEST_SCHEMA..=SCHEMA_VERSION).contains(&version) {
+        return Err(foreign(format!(
+            "its schema has version {version}, and this version reads {OLDEST_SCHEMA} to {SCHEMA_VERSION}"
+        )));
+    }
+    let count = |sql: &str| number(sql).map(|count| count.max(0) as u64).map_err(&sqlite);
+    Ok(BackupFacts {
+        bytes,
+        sessions: count("SELECT count(*) FROM sessions WHERE view IS NOT NULL")?,
+        events: count("SELECT count(*) FROM events")?,
+        audit: crate::audit::last(&connection).map_err(&sqlite)?,
+    })
+}
+
+/// Puts a backup in the place of the database in `directory`. The replaced one stays until the other is complete.
+///
+/// # Errors
+/// When a server runs, the backup is not whole, or a file cannot be written: then the database is as it was.
+pub fn restore(directory: &Path, backup: &Path) -> Result<Restored, BackupError> {
+    let facts = inspect(backup)?;
+    let _lock = InstanceLock::acquire(&crate::lock_file(directory))?;
+    let database = directory.join("capture.db");
+    let draft = directory.join("capture.db.restoring");
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        remove(&beside(&draft, suffix))?;
+    }
+    let mut new = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)
+        .map_err(file_error("write", &draft))?;
+    let prepared = File::open(backup)
+        .and_then(|mut old| io::copy(&mut old, &mut new))
+        .map_err(file_error("write", &draft))
+        .and_then(|_| rename_log(&draft))
+        .and_then(|()| sync(&draft));
+    if let Err(error) = prepared {
+        fs::remove_file(&draft).ok();
+        return Err(error);
+    }
+    // What the log of the replaced one holds belongs to that; it must not meet the other one.
+    let replaced = if database.exists() { settle_log(&database) } else { None };
+    let aside = directory.join("capture.db.replaced");
+    remove(&aside)?;
+    if database.exists() {
+        fs::hard_link(&database, &aside).map_err(file_error("keep", &aside))?;
+    }
+    for suffix in ["-wal", "-shm"] {
+        let log = beside(&database, suffix);
+        if log.exists() {
+            fs::rename(&log, beside(&aside, suffix)).map_err(file_error("keep", &log))?;
+        }
+    }
+    fs::rename(&draft, &database).map_err(file_error("write", &database))?;
+    write_head(directory, facts.audit).map_err(file_error("write", directory))?;
+    sync(directory)?;
+    for suffix in ["", "-wal", "-shm"] {
+        remove(&beside(&aside, suffix))?;
+    }
+    Ok(Restored { facts, replaced })
+}
+
+/// Gives a restored log another name: its positions are not those of the replaced one.
+fn rename_log(path: &Path) -> Result<(), BackupError> {
+    let sqlite = sqlite_error(path);
+    let connection = Connection::open(path).map_err(&sqlite)?;
+    connection.execute_batch("PRAGMA journal_mode = DELETE; UPDATE log_id SET id = randomblob(16);").map_err(&sqlite)
+}
+
+/// Moves the write-ahead log into the database it belongs to; says what that holds.
+fn settle_log(path: &Path) -> Option<BackupFacts> {
+    let settle = || -> rusqlite::Result<()> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        connection.busy_timeout(BUSY)?;
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+    };
+    settle().ok()?;
+    inspect(path).ok()
+}
+
+#[cfg(test)]
+mod tests;

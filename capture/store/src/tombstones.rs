@@ -1,0 +1,194 @@
+//! The sessions that were removed, by hashes of their names: they are not read again while the agents' files remain.
+//!
+//! They are in the database, so that backups have them, and in a file beside it, which outlives the database. The file
+//! is written first: a session that it names and the database still has is removed when the store is opened.
+
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use atomic_file::Durability;
+use events::{Provider, Timestamp, id::Hex};
+use rusqlite::{Connection, params};
+
+use crate::{removal::RemovalKind, text::unhex};
+
+/// Name of the file that keeps them beside the database.
+pub const TOMBSTONES_FILE: &str = "removed-sessions";
+/// What the name of a removed session's row begins with.
+pub(crate) const REMOVED: &str = "removed:";
+/// Most sessions removed to save space that are kept in mind; the oldest of more are read again if their files are still
+/// there. Those that a person had forgotten are not limited.
+const PRUNED_MOST: usize = 100_000;
+
+/// A hash of a session's name.
+pub(crate) type NameHash = [u8; 16];
+
+/// The hash of a session's name.
+fn hash_of(provider: Provider, provider_session_id: &str) -> NameHash {
+    let mut hasher = blake3::Hasher::new_derive_key("capture 2026 the name of a removed session");
+    hasher.update(&[provider.code()]).update(provider_session_id.as_bytes());
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    hash
+}
+
+/// The name that the row of a removed session has instead of the agent's id.
+#[must_use]
+pub fn removed_name(provider: Provider, provider_session_id: &str) -> String {
+    format!("{REMOVED}{}", Hex(&hash_of(provider, provider_session_id)))
+}
+
+/// Whether this is the name of a removed session's row.
+pub(crate) fn is_removed_name(name: &str) -> bool {
+    name.strip_prefix(REMOVED).is_some_and(|hash| unhex(hash).is_some())
+}
+
+/// The sessions that were removed.
+#[derive(Debug, Default)]
+pub(crate) struct Tombstones {
+    path: PathBuf,
+    hashes: HashMap<NameHash, RemovalKind>,
+    /// In the order in which they were added.
+    listed: Vec<(RemovalKind, NameHash)>,
+}
+
+impl Tombstones {
+    /// Reads those of the file and those of the database.
+    pub(crate) fn load(directory: &Path, connection: &Connection) -> rusqlite::Result<Self> {
+        let mut tombstones = Self { path: directory.join(TOMBSTONES_FILE), ..Self::default() };
+        match fs::read_to_string(&tombstones.path) {
+            Ok(text) => text.lines().filter_map(parsed).for_each(|(kind, hash)| tombstones.insert(kind, hash)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                tracing::error!(path = %tombstones.path.display(), %error, "cannot read which sessions were removed");
+            }
+        }
+        let mut statement = connection.prepare("SELECT hash, forgotten FROM removed ORDER BY at")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let kind = if row.get(1)? { RemovalKind::Forgotten } else { RemovalKind::Pruned };
+            tombstones.insert(kind, crate::rows::bits(row.get_ref(0)?.as_blob()?));
+        }
+        Ok(tombstones)
+    }
+
+    fn insert(&mut self, kind: RemovalKind, hash: NameHash) {
+        if self.hashes.insert(hash, kind).is_none() {
+            self.listed.push((kind, hash));
+        }
+    }
+
+    /// Why a session of this name was removed; `None` when it was not.
+    pub(crate) fn of(&self, provider: Provider, provider_session_id: &str) -> Option<RemovalKind> {
+        // Hashing is left out where nothing was ever removed.
+        let hash = (!self.hashes.is_empty()).then(|| hash_of(provider, provider_session_id))?;
+        self.hashes.get(&hash).copied()
+    }
+
+    /// Adds these sessions, in the file first.
+    pub(crate) fn add<'a>(
+        &mut self,
+        connection: &Connection,
+        kind: RemovalKind,
+        names: impl Iterator<Item = (Provider, &'a str)>,
+        at: Timestamp,
+    ) -> io::Result<rusqlite::Result<()>> {
+        let hashes: Vec<NameHash> = names.map(|(provider, name)| hash_of(provider, name)).collect();
+        for hash in &hashes {
+            self.insert(kind, *hash);
+        }
+        self.bound();
+        self.write()?;
+        let insert = || {
+            let sql = "INSERT OR IGNORE INTO removed (hash, forgotten, at) VALUES (?1, ?2, ?3)";
+            let mut statement = connection.prepare_cached(sql)?;
+            for hash in &hashes {
+                statement.execute(params![hash.as_slice(), kind == RemovalKind::Forgotten, at.as_millisecond()])?;
+            }
+            let mut statement = connection.prepare_cached(
+                "DELETE FROM removed WHERE NOT forgotten AND hash NOT IN \
+                 (SELECT hash FROM removed WHERE NOT forgotten ORDER BY at DESC LIMIT ?1)",
+            )?;
+            if self.listed.len() >= PRUNED_MOST {
+                statement.execute([PRUNED_MOST as i64])?;
+            }
+            Ok(())
+        };
+        Ok(insert())
+    }
+
+    /// Lets go of the oldest that were removed to save space.
+    fn bound(&mut self) {
+        let pruned = self.listed.iter().filter(|(kind, _)| *kind == RemovalKind::Pruned).count();
+        let mut surplus = pruned.saturating_sub(PRUNED_MOST);
+        let hashes = &mut self.hashes;
+        self.listed.retain(|(kind, hash)| {
+            let goes = *kind == RemovalKind::Pruned && surplus > 0;
+            if goes {
+                surplus -= 1;
+                hashes.remove(hash);
+            }
+            !goes
+        });
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let mut text = String::with_capacity(self.listed.len() * 35);
+        for (kind, hash) in &self.listed {
+            let kind = if *kind == RemovalKind::Forgotten { 'f' } else { 'p' };
+            // A string takes everything.
+            writeln!(text, "{kind} {}", Hex(hash)).ok();
+        }
+        atomic_file::replace(&self.path, text.as_bytes(), Durability::Synced)
+    }
+}
+
+/// One line of the file.
+fn parsed(line: &str) -> Option<(RemovalKind, NameHash)> {
+    let (kind, hash) = line.split_once(' ')?;
+    let kind = if kind == "p" { RemovalKind::Pruned } else { RemovalKind::Forgotten };
+    Some((kind, unhex(hash)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_of_the_file_and_of_the_database_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::schema::migrate(&mut connection).unwrap();
+        let mut tombstones = Tombstones::load(dir.path(), &connection).unwrap();
+        assert_eq!(tombstones.of(Provider::Claude, "a"), None);
+        let names = [(Provider::Claude, "a"), (Provider::Codex, "b")];
+        tombstones.add(&connection, RemovalKind::Forgotten, names.into_iter(), Timestamp::MIN).unwrap().unwrap();
+        for reload in ["both", "database", "file"] {
+            match reload {
+                "database" => fs::remove_file(dir.path().join(TOMBSTONES_FILE)).unwrap(),
+                "file" => {
+                    tombstones.write().unwrap();
+                    connection.execute("DELETE FROM removed", []).unwrap();
+                }
+                _ => {}
+            }
+            let loaded = Tombstones::load(dir.path(), &connection).unwrap();
+            let found = [(Provider::Claude, "a"), (Provider::Codex, "b"), (Provider::Codex, "a")]
+                .map(|(of, name)| loaded.of(of, name));
+            let forgotten = Some(RemovalKind::Forgotten);
+            assert_eq!(found, [forgotten, forgotten, None], "{reload}");
+        }
+        let text = fs::read_to_string(dir.path().join(TOMBSTONES_FILE)).unwrap();
+        assert!(!text.contains("a\n") || text.lines().all(|line| parsed(line).is_some()), "{text}");
+    }
+
+    #[test]
+    fn names_of_removed_rows_are_told_from_ids() {
+        assert!(is_removed_name(&removed_name(Provider::Claude, "a")));
+        assert!(!is_removed_name("removed:") && !is_removed_name("removed:zz") && !is_removed_name("a"));
+    }
+}

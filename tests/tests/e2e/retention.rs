@@ -1,0 +1,291 @@
+//! What is removed is gone: from every file of the data directory, from what clients see, and for good.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde_json::json;
+use tests::{
+    eventually,
+    program::{Machine, Server, a_moment},
+    transcript::{answer, append, prompt, session, uuid},
+};
+
+use super::{PROGRAM, approvals::call};
+
+/// Longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Put together here, so that no log has it of us.
+fn planted() -> String {
+    ["plantedz", "xqword"].concat()
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.is_file() {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The files below a directory that hold this word.
+fn holds(directory: &Path, word: &str) -> Vec<PathBuf> {
+    let has = |path: &PathBuf| {
+        let bytes = fs::read(path).unwrap_or_default();
+        bytes.windows(word.len()).any(|window| window == word.as_bytes())
+    };
+    files(directory).into_iter().filter(has).collect()
+}
+
+#[track_caller]
+fn gone(machine: &Machine, words: &[&str]) {
+    for word in words {
+        assert_eq!(holds(&machine.data(), word), Vec::<PathBuf>::new(), "{word}");
+    }
+}
+
+/// What the program prints, and whether it ends with this code.
+#[track_caller]
+fn says(machine: &Machine, arguments: &[&str], code: i32) -> String {
+    let output = machine.command(arguments).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+    text
+}
+
+#[track_caller]
+fn has(text: &str, words: &[&str]) {
+    assert!(words.iter().all(|word| text.contains(word)), "{words:?}: {text}");
+}
+
+/// Writes a session of a few turns with this word in its prompts and answers, short and long.
+fn write(machine: &Machine, n: u64, word: &str) -> (String, PathBuf) {
+    let (id, cwd) = (session(n), machine.project());
+    let (path, cwd) = (machine.claude(&id), cwd.to_str().unwrap());
+    for turn in 0..4 {
+        let long = format!("{word} {}", "some text that is long ".repeat(if turn % 2 == 0 { 200 } else { 1 }));
+        append(&path, &prompt(&id, &uuid(n, 4 * turn), cwd, &format!("{word} asks {turn} {long}")));
+        append(&path, &answer(&id, &uuid(n, 4 * turn + 1), cwd, &format!("{long} {word} answers {turn}")));
+    }
+    (id, path)
+}
+
+fn known(server: &Server, id: &str) -> bool {
+    server.client.get(&format!("/api/v1/sessions/{id}")).is_ok_and(|answer| answer.status == 200)
+}
+
+fn finds(server: &Server, word: &str, matches: u64) {
+    eventually(word, || {
+        let page = server.client.json(&format!("/api/v1/search?q={word}"))?;
+        (page["matches"].as_u64()? >= matches).then_some(())
+    });
+}
+
+/// Waits until the server has looked at what was just written: a later session is there.
+fn looked(machine: &Machine, server: &Server, n: u64) {
+    let (id, path) = write(machine, n, "innocent");
+    server.caught_up(&id, &path);
+}
+
+#[test]
+fn nothing_of_a_forgotten_session_is_left() {
+    let machine = Machine::new(PROGRAM);
+    let word = planted();
+    let server = machine.serve();
+    let (id, path) = write(&machine, 1, &word);
+    let (other, other_path) = write(&machine, 2, "innocent");
+    // What a hook asks about, what is decided, labels.
+    let command = json!({"command": format!("echo {word}")});
+    let hook = json!({
+        "session_id": id, "cwd": machine.project(), "hook_event_name": "PermissionRequest", "tool_name": "Bash",
+        "tool_input": command
+    });
+    let asked = call(&machine, "claude", "30", &hook);
+    let approval = eventually("an approval", || {
+        let page = server.client.json("/api/v1/approvals?state=pending")?;
+        page["approvals"][0]["id"].as_str().map(str::to_owned)
+    });
+    says(&machine, &["deny", &approval, "--message", &format!("no {word}")], 0);
+    drop(asked.said());
+    says(&machine, &["label", &id, &format!("about={word}")], 0);
+    server.caught_up(&id, &path);
+    server.caught_up(&other, &other_path);
+    finds(&server, &word, 4);
+    // A backup within the data directory, and one elsewhere.
+    let elsewhere = machine.home().join("kept.db");
+    for file in [machine.data().join("own.db"), elsewhere.clone()] {
+        says(&machine, &["backup", file.to_str().unwrap()], 0);
+    }
+    let before = server.events(&other);
+    let own_id = server.session(&id)["id"].as_str().unwrap().to_owned();
+    assert!(!holds(&machine.data(), &word).is_empty());
+
+    let text = says(&machine, &["forget", &id, "--dry-run"], 0);
+    has(&text, &["would remove 1 session", "own.db", "a backup that still holds it", "kept.db"]);
+    has(&says(&machine, &["forget", &id], 5), &["--yes"]);
+    assert!(known(&server, &id));
+    has(&says(&machine, &["forget", &id, "--yes"], 0), &["removed 1 session"]);
+
+    gone(&machine, &[&word, &id, &own_id, &approval]);
+    assert!(elsewhere.exists());
+    assert!(!known(&server, &id) && !known(&server, &own_id));
+    assert_eq!(server.events(&other), before, "the other session is as it was");
+    has(&says(&machine, &["audit", "verify"], 0), &["intact"]);
+    has(&says(&machine, &["audit", "show"], 0), &["forgot"]);
+
+    // Nothing is read again: after an append, of a copy, after a restart, into a new database.
+    append(&path, &prompt(&id, &uuid(1, 90), "/", &format!("{word} again")));
+    looked(&machine, &server, 3);
+    fs::copy(&path, machine.claude(&session(77))).unwrap();
+    looked(&machine, &server, 6);
+    gone(&machine, &[&word]);
+    assert!(!known(&server, &id));
+    server.stop();
+    let server = machine.serve();
+    append(&path, &prompt(&id, &uuid(1, 91), "/", &format!("{word} once more")));
+    looked(&machine, &server, 4);
+    gone(&machine, &[&word]);
+    assert!(!known(&server, &id) && known(&server, &other));
+    server.stop();
+    for file in ["capture.db", "capture.db-wal", "capture.db-shm"] {
+        fs::remove_file(machine.data().join(file)).ok();
+    }
+    // Without the database, a copy under another name is another session.
+    fs::remove_file(machine.claude(&session(77))).unwrap();
+    let server = machine.serve();
+    server.caught_up(&other, &other_path);
+    looked(&machine, &server, 5);
+    gone(&machine, &[&word]);
+    assert!(!known(&server, &id));
+}
+
+#[test]
+fn a_forgotten_session_is_erased_though_the_server_is_killed_meanwhile() {
+    let machine = Machine::new(PROGRAM);
+    let word = planted();
+    let (keep, keep_path) = write(&machine, 500, "innocent");
+    let mut server = machine.serve();
+    server.caught_up(&keep, &keep_path);
+    for round in 0..6_u64 {
+        let (id, path) = write(&machine, round + 1, &word);
+        server.caught_up(&id, &path);
+        let answer = server.client.send("DELETE", &format!("/api/v1/sessions/{id}"), None, PATIENCE).unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        a_moment(round * 15);
+        server.kill();
+        server = machine.serve();
+        assert!(!known(&server, &id), "round {round}");
+        eventually("it is erased", || {
+            let status = server.client.json("/api/v1/retention")?;
+            (status["erasing"] == 0).then_some(())
+        });
+        gone(&machine, &[&word, &id]);
+    }
+    assert!(known(&server, &keep));
+    has(&says(&machine, &["audit", "verify"], 0), &["intact"]);
+}
+
+#[test]
+fn streams_learn_that_a_session_is_gone() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let (id, path) = write(&machine, 1, "word");
+    server.caught_up(&id, &path);
+    let mut events = server.client.events("/api/v1/stream", None).unwrap();
+    let mut snapshot = || loop {
+        let event = events.next(PATIENCE).unwrap();
+        if event.name == "snapshot" {
+            return event.data.to_string();
+        }
+    };
+    assert!(snapshot().contains(&id));
+    let answer = server.client.send("DELETE", &format!("/api/v1/sessions/{id}"), None, PATIENCE).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(!snapshot().contains(&id));
+}
+
+#[test]
+fn old_sessions_are_pruned_and_not_read_again() {
+    let machine = Machine::new(PROGRAM);
+    let (old, old_path) = write(&machine, 1, "ancient");
+    let server = machine.serve();
+    server.caught_up(&old, &old_path);
+    has(&says(&machine, &["prune"], 2), &["--older-than"]);
+    for nothing in [["--older-than", "9999d"], ["--project", "/elsewhere"], ["--larger-than", "1TB"]] {
+        has(&says(&machine, &["prune", nothing[0], nothing[1], "--yes"], 0), &["removed 0 sessions"]);
+    }
+    // What the lines say was long ago.
+    has(&says(&machine, &["prune", "--older-than", "1h", "--dry-run"], 0), &["would remove 1 session"]);
+    assert!(known(&server, &old));
+    has(&says(&machine, &["prune", "--older-than", "1h", "--yes"], 0), &["removed 1 session"]);
+    assert!(!known(&server, &old));
+    server.stop();
+    let server = machine.serve();
+    append(&old_path, &prompt(&old, &uuid(1, 95), "/", "still ancient"));
+    looked(&machine, &server, 2);
+    assert!(!known(&server, &old));
+    assert_eq!(holds(&machine.data(), "still ancient"), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_backup_is_restored_and_the_index_follows() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let (first, path) = write(&machine, 1, "zanzibar");
+    server.caught_up(&first, &path);
+    let file = machine.home().join("kept.db");
+    let file = file.to_str().unwrap();
+    has(&says(&machine, &["backup", file], 0), &["1 session"]);
+    has(&says(&machine, &["backup", file], 1), &["kept.db", "--force"]);
+    has(&says(&machine, &["restore", file, "--yes"], 5), &["serve --stop"]);
+    server.stop();
+    // The agent deletes its own file after a while.
+    fs::remove_file(&path).unwrap();
+    fs::remove_file(machine.data().join("capture.db")).unwrap();
+    has(&says(&machine, &["restore", file, "--yes"], 0), &["restored 1 session"]);
+    let server = machine.serve();
+    assert!(known(&server, &first));
+    finds(&server, "zanzibar", 8);
+    has(&says(&machine, &["audit", "verify"], 0), &["intact"]);
+}
+
+#[test]
+fn a_session_outlives_its_transcript() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let (id, path) = write(&machine, 1, "zanzibar");
+    server.caught_up(&id, &path);
+    has(&says(&machine, &["show", &id, "--all"], 0), &["zanzibar answers 3"]);
+    fs::remove_file(&path).unwrap();
+    looked(&machine, &server, 2);
+    server.stop();
+    let server = machine.serve();
+    looked(&machine, &server, 3);
+    has(&says(&machine, &["show", &id, "--all"], 0), &["zanzibar answers 3"]);
+    let text = says(&machine, &["export", &id, "--format", "md"], 0);
+    assert!(text.matches("some text that is long").count() >= 200 * 4, "{}", text.len());
+    finds(&server, "zanzibar", 8);
+}
+
+#[test]
+fn a_session_is_resumed_with_its_agents_own_command() {
+    let machine = Machine::new(PROGRAM);
+    machine.agent_script(events::Provider::Claude, "#!/bin/sh\necho \"args: $*\"\npwd\n");
+    let server = machine.serve();
+    let (id, path) = write(&machine, 1, "word");
+    server.caught_up(&id, &path);
+    let cwd = machine.project();
+    let text = says(&machine, &["resume", &id, "--print"], 0);
+    assert_eq!(text, format!("cd {} && claude --resume {id} --model claude-opus-5-5\n", cwd.display()));
+    let text = says(&machine, &["resume", &id], 0);
+    has(&text, &[&format!("args: --resume {id} --model claude-opus-5-5"), cwd.to_str().unwrap()]);
+    has(&says(&machine, &["resume", "nobody"], 4), &["no session"]);
+}
