@@ -18,6 +18,7 @@ pub mod rebuild;
 mod rows;
 pub mod schema;
 pub mod text;
+pub mod usage;
 pub mod writer;
 
 pub use audit::{
@@ -32,4 +33,5 @@ pub use open::StoreOpenError;
 pub use reader::{Reader, SessionFilter};
 pub use rebuild::{RebuildError, Rebuilt, put_aside};
 pub use text::{PackedText, TEXT_CAP_BYTES};
+pub use usage::{CallFilter, ModelCall, QuotaUse, SessionFacts, UsageEntry};
 pub use writer::{CommitError, KnownSession, SessionRow, Writer};
