@@ -22,6 +22,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("session_tree", "runtime/session_tree", &[]),
     ("agents", "adapters/agents", &["events"]),
     ("processes", "adapters/processes", &["agents", "events"]),
+    ("prices", "adapters/prices", &[]),
     ("tailer", "adapters/tailer", &["agents", "events"]),
     ("transcripts", "adapters/transcripts", &["agents", "events", "session_tree", "tailer"]),
     ("terminal", "adapters/terminal", &["agents", "atomic_file", "events", "processes"]),
@@ -130,7 +131,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Pure crates,
-const PURE: &[&str] = &["events", "projections", "approver", "monitor", "redact"];
+const PURE: &[&str] = &["events", "projections", "approver", "monitor", "redact", "prices"];
 /// and what they must not reach.
 const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "tantivy", "notify"];
 /// What only these crates of the workspace may name, but for tests and benches.
