@@ -13,4 +13,5 @@ pub(crate) mod sessions;
 pub(crate) mod site;
 pub(crate) mod status;
 pub(crate) mod streams;
+pub(crate) mod usage;
 pub(crate) mod wait;

@@ -28,7 +28,8 @@ use crate::{
     call::{self, Call},
     error::ApiError,
     handlers::{
-        admin, approvals, compat, findings, history, otlp, prompts, runs, search, sessions, site, status, streams, wait,
+        admin, approvals, compat, findings, history, otlp, prompts, runs, search, sessions, site, status, streams,
+        usage, wait,
     },
 };
 
@@ -98,7 +99,8 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::Metrics => of(operation, site::metrics),
         O::Openapi => of(operation, site::openapi),
         O::HealthSources => of(operation, site::sources),
-        O::UsageOfAll => of(operation, history::usage_of_all),
+        O::UsageOfAll => of(operation, usage::report),
+        O::QualityOfAll => of(operation, usage::quality),
         O::SearchTexts => of(operation, search::texts),
         O::GetIndex => of(operation, search::index),
         O::RebuildIndex => of(operation, search::rebuild),

@@ -32,8 +32,9 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("policy", "capture/policy", &["approver", "events", "processes", "redact"]),
     ("api", "capture/api", &["agents", "events", "processes", "projections", "terminal"]),
     ("search", "capture/search", &["api", "events", "store"]),
+    ("usage", "capture/usage", &["api", "events", "prices", "projections", "store"]),
     ("printing", "capture/printing", &["api", "events", "projections"]),
-    ("server", "capture/server", &["api", "events", "projections", "store"]),
+    ("server", "capture/server", &["api", "events", "projections", "store", "usage"]),
     (
         "ingest",
         "capture/ingest",
@@ -118,6 +119,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "hooks",
             "ingest",
             "monitor",
+            "prices",
             "processes",
             "projections",
             "protocols",
