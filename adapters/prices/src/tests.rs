@@ -84,7 +84,7 @@ fn mistakes_are_named_with_their_line() {
     for (text, expected) in [
         ("x = 1".to_owned(), "line 1: unknown field `x`"),
         ("\n[[model]]\nname = 1\n".to_owned(), "line 3: invalid type"),
-        (format!("{model}"), "line 2: `a` has no prices"),
+        (model.to_owned(), "line 2: `a` has no prices"),
         (format!("{model}[[model.price]]\ninput = 1\n"), "line 3: missing field `output`"),
         (format!("{model}[[model.price]]\ninput = -1\noutput = 1\n"), "line 4: expected US dollars per million tokens"),
         (format!("{model}[[model.price]]\ninput = nan\noutput = 1\n"), "line 4: expected US dollars"),

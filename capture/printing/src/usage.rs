@@ -95,7 +95,7 @@ fn name(row: &UsageRow, by: UsageBy) -> String {
         },
         UsageBy::Model => cut(row.model.as_deref().unwrap_or("(unknown)")),
         UsageBy::Session => {
-            let id = row.session_id.as_ref().map(|id| style::short(id)).unwrap_or_default();
+            let id = row.session_id.as_ref().map(style::short).unwrap_or_default();
             format!("{id}  {}", cut(row.title.as_deref().unwrap_or("(no title)")))
         }
         UsageBy::Agent => row.provider.map(|provider| provider.to_string()).unwrap_or_default(),
