@@ -43,6 +43,7 @@ mod e2e {
     mod store_faults;
     mod streams;
     mod terminal;
+    mod timeline;
     mod views;
     mod words;
 

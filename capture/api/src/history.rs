@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use events::{Confidence, Event, Reason, SessionId, Source, State, Timestamp, WireError};
+use events::{Confidence, Event, Provider, Reason, SessionId, Source, State, Timestamp, WireError};
 use projections::{ConversationItem, Turn};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,59 @@ pub struct EventPage {
     pub next_cursor: Option<String>,
     /// The sequence of the last event, for `after`.
     pub next_after: u64,
+}
+
+/// Which notable events of all sessions to list, the newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TimelineQuery {
+    /// Only this session; any of its ids.
+    pub session: Option<String>,
+    /// Only sessions of these agents.
+    #[serde(skip_serializing_if = "CommaList::is_empty")]
+    pub agent: CommaList<Provider>,
+    /// Only events of these kinds. Messages, tool calls and their like are listed per session only; what failed is
+    /// here whatever its kind.
+    #[serde(skip_serializing_if = "CommaList::is_empty")]
+    pub kind: CommaList<events::Kind>,
+    /// Only sessions that work in this directory or below it; an absolute path.
+    pub cwd: Option<String>,
+    /// `true`: only what failed: errors, findings, failed tools.
+    pub failures: Option<bool>,
+    /// Only events of this time or later.
+    pub since: Option<Timestamp>,
+    /// Only events before this time.
+    pub until: Option<Timestamp>,
+    /// The `next_cursor` of the page before.
+    pub cursor: Option<String>,
+    /// Events on a page (default 200, at most 1000).
+    pub limit: Option<Limit>,
+}
+
+/// A page of events of all sessions, the newest first.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct TimelinePage {
+    /// The position of the log the page reflects.
+    pub as_of: u64,
+    /// The events.
+    pub events: Vec<RawEvent>,
+    /// The sessions they belong to.
+    pub sessions: Vec<TimelineSession>,
+    /// Continues the list with older events; `null` on the last page.
+    pub next_cursor: Option<String>,
+}
+
+/// A session that events on a page belong to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TimelineSession {
+    /// Its id.
+    pub id: SessionId,
+    /// Its agent.
+    pub provider: Provider,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its working directory.
+    pub cwd: Option<String>,
 }
 
 /// An event as JSON: event kinds of a newer version are passed on unparsed.

@@ -344,6 +344,8 @@ operations! {
     ListSessions = GET "/api/v1/sessions" Read (SessionsQuery, NoBody) -> SessionPage;
     /// A session, by any of its ids.
     GetSession = GET "/api/v1/sessions/{id}" Read (NoQuery, NoBody) -> projections::Session;
+    /// Prompts, ends of turns, permission requests, errors, findings and the like of all sessions, the newest first.
+    ListTimeline = GET "/api/v1/events" Read (TimelineQuery, NoBody) -> TimelinePage;
     /// The events of a session, in order.
     ListEvents = GET "/api/v1/sessions/{id}/events" Read (EventsQuery, NoBody) -> EventPage;
     /// What was said and done in a session: prompts, messages, tool calls with their results, approvals.

@@ -115,7 +115,7 @@ pub struct UsageReport {
     pub unpriced_models: Vec<String>,
     /// The date of the prices.
     pub prices_date: String,
-    /// The quotas that agents were told of, and how far they are used.
+    /// The quotas, as agents reported them last.
     pub quotas: Vec<QuotaView>,
 }
 
@@ -153,15 +153,15 @@ pub struct UsageRow {
 /// A quota and how far it is used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaView {
-    /// The agent that was told.
+    /// The agent that reported it.
     pub provider: Provider,
     /// The provider's name of the quota.
     pub name: String,
     /// Length of its window, minutes.
     pub window_minutes: Option<u32>,
-    /// How far it was used when it was told last, percent.
+    /// How far it was used when it was reported last, percent.
     pub used_percent: f64,
-    /// When it was told last.
+    /// When it was reported last.
     pub at: Timestamp,
     /// When its window ends.
     pub resets_at: Option<Timestamp>,

@@ -19,6 +19,7 @@ mod hooks;
 mod host;
 mod jump;
 mod label;
+mod log;
 mod man;
 mod meanings;
 mod notify;
@@ -144,6 +145,15 @@ enum Command {
   capture search 'tokenzier~1 time:2026-11-01..2026-11-05' --sort time
   capture search --status")]
     Search(search::Arguments),
+    /// Show what happened in all sessions, by time.
+    ///
+    /// Prompts, ends of turns, permission requests and their answers, questions, errors, failed tools, findings, and
+    /// beginnings and ends of sessions. `capture events` shows everything of one session.
+    #[command(after_help = "Examples:
+  capture log --since 2h
+  capture log --failures --agent claude,codex
+  capture log --kind approval.requested,approval.resolved --follow")]
+    Log(log::Arguments),
     /// Add labels to a session or remove them.
     ///
     /// Rules of the policy, and automatic actions (`[[actions]]` in the configuration), can require a label.
@@ -338,6 +348,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "show",
             "explain",
             "wait",
+            "log",
             "events",
             "search",
             "label",
@@ -545,6 +556,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Show(arguments) => show::run(&context()?, &arguments),
         Command::Events(arguments) => events::run(&context()?, &arguments),
         Command::Search(arguments) => search::run(&context()?, &arguments),
+        Command::Log(arguments) => log::run(&context()?, &arguments),
         Command::Label(arguments) => label::run(&context()?, &arguments),
         Command::Wait(arguments) => wait::run(&context()?, &arguments),
         Command::Explain(arguments) => explain::run(&context()?, &arguments),

@@ -15,7 +15,7 @@ use super::{
     Ingest, PreparedBatch, TransactionFailure,
     fold::{UnsequencedEvent, first_seen},
     message::{Merge, OpenMessage, as_delta},
-    transaction::Additions,
+    transaction::{Additions, PreparedParts},
 };
 
 /// Maximum number of copies of a record without an id that are told apart.
@@ -74,7 +74,7 @@ impl Ingest {
                 Merge::Delta => as_delta(&new.payload),
                 Merge::New => None,
             };
-            let packed = prepared.texts.get(index).is_some_and(Option::is_some).then_some(index);
+            let is_as_read = payload.is_none() && !self.redacted_only;
             let dated;
             let new = if batch.history && new.created_at.is_none() {
                 dated = NewEvent {
@@ -85,13 +85,15 @@ impl Ingest {
             } else {
                 new
             };
-            let text = packed.and_then(|i| prepared.texts[i].as_ref());
+            let text = prepared.events[index].text.as_ref();
             let draft = UnsequencedEvent { new, identity, payload, text, history: batch.history };
             let event = self.make(slot, draft)?;
             if let Payload::AssistantMessage(_) = event.payload {
                 open.begin(slot, additions.events.len());
             }
-            self.fold(slot, event, packed, &mut additions)?;
+            let is_as_read = is_as_read && !matches!(event.payload, Payload::SessionStarted(_));
+            let prepared = PreparedParts { text: text.map(|_| index), payload: is_as_read.then_some(index) };
+            self.fold(slot, event, prepared, &mut additions)?;
         }
         for ((slot, other), at) in forks {
             self.fork(slot, other, at, batch.history, &mut additions)?;
@@ -103,7 +105,7 @@ impl Ingest {
         }
         let touched = additions.events.iter().map(|addition| addition.slot);
         self.sessions.rest(&batch.cursor, reads_on, touched, (self.clock)());
-        additions.write(&mut self.transaction, &self.sessions, &prepared.texts, batch.history)?;
+        additions.write(&mut self.transaction, &self.sessions, &prepared.events, batch.history)?;
         self.transaction.writer.put_cursor(&batch.cursor)?;
         self.record_transcript(prepared);
         Ok(())
@@ -198,7 +200,7 @@ impl Ingest {
         let Some(identity) = self.learn_next(new.identity, row)? else { return Ok(()) };
         let draft = UnsequencedEvent { new, identity, payload: Some(growth.into()), text: None, history };
         let event = self.make(slot, draft)?;
-        self.fold(slot, event, None, additions)
+        self.fold(slot, event, PreparedParts::NONE, additions)
     }
 
     /// Keeps where a session's transcript stands beside the session.

@@ -11,7 +11,10 @@ use projections::{Conclusion, LABELS};
 use server::Refusal;
 use store::PackedText;
 
-use super::{ChangeReply, Ingest, TransactionFailure, transaction::Additions};
+use super::{
+    ChangeReply, Ingest, TransactionFailure,
+    transaction::{Additions, PreparedParts},
+};
 
 /// Number of events below which a session counts as just begun.
 const FRESH_EVENTS: u64 = 20;
@@ -86,7 +89,7 @@ impl Ingest {
         &mut self,
         slot: usize,
         event: Event,
-        text: Option<usize>,
+        prepared: PreparedParts,
         additions: &mut Additions,
     ) -> Result<(), TransactionFailure> {
         if let Payload::UsageReported(usage) = &event.payload {
@@ -113,7 +116,7 @@ impl Ingest {
             self.transaction.put_turn(row, turn);
         }
         self.store_approval_of(slot, &event)?;
-        additions.push(slot, event, text);
+        additions.push(slot, event, prepared);
         self.sessions.mark(slot);
         for conclusion in conclusions {
             let event = self.derive(slot, conclusion, observed_at, history)?;
@@ -268,7 +271,7 @@ impl Ingest {
     ) -> Result<(), TransactionFailure> {
         self.transaction.writer.learn(draft.identity, self.sessions.known(parent).row)?;
         let event = self.make(parent, draft)?;
-        self.fold(parent, event, None, additions)
+        self.fold(parent, event, PreparedParts::NONE, additions)
     }
 
     /// Notes that a session repeats another's records, the first of which is of `at`.
@@ -301,7 +304,7 @@ impl Ingest {
         );
         let new = NewEvent { created_at: Some(at), ..new };
         let event = self.make(slot, UnsequencedEvent { history, ..UnsequencedEvent::of(&new) })?;
-        self.fold(slot, event, None, additions)
+        self.fold(slot, event, PreparedParts::NONE, additions)
     }
 
     pub(super) fn apply_capture(&mut self, id: SessionId, on: bool) -> Result<(), TransactionFailure> {
@@ -365,7 +368,7 @@ impl Ingest {
     pub(super) fn add(&mut self, slot: usize, new: &NewEvent, history: bool) -> Result<(), TransactionFailure> {
         let event = self.make(slot, UnsequencedEvent { history, ..UnsequencedEvent::of(new) })?;
         let mut additions = Additions::default();
-        self.fold(slot, event, None, &mut additions)?;
+        self.fold(slot, event, PreparedParts::NONE, &mut additions)?;
         Ok(additions.write(&mut self.transaction, &self.sessions, &[], history)?)
     }
 }

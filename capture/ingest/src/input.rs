@@ -2,33 +2,49 @@
 
 use std::cell::RefCell;
 
-use events::{ApprovalId, SessionId};
+use events::{ApprovalId, NewEvent, SessionId};
 use processes::{AgentProcess, EndedProcess, ShellCommand};
 use server::Refusal;
-use store::PackedText;
+use store::{PackedText, payload_json};
 use tailer::collect::Batch;
 use tokio::sync::oneshot;
 
 use super::{ApprovalRecord, DecisionCommit, DerivedRecord, HookInput, HostInput, ProtocolInput, TelemetryInput};
 
-/// A batch with its long texts packed, which is done on the reading threads.
+/// A batch whose events are made ready for the store, which is done on the reading threads.
 #[derive(Debug)]
 pub struct PreparedBatch {
     /// The batch; long texts are cut to what an event carries.
     pub batch: Batch,
-    /// The packed texts, one slot an event.
-    pub texts: Vec<Option<PackedText>>,
+    /// What is ready of each of its events.
+    pub events: Vec<PreparedEvent>,
+}
+
+/// What of an event is ready for the store.
+#[derive(Debug)]
+pub struct PreparedEvent {
+    /// The text that is too long for the event, packed.
+    pub text: Option<PackedText>,
+    /// The payload as it is stored, if ingest changes nothing of it.
+    pub payload: Box<str>,
+}
+
+impl PreparedEvent {
+    fn new(event: &mut NewEvent) -> Self {
+        let text = event.text.as_mut().and_then(PackedText::split);
+        Self { text, payload: payload_json(&event.payload).into() }
+    }
 }
 
 impl PreparedBatch {
-    /// Packs a batch's texts.
+    /// Prepares a batch.
     #[must_use]
     pub fn new(mut batch: Batch) -> Self {
-        let texts = batch.events.iter_mut().map(|e| e.text.as_mut().and_then(PackedText::split)).collect();
-        Self { batch, texts }
+        let events = batch.events.iter_mut().map(PreparedEvent::new).collect();
+        Self { batch, events }
     }
 
-    /// Packs a batch's texts without the secrets in them.
+    /// Prepares a batch without the secrets in it.
     #[must_use]
     pub fn redacted(mut batch: Batch) -> Self {
         for event in &mut batch.events {

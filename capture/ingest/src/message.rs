@@ -46,6 +46,7 @@ impl OpenMessage {
         }
         known.blocks += new.blocks;
         known.tool_calls += new.tool_calls;
+        begun.prepared.payload = None;
         Merge::Into
     }
 

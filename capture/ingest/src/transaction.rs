@@ -14,12 +14,15 @@ use store::{AuditHead, CommitError, PackedText, ReadError, ReadFailure, SessionR
 
 use super::{
     CheckpointProgress, HostedSession, IngestInput,
+    input::PreparedEvent,
     publisher::{is_progress, needs_somebody},
     sessions::Sessions,
 };
 
-/// Shortest time between live commits; inputs in between share the next one.
+/// Time between two regular live commits on average; inputs in between share the next one.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
+/// Longest time from a commit to the next regular one, however many were made out of turn.
+const REGULAR_WAITS: Duration = Duration::from_millis(200);
 /// How long what an agent says and does between two changes of its state may wait for its commit, so that it shares
 /// one: it is read again from the transcript when it is lost.
 const PROGRESS_WAITS: Duration = Duration::from_secs(1);
@@ -68,7 +71,7 @@ pub(super) struct OpenTransaction {
     /// Position of the last event, committed or not.
     position: u64,
     open_since: Option<Instant>,
-    last_commit: Option<Instant>,
+    pace: Pace,
     /// Rows of the log, and bytes of their texts.
     rows: usize,
     bytes: usize,
@@ -87,6 +90,22 @@ pub(super) struct OpenTransaction {
 pub(super) struct EventCount {
     live: usize,
     past: usize,
+}
+
+/// When regular commits are due. One that was made out of turn, because somebody waited for it, puts the next regular
+/// one off, so that there are no more of them together than of regular ones alone.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pace {
+    /// From then on a regular commit may be made; at once before the first.
+    regular: Option<Instant>,
+}
+
+impl Pace {
+    /// A commit was made now.
+    fn committed(&mut self, now: Instant) {
+        let due = self.regular.map_or(now, |due| due.max(now));
+        self.regular = Some((due + COMMIT_EVERY).min(now + REGULAR_WAITS));
+    }
 }
 
 /// How soon something is to be committed; the most urgent of what a transaction holds counts.
@@ -184,7 +203,7 @@ impl OpenTransaction {
             writer,
             position,
             open_since: None,
-            last_commit: None,
+            pace: Pace::default(),
             rows: 0,
             bytes: 0,
             urgency: Urgency::History,
@@ -255,15 +274,19 @@ impl OpenTransaction {
         self.position
     }
 
-    /// Writes an event into the log.
+    /// Writes an event into the log, with its long text and its payload where they are prepared.
     pub(super) fn append(
         &mut self,
         row: SessionRow,
         event: Event,
         text: Option<&PackedText>,
+        payload: Option<&str>,
         history: bool,
     ) -> Result<(), CommitError> {
-        self.writer.append(row, &event, text)?;
+        match payload {
+            Some(payload) => self.writer.append_prepared(row, &event, text, payload)?,
+            None => self.writer.append(row, &event, text)?,
+        }
         self.rows += 1;
         self.bytes += event.text.as_ref().map_or(0, String::len) + text.map_or(0, PackedText::stored_bytes);
         if history {
@@ -316,7 +339,7 @@ impl OpenTransaction {
     /// When it is to be committed, unless it grows; `None` when none is open.
     fn due(&self) -> Option<Instant> {
         let since = self.open_since?;
-        let regular = self.last_commit.map_or(since, |last| last + COMMIT_EVERY);
+        let regular = self.pace.regular.unwrap_or(since);
         Some(match self.urgency {
             Urgency::AtOnce => since,
             Urgency::Regular => regular,
@@ -346,7 +369,7 @@ impl OpenTransaction {
         }
         self.writer.commit()?;
         self.open_since = None;
-        self.last_commit = Some(Instant::now());
+        self.pace.committed(Instant::now());
         (self.rows, self.bytes) = (0, 0);
         let urgency = std::mem::take(&mut self.urgency);
         Ok(Committed {
@@ -427,13 +450,23 @@ pub(super) struct Additions {
 pub(super) struct Addition {
     pub(super) slot: usize,
     pub(super) event: Event,
-    /// Which of the input's packed texts is its text.
-    text: Option<usize>,
+    pub(super) prepared: PreparedParts,
+}
+
+/// Which of an input's prepared events has the text and the payload of an event, as they are stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PreparedParts {
+    pub(super) text: Option<usize>,
+    pub(super) payload: Option<usize>,
+}
+
+impl PreparedParts {
+    pub(super) const NONE: Self = Self { text: None, payload: None };
 }
 
 impl Additions {
-    pub(super) fn push(&mut self, slot: usize, event: Event, text: Option<usize>) {
-        self.events.push(Addition { slot, event, text });
+    pub(super) fn push(&mut self, slot: usize, event: Event, prepared: PreparedParts) {
+        self.events.push(Addition { slot, event, prepared });
     }
 
     pub(super) fn push_derived(&mut self, slot: usize, event: Event) {
@@ -445,16 +478,56 @@ impl Additions {
         self,
         transaction: &mut OpenTransaction,
         sessions: &Sessions,
-        texts: &[Option<PackedText>],
+        prepared: &[PreparedEvent],
         history: bool,
     ) -> Result<(), CommitError> {
-        for Addition { slot, event, text } in self.events {
-            let text = text.and_then(|index| texts.get(index)?.as_ref());
-            transaction.append(sessions.known(slot).row, event, text, history)?;
+        for Addition { slot, event, prepared: parts } in self.events {
+            let text = parts.text.and_then(|index| prepared.get(index)?.text.as_ref());
+            let payload = parts.payload.and_then(|index| prepared.get(index)).map(|event| &*event.payload);
+            transaction.append(sessions.known(slot).row, event, text, payload, history)?;
         }
         for (slot, event) in self.derived {
-            transaction.append(sessions.known(slot).row, event, None, history)?;
+            transaction.append(sessions.known(slot).row, event, None, None, history)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of commits in ten seconds, while something asks for one at once at this interval in milliseconds
+    /// and there is always something for a regular one.
+    fn commits_in_ten_seconds(at_once_every: u64) -> usize {
+        let start = Instant::now();
+        let (mut pace, mut made) = (Pace::default(), 0);
+        for now in 0..10_000 {
+            let time = start + Duration::from_millis(now);
+            if now % at_once_every == 0 || pace.regular.is_none_or(|due| time >= due) {
+                pace.committed(time);
+                made += 1;
+            }
+        }
+        made
+    }
+
+    #[test]
+    fn commits_out_of_turn_take_the_place_of_regular_ones() {
+        assert_eq!(commits_in_ten_seconds(20_000), 100, "only regular ones");
+        for every in [110, 150, 170, 300, 1_000] {
+            let made = commits_in_ten_seconds(every);
+            assert!(made <= 102, "{made} with one at once every {every} ms");
+        }
+    }
+
+    #[test]
+    fn a_regular_commit_is_never_put_off_for_longer_than_its_limit() {
+        let start = Instant::now();
+        let mut pace = Pace::default();
+        for _ in 0..50 {
+            pace.committed(start);
+        }
+        assert_eq!(pace.regular, Some(start + REGULAR_WAITS));
     }
 }

@@ -13,5 +13,6 @@ pub(crate) mod sessions;
 pub(crate) mod site;
 pub(crate) mod status;
 pub(crate) mod streams;
+pub(crate) mod timeline;
 pub(crate) mod usage;
 pub(crate) mod wait;

@@ -29,7 +29,7 @@ use crate::{
     error::ApiError,
     handlers::{
         admin, approvals, compat, findings, history, otlp, prompts, runs, search, sessions, site, status, streams,
-        usage, wait,
+        timeline, usage, wait,
     },
 };
 
@@ -127,6 +127,7 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::RunInput => of(operation, runs::input),
         O::ListSessions => of(operation, sessions::list),
         O::GetSession => of(operation, sessions::one),
+        O::ListTimeline => of(operation, timeline::list),
         O::ListEvents => of(operation, history::events),
         O::ReadConversation => of(operation, history::conversation),
         O::ListTurns => of(operation, history::turns),

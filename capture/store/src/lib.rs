@@ -18,6 +18,7 @@ pub mod rebuild;
 mod rows;
 pub mod schema;
 pub mod text;
+mod timeline;
 pub mod usage;
 pub mod writer;
 
@@ -33,5 +34,6 @@ pub use open::StoreOpenError;
 pub use reader::{Reader, SessionFilter};
 pub use rebuild::{RebuildError, Rebuilt, put_aside};
 pub use text::{PackedText, TEXT_CAP_BYTES};
+pub use timeline::{NOTABLE_KINDS, TimelineFilter};
 pub use usage::{CallFilter, ModelCall, QuotaUse, SessionFacts, UsageEntry};
-pub use writer::{CommitError, KnownSession, SessionRow, Writer};
+pub use writer::{CommitError, KnownSession, SessionRow, Writer, payload_json};

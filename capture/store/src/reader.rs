@@ -194,7 +194,7 @@ impl Reader {
         serde_json::from_str(json).map_err(|error| self.damaged.note(what, place, error)).ok()
     }
 
-    fn select(&self, tail: &str, parameters: &[&dyn rusqlite::ToSql]) -> Result<Vec<Event>, ReadError> {
+    pub(crate) fn select(&self, tail: &str, parameters: &[&dyn rusqlite::ToSql]) -> Result<Vec<Event>, ReadError> {
         self.with("events", |c| {
             let sqlite = |source| ReadError::Sqlite { what: "events", source };
             let mut statement = c.prepare_cached(&format!("SELECT {COLUMNS} {tail}")).map_err(sqlite)?;
@@ -425,7 +425,7 @@ impl Reader {
     }
 }
 
-fn clamp(n: u64) -> i64 {
+pub(crate) fn clamp(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 

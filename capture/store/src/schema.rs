@@ -156,8 +156,11 @@ CREATE TABLE log_id (
 ) STRICT;
 INSERT INTO log_id SELECT 0, randomblob(16);
 ",
-    // 7: nothing.
-    "",
+    // 7: the events that stand for others, by their time: see `crate::timeline`.
+    "
+CREATE INDEX events_notable ON events (created_at)
+  WHERE kind IN (1, 2, 4, 5, 10, 11, 13, 15, 16, 18, 19, 23, 24, 25) OR marks & 8 <> 0;
+",
     // 8: what each call of a model used, instead of sums of a session; and how quotas were used up. The calls before
     // are taken from the log.
     concat!(

@@ -194,7 +194,7 @@ impl Reader {
         /// The fields of a session's view that are read here.
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct View {
+        struct Naming {
             title: Option<String>,
             cwd: Option<String>,
             began_in: Option<String>,
@@ -215,7 +215,7 @@ impl Reader {
             for row in rows {
                 let (row, id, provider, view) = row.map_err(sqlite)?;
                 // What cannot be read is shown without a title.
-                let view: View = serde_json::from_str(&view).unwrap_or_default();
+                let view: Naming = serde_json::from_str(&view).unwrap_or_default();
                 let provider = Provider::from_code(provider).unwrap_or(Provider::Unknown);
                 let directory = view.began_in.or(view.cwd);
                 let parent = view.parent_session_id;
@@ -225,7 +225,7 @@ impl Reader {
         })
     }
 
-    /// How the quotas were used when agents were told of them last.
+    /// How far the quotas are used, as agents reported them last.
     ///
     /// # Errors
     /// When SQLite cannot read.

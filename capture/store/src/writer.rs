@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use events::{Cursor, Event, Identity, Origin, Provider, SessionId, Timestamp};
+use events::{Cursor, Event, Identity, Origin, Payload, Provider, SessionId, Timestamp};
 use projections::{SessionState, Turn};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
@@ -468,6 +468,21 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot write, or the position or sequence is taken.
     pub fn append(&mut self, row: SessionRow, event: &Event, text: Option<&PackedText>) -> Result<(), CommitError> {
+        self.append_prepared(row, event, text, &payload_json(&event.payload))
+    }
+
+    /// The same where the [`payload_json`] of the event's payload is known already.
+    ///
+    /// # Errors
+    /// As [`Writer::append`].
+    pub fn append_prepared(
+        &mut self,
+        row: SessionRow,
+        event: &Event,
+        text: Option<&PackedText>,
+        payload: &str,
+    ) -> Result<(), CommitError> {
+        debug_assert_eq!(payload, payload_json(&event.payload), "the payload changed after it was prepared");
         if let Some(PackedText { hash, codec, body: Some(body), .. }) = text {
             self.connection
                 .prepare_cached("INSERT OR IGNORE INTO texts (hash, codec, body) VALUES (?1, ?2, ?3)")
@@ -481,7 +496,6 @@ impl Writer {
             Origin::Delivery { id } => (None, None, None, None, Some(&**id)),
             Origin::Derived => (None, None, None, None, None),
         };
-        let data = serde_json::to_string(&event.payload).unwrap_or_else(|_| "{}".into());
         let mut statement = self
             .connection
             .prepare_cached("INSERT INTO events VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)")
@@ -503,7 +517,7 @@ impl Writer {
                 event.text.as_deref(),
                 text.map(|t| t.hash.as_slice()),
                 text.map(|t| t.length as i64),
-                data,
+                payload,
                 file,
                 generation,
                 offset,
@@ -576,6 +590,12 @@ impl Writer {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// A payload as it is stored.
+#[must_use]
+pub fn payload_json(payload: &Payload) -> String {
+    serde_json::to_string(payload).unwrap_or_else(|_| "{}".into())
 }
 
 #[cfg(test)]

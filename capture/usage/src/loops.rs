@@ -126,7 +126,7 @@ mod tests {
             call(&mut loops, id, ToolKind::Execute, test);
             result(&mut loops, id, ToolOutcome::Ok, Some(code));
         }
-        assert_eq!(loops.count, 2, "without an edit, or after success, it is no fix");
+        assert_eq!(loops.count, 2, "without an edit, or after success, it does not count");
         call(&mut loops, "6", ToolKind::Execute, "ls latest");
         result(&mut loops, "6", ToolOutcome::Error, None);
         call(&mut loops, "e", ToolKind::Edit, "src/lib.rs");

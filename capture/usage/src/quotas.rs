@@ -9,7 +9,7 @@ use crate::UsageRequest;
 /// A forecast needs a window that has lasted so long.
 const LEAST_MS: i64 = 5 * 60_000;
 
-/// The quotas as agents were told of them last.
+/// The quotas, as agents reported them last.
 pub(crate) fn views(reader: &Reader, request: &UsageRequest) -> Result<Vec<QuotaView>, ReadError> {
     let told = reader.quotas()?;
     let wanted = |told: &&QuotaUse| request.agents.is_empty() || request.agents.contains(&told.provider);

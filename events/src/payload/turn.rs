@@ -201,7 +201,7 @@ data! {
         /// What the response cost according to the agent, billionths of a US dollar.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_nano_usd: Option<u64>,
-        /// The quotas the agent was told of, when they changed.
+        /// The quotas, if they changed since the last report.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         quotas: Vec<QuotaReported>,
     }

@@ -136,9 +136,9 @@ const TEXT_CHARS: usize = 140;
 /// Least of them, however narrow the terminal is.
 const LEAST_CHARS: usize = 24;
 
-/// An event in one line, which is cut to the width where there is room for a beginning that says something.
-fn line_of(event: &Event, width: Option<usize>) -> String {
-    let text = match &event.payload {
+/// What an event says.
+pub(super) fn text_of(event: &Event) -> String {
+    match &event.payload {
         Payload::ToolCall(call) => format!("{} {}", call.name, call.title.as_deref().unwrap_or("")),
         Payload::ToolResult(result) => format!("{} {}", result.outcome, event.text.as_deref().unwrap_or("")),
         Payload::StatusChanged(change) => format!("{} {}", change.to, change.reason.map_or("", |r| r.as_str())),
@@ -172,12 +172,20 @@ fn line_of(event: &Event, width: Option<usize>) -> String {
         | Payload::QuestionAsked(_)
         | Payload::QuestionAnswered(_)
         | Payload::ContextCompacted(_) => event.text.clone().unwrap_or_default(),
-    };
+    }
+}
+
+/// An event in one line, which is cut to the width where there is room for a beginning that says something.
+fn line_of(event: &Event, width: Option<usize>) -> String {
     let (sequence, at, kind) = (event.sequence, style::local(event.created_at), event.payload.kind());
-    let head = format!("{sequence:>6}  {at}  {kind:<18} ");
+    behind(format!("{sequence:>6}  {at}  {kind:<18} "), &text_of(event), width)
+}
+
+/// A text behind the beginning of its line.
+pub(super) fn behind(head: String, text: &str, width: Option<usize>) -> String {
     let room =
         width.map_or(TEXT_CHARS, |width| width.saturating_sub(head.chars().count()).clamp(LEAST_CHARS, TEXT_CHARS));
-    head + &safe(&projections::shorten::one_line(&text, room))
+    head + &safe(&projections::shorten::one_line(text, room))
 }
 
 /// What a permission request is about: `command Bash make clean`.

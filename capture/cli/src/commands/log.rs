@@ -1,0 +1,164 @@
+//! `capture log`
+
+use std::collections::HashMap;
+
+use api::{
+    history::{RawEvent, TimelinePage, TimelineQuery, TimelineSession},
+    list::{Limit, MAX_LIMIT},
+    routes::{GetSession, ListTimeline, Stream, StreamQuery},
+};
+use daemon::clock;
+use events::{Event, Kind, Provider, SessionId, Severity};
+use jiff::tz::TimeZone;
+use store::NOTABLE_KINDS;
+
+use super::{
+    Context, events::behind, events::text_of, find, meanings, number::count, one_of, one_of_explained, print_line,
+    style, when,
+};
+use crate::{
+    client::Client,
+    failure::Failed,
+    terminal::{safe, width},
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Keep printing what happens.
+    #[arg(long, short, conflicts_with = "until")]
+    follow: bool,
+    /// Only this session: its id, the agent's id, the name of its run, or at least 3 characters from the start or end of
+    /// its id.
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+    /// Only sessions of these agents.
+    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = one_of(Provider::ALL, Provider::as_str))]
+    agent: Vec<Provider>,
+    /// Only events of these kinds.
+    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = one_of_explained(NOTABLE_KINDS, Kind::as_str, meanings::of_event))]
+    kind: Vec<Kind>,
+    /// Only sessions that work in this directory or below it.
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<std::path::PathBuf>,
+    /// Only what failed: errors, findings and failed tools.
+    #[arg(long)]
+    failures: bool,
+    /// Only events from this time on: RFC 3339, HH:MM[:SS] today, or an age such as 5m, 2h or 3d.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    since: Option<String>,
+    /// Only events before this time, given as for --since.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    until: Option<String>,
+    /// Maximum number of events; the newest are printed, the oldest of them first.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = count, allow_negative_numbers = true)]
+    limit: usize,
+}
+
+/// Columns of the name of a session.
+const NAME: usize = 24;
+
+type Names = HashMap<SessionId, TimelineSession>;
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let client = context.client()?;
+    let session = arguments.session.as_ref().map(|given| find(&client, given)).transpose()?.map(|found| found.id);
+    // The stream is opened before the list is read, so that nothing falls between them.
+    let of_session = StreamQuery { session: session.map(|id| id.to_string()), ..StreamQuery::default() };
+    let stream = arguments.follow.then(|| client.stream::<Stream>("", &of_session)).transpose()?;
+    let query = query(arguments, session)?;
+    let (mut names, mut seen) = (Names::new(), 0);
+    let events = newest(&client, query.clone(), arguments.limit, &mut names)?;
+    for raw in events.iter().rev() {
+        seen = raw.event().map_or(seen, |event| seen.max(event.position));
+        print(context, raw.json(), &names)?;
+    }
+    for news in stream.into_iter().flatten() {
+        let (name, data) = news?;
+        if name != "event" {
+            continue;
+        }
+        let event = Event::from_json(&data)?;
+        if event.position <= seen || event.history || !is_wanted(&event, &query) {
+            continue;
+        }
+        if let std::collections::hash_map::Entry::Vacant(entry) = names.entry(event.session_id)
+            && let Ok(session) = client.one::<GetSession>(&event.session_id.to_string())
+        {
+            let projections::Session { id, provider, title, cwd, .. } = session;
+            entry.insert(TimelineSession { id, provider, title, cwd });
+        }
+        if query.cwd.as_deref().is_none_or(|cwd| names.get(&event.session_id).is_some_and(|named| is_below(named, cwd)))
+        {
+            print(context, &data, &names)?;
+        }
+    }
+    Ok(())
+}
+
+fn query(arguments: &Arguments, session: Option<SessionId>) -> anyhow::Result<TimelineQuery> {
+    let now = clock::now();
+    let time = |flag: &str, given: &Option<String>| {
+        let at = given.as_ref().map(|text| when::past(flag, text, now, &TimeZone::system()));
+        at.transpose().map_err(Failed::Usage)
+    };
+    let cwd = arguments.cwd.as_ref().map(std::path::absolute).transpose()?;
+    Ok(TimelineQuery {
+        session: session.map(|id| id.to_string()),
+        agent: arguments.agent.clone().into(),
+        kind: arguments.kind.clone().into(),
+        cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
+        failures: arguments.failures.then_some(true),
+        since: time("--since", &arguments.since)?,
+        until: time("--until", &arguments.until)?,
+        cursor: None,
+        limit: None,
+    })
+}
+
+/// The newest events, the newest first, and the names of their sessions.
+fn newest(client: &Client, mut query: TimelineQuery, most: usize, names: &mut Names) -> anyhow::Result<Vec<RawEvent>> {
+    let mut events = Vec::new();
+    while events.len() < most {
+        query.limit = Some(Limit::of((most - events.len()).min(MAX_LIMIT)));
+        let page: TimelinePage = client.get::<ListTimeline>("", &query)?;
+        names.extend(page.sessions.into_iter().map(|session| (session.id, session)));
+        events.extend(page.events);
+        query.cursor = page.next_cursor;
+        if query.cursor.is_none() {
+            break;
+        }
+    }
+    Ok(events)
+}
+
+/// Whether an event of now belongs to the list that was asked for; its directory is not looked at.
+fn is_wanted(event: &Event, query: &TimelineQuery) -> bool {
+    let kind = event.payload.kind();
+    let failed = event.severity.is_some_and(|severity| severity >= Severity::Warning);
+    let is_failure = failed || matches!(kind, Kind::Error | Kind::Finding);
+    (failed || NOTABLE_KINDS.contains(&kind))
+        && (is_failure || query.failures != Some(true))
+        && (query.kind.is_empty() || query.kind.0.contains(&kind))
+        && (query.agent.is_empty() || query.agent.0.contains(&event.provider))
+}
+
+fn is_below(session: &TimelineSession, directory: &str) -> bool {
+    session.cwd.as_deref().is_some_and(|cwd| std::path::Path::new(cwd).starts_with(directory))
+}
+
+fn print(context: &Context, json: &str, names: &Names) -> anyhow::Result<()> {
+    if context.json || super::output::has_template() {
+        return context.print_json(&serde_json::from_str::<serde_json::Value>(json)?);
+    }
+    print_line(&line_of(&Event::from_json(json)?, names, width()))
+}
+
+/// An event in one line: when, in which session, what.
+fn line_of(event: &Event, names: &Names, width: Option<usize>) -> String {
+    let title = names.get(&event.session_id).and_then(|session| session.title.as_deref());
+    let name = title.map_or_else(|| style::short(&event.session_id), |title| safe(title).to_string());
+    let name = projections::shorten::one_line(&name, NAME);
+    let padding = " ".repeat(NAME.saturating_sub(name.chars().count()));
+    let (at, agent, kind) = (style::local(event.created_at), event.provider, event.payload.kind());
+    behind(format!("{at}  {agent:<8} {name}{padding}  {kind:<18} "), &text_of(event), width)
+}

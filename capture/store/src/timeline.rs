@@ -1,0 +1,121 @@
+//! What happened in all sessions, by time: the notable events, which have an index of their own.
+
+use events::{Event, Kind, Provider, SessionId, Timestamp};
+use rusqlite::ToSql;
+
+use crate::{
+    error::ReadError,
+    reader::{Reader, clamp},
+};
+
+/// What every event of the timeline is one of; failures are there whatever their kind. Stands in the index
+/// `events_notable` in the same words, without which SQLite would not use it.
+const NOTABLE: &str = "(e.kind IN (1, 2, 4, 5, 10, 11, 13, 15, 16, 18, 19, 23, 24, 25) OR e.marks & 8 <> 0)";
+
+/// The kinds of which every event is on the timeline. Of other kinds there are only failures.
+pub const NOTABLE_KINDS: &[Kind] = &[
+    Kind::SessionStarted,
+    Kind::SessionExited,
+    Kind::TurnCompleted,
+    Kind::UserPrompt,
+    Kind::ApprovalRequested,
+    Kind::ApprovalResolved,
+    Kind::Error,
+    Kind::QuestionAsked,
+    Kind::QuestionAnswered,
+    Kind::ContextCompacted,
+    Kind::SessionForked,
+    Kind::Finding,
+    Kind::Notification,
+    Kind::QueuedPrompt,
+];
+
+/// Which part of the timeline to read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TimelineFilter {
+    /// Only events before this one: its time and position.
+    pub before: Option<(Timestamp, u64)>,
+    /// Only events of this time or later.
+    pub since: Option<Timestamp>,
+    /// Only events before this time.
+    pub until: Option<Timestamp>,
+    /// Only events of these kinds; empty means all that are notable.
+    pub kinds: Vec<Kind>,
+    /// Only sessions of these agents; empty means all.
+    pub providers: Vec<Provider>,
+    /// Only this session.
+    pub session: Option<SessionId>,
+    /// Only sessions whose working directory is this one or below it.
+    pub cwd: Option<String>,
+    /// Only what failed, or may have.
+    pub failures: bool,
+    /// Most events.
+    pub limit: usize,
+}
+
+impl Reader {
+    /// Notable events of all sessions, the newest first.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn timeline(&self, filter: &TimelineFilter) -> Result<Vec<Event>, ReadError> {
+        let mut tail = format!("WHERE {NOTABLE}");
+        let mut parameters: Vec<Box<dyn ToSql>> = Vec::new();
+        let mut add = |condition: &str, values: Vec<Box<dyn ToSql>>| {
+            tail += condition;
+            parameters.extend(values);
+        };
+        if let Some((at, position)) = filter.before {
+            let at = at.as_millisecond();
+            add(" AND (e.created_at, e.position) < (?, ?)", vec![Box::new(at), Box::new(clamp(position))]);
+        }
+        if let Some(since) = filter.since {
+            add(" AND e.created_at >= ?", vec![Box::new(since.as_millisecond())]);
+        }
+        if let Some(until) = filter.until {
+            add(" AND e.created_at < ?", vec![Box::new(until.as_millisecond())]);
+        }
+        if !filter.kinds.is_empty() {
+            add(&format!(" AND e.kind IN ({})", codes(filter.kinds.iter().map(|kind| kind.code()))), vec![]);
+        }
+        if !filter.providers.is_empty() {
+            let codes = codes(filter.providers.iter().map(|provider| provider.code()));
+            // The `+` keeps SQLite from reading and sorting all events of an agent's sessions.
+            add(&format!(" AND +s.provider IN ({codes})"), vec![]);
+        }
+        if let Some(session) = filter.session {
+            add(" AND s.id = ?", vec![Box::new(session.to_bytes().to_vec())]);
+        }
+        if let Some(cwd) = &filter.cwd {
+            let cwd = cwd.trim_end_matches('/').to_owned();
+            let below = format!("{cwd}/");
+            add(
+                " AND s.key IN (SELECT key FROM sessions, (SELECT ? AS cwd, ? AS below) WHERE json_valid(view) \
+                 AND (json_extract(view, '$.cwd') = cwd OR substr(json_extract(view, '$.cwd'), 1, length(below)) = below))",
+                vec![Box::new(cwd), Box::new(below)],
+            );
+        }
+        if filter.failures {
+            add(" AND (e.marks & 8 <> 0 OR e.kind IN (13, 23))", vec![]);
+        }
+        tail += " ORDER BY e.created_at DESC, e.position DESC LIMIT ?";
+        parameters.push(Box::new(clamp(filter.limit as u64)));
+        let parameters: Vec<&dyn ToSql> = parameters.iter().map(AsRef::as_ref).collect();
+        self.select(&tail, &parameters)
+    }
+}
+
+fn codes(codes: impl Iterator<Item = u8>) -> String {
+    codes.map(|code| code.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_and_the_query_name_the_same_events() {
+        let kinds = codes(NOTABLE_KINDS.iter().map(|kind| kind.code()));
+        assert_eq!(NOTABLE, format!("(e.kind IN ({kinds}) OR e.marks & 8 <> 0)"));
+    }
+}
