@@ -29,9 +29,9 @@ pub use payload::claim::{Choice, ChoiceAnswer, Claim, Dialog, Signal};
 pub use payload::{
     Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantDelta, AssistantMessage,
     Block, CompactTrigger, ContextCompacted, DecidedBy, DecidedVia, ErrorClass, ErrorReported, Heartbeat, Kind,
-    Payload, PromptOrigin, QuestionAnswered, QuestionAsked, SessionExited, SessionForked, SessionStarted, StartKind,
-    StatusChanged, Stop, ToolCall, ToolKind, ToolOutcome, ToolResult, Topic, TurnCompleted, TurnOutcome, TurnStarted,
-    TurnTrigger, Unrecognized, UsageReported, UserPrompt,
+    Payload, PromptOrigin, QuestionAnswered, QuestionAsked, QuotaReported, SessionExited, SessionForked,
+    SessionStarted, StartKind, StatusChanged, Stop, ToolCall, ToolKind, ToolOutcome, ToolResult, Topic, TurnCompleted,
+    TurnOutcome, TurnStarted, TurnTrigger, Unrecognized, UsageReported, UserPrompt,
 };
 pub use provider::{Provider, Source};
 pub use status::{Reason, State};

@@ -187,8 +187,8 @@ pub use session::{
 };
 pub use tool::{QuestionAnswered, QuestionAsked, ToolCall, ToolKind, ToolOutcome, ToolResult};
 pub use turn::{
-    AssistantDelta, AssistantMessage, Block, PromptOrigin, Stop, TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger,
-    UsageReported, UserPrompt,
+    AssistantDelta, AssistantMessage, Block, PromptOrigin, QuotaReported, Stop, TurnCompleted, TurnOutcome,
+    TurnStarted, TurnTrigger, UsageReported, UserPrompt,
 };
 
 names! {

@@ -135,6 +135,16 @@ pub struct Usage {
     pub cache_read_tokens: u64,
     /// Input tokens written to a cache.
     pub cache_write_tokens: u64,
+    /// Those of them that stay in the cache for an hour instead of five minutes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_hour_tokens: u64,
+    /// Output tokens spent on thinking, as far as the agent tells.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub thinking_tokens: u64,
+}
+
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 /// What a session is about, without asking a model.

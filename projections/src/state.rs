@@ -239,10 +239,20 @@ impl SessionState {
             output_tokens: usage.output_tokens.saturating_sub(counted.output_tokens),
             cache_read_tokens: usage.cache_read_tokens.saturating_sub(counted.cache_read_tokens),
             cache_write_tokens: usage.cache_write_tokens.saturating_sub(counted.cache_write_tokens),
+            cache_write_hour_tokens: usage.cache_write_hour_tokens.saturating_sub(counted.cache_write_hour_tokens),
+            thinking_tokens: usage.thinking_tokens.saturating_sub(counted.thinking_tokens),
+            // It was told with the response's first count.
+            cost_nano_usd: usage.cost_nano_usd.map(|_| 0),
             ..usage.clone()
         };
         let tokens = [growth.input_tokens, growth.output_tokens, growth.cache_read_tokens, growth.cache_write_tokens];
         tokens.iter().any(|tokens| *tokens > 0).then_some(growth)
+    }
+
+    /// Whether tokens of the same response were counted before, as far as the last responses tell.
+    #[must_use]
+    pub fn is_counted(&self, usage: &UsageReported) -> bool {
+        usage.message_id.is_some() && self.counted.iter().any(|c| Some(&c.message_id) == usage.message_id.as_ref())
     }
 
     /// What the sub-agent with this provider id last claimed for this session.
@@ -584,12 +594,44 @@ fn speaks(payload: &Payload) -> bool {
 }
 
 impl Usage {
+    /// Adds other tokens.
+    pub fn add_all(&mut self, other: &Self) {
+        let sums = [
+            (&mut self.input_tokens, other.input_tokens),
+            (&mut self.output_tokens, other.output_tokens),
+            (&mut self.cache_read_tokens, other.cache_read_tokens),
+            (&mut self.cache_write_tokens, other.cache_write_tokens),
+            (&mut self.cache_write_hour_tokens, other.cache_write_hour_tokens),
+            (&mut self.thinking_tokens, other.thinking_tokens),
+        ];
+        for (sum, tokens) in sums {
+            *sum = sum.saturating_add(tokens);
+        }
+    }
+
+    /// The same, each kind at most `most`.
+    #[must_use]
+    pub fn at_most(self, most: u64) -> Self {
+        Self {
+            input_tokens: self.input_tokens.min(most),
+            output_tokens: self.output_tokens.min(most),
+            cache_read_tokens: self.cache_read_tokens.min(most),
+            cache_write_tokens: self.cache_write_tokens.min(most),
+            cache_write_hour_tokens: self.cache_write_hour_tokens.min(most),
+            thinking_tokens: self.thinking_tokens.min(most),
+        }
+    }
+
     /// Adds the tokens of one response.
     pub fn add(&mut self, usage: &UsageReported) {
-        self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
-        self.output_tokens = self.output_tokens.saturating_add(usage.output_tokens);
-        self.cache_read_tokens = self.cache_read_tokens.saturating_add(usage.cache_read_tokens);
-        self.cache_write_tokens = self.cache_write_tokens.saturating_add(usage.cache_write_tokens);
+        self.add_all(&Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cache_read_tokens: usage.cache_read_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+            cache_write_hour_tokens: usage.cache_write_hour_tokens,
+            thinking_tokens: usage.thinking_tokens,
+        });
     }
 }
 

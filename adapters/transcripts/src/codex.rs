@@ -160,7 +160,6 @@ fn event_msg(
         "turn_aborted" => turns::aborted(&line.read()?, memory, w),
         "user_message" => messages::older_prompt(&line.read()?, memory, w),
         "agent_message" => messages::older_answer(&line.read()?, memory, w),
-        "token_count" if memory.usage_records => line.skip()?,
         "token_count" => usage::token_count(&line.read()?, memory, w),
         "thread_settings_applied" => session::settings(&line.read()?, memory, w),
         "thread_rolled_back" => session::rolled_back(&line.read()?, w),

@@ -9,6 +9,7 @@
 
 pub mod claude;
 pub mod codex;
+mod cost;
 pub mod gemini;
 pub mod opencode;
 pub mod pi;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use events::{Confidence, Event, Provider, Reason, SessionId, Source, State, Timestamp, WireError};
-use projections::{ConversationItem, Turn, Usage};
+use projections::{ConversationItem, Turn};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -281,25 +281,4 @@ pub struct StatusChangePage {
     pub changes: Vec<StatusChange>,
     /// Continues the list; `null` on the last page.
     pub next_cursor: Option<String>,
-}
-
-/// The tokens of all sessions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct UsageReport {
-    /// The sum.
-    pub total: Usage,
-    /// By agent and model.
-    pub usage: Vec<UsageRow>,
-}
-
-/// The tokens of one model of one agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct UsageRow {
-    /// The agent.
-    pub provider: Provider,
-    /// The model.
-    pub model: Option<String>,
-    /// The tokens.
-    #[serde(flatten)]
-    pub usage: Usage,
 }

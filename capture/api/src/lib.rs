@@ -27,6 +27,7 @@ pub mod runs;
 pub mod scope;
 pub mod search;
 pub mod sessions;
+pub mod usage;
 
 pub use client::{Client, ClientError, Connection};
 pub use endpoint::Endpoint;

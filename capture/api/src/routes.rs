@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ErrorCode, Scope, agentapi::*, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, prompts::*,
-    retention::*, runs::*, search::*, sessions::*,
+    retention::*, runs::*, search::*, sessions::*, usage::*,
 };
 
 /// Writes the schema of a type.
@@ -281,8 +281,10 @@ operations! {
 
     /// The sources and how they are doing.
     HealthSources = GET "/api/v1/health/sources" Read (NoQuery, NoBody) -> Sources;
-    /// The tokens of all sessions, by agent and model.
-    UsageOfAll = GET "/api/v1/usage" Read (NoQuery, NoBody) -> UsageReport;
+    /// Tokens and costs by model, day, project, session or agent, and the quotas of agents.
+    UsageOfAll = GET "/api/v1/usage" Read (UsageQuery, NoBody) -> UsageReport, Conflict;
+    /// How well sessions went: turns, failures, how long approvals took, active and waiting time.
+    QualityOfAll = GET "/api/v1/usage/quality" Read (QualityQuery, NoBody) -> QualityReport;
     /// The turns of all sessions, by session.
     ListRecentTurns = GET "/api/v1/turns" Read (RecentTurnsQuery, NoBody) -> RecentTurnPage;
     /// The whole text an event's `text_ref` points to.

@@ -48,6 +48,7 @@ mod show;
 mod statusline;
 mod telemetry;
 mod uninstall;
+mod usage;
 mod wait;
 mod watch;
 mod when;
@@ -184,6 +185,12 @@ enum Command {
     #[command(after_help = "Example:
   capture standup --since 24h --cwd ~/src")]
     Standup(report::Standup),
+    /// Sum up tokens and costs, or show how well sessions went.
+    #[command(after_help = "Examples:
+  capture usage
+  capture usage --by project --since 7d
+  capture usage --quality")]
+    Usage(usage::Arguments),
     /// Write a handoff note: what a session did and how to continue it.
     #[command(after_help = "Example:
   capture handoff 7K3M9QXT > NOTE.md")]
@@ -401,6 +408,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "jump",
             "statusline",
             "standup",
+            "usage",
             "handoff",
             "dataset",
             "resume",
@@ -617,6 +625,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Findings(arguments) => findings::run(&context()?, &arguments),
         Command::Queue(arguments) => queue::run(&context()?, &arguments),
         Command::Standup(arguments) => report::standup_of_all(&context()?, &arguments),
+        Command::Usage(arguments) => usage::run(&context()?, &arguments),
         Command::Handoff(arguments) => report::handoff(&context()?, &arguments),
         Command::Notify(arguments) => notify::run(&context()?, &arguments),
         Command::Screen(arguments) => screen::run(&context()?, &arguments),

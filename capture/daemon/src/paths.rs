@@ -62,6 +62,14 @@ pub fn screen_rules_dir() -> anyhow::Result<PathBuf> {
     Ok(config_dir()?.join("screen-rules"))
 }
 
+/// `$XDG_CONFIG_HOME/capture/prices.toml`: the user's prices of models.
+///
+/// # Errors
+/// When neither XDG_CONFIG_HOME nor HOME is set.
+pub fn prices_file() -> anyhow::Result<PathBuf> {
+    Ok(config_dir()?.join("prices.toml"))
+}
+
 /// `$XDG_CONFIG_HOME/capture/policy.toml`: the user's rules for approvals.
 ///
 /// # Errors

@@ -453,6 +453,7 @@ fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> 
     config.socket = Some(socket);
     config.rules = options.config.rules();
     config.redact = Some(Arc::new(redaction::value));
+    config.prices_file = paths::prices_file().ok();
     config.host_protocol = terminal::host::frame::PROTOCOL;
     // An agent's own shell can neither approve itself nor change what is captured.
     config.control_peer = Some(Arc::new(|peer| {

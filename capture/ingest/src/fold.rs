@@ -93,7 +93,10 @@ impl Ingest {
         additions: &mut Additions,
     ) -> Result<(), TransactionFailure> {
         if let Payload::UsageReported(usage) = &event.payload {
-            self.transaction.writer.add_usage(self.sessions.known(slot).row, usage)?;
+            let is_first = !self.state(slot)?.is_counted(usage);
+            let (provider, position, at) = (event.provider, event.position, event.created_at);
+            let entry = store::UsageEntry { provider, position, at, usage, is_first };
+            self.transaction.writer.add_usage(self.sessions.known(slot).row, &entry)?;
         }
         let history = event.history;
         self.sessions.set_past(slot, history);

@@ -9,6 +9,7 @@ pub mod markdown;
 mod pager;
 pub mod style;
 pub mod syntax;
+pub mod usage;
 mod wrap;
 
 use std::{

@@ -2,6 +2,7 @@
 
 use std::{
     net::SocketAddr,
+    path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -43,6 +44,8 @@ pub(crate) struct Parts {
     pub(crate) host_protocol: &'static str,
     /// The limits of the status rules.
     pub(crate) rules: StatusRules,
+    /// The user's prices of models.
+    pub(crate) prices_file: Option<PathBuf>,
     /// Takes secrets out of answers.
     redact: Option<Redact>,
     pub(crate) tally: Tally,
@@ -79,6 +82,7 @@ impl Parts {
             limits: config.limits,
             host_protocol: config.host_protocol,
             rules: config.rules,
+            prices_file: config.prices_file.clone(),
             redact: config.redact.clone(),
             tally,
             metrics,

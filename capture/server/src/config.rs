@@ -57,6 +57,8 @@ pub struct Config {
     /// Redacts answers that are made from what is stored as it was, and are neither events nor
     /// approvals nor screens. `None` shows them as they are.
     pub redact: Option<Redact>,
+    /// The user's prices of models, which may be missing.
+    pub prices_file: Option<PathBuf>,
     /// How much of everything.
     pub limits: Limits,
 }
@@ -78,6 +80,7 @@ impl Config {
             host_protocol: "capture-host/1",
             rules: StatusRules::default(),
             redact: None,
+            prices_file: None,
             limits: Limits::default(),
         }
     }

@@ -17,4 +17,5 @@ pub(crate) mod site;
 pub(crate) mod status;
 pub(crate) mod streams;
 pub(crate) mod timeline;
+pub(crate) mod usage;
 pub(crate) mod wait;

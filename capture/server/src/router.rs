@@ -29,7 +29,7 @@ use crate::{
     error::ApiError,
     handlers::{
         admin, agentapi, approvals, attention, compat, findings, history, otlp, prompts, retention, runs, search,
-        sessions, site, status, streams, timeline, wait,
+        sessions, site, status, streams, timeline, usage, wait,
     },
 };
 
@@ -99,7 +99,8 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::Metrics => of(operation, site::metrics),
         O::Openapi => of(operation, site::openapi),
         O::HealthSources => of(operation, site::sources),
-        O::UsageOfAll => of(operation, history::usage_of_all),
+        O::UsageOfAll => of(operation, usage::report),
+        O::QualityOfAll => of(operation, usage::quality),
         O::SearchTexts => of(operation, search::texts),
         O::GetIndex => of(operation, search::index),
         O::RebuildIndex => of(operation, search::rebuild),

@@ -22,6 +22,7 @@ pub mod schema;
 pub mod text;
 mod timeline;
 mod tombstones;
+pub mod usage;
 pub mod writer;
 
 pub use audit::{
@@ -40,4 +41,5 @@ pub use restore::{BackupError, BackupFacts, Restored, backup, inspect, restore};
 pub use text::{PackedText, TEXT_CAP_BYTES};
 pub use timeline::{NOTABLE_KINDS, TimelineFilter};
 pub use tombstones::{TOMBSTONES_FILE, removed_name};
+pub use usage::{CallFilter, ModelCall, QuotaUse, SessionFacts, UsageEntry};
 pub use writer::{CommitError, KnownSession, SessionRow, Writer, payload_json};

@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
-use events::{Event, Kind, Provider, SessionId, Timestamp};
-use projections::{Session, SessionState, Turn, Usage, WorkLog};
+use events::{Event, Kind, SessionId, Timestamp};
+use projections::{Session, SessionState, Turn, WorkLog};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, types::ValueRef};
 use serde::de::DeserializeOwned;
 
@@ -400,50 +400,6 @@ impl Reader {
                 })
             })
             .transpose()
-        })
-    }
-
-    /// Tokens of all sessions, by provider and model.
-    ///
-    /// # Errors
-    /// When SQLite cannot read.
-    pub fn usage(&self) -> Result<Vec<(Provider, Option<String>, Usage)>, ReadError> {
-        self.usage_rows("", &[])
-    }
-
-    /// Tokens of one session, by model.
-    ///
-    /// # Errors
-    /// When SQLite cannot read.
-    pub fn session_usage(&self, id: SessionId) -> Result<Vec<(Provider, Option<String>, Usage)>, ReadError> {
-        self.usage_rows("WHERE s.id = ?1", &[&id.to_bytes().as_slice()])
-    }
-
-    fn usage_rows(
-        &self,
-        filter: &str,
-        parameters: &[&dyn rusqlite::ToSql],
-    ) -> Result<Vec<(Provider, Option<String>, Usage)>, ReadError> {
-        self.with("usage", |c| {
-            let sqlite = |source| ReadError::Sqlite { what: "usage", source };
-            let mut statement = c
-                .prepare_cached(&format!(
-                    "SELECT s.provider, u.model, sum(u.input_tokens), sum(u.output_tokens), sum(u.cache_read_tokens), sum(u.cache_write_tokens) \
-                     FROM usage u JOIN sessions s ON s.key = u.session {filter} GROUP BY 1, 2 ORDER BY 1, 2"
-                ))
-                .map_err(sqlite)?;
-            let rows = statement
-                .query_map(parameters, |row| {
-                    let count = |index: usize| row.get::<_, i64>(index).map(|n| n.max(0) as u64);
-                    let model: String = row.get(1)?;
-                    Ok((
-                        Provider::from_code(row.get(0)?).unwrap_or(Provider::Unknown),
-                        (!model.is_empty()).then_some(model),
-                        Usage { input_tokens: count(2)?, output_tokens: count(3)?, cache_read_tokens: count(4)?, cache_write_tokens: count(5)? },
-                    ))
-                })
-                .map_err(sqlite)?;
-            rows.collect::<Result<_, _>>().map_err(sqlite)
         })
     }
 

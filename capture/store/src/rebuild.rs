@@ -174,9 +174,15 @@ impl Salvage<'_> {
         self.copy("events", "position", &kept, &[], Some("events"))?;
         let texts = self.hashes_of(&kept);
         self.copy("texts", "hash", &texts, &[], Some("texts"))?;
-        for table in ["turns", "usage"] {
-            self.copy_of_sessions(table, table, &unread)?;
-        }
+        self.copy_of_sessions("turns", "turns", &unread)?;
+        // What each call used is in the log.
+        self.new.execute_batch(include_str!("usage_from_log.sql"))?;
+        let quotas = "SELECT provider, name, at, window_minutes, used_permille, resets_at FROM quotas";
+        let mut insert = self.new.prepare("INSERT OR IGNORE INTO quotas VALUES (?, ?, ?, ?, ?, ?)")?;
+        self.each(quotas, |row| {
+            let values = (0..6).map(|index| row.get::<_, Value>(index)).collect::<Result<Vec<_>, _>>()?;
+            insert.execute(params_from_iter(values)).map(drop)
+        });
         // As the older schemas kept it, and as runs. What is known of removed sessions keeps copies from being read.
         let mut unread = unread;
         unread.extend(self.removed_sessions());

@@ -181,6 +181,38 @@ CREATE TABLE log_end (
 ) STRICT;
 INSERT INTO log_end SELECT 0, ifnull(max(position), 0) FROM events;
 ",
+    // 9: what each call of a model used, instead of sums of a session; and how quotas were used up. The calls before
+    // are taken from the log.
+    concat!(
+        "
+DROP TABLE usage;
+CREATE TABLE usage (
+  session INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  model TEXT NOT NULL,
+  input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  cache_read_tokens INTEGER NOT NULL,
+  cache_write_tokens INTEGER NOT NULL,
+  cache_write_hour_tokens INTEGER NOT NULL,
+  thinking_tokens INTEGER NOT NULL,
+  cost_nano_usd INTEGER,
+  first INTEGER NOT NULL,
+  PRIMARY KEY (session, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE quotas (
+  provider INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  window_minutes INTEGER,
+  used_permille INTEGER NOT NULL,
+  resets_at INTEGER,
+  PRIMARY KEY (provider, name, at)
+) STRICT, WITHOUT ROWID;
+",
+        include_str!("usage_from_log.sql")
+    ),
 ];
 
 /// The version this program writes.

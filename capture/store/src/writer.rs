@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use events::{Cursor, Event, Identity, Origin, Payload, Provider, SessionId, Timestamp, UsageReported};
+use events::{Cursor, Event, Identity, Origin, Payload, Provider, SessionId, Timestamp};
 use projections::{SessionState, Turn};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
@@ -103,8 +103,6 @@ pub struct Writer {
 const CHECKPOINT_BUSY: Duration = Duration::from_millis(50);
 /// Size of a page in the write-ahead log, with its header.
 const FRAME_BYTES: u64 = 4096 + 24;
-/// Highest token count stored for a session and a model: a number in a transcript must not overflow a sum.
-const MOST_TOKENS: u64 = 1 << 48;
 
 fn failed(what: &'static str) -> impl Fn(rusqlite::Error) -> CommitError {
     move |source| CommitError { what, source }
@@ -438,35 +436,6 @@ impl Writer {
             .prepare_cached("INSERT OR REPLACE INTO turns (session, number, turn) VALUES (?1, ?2, ?3)")
             .map_err(failed("a turn"))?;
         statement.execute(params![row.0, turn.number, json]).map_err(failed("a turn"))?;
-        Ok(())
-    }
-
-    /// Adds tokens to a session's account of a model.
-    ///
-    /// # Errors
-    /// When SQLite cannot write.
-    pub fn add_usage(&mut self, row: SessionRow, usage: &UsageReported) -> Result<(), CommitError> {
-        let mut statement = self
-            .connection
-            .prepare_cached(
-                "INSERT INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET \
-                 input_tokens = min(input_tokens + excluded.input_tokens, ?7), output_tokens = min(output_tokens + excluded.output_tokens, ?7), \
-                 cache_read_tokens = min(cache_read_tokens + excluded.cache_read_tokens, ?7), \
-                 cache_write_tokens = min(cache_write_tokens + excluded.cache_write_tokens, ?7)",
-            )
-            .map_err(failed("usage"))?;
-        let count = |n: u64| n.min(MOST_TOKENS) as i64;
-        statement
-            .execute(params![
-                row.0,
-                usage.model.as_deref().unwrap_or(""),
-                count(usage.input_tokens),
-                count(usage.output_tokens),
-                count(usage.cache_read_tokens),
-                count(usage.cache_write_tokens),
-                MOST_TOKENS as i64
-            ])
-            .map_err(failed("usage"))?;
         Ok(())
     }
 

@@ -5,8 +5,8 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::skip::is_zero;
-use crate::provider::names;
+use super::skip::{is_none_of, is_zero};
+use crate::{Timestamp, provider::names};
 
 names! {
     /// What opened a turn.
@@ -192,5 +192,33 @@ data! {
         /// Input tokens written to a cache.
         #[serde(default)]
         cache_write_tokens: u64,
+        /// Those of them that stay in the cache for an hour instead of five minutes.
+        #[serde(default, skip_serializing_if = "is_none_of")]
+        cache_write_hour_tokens: u64,
+        /// Output tokens spent on thinking.
+        #[serde(default, skip_serializing_if = "is_none_of")]
+        thinking_tokens: u64,
+        /// What the response cost according to the agent, billionths of a US dollar.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_nano_usd: Option<u64>,
+        /// The quotas, if they changed since the last report.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        quotas: Vec<QuotaReported>,
+    }
+}
+
+data! {
+    /// How much of a quota is used, in the words of the provider.
+    QuotaReported {
+        /// Its name: `primary`, `secondary`.
+        name: String,
+        /// Length of its window, minutes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window_minutes: Option<u32>,
+        /// The part that is used, thousandths.
+        used_permille: u32,
+        /// When its window ends.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resets_at: Option<Timestamp>,
     }
 }

@@ -73,7 +73,13 @@ fn turn() -> Turn {
         outcome: Some(TurnOutcome::Completed),
         started_at: Timestamp::from_millisecond(2_000),
         completed_at: Some(Timestamp::from_millisecond(6_000)),
-        usage: Usage { input_tokens: 10, output_tokens: 20, cache_read_tokens: 300, cache_write_tokens: 4_000 },
+        usage: Usage {
+            input_tokens: 10,
+            output_tokens: 20,
+            cache_read_tokens: 300,
+            cache_write_tokens: 4_000,
+            ..Usage::default()
+        },
     }
 }
 

@@ -22,6 +22,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("session_tree", "runtime/session_tree", &[]),
     ("agents", "adapters/agents", &["events"]),
     ("processes", "adapters/processes", &["agents", "events"]),
+    ("prices", "adapters/prices", &[]),
     ("tailer", "adapters/tailer", &["agents", "events"]),
     ("transcripts", "adapters/transcripts", &["agents", "events", "session_tree", "tailer"]),
     ("terminal", "adapters/terminal", &["agents", "atomic_file", "events", "processes"]),
@@ -31,6 +32,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("policy", "capture/policy", &["approver", "events", "processes", "redact"]),
     ("api", "capture/api", &["agents", "events", "processes", "projections", "terminal"]),
     ("search", "capture/search", &["api", "events", "store"]),
+    ("usage", "capture/usage", &["api", "events", "prices", "projections", "store"]),
     ("printing", "capture/printing", &["api", "events", "projections"]),
     ("client", "capture/client", &["api", "daemon", "printing", "processes", "store"]),
     (
@@ -39,7 +41,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         &["agents", "api", "events", "export", "printing", "projections", "redaction"],
     ),
     ("mcp", "capture/mcp", &["api", "events", "printing", "projections", "redaction"]),
-    ("server", "capture/server", &["api", "events", "projections", "store"]),
+    ("server", "capture/server", &["api", "events", "projections", "store", "usage"]),
     (
         "ingest",
         "capture/ingest",
@@ -134,6 +136,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "hooks",
             "ingest",
             "monitor",
+            "prices",
             "processes",
             "projections",
             "protocols",
@@ -147,7 +150,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Pure crates,
-const PURE: &[&str] = &["events", "projections", "approver", "monitor", "redact"];
+const PURE: &[&str] = &["events", "projections", "approver", "monitor", "redact", "prices"];
 /// and what they must not reach.
 const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "tantivy", "notify"];
 /// What only these crates of the workspace may name, but for tests and benches.

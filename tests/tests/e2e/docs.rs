@@ -418,6 +418,8 @@ fn every_setting_shown_is_valid() {
             let failed = if text.contains("version = 1") {
                 let output = machine.command(&["policy", "check", file.to_str().unwrap()]).output().unwrap();
                 (!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).into_owned())
+            } else if text.contains("[[model]]") {
+                prices::Prices::default().with(&text).err().map(|error| error.to_string())
             } else {
                 Config::load(&file).err().map(|error| format!("{error:#}"))
             };

@@ -91,6 +91,9 @@ pub(super) struct ClaudeLine<'a> {
     pub permission_mode: Option<Text<'a>>,
     #[serde(borrow)]
     pub message: Option<ClaudeMessage<'a>>,
+    /// What the message cost, US dollars; written up to version 1.0.
+    #[serde(rename = "costUSD")]
+    pub cost_usd: Option<f64>,
     #[serde(default)]
     pub is_api_error_message: bool,
     #[serde(default)]
@@ -188,6 +191,19 @@ pub(super) struct ClaudeTokens {
     pub output_tokens: Option<u64>,
     pub cache_read_input_tokens: Option<u64>,
     pub cache_creation_input_tokens: Option<u64>,
+    pub cache_creation: Option<CacheCreation>,
+    pub output_tokens_details: Option<OutputDetails>,
+}
+
+/// What was written to a cache, by how long it stays there.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) struct CacheCreation {
+    pub ephemeral_1h_input_tokens: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) struct OutputDetails {
+    pub thinking_tokens: Option<u64>,
 }
 
 impl ClaudeTokens {
@@ -195,6 +211,13 @@ impl ClaudeTokens {
     pub(super) fn counts(self) -> [u64; 4] {
         [self.input_tokens, self.output_tokens, self.cache_read_input_tokens, self.cache_creation_input_tokens]
             .map(Option::unwrap_or_default)
+    }
+
+    /// What was written to a cache for an hour, and what was spent on thinking.
+    pub(super) fn details(self) -> [u64; 2] {
+        let hour = self.cache_creation.and_then(|written| written.ephemeral_1h_input_tokens);
+        let thinking = self.output_tokens_details.and_then(|output| output.thinking_tokens);
+        [hour, thinking].map(Option::unwrap_or_default)
     }
 }
 

@@ -37,6 +37,9 @@ pub(super) struct CodexMemory {
     /// The total of the last `token_count`: one with the same total repeats it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) total_tokens: Option<u64>,
+    /// The quotas as they were last told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) quotas: Vec<events::QuotaReported>,
     /// The last prompt, to know its copy in the other form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_prompt: Option<EmittedText>,

@@ -307,7 +307,11 @@ record! {
 }
 record! {
     /// `token_count`.
-    TokenCount { info }
+    TokenCount { info, rate_limits }
+}
+record! {
+    /// `token_count.rate_limits`.
+    RateLimits { primary, secondary }
 }
 record! {
     /// `token_count.info`.
@@ -344,7 +348,19 @@ pub(super) struct CodexTokens {
     pub(super) cached_input_tokens: u64,
     pub(super) cache_write_input_tokens: u64,
     pub(super) output_tokens: u64,
+    /// Part of `output_tokens`.
+    pub(super) reasoning_output_tokens: u64,
     pub(super) total_tokens: u64,
+}
+
+/// A quota of `token_count.rate_limits`. Older versions tell in how many seconds it is reset.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct RateLimit {
+    pub(super) used_percent: Option<f64>,
+    pub(super) window_minutes: Option<u32>,
+    pub(super) resets_at: Option<i64>,
+    pub(super) resets_in_seconds: Option<i64>,
 }
 
 /// The parts of a list; anything else in it is left out.

@@ -297,7 +297,8 @@ impl SessionDecoder {
                 input_tokens: t.input.saturating_sub(t.cached),
                 output_tokens: t.output.saturating_add(t.thoughts),
                 cache_read_tokens: t.cached,
-                cache_write_tokens: 0,
+                thinking_tokens: t.thoughts,
+                ..UsageReported::default()
             };
             let event = writer.event(&session, "usage", id, 0, at, usage);
             writer.out.push(event);

@@ -9,6 +9,7 @@ use super::{
     record::{Change, LogRecord, MessageError, MessageInfo, Model, Part, SessionInfo, Tokens, shape, words},
     transcript::{OpencodeRecordWriter, OpencodeState},
 };
+use crate::cost::nano_usd;
 
 /// Blocks of identities, so that several events about one thing differ.
 const SAID: u32 = 0;
@@ -147,7 +148,7 @@ impl OpencodeRecordWriter<'_, '_> {
             }
             "tool" => self.tool(id, message, part, carried),
             "step-finish" => {
-                let tokens = part.tokens.as_ref().map(|tokens| usage(tokens, message, carried));
+                let tokens = part.tokens.as_ref().map(|tokens| usage(tokens, part.cost, message, carried));
                 if let Some(tokens) = tokens {
                     self.emit(id, USAGE, tokens, None);
                 }
@@ -193,7 +194,7 @@ impl OpencodeRecordWriter<'_, '_> {
     }
 }
 
-fn usage(tokens: &Tokens, message: &str, carried: &mut OpencodeState) -> UsageReported {
+fn usage(tokens: &Tokens, cost_usd: Option<f64>, message: &str, carried: &mut OpencodeState) -> UsageReported {
     UsageReported {
         message_id: Some(message.to_owned()),
         model: carried.message(message).model.clone(),
@@ -201,6 +202,9 @@ fn usage(tokens: &Tokens, message: &str, carried: &mut OpencodeState) -> UsageRe
         output_tokens: tokens.output + tokens.reasoning,
         cache_read_tokens: tokens.cache.read,
         cache_write_tokens: tokens.cache.write,
+        thinking_tokens: tokens.reasoning,
+        cost_nano_usd: cost_usd.filter(|cost| *cost > 0.0).and_then(nano_usd),
+        ..UsageReported::default()
     }
 }
 

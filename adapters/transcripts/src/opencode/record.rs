@@ -130,6 +130,8 @@ pub(super) struct Part<'a> {
     #[serde(borrow)]
     pub(super) state: Option<ToolState<'a>>,
     pub(super) tokens: Option<Tokens>,
+    /// US dollars; 0 for a model without a known price.
+    pub(super) cost: Option<f64>,
     pub(super) auto: bool,
     #[serde(borrow)]
     pub(super) error: Option<MessageError<'a>>,

@@ -10,10 +10,10 @@ use events::{
 use serde::Deserialize;
 
 use super::{
-    record::{Line, Message, PiField, Tokens, count, is_true, parts, readable, shape, text, words},
+    record::{Cost, Line, Message, PiField, Tokens, amount, count, is_true, parts, readable, shape, text, words},
     words::{error_class, outcome, stop, title, tool_kind},
 };
-use crate::pi::state::PiState;
+use crate::{cost::nano_usd, pi::state::PiState};
 use tailer::decode::{Decoded, Record};
 
 /// Blocks of identities, so that several events of one entry differ.
@@ -238,6 +238,8 @@ impl EntryWriter<'_, '_> {
             output_tokens: output,
             cache_read_tokens: read,
             cache_write_tokens: write,
+            cost_nano_usd: amount(shape::<Cost<'_>>(tokens.cost).total).filter(|cost| *cost > 0.0).and_then(nano_usd),
+            ..UsageReported::default()
         };
         self.put(USAGE, usage, None);
     }

@@ -51,7 +51,12 @@ shape! {
 
 shape! {
     /// Tokens of one answer.
-    Tokens { input, output, cache_read, cache_write, }
+    Tokens { input, output, cache_read, cache_write, cost, }
+}
+
+shape! {
+    /// US dollars; 0 for a model without a known price.
+    Cost { total, }
 }
 
 /// Reads an object; anything else is none of these lines.
@@ -78,6 +83,11 @@ pub(super) fn text(raw: PiField<'_>) -> Option<Cow<'_, str>> {
 /// The text of a field, when it says anything.
 pub(super) fn words(raw: PiField<'_>) -> Option<String> {
     text(raw).filter(|t| !t.trim().is_empty()).map(Cow::into_owned)
+}
+
+/// An amount of money.
+pub(super) fn amount(raw: PiField<'_>) -> Option<f64> {
+    raw?.get().parse().ok()
 }
 
 /// A count.

@@ -90,7 +90,8 @@ impl QwenRecordWriter<'_, '_> {
                 input_tokens: tokens.prompt.saturating_sub(tokens.cached),
                 output_tokens: tokens.candidates,
                 cache_read_tokens: tokens.cached,
-                cache_write_tokens: 0,
+                thinking_tokens: tokens.thoughts.min(tokens.candidates),
+                ..UsageReported::default()
             };
             self.emit(USAGE, usage, None);
         }

@@ -108,6 +108,8 @@ pub(super) struct QwenTokens {
     pub(super) candidates: u64,
     #[serde(rename = "cachedContentTokenCount")]
     pub(super) cached: u64,
+    #[serde(rename = "thoughtsTokenCount")]
+    pub(super) thoughts: u64,
 }
 
 /// The payload of a `system` record, whatever its subtype.

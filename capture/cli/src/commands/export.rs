@@ -10,7 +10,6 @@ use anyhow::Context as _;
 use api::part::IdPart;
 use atomic_file::Draft;
 use export::asciicast::{CastEvent, CastHeader, CastReader, CastVersion, Encoder, EventCode, JoinedReader, parts};
-
 use projections::Session;
 use session_export::{write_html, write_json, write_markdown, write_otlp};
 
@@ -72,14 +71,18 @@ enum ExportFormat {
 const EXTENSION: &str = "cast";
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
-    let otlp: &WriteSession<'_> =
-        &|client, session, out| conversation::write_otlp(client, session, arguments.texts, out);
-    let write: &WriteSession<'_> = match arguments.format {
-        ExportFormat::Cast => return cast(context, arguments),
-        ExportFormat::Md => &conversation::write_markdown,
-        ExportFormat::Html => &conversation::write_html,
-        ExportFormat::Jsonl => &conversation::write_json,
-        ExportFormat::Otlp => otlp,
+    if arguments.format == ExportFormat::Cast {
+        return cast(context, arguments);
+    }
+    let write = |client: &Client, session: &Session, out: &mut dyn Write| {
+        let written = match arguments.format {
+            ExportFormat::Cast => Ok(()),
+            ExportFormat::Md => write_markdown(client, session, out),
+            ExportFormat::Html => write_html(client, session, out),
+            ExportFormat::Jsonl => write_json(client, session, out),
+            ExportFormat::Otlp => write_otlp(client, session, arguments.texts, out),
+        };
+        written.map_err(|error| without_wrapping(error.into()))
     };
     let client = context.client()?;
     let session = find(&client, &arguments.what.to_string_lossy())?;

@@ -13,10 +13,8 @@ use events::{Reason, State};
 use projections::Session;
 
 use super::{Context, Failed, find, print_line, run as runner, style};
-use crate::{
-    client::Client,
-    terminal::{print_error_line, safe},
-};
+use crate::terminal::{print_error_line, safe};
+use client::Client;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {

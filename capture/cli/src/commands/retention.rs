@@ -9,7 +9,8 @@ use api::{
 use jiff::tz::TimeZone;
 
 use super::{Context, Failed, find, is_agreed, print_line, refuse_agents, style, watch::show, when};
-use crate::{client::Client, terminal::safe};
+use crate::terminal::safe;
+use client::Client;
 use daemon::clock;
 
 #[derive(Debug, clap::Args)]

@@ -4,16 +4,14 @@ use api::{
     Operation,
     history::{
         ConversationPage, ConversationTexts, HistoryQuery, RecentTurnPage, SessionTurn, StatusChange, StatusChangePage,
-        TurnPage, UsageReport, UsageRow,
+        TurnPage,
     },
     list::MAX_LIMIT,
     routes::{
         GetText, GetWork, ListEvents, ListRecentTurns, ListStatusChanges, ListTurns, ReadConversation, StatusHistory,
-        UsageOfAll,
     },
 };
 use events::{Event, Kind, Payload, SessionId, Timestamp};
-use projections::Usage;
 use serde::Serialize;
 
 use crate::{
@@ -156,20 +154,6 @@ async fn changes<O: Operation<Query = HistoryQuery>>(
         })
         .await?;
     Ok(events.into_iter().filter_map(change_of).collect())
-}
-
-/// `GET /api/v1/usage`
-pub(crate) async fn usage_of_all(call: Call<UsageOfAll>) -> HandlerResult {
-    let rows = call.app.read(|reader| reader.usage()).await?;
-    let mut total = Usage::default();
-    for (_, _, usage) in &rows {
-        total.input_tokens += usage.input_tokens;
-        total.output_tokens += usage.output_tokens;
-        total.cache_read_tokens += usage.cache_read_tokens;
-        total.cache_write_tokens += usage.cache_write_tokens;
-    }
-    let usage = rows.into_iter().map(|(provider, model, usage)| UsageRow { provider, model, usage }).collect();
-    call.answer(&UsageReport { total, usage })
 }
 
 /// `GET /api/v1/texts/{hash}`

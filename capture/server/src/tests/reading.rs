@@ -192,7 +192,10 @@ async fn turns_usage_and_texts() {
     writer.begin().unwrap();
     writer.append(row, &prompt(1, 1, 1), Some(&packed)).unwrap();
     writer.put_turn(row, &turn).unwrap();
-    writer.add_usage(row, &UsageReported { input_tokens: 7, ..UsageReported::default() }).unwrap();
+    let usage = UsageReported { input_tokens: 7, ..UsageReported::default() };
+    let at = Timestamp::from_millisecond(1);
+    let entry = store::UsageEntry { provider: Provider::Claude, position: 1, at, usage: &usage, is_first: true };
+    writer.add_usage(row, &entry).unwrap();
     writer.commit().unwrap();
 
     let turns = server.get("/api/v1/sessions/agent-1/turns").await.json();

@@ -2,10 +2,10 @@ use events::{
     Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantDelta, AssistantMessage,
     Block, Claim, CompactTrigger, Confidence, ContextCompacted, DecidedBy, DecidedVia, DeliveryId, ErrorClass,
     ErrorReported, EventId, FileKey, Finding, FindingKind, FindingState, Heartbeat, Kind, Notification, Payload,
-    PromptId, PromptOrigin, QuestionAnswered, QuestionAsked, QueuedBy, QueuedPrompt, QueuedState, Reason, SendOutcome,
-    SessionExited, SessionForked, SessionStarted, Severity, Signal, Source, StartKind, State, StatusChanged, Stop,
-    ToolCall, ToolKind, ToolOutcome, ToolResult, Topic, TurnCompleted, TurnId, TurnOutcome, TurnStarted, TurnTrigger,
-    Unrecognized, UserPrompt,
+    PromptId, PromptOrigin, QuestionAnswered, QuestionAsked, QueuedBy, QueuedPrompt, QueuedState, QuotaReported,
+    Reason, SendOutcome, SessionExited, SessionForked, SessionStarted, Severity, Signal, Source, StartKind, State,
+    StatusChanged, Stop, ToolCall, ToolKind, ToolOutcome, ToolResult, Topic, TurnCompleted, TurnId, TurnOutcome,
+    TurnStarted, TurnTrigger, Unrecognized, UsageReported, UserPrompt,
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -13,6 +13,7 @@ use super::*;
 use crate::{
     SessionFilter,
     schema::{MigrationError, SCHEMA_VERSION},
+    usage::MOST_TOKENS,
 };
 
 mod damage;
@@ -275,9 +276,9 @@ fn turns_and_tokens() {
         writer.put_turn(row, &open).unwrap();
         writer.put_turn(row, &ended).unwrap();
         writer.put_turn(row, &Turn { number: 2, ..ended.clone() }).unwrap();
-        writer.add_usage(row, &spent(Some("m"), 5)).unwrap();
-        writer.add_usage(row, &spent(Some("m"), 7)).unwrap();
-        writer.add_usage(row, &spent(None, u64::MAX)).unwrap();
+        writer.add_usage(row, &entry(1, &spent(Some("m"), 5))).unwrap();
+        writer.add_usage(row, &entry(2, &spent(Some("m"), 7))).unwrap();
+        writer.add_usage(row, &entry(3, &spent(None, u64::MAX))).unwrap();
     });
     let reader = store.writer.reader();
     assert_eq!(reader.turns(store.session.id, 0, 9).unwrap(), [ended.clone(), Turn { number: 2, ..ended }]);
@@ -291,16 +292,21 @@ fn turns_and_tokens() {
     assert_eq!(reader.usage().unwrap(), usage);
 }
 
+fn entry(position: u64, usage: &UsageReported) -> crate::UsageEntry<'_> {
+    let at = Timestamp::from_millisecond(1);
+    crate::UsageEntry { provider: Provider::Claude, position, at, usage, is_first: true }
+}
+
 #[test]
 fn tokens_beyond_all_measure_are_held_within_it() {
     let mut store = Fresh::new();
     let most = UsageReported { output_tokens: u64::MAX, ..UsageReported::default() };
-    for _ in 0..6 {
-        store.commit(|writer, row| writer.add_usage(row, &most).unwrap());
+    for position in 0..6 {
+        store.commit(|writer, row| writer.add_usage(row, &entry(position, &most)).unwrap());
     }
     store.commit(|writer, _| {
         let other = writer.add_session(session_id("t"), Provider::Claude, "t").unwrap();
-        writer.add_usage(other, &most).unwrap();
+        writer.add_usage(other, &entry(7, &most)).unwrap();
     });
     let reader = store.writer.reader();
     assert_eq!(reader.session_usage(store.session.id).unwrap()[0].2.output_tokens, MOST_TOKENS);

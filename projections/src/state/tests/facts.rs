@@ -116,6 +116,7 @@ fn tokens_add_up() {
         output_tokens,
         cache_read_tokens: 5 * n,
         cache_write_tokens: n,
+        ..Usage::default()
     };
     assert_eq!(tape.state.view().usage, of(3, 157));
     // A message's tokens are told after its last line: they belong to the turn it ended.

@@ -14,6 +14,7 @@ use crate::claude::{
     record::{ClaudeLine, ClaudeTokens, MessageContent, OfferedQuestion, ToolInput},
     words::{api_error, text_block, title, tool_kind},
 };
+use crate::cost::nano_usd;
 
 impl TranscriptDecoder {
     pub(super) fn assistant(&mut self, mut line: ClaudeLine<'_>, record: &Record<'_>, out: &mut Decoded) {
@@ -107,7 +108,8 @@ impl TranscriptDecoder {
             (Some(tokens), Some(id)) if !synthetic => self.usage(&line, record, &owner, id, model, tokens, out),
             // Without an id of its own a message is its line.
             (Some(tokens), None) if !synthetic => {
-                self.emit(&line, record, &owner, EXTRA + 2, reported(None, model, tokens.counts()), None, out);
+                let usage = reported(None, model, tokens.counts(), tokens.details(), line.cost_usd);
+                self.emit(&line, record, &owner, EXTRA + 2, usage, None, out);
             }
             (Some(_) | None, _) => {}
         }
@@ -133,7 +135,7 @@ impl TranscriptDecoder {
         if same && most == before {
             return;
         }
-        let usage = reported(Some(id.clone()), model, most);
+        let usage = reported(Some(id.clone()), model, most, tokens.details(), line.cost_usd);
         let mut event = out.event(record, owner, Identity::of(CLAUDE, "usage", &[id.as_bytes()]), usage);
         event.created_at = self.time_of(line);
         out.push(event);
@@ -188,8 +190,27 @@ impl TranscriptDecoder {
     }
 }
 
-/// What a message cost: input, output, cache read, cache write.
-fn reported(message_id: Option<String>, model: Option<String>, counts: [u64; 4]) -> UsageReported {
+/// What a message cost: input, output, cache read, cache write; of those, what is cached for an hour and what is
+/// thinking.
+fn reported(
+    message_id: Option<String>,
+    model: Option<String>,
+    counts: [u64; 4],
+    details: [u64; 2],
+    cost_usd: Option<f64>,
+) -> UsageReported {
     let [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens] = counts;
-    UsageReported { message_id, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens }
+    let [cache_write_hour_tokens, thinking_tokens] = details;
+    UsageReported {
+        message_id,
+        model,
+        input_tokens,
+        output_tokens,
+        cache_read_tokens,
+        cache_write_tokens,
+        cache_write_hour_tokens: cache_write_hour_tokens.min(cache_write_tokens),
+        thinking_tokens: thinking_tokens.min(output_tokens),
+        cost_nano_usd: cost_usd.and_then(nano_usd),
+        quotas: Vec::new(),
+    }
 }

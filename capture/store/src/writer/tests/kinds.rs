@@ -97,6 +97,15 @@ fn payloads() -> Vec<Payload> {
             output_tokens: 2,
             cache_read_tokens: 3,
             cache_write_tokens: u64::MAX,
+            cache_write_hour_tokens: 4,
+            thinking_tokens: 5,
+            cost_nano_usd: Some(6),
+            quotas: vec![QuotaReported {
+                name: "primary".into(),
+                window_minutes: Some(300),
+                used_permille: 915,
+                resets_at: Some(Timestamp::from_millisecond(7)),
+            }],
         }
         .into(),
         ContextCompacted { trigger: Some(CompactTrigger::Auto), tokens_before: Some(9), tokens_after: Some(1) }.into(),

@@ -1,0 +1,258 @@
+//! Tokens and costs, quotas, and how well sessions went.
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use events::{Provider, SessionId, Timestamp};
+use projections::{FailureKind, Usage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::list::{CommaList, Limit};
+
+/// What a row of a report stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageBy {
+    /// A day.
+    Day,
+    /// A directory in which sessions began.
+    Project,
+    /// A model of an agent.
+    Model,
+    /// A session.
+    Session,
+    /// An agent.
+    Agent,
+}
+
+impl UsageBy {
+    /// Every kind of rows.
+    pub const ALL: &'static [Self] = &[Self::Day, Self::Project, Self::Model, Self::Session, Self::Agent];
+
+    /// Its name on every interface.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Project => "project",
+            Self::Model => "model",
+            Self::Session => "session",
+            Self::Agent => "agent",
+        }
+    }
+}
+
+impl fmt::Display for UsageBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for UsageBy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.iter().copied().find(|by| by.as_str() == text).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|by| by.as_str()).collect();
+            format!("unknown value `{}`; expected one of {}", crate::part::shown(text), names.join(", "))
+        })
+    }
+}
+
+/// Which tokens to sum up.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct UsageQuery {
+    /// What a row stands for (default `model`).
+    pub by: Option<UsageBy>,
+    /// Only calls from this time on.
+    pub since: Option<Timestamp>,
+    /// Only calls before this time.
+    pub until: Option<Timestamp>,
+    /// Only this session and its sub-agents; any of its ids.
+    pub session: Option<String>,
+    /// Only sessions of these agents.
+    #[serde(skip_serializing_if = "CommaList::is_empty")]
+    pub agent: CommaList<Provider>,
+    /// Only sessions that began in a directory with this name or path.
+    pub project: Option<String>,
+    /// The time zone of the days, as `Europe/Berlin` (default: that of the server).
+    pub tz: Option<String>,
+    /// Rows (default and at most 1000).
+    pub limit: Option<Limit>,
+}
+
+/// Tokens and what they cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageSums {
+    /// The tokens.
+    #[serde(flatten)]
+    pub tokens: Usage,
+    /// Calls of models.
+    pub calls: u64,
+    /// What the calls with a known price cost, US dollars; `null` when no call has one.
+    pub cost_usd: Option<f64>,
+    /// The part of it that agents reported themselves.
+    pub reported_cost_usd: f64,
+    /// Calls whose price is not known: their cost is missing in `cost_usd`.
+    pub unpriced_calls: u64,
+    /// The part of the input that a cache served, 0 to 1; `null` without input.
+    pub cache_hit_rate: Option<f64>,
+}
+
+/// Tokens and costs in a period.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageReport {
+    /// What a row stands for.
+    pub by: UsageBy,
+    /// The sum.
+    pub total: UsageSums,
+    /// The rows: days in order, others by cost and tokens, the highest first.
+    pub usage: Vec<UsageRow>,
+    /// Rows that were left out because of `limit`; the oldest days, or what cost least.
+    pub more_rows: u64,
+    /// Models whose price is not known.
+    pub unpriced_models: Vec<String>,
+    /// The date of the prices.
+    pub prices_date: String,
+    /// The quotas, as agents reported them last.
+    pub quotas: Vec<QuotaView>,
+}
+
+/// The tokens of a day, a project, a model, a session or an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageRow {
+    /// The day, as `2026-11-23`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day: Option<String>,
+    /// The directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// The session whose sub-agent this session is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_session_id: Option<SessionId>,
+    /// The title of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<Provider>,
+    /// The model; `null` when the agent does not tell, and in rows of anything else.
+    pub model: Option<String>,
+    /// The sums; those of a session are without its sub-agents.
+    #[serde(flatten)]
+    pub sums: UsageSums,
+    /// The sums of the session's sub-agents, which have rows of their own too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagents: Option<UsageSums>,
+}
+
+/// A quota and how far it is used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QuotaView {
+    /// The agent that reported it.
+    pub provider: Provider,
+    /// The provider's name of the quota.
+    pub name: String,
+    /// Length of its window, minutes.
+    pub window_minutes: Option<u32>,
+    /// How far it was used when it was reported last, percent.
+    pub used_percent: f64,
+    /// When it was reported last.
+    pub at: Timestamp,
+    /// When its window ends.
+    pub resets_at: Option<Timestamp>,
+    /// When it will be used up if it is used as in the window so far; `null` when that is after its window ends, or
+    /// cannot be told.
+    pub used_up_at: Option<Timestamp>,
+}
+
+/// Which sessions to judge.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct QualityQuery {
+    /// Only turns and requests from this time on.
+    pub since: Option<Timestamp>,
+    /// Only turns and requests before this time.
+    pub until: Option<Timestamp>,
+    /// Only this session; any of its ids.
+    pub session: Option<String>,
+    /// Only sessions of these agents.
+    #[serde(skip_serializing_if = "CommaList::is_empty")]
+    pub agent: CommaList<Provider>,
+    /// Only sessions that began in a directory with this name or path.
+    pub project: Option<String>,
+    /// Sessions (default and at most 1000); those with the last turns come first.
+    pub limit: Option<Limit>,
+}
+
+/// How well work went.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Quality {
+    /// Turns that are over.
+    pub turns: u64,
+    /// Those that the agent finished.
+    pub completed_turns: u64,
+    /// Tool calls.
+    pub tool_calls: u64,
+    /// Tool calls that failed.
+    pub failed_calls: u64,
+    /// What failed, by kind.
+    pub failures: BTreeMap<FailureKind, u64>,
+    /// How often a test failed, files were edited, and the same test ran again; `null` when the tests were not looked
+    /// at.
+    pub test_fix_loops: Option<u64>,
+    /// How long turns ran, without the time they waited for an approval, ms.
+    pub active_ms: u64,
+    /// How long the agent waited for the user, ms: for approvals, and between two turns with at most 30 minutes between
+    /// them.
+    pub waiting_ms: u64,
+    /// The longer times between two turns, ms.
+    pub idle_ms: u64,
+}
+
+/// How well a session went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionQuality {
+    /// The session.
+    pub session_id: SessionId,
+    /// The agent.
+    pub provider: Provider,
+    /// Its title.
+    pub title: Option<String>,
+    /// The end of its last turn.
+    pub last_turn_at: Timestamp,
+    /// The figures.
+    #[serde(flatten)]
+    pub quality: Quality,
+}
+
+/// How long people took to answer requests for permission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalLatency {
+    /// The tool; absent for all tools together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Requests that people answered.
+    pub answered: u64,
+    /// Half of them were answered within this time, ms.
+    pub p50_ms: u64,
+    /// Nine of ten were answered within this time, ms.
+    pub p90_ms: u64,
+}
+
+/// How well sessions went. Sub-agents count with what their parents' turns say of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QualityReport {
+    /// All sessions together.
+    pub total: Quality,
+    /// The sessions.
+    pub sessions: Vec<SessionQuality>,
+    /// Sessions that were left out because of `limit`.
+    pub more_sessions: u64,
+    /// How long requests waited for people: all tools together, then each tool, the most frequent first.
+    pub approvals: Vec<ApprovalLatency>,
+}

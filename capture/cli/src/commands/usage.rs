@@ -1,0 +1,76 @@
+//! `capture usage`: tokens and costs, quotas, and how well sessions went.
+
+use api::{
+    list::Limit,
+    routes::{QualityOfAll, UsageOfAll},
+    usage::{QualityQuery, UsageBy, UsageQuery},
+};
+use events::{Provider, Timestamp};
+use jiff::{civil::Date, tz::TimeZone};
+
+use super::{Context, Failed, number::count, one_of, output::has_template, watch::show, when};
+use daemon::clock;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// What a row stands for.
+    #[arg(long, value_name = "BY", default_value = "day", value_parser = one_of(UsageBy::ALL, UsageBy::as_str))]
+    by: UsageBy,
+    /// Start of the period: a day such as 2026-11-01, RFC 3339, HH:MM[:SS] today, or an age such as 2h or 3d.
+    #[arg(long, default_value = "30d", value_name = "TIME", allow_hyphen_values = true)]
+    since: String,
+    /// End of the period, given as for --since.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    until: Option<String>,
+    /// Only this session and its sub-agents: its id, the agent's id, or at least 3 characters from the start or end of
+    /// its id.
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+    /// Only sessions of these agents.
+    #[arg(long, value_delimiter = ',', value_name = "AGENT", value_parser = one_of(Provider::ALL, Provider::as_str))]
+    agent: Vec<Provider>,
+    /// Only sessions that began in a directory with this name, or in this directory or below it.
+    #[arg(long, value_name = "NAME|DIR")]
+    project: Option<String>,
+    /// Maximum number of rows.
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = count, allow_negative_numbers = true)]
+    limit: usize,
+    /// Show turns, failures, approval times and waiting times instead.
+    #[arg(long, conflicts_with = "by")]
+    quality: bool,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
+    let (now, zone) = (clock::now(), TimeZone::system());
+    let time = |flag: &str, text: &str| match day(text, &zone) {
+        Some(at) => Ok(at),
+        None => when::past(flag, text, now, &zone).map_err(Failed::Usage),
+    };
+    let since = Some(time("--since", &arguments.since)?);
+    let until = arguments.until.as_ref().map(|text| time("--until", text)).transpose()?;
+    let (session, project) = (arguments.session.clone(), arguments.project.clone());
+    let (agent, limit) = (arguments.agent.clone().into(), Some(Limit::of(arguments.limit)));
+    let client = context.client()?;
+    if arguments.quality {
+        let query = QualityQuery { since, until, session, agent, project, limit };
+        let report = client.get::<QualityOfAll>("", &query)?;
+        if has_template() {
+            return context.print_json(&serde_json::json!({ "sessions": report.sessions, "next_cursor": null }));
+        }
+        return if context.json { context.print_json(&report) } else { show(&printing::usage::quality(&report)) };
+    }
+    let tz = zone.iana_name().map(str::to_owned);
+    let query = UsageQuery { by: Some(arguments.by), since, until, session, agent, project, tz, limit };
+    let report = client.get::<UsageOfAll>("", &query)?;
+    if has_template() {
+        return context.print_json(&serde_json::json!({ "usage": report.usage, "next_cursor": null }));
+    }
+    if context.json { context.print_json(&report) } else { show(&printing::usage::report(&report, now)) }
+}
+
+/// The beginning of a day.
+fn day(text: &str, zone: &TimeZone) -> Option<Timestamp> {
+    let date: Date = text.parse().ok().filter(|_| text.len() == "2026-11-01".len())?;
+    let at = date.to_zoned(zone.clone()).ok()?.timestamp();
+    Some(Timestamp::from_millisecond(at.as_millisecond()))
+}

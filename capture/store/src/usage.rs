@@ -1,0 +1,315 @@
+//! What each call of a model used: one row for each report of tokens, beside the log. The rows of a session lie together,
+//! so that a period is read by its sessions, which are found by their last event.
+
+use std::collections::BTreeMap;
+
+use events::{Provider, QuotaReported, SessionId, Timestamp, UsageReported};
+use projections::Usage;
+use rusqlite::{Row, params};
+use serde::Deserialize;
+
+use crate::{
+    error::ReadError,
+    reader::{Reader, lossy},
+    rows::bits,
+    writer::{CommitError, SessionRow, Writer},
+};
+
+/// Highest number of tokens in a row, and in the sum of a session and a model: a number in a transcript must not
+/// overflow a sum.
+pub(crate) const MOST_TOKENS: u64 = 1 << 48;
+
+/// A report of tokens, to be stored.
+#[derive(Debug, Clone, Copy)]
+pub struct UsageEntry<'a> {
+    /// The agent.
+    pub provider: Provider,
+    /// The position of its event.
+    pub position: u64,
+    /// When the call was made.
+    pub at: Timestamp,
+    /// The report.
+    pub usage: &'a UsageReported,
+    /// Whether no tokens of the same call were reported before.
+    pub is_first: bool,
+}
+
+/// A stored report of tokens.
+#[derive(Debug, Clone, Copy)]
+pub struct ModelCall<'a> {
+    /// The session.
+    pub session: SessionRow,
+    /// When the call was made.
+    pub at: Timestamp,
+    /// The model; empty when the agent does not tell.
+    pub model: &'a str,
+    /// The tokens.
+    pub usage: Usage,
+    /// What it cost according to the agent, billionths of a US dollar.
+    pub cost_nano_usd: Option<u64>,
+    /// Whether no tokens of the same call were reported before.
+    pub is_first: bool,
+}
+
+/// Which reports to read.
+#[derive(Debug, Clone, Copy)]
+pub struct CallFilter {
+    /// From this time on.
+    pub since: Timestamp,
+    /// Before this time.
+    pub until: Timestamp,
+    /// Only of this session.
+    pub session: Option<SessionRow>,
+}
+
+impl CallFilter {
+    /// Every report.
+    pub const ALL: Self = Self {
+        since: Timestamp::from_millisecond(i64::MIN),
+        until: Timestamp::from_millisecond(i64::MAX),
+        session: None,
+    };
+}
+
+/// What is known of a session that used tokens.
+#[derive(Debug, Clone)]
+pub struct SessionFacts {
+    /// Its row.
+    pub row: SessionRow,
+    /// Its id.
+    pub id: SessionId,
+    /// The agent.
+    pub provider: Provider,
+    /// Its title.
+    pub title: Option<String>,
+    /// The directory it began in.
+    pub directory: Option<String>,
+    /// The session whose helper it is.
+    pub parent: Option<SessionId>,
+}
+
+/// How much of a quota was used at a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuotaUse {
+    /// The agent.
+    pub provider: Provider,
+    /// When the agent was told.
+    pub at: Timestamp,
+    /// What it was told.
+    pub quota: QuotaReported,
+}
+
+impl Writer {
+    /// Stores a report of tokens, and the quotas in it.
+    ///
+    /// # Errors
+    /// When SQLite cannot write.
+    pub fn add_usage(&mut self, row: SessionRow, entry: &UsageEntry<'_>) -> Result<(), CommitError> {
+        let failed = |source| CommitError { what: "usage", source };
+        let usage = entry.usage;
+        for quota in &usage.quotas {
+            self.connection()
+                .prepare_cached("INSERT OR IGNORE INTO quotas VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
+                .and_then(|mut s| {
+                    s.execute(params![
+                        entry.provider.code(),
+                        quota.name,
+                        entry.at.as_millisecond(),
+                        quota.window_minutes,
+                        quota.used_permille,
+                        quota.resets_at.map(Timestamp::as_millisecond)
+                    ])
+                })
+                .map_err(failed)?;
+        }
+        let count = |n: u64| n.min(MOST_TOKENS) as i64;
+        let counts = [
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cache_read_tokens,
+            usage.cache_write_tokens,
+            usage.cache_write_hour_tokens,
+            usage.thinking_tokens,
+        ]
+        .map(count);
+        if counts == [0; 6] && usage.cost_nano_usd.is_none() && !usage.quotas.is_empty() {
+            return Ok(());
+        }
+        let [input, output, read, write, hour, thinking] = counts;
+        self.connection()
+            .prepare_cached("INSERT OR REPLACE INTO usage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")
+            .and_then(|mut s| {
+                s.execute(params![
+                    row.number(),
+                    entry.position as i64,
+                    entry.at.as_millisecond(),
+                    usage.model.as_deref().unwrap_or(""),
+                    input,
+                    output,
+                    read,
+                    write,
+                    hour,
+                    thinking,
+                    usage.cost_nano_usd.map(count),
+                    entry.is_first
+                ])
+            })
+            .map_err(failed)?;
+        Ok(())
+    }
+}
+
+const CALLS: &str = "SELECT session, at, model, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, \
+    cache_write_hour_tokens, thinking_tokens, cost_nano_usd, first FROM usage";
+
+impl Reader {
+    /// Reads the reports of tokens of a period, those of a session in the order of the log.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn each_call(&self, filter: &CallFilter, mut each: impl FnMut(&ModelCall<'_>)) -> Result<(), ReadError> {
+        self.with("usage", |c| {
+            let sqlite = |source| ReadError::Sqlite { what: "usage", source };
+            let sessions = match filter.session {
+                Some(_) => "session = ?3",
+                None => "session IN (SELECT key FROM sessions WHERE last_event_at >= ?1) AND ?3 IS NULL",
+            };
+            let sql = format!("{CALLS} WHERE {sessions} AND at >= ?1 AND at < ?2");
+            let mut statement = c.prepare_cached(&sql).map_err(sqlite)?;
+            let (since, until) = (filter.since.as_millisecond(), filter.until.as_millisecond());
+            let mut rows =
+                statement.query(params![since, until, filter.session.map(SessionRow::number)]).map_err(sqlite)?;
+            while let Some(row) = rows.next().map_err(sqlite)? {
+                each(&call(row).map_err(sqlite)?);
+            }
+            Ok(())
+        })
+    }
+
+    /// The sessions with an event since a time.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn session_facts(&self, since: Timestamp) -> Result<Vec<SessionFacts>, ReadError> {
+        /// The fields of a session's view that are read here.
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Naming {
+            title: Option<String>,
+            cwd: Option<String>,
+            began_in: Option<String>,
+            parent_session_id: Option<SessionId>,
+        }
+        self.with("sessions", |c| {
+            let sqlite = |source| ReadError::Sqlite { what: "sessions", source };
+            let mut statement = c
+                .prepare_cached("SELECT key, id, provider, view FROM sessions WHERE last_event_at >= ?1")
+                .map_err(sqlite)?;
+            let rows = statement
+                .query_map([since.as_millisecond()], |row| {
+                    let id = SessionId::from_bytes(bits(row.get_ref(1)?.as_blob()?));
+                    Ok((SessionRow::of(row.get(0)?), id, row.get(2)?, lossy(row, 3)?.unwrap_or_default()))
+                })
+                .map_err(sqlite)?;
+            let mut sessions = Vec::new();
+            for row in rows {
+                let (row, id, provider, view) = row.map_err(sqlite)?;
+                // What cannot be read is shown without a title.
+                let view: Naming = serde_json::from_str(&view).unwrap_or_default();
+                let provider = Provider::from_code(provider).unwrap_or(Provider::Unknown);
+                let directory = view.began_in.or(view.cwd);
+                let parent = view.parent_session_id;
+                sessions.push(SessionFacts { row, id, provider, title: view.title, directory, parent });
+            }
+            Ok(sessions)
+        })
+    }
+
+    /// How far the quotas are used, as agents reported them last.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn quotas(&self) -> Result<Vec<QuotaUse>, ReadError> {
+        self.with("quotas", |c| {
+            let sqlite = |source| ReadError::Sqlite { what: "quotas", source };
+            let mut statement = c
+                .prepare_cached(
+                    "SELECT provider, max(at), name, window_minutes, used_permille, resets_at FROM quotas \
+                     GROUP BY provider, name",
+                )
+                .map_err(sqlite)?;
+            let rows = statement
+                .query_map([], |row| {
+                    Ok(QuotaUse {
+                        provider: Provider::from_code(row.get(0)?).unwrap_or(Provider::Unknown),
+                        at: Timestamp::from_millisecond(row.get(1)?),
+                        quota: QuotaReported {
+                            name: lossy(row, 2)?.unwrap_or_default(),
+                            window_minutes: row.get(3)?,
+                            used_permille: row.get(4)?,
+                            resets_at: row.get::<_, Option<i64>>(5)?.map(Timestamp::from_millisecond),
+                        },
+                    })
+                })
+                .map_err(sqlite)?;
+            rows.collect::<Result<_, _>>().map_err(sqlite)
+        })
+    }
+
+    /// Tokens of all sessions, by provider and model.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn usage(&self) -> Result<Vec<(Provider, Option<String>, Usage)>, ReadError> {
+        self.usage_of(None)
+    }
+
+    /// Tokens of one session, by model.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn session_usage(&self, id: SessionId) -> Result<Vec<(Provider, Option<String>, Usage)>, ReadError> {
+        self.usage_of(Some(id))
+    }
+
+    fn usage_of(&self, id: Option<SessionId>) -> Result<Vec<(Provider, Option<String>, Usage)>, ReadError> {
+        let facts = self.session_facts(CallFilter::ALL.since)?;
+        let mut sums: BTreeMap<(Provider, Option<String>), Usage> = BTreeMap::new();
+        for session in facts.iter().filter(|session| id.is_none_or(|id| session.id == id)) {
+            let mut of_session: BTreeMap<String, Usage> = BTreeMap::new();
+            self.each_call(&CallFilter { session: Some(session.row), ..CallFilter::ALL }, |call| {
+                match of_session.get_mut(call.model) {
+                    Some(sum) => sum.add_all(&call.usage),
+                    None => drop(of_session.insert(call.model.to_owned(), call.usage)),
+                }
+            })?;
+            for (model, usage) in of_session {
+                let model = (!model.is_empty()).then_some(model);
+                sums.entry((session.provider, model)).or_default().add_all(&usage.at_most(MOST_TOKENS));
+            }
+        }
+        Ok(sums.into_iter().map(|((provider, model), usage)| (provider, model, usage)).collect())
+    }
+}
+
+fn call<'a>(row: &'a Row<'_>) -> rusqlite::Result<ModelCall<'a>> {
+    let count = |index: usize| row.get::<_, i64>(index).map(|n| n.max(0) as u64);
+    Ok(ModelCall {
+        session: SessionRow::of(row.get(0)?),
+        at: Timestamp::from_millisecond(row.get(1)?),
+        model: row.get_ref(2)?.as_str().unwrap_or_default(),
+        usage: Usage {
+            input_tokens: count(3)?,
+            output_tokens: count(4)?,
+            cache_read_tokens: count(5)?,
+            cache_write_tokens: count(6)?,
+            cache_write_hour_tokens: count(7)?,
+            thinking_tokens: count(8)?,
+        },
+        cost_nano_usd: row.get::<_, Option<i64>>(9)?.map(|n| n.max(0) as u64),
+        is_first: row.get(10)?,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Answers what sessions used and how well they went: tokens and costs by day, project, model, session and agent; quotas;
+//! turns, failures and waiting times.
+//!
+//! Reads the store and sums up; stores nothing. Calls are counted where ingest stored them, once each. A cost is the
+//! agent's own where it reports one, else that of the price table, else unknown. Start at [`report()`].
+
+mod loops;
+mod quality;
+mod quotas;
+mod report;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use jiff::tz::TimeZone;
+use prices::{PriceError, Prices};
+use store::SessionFacts;
+
+pub use quality::{QualityRequest, quality};
+pub use report::{UsageRequest, report};
+
+/// Why the prices cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PricesError {
+    /// The user's file is not valid.
+    #[error("{path}: {source}")]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: PriceError,
+    },
+    /// The user's file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The shipped table is not valid.
+    #[error("the shipped prices: {0}")]
+    Shipped(PriceError),
+}
+
+/// The shipped prices, with those of the user's file where it is there.
+///
+/// # Errors
+/// When the file cannot be read or is not valid.
+pub fn prices(own: Option<&Path>) -> Result<Prices, PricesError> {
+    static SHIPPED: OnceLock<Result<Prices, PriceError>> = OnceLock::new();
+    let shipped = SHIPPED.get_or_init(Prices::shipped).clone().map_err(PricesError::Shipped)?;
+    let Some(path) = own else { return Ok(shipped) };
+    match fs::read_to_string(path) {
+        Ok(text) => shipped.with(&text).map_err(|source| PricesError::Invalid { path: path.to_owned(), source }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(shipped),
+        Err(source) => Err(PricesError::Unreadable { path: path.to_owned(), source }),
+    }
+}
+
+/// The time zone with this name, or that of the system.
+///
+/// # Errors
+/// When no time zone has this name.
+pub fn time_zone(name: Option<&str>) -> Result<TimeZone, String> {
+    match name {
+        None => Ok(TimeZone::system()),
+        Some(name) => TimeZone::get(name)
+            .map_err(|_| "expected the name of a time zone, such as `UTC` or `Europe/Berlin`".to_owned()),
+    }
+}
+
+/// Whether a session began in a directory with this name, or in this one or below it.
+fn is_of_project(session: &SessionFacts, project: &str) -> bool {
+    let Some(directory) = session.directory.as_deref().map(Path::new) else { return false };
+    let wanted = Path::new(project);
+    if wanted.is_absolute() { directory.starts_with(wanted) } else { directory.file_name() == Some(wanted.as_os_str()) }
+}

@@ -1,0 +1,239 @@
+//! How well sessions went.
+
+use std::collections::{BTreeMap, HashMap};
+
+use api::usage::{ApprovalLatency, Quality, QualityReport, SessionQuality};
+use events::{DecidedBy, Provider, SessionId, Timestamp, TurnOutcome};
+use projections::{Approval, Turn};
+use store::{EntityFilter, ReadError, Reader, SessionFacts};
+
+use crate::{is_of_project, loops::TestLoops};
+
+/// A longer time between two turns is idle time: the user was away.
+const IDLE_MS: i64 = 30 * 60_000;
+/// Turns, approvals and events read at a time.
+const PAGE: usize = 1_000;
+/// Sessions whose tests are looked at, those with the last turns first.
+const TESTED: usize = 20;
+/// Most events of a session that are looked at for its tests.
+const EVENTS: u64 = 50_000;
+
+/// Which sessions to judge.
+#[derive(Debug, Clone)]
+pub struct QualityRequest {
+    /// Only turns and requests from this time on.
+    pub since: Option<Timestamp>,
+    /// Only turns and requests before this time.
+    pub until: Option<Timestamp>,
+    /// Only this session.
+    pub session: Option<SessionId>,
+    /// Only sessions of these agents; all when there are none.
+    pub agents: Vec<Provider>,
+    /// Only sessions that began in a directory with this name or path.
+    pub project: Option<String>,
+    /// Most sessions.
+    pub limit: usize,
+}
+
+/// Judges how well sessions went.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn quality(reader: &Reader, request: &QualityRequest) -> Result<QualityReport, ReadError> {
+    let since = request.since.unwrap_or(Timestamp::MIN);
+    let until = request.until.unwrap_or(Timestamp::from_millisecond(i64::MAX));
+    let facts = reader.session_facts(since)?;
+    // What a sub-agent does is a part of its parent's turn.
+    let sessions: HashMap<SessionId, &SessionFacts> = facts
+        .iter()
+        .filter(|session| request.session.map_or(session.parent.is_none(), |id| session.id == id))
+        .filter(|session| request.agents.is_empty() || request.agents.contains(&session.provider))
+        .filter(|session| request.project.as_ref().is_none_or(|project| is_of_project(session, project)))
+        .map(|session| (session.id, session))
+        .collect();
+    let approvals = approvals(reader, request, (since, until), &sessions)?;
+    let mut waits: HashMap<SessionId, i64> = HashMap::new();
+    for approval in &approvals {
+        *waits.entry(approval.session_id).or_default() += waited(approval);
+    }
+    let mut judged = Vec::new();
+    for (id, turns) in turns(reader, request, since)? {
+        let Some(session) = sessions.get(&id) else { continue };
+        let ended = turns.iter().filter_map(|turn| Some((turn, turn.completed_at?)));
+        let ended: Vec<(&Turn, Timestamp)> = ended.filter(|(_, end)| *end >= since && *end < until).collect();
+        let Some(last_turn_at) = ended.iter().map(|(_, end)| *end).max() else { continue };
+        let quality = of_turns(&ended, waits.get(&id).copied().unwrap_or_default());
+        let (provider, title) = (session.provider, session.title.clone());
+        judged.push(SessionQuality { session_id: id, provider, title, last_turn_at, quality });
+    }
+    judged.sort_by_key(|session| (std::cmp::Reverse(session.last_turn_at), session.session_id));
+    for session in judged.iter_mut().take(TESTED) {
+        let loops = test_fix_loops(reader, session)?;
+        session.quality.test_fix_loops = Some(loops);
+    }
+    let mut total = Quality::default();
+    judged.iter().for_each(|session| add(&mut total, &session.quality));
+    let more_sessions = judged.len().saturating_sub(request.limit) as u64;
+    judged.truncate(request.limit);
+    Ok(QualityReport { total, sessions: judged, more_sessions, approvals: latencies(&approvals) })
+}
+
+/// The turns by session, each session's in order.
+fn turns(
+    reader: &Reader,
+    request: &QualityRequest,
+    since: Timestamp,
+) -> Result<BTreeMap<SessionId, Vec<Turn>>, ReadError> {
+    let mut all: BTreeMap<SessionId, Vec<Turn>> = BTreeMap::new();
+    if let Some(id) = request.session {
+        let turns = all.entry(id).or_default();
+        loop {
+            let page = reader.turns(id, turns.last().map_or(0, |turn| turn.number), PAGE)?;
+            let more = page.len() == PAGE;
+            turns.extend(page);
+            if !more {
+                return Ok(all);
+            }
+        }
+    }
+    let mut after = None;
+    loop {
+        let page = reader.turns_since(since, after, PAGE)?;
+        after = page.last().map(|(id, turn)| (*id, turn.number)).filter(|_| page.len() == PAGE);
+        for (id, turn) in page {
+            all.entry(id).or_default().push(turn);
+        }
+        if after.is_none() {
+            return Ok(all);
+        }
+    }
+}
+
+/// The requests for permission that were closed.
+fn approvals(
+    reader: &Reader,
+    request: &QualityRequest,
+    (since, until): (Timestamp, Timestamp),
+    sessions: &HashMap<SessionId, &SessionFacts>,
+) -> Result<Vec<Approval>, ReadError> {
+    let mut all = Vec::new();
+    let mut filter = EntityFilter::<Approval> { states: None, session: request.session, behind: None, limit: PAGE };
+    loop {
+        let page = reader.entities(&filter)?;
+        let last = page.last().map(|approval| (approval.opened_at, approval.id.clone()));
+        let more = page.len() == PAGE && last.as_ref().is_some_and(|(at, _)| *at >= since);
+        all.extend(page.into_iter().filter(|approval| {
+            approval.opened_at >= since
+                && approval.opened_at < until
+                && approval.waited_ms.is_some()
+                && sessions.contains_key(&approval.session_id)
+        }));
+        if !more {
+            return Ok(all);
+        }
+        filter.behind = last;
+    }
+}
+
+fn waited(approval: &Approval) -> i64 {
+    i64::try_from(approval.waited_ms.unwrap_or_default()).unwrap_or(i64::MAX)
+}
+
+fn of_turns(turns: &[(&Turn, Timestamp)], approvals_ms: i64) -> Quality {
+    let mut quality = Quality::default();
+    let (mut ran, mut waiting, mut idle) = (0_i64, 0_i64, 0_i64);
+    let mut before: Option<Timestamp> = None;
+    for (turn, end) in turns {
+        quality.turns += 1;
+        quality.completed_turns += u64::from(turn.outcome == Some(TurnOutcome::Completed));
+        quality.tool_calls += u64::from(turn.tool_calls);
+        quality.failed_calls += u64::from(turn.tool_errors);
+        for (kind, count) in &turn.failures {
+            *quality.failures.entry(*kind).or_default() += u64::from(*count);
+        }
+        ran = ran.saturating_add(end.since_ms(turn.started_at).max(0));
+        match before.map(|before| turn.started_at.since_ms(before).max(0)) {
+            Some(gap @ ..=IDLE_MS) => waiting = waiting.saturating_add(gap),
+            Some(gap) => idle = idle.saturating_add(gap),
+            None => {}
+        }
+        before = Some(*end);
+    }
+    // Requests may overlap, and the turn of one may have ended otherwise.
+    let approvals_ms = approvals_ms.clamp(0, ran);
+    let ms = |n: i64| u64::try_from(n).unwrap_or_default();
+    quality.active_ms = ms(ran - approvals_ms);
+    quality.waiting_ms = ms(waiting.saturating_add(approvals_ms));
+    quality.idle_ms = ms(idle);
+    quality
+}
+
+fn add(total: &mut Quality, one: &Quality) {
+    total.turns += one.turns;
+    total.completed_turns += one.completed_turns;
+    total.tool_calls += one.tool_calls;
+    total.failed_calls += one.failed_calls;
+    for (kind, count) in &one.failures {
+        *total.failures.entry(*kind).or_default() += count;
+    }
+    if let Some(loops) = one.test_fix_loops {
+        *total.test_fix_loops.get_or_insert(0) += loops;
+    }
+    total.active_ms += one.active_ms;
+    total.waiting_ms += one.waiting_ms;
+    total.idle_ms += one.idle_ms;
+}
+
+/// The loops of a session; without a call that failed there is none.
+fn test_fix_loops(reader: &Reader, session: &SessionQuality) -> Result<u64, ReadError> {
+    let quality = &session.quality;
+    if quality.failed_calls == 0 && quality.failures.is_empty() {
+        return Ok(0);
+    }
+    let newest = reader.last_events(session.session_id, 1, &[])?;
+    let mut after = newest.first().map_or(0, |event| event.sequence).saturating_sub(EVENTS);
+    let mut loops = TestLoops::default();
+    loop {
+        let page = reader.events(session.session_id, after, PAGE, TestLoops::KINDS)?;
+        page.iter().for_each(|event| loops.apply(event));
+        match page.last() {
+            Some(last) if page.len() == PAGE => after = last.sequence,
+            Some(_) | None => return Ok(loops.count),
+        }
+    }
+}
+
+/// How long people took: all tools together, then each tool, the most frequent first.
+fn latencies(approvals: &[Approval]) -> Vec<ApprovalLatency> {
+    let by_people = approvals.iter().filter(|approval| match approval.by {
+        // One without a decision of capture's was answered in the agent's own dialog.
+        Some(DecidedBy::Person) | None => approval.allowed.is_some(),
+        Some(DecidedBy::Policy | DecidedBy::Grant) => false,
+    });
+    let mut all: Vec<u64> = Vec::new();
+    let mut by_tool: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for approval in by_people {
+        let waited = approval.waited_ms.unwrap_or_default();
+        all.push(waited);
+        by_tool.entry(approval.tool.as_deref().unwrap_or("(unknown)")).or_default().push(waited);
+    }
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let mut tools: Vec<ApprovalLatency> =
+        by_tool.into_iter().map(|(tool, times)| latency(Some(tool.to_owned()), times)).collect();
+    tools.sort_by_key(|tool| std::cmp::Reverse(tool.answered));
+    std::iter::once(latency(None, all)).chain(tools).collect()
+}
+
+fn latency(tool: Option<String>, mut times: Vec<u64>) -> ApprovalLatency {
+    times.sort_unstable();
+    let at = |percent: usize| {
+        let rank = (times.len() * percent).div_ceil(100).max(1);
+        times.get(rank - 1).copied().unwrap_or_default()
+    };
+    ApprovalLatency { tool, answered: times.len() as u64, p50_ms: at(50), p90_ms: at(90) }
+}
+
+#[cfg(test)]
+mod tests;

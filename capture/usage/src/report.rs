@@ -1,0 +1,394 @@
+//! Tokens and costs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use api::usage::{UsageBy, UsageReport, UsageRow, UsageSums};
+use events::{Provider, SessionId, Timestamp};
+use jiff::{civil::Date, tz::TimeZone};
+use prices::{CallTokens, ModelPrices, Prices};
+use projections::Usage;
+use store::{CallFilter, ModelCall, ReadError, Reader, SessionFacts, SessionRow};
+
+use crate::{is_of_project, quotas};
+
+/// Which tokens to sum up.
+#[derive(Debug, Clone)]
+pub struct UsageRequest {
+    /// What a row stands for.
+    pub by: UsageBy,
+    /// Only calls from this time on.
+    pub since: Option<Timestamp>,
+    /// Only calls before this time.
+    pub until: Option<Timestamp>,
+    /// Only this session and its sub-agents.
+    pub session: Option<SessionId>,
+    /// Only sessions of these agents; all when there are none.
+    pub agents: Vec<Provider>,
+    /// Only sessions that began in a directory with this name or path.
+    pub project: Option<String>,
+    /// The time zone of the days.
+    pub zone: TimeZone,
+    /// Most rows.
+    pub limit: usize,
+}
+
+/// Sums up what sessions used.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn report(reader: &Reader, request: &UsageRequest, prices: &Prices) -> Result<UsageReport, ReadError> {
+    let since = request.since.unwrap_or(CallFilter::ALL.since);
+    let until = request.until.unwrap_or(CallFilter::ALL.until);
+    let facts = reader.session_facts(since)?;
+    let family = request.session.map(|id| family(&facts, id));
+    let sessions: HashMap<SessionRow, &SessionFacts> = facts
+        .iter()
+        .filter(|session| family.as_ref().is_none_or(|family| family.contains(&session.id)))
+        .filter(|session| request.agents.is_empty() || request.agents.contains(&session.provider))
+        .filter(|session| request.project.as_ref().is_none_or(|project| is_of_project(session, project)))
+        .map(|session| (session.row, session))
+        .collect();
+    let mut count = Count { request, prices: PriceCache::new(prices), rows: Rows::default(), total: Sum::default() };
+    let mut last: Option<(SessionRow, Option<&SessionFacts>)> = None;
+    let mut each = |call: &ModelCall<'_>| {
+        // The calls of a session come together.
+        let session = match last {
+            Some((row, session)) if row == call.session => session,
+            Some(_) | None => sessions.get(&call.session).copied(),
+        };
+        last = Some((call.session, session));
+        if let Some(session) = session {
+            count.add(session, call);
+        }
+    };
+    if family.is_some() {
+        for row in sessions.keys() {
+            reader.each_call(&CallFilter { since, until, session: Some(*row) }, &mut each)?;
+        }
+    } else {
+        reader.each_call(&CallFilter { since, until, session: None }, &mut each)?;
+    }
+    let quotas = quotas::views(reader, request)?;
+    Ok(count.finished(&sessions, quotas, prices))
+}
+
+/// A session and its sub-agents, theirs included.
+fn family(facts: &[SessionFacts], id: SessionId) -> HashSet<SessionId> {
+    let mut family = HashSet::from([id]);
+    loop {
+        let children = facts.iter().filter(|session| session.parent.is_some_and(|parent| family.contains(&parent)));
+        let new: Vec<SessionId> = children.map(|child| child.id).filter(|id| !family.contains(id)).collect();
+        if new.is_empty() {
+            return family;
+        }
+        family.extend(new);
+    }
+}
+
+/// The cost of a call.
+#[derive(Debug, Clone, Copy)]
+enum Cost {
+    /// The agent told it.
+    Reported(u64),
+    /// By the price table.
+    Computed(u64),
+    /// The model has no price.
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    tokens: Usage,
+    calls: u64,
+    priced: bool,
+    cost: u64,
+    reported: u64,
+    unpriced: u64,
+}
+
+impl Sum {
+    fn add(&mut self, call: &ModelCall<'_>, cost: Cost) {
+        self.tokens.add_all(&call.usage);
+        self.calls += u64::from(call.is_first);
+        match cost {
+            Cost::Reported(nano_usd) => {
+                self.priced = true;
+                self.cost = self.cost.saturating_add(nano_usd);
+                self.reported = self.reported.saturating_add(nano_usd);
+            }
+            Cost::Computed(nano_usd) => {
+                self.priced = true;
+                self.cost = self.cost.saturating_add(nano_usd);
+            }
+            Cost::Unknown => self.unpriced += u64::from(call.is_first),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.tokens.add_all(&other.tokens);
+        self.calls += other.calls;
+        self.priced |= other.priced;
+        self.cost = self.cost.saturating_add(other.cost);
+        self.reported = self.reported.saturating_add(other.reported);
+        self.unpriced += other.unpriced;
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a rate, and money in floating point as JSON has it")]
+    fn sums(&self) -> UsageSums {
+        let usd = |nano: u64| nano as f64 / 1e9;
+        let tokens = self.tokens;
+        let input = tokens.input_tokens + tokens.cache_read_tokens + tokens.cache_write_tokens;
+        UsageSums {
+            tokens,
+            calls: self.calls,
+            cost_usd: self.priced.then(|| usd(self.cost)),
+            reported_cost_usd: usd(self.reported),
+            unpriced_calls: self.unpriced,
+            cache_hit_rate: (input > 0).then(|| tokens.cache_read_tokens as f64 / input as f64),
+        }
+    }
+
+    /// What rows are ordered by.
+    fn weight(&self) -> (u64, u64) {
+        (self.cost, self.tokens.output_tokens.saturating_add(self.tokens.input_tokens))
+    }
+}
+
+/// The sums of the rows.
+#[derive(Debug, Default)]
+struct Rows {
+    days: BTreeMap<Date, Sum>,
+    projects: HashMap<Option<String>, Sum>,
+    models: HashMap<Provider, BTreeMap<String, Sum>>,
+    sessions: HashMap<SessionRow, Sum>,
+    agents: HashMap<Provider, Sum>,
+    /// The day of the last call: its first and its last millisecond.
+    day: Option<(Date, i64, i64)>,
+}
+
+impl Rows {
+    fn of(&mut self, request: &UsageRequest, session: &SessionFacts, call: &ModelCall<'_>) -> Option<&mut Sum> {
+        Some(match request.by {
+            UsageBy::Day => {
+                let date = self.date(call.at, &request.zone)?;
+                self.days.entry(date).or_default()
+            }
+            UsageBy::Project => {
+                if !self.projects.contains_key(&session.directory) {
+                    self.projects.insert(session.directory.clone(), Sum::default());
+                }
+                self.projects.get_mut(&session.directory)?
+            }
+            UsageBy::Model => {
+                let models = self.models.entry(session.provider).or_default();
+                if !models.contains_key(call.model) {
+                    models.insert(call.model.to_owned(), Sum::default());
+                }
+                models.get_mut(call.model)?
+            }
+            UsageBy::Session => self.sessions.entry(session.row).or_default(),
+            UsageBy::Agent => self.agents.entry(session.provider).or_default(),
+        })
+    }
+
+    fn date(&mut self, at: Timestamp, zone: &TimeZone) -> Option<Date> {
+        let at = at.as_millisecond();
+        if let Some((date, first, last)) = self.day
+            && (first..=last).contains(&at)
+        {
+            return Some(date);
+        }
+        let date = jiff::Timestamp::from_millisecond(at).ok()?.to_zoned(zone.clone()).date();
+        let start = |date: Date| Some(date.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond());
+        let next = date.tomorrow().ok().and_then(start);
+        self.day = start(date).zip(next).map(|(first, next)| (date, first, next - 1));
+        Some(date)
+    }
+}
+
+/// The prices of the models that were met; most calls are of the model of the call before.
+struct PriceCache<'a> {
+    prices: &'a Prices,
+    known: HashMap<String, Option<ModelPrices<'a>>>,
+    last: Option<(String, Option<ModelPrices<'a>>)>,
+}
+
+impl<'a> PriceCache<'a> {
+    fn new(prices: &'a Prices) -> Self {
+        Self { prices, known: HashMap::new(), last: None }
+    }
+
+    fn of(&mut self, model: &str) -> Option<ModelPrices<'a>> {
+        if let Some((last, found)) = &self.last
+            && last == model
+        {
+            return *found;
+        }
+        let found = match self.known.get(model) {
+            Some(found) => *found,
+            None => {
+                let found = self.prices.of(model);
+                self.known.insert(model.to_owned(), found);
+                found
+            }
+        };
+        self.last = Some((model.to_owned(), found));
+        found
+    }
+
+    fn cost(&mut self, call: &ModelCall<'_>) -> Cost {
+        let usage = &call.usage;
+        let tokens = CallTokens {
+            input: usage.input_tokens,
+            output: usage.output_tokens,
+            cache_read: usage.cache_read_tokens,
+            cache_write: usage.cache_write_tokens,
+            cache_write_hour: usage.cache_write_hour_tokens,
+            thinking: usage.thinking_tokens,
+        };
+        match call.cost_nano_usd {
+            Some(nano_usd) => Cost::Reported(nano_usd),
+            None if tokens == CallTokens::default() => Cost::Computed(0),
+            None => self
+                .of(call.model)
+                .and_then(|prices| prices.cost_nano_usd(call.at.as_millisecond(), &tokens))
+                .map_or(Cost::Unknown, Cost::Computed),
+        }
+    }
+}
+
+struct Count<'a> {
+    request: &'a UsageRequest,
+    prices: PriceCache<'a>,
+    rows: Rows,
+    total: Sum,
+}
+
+impl Count<'_> {
+    fn add(&mut self, session: &SessionFacts, call: &ModelCall<'_>) {
+        let cost = self.prices.cost(call);
+        self.total.add(call, cost);
+        if let Some(sum) = self.rows.of(self.request, session, call) {
+            sum.add(call, cost);
+        }
+    }
+
+    fn finished(
+        self,
+        sessions: &HashMap<SessionRow, &SessionFacts>,
+        quotas: Vec<api::usage::QuotaView>,
+        prices: &Prices,
+    ) -> UsageReport {
+        let Self { request, prices: cache, rows, total } = self;
+        let mut weighed: Vec<((u64, u64), UsageRow)> = Vec::new();
+        let mut push = |sum: &Sum, row: UsageRow| weighed.push((sum.weight(), UsageRow { sums: sum.sums(), ..row }));
+        for (date, sum) in &rows.days {
+            push(sum, UsageRow { day: Some(date.to_string()), ..empty() });
+        }
+        for (directory, sum) in &rows.projects {
+            push(sum, UsageRow { project: Some(directory.clone().unwrap_or_default()), ..empty() });
+        }
+        for (provider, models) in &rows.models {
+            for (model, sum) in models {
+                let model = (!model.is_empty()).then(|| model.clone());
+                push(sum, UsageRow { provider: Some(*provider), model, ..empty() });
+            }
+        }
+        for (provider, sum) in &rows.agents {
+            push(sum, UsageRow { provider: Some(*provider), ..empty() });
+        }
+        let below = subagents(&rows.sessions, sessions);
+        // A parent whose sub-agents did all the work has a row too.
+        let parents = below.keys().filter_map(|id| sessions.values().find(|session| session.id == *id));
+        let listed: HashSet<SessionRow> = rows.sessions.keys().copied().chain(parents.map(|s| s.row)).collect();
+        for row in &listed {
+            let Some(session) = sessions.get(row) else { continue };
+            let sum = rows.sessions.get(row).copied().unwrap_or_default();
+            push(
+                &sum,
+                UsageRow {
+                    session_id: Some(session.id),
+                    parent_session_id: session.parent,
+                    title: session.title.clone(),
+                    project: session.directory.clone(),
+                    provider: Some(session.provider),
+                    subagents: below.get(&session.id).map(Sum::sums),
+                    ..empty()
+                },
+            );
+        }
+        if request.by != UsageBy::Day {
+            let name = |row: &UsageRow| (row.provider, row.model.clone(), row.project.clone(), row.session_id);
+            weighed.sort_by(|(a, a_row), (b, b_row)| b.cmp(a).then_with(|| name(a_row).cmp(&name(b_row))));
+        }
+        let mut usage: Vec<UsageRow> = weighed.into_iter().map(|(_, row)| row).collect();
+        let more_rows = usage.len().saturating_sub(request.limit);
+        if request.by == UsageBy::Day {
+            usage.drain(..more_rows);
+        } else {
+            usage.truncate(request.limit);
+        }
+        let unpriced = cache.known.into_iter().filter(|(_, prices)| prices.is_none()).map(|(model, _)| model);
+        let unpriced_models: BTreeSet<String> = unpriced.filter(|_| total.unpriced > 0).collect();
+        UsageReport {
+            by: request.by,
+            total: total.sums(),
+            usage,
+            more_rows: more_rows as u64,
+            unpriced_models: unpriced_models.into_iter().collect(),
+            prices_date: prices.date().to_owned(),
+            quotas,
+        }
+    }
+}
+
+/// The sums of all sub-agents of each session that has some.
+fn subagents(
+    sums: &HashMap<SessionRow, Sum>,
+    sessions: &HashMap<SessionRow, &SessionFacts>,
+) -> HashMap<SessionId, Sum> {
+    let parents: HashMap<SessionId, SessionId> =
+        sessions.values().filter_map(|session| Some((session.id, session.parent?))).collect();
+    let mut below: HashMap<SessionId, Sum> = HashMap::new();
+    for (row, sum) in sums {
+        let mut parent = sessions.get(row).and_then(|session| session.parent);
+        // Sessions that name each other as parents have no end.
+        let mut seen = HashSet::new();
+        while let Some(id) = parent.filter(|id| seen.insert(*id)) {
+            below.entry(id).or_default().merge(sum);
+            parent = parents.get(&id).copied();
+        }
+    }
+    below
+}
+
+const fn empty() -> UsageRow {
+    UsageRow {
+        day: None,
+        project: None,
+        session_id: None,
+        parent_session_id: None,
+        title: None,
+        provider: None,
+        model: None,
+        sums: UsageSums {
+            tokens: Usage {
+                input_tokens: 0,
+                output_tokens: 0,
+                cache_read_tokens: 0,
+                cache_write_tokens: 0,
+                cache_write_hour_tokens: 0,
+                thinking_tokens: 0,
+            },
+            calls: 0,
+            cost_usd: None,
+            reported_cost_usd: 0.0,
+            unpriced_calls: 0,
+            cache_hit_rate: None,
+        },
+        subagents: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+use events::{QuotaReported, UsageReported};
+use store::{UsageEntry, Writer};
+
+use super::*;
+
+const OPUS: &str = "claude-opus-5-5";
+
+/// A store with sessions and calls.
+struct World {
+    _dir: tempfile::TempDir,
+    writer: Writer,
+    position: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let writer = Writer::open(dir.path()).unwrap();
+        Self { _dir: dir, writer, position: 0 }
+    }
+
+    fn session(&mut self, provider: Provider, name: &str, directory: &str, parent: Option<SessionId>) -> SessionId {
+        let id = SessionId::mint(Timestamp::from_millisecond(5), provider, name);
+        let parent = parent.map_or_else(|| "null".to_owned(), |id| format!("\"{id}\""));
+        let view = format!(r#"{{"title":"{name}","began_in":"{directory}","parent_session_id":{parent}}}"#);
+        self.writer.begin().unwrap();
+        let row = self.writer.add_session(id, provider, name).unwrap();
+        self.writer.put_session(row, at("2030-01-01T00:00:00Z"), &view, "{}").unwrap();
+        self.writer.commit().unwrap();
+        id
+    }
+
+    fn call(&mut self, id: SessionId, time: &str, usage: &UsageReported) {
+        let session = self.writer.sessions().unwrap().into_iter().find(|session| session.id == id).unwrap();
+        self.position += 1;
+        let (provider, position, at) = (session.provider, self.position, at(time));
+        self.writer.begin().unwrap();
+        self.writer.add_usage(session.row, &UsageEntry { provider, position, at, usage, is_first: true }).unwrap();
+        self.writer.commit().unwrap();
+    }
+
+    fn report(&self, request: &UsageRequest) -> UsageReport {
+        report(&self.writer.reader(), request, &Prices::shipped().unwrap()).unwrap()
+    }
+}
+
+fn at(time: &str) -> Timestamp {
+    Timestamp::parse(time).unwrap()
+}
+
+fn by(by: UsageBy) -> UsageRequest {
+    UsageRequest {
+        by,
+        since: None,
+        until: None,
+        session: None,
+        agents: Vec::new(),
+        project: None,
+        zone: TimeZone::UTC,
+        limit: 100,
+    }
+}
+
+fn spent(model: &str, output_tokens: u64) -> UsageReported {
+    UsageReported { model: Some(model.into()), output_tokens, ..UsageReported::default() }
+}
+
+/// Names of rows with their output tokens and cost.
+fn rows(report: &UsageReport) -> Vec<(String, u64, Option<f64>)> {
+    let name = |row: &UsageRow| {
+        let provider = row.provider.map(|provider| provider.to_string());
+        let names = [row.day.clone(), row.title.clone(), row.model.clone(), row.project.clone(), provider];
+        names.into_iter().flatten().next().unwrap_or_default()
+    };
+    report.usage.iter().map(|row| (name(row), row.sums.tokens.output_tokens, row.sums.cost_usd)).collect()
+}
+
+fn world() -> (World, SessionId, SessionId) {
+    let mut world = World::new();
+    let a = world.session(Provider::Claude, "a", "/src/one", None);
+    let child = world.session(Provider::Claude, "child", "/src/one", Some(a));
+    let b = world.session(Provider::Codex, "b", "/src/two", None);
+    world.call(a, "2026-11-01T23:30:00Z", &spent(OPUS, 1_000_000));
+    world.call(a, "2026-11-02T12:00:00Z", &spent(OPUS, 500_000));
+    world.call(child, "2026-11-02T12:01:00Z", &spent("claude-haiku-4-5-20251001", 1_000_000));
+    world.call(b, "2026-11-03T00:00:00Z", &spent("mystery", 7));
+    (world, a, b)
+}
+
+#[test]
+fn a_report_has_rows_by_what_was_asked_for() {
+    let (world, ..) = world();
+    let of = |kind| rows(&world.report(&by(kind)));
+    let row = |name: &str, tokens, cost| (name.to_owned(), tokens, cost);
+    assert_eq!(
+        of(UsageBy::Day),
+        [
+            row("2026-11-01", 1_000_000, Some(20.0)),
+            row("2026-11-02", 1_500_000, Some(15.0)),
+            row("2026-11-03", 7, None)
+        ]
+    );
+    assert_eq!(of(UsageBy::Project), [row("/src/one", 2_500_000, Some(35.0)), row("/src/two", 7, None)]);
+    assert_eq!(of(UsageBy::Agent), [row("claude", 2_500_000, Some(35.0)), row("codex", 7, None)]);
+    assert_eq!(
+        of(UsageBy::Model),
+        [
+            row(OPUS, 1_500_000, Some(30.0)),
+            row("claude-haiku-4-5-20251001", 1_000_000, Some(5.0)),
+            row("mystery", 7, None)
+        ]
+    );
+    let report = world.report(&by(UsageBy::Session));
+    assert_eq!(rows(&report), [row("a", 1_500_000, Some(30.0)), row("child", 1_000_000, Some(5.0)), row("b", 7, None)]);
+    let below = report.usage[0].subagents.unwrap();
+    assert_eq!((below.tokens.output_tokens, below.cost_usd, below.calls), (1_000_000, Some(5.0), 1));
+    assert_eq!((report.usage[1].subagents, report.usage[1].parent_session_id), (None, report.usage[0].session_id));
+    // A sub-agent counts once in the sum.
+    assert_eq!((report.total.tokens.output_tokens, report.total.cost_usd), (2_500_007, Some(35.0)));
+    assert_eq!(
+        (report.total.calls, report.total.unpriced_calls, &*report.unpriced_models),
+        (4, 1, &["mystery".into()][..])
+    );
+}
+
+#[test]
+fn days_are_those_of_the_time_zone() {
+    let (world, ..) = world();
+    let zone = |hours| UsageRequest { zone: TimeZone::fixed(jiff::tz::offset(hours)), ..by(UsageBy::Day) };
+    let days = |hours| -> Vec<(String, u64)> {
+        rows(&world.report(&zone(hours))).into_iter().map(|(day, tokens, _)| (day, tokens)).collect()
+    };
+    assert_eq!(days(1), [("2026-11-02".into(), 2_500_000), ("2026-11-03".into(), 7)]);
+    assert_eq!(days(-1), [("2026-11-01".into(), 1_000_000), ("2026-11-02".into(), 1_500_007)]);
+}
+
+#[test]
+fn a_report_is_limited_to_a_period_sessions_agents_and_projects() {
+    let (world, a, b) = world();
+    let total = |request: UsageRequest| world.report(&request).total.tokens.output_tokens;
+    let all = by(UsageBy::Model);
+    assert_eq!(total(UsageRequest { since: Some(at("2026-11-02T12:00:00Z")), ..all.clone() }), 1_500_007);
+    assert_eq!(total(UsageRequest { until: Some(at("2026-11-02T12:00:00Z")), ..all.clone() }), 1_000_000);
+    assert_eq!(total(UsageRequest { session: Some(a), ..all.clone() }), 2_500_000, "with its sub-agent");
+    assert_eq!(total(UsageRequest { session: Some(b), ..all.clone() }), 7);
+    assert_eq!(total(UsageRequest { agents: vec![Provider::Codex], ..all.clone() }), 7);
+    for (project, tokens) in [("one", 2_500_000), ("/src", 2_500_007), ("/src/two", 7), ("src", 0), ("/sr", 0)] {
+        assert_eq!(total(UsageRequest { project: Some(project.into()), ..all.clone() }), tokens, "{project}");
+    }
+    let days = world.report(&UsageRequest { limit: 1, ..by(UsageBy::Day) });
+    assert_eq!((rows(&days)[0].0.as_str(), days.more_rows), ("2026-11-03", 2), "the last days");
+    let models = world.report(&UsageRequest { limit: 1, ..all });
+    assert_eq!((rows(&models)[0].0.as_str(), models.more_rows), (OPUS, 2), "what cost most");
+}
+
+#[test]
+fn what_the_agent_reports_counts_before_the_price_table() {
+    let mut world = World::new();
+    let id = world.session(Provider::Claude, "s", "/p", None);
+    world.call(id, "2026-11-01T00:00:00Z", &UsageReported { cost_nano_usd: Some(250_000_000), ..spent("mystery", 9) });
+    world.call(id, "2026-11-01T00:00:01Z", &UsageReported { cost_nano_usd: Some(0), ..spent(OPUS, 1_000_000) });
+    let total = world.report(&by(UsageBy::Day)).total;
+    assert_eq!((total.cost_usd, total.reported_cost_usd, total.unpriced_calls), (Some(0.25), 0.25, 0));
+    world.call(id, "2026-11-01T00:00:02Z", &spent(OPUS, 100_000));
+    let total = world.report(&by(UsageBy::Day)).total;
+    assert_eq!((total.cost_usd, total.reported_cost_usd), (Some(2.25), 0.25));
+}
+
+#[test]
+fn the_part_of_the_input_from_the_cache() {
+    let mut world = World::new();
+    let id = world.session(Provider::Claude, "s", "/p", None);
+    assert_eq!(world.report(&by(UsageBy::Session)).total.cache_hit_rate, None);
+    let usage = UsageReported {
+        input_tokens: 10,
+        cache_read_tokens: 75,
+        cache_write_tokens: 15,
+        cache_write_hour_tokens: 5,
+        ..spent(OPUS, 1)
+    };
+    world.call(id, "2026-11-01T00:00:00Z", &usage);
+    let row = world.report(&by(UsageBy::Session)).usage.remove(0);
+    assert_eq!((row.sums.cache_hit_rate, row.sums.tokens.cache_write_hour_tokens), (Some(0.75), 5));
+}
+
+#[test]
+fn quotas_stand_beside_the_sums() {
+    let mut world = World::new();
+    let id = world.session(Provider::Codex, "s", "/p", None);
+    let quota = QuotaReported { name: "primary".into(), used_permille: 915, ..QuotaReported::default() };
+    world.call(id, "2026-11-01T00:00:00Z", &UsageReported { quotas: vec![quota], ..UsageReported::default() });
+    let quotas = world.report(&by(UsageBy::Day)).quotas;
+    assert_eq!((quotas.len(), quotas[0].used_percent, quotas[0].used_up_at), (1, 91.5, None));
+    let claude = UsageRequest { agents: vec![Provider::Claude], ..by(UsageBy::Day) };
+    assert!(world.report(&claude).quotas.is_empty());
+}
+
+#[test]
+fn sessions_that_name_each_other_as_parents_end() {
+    let mut world = World::new();
+    let own = SessionId::mint(Timestamp::from_millisecond(5), Provider::Claude, "s");
+    let id = world.session(Provider::Claude, "s", "/p", Some(own));
+    assert_eq!(id, own);
+    world.call(id, "2026-11-01T00:00:00Z", &spent(OPUS, 1));
+    assert_eq!(world.report(&UsageRequest { session: Some(id), ..by(UsageBy::Session) }).total.calls, 1);
+}
