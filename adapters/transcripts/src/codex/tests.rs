@@ -176,6 +176,10 @@ fn show(event: &NewEvent) -> String {
 /// Decodes lines of a rollout; `@` stands for the envelope up to the payload's `type`, so
 /// `@event_msg {…}` is a whole line.
 fn seen(lines: &str) -> Vec<String> {
+    events_of(lines).iter().map(show).collect()
+}
+
+fn events_of(lines: &str) -> Vec<NewEvent> {
     let bytes: String = lines
         .lines()
         .map(str::trim)
@@ -193,7 +197,7 @@ fn seen(lines: &str) -> Vec<String> {
     for event in &events {
         assert!(event.created_at.is_some() && event.source == events::Source::Transcript);
     }
-    events.iter().map(show).collect()
+    events
 }
 
 fn check(lines: &str, expected: &[&str]) {

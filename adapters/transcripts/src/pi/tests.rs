@@ -374,3 +374,20 @@ fn copies_in_a_fork_belong_to_the_session_they_come_from() {
     let parent = decode(PATH, &format!("{HEADER}\n{old}"));
     assert_eq!(fork.events[2].identity, parent.events[1].identity);
 }
+
+#[test]
+fn what_an_answer_cost_is_reported_unless_its_price_is_unknown() {
+    let cost = |cost: &str| {
+        let usage = format!(r#""stopReason":"stop","usage":{{"input":10,"output":5,"cost":{cost}}}"#);
+        let line = format!("a - message {}", answer(r#"{"type":"text","text":"ok"}"#, &usage));
+        let out = decode(PATH, &format!("{HEADER}\n{}", whole_lines(&[&line])));
+        out.events.iter().find_map(|event| match &event.payload {
+            Payload::UsageReported(usage) => Some(usage.cost_nano_usd),
+            _ => None,
+        })
+    };
+    assert_eq!(cost(r#"{"input":0.001,"total":0.0035}"#), Some(Some(3_500_000)));
+    for unknown in [r#"{"total":0}"#, r#"{"total":"much"}"#, r#"{"total":-1}"#, "null", "7"] {
+        assert_eq!(cost(unknown), Some(None), "{unknown}");
+    }
+}

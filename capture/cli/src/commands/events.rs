@@ -8,7 +8,7 @@ use api::{
     routes::{ListEvents, Stream, StreamQuery},
 };
 use crossbeam_channel::{Sender, bounded};
-use events::{ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Event, Kind, Payload};
+use events::{ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Event, Kind, Payload, QuotaReported};
 
 use super::{Context, SCHEMA_VERSION, find, meanings, number::integer, output, style};
 use crate::terminal::{self, safe, safe_json};
@@ -151,6 +151,12 @@ pub(super) fn text_of(event: &Event) -> String {
             .join(" "),
         Payload::SessionExited(exit) => exit.reason.map_or_else(String::new, |r| r.to_string()),
         Payload::TurnStarted(turn) => format!("turn {} by {}", turn.number, turn.trigger),
+        Payload::UsageReported(usage) if usage.input_tokens == 0 && !usage.quotas.is_empty() => {
+            let used = |quota: &QuotaReported| {
+                format!("quota {}: {:.1} % used", safe(&quota.name), f64::from(quota.used_permille) / 10.0)
+            };
+            usage.quotas.iter().map(used).collect::<Vec<_>>().join(", ")
+        }
         Payload::UsageReported(usage) => {
             format!("{} in, {} out, {} from cache", usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)
         }

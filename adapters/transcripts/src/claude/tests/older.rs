@@ -327,3 +327,19 @@ fn a_part_of_a_message_ends_no_turn_before_its_interrupt_does() {
         .collect();
     assert_eq!(stops, [Some(Stop::Aborted)]);
 }
+
+#[test]
+fn a_message_cost_what_its_line_says_in_detail() {
+    let line = format!(
+        r#"{{"type":"assistant","uuid":"u","timestamp":"2026-11-20T04:39:01.000Z","sessionId":"{OWN}","version":"1.0.3","costUSD":0.0125,"message":{{"id":"m1","model":"m","content":[{{"type":"text","text":"ok"}}],"stop_reason":"end_turn","usage":{{"input_tokens":3,"output_tokens":9,"cache_creation_input_tokens":8,"cache_creation":{{"ephemeral_5m_input_tokens":3,"ephemeral_1h_input_tokens":5}},"output_tokens_details":{{"thinking_tokens":4}}}}}}}}"#
+    ) + "\n";
+    let out = decode(&transcript(OWN), line.as_bytes());
+    let usage = out.events.iter().find_map(|event| match &event.payload {
+        Payload::UsageReported(usage) => Some(usage.clone()),
+        _ => None,
+    });
+    let usage = usage.unwrap();
+    assert_eq!((usage.cache_write_tokens, usage.cache_write_hour_tokens), (8, 5));
+    assert_eq!((usage.output_tokens, usage.thinking_tokens), (9, 4));
+    assert_eq!(usage.cost_nano_usd, Some(12_500_000));
+}

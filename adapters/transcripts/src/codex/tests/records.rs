@@ -269,6 +269,60 @@ fn usage_once_for_each_response() {
 }
 
 #[test]
+fn quotas_are_reported_when_they_change() {
+    let count = |total: u32, limits: &str| {
+        format!(
+            r#"@event_msg {{"type":"token_count","info":{{"total_token_usage":{{"total_tokens":{total}}},"last_token_usage":{{"input_tokens":10,"output_tokens":4,"reasoning_output_tokens":3}}}},"rate_limits":{limits}}}"#
+        ) + "\n"
+    };
+    let primary = |used: &str| {
+        format!(
+            r#"{{"primary":{{"used_percent":{used},"window_minutes":300,"resets_at":1779669758}},"secondary":null}}"#
+        )
+    };
+    let in_seconds = |seconds: u32| format!(r#"{{"primary":{{"used_percent":91.5,"resets_in_seconds":{seconds}}}}}"#);
+    let lines = [
+        count(14, &primary("7.0")),
+        // The same response and the same quota; the same response and more of the quota; another response.
+        count(14, &primary("7.0")),
+        count(14, &primary("8.25")),
+        count(28, "null"),
+        // Older versions: the line has the time, and some seconds more or less are the same reset.
+        count(42, &in_seconds(600)),
+        count(56, &in_seconds(590)),
+        count(70, r#"{"primary":{"used_percent":-1},"secondary":{"used_percent":1e300}}"#),
+    ]
+    .concat();
+    let told: Vec<_> = events_of(&lines)
+        .iter()
+        .filter_map(|event| match &event.payload {
+            Payload::UsageReported(usage) => Some(usage),
+            _ => None,
+        })
+        .map(|usage| {
+            let quota = |quota: &events::QuotaReported| {
+                assert_eq!(quota.name, "primary");
+                (quota.used_permille, quota.window_minutes, quota.resets_at.map(Timestamp::as_millisecond))
+            };
+            (usage.output_tokens, usage.thinking_tokens, usage.quotas.iter().map(quota).collect::<Vec<_>>())
+        })
+        .collect();
+    let reset = Some(1_779_669_758_000);
+    let later = Timestamp::parse("2026-11-20T04:49:07.462Z").map(Timestamp::as_millisecond);
+    assert_eq!(
+        told,
+        [
+            (4, 3, vec![(70, Some(300), reset)]),
+            (0, 0, vec![(83, Some(300), reset)]),
+            (4, 3, vec![]),
+            (4, 3, vec![(915, None, later)]),
+            (4, 3, vec![]),
+            (4, 3, vec![]),
+        ]
+    );
+}
+
+#[test]
 fn calls_and_their_titles() {
     for (call, expected) in [
         (
