@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("search", "capture/search", &["api", "events", "store"]),
     ("usage", "capture/usage", &["api", "events", "prices", "projections", "store"]),
     ("printing", "capture/printing", &["api", "events", "projections"]),
+    ("hook_command", "capture/hook_command", &["agents", "api", "daemon", "events", "hooks", "processes"]),
     ("client", "capture/client", &["api", "daemon", "printing", "processes", "store"]),
     (
         "session_export",
@@ -106,6 +107,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "daemon",
             "events",
             "export",
+            "hook_command",
             "hooks",
             "mcp",
             "policy",
@@ -157,7 +159,7 @@ const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "tantivy", "notify"];
 const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("rusqlite", &["store", "tailer", "tests"]),
     ("axum", &["server"]),
-    ("anyhow", &["daemon", "client", "capture"]),
+    ("anyhow", &["daemon", "client", "hook_command", "capture"]),
     ("notify", &["tailer"]),
     ("portable-pty", &["terminal"]),
     ("vt100", &["terminal"]),

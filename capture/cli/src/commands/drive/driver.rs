@@ -31,11 +31,9 @@ use super::{
     output::{DecisionSource, DriveOutput, OutputWriter, ended, question, request_output},
     server::{self, ServerReporter},
 };
-use crate::{
-    hook::DecisionOutcome,
-    terminal::{self, safe},
-};
+use crate::terminal::{self, safe};
 use client::failure::with_causes;
+use hook_command::DecisionOutcome;
 
 /// Maximum number of pending events.
 const EVENTS: usize = 256;

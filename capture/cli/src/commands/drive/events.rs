@@ -13,10 +13,8 @@ use rustix::{
     process::Signal,
 };
 
-use crate::{
-    hook::DecisionOutcome,
-    terminal::{self, safe},
-};
+use crate::terminal::{self, safe};
+use hook_command::DecisionOutcome;
 
 /// What is heard.
 pub(super) enum DriverEvent {

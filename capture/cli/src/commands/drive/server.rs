@@ -19,10 +19,10 @@ use protocols::{
     conversation::{PermissionPayload, ProtocolEvent, ProtocolEventKind},
 };
 
-use crate::hook::{self, DecisionOutcome};
 use client::failure::with_causes;
 use client::{Client, Connection};
 use daemon::{clock, paths, redacted_only};
+use hook_command::{self as hook, DecisionOutcome};
 
 /// Time in which a server that missed a delivery finds it and those behind it. Until then it is notified of
 /// none, so that it reads them in order.

@@ -121,7 +121,7 @@ fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> Option<String> 
 
 /// The outcome of waiting for a decision.
 #[derive(Debug)]
-pub(crate) enum DecisionOutcome {
+pub enum DecisionOutcome {
     /// It was decided.
     Decided(AgentAnswer),
     /// Nobody decided, or not in time.
@@ -131,7 +131,7 @@ pub(crate) enum DecisionOutcome {
 }
 
 /// Waits for the decision on a request that was delivered.
-pub(crate) fn decision(data: &Path, delivery: &Delivery, patience: Duration, people: bool) -> DecisionOutcome {
+pub fn decision(data: &Path, delivery: &Delivery, patience: Duration, people: bool) -> DecisionOutcome {
     let until = Instant::now() + patience;
     let mut heard = false;
     loop {
@@ -189,7 +189,7 @@ fn request_decision(
 }
 
 /// Tells the server that there is a delivery; it finds it by itself otherwise, a little later.
-pub(crate) fn notify_server(data: &Path, id: DeliveryId) -> io::Result<()> {
+pub fn notify_server(data: &Path, id: DeliveryId) -> io::Result<()> {
     notify(data, &DeliveryNotice { id, lost: None })
 }
 
