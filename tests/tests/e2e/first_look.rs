@@ -88,6 +88,10 @@ fn claude(machine: &Machine, n: u64, title: &str, last: Option<&Value>, status: 
         let mut line = json!({"uuid": uuid(n, record), "timestamp": ago(AGO_MS + 10_000 - 10_000 * record as i64).to_string(),
             "parentUuid": null, "isSidechain": false, "cwd": cwd, "sessionId": id, "version": "2.1.328", "gitBranch": "main"});
         line.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        // Tokens count once for each message, so no two sessions may have the same one.
+        if let Some(id) = line["message"].get_mut("id") {
+            *id = format!("msg_{n}").into();
+        }
         format!("{line}\n")
     };
     let mut text = line(0, &json!({"type": "user", "message": {"role": "user", "content": title}}));
