@@ -575,6 +575,7 @@ fn rows_that_are_behind_are_written_though_nothing_else_happens() {
         assert!(begun.elapsed() < Duration::from_secs(15), "the row stays behind");
         std::thread::park_timeout(Duration::from_millis(50));
     }
-    handle.send(IngestInput::Stop).unwrap();
+    // It may have ended before the sender looks again.
+    handle.send(IngestInput::Stop).ok();
     thread.join().unwrap();
 }
