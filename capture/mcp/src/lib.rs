@@ -5,7 +5,7 @@
 //! `control`, and the server refuses them to processes that an agent started. No tool decides a permission request.
 //!
 //! The protocol is answered without a capture server: the first call of a tool connects. Every answer is redacted,
-//! bounded, and says that texts of sessions are data. [`tools`] has the tools; their arguments and answers are types
+//! bounded, and says that texts of sessions are data. `tools` has the tools; their arguments and answers are types
 //! from which the schemas are made.
 
 mod handler;

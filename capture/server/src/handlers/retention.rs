@@ -18,8 +18,9 @@ pub(crate) async fn prune(mut call: Call<PruneSessions>) -> HandlerResult {
     call.answer(&report)
 }
 
-/// `GET /api/v1/retention`
+/// `GET /api/v1/retention`. What lists show is stored when it answers, so that a backup has it.
 pub(crate) async fn status(call: Call<GetRetention>) -> HandlerResult {
+    call.app.commit_shown().await;
     let status = call.app.ask(call.app.control.retention()).await?;
     call.answer(&status)
 }
