@@ -5,7 +5,7 @@
 //! just these, by their hashes.
 //!
 //! What the session says is untrusted. It stands in the page as text only: every text goes through the caller's
-//! function ([`HtmlOptions::redact`]) and then through [`Html::text`], which leaves no character that means something
+//! function ([`HtmlOptions::redact`]) and then through `Html::text`, which leaves no character that means something
 //! in HTML. The script never makes HTML of a text. The page of a session tree ([`crate::tree_html`]) has the same
 //! policy.
 
