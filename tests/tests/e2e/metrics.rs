@@ -74,7 +74,12 @@ fn every_sample_belongs_to_a_family_with_help_and_type() {
     append(&machine.claude(&name), &answer(&name, &uuid(1, 1), &cwd, "done"));
     let text = eventually("the session is counted", || {
         let text = server.client.get("/metrics").ok()?.text();
-        text.contains("capture_sessions{provider=\"claude\",state=").then_some(text)
+        // A session is shown before its events are committed, and counted.
+        let is_counted = text.lines().any(|line| {
+            let count = line.strip_prefix("capture_ingest_events_total ");
+            count.and_then(|count| count.parse::<f64>().ok()).is_some_and(|count| count >= 2.0)
+        });
+        (is_counted && text.contains("capture_sessions{provider=\"claude\",state=")).then_some(text)
     });
     let families = families(&text);
     for (name, family) in &families {
