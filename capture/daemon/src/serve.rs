@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use api::Endpoint;
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 use events::{RunId, SessionId};
@@ -241,10 +241,13 @@ impl RunningService {
         let homes = roots::homes(&options.config, data)?;
         let directories = transcripts::providers::roots(&homes);
         let names = directories.iter().map(|root| agents::directory::source_name(root.provider, &root.dir)).collect();
-        let collector = Collector::new(collect, directories, writer.cursors()?);
-        let collecting = collector.control();
 
         let reader = writer.reader();
+        // Read while ingest loads the sessions.
+        let cursors = std::thread::Builder::new().name("cursors".to_owned()).spawn({
+            let reader = reader.clone();
+            move || reader.cursors()
+        })?;
         let database = writer.path().to_owned();
         let files_of_store = StoreFiles::of(&database);
         let runs = Runs::new(inputs.clone(), live_view.clone());
@@ -309,8 +312,11 @@ impl RunningService {
         let telemeter = TelemetryReceiver::new(inputs.clone(), Arc::clone(&gauges));
         let daemons = daemons::follow(codex_homes, inputs.clone(), &supervisor);
         let daemons = daemons.context("cannot start the thread that watches Codex's daemons")?;
+        let cursors =
+            cursors.join().map_err(|_| anyhow!("the thread that reads the positions of files has failed"))??;
+        let collector = Collector::new(collect, directories, cursors);
         let health = health::health(health::HealthParts {
-            control: collecting,
+            control: collector.control(),
             directories: names,
             gauges: Arc::clone(&gauges),
             telemeter: telemeter.clone(),

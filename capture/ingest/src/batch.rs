@@ -254,7 +254,7 @@ impl Ingest {
         if self.sessions.behind_due().is_none() {
             return Ok(());
         }
-        for cursor in self.transaction.writer.cursors()? {
+        for cursor in self.transaction.writer.reader().cursors()? {
             let Some(id) = cursor.provider_session_id.as_deref() else { continue };
             for slot in self.sessions.behind_of_provider_id(id) {
                 if transcripts::is_transcript(self.sessions.known(slot).provider, &cursor.path)

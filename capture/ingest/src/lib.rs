@@ -345,6 +345,7 @@ impl Ingest {
             }
         }
         if !self.gave_up() {
+            self.sessions.settle_at_next_write(self.transaction.position());
             self.commit_all();
         }
     }

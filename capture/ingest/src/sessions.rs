@@ -92,7 +92,7 @@ impl Sessions {
             unattended: HashSet::new(),
             behind: Vec::new(),
             behind_since: None,
-            settled: 0,
+            settled: writer.settled()?,
             loaded: 0,
             uses: 0,
             rules,
@@ -395,6 +395,14 @@ impl Sessions {
             }
         }
         Ok(entries)
+    }
+
+    /// Makes the next write of all rows note that they are complete up to this position, so that the next start folds
+    /// no log into them.
+    pub(super) fn settle_at_next_write(&mut self, position: u64) {
+        if self.settled < position {
+            self.behind_since.get_or_insert_with(Instant::now);
+        }
     }
 
     /// The row of a session is behind its log from now on.

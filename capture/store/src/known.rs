@@ -66,7 +66,10 @@ struct Run {
 impl KnownRecords {
     /// Reads what is recent, and the filters of the runs. The filter of a run that came from an older schema is made.
     pub(crate) fn load(connection: &Connection) -> rusqlite::Result<Self> {
-        let mut recent = HashMap::default();
+        // The table is emptied whole, so its last key is about its number of rows.
+        let rows: Option<i64> = connection.query_row("SELECT max(key) FROM known_recent", [], |row| row.get(0))?;
+        let rows = usize::try_from(rows.unwrap_or(0)).unwrap_or(0).min(2 * RUN_ROWS);
+        let mut recent = HashMap::with_capacity_and_hasher(rows, Default::default());
         let mut statement = connection.prepare("SELECT identity, session FROM known_recent")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {

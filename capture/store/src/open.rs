@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::Connection;
+use rusqlite::{Connection, config::DbConfig};
 
 use crate::{
     audit::HEAD_FILE,
@@ -102,8 +102,15 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreOpenError> {
         )
         .map_err(sqlite)?;
     migrate(&mut connection).map_err(|source| StoreOpenError::Migration { path: path.to_owned(), source })?;
+    plan_once(&connection).map_err(sqlite)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
+}
+
+/// Makes SQLite keep the plan of a prepared statement. Otherwise it plans a statement that a partial index might serve
+/// again for each value that is bound to it.
+pub(crate) fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 /// After an end that was not clean: checks the database, and rebuilds it when it is beyond repair.

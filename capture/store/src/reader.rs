@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use events::{Event, Kind, SessionId, Timestamp};
+use events::{Cursor, Event, Kind, SessionId, Timestamp};
 use projections::{Session, SessionState, Turn, WorkLog};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, types::ValueRef};
 use serde::de::DeserializeOwned;
@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     damage::DamagedRows,
     error::ReadError,
+    open::plan_once,
     rows::{COLUMNS, HISTORY, bits, event},
     text::{unhex, unpack},
     tombstones::REMOVED,
@@ -95,6 +96,7 @@ impl Reader {
                 .map_err(sqlite)?;
                 connection.busy_timeout(self.patience).map_err(sqlite)?;
                 connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -2048;").map_err(sqlite)?;
+                plan_once(&connection).map_err(sqlite)?;
                 connection
             }
         };
@@ -104,6 +106,29 @@ impl Reader {
             pool.push(connection);
         }
         result
+    }
+
+    /// The cursors of all files. A damaged one is left out: its file is read again.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn cursors(&self) -> Result<Vec<Cursor>, ReadError> {
+        self.with("cursors", |c| {
+            let sqlite = |source| ReadError::Sqlite { what: "cursors", source };
+            let mut statement = c.prepare("SELECT cursor FROM files WHERE cursor IS NOT NULL").map_err(sqlite)?;
+            let mut rows = statement.query([]).map_err(sqlite)?;
+            let mut cursors = Vec::new();
+            while let Some(row) = rows.next().map_err(sqlite)? {
+                let cursor = lossy(row, 0).map_err(sqlite)?.unwrap_or_default();
+                match serde_json::from_str(&cursor) {
+                    Ok(cursor) => cursors.push(cursor),
+                    Err(error) => {
+                        tracing::warn!(%error, "a stored cursor is damaged; its file is read again from the start");
+                    }
+                }
+            }
+            Ok(cursors)
+        })
     }
 
     /// The session as last committed; `None` also when its row is damaged.

@@ -188,26 +188,6 @@ impl Writer {
         Ok(position.unwrap_or(0).max(0) as u64)
     }
 
-    /// The cursors of all files.
-    ///
-    /// # Errors
-    /// When SQLite cannot read. A damaged cursor is left out: its file is read again.
-    pub fn cursors(&self) -> Result<Vec<Cursor>, ReadError> {
-        let sqlite = |source| ReadError::Sqlite { what: "cursors", source };
-        let mut statement =
-            self.connection.prepare("SELECT cursor FROM files WHERE cursor IS NOT NULL").map_err(sqlite)?;
-        let rows = statement.query_map([], |row| lossy(row, 0)).map_err(sqlite)?;
-        let mut cursors = Vec::new();
-        for row in rows {
-            match serde_json::from_str(&row.map_err(sqlite)?.unwrap_or_default()) {
-                Ok(cursor) => cursors.push(cursor),
-                Err(error) => tracing::warn!(%error, "a stored cursor is damaged; its file is read again from the \
-                    start"),
-            }
-        }
-        Ok(cursors)
-    }
-
     /// The agent's id of the session whose transcript this file is, as far as the file was read.
     ///
     /// # Errors
@@ -285,11 +265,25 @@ impl Writer {
         let mut statement = self
             .connection
             .prepare(
-                "SELECT DISTINCT session FROM events WHERE position > (SELECT ifnull(max(position), 0) FROM settled)",
+                // Without the hint, SQLite walks the index by session, which has a row for each event.
+                "SELECT DISTINCT session FROM events NOT INDEXED WHERE position > (SELECT ifnull(max(position), 0) FROM settled)",
             )
             .map_err(sqlite)?;
         let rows = statement.query_map([], |row| row.get(0).map(SessionRow)).map_err(sqlite)?;
         rows.collect::<Result<_, _>>().map_err(sqlite)
+    }
+
+    /// The position up to which the rows of all sessions were last noted to be complete; 0 when they never were.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn settled(&self) -> Result<u64, ReadError> {
+        let sqlite = |source| ReadError::Sqlite { what: "sessions", source };
+        let settled: i64 = self
+            .connection
+            .query_row("SELECT ifnull(max(position), 0) FROM settled", [], |row| row.get(0))
+            .map_err(sqlite)?;
+        Ok(settled.max(0) as u64)
     }
 
     /// Notes that the rows of all sessions are complete up to this position.

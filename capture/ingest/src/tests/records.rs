@@ -486,6 +486,7 @@ fn where_a_file_stands_is_kept_with_what_it_said() {
             .unwrap()
             .transaction
             .writer
+            .reader()
             .cursors()
             .unwrap()
             .iter()
@@ -578,4 +579,19 @@ fn rows_that_are_behind_are_written_though_nothing_else_happens() {
     // It may have ended before the sender looks again.
     handle.send(IngestInput::Stop).ok();
     thread.join().unwrap();
+}
+
+#[test]
+fn the_start_after_an_orderly_end_reads_no_history() {
+    let mut world = World::new();
+    world.past("s", vec![prompt("s", "go", 1.0), call("s", "c", 2.0)]);
+    let (handle, inputs) = channel(INPUTS);
+    let mut ingest = IngestLoop::new(world.ingest.take().unwrap(), inputs);
+    handle.send(IngestInput::Stop).unwrap();
+    ingest.run();
+    drop(ingest);
+    world.start();
+    let writer = &world.ingest().transaction.writer;
+    assert_eq!(writer.settled().unwrap(), writer.position().unwrap());
+    assert_eq!(writer.unsettled().unwrap(), []);
 }

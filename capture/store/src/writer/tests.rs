@@ -176,7 +176,7 @@ fn cursors_come_back_as_they_went() {
     });
     let mut store = store.reopened();
     let sorted = |writer: &Writer| {
-        let mut cursors = writer.cursors().unwrap();
+        let mut cursors = writer.reader().cursors().unwrap();
         cursors.sort_by(|a, b| a.path.cmp(&b.path));
         cursors
     };
@@ -341,7 +341,7 @@ fn what_is_not_committed_did_not_happen() {
         assert!(writer.learn(record, row).unwrap());
     });
     assert_eq!(store.log(), [there(1, "/known"), there(2, "/new")]);
-    assert_eq!(store.writer.cursors().unwrap().len(), 1);
+    assert_eq!(store.writer.reader().cursors().unwrap().len(), 1);
     // A store that is closed in the middle.
     store.writer.begin().unwrap();
     store.writer.append(row, &there(3, "/late"), None).unwrap();
