@@ -62,7 +62,7 @@ pub use protocol::ProtocolInput;
 pub use publisher::{CheckpointProgress, CommitObserver, Gauges, HostedSession, NoObserver};
 use publisher::{Publisher, is_active, is_standing};
 pub use removal::RemovalRequest;
-use sessions::Sessions;
+use sessions::{Sessions, cold_entry};
 pub use telemetry::{Stored, TelemetryInput};
 pub use transaction::LARGE_LOG;
 use transaction::{OpenTransaction, TransactionFailure};
@@ -250,7 +250,11 @@ impl Ingest {
                 },
             };
             self.sessions.schedule_cold(&session, now);
-            let mut entry = SessionEntry::cold(&session, is_active(&session, false, now));
+            let active = is_active(&session, false, now);
+            let mut entry = match self.sessions.find(id) {
+                Some(slot) => cold_entry(&session, active, self.sessions.known(slot)),
+                None => SessionEntry::cold(&session, active),
+            };
             if index < LiveView::HOT_ROWS {
                 entry.json = Json::of(&session).ok();
             }

@@ -55,6 +55,17 @@ fn prompt_part(session: &Session) -> u64 {
     hasher.finish()
 }
 
+/// The row of a session for the live view, without its JSON. It shares the agent's id with what ingest knows.
+pub(super) fn cold_entry(session: &Session, active: bool, known: &KnownSession) -> SessionEntry {
+    let mut entry = SessionEntry::cold(session, active);
+    if let Some(name) = &mut entry.provider_session_id
+        && *name == known.provider_session_id
+    {
+        *name = Arc::clone(&known.provider_session_id);
+    }
+    entry
+}
+
 #[derive(Debug)]
 pub(super) struct Sessions {
     slots: Vec<SessionSlot>,
@@ -367,10 +378,11 @@ impl Sessions {
         let all = all || self.behind_due().is_some_and(|due| due.is_zero());
         let mut entries = Vec::new();
         for slot in self.dirty.clone() {
-            let Some(state) = self.slots[slot].state.as_deref_mut() else { continue };
+            let SessionSlot { known, state, .. } = &mut self.slots[slot];
+            let Some(state) = state.as_deref_mut() else { continue };
             let Ok(view) = Json::of(&shown(state, wall)) else { continue };
             let active = is_active(&state.session, self.unattended.contains(&state.session.id), now);
-            let cold = SessionEntry::cold(&state.session, active);
+            let cold = cold_entry(&state.session, active, known);
             entries.push(SessionEntry { json: Some(view.clone()), ..cold });
             let prompt = Some(prompt_part(&state.session));
             if all || self.slots[slot].stored != prompt {

@@ -73,6 +73,10 @@ pub(super) struct Rows {
 struct Inner {
     by_id: HashMap<SessionId, Arc<SessionEntry>>,
     by_provider_id: HashMap<Arc<str>, SessionId>,
+    /// Working directories: rows share their texts, since many sessions run in few of them.
+    directories: HashSet<Arc<str>>,
+    /// Their number when those without rows were dropped last.
+    directories_kept: usize,
     all: Ordered,
     active: Ordered,
     /// Rows that have their JSON and are not active: the oldest of them lose it.
@@ -84,6 +88,25 @@ struct Inner {
 }
 
 impl Inner {
+    /// Makes a row use the texts that other rows have already.
+    fn share_texts(&mut self, entry: &mut SessionEntry) {
+        if let Some(name) = &mut entry.provider_session_id
+            && let Some((known, _)) = self.by_provider_id.get_key_value(name)
+        {
+            *name = Arc::clone(known);
+        }
+        let Some(cwd) = &mut entry.cwd else { return };
+        if let Some(known) = self.directories.get(cwd) {
+            *cwd = Arc::clone(known);
+            return;
+        }
+        if self.directories.len() >= 2 * self.directories_kept.max(64) {
+            self.directories.retain(|known| Arc::strong_count(known) > 1);
+            self.directories_kept = self.directories.len();
+        }
+        self.directories.insert(Arc::clone(cwd));
+    }
+
     fn take_out(&mut self, id: SessionId) -> Option<Arc<SessionEntry>> {
         let old = self.by_id.remove(&id)?;
         self.all.remove(&old.key());
@@ -112,9 +135,10 @@ impl Inner {
 }
 
 impl Rows {
-    pub(super) fn put(&self, entry: SessionEntry) {
-        let entry = Arc::new(entry);
+    pub(super) fn put(&self, mut entry: SessionEntry) {
         let mut inner = write(&self.inner);
+        inner.share_texts(&mut entry);
+        let entry = Arc::new(entry);
         let old = inner.take_out(entry.id);
         let key = entry.key();
         *inner.counts.entry((entry.provider, entry.state)).or_default() += 1;
@@ -294,6 +318,23 @@ mod tests {
     fn ids(rows: &Rows, query: &SessionFilter) -> (Vec<u128>, bool) {
         let (found, more) = rows.list(query);
         (found.iter().map(|e| e.id.bits()).collect(), more)
+    }
+
+    #[test]
+    fn rows_share_their_texts_and_unused_ones_go() {
+        let rows = Rows::default();
+        let row = |id: u128| rows.get(SessionId::from_bits(id)).unwrap();
+        rows.put(entry(1, 1, State::Idle));
+        let name = row(1).provider_session_id.clone().unwrap();
+        rows.put(entry(1, 2, State::Idle));
+        rows.put(entry(2, 3, State::Idle));
+        assert!(Arc::ptr_eq(&name, row(1).provider_session_id.as_ref().unwrap()));
+        assert!(Arc::ptr_eq(row(1).cwd.as_ref().unwrap(), row(2).cwd.as_ref().unwrap()));
+        for at in 0..1_000 {
+            rows.put(SessionEntry { cwd: Some(format!("/w/{at}").into()), ..entry(3, at, State::Idle) });
+        }
+        let kept = read(&rows.inner).directories.len();
+        assert!((2..=128).contains(&kept), "{kept} directories of 3 rows");
     }
 
     #[test]
