@@ -17,6 +17,7 @@ pub mod health;
 pub mod history;
 pub mod hooks;
 pub mod list;
+pub mod mcp;
 pub mod openapi;
 pub mod part;
 pub mod prompts;

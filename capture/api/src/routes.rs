@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ErrorCode, Scope, agentapi::*, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, prompts::*,
+    ErrorCode, Scope, agentapi::*, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, mcp::*, prompts::*,
     retention::*, runs::*, search::*, sessions::*, usage::*,
 };
 
@@ -350,6 +350,9 @@ operations! {
     AgentApiSend = POST "/api/v1/runs/{id}/agentapi/message" Control (NoQuery, AgentApiInput) -> AgentApiSent, Conflict, Ambiguous;
     /// As coder/agentapi: messages and changes of the status as they come.
     AgentApiEvents = GET "/api/v1/runs/{id}/agentapi/events" Read (NoQuery, NoBody) -> EventStream, Conflict, Ambiguous, TooManyStreams;
+
+    /// A message of the Model Context Protocol.
+    SendMcpMessage = POST "/mcp" Read (NoQuery, McpMessage) -> McpMessage;
 
     /// Sessions, newest last event first.
     ListSessions = GET "/api/v1/sessions" Read (SessionsQuery, NoBody) -> SessionPage;

@@ -35,6 +35,8 @@ pub struct Config {
     pub store: Storing,
     /// Full-text search.
     pub search: SearchSettings,
+    /// The MCP server over HTTP.
+    pub mcp: McpSettings,
     /// What is removed by itself.
     pub retention: RetentionSettings,
     /// The limits of the detectors.
@@ -144,6 +146,35 @@ pub struct SearchSettings {
     pub enabled: bool,
 }
 
+/// The MCP server over HTTP.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpSettings {
+    /// Tools that change something, for callers with the scope `control`.
+    pub allow: Vec<McpTool>,
+}
+
+/// A tool of the MCP server that changes something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum McpTool {
+    /// Queue prompts for runs.
+    Send,
+    /// Set and remove labels of sessions.
+    Label,
+}
+
+impl McpTool {
+    /// The tool as the MCP server knows it.
+    #[must_use]
+    pub const fn tool(self) -> mcp::WriteTool {
+        match self {
+            Self::Send => mcp::WriteTool::SendPrompt,
+            Self::Label => mcp::WriteTool::SetLabels,
+        }
+    }
+}
+
 /// Which sessions are removed by themselves, once a day; 0 is never. Those that run never are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -207,6 +238,7 @@ impl Default for Config {
             read: Read::default(),
             store: Storing::default(),
             search: SearchSettings::default(),
+            mcp: McpSettings::default(),
             retention: RetentionSettings::default(),
             monitor: monitor::DetectorLimits::default(),
             actions: Vec::new(),
@@ -273,6 +305,7 @@ impl Config {
             },
             "store": { "redacted_only": default.store.redacted_only },
             "search": { "enabled": default.search.enabled },
+            "mcp": { "allow": [] },
             "retention": { "older_than_days": 0, "larger_than_mib": 0, "projects": [] },
             "monitor": default.monitor,
             "actions": [],

@@ -17,6 +17,7 @@ pub mod environment;
 pub mod findings;
 pub mod health;
 pub mod linker;
+mod mcp_endpoint;
 pub mod notices;
 pub mod open_files;
 pub mod paths;

@@ -35,6 +35,7 @@ use crate::{
     findings::{self, Findings},
     health,
     linker::Linker,
+    mcp_endpoint,
     notices::{self, Notices},
     open_files, paths,
     prompts::{self, Prompts},
@@ -368,6 +369,7 @@ impl RunningService {
             retention: retention.clone(),
             cancel: cancel.clone(),
         }));
+        config.mcp = Some(mcp_endpoint::answer(data, &options.config.mcp, cancel));
         let mut serving = runtime.block_on(server::serve(config, live_view, reader, health, cancel.clone()))?;
         for (name, task) in serving.root_tasks() {
             supervisor.watch_task(name, runtime.handle(), task);

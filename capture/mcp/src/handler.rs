@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rmcp::{
     ErrorData, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Extensions, Implementation, ListToolsResult,
         PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
     },
     service::{RequestContext, RoleServer},
@@ -13,6 +13,7 @@ use rmcp::{
 use serde_json::Value;
 
 use crate::{
+    http_endpoint::ControlCheck,
     link::{Connect, Link},
     tools::{self, Entry, ToolError, ToolRun, WriteTool, wait},
 };
@@ -25,18 +26,35 @@ const INSTRUCTIONS: &str = "capture observes the coding-agent sessions of this u
                             can be listed, never decided: that is left to the user.";
 
 /// Serves the tools.
+#[derive(Clone)]
 pub(crate) struct Handler {
     link: Arc<Link>,
-    allowed: Vec<WriteTool>,
+    allowed: Arc<[WriteTool]>,
 }
 
 impl Handler {
     pub(crate) fn new(connect: Connect, allowed: Vec<WriteTool>) -> Self {
-        Self { link: Arc::new(Link::new(connect)), allowed }
+        Self { link: Arc::new(Link::new(connect)), allowed: allowed.into() }
     }
 
     fn entry(&self, name: &str) -> Option<&'static Entry> {
         tools::all(&self.allowed).find(|entry| entry.name == name)
+    }
+
+    /// The tools that are offered to this caller.
+    fn offered(&self, caller: &Extensions) -> impl Iterator<Item = &'static Entry> {
+        // Looking for the caller's process takes a while: it is not done for nothing.
+        let writes = !self.allowed.is_empty() && refusal(caller).is_none();
+        tools::all(if writes { &self.allowed } else { &[] })
+    }
+}
+
+/// Why a caller over HTTP may not change anything. Over standard input the capture server decides, with each call.
+fn refusal(caller: &Extensions) -> Option<String> {
+    let parts = caller.get::<http::request::Parts>()?;
+    match parts.extensions.get::<ControlCheck>() {
+        Some(check) => check.refusal(),
+        None => Some("the caller is not known".to_owned()),
     }
 }
 
@@ -51,9 +69,9 @@ impl ServerHandler for Handler {
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all(&self.allowed).map(Entry::describe).collect()))
+        Ok(ListToolsResult::with_all_items(self.offered(&context.extensions).map(Entry::describe).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -69,6 +87,11 @@ impl ServerHandler for Handler {
             let names: Vec<_> = tools::all(&self.allowed).map(|entry| entry.name).collect();
             return Err(ErrorData::invalid_params(format!("unknown tool; the tools are {}", names.join(", ")), None));
         };
+        if entry.writes.is_some()
+            && let Some(why) = refusal(&context.extensions)
+        {
+            return Ok(failed(&why).into());
+        }
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let answer = match entry.run {
             ToolRun::Once(run) => {
@@ -79,11 +102,16 @@ impl ServerHandler for Handler {
         };
         let result = match answer {
             Ok(value) => CallToolResult::structured(value),
-            // What a model can correct is an answer of the tool; an error of the protocol would be hidden from it.
-            Err(error) => CallToolResult::error(vec![ContentBlock::text(crate::text::clean(&error.to_string()))]),
+            Err(error) => failed(&error.to_string()),
         };
         Ok(result.into())
     }
+}
+
+/// A call that failed. What a model can correct is an answer of the tool; an error of the protocol would be hidden from
+/// it.
+fn failed(why: &str) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(crate::text::clean(why))])
 }
 
 /// Runs a request to the capture server beside the protocol, which goes on meanwhile.

@@ -1,4 +1,4 @@
-//! `capture mcp`: a Model Context Protocol server over standard input and output.
+//! A Model Context Protocol server: over standard input and output for `capture mcp`, over HTTP for the capture server.
 //!
 //! Its tools read what the capture server serves, through [`api::Client`] like every other program, so that an agent
 //! can follow the sessions of others. Tools that change something exist only if the user named them, need the scope
@@ -9,6 +9,7 @@
 //! from which the schemas are made.
 
 mod handler;
+mod http_endpoint;
 mod link;
 mod text;
 mod tools;
@@ -17,6 +18,7 @@ use std::io;
 
 use rmcp::{ServiceExt, service::ServerInitializeError, transport::stdio};
 
+pub use http_endpoint::{ControlCheck, HttpEndpoint, McpBody};
 pub use link::{Connect, LinkError};
 pub use tools::WriteTool;
 

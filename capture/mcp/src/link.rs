@@ -10,7 +10,7 @@ pub type Connect = Box<dyn Fn() -> Result<Client, String> + Send + Sync>;
 /// Why a tool got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// There is no server and none could be started.
+    /// No server is running, and starting one failed or is turned off.
     #[error("{0}")]
     NoServer(String),
     /// The server refused or failed.

@@ -5,6 +5,7 @@ mod conversation;
 mod findings;
 mod search;
 mod sessions;
+mod usage;
 pub(crate) mod wait;
 mod write;
 
@@ -66,7 +67,7 @@ pub(crate) struct Entry {
     output: fn() -> JsonObject,
     pub run: ToolRun,
     /// What it changes; `None` if it only reads.
-    writes: Option<WriteTool>,
+    pub writes: Option<WriteTool>,
 }
 
 /// Every tool there is.
@@ -146,6 +147,16 @@ static TOOLS: &[Entry] = &[
         input: input_of::<findings::FindingsArguments>,
         output: output_of::<findings::FindingsAnswer>,
         run: ToolRun::Once(|link, given| answered(findings::list(link, &parsed(given)?)?)),
+        writes: None,
+    },
+    Entry {
+        name: "usage",
+        title: "Sum up tokens and costs",
+        about: "Sums up the tokens that sessions used and what they cost, by model, day, project, session or agent, \
+                and says how far the quotas of agents are used.",
+        input: input_of::<usage::UsageArguments>,
+        output: output_of::<usage::UsageAnswer>,
+        run: ToolRun::Once(|link, given| answered(usage::report(link, parsed(given)?)?)),
         writes: None,
     },
     Entry {

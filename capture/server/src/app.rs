@@ -16,7 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     Config, Control, Health, Json, Limits, LiveView, Reply, SessionEntry, answer,
-    config::Redact,
+    config::{McpAnswer, Redact},
     error::ApiError,
     gate::Gate,
     metrics::{self, Tally},
@@ -39,6 +39,8 @@ pub(crate) struct Parts {
     pub(crate) health: Health,
     /// The requests that the daemon carries out for the server.
     pub(crate) control: Arc<dyn Control>,
+    /// Answers the Model Context Protocol.
+    pub(crate) mcp: Option<McpAnswer>,
     pub(crate) limits: Limits,
     /// What hosts of runs speak after their upgrade.
     pub(crate) host_protocol: &'static str,
@@ -79,6 +81,7 @@ impl Parts {
             live_view,
             health,
             control: Arc::clone(&config.control),
+            mcp: config.mcp.clone(),
             limits: config.limits,
             host_protocol: config.host_protocol,
             rules: config.rules,

@@ -1,8 +1,12 @@
 //! The server's configuration: where to listen, which tokens to accept, where to ask about health.
 
-use std::{fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{convert::Infallible, fmt, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use api::health::SourceHealth;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{Request, Response};
+use http_body_util::combinators::BoxBody;
 use projections::StatusRules;
 use prometheus_client::registry::Registry;
 
@@ -25,6 +29,16 @@ pub enum Exposure {
 
 /// Takes the secrets out of every text of an answer.
 pub type Redact = Arc<dyn Fn(&mut serde_json::Value) + Send + Sync>;
+
+/// The body of an answer of the Model Context Protocol.
+pub type McpBody = BoxBody<Bytes, Infallible>;
+
+/// Says why a caller may not use the scope `control`; `None` if it may.
+pub type ControlRefusal = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// Answers a message of the Model Context Protocol. The request has no `Authorization` any more.
+pub type McpAnswer =
+    Arc<dyn Fn(Request<Bytes>, ControlRefusal) -> BoxFuture<'static, Response<McpBody>> + Send + Sync>;
 
 /// Where to listen and who may come in.
 #[derive(Clone)]
@@ -50,6 +64,8 @@ pub struct Config {
     pub tcp_user: Option<TcpUser>,
     /// Does what the server cannot do itself.
     pub control: Arc<dyn Control>,
+    /// Answers the Model Context Protocol; `None` refuses it as unavailable.
+    pub mcp: Option<McpAnswer>,
     /// The protocol hosts of runs speak, as their `Upgrade` header names it.
     pub host_protocol: &'static str,
     /// The limits of the status rules, for folding a log again.
@@ -77,6 +93,7 @@ impl Config {
             control_tcp: None,
             tcp_user: None,
             control: Arc::new(NoControl),
+            mcp: None,
             host_protocol: "capture-host/1",
             rules: StatusRules::default(),
             redact: None,

@@ -69,6 +69,11 @@ impl ApiError {
         Self::new(ErrorCode::BodyTooLarge, format!("the body is longer than {limit} bytes"))
     }
 
+    /// What people are told.
+    pub(crate) fn into_message(self) -> String {
+        self.message
+    }
+
     pub(crate) fn timeout(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::Timeout, message)
     }

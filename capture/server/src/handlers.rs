@@ -7,6 +7,7 @@ pub(crate) mod attention;
 pub(crate) mod compat;
 pub(crate) mod findings;
 pub(crate) mod history;
+pub(crate) mod mcp;
 pub(crate) mod otlp;
 pub(crate) mod prompts;
 pub(crate) mod retention;

@@ -43,7 +43,7 @@ pub mod metrics;
 
 pub use access::{Token, TokenError, Tokens};
 pub use clients::ClientLimits;
-pub use config::{Config, Exposure, Health, Limits, Redact};
+pub use config::{Config, ControlRefusal, Exposure, Health, Limits, McpAnswer, McpBody, Redact};
 pub use control::{
     ApprovalFilter, Control, Decision, DecisionWait, HostConnection, HostStream, NoControl, Refusal, Reply, RunTarget,
     Telemetry, TelemetryKind, TelemetryRefusal, Who,

@@ -28,7 +28,7 @@ use crate::{
     call::{self, Call},
     error::ApiError,
     handlers::{
-        admin, agentapi, approvals, attention, compat, findings, history, otlp, prompts, retention, runs, search,
+        admin, agentapi, approvals, attention, compat, findings, history, mcp, otlp, prompts, retention, runs, search,
         sessions, site, status, streams, timeline, usage, wait,
     },
 };
@@ -129,6 +129,7 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::AgentApiGetMessages => of(operation, agentapi::list_messages),
         O::AgentApiSend => of(operation, agentapi::send),
         O::AgentApiEvents => of(operation, agentapi::events),
+        O::SendMcpMessage => of(operation, mcp::answer),
         O::ListSessions => of(operation, sessions::list),
         O::GetSession => of(operation, sessions::one),
         O::ListAttention => of(operation, attention::list),

@@ -24,6 +24,8 @@ use log::ServerLog;
 use redaction::Redacting;
 
 /// A free port that only this machine reaches.
+/// What is logged unless `CAPTURE_LOG` says otherwise: libraries report each request as information.
+const LOG_FILTER: &str = "info,rmcp=warn";
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 #[derive(Debug, clap::Args)]
@@ -64,7 +66,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     }
     let filter = paths::variable("CAPTURE_LOG")
         .and_then(|v| v.into_os_string().into_string().ok())
-        .unwrap_or_else(|| "info".into());
+        .unwrap_or_else(|| LOG_FILTER.into());
     let log = ServerLog::of_stderr(log_file(&context.data));
     tracing_subscriber::fmt()
         // On a full disk a line of the log is lost, and not the server.

@@ -75,7 +75,7 @@ struct ApprovalRow {
     /// The command; cut in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<TextPart>,
-    /// What it is about in one line, if there is no command.
+    /// What it is about in one line; absent for commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<String>,
     /// The files it is for, at most 20.

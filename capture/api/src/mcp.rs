@@ -1,0 +1,15 @@
+//! The Model Context Protocol over HTTP. Its messages are those of JSON-RPC 2.0; the protocol describes them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A message of the Model Context Protocol.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct McpMessage {
+    /// Always `2.0`.
+    pub jsonrpc: String,
+    /// What else it has, by its kind.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}

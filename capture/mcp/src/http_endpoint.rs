@@ -1,0 +1,61 @@
+//! The protocol over HTTP ("streamable HTTP"): each message is a request of its own, and there are no sessions.
+//!
+//! Who may send one is not decided here: the caller of [`HttpEndpoint::answer`] has checked token, host and origin, and
+//! says who may change something.
+
+use std::{convert::Infallible, sync::Arc};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{Full, combinators::BoxBody};
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{handler::Handler, link::Connect, tools::WriteTool};
+
+/// The body of an answer: JSON, or server-sent events when progress is reported.
+pub type McpBody = BoxBody<Bytes, Infallible>;
+
+/// Says why the caller may not change anything; `None` if it may.
+#[derive(Clone)]
+pub struct ControlCheck(Arc<dyn Fn() -> Option<String> + Send + Sync>);
+
+impl ControlCheck {
+    /// A check that is made when a tool that changes something is listed or called.
+    #[must_use]
+    pub fn new(check: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(check))
+    }
+
+    pub(crate) fn refusal(&self) -> Option<String> {
+        (self.0)()
+    }
+}
+
+/// Answers messages of the protocol that come as HTTP requests.
+pub struct HttpEndpoint(StreamableHttpService<Handler, NeverSessionManager>);
+
+impl HttpEndpoint {
+    /// An endpoint with the reading tools and the given others. Answers that are under way end when the token is
+    /// cancelled.
+    #[must_use]
+    pub fn new(connect: Connect, allowed: Vec<WriteTool>, cancel: CancellationToken) -> Self {
+        let handler = Handler::new(connect, allowed);
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            // The capture server compares host and origin itself, and knows the names the user added.
+            .disable_allowed_hosts()
+            .with_cancellation_token(cancel);
+        Self(StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config))
+    }
+
+    /// Answers a request whose headers contain no secrets any more.
+    pub async fn answer(&self, request: Request<Bytes>, control: ControlCheck) -> Response<McpBody> {
+        let mut request = request.map(Full::new);
+        request.extensions_mut().insert(control);
+        self.0.handle(request).await
+    }
+}

@@ -1,0 +1,30 @@
+//! The Model Context Protocol. Who may send a message is decided here as for every route; what answers it comes from
+//! the daemon, and asks this server in its turn.
+
+use std::sync::Arc;
+
+use api::{Scope, routes::SendMcpMessage};
+use axum::body::Body;
+use http::{Request, header};
+
+use crate::{
+    answer::HandlerResult,
+    call::{self, Call},
+    config::ControlRefusal,
+    error::ApiError,
+};
+
+/// `POST /mcp`
+pub(crate) async fn answer(call: Call<SendMcpMessage>) -> HandlerResult {
+    let Call { app, connection, mut parts, body, .. } = call;
+    let mcp = app.mcp.clone().ok_or_else(|| ApiError::unavailable("the Model Context Protocol is not served here"))?;
+    let body = call::read(body.into_inner(), app.limits.body_bytes, app.limits.read).await?;
+    let headers = parts.headers.clone();
+    // It is checked, and of no use to whoever answers: it must not get into a log.
+    parts.headers.remove(header::AUTHORIZATION);
+    let control: ControlRefusal = Arc::new(move || {
+        let checked = app.gate.check_scope(Scope::Control, &headers, &connection.transport);
+        checked.err().map(|refused| refused.into_message())
+    });
+    Ok(mcp(Request::from_parts(parts, body), control).await.map(Body::new))
+}
