@@ -474,6 +474,7 @@ impl SessionWatch {
             | Topic::Run
             | Topic::Input
             | Topic::Screen
+            | Topic::Trace
             | Topic::Label => {}
         }
     }

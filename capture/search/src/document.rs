@@ -80,6 +80,7 @@ fn kinds_of(event: &Event) -> Vec<TextKind> {
             | Topic::Capture
             | Topic::Run
             | Topic::Input
+            | Topic::Trace
             | Topic::Label => Vec::new(),
         },
         _ => Vec::new(),

@@ -162,6 +162,9 @@ names! {
         /// Lines that came to be visible on the terminal of an agent whose files are not read. The lines are the event's
         /// text.
         Screen = "screen" / 16,
+        /// The agent's own trace of a turn, as it calls it in its OpenTelemetry data: 32 hexadecimal digits, and where it
+        /// is known the span behind a `-`.
+        Trace = "trace" / 17,
     }
 }
 

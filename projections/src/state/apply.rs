@@ -219,6 +219,7 @@ impl SessionState {
             | Topic::Note
             | Topic::Input
             | Topic::Screen
+            | Topic::Trace
             | Topic::Label => {}
         }
     }

@@ -39,7 +39,10 @@ pub(super) fn events(writer: &RecordSource, record: &TelemetryRecord, observed_a
     let (Some(session), Some(at)) = (record.session().filter(|id| id.len() <= NAME_CHARS), record.at()) else {
         return Vec::new();
     };
-    let made = make(&told, record.name(), at.min(observed_at));
+    let mut made = make(&told, record.name(), at.min(observed_at));
+    if matches!(told, TelemetryEvent::Prompted) {
+        made.extend(record.trace().map(|trace| PendingEvent::of(Annotation { topic: Topic::Trace, value: trace })));
+    }
     let session: Arc<str> = Arc::from(session);
     (0..).zip(made).map(|(index, made)| made.event(writer, record, index, &session, at, observed_at)).collect()
 }

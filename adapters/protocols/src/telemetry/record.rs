@@ -81,6 +81,19 @@ impl TelemetryRecord {
         self.text("session.id").or_else(|| self.text("conversation.id"))
     }
 
+    /// The agent's trace it belongs to, and the span, in hexadecimal digits: `TRACE-SPAN` or `TRACE`.
+    pub(super) fn trace(&self) -> Option<String> {
+        let hex = |id: &[u8], length: usize| {
+            let is_id = id.len() == length && id.iter().any(|byte| *byte != 0);
+            is_id.then(|| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        };
+        let trace = hex(&self.0.trace_id, 16)?;
+        Some(match hex(&self.0.span_id, 8) {
+            Some(span) => format!("{trace}-{span}"),
+            None => trace,
+        })
+    }
+
     /// When it happened, by the agent's clock. Codex leaves the record's own time at 0.
     pub(super) fn at(&self) -> Option<Timestamp> {
         let of = |nanos: u64| i64::try_from(nanos / 1_000_000).ok().filter(|ms| *ms > 0);

@@ -126,7 +126,7 @@ record! {
 }
 record! {
     /// `task_started`, `task_complete`, `turn_aborted`.
-    Turn { turn_id, turn_attribution, error, reason }
+    Turn { turn_id, turn_attribution, trace_id, error, reason }
 }
 record! {
     /// `task_started.turn_attribution`.

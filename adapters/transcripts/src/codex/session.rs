@@ -136,7 +136,7 @@ fn put_if_changed(topic: Topic, value: Option<String>, last: &mut Option<String>
     annotate(topic, last.clone().unwrap_or_default(), w);
 }
 
-fn annotate(topic: Topic, value: String, w: &mut EventWriter<'_, '_>) {
+pub(super) fn annotate(topic: Topic, value: String, w: &mut EventWriter<'_, '_>) {
     let event = w.event("annotation", None, Annotation { topic, value });
     w.push(event);
 }

@@ -1,11 +1,12 @@
 //! Decodes the beginnings and ends of turns.
 
-use events::{CompactTrigger, Confidence, ContextCompacted, Reason, TurnOutcome};
+use events::{CompactTrigger, Confidence, ContextCompacted, Reason, Topic, TurnOutcome};
 
 use super::{
     errors,
     memory::{CodexMemory, OpenTurn, Starter},
     records::{Attribution, Compacted, Failure, Field, Turn},
+    session::annotate,
     writer::EventWriter,
 };
 
@@ -32,6 +33,14 @@ pub(super) fn started(turn: &Turn<'_>, memory: &mut CodexMemory, w: &mut EventWr
     w.running(id.as_deref(), reason, words);
     memory.calls.clear();
     memory.turn = Some(OpenTurn { id, starter, ..OpenTurn::default() });
+    if let Some(trace) = turn.trace_id.name().filter(|trace| is_trace(trace)) {
+        annotate(Topic::Trace, trace.into_owned(), w);
+    }
+}
+
+/// Whether this is the id of a trace: 16 bytes in hexadecimal digits, not all of them 0.
+fn is_trace(id: &str) -> bool {
+    id.len() == 32 && id.bytes().all(|digit| digit.is_ascii_hexdigit()) && id.bytes().any(|digit| digit != b'0')
 }
 
 /// `task_complete`, with `error` when the turn failed.

@@ -23,9 +23,9 @@ use daemon::{
 use log::ServerLog;
 use redaction::Redacting;
 
-/// A free port that only this machine reaches.
-/// What is logged unless `CAPTURE_LOG` says otherwise: libraries report each request as information.
+/// What is logged unless `CAPTURE_LOG` says otherwise. rmcp reports each message as information.
 const LOG_FILTER: &str = "info,rmcp=warn";
+/// A free port that only this machine reaches.
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 #[derive(Debug, clap::Args)]
