@@ -1,22 +1,37 @@
-//! Sessions as OpenTelemetry traces, in the JSON form of OTLP.
+//! Sessions as OpenTelemetry traces, in the forms of OTLP: lines of JSON for files, protobuf for collectors.
+//! [`metrics`] has how sessions are and how long requests waited.
 //!
 //! A session is a trace. Its root span is the session, each turn a span `invoke_agent`, each tool call a span
 //! `execute_tool` below its turn, each permission request a span `permission_request` beside the call it is about, from
 //! the request to its end. Attributes are those of [`SCHEMA_URL`] and, where there is none, ours under `capture.`.
 //! All ids are made from ids of the session, so exporting it again gives the same spans.
 //!
-//! What people, agents and tools wrote is left out unless [`OtlpOptions::texts`] is given a function that redacts it.
+//! Where the agent has traces of its own, the span of a turn is linked to the agent's ([`AgentTrace`]).
+//!
+//! What people, agents and tools wrote is left out unless [`OtlpOptions::texts`] is set; it is redacted, as the rest is.
+
+pub mod metrics;
 
 use std::collections::{HashMap, HashSet};
 
-use events::{ApprovalState, PromptOrigin, SessionId, Timestamp, ToolOutcome, TurnId, TurnOutcome};
+use events::{
+    ApprovalState, Event, Payload, PromptOrigin, SessionId, Timestamp, ToolOutcome, Topic, TurnId, TurnOutcome,
+};
 use hmac_sha256::Hash;
 use opentelemetry_proto::tonic::{
+    collector::trace::v1::ExportTraceServiceResponse,
     common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value::Value},
     resource::v1::Resource,
-    trace::v1::{ResourceSpans, ScopeSpans, Span, Status, TracesData, span::SpanKind, status::StatusCode},
+    trace::v1::{
+        ResourceSpans, ScopeSpans, Status, TracesData,
+        span::{Link, SpanKind},
+        status::StatusCode,
+    },
 };
 use projections::{ConversationItem, ItemBody, Session, Turn};
+use prost::Message;
+
+pub use opentelemetry_proto::tonic::trace::v1::Span;
 
 /// The version of the semantic conventions: the last one with those for generative AI among the general ones.
 pub const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.41.0";
@@ -24,6 +39,10 @@ pub const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.41.0";
 const TEXT_CHARS: usize = 32 << 10;
 /// Most messages of a turn that become an attribute.
 const MESSAGES: usize = 100;
+/// Most traces of the agent that a turn is linked to.
+const LINKS: usize = 16;
+/// How long before a turn, as its beginning is recorded, the agent may have said which trace it is, ms.
+const TRACE_BEFORE_MS: i64 = 2_000;
 
 /// Makes a text fit to leave the machine.
 pub type RedactText<'a> = &'a dyn Fn(&str) -> String;
@@ -31,8 +50,10 @@ pub type RedactText<'a> = &'a dyn Fn(&str) -> String;
 /// What is exported, and by whom.
 #[derive(Clone, Copy)]
 pub struct OtlpOptions<'a> {
-    /// Redacts texts; without it there are none.
-    pub texts: Option<RedactText<'a>>,
+    /// Takes secrets out of every text that is exported.
+    pub redact: RedactText<'a>,
+    /// Whether what people, agents and tools wrote is exported.
+    pub texts: bool,
     /// `gen_ai.provider.name`, where the agent has one provider.
     pub provider: Option<&'a str>,
     /// Our version.
@@ -47,6 +68,41 @@ pub struct SessionTrace<'a> {
     calls: HashSet<String>,
     /// What was asked and said in a turn.
     messages: HashMap<TurnId, Messages>,
+    /// The agent's own traces, in order.
+    traces: Vec<AgentTrace>,
+}
+
+/// A trace that the agent itself reports to its own collector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentTrace {
+    at: Timestamp,
+    trace_id: [u8; 16],
+    span_id: Option<[u8; 8]>,
+}
+
+impl AgentTrace {
+    /// What an event says of the agent's trace, if that is what it is about.
+    #[must_use]
+    pub fn of(event: &Event) -> Option<Self> {
+        let Payload::Annotation(note) = &event.payload else { return None };
+        if note.topic != Topic::Trace {
+            return None;
+        }
+        let (trace, span) = note.value.split_once('-').map_or((note.value.as_str(), None), |(t, s)| (t, Some(s)));
+        Some(Self { at: event.created_at, trace_id: bytes_of(trace)?, span_id: span.and_then(bytes_of) })
+    }
+}
+
+/// The bytes of an id in hexadecimal digits.
+fn bytes_of<const N: usize>(hex: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    if hex.len() != 2 * N || !hex.is_ascii() {
+        return None;
+    }
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(hex.get(2 * index..2 * index + 2)?, 16).ok()?;
+    }
+    Some(bytes)
 }
 
 /// The messages of a turn, as JSON.
@@ -60,7 +116,17 @@ impl<'a> SessionTrace<'a> {
     /// The trace of a session.
     #[must_use]
     pub fn new(session: &'a Session, options: OtlpOptions<'a>) -> Self {
-        Self { session, options, calls: HashSet::new(), messages: HashMap::new() }
+        Self { session, options, calls: HashSet::new(), messages: HashMap::new(), traces: Vec::new() }
+    }
+
+    /// Links the turn in which it was reported to a trace of the agent's own.
+    pub fn join(&mut self, trace: AgentTrace) {
+        self.traces.push(trace);
+    }
+
+    /// Redacts texts, if they are exported.
+    fn texts(&self) -> Option<RedactText<'a>> {
+        self.options.texts.then_some(self.options.redact)
     }
 
     /// The span of the session.
@@ -81,7 +147,7 @@ impl<'a> SessionTrace<'a> {
         if let Some(parent) = session.parent_session_id {
             attributes.push(text("capture.session.parent_id", &parent.to_string()));
         }
-        if let Some(redact) = self.options.texts {
+        if let Some(redact) = self.texts() {
             attributes.extend(session.title.as_deref().map(|title| text("capture.session.title", &redact(title))));
             attributes.extend(session.cwd.as_deref().map(|cwd| text("capture.session.cwd", &redact(cwd))));
             attributes.extend(session.git_branch.as_deref().map(|name| text("vcs.ref.head.name", &redact(name))));
@@ -120,7 +186,7 @@ impl<'a> SessionTrace<'a> {
                         fail(&mut span, error);
                     }
                 }
-                if let Some(redact) = self.options.texts {
+                if let Some(redact) = self.texts() {
                     span.attributes.push(text("gen_ai.tool.call.arguments", &cut(&redact(&input.text))));
                     let output = result.as_ref().map(|result| cut(&redact(&result.text.text)));
                     span.attributes.extend(output.map(|output| text("gen_ai.tool.call.result", &output)));
@@ -145,7 +211,7 @@ impl<'a> SessionTrace<'a> {
                 if *state == ApprovalState::Denied {
                     fail(&mut span, "denied");
                 }
-                if let (Some(redact), Some(subject)) = (self.options.texts, subject) {
+                if let (Some(redact), Some(subject)) = (self.texts(), subject) {
                     span.attributes.push(text("capture.approval.subject", &cut(&redact(subject))));
                 }
                 Some(span)
@@ -155,7 +221,7 @@ impl<'a> SessionTrace<'a> {
                 let mut span = self.span("error", id, self.turn_or_root(item.turn_id), item.at, item.at);
                 fail(&mut span, class.as_str());
                 span.attributes.extend(code.as_deref().map(|code| text("capture.error.code", code)));
-                if let Some(redact) = self.options.texts {
+                if let Some(redact) = self.texts() {
                     span.attributes.push(text("exception.message", &cut(&redact(&message.text))));
                 }
                 Some(span)
@@ -213,6 +279,7 @@ impl<'a> SessionTrace<'a> {
             )
             | None => {}
         }
+        self.link(&mut span, turn.started_at, end);
         if let Some(messages) = self.messages.remove(&turn.id) {
             span.attributes.push(text("gen_ai.input.messages", &serde_json::Value::from(messages.input).to_string()));
             span.attributes.push(text("gen_ai.output.messages", &serde_json::Value::from(messages.output).to_string()));
@@ -225,18 +292,24 @@ impl<'a> SessionTrace<'a> {
     /// # Errors
     /// When they cannot be written as JSON.
     pub fn encode(&self, spans: Vec<Span>) -> Result<String, serde_json::Error> {
-        let resource = Resource {
-            attributes: vec![text("service.name", "capture"), text("service.version", self.options.version)],
-            ..Resource::default()
-        };
-        let scope = InstrumentationScope {
-            name: "capture".into(),
-            version: self.options.version.into(),
-            ..InstrumentationScope::default()
-        };
-        let scope_spans = vec![ScopeSpans { scope: Some(scope), spans, schema_url: SCHEMA_URL.into() }];
-        let resource_spans = ResourceSpans { resource: Some(resource), scope_spans, schema_url: SCHEMA_URL.into() };
-        serde_json::to_string(&TracesData { resource_spans: vec![resource_spans] })
+        serde_json::to_string(&traces_data(self.options, spans))
+    }
+
+    /// Links the span of a turn to the agent's traces of that time.
+    fn link(&self, span: &mut Span, from: Timestamp, to: Timestamp) {
+        let from = from.plus_ms(-TRACE_BEFORE_MS);
+        for trace in self.traces.iter().filter(|trace| (from..=to).contains(&trace.at)).take(LINKS) {
+            if let Some(span_id) = trace.span_id {
+                let (trace_id, span_id) = (trace.trace_id.to_vec(), span_id.to_vec());
+                span.links.push(Link { trace_id, span_id, ..Link::default() });
+            } else {
+                // A link needs a span.
+                span.attributes.push(text("capture.agent.trace_id", &hex(&trace.trace_id)));
+            }
+        }
+        // An attribute stands once.
+        let mut seen = HashSet::new();
+        span.attributes.retain(|attribute| seen.insert(attribute.key.clone()));
     }
 
     fn agent_attributes(&self) -> Vec<KeyValue> {
@@ -258,7 +331,7 @@ impl<'a> SessionTrace<'a> {
     }
 
     fn message(&mut self, turn: Option<TurnId>, role: &str, content: &str) {
-        let (Some(redact), Some(turn)) = (self.options.texts, turn) else { return };
+        let (Some(redact), Some(turn)) = (self.texts(), turn) else { return };
         if content.is_empty() {
             return;
         }
@@ -292,6 +365,53 @@ impl<'a> SessionTrace<'a> {
             ..Span::default()
         }
     }
+}
+
+/// The spans of a request to a collector, as protobuf (`ExportTraceServiceRequest`, which is the same on the wire).
+#[must_use]
+pub fn encode_request(options: OtlpOptions<'_>, spans: Vec<Span>) -> Vec<u8> {
+    traces_data(options, spans).encode_to_vec()
+}
+
+/// The size of a span in a request, bytes.
+#[must_use]
+pub fn encoded_bytes(span: &Span) -> usize {
+    span.encoded_len()
+}
+
+/// How many spans a collector did not take, by its answer as protobuf, and why.
+#[must_use]
+pub fn rejected_spans(answer: &[u8]) -> Option<(u64, String)> {
+    let partial = ExportTraceServiceResponse::decode(answer).ok()?.partial_success?;
+    let rejected = u64::try_from(partial.rejected_spans).ok().filter(|count| *count > 0)?;
+    Some((rejected, partial.error_message))
+}
+
+fn traces_data(options: OtlpOptions<'_>, mut spans: Vec<Span>) -> TracesData {
+    for span in &mut spans {
+        span.name = (options.redact)(&span.name);
+        for attribute in &mut span.attributes {
+            if let Some(Value::StringValue(text)) = attribute.value.as_mut().and_then(|value| value.value.as_mut()) {
+                *text = (options.redact)(text);
+            }
+        }
+    }
+    let scope_spans = vec![ScopeSpans { scope: Some(scope(options.version)), spans, schema_url: SCHEMA_URL.into() }];
+    let resource = Some(resource(options.version));
+    TracesData { resource_spans: vec![ResourceSpans { resource, scope_spans, schema_url: SCHEMA_URL.into() }] }
+}
+
+fn resource(version: &str) -> Resource {
+    let attributes = vec![text("service.name", "capture"), text("service.version", version)];
+    Resource { attributes, ..Resource::default() }
+}
+
+fn scope(version: &str) -> InstrumentationScope {
+    InstrumentationScope { name: "capture".into(), version: version.into(), ..InstrumentationScope::default() }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn root_id(session: SessionId) -> [u8; 8] {

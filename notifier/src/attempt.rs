@@ -8,17 +8,17 @@ use crate::message::OutgoingMessage;
 
 /// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AttemptFailure {
+pub struct AttemptFailure {
     /// For people and logs; holds no secret and no address with one.
-    pub(crate) error: String,
+    pub error: String,
     /// Whether, and when, another attempt may succeed.
-    pub(crate) again: RetryHint,
+    pub again: RetryHint,
 }
 
 /// Whether, and when, another attempt may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "without HTTP little is worth another attempt"))]
-pub(crate) enum RetryHint {
+pub enum RetryHint {
     /// It will fail the same way.
     Never,
     /// It may, later.

@@ -30,15 +30,17 @@ pub mod guard;
 
 /// Bytes a request may have.
 const REQUEST_BYTES: usize = 256 * 1024;
-/// Bytes of the head of an answer; its body is not read.
+/// Bytes of the head of an answer.
 const ANSWER_HEAD_BYTES: usize = 16 * 1024;
+/// Bytes of the body of an answer that are read.
+const ANSWER_BYTES: u64 = 64 * 1024;
 /// Maximum number of addresses of a name; all are checked.
 const ADDRESSES: usize = 16;
 /// Bytes of a file of certificates.
 const CA_BYTES: u64 = 1024 * 1024;
 
-/// Sends what a channel has to say.
-pub(crate) struct HttpClient {
+/// Sends POST requests.
+pub struct HttpClient {
     agent: Agent,
     allowed: Arc<[AllowedHost]>,
 }
@@ -51,7 +53,10 @@ struct RefusedAddress(String);
 impl HttpClient {
     /// Prepares a client that reaches `allow_hosts` beside the public network, and trusts the
     /// certificates of the system and of `ca_file`.
-    pub(crate) fn new(
+    ///
+    /// # Errors
+    /// When a host is not written as `host` or `host:port`, or the certificates cannot be read.
+    pub fn new(
         allow_hosts: &[String],
         ca_file: Option<&Path>,
         context: &ChannelContext,
@@ -85,14 +90,43 @@ impl HttpClient {
         if body.len() > REQUEST_BYTES {
             return Err(AttemptFailure::never(format!("the request body is too large ({} bytes)", body.len())));
         }
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        // What else is said is of no use, and may not end.
+        self.request(url, "application/json", &headers, body).map(drop)
+    }
+
+    /// Sends a body of this type, and gives the body of a good answer; of one that is too long, nothing.
+    ///
+    /// # Errors
+    /// When the address may not be reached, nobody answers, or the answer is not one of 200 to 299.
+    pub fn send(
+        &self,
+        url: &str,
+        content_type: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Vec<u8>, AttemptFailure> {
+        let mut answer = self.request(url, content_type, headers, body)?;
+        Ok(answer.body_mut().with_config().limit(ANSWER_BYTES).read_to_vec().unwrap_or_default())
+    }
+
+    /// Makes a request whose answer is good; its body is not read yet.
+    fn request(
+        &self,
+        url: &str,
+        content_type: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<http::Response<ureq::Body>, AttemptFailure> {
         let url = self.admit(url).map_err(AttemptFailure::never)?;
-        let mut request = self.agent.post(url.as_str()).header("content-type", "application/json");
+        let mut request = self.agent.post(url.as_str()).header("content-type", content_type);
         for (name, value) in headers {
-            request = request.header(*name, value);
+            request = request.header(*name, *value);
         }
         let answer = request.send(body).map_err(|error| failure(&error))?;
         let after = answer.headers().get("retry-after").and_then(|v| v.to_str().ok()).map(str::to_owned);
-        judge(answer.status(), after.as_deref())
+        judge(answer.status(), after.as_deref())?;
+        Ok(answer)
     }
 
     /// What ends the requests under way.

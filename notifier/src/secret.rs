@@ -24,8 +24,8 @@ impl Secret {
     }
 
     /// The text, for the one who sends it.
-    #[cfg(any(feature = "http", test))]
-    pub(crate) fn expose(&self) -> &str {
+    #[must_use]
+    pub fn expose(&self) -> &str {
         &self.0
     }
 }

@@ -10,16 +10,16 @@ use std::{
 use agents::Agent;
 use api::{
     Client, ClientError,
-    history::{ConversationQuery, ConversationTexts, HistoryQuery},
+    history::{ConversationQuery, ConversationTexts, EventsQuery, HistoryQuery},
     list::Limit,
-    routes::{ListTurns, ReadConversation},
+    routes::{ListEvents, ListTurns, ReadConversation},
 };
-use events::Timestamp;
+use events::{Kind, Timestamp};
 use export::{
     conversation::{ConversationFormat, heading, item},
     conversation_html::{self, HtmlOptions},
     dataset::{DatasetTurns, TurnRecord},
-    otlp::{OtlpOptions, RedactText, SessionTrace},
+    otlp::{AgentTrace, OtlpOptions, SessionTrace},
 };
 use printing::{safe_json, style};
 use projections::{ConversationItem, Session, Turn};
@@ -97,12 +97,14 @@ pub fn write_otlp(
 ) -> Result<(), SessionExportError> {
     let redact = |text: &str| redaction::text(text).into_owned();
     let options = OtlpOptions {
-        texts: texts.then_some(&redact as RedactText<'_>),
+        redact: &redact,
+        texts,
         provider: Agent::of(session.provider).and_then(|agent| agent.gen_ai_provider),
         version: env!("CARGO_PKG_VERSION"),
     };
     let mut trace = SessionTrace::new(session, options);
     let mut spans = vec![trace.root()];
+    each_trace(client, session, |own| trace.join(own))?;
     each_item::<SessionExportError>(client, session, |one| {
         spans.extend(trace.item(&one));
         if spans.len() >= SPANS {
@@ -159,6 +161,21 @@ pub fn each_item<E: From<SessionExportError>>(
         page.items.into_iter().try_for_each(&mut take)?;
         match page.next_cursor {
             Some(cursor) => query.cursor = Some(cursor.parse().map_err(SessionExportError::from)?),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Calls this with each trace that the agent itself reported, in order.
+fn each_trace(client: &Client, session: &Session, mut take: impl FnMut(AgentTrace)) -> Result<(), SessionExportError> {
+    let kind = vec![Kind::Annotation].into();
+    let mut query = EventsQuery { kind, limit: Some(Limit::of(TURNS)), ..EventsQuery::default() };
+    loop {
+        let page = client.get::<ListEvents>(&session.id.to_string(), &query)?;
+        // One that this version cannot read says nothing of a trace that it knows.
+        page.events.iter().filter_map(|raw| AgentTrace::of(&raw.event().ok()?)).for_each(&mut take);
+        match page.next_cursor {
+            Some(cursor) => query.cursor = Some(cursor.parse()?),
             None => return Ok(()),
         }
     }

@@ -87,7 +87,7 @@ fn turn() -> Turn {
 fn collected(texts: bool) -> (String, Vec<Span>) {
     let session = session();
     let options =
-        OtlpOptions { texts: texts.then_some(&redact as RedactText<'_>), provider: PROVIDER, version: "1.2.3" };
+        OtlpOptions { redact: &redact, texts, provider: PROVIDER, version: "1.2.3" };
     let mut trace = SessionTrace::new(&session, options);
     let mut spans = vec![trace.root()];
     for item in items() {

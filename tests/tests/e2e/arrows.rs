@@ -164,7 +164,7 @@ const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("portable-pty", &["terminal"]),
     ("vt100", &["terminal"]),
     ("jsonc-parser", &["hooks"]),
-    ("prost", &["protocols"]),
+    ("prost", &["export", "protocols"]),
     ("zbus", &["notifier"]),
     ("rustls", &["notifier"]),
     ("tantivy", &["search"]),

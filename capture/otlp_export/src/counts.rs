@@ -1,0 +1,42 @@
+//! What was sent and what was lost, for health and metrics.
+
+use std::sync::{Mutex, PoisonError};
+
+/// What became of spans and messages of metrics since the server started.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExportCounts {
+    /// Spans the collector took.
+    pub sent: u64,
+    /// Spans the collector did not take.
+    pub rejected: u64,
+    /// Turns and calls that were too old when the collector could be reached again.
+    pub expired: u64,
+    /// Requests that failed and were tried again, or, with metrics, were not.
+    pub failed_requests: u64,
+    /// Why the last request failed; `None` once one succeeded.
+    pub trouble: Option<String>,
+    /// Events of the log that are not sent yet.
+    pub behind: u64,
+}
+
+impl ExportCounts {
+    /// Spans that did not reach the collector, by reason.
+    #[must_use]
+    pub const fn dropped(&self) -> [(&'static str, u64); 2] {
+        [("expired", self.expired), ("rejected", self.rejected)]
+    }
+}
+
+/// The counts, shared with whoever shows them.
+#[derive(Debug, Default)]
+pub(crate) struct SharedCounts(Mutex<ExportCounts>);
+
+impl SharedCounts {
+    pub(crate) fn read(&self) -> ExportCounts {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn update(&self, change: impl FnOnce(&mut ExportCounts)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}

@@ -1,0 +1,79 @@
+//! Sends encoded messages to the collector.
+
+use std::time::Duration;
+
+use notifier::{AttemptFailure, ChannelContext, RetryHint, http::HttpClient};
+
+use crate::settings::OtlpSettings;
+
+/// What messages are encoded as.
+const PROTOBUF: &str = "application/x-protobuf";
+/// Shortest and longest pause before a failed request is made again.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// Longest pause a collector may ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// Sends to the endpoint of the settings.
+pub(crate) struct Sender {
+    settings: OtlpSettings,
+    context: ChannelContext,
+    client: Option<HttpClient>,
+    /// Requests that failed one after the other.
+    failures: u32,
+}
+
+/// Why a message was not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SendFailure {
+    /// It may be taken after this time.
+    Later(String, Duration),
+    /// It is never taken.
+    Refused(String),
+}
+
+impl Sender {
+    pub(crate) const fn new(settings: OtlpSettings, context: ChannelContext) -> Self {
+        Self { settings, context, client: None, failures: 0 }
+    }
+
+    /// Sends a message of a signal, `traces` or `metrics`; gives the collector's answer.
+    pub(crate) fn send(&mut self, signal: &str, body: &[u8]) -> Result<Vec<u8>, SendFailure> {
+        let answer = self.attempt(signal, body);
+        match answer {
+            Ok(answer) => {
+                self.failures = 0;
+                Ok(answer)
+            }
+            Err(AttemptFailure { error, again: RetryHint::Never }) => {
+                self.failures = 0;
+                Err(SendFailure::Refused(error))
+            }
+            Err(AttemptFailure { error, again }) => {
+                let (shortest, longest) = PAUSES;
+                let doubled = shortest.saturating_mul(1 << self.failures.min(16)).min(longest);
+                self.failures = self.failures.saturating_add(1);
+                let pause = match again {
+                    RetryHint::After(asked) => asked.clamp(shortest, LONGEST_PAUSE),
+                    RetryHint::Soon | RetryHint::Never => doubled,
+                };
+                Err(SendFailure::Later(error, pause))
+            }
+        }
+    }
+
+    fn attempt(&mut self, signal: &str, body: &[u8]) -> Result<Vec<u8>, AttemptFailure> {
+        // What is wrong here the user can mend without a restart: a file, its permissions.
+        let mendable = |error: String| AttemptFailure { error, again: RetryHint::Soon };
+        let headers = self.settings.read_headers(&self.context.env).map_err(mendable)?;
+        let client = match &self.client {
+            Some(client) => client,
+            None => {
+                let hosts: Vec<String> = self.settings.host().into_iter().collect();
+                let client = HttpClient::new(&hosts, self.settings.ca_file.as_deref(), &self.context);
+                self.client.insert(client.map_err(mendable)?)
+            }
+        };
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
+        client.send(&self.settings.address(signal), PROTOBUF, &headers, body)
+    }
+}
