@@ -56,11 +56,7 @@ impl HttpClient {
     ///
     /// # Errors
     /// When a host is not written as `host` or `host:port`, or the certificates cannot be read.
-    pub fn new(
-        allow_hosts: &[String],
-        ca_file: Option<&Path>,
-        context: &ChannelContext,
-    ) -> Result<Self, String> {
+    pub fn new(allow_hosts: &[String], ca_file: Option<&Path>, context: &ChannelContext) -> Result<Self, String> {
         let allowed: Vec<AllowedHost> =
             allow_hosts.iter().map(|h| AllowedHost::parse(h)).collect::<Result<_, _>>().map_err(|e| e.to_string())?;
         let allowed: Arc<[AllowedHost]> = allowed.into();

@@ -50,27 +50,15 @@ impl Client {
     /// # Errors
     /// When the server is not there, or the connection breaks.
     pub fn send(&self, method: &str, path: &str, body: Option<&str>, patience: Duration) -> io::Result<Answer> {
-        let mut stream = self.open(method, path, &[], body, patience)?;
-        let (status, headers) = head(&mut stream)?;
-        let body = if is_chunked(&headers) {
-            let mut all = Vec::new();
-            while let Some(mut chunk) = chunk(&mut stream)? {
-                all.append(&mut chunk);
-            }
-            all
-        } else {
-            let length = header(&headers, "content-length").and_then(|v| v.parse::<usize>().ok());
-            let mut all = Vec::new();
-            match length {
-                Some(length) => {
-                    all.resize(length, 0);
-                    stream.read_exact(&mut all)?;
-                }
-                None => drop(stream.read_to_end(&mut all)?),
-            }
-            all
-        };
-        Ok(Answer { status, headers, body })
+        whole(self.open(method, path, &[], body, patience)?)
+    }
+
+    /// POST of JSON with further header lines.
+    ///
+    /// # Errors
+    /// When the server is not there, or the connection breaks.
+    pub fn post(&self, path: &str, headers: &[&str], body: &str, patience: Duration) -> io::Result<Answer> {
+        whole(self.open("POST", path, headers, Some(body), patience)?)
     }
 
     /// GET.
@@ -130,6 +118,30 @@ impl Client {
         stream.write_all(head.as_bytes())?;
         Ok(BufReader::new(stream))
     }
+}
+
+/// Reads an answer to its end.
+fn whole(mut stream: BufReader<TcpStream>) -> io::Result<Answer> {
+    let (status, headers) = head(&mut stream)?;
+    let body = if is_chunked(&headers) {
+        let mut all = Vec::new();
+        while let Some(mut chunk) = chunk(&mut stream)? {
+            all.append(&mut chunk);
+        }
+        all
+    } else {
+        let length = header(&headers, "content-length").and_then(|v| v.parse::<usize>().ok());
+        let mut all = Vec::new();
+        match length {
+            Some(length) => {
+                all.resize(length, 0);
+                stream.read_exact(&mut all)?;
+            }
+            None => drop(stream.read_to_end(&mut all)?),
+        }
+        all
+    };
+    Ok(Answer { status, headers, body })
 }
 
 /// One server-sent event.

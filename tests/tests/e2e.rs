@@ -29,6 +29,7 @@ mod e2e {
     mod mcp;
     mod metrics;
     mod notices;
+    mod otlp;
     mod owned;
     mod ownership;
     mod packaging;

@@ -8,8 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ErrorCode, Scope, agentapi::*, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, mcp::*, prompts::*,
-    retention::*, runs::*, search::*, sessions::*, usage::*,
+    ErrorCode, Scope, agentapi::*, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, mcp::*,
+    prompts::*, retention::*, runs::*, search::*, sessions::*, usage::*,
 };
 
 /// Writes the schema of a type.

@@ -37,6 +37,8 @@ pub struct Config {
     pub search: SearchSettings,
     /// The MCP server over HTTP.
     pub mcp: McpSettings,
+    /// Where sessions are sent while they run, as OpenTelemetry.
+    pub otlp: otlp_export::OtlpSettings,
     /// What is removed by itself.
     pub retention: RetentionSettings,
     /// The limits of the detectors.
@@ -239,6 +241,7 @@ impl Default for Config {
             store: Storing::default(),
             search: SearchSettings::default(),
             mcp: McpSettings::default(),
+            otlp: otlp_export::OtlpSettings::default(),
             retention: RetentionSettings::default(),
             monitor: monitor::DetectorLimits::default(),
             actions: Vec::new(),
@@ -306,6 +309,7 @@ impl Config {
             "store": { "redacted_only": default.store.redacted_only },
             "search": { "enabled": default.search.enabled },
             "mcp": { "allow": [] },
+            "otlp": default.otlp,
             "retention": { "older_than_days": 0, "larger_than_mib": 0, "projects": [] },
             "monitor": default.monitor,
             "actions": [],
@@ -349,6 +353,7 @@ impl Config {
         }
         self.actions.iter().try_for_each(crate::actions::Action::check)?;
         self.notify.check()?;
+        self.otlp.check()?;
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use ingest::{
     Gauges,
     hook_health::{AgentHookHealth, LostDeliveries},
 };
+use otlp_export::OtlpExport;
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
@@ -24,7 +25,8 @@ use server::{Health, metrics::encode_family};
 use tailer::collect::CollectorHandle;
 
 use crate::{
-    clock, daemons, notices::Notices, runs::Runs, search::Search, supervisor::Supervisor, telemetry::TelemetryReceiver,
+    clock, daemons, notices::Notices, otlp, runs::Runs, search::Search, supervisor::Supervisor,
+    telemetry::TelemetryReceiver,
 };
 
 /// Prefix of a source's detail while history is read; the progress follows.
@@ -60,6 +62,8 @@ pub struct HealthParts {
     pub notices: Notices,
     /// Full-text search.
     pub search: Search,
+    /// The collector of OpenTelemetry.
+    pub otlp: OtlpExport,
     /// The user's policy.
     pub policy: PathBuf,
     /// Knows whether a part of the service has failed.
@@ -211,6 +215,7 @@ pub fn health(observed: HealthParts) -> Health {
     observed.notices.register(&mut metrics);
     observed.telemeter.register(&mut metrics);
     observed.search.register(&mut metrics);
+    otlp::register(&observed.otlp, &mut metrics);
     let observed = Arc::new(observed);
     let ready = Arc::clone(&observed);
     Health {
@@ -249,6 +254,7 @@ impl HealthParts {
         let mut sources = self.files();
         sources.push(store_row(&self.gauges));
         sources.push(self.search.health());
+        sources.extend(otlp::health(&self.otlp));
         sources.extend(self.hooks.rows(&self.gauges, now));
         sources.push(self.runs_row());
         sources.push(policy_row(&self.policy));

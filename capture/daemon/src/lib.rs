@@ -20,6 +20,7 @@ pub mod linker;
 mod mcp_endpoint;
 pub mod notices;
 pub mod open_files;
+mod otlp;
 pub mod paths;
 pub mod prompts;
 pub mod recording;

@@ -171,10 +171,7 @@ impl PendingNotifier {
     /// When a channel's settings cannot be used, or a thread cannot be made.
     pub fn start(self, parts: NotifierParts, supervisor: &Supervisor) -> anyhow::Result<()> {
         let Self { events, back, delivery: shared } = self;
-        let mut around = ChannelContext::new(
-            Arc::new(|name| paths::variable(name).and_then(|value| value.into_os_string().into_string().ok())),
-            Arc::new(clock::now),
-        );
+        let mut around = channel_context();
         around.terminals = Some(Arc::new(Terminals { runs: parts.runs.clone(), runtime: parts.runtime.clone() }));
         let starter = PlannerStarter { around, back, shared: Arc::clone(&shared) };
         let notified = parts.reader.notified(REMEMBERED)?;
@@ -205,6 +202,13 @@ impl PendingNotifier {
             own.join(PLANNER);
         })
     }
+}
+
+/// The environment and the clock of what sends messages.
+#[must_use]
+pub(crate) fn channel_context() -> ChannelContext {
+    let variable = |name: &str| paths::variable(name).and_then(|value| value.into_os_string().into_string().ok());
+    ChannelContext::new(Arc::new(variable), Arc::new(clock::now))
 }
 
 /// A planner with its channels. It works until its inbox is closed: the settings changed, or the service stops.

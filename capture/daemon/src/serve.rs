@@ -13,6 +13,7 @@ use api::Endpoint;
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 use events::{RunId, SessionId};
 use ingest::{Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, PreparedBatch, store_health::StoreFiles};
+use otlp_export::OtlpExport;
 use processes::{agent_descent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
 use retention::{Retention, RetentionParts};
@@ -37,7 +38,7 @@ use crate::{
     linker::Linker,
     mcp_endpoint,
     notices::{self, Notices},
-    open_files, paths,
+    open_files, otlp, paths,
     prompts::{self, Prompts},
     redacted_only, roots,
     runs::Runs,
@@ -168,6 +169,7 @@ struct CommitObservers {
     findings: Findings,
     notices: Notices,
     search: Search,
+    otlp: OtlpExport,
 }
 
 impl ingest::CommitObserver for CommitObservers {
@@ -193,6 +195,7 @@ impl ingest::CommitObserver for CommitObservers {
 
     fn recorded(&self, position: u64) {
         self.search.committed(position);
+        self.otlp.committed(position);
     }
 
     fn committed(&self, _position: u64) {
@@ -216,6 +219,7 @@ struct RunningService {
     findings: Findings,
     notices: Notices,
     search: Search,
+    otlp: OtlpExport,
     retention: Retention,
     supervisor: Supervisor,
 }
@@ -269,6 +273,7 @@ impl RunningService {
         let (findings, monitor) = Findings::new();
         let (notices, told) = Notices::new();
         let (search, unfed) = Search::open(data, reader.clone(), &options.config.search);
+        let (otlp, mut exporter) = otlp::exporter(data, &reader, &live_view, &options.config.otlp)?;
         let (checkpoint, due) = bounded::<()>(1);
         let ingest = Ingest::new(ingest::IngestParts {
             writer,
@@ -283,6 +288,7 @@ impl RunningService {
                 findings: findings.clone(),
                 notices: notices.clone(),
                 search: search.clone(),
+                otlp: otlp.clone(),
             }),
             rules: options.config.rules(),
             ignore: options.config.ignore.clone(),
@@ -297,6 +303,10 @@ impl RunningService {
         let mut ingest = IngestLoop::new(ingest, incoming);
         supervisor.spawn(INGEST, move || ingest.run())?;
         unfed.start(&supervisor)?;
+        if otlp.is_on() {
+            // It goes on where it was: what it had read and not sent it still has.
+            supervisor.spawn_restarting(otlp_export::THREAD, move || exporter.run())?;
+        }
         let (retention, mut eraser) = Retention::new(RetentionParts {
             data: data.clone(),
             reader: reader.clone(),
@@ -326,6 +336,7 @@ impl RunningService {
             daemons: daemons.health(),
             notices: notices.clone(),
             search: search.clone(),
+            otlp: otlp.clone(),
             policy: paths::policy_file()?,
             supervisor: supervisor.clone(),
             behind: health::BehindSince::default(),
@@ -416,6 +427,7 @@ impl RunningService {
             findings,
             notices,
             search,
+            otlp,
             retention,
             supervisor,
         })
@@ -445,6 +457,8 @@ impl RunningService {
         supervisor.join(INGEST);
         self.search.stop();
         supervisor.join(search::THREAD);
+        self.otlp.stop();
+        supervisor.join(otlp_export::THREAD);
         drop(self.checkpoints);
         supervisor.join(CHECKPOINT);
         cancel.cancel();

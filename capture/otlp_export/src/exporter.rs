@@ -104,7 +104,6 @@ impl OtlpExport {
 pub struct Exporter {
     shared: Arc<Shared>,
     stop: Receiver<()>,
-    reader: Reader,
     spans: SpanReader,
     sender: Sender,
     context: ChannelContext,
@@ -139,13 +138,9 @@ impl Exporter {
         let known = file.read().filter(|sent| {
             sent.log == log && sent.endpoint == settings.endpoint && sent.position <= position && sent.since <= now
         });
-        let sent = known.unwrap_or_else(|| SentPosition {
-            log,
-            endpoint: settings.endpoint.clone(),
-            position,
-            since: now,
-        });
-        let spans = SpanReader::new(reader.clone(), settings.texts, version);
+        let sent =
+            known.unwrap_or_else(|| SentPosition { log, endpoint: settings.endpoint.clone(), position, since: now });
+        let spans = SpanReader::new(reader, settings.texts, version);
         let shared = Arc::new(Shared {
             settings: settings.clone(),
             committed: AtomicU64::new(position),
@@ -155,7 +150,6 @@ impl Exporter {
         let exporter = Self {
             shared: Arc::clone(&shared),
             stop: stopped,
-            reader,
             spans,
             sender: Sender::new(settings, context.clone()),
             context,
@@ -176,11 +170,6 @@ impl Exporter {
 
     /// Sends until it is stopped.
     pub fn run(&mut self) {
-        if !self.shared.settings.is_on() {
-            // There is nothing to do, and a thread that returns has failed.
-            self.stop.recv().ok();
-            return;
-        }
         let every = Duration::from_secs(self.shared.settings.interval_s.into());
         self.note();
         while let Err(RecvTimeoutError::Timeout) = self.stop.recv_timeout(every) {
@@ -194,8 +183,7 @@ impl Exporter {
             self.traces();
         }
         if self.shared.settings.metrics && Instant::now() >= self.next_metrics {
-            self.next_metrics =
-                Instant::now() + Duration::from_secs(self.shared.settings.metrics_interval_s.into());
+            self.next_metrics = Instant::now() + Duration::from_secs(self.shared.settings.metrics_interval_s.into());
             self.metrics();
         }
         let behind = self.shared.committed.load(Ordering::Relaxed).saturating_sub(self.sent.position);
@@ -297,11 +285,5 @@ impl Exporter {
         if let Err(error) = self.file.write(&self.sent) {
             tracing::warn!(%error, "cannot write down how far sessions were sent; some are sent again after a restart");
         }
-    }
-
-    /// The store that is read.
-    #[cfg(test)]
-    pub(crate) const fn reader(&self) -> &Reader {
-        &self.reader
     }
 }

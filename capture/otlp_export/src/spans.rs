@@ -181,11 +181,7 @@ impl SpanReader {
             }
         }
         // With texts a turn needs all that was asked and said in it.
-        let done = if self.texts {
-            last_turn
-        } else {
-            first_open.map_or(read_until, |open| open - 1).max(last_turn)
-        };
+        let done = if self.texts { last_turn } else { first_open.map_or(read_until, |open| open - 1).max(last_turn) };
         window.from = window.from.max(done);
         let from = window.from;
         window.sent.retain(|sequence| *sequence > from);

@@ -7,7 +7,7 @@ use events::{Event, Kind, SessionId, State, Timestamp};
 use serde::Serialize;
 use store::{ReadError, Reader};
 
-use crate::{app::App, conversation::resolve, error::ApiError, frame::FrameKind, tail::Item};
+use crate::{app::App, error::ApiError, frame::FrameKind, tail::Item};
 
 /// Most messages in an answer, and at the beginning of a stream.
 const MESSAGES: usize = 1_000;
@@ -102,7 +102,7 @@ pub(crate) fn messages(
     let mut left = TEXTS;
     let mut messages = Vec::new();
     for mut event in events {
-        resolve(reader, &mut event, &mut left)?;
+        reader.whole_text(&mut event, &mut left)?;
         messages.extend(message(event));
     }
     Ok(messages)

@@ -37,8 +37,7 @@ pub type McpBody = BoxBody<Bytes, Infallible>;
 pub type ControlRefusal = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// Answers a message of the Model Context Protocol. The request has no `Authorization` any more.
-pub type McpAnswer =
-    Arc<dyn Fn(Request<Bytes>, ControlRefusal) -> BoxFuture<'static, Response<McpBody>> + Send + Sync>;
+pub type McpAnswer = Arc<dyn Fn(Request<Bytes>, ControlRefusal) -> BoxFuture<'static, Response<McpBody>> + Send + Sync>;
 
 /// Where to listen and who may come in.
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! Reads a page of a conversation from the store.
 
-use events::{Event, Kind, SessionId};
+use events::{Kind, SessionId};
 use projections::{ConversationItem, ConversationItems};
 use store::{ReadError, Reader};
 
@@ -45,7 +45,7 @@ pub(crate) fn page(
         for mut event in events {
             from = event.sequence;
             if from > after {
-                resolve(reader, &mut event, &mut left)?;
+                reader.whole_text(&mut event, &mut left)?;
             }
             items.apply(&event);
         }
@@ -55,14 +55,4 @@ pub(crate) fn page(
         }
         ahead += if is_full { PAGE } else { 0 };
     }
-}
-
-/// Puts the whole text into an event that has a part of it, while there is room for it.
-pub(crate) fn resolve(reader: &Reader, event: &mut Event, left: &mut u64) -> Result<(), ReadError> {
-    let Some(part) = event.text_ref.as_ref().filter(|part| part.stored && part.length <= *left) else { return Ok(()) };
-    if let Some(text) = reader.text(&part.hash)? {
-        *left -= part.length;
-        (event.text, event.text_ref) = (Some(text), None);
-    }
-    Ok(())
 }

@@ -42,7 +42,7 @@ use crate::{
 };
 
 /// How many sessions of which agent are in which state.
-pub(crate) type SessionCounts = Vec<(Provider, State, u64)>;
+pub type SessionCounts = Vec<(Provider, State, u64)>;
 
 /// Most sessions that are looked at for one directory.
 const NEWEST: usize = 8;
@@ -242,7 +242,9 @@ impl LiveView {
         self.0.rows.list(query)
     }
 
-    pub(crate) fn counts(&self) -> SessionCounts {
+    /// How many sessions of each agent are in each state.
+    #[must_use]
+    pub fn counts(&self) -> SessionCounts {
         self.0.rows.counts()
     }
 

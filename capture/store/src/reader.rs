@@ -406,6 +406,22 @@ impl Reader {
         }
     }
 
+    /// Puts the whole text into an event that has a part of it, while there is room for it: `left` bytes, of which what
+    /// it took is subtracted.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn whole_text(&self, event: &mut Event, left: &mut u64) -> Result<(), ReadError> {
+        let Some(part) = event.text_ref.as_ref().filter(|part| part.stored && part.length <= *left) else {
+            return Ok(());
+        };
+        if let Some(text) = self.text(&part.hash)? {
+            *left -= part.length;
+            (event.text, event.text_ref) = (Some(text), None);
+        }
+        Ok(())
+    }
+
     /// The whole text an event's `text_ref` points to (hash as hexadecimal).
     ///
     /// # Errors

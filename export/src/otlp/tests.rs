@@ -86,8 +86,7 @@ fn turn() -> Turn {
 /// What a collector reads from the exported line.
 fn collected(texts: bool) -> (String, Vec<Span>) {
     let session = session();
-    let options =
-        OtlpOptions { redact: &redact, texts, provider: PROVIDER, version: "1.2.3" };
+    let options = OtlpOptions { redact: &redact, texts, provider: PROVIDER, version: "1.2.3" };
     let mut trace = SessionTrace::new(&session, options);
     let mut spans = vec![trace.root()];
     for item in items() {

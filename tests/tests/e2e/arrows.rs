@@ -42,6 +42,11 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         &["agents", "api", "events", "export", "printing", "projections", "redaction"],
     ),
     ("mcp", "capture/mcp", &["api", "events", "printing", "projections", "redaction"]),
+    (
+        "otlp_export",
+        "capture/otlp_export",
+        &["agents", "atomic_file", "events", "export", "notifier", "projections", "redaction", "store"],
+    ),
     ("server", "capture/server", &["api", "events", "projections", "store", "usage"]),
     (
         "ingest",
@@ -79,8 +84,10 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "export",
             "hooks",
             "ingest",
+            "mcp",
             "monitor",
             "notifier",
+            "otlp_export",
             "policy",
             "processes",
             "projections",

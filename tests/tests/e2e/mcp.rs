@@ -1,13 +1,22 @@
-//! `capture mcp`: the protocol over standard input and output, spoken to the real program.
+//! The MCP server: the protocol over standard input and output and over HTTP, spoken to the real program.
 
 use std::{
     io::{BufRead, BufReader, Write},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
+use rmcp::{
+    RoleClient, ServiceExt,
+    model::CallToolRequestParams,
+    service::RunningService,
+    transport::{
+        StreamableHttpClientTransport, TokioChildProcess, UnixSocketHttpClient,
+        streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
 use serde_json::{Value, json};
 use tests::{
-    eventually,
+    PATIENCE, eventually,
     program::{Machine, Server},
     transcript::{answer, append, prompt, session, uuid},
 };
@@ -131,6 +140,7 @@ fn tools_read_what_sessions_do_without_secrets_and_within_bounds() {
         "wait_for_status",
         "list_approvals",
         "list_findings",
+        "usage",
     ];
     assert_eq!(client.names(), reading);
 
@@ -186,6 +196,9 @@ fn tools_read_what_sessions_do_without_secrets_and_within_bounds() {
     assert_eq!((&hits["matches"], &hits["hits"][0]["session"]), (&json!(1), &json!(id)));
     assert_eq!(client.call("list_approvals", &json!({"session": id}))["approvals"], json!([]));
     client.call("list_findings", &json!({"state": "all"}));
+    let usage = client.call("usage", &json!({"session": id, "by": "model"}));
+    assert_eq!((&usage["total"]["output_tokens"], &usage["total"]["calls"]), (&json!(84), &json!(2)), "{usage}");
+    assert_eq!(usage["rows"][0]["model"], "claude-opus-5-5", "{usage}");
 
     // The server is started again meanwhile: the next call connects to the new one.
     assert!(server.stop().success());
@@ -242,7 +255,7 @@ fn without_a_server_the_protocol_is_answered_and_a_call_says_why() {
     let machine = Machine::new(PROGRAM);
     machine.configure("autostart = false\n");
     let mut client = McpClient::start(&mut machine.command(&["mcp"]));
-    assert_eq!(client.names().len(), 8);
+    assert_eq!(client.names().len(), 9);
     let said = client.failure("list_sessions", &json!({}));
     assert!(said.contains("no server is running"), "{said}");
     let server = machine.serve();
@@ -263,7 +276,7 @@ fn what_changes_something_is_allowed_by_name_and_refused_to_agents() {
 
     let script = "capture mcp --allow label,send\n";
     let mut client = McpClient::start(&mut machine.agents_shell("claude", script));
-    assert_eq!(client.names().len(), 10);
+    assert_eq!(client.names().len(), 11);
     client.call("get_session", &json!({"session": id}));
     let said = client.failure("set_labels", &json!({"session": id, "labels": {"team": null}}));
     assert!(said.contains("started by an agent"), "{said}");
@@ -272,4 +285,126 @@ fn what_changes_something_is_allowed_by_name_and_refused_to_agents() {
     let labels = client.call("get_session", &json!({"session": id}))["labels"].clone();
     assert_eq!(labels, json!({"team": "web"}), "nothing was changed");
     client.end();
+}
+
+/// Runs a test with a client of another making.
+fn with_a_runtime<F: Future>(test: F) -> F::Output {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(test)
+}
+
+/// Arguments with which each tool that reads has an answer.
+fn arguments(tool: &str, id: &str) -> Value {
+    match tool {
+        "search" => json!({"query": "zanzibar"}),
+        "list_sessions" | "list_approvals" | "list_findings" | "usage" => json!({}),
+        _ => json!({"session": id}),
+    }
+}
+
+/// Lists the tools, and calls each of those that read.
+async fn call_all(client: &RunningService<RoleClient, ()>, id: &str) -> Vec<String> {
+    let tools = client.list_all_tools().await.unwrap();
+    for tool in &tools {
+        let given = arguments(&tool.name, id).as_object().unwrap().clone();
+        let call = CallToolRequestParams::new(tool.name.clone()).with_arguments(given);
+        let answer = client.call_tool(call).await.unwrap();
+        assert_eq!(answer.is_error, Some(false), "{}: {answer:?}", tool.name);
+        assert!(answer.structured_content.is_some_and(|answer| answer["note"].is_string()), "{}", tool.name);
+    }
+    tools.iter().map(|tool| tool.name.to_string()).collect()
+}
+
+#[test]
+fn another_client_lists_and_calls_every_tool_over_both_transports() {
+    let machine = Machine::new(PROGRAM);
+    let (_server, id) = with_a_session(&machine);
+    let (by_pipe, by_http) = with_a_runtime(async {
+        let command = tokio::process::Command::from(machine.command(&["mcp"]));
+        let client = ().serve(TokioChildProcess::new(command).unwrap()).await.unwrap();
+        let by_pipe = call_all(&client, &id).await;
+        client.cancel().await.unwrap();
+
+        let socket = machine.data().join("capture.sock");
+        let uri = "http://localhost/mcp";
+        let client = UnixSocketHttpClient::new(socket.to_str().unwrap(), uri);
+        let config = StreamableHttpClientTransportConfig::with_uri(uri);
+        let client = ().serve(StreamableHttpClientTransport::with_client(client, config)).await.unwrap();
+        let by_http = call_all(&client, &id).await;
+        client.cancel().await.unwrap();
+        (by_pipe, by_http)
+    });
+    assert_eq!((by_pipe.len(), by_pipe), (9, by_http));
+}
+
+/// A message over HTTP, as clients send it: the headers that are required, and the given ones.
+fn post(server: &Server, token: &str, more: &[&str], message: &Value) -> (u16, String) {
+    let client = tests::http::Client { token: token.to_owned(), ..server.client.clone() };
+    let headers = [&["Accept: application/json, text/event-stream"], more].concat();
+    let answer = client.post("/mcp", &headers, &message.to_string(), PATIENCE).unwrap();
+    (answer.status, answer.text())
+}
+
+fn call_of(tool: &str, arguments: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+}
+
+#[test]
+fn over_http_the_scope_decides_and_secrets_stay() {
+    let machine = Machine::new(PROGRAM);
+    machine.configure("[mcp]\nallow = [\"label\"]\n");
+    let (server, id) = with_a_session(&machine);
+    let token = |scope: &str| std::fs::read_to_string(machine.data().join("tokens").join(scope)).unwrap();
+    let (read, control, owner) = (token("read"), token("control"), token("owner"));
+    let (read, control, owner) = (read.trim(), control.trim(), owner.trim());
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+    let names = |token: &str| {
+        let (status, body) = post(&server, token, &[], &list);
+        assert_eq!(status, 200, "{body}");
+        let answer: Value = serde_json::from_str(&body).unwrap();
+        answer["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(read).len(), 9, "what changes something is not offered to whoever may only read");
+    assert!(names(owner).contains(&json!("set_labels")) && !names(owner).contains(&json!("send_prompt")));
+
+    // The protocol adds no way in: token, host and origin are checked as everywhere.
+    assert_eq!(post(&server, "", &[], &list).0, 401);
+    assert_eq!(post(&server, control, &[], &list).0, 403, "this route is for reading");
+    assert_eq!(post(&server, read, &["Origin: http://evil.test"], &list).0, 403);
+
+    let (status, body) = post(&server, read, &[], &call_of("read_conversation", &json!({"session": id})));
+    assert_eq!(status, 200);
+    assert!(body.contains("[redacted:") && !body.contains(&secret()[4..]), "{body}");
+    let label = call_of("set_labels", &json!({"session": id, "labels": {"team": "web"}}));
+    let (_, refused) = post(&server, read, &[], &label);
+    assert!(refused.contains("\"isError\":true") && refused.contains("scope"), "{refused}");
+    assert_eq!(server.session(&session(1))["labels"], json!({}));
+    let (_, done) = post(&server, owner, &[], &label);
+    assert!(done.contains("\"team\":\"web\""), "{done}");
+
+    // Progress is sent as it comes.
+    let mut wait = call_of("wait_for_status", &json!({"session": id, "until": ["running"], "timeout_s": 6}));
+    wait["params"]["_meta"] = json!({"progressToken": "p"});
+    let (status, body) = post(&server, read, &[], &wait);
+    assert!(status == 200 && body.contains("notifications/progress") && body.contains("\"reached\":false"), "{body}");
+
+    // An agent that got hold of the owner's token changes nothing.
+    let script = r#"curl -sS -H "Authorization: Bearer $(cat "$CAPTURE_DATA_DIR/tokens/owner")" \
+        -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
+        -d "$MESSAGE" "$URL/mcp""#;
+    let agents = |message: &Value| {
+        let mut shell = machine.agents_shell("claude", script);
+        shell.env("MESSAGE", message.to_string()).env("URL", server.endpoint["url"].as_str().unwrap());
+        String::from_utf8(shell.output().unwrap().stdout).unwrap()
+    };
+    let label = call_of("set_labels", &json!({"session": id, "labels": {"team": null}}));
+    let refused = agents(&label);
+    assert!(refused.contains("started by an agent"), "{refused}");
+    assert!(!agents(&list).contains("set_labels"));
+    assert_eq!(server.session(&session(1))["labels"], json!({"team": "web"}));
+
+    let log = server.log();
+    for token in [read, control, owner] {
+        assert!(!log.contains(token), "a token is in the log");
+    }
+    assert!(!log.contains("zanzibar") && !log.contains(&secret()[4..]), "{log}");
 }
