@@ -347,7 +347,7 @@ operations! {
     /// As coder/agentapi: the prompts and answers of the run's session.
     AgentApiGetMessages = GET "/api/v1/runs/{id}/agentapi/messages" Read (NoQuery, NoBody) -> AgentApiMessages, Conflict, Ambiguous;
     /// As coder/agentapi: types a prompt or characters.
-    AgentApiSend = POST "/api/v1/runs/{id}/agentapi/message" Control (NoQuery, AgentApiInput) -> AgentApiSent, Conflict, Ambiguous;
+    AgentApiSend = POST "/api/v1/runs/{id}/agentapi/message" Control (NoQuery, AgentApiInput) -> AgentApiSent, Conflict, Ambiguous, Timeout;
     /// As coder/agentapi: messages and changes of the status as they come.
     AgentApiEvents = GET "/api/v1/runs/{id}/agentapi/events" Read (NoQuery, NoBody) -> EventStream, Conflict, Ambiguous, TooManyStreams;
 

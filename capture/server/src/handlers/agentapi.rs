@@ -1,25 +1,32 @@
 //! The interface of coder/agentapi for a run.
 
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
 use api::{
     ErrorCode, Operation,
     agentapi::{AgentApiInputKind, AgentApiMessages, AgentApiSent, AgentApiState, AgentApiStatus},
     routes::{AgentApiEvents, AgentApiGetMessages, AgentApiGetStatus, AgentApiSend},
     runs::Input,
 };
-use events::{Provider, SessionId};
+use events::{Kind, Provider, SessionId};
+use tokio::time::timeout;
 
 use super::runs::of_run;
 use crate::{
-    RunTarget,
+    Frame, RunTarget,
     agentapi::{AgentApiStream, messages, state_of},
     answer::HandlerResult,
     call::Call,
     error::ApiError,
-    live_view::Interest,
+    frame::FrameKind,
+    live_view::{Interest, Subscription},
     sse,
     stream_format::StreamFormat,
     tail::Tail,
 };
+
+/// How long an agent may take to begin with a prompt, as in agentapi.
+const BEGINS_WITHIN: Duration = Duration::from_secs(15);
 
 /// `GET /api/v1/runs/{id}/agentapi/status`
 pub(crate) async fn status(call: Call<AgentApiGetStatus>) -> HandlerResult {
@@ -41,20 +48,52 @@ pub(crate) async fn send(mut call: Call<AgentApiSend>) -> HandlerResult {
     if message.content.is_empty() {
         return Err(ApiError::body("`content` must not be empty"));
     }
-    let submit = match message.kind {
+    let prompted = match message.kind {
         AgentApiInputKind::User => {
             let session = hosted(&call).await?;
             if standing(&call, session).0 == AgentApiState::Running {
                 let why = "the agent is working; a message of the type `user` can be sent when its status is `stable`";
                 return Err(ApiError::new(ErrorCode::Conflict, why));
             }
-            true
+            Some(session)
         }
-        AgentApiInputKind::Raw => false,
+        AgentApiInputKind::Raw => None,
     };
-    let input = Input { text: Some(message.content), submit, ..Input::default() };
-    call.app.ask(call.app.control.send_input(of_run(&call).await?, input)).await?;
+    let app = &call.app;
+    let limits = app.limits;
+    // From before the text is typed: an agent may have answered by the time that is known.
+    let frames = prompted.map(|session| {
+        app.live_view.subscribe(Interest::Sessions(vec![session]), limits.queue_frames, limits.queue_bytes)
+    });
+    let input = Input { text: Some(message.content), submit: prompted.is_some(), ..Input::default() };
+    app.ask(app.control.send_input(of_run(&call).await?, input)).await?;
+    if let Some(frames) = &frames {
+        // Clients ask for the status next, and take `stable` for the end of the work.
+        timeout(BEGINS_WITHIN, begun(frames)).await.map_err(|_| {
+            let seconds = BEGINS_WITHIN.as_secs();
+            ApiError::timeout(format!("the text was typed, but the agent did not begin to work within {seconds} s"))
+        })?;
+    }
     call.answer(&AgentApiSent { ok: true })
+}
+
+/// Returns once the agent works on a prompt.
+async fn begun(frames: &Subscription) {
+    let mut taken = VecDeque::new();
+    loop {
+        // What a break hides was work.
+        if frames.take(&mut taken).await.is_err() {
+            return;
+        }
+        let is_work = |frame: &Arc<Frame>| match frame.kind {
+            FrameKind::Status(state) => state_of(state) == AgentApiState::Running,
+            FrameKind::Event(kind) => kind == Kind::UserPrompt,
+            FrameKind::Approval | FrameKind::Finding | FrameKind::Delta => false,
+        };
+        if taken.drain(..).any(|frame| is_work(&frame)) {
+            return;
+        }
+    }
 }
 
 /// `GET /api/v1/runs/{id}/agentapi/events`

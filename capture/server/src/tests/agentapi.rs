@@ -54,9 +54,15 @@ async fn a_message_is_typed_while_the_agent_waits() {
     let (control, mut inbox) = commands(4);
     let server = TestServer::with(Health::default(), |config| config.control = control);
     server.live_view.put(entry(1, State::Waiting));
+    tokio::spawn(server.live_view.clone().relay_frames(CancellationToken::new()));
     for (body, submit) in [(r#"{"content":"go","type":"user"}"#, true), (r#"{"content":"go","type":"raw"}"#, false)] {
         let serve = async {
             let Some(Command::Input { target, input, reply }) = inbox.recv().await else { panic!() };
+            if submit {
+                // It has begun and ended before it is known that the text was typed.
+                announce(&server.live_view, Some(1), entry(1, State::Running));
+                announce(&server.live_view, Some(2), entry(1, State::Waiting));
+            }
             reply.send(Ok(InputSent { run: RunId::from_bits(7), sent: true })).unwrap();
             (target, input)
         };
@@ -74,6 +80,24 @@ async fn a_message_is_typed_while_the_agent_waits() {
     let answer = server.send(post(r#"{"content":"go","type":"user"}"#)).await;
     assert_eq!(answer.error(), (409, "conflict".into()), "as agentapi, while the agent works");
     assert!(inbox.try_recv().is_err(), "nothing was typed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_does_not_begin_is_told_of() {
+    let (control, mut inbox) = commands(4);
+    let server = TestServer::with(Health::default(), |config| config.control = control);
+    server.live_view.put(entry(1, State::Waiting));
+    let serve = async {
+        let Some(Command::Input { reply, .. }) = inbox.recv().await else { panic!() };
+        reply.send(Ok(InputSent { run: RunId::from_bits(7), sent: true })).unwrap();
+    };
+    let message = request(Method::POST, &format!("{BASE}/message"))
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::from(r#"{"content":"go","type":"user"}"#))
+        .unwrap();
+    let (answer, ()) = tokio::join!(server.send(message), serve);
+    assert_eq!(answer.error(), (408, "timeout".into()));
+    assert!(answer.json()["error"]["message"].as_str().unwrap().contains("was typed"));
 }
 
 #[tokio::test]

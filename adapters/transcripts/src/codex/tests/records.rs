@@ -185,9 +185,9 @@ fn answers_and_thinking() {
 fn turns() {
     check(
         r#"
-        @event_msg {"type":"task_started","turn_id":"u","turn_attribution":{"turn_trigger":"user"}}
+        @event_msg {"type":"task_started","turn_id":"u","turn_attribution":{"turn_trigger":"user"},"trace_id":"00000000000000000000000000000000"}
         @event_msg {"type":"task_complete","turn_id":"u","last_agent_message":"Done","duration_ms":7}
-        @event_msg {"type":"task_started","turn_id":"v"}
+        @event_msg {"type":"task_started","turn_id":"v","trace_id":"1e771fd812a97826e3a2533e1152c84c"}
         @compacted {"message":"","replacement_history":[{"type":"message"}],"window_id":"w"}
         @event_msg {"type":"turn_aborted","turn_id":"v","reason":"interrupted"}
         @event_msg {"type":"turn_aborted","turn_id":"x","reason":"replaced"}
@@ -197,6 +197,7 @@ fn turns() {
             "signal running thinking",
             "signal ended completed",
             "signal running compacting",
+            "annotation trace 1e771fd812a97826e3a2533e1152c84c",
             "context.compacted manual",
             "signal ended interrupted",
             "signal ended superseded",
