@@ -1,14 +1,17 @@
 //! What was asked, done and answered, as records for evaluation and training: a turn a line, in JSON.
 //!
 //! The shape has a version ([`VERSION`]): fields may be added to it, and a change of those there are is a new version.
-//! Texts pass the caller's function before they are written, so that no secret and no name of the user leaves.
+//! Texts pass the caller's function before they are written, so that no secret and no name of the user leaves. Of a call
+//! that the caller's other function names, neither input nor output is written ([`WITHHELD`]).
 
 use events::{ApprovalState, DecidedBy, PromptOrigin, Provider, SessionId, Timestamp, ToolKind, ToolOutcome, TurnId};
-use projections::{ConversationItem, ItemBody, Session};
+use projections::{ConversationItem, ItemBody, ItemText, Session};
 use serde::Serialize;
 
 /// The version of the shape.
 pub const VERSION: u32 = 1;
+/// Stands for the input and the output of a call that is withheld.
+pub const WITHHELD: &str = "[withheld: the call names a file of secrets]";
 /// Longest text, characters.
 const TEXT_CHARS: usize = 64 << 10;
 
@@ -114,14 +117,16 @@ pub enum Step {
 pub struct DatasetTurns<'a> {
     session: &'a Session,
     sanitize: &'a dyn Fn(&str) -> String,
+    withhold: &'a dyn Fn(&str) -> bool,
     open: Option<TurnRecord>,
 }
 
 impl<'a> DatasetTurns<'a> {
-    /// The turns of a session, with texts as `sanitize` leaves them.
+    /// The turns of a session, with texts as `sanitize` leaves them, without those of calls whose input `withhold` is
+    /// true of.
     #[must_use]
-    pub fn new(session: &'a Session, sanitize: &'a dyn Fn(&str) -> String) -> Self {
-        Self { session, sanitize, open: None }
+    pub fn new(session: &'a Session, sanitize: &'a dyn Fn(&str) -> String, withhold: &'a dyn Fn(&str) -> bool) -> Self {
+        Self { session, sanitize, withhold, open: None }
     }
 
     /// Takes in the next item; gives the record it ends, if it belongs to another turn.
@@ -141,6 +146,9 @@ impl<'a> DatasetTurns<'a> {
             steps: Vec::new(),
         });
         let clean = |text: &str| cut((self.sanitize)(text));
+        let of_call = |input: &ItemText, text: &str| {
+            if (self.withhold)(&input.text) { WITHHELD.to_owned() } else { clean(text) }
+        };
         match &item.body {
             ItemBody::Prompt { origin, text, .. } => {
                 open.steps.push(Step::Prompt { origin: *origin, text: clean(&text.text) });
@@ -152,8 +160,8 @@ impl<'a> DatasetTurns<'a> {
             ItemBody::ToolCall { name, tool, input, result, .. } => open.steps.push(Step::Tool {
                 name: clean(name),
                 kind: *tool,
-                input: clean(&input.text),
-                output: result.as_ref().map(|result| clean(&result.text.text)),
+                input: of_call(input, &input.text),
+                output: result.as_ref().map(|result| of_call(input, &result.text.text)),
                 outcome: result.as_ref().map(|result| result.outcome),
                 exit_code: result.as_ref().and_then(|result| result.exit_code),
                 duration_ms: result.as_ref().and_then(|result| result.duration_ms),
@@ -196,7 +204,7 @@ fn cut(mut text: String) -> String {
 #[cfg(test)]
 mod tests {
     use events::TurnOutcome;
-    use projections::{CallResult, ItemText, SessionState, StatusRules};
+    use projections::{CallResult, SessionState, StatusRules};
 
     use super::*;
 
@@ -218,13 +226,13 @@ mod tests {
     fn a_turn_is_a_record_and_every_text_is_sanitized() {
         let session = session();
         let hide = |text: &str| text.replace("/home/me", "~");
-        let mut turns = DatasetTurns::new(&session, &hide);
-        let call = ItemBody::ToolCall {
+        let mut turns = DatasetTurns::new(&session, &hide, &|input| input.contains("key"));
+        let call = |input| ItemBody::ToolCall {
             call_id: "c".into(),
             name: "Bash".into(),
             tool: ToolKind::Execute,
             title: None,
-            input: text("ls /home/me"),
+            input: text(input),
             result: Some(CallResult {
                 outcome: ToolOutcome::Error,
                 exit_code: Some(2),
@@ -235,9 +243,10 @@ mod tests {
         let prompt = |said| ItemBody::Prompt { origin: PromptOrigin::Human, text: text(said), attachments: 0 };
         let end = ItemBody::TurnEnd { outcome: TurnOutcome::Completed, number: 1, duration_ms: 7 };
         assert_eq!(turns.apply(&item(1, 1, prompt("look into /home/me"))), None);
-        assert_eq!(turns.apply(&item(2, 1, call)), None);
-        assert_eq!(turns.apply(&item(3, 1, end)), None);
-        let record = turns.apply(&item(4, 2, prompt("next"))).unwrap();
+        assert_eq!(turns.apply(&item(2, 1, call("ls /home/me"))), None);
+        assert_eq!(turns.apply(&item(3, 1, call("cat key"))), None);
+        assert_eq!(turns.apply(&item(4, 1, end)), None);
+        let record = turns.apply(&item(5, 2, prompt("next"))).unwrap();
         let json = serde_json::to_value(&record).unwrap();
         assert_eq!(
             (&json["version"], &json["outcome"], &json["duration_ms"]),
@@ -248,6 +257,8 @@ mod tests {
             serde_json::json!([
                 {"type": "prompt", "origin": "human", "text": "look into ~"},
                 {"type": "tool", "name": "Bash", "kind": "execute", "input": "ls ~", "output": "~: denied",
+                 "outcome": "error", "exit_code": 2, "duration_ms": 5},
+                {"type": "tool", "name": "Bash", "kind": "execute", "input": WITHHELD, "output": WITHHELD,
                  "outcome": "error", "exit_code": 2, "duration_ms": 5},
             ])
         );

@@ -255,7 +255,7 @@ enum Command {
   capture export fix-login --output session.cast
   capture export 7K3M9QXT --format otlp")]
     Export(export::Arguments),
-    /// Export prompts, tool calls and outputs of many sessions for evaluation and training, without secrets.
+    /// Export prompts, tool calls and outputs of many sessions for evaluation and training, with secrets removed.
     #[command(after_help = "Examples:
   capture dataset --since 7d --out dataset
   capture dataset --agent claude --out - > turns.jsonl")]

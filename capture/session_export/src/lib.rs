@@ -2,6 +2,8 @@
 //!
 //! Decides nothing about a format, and opens no file: the caller gives a writer.
 
+mod sanitize;
+
 use std::{
     io::{self, Write},
     num::ParseIntError,
@@ -23,6 +25,7 @@ use export::{
 };
 use printing::{safe_json, style};
 use projections::{ConversationItem, Session, Turn};
+use sanitize::{names_secrets, without_home};
 
 /// Items requested at a time.
 const PAGE: usize = 200;
@@ -117,7 +120,7 @@ pub fn write_otlp(
 }
 
 /// Writes the turns of a session that began at a time or later as records, one a line. In addition to secrets, the path
-/// of the home directory is taken out.
+/// of the home directory is taken out, and what calls read or wrote whose input names a file of secrets.
 ///
 /// # Errors
 /// When the server or the writer fails.
@@ -130,13 +133,13 @@ pub fn write_dataset(
 ) -> Result<(), SessionExportError> {
     let sanitize = |text: &str| {
         let text = redaction::text(text);
-        home.map_or_else(|| text.clone().into_owned(), |home| text.replace(home, "~"))
+        home.map_or_else(|| text.clone().into_owned(), |home| without_home(&text, home))
     };
     let mut write = |record: Option<TurnRecord>| match record.filter(|record| record.started_at >= since) {
         Some(record) => Ok(writeln!(out, "{}", safe_json(&serde_json::to_string(&record)?))?),
         None => Ok(()),
     };
-    let mut turns = DatasetTurns::new(session, &sanitize);
+    let mut turns = DatasetTurns::new(session, &sanitize, &names_secrets);
     each_item::<SessionExportError>(client, session, |item| write(turns.apply(&item)))?;
     write(turns.finish())
 }

@@ -39,7 +39,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     (
         "session_export",
         "capture/session_export",
-        &["agents", "api", "events", "export", "printing", "projections", "redaction"],
+        &["agents", "api", "approver", "events", "export", "printing", "projections", "redaction"],
     ),
     ("mcp", "capture/mcp", &["api", "events", "printing", "projections", "redaction"]),
     (
