@@ -39,7 +39,7 @@ impl AttemptFailure {
 }
 
 /// Ends what a channel waits for; from another thread.
-pub(crate) type Stopper = Box<dyn FnOnce() + Send + Sync>;
+pub type Stopper = Box<dyn FnOnce() + Send + Sync>;
 
 /// One channel.
 pub(crate) trait Channel: Send {

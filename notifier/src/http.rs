@@ -126,7 +126,8 @@ impl HttpClient {
     }
 
     /// What ends the requests under way.
-    pub(crate) fn stopper(&self) -> Stopper {
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
         let agent = self.agent.clone();
         Box::new(move || agent.shutdown())
     }

@@ -31,7 +31,7 @@ pub mod plan;
 pub mod secret;
 pub mod text;
 
-pub use attempt::{AttemptFailure, RetryHint};
+pub use attempt::{AttemptFailure, RetryHint, Stopper};
 pub use channel::{ChannelContext, Clock, Env, SinkError, TerminalSink};
 pub use config::{ConfigError, Loudness, NotifySettings};
 pub use delivery::{ChannelCounts, Delivery, DeliveryOutcome, DropReason, Receipt, ReceiptSink, StartError, troubles};

@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{
         Arc,
@@ -24,7 +25,7 @@ use crate::{
     BACKLOG_MS,
     counts::{ExportCounts, SharedCounts},
     position::{PositionFile, SentPosition},
-    sender::{SendFailure, Sender},
+    sender::{RequestStop, SendFailure, Sender},
     settings::OtlpSettings,
     spans::{SpanMessage, SpanReader},
 };
@@ -62,6 +63,7 @@ struct Shared {
     committed: AtomicU64,
     counts: SharedCounts,
     stop: ChannelSender<()>,
+    request: RequestStop,
 }
 
 impl fmt::Debug for OtlpExport {
@@ -94,9 +96,10 @@ impl OtlpExport {
         self.0.counts.read()
     }
 
-    /// Ends the thread, after the request it may be making. What was not sent is sent after the next start.
+    /// Ends the thread, and the request it may be making. What was not sent is sent after the next start.
     pub fn stop(&self) {
         self.0.stop.try_send(()).ok();
+        self.0.request.stop();
     }
 }
 
@@ -146,12 +149,13 @@ impl Exporter {
             committed: AtomicU64::new(position),
             counts: SharedCounts::default(),
             stop,
+            request: RequestStop::default(),
         });
         let exporter = Self {
             shared: Arc::clone(&shared),
             stop: stopped,
             spans,
-            sender: Sender::new(settings, context.clone()),
+            sender: Sender::new(settings, context.clone(), shared.request.clone()),
             context,
             sessions,
             version,
@@ -180,7 +184,11 @@ impl Exporter {
 
     fn round(&mut self) {
         if self.shared.settings.traces && Instant::now() >= self.next_traces {
-            self.traces();
+            let until = self.shared.committed.load(Ordering::Relaxed);
+            // A session that cannot be exported must not end the service, at each of its starts.
+            if catch_unwind(AssertUnwindSafe(|| self.traces(until))).is_err() {
+                self.skip(until);
+            }
         }
         if self.shared.settings.metrics && Instant::now() >= self.next_metrics {
             self.next_metrics = Instant::now() + Duration::from_secs(self.shared.settings.metrics_interval_s.into());
@@ -190,9 +198,18 @@ impl Exporter {
         self.shared.counts.update(|counts| counts.behind = behind);
     }
 
-    /// Sends what was committed since the last time.
-    fn traces(&mut self) {
-        let until = self.shared.committed.load(Ordering::Relaxed);
+    /// Goes on behind this position, as if everything up to it had been sent.
+    fn skip(&mut self, until: u64) {
+        self.pending.clear();
+        self.spans = self.spans.fresh();
+        (self.sent.position, self.pending_until) = (until, until);
+        let why = "a defect of capture: what was committed up to now is not sent".to_owned();
+        self.shared.counts.update(|counts| counts.trouble = Some(why));
+        self.note();
+    }
+
+    /// Sends what was committed since the last time, up to this position.
+    fn traces(&mut self, until: u64) {
         while self.stop.is_empty() && self.flush() && self.sent.position < until {
             let now = (self.context.clock)();
             let since = self.sent.since.max(now.plus_ms(-BACKLOG_MS));

@@ -1,8 +1,11 @@
 //! Sends encoded messages to the collector.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use notifier::{AttemptFailure, ChannelContext, RetryHint, http::HttpClient};
+use notifier::{AttemptFailure, ChannelContext, RetryHint, Stopper, http::HttpClient};
 
 use crate::settings::OtlpSettings;
 
@@ -13,11 +16,29 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// Longest pause a collector may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
+/// Ends the request under way, from another thread.
+#[derive(Clone, Default)]
+pub(crate) struct RequestStop(Arc<Mutex<Option<Stopper>>>);
+
+impl RequestStop {
+    pub(crate) fn stop(&self) {
+        let stopper = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(stop) = stopper {
+            stop();
+        }
+    }
+
+    fn put(&self, stopper: Stopper) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(stopper);
+    }
+}
+
 /// Sends to the endpoint of the settings.
 pub(crate) struct Sender {
     settings: OtlpSettings,
     context: ChannelContext,
     client: Option<HttpClient>,
+    stop: RequestStop,
     /// Requests that failed one after the other.
     failures: u32,
 }
@@ -32,8 +53,8 @@ pub(crate) enum SendFailure {
 }
 
 impl Sender {
-    pub(crate) const fn new(settings: OtlpSettings, context: ChannelContext) -> Self {
-        Self { settings, context, client: None, failures: 0 }
+    pub(crate) const fn new(settings: OtlpSettings, context: ChannelContext, stop: RequestStop) -> Self {
+        Self { settings, context, client: None, stop, failures: 0 }
     }
 
     /// Sends a message of a signal, `traces` or `metrics`; gives the collector's answer.
@@ -70,7 +91,9 @@ impl Sender {
             None => {
                 let hosts: Vec<String> = self.settings.host().into_iter().collect();
                 let client = HttpClient::new(&hosts, self.settings.ca_file.as_deref(), &self.context);
-                self.client.insert(client.map_err(mendable)?)
+                let client = client.map_err(mendable)?;
+                self.stop.put(client.stopper());
+                self.client.insert(client)
             }
         };
         let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();

@@ -97,6 +97,11 @@ impl SpanReader {
         Self { reader, texts, version, windows: HashMap::new() }
     }
 
+    /// Another one of the same store, which remembers nothing.
+    pub(crate) fn fresh(&self) -> Self {
+        Self::new(self.reader.clone(), self.texts, self.version)
+    }
+
     fn options(&self, provider: Provider) -> OtlpOptions<'static> {
         let provider = Agent::of(provider).and_then(|agent| agent.gen_ai_provider);
         OtlpOptions { redact: &redact, texts: self.texts, provider, version: self.version }
