@@ -47,7 +47,7 @@ pub(crate) fn health(export: &OtlpExport) -> Option<SourceHealth> {
     Some(SourceHealth { detail: Some(detail), trouble, dropped, errors: counts.failed_requests, ..row })
 }
 
-/// Shows what became of spans among the metrics.
+/// Shows the counts of spans among the metrics.
 pub(crate) fn register(export: &OtlpExport, registry: &mut Registry) {
     if export.is_on() {
         registry.register_collector(Box::new(SpanCounts(export.clone())));

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// What became of spans and messages of metrics since the server started.
+/// Counts since the server started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExportCounts {
     /// Spans the collector took.

@@ -56,9 +56,9 @@ pub struct ExporterParts {
 
 /// A handle on the thread; clones share it.
 #[derive(Clone)]
-pub struct OtlpExport(Arc<Shared>);
+pub struct OtlpExport(Arc<ExportShared>);
 
-struct Shared {
+struct ExportShared {
     settings: OtlpSettings,
     committed: AtomicU64,
     counts: SharedCounts,
@@ -90,7 +90,7 @@ impl OtlpExport {
         &self.0.settings.endpoint
     }
 
-    /// What became of it so far.
+    /// What was sent and lost so far.
     #[must_use]
     pub fn counts(&self) -> ExportCounts {
         self.0.counts.read()
@@ -105,7 +105,7 @@ impl OtlpExport {
 
 /// The thread's own.
 pub struct Exporter {
-    shared: Arc<Shared>,
+    shared: Arc<ExportShared>,
     stop: Receiver<()>,
     spans: SpanReader,
     sender: Sender,
@@ -144,7 +144,7 @@ impl Exporter {
         let sent =
             known.unwrap_or_else(|| SentPosition { log, endpoint: settings.endpoint.clone(), position, since: now });
         let spans = SpanReader::new(reader, settings.texts, version);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ExportShared {
             settings: settings.clone(),
             committed: AtomicU64::new(position),
             counts: SharedCounts::default(),

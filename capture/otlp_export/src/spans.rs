@@ -224,7 +224,7 @@ impl SpanReader {
             }
             if is_last || read >= MOST_EVENTS {
                 let items = items.into_items(usize::MAX).into_iter();
-                // The result of a call that was sent before is no call.
+                // What is left of a call that was sent before: its result.
                 return Ok((items.filter(|item| !is_nameless(item)).collect(), after));
             }
         }

@@ -165,7 +165,7 @@ fn what_is_over_is_sent_once_and_as_soon_as_it_is() {
         let turn = sent.iter().find(|span| span.name == "invoke_agent claude").unwrap();
         assert!(calls.iter().all(|call| call.parent_span_id == turn.span_id));
         assert!(turn.links.is_empty());
-        // What comes late of a call that was sent with its turn is no call of its own.
+        // A late result of a call that was sent with its turn is not sent as a call of its own.
         log.result(700, "c").prompt(800).call(810, "d").result(820, "d");
         assert_eq!(names(&spans.read(7, 11, at(0)).unwrap()), ["execute_tool Bash"], "texts: {texts}");
         log.turn_end(900, 2).state(1_000, State::Idle);
