@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
+    os::{fd::OwnedFd, unix::net::UnixStream},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
@@ -10,7 +11,7 @@ use rmcp::{
     model::CallToolRequestParams,
     service::RunningService,
     transport::{
-        StreamableHttpClientTransport, TokioChildProcess, UnixSocketHttpClient,
+        StreamableHttpClientTransport, UnixSocketHttpClient,
         streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
@@ -319,10 +320,17 @@ fn another_client_lists_and_calls_every_tool_over_both_transports() {
     let machine = Machine::new(PROGRAM);
     let (_server, id) = with_a_session(&machine);
     let (by_pipe, by_http) = with_a_runtime(async {
-        let command = tokio::process::Command::from(machine.command(&["mcp"]));
-        let client = ().serve(TokioChildProcess::new(command).unwrap()).await.unwrap();
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut program = {
+            let mut command = machine.command(&["mcp"]);
+            let output = OwnedFd::from(theirs.try_clone().unwrap());
+            command.stdin(OwnedFd::from(theirs)).stdout(output).spawn().unwrap()
+        };
+        ours.set_nonblocking(true).unwrap();
+        let client = ().serve(tokio::net::UnixStream::from_std(ours).unwrap().into_split()).await.unwrap();
         let by_pipe = call_all(&client, &id).await;
         client.cancel().await.unwrap();
+        assert!(program.wait().unwrap().success(), "it ends with its input");
 
         let socket = machine.data().join("capture.sock");
         let uri = "http://localhost/mcp";
