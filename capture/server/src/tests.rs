@@ -7,6 +7,7 @@ mod commands;
 mod compat;
 mod ids;
 mod limits;
+mod mcp;
 mod reading;
 mod runs;
 mod security;
