@@ -144,7 +144,8 @@ impl World {
         let homes = ALL.iter().map(usual).chain([own]).collect::<Homes>();
         let clock: fn() -> Now = || Now { wall: Timestamp::MIN, steady: Duration::ZERO };
         let config = CollectorConfig { watches: 0, workers: 0, ..CollectorConfig::new(clock) };
-        let collector = Collector::new(config, transcripts::providers::roots(&homes), writer.reader().cursors().unwrap());
+        let collector =
+            Collector::new(config, transcripts::providers::roots(&homes), writer.reader().cursors().unwrap());
         let wall = Arc::new(AtomicI64::new(start - 1_000));
         let side: Arc<Mutex<ProcessLog>> = Arc::default();
         let ingest = Ingest::new(IngestParts {

@@ -53,7 +53,7 @@ mod tests {
         ] {
             assert!(names_secrets(input), "{input}");
         }
-        for input in [r#"{"command":"cat src/env.rs"}"#, r#"{"file_path":"/p/.env.example"}"#, "ls -la", "", "{}"] {
+        for input in [r#"{"command":"cat src/env.rs"}"#, r#"{"file_path":"/p/environment.md"}"#, "ls -la", "", "{}"] {
             assert!(!names_secrets(input), "{input}");
         }
     }

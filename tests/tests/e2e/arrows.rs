@@ -171,11 +171,11 @@ const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("portable-pty", &["terminal"]),
     ("vt100", &["terminal"]),
     ("jsonc-parser", &["hooks"]),
-    ("prost", &["export", "protocols"]),
+    ("prost", &["export", "protocols", "tests"]),
     ("zbus", &["notifier"]),
     ("rustls", &["notifier"]),
     ("tantivy", &["search"]),
-    ("rmcp", &["mcp"]),
+    ("rmcp", &["mcp", "tests"]),
 ];
 
 fn metadata(more: &[&str]) -> Value {

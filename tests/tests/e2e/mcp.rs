@@ -333,9 +333,9 @@ fn another_client_lists_and_calls_every_tool_over_both_transports() {
         assert!(program.wait().unwrap().success(), "it ends with its input");
 
         let socket = machine.data().join("capture.sock");
-        let uri = "http://localhost/mcp";
-        let client = UnixSocketHttpClient::new(socket.to_str().unwrap(), uri);
-        let config = StreamableHttpClientTransportConfig::with_uri(uri);
+        let client = UnixSocketHttpClient::new(socket.to_str().unwrap(), "http://localhost/mcp");
+        // With the whole address it would send that as the target, as to a proxy.
+        let config = StreamableHttpClientTransportConfig::with_uri("/mcp");
         let client = ().serve(StreamableHttpClientTransport::with_client(client, config)).await.unwrap();
         let by_http = call_all(&client, &id).await;
         client.cancel().await.unwrap();
@@ -385,7 +385,7 @@ fn over_http_the_scope_decides_and_secrets_stay() {
     let label = call_of("set_labels", &json!({"session": id, "labels": {"team": "web"}}));
     let (_, refused) = post(&server, read, &[], &label);
     assert!(refused.contains("\"isError\":true") && refused.contains("scope"), "{refused}");
-    assert_eq!(server.session(&session(1))["labels"], json!({}));
+    assert!(server.session(&session(1))["labels"]["team"].is_null());
     let (_, done) = post(&server, owner, &[], &label);
     assert!(done.contains("\"team\":\"web\""), "{done}");
 

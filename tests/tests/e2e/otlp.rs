@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use opentelemetry_proto::tonic::{
     common::v1::any_value::Value as AttributeValue,
-    metrics::v1::{Metric, MetricsData, metric::Data},
+    metrics::v1::{Metric, MetricsData, metric::Data, number_data_point},
     trace::v1::{Span, TracesData},
 };
 use prost::Message;
@@ -77,10 +77,9 @@ fn named<'a>(spans: &'a [Span], name: &str) -> Vec<&'a Span> {
 }
 
 fn text<'a>(span: &'a Span, key: &str) -> Option<&'a str> {
-    match span.attributes.iter().find(|attribute| attribute.key == key)?.value.as_ref()?.value.as_ref()? {
-        AttributeValue::StringValue(text) => Some(text),
-        _ => None,
-    }
+    let attribute = span.attributes.iter().find(|attribute| attribute.key == key)?;
+    let AttributeValue::StringValue(text) = attribute.value.as_ref()?.value.as_ref()? else { return None };
+    Some(text)
 }
 
 fn metric(requests: &[Delivered], name: &str) -> Option<Metric> {
@@ -120,12 +119,14 @@ fn a_collector_gets_calls_turns_and_states_as_they_come() {
     assert_eq!(text(&turn, "gen_ai.operation.name"), Some("invoke_agent"));
     assert_eq!(text(&turn, "gen_ai.request.model"), Some("claude-opus-5-5"));
     let gauge = eventually("the state is among the metrics", || {
-        match metric(&collector.requests(), "capture.sessions")?.data? {
-            Data::Gauge(gauge) => (!gauge.data_points.is_empty()).then_some(gauge),
-            _ => None,
-        }
+        let Data::Gauge(gauge) = metric(&collector.requests(), "capture.sessions")?.data? else { return None };
+        (!gauge.data_points.is_empty()).then_some(gauge)
     });
-    assert_eq!(gauge.data_points.len(), 1, "{gauge:?}");
+    let counts = gauge.data_points.iter().map(|point| match point.value {
+        Some(number_data_point::Value::AsInt(count)) => count,
+        Some(number_data_point::Value::AsDouble(_)) | None => panic!("{point:?}"),
+    });
+    assert_eq!(counts.sum::<i64>(), 1, "{gauge:?}");
 
     let requests = collector.requests();
     let all = spans(&requests);

@@ -80,7 +80,7 @@ fn shown(received: &Received) -> Vec<String> {
 #[test]
 fn every_recorded_record_is_read() {
     for (name, provider, records, events) in
-        [("claude", Provider::Claude, 27, 15), ("codex", Provider::Codex, 21, 18), ("gemini", Provider::Gemini, 28, 12)]
+        [("claude", Provider::Claude, 27, 15), ("codex", Provider::Codex, 21, 19), ("gemini", Provider::Gemini, 28, 12)]
     {
         let received = logs(Encoding::Json, &fixture(&format!("{name}/logs.json")));
         assert_eq!(received.tallies, [(provider, ProviderTally { records, rejected: 0 })].into(), "{name}");
@@ -105,8 +105,7 @@ fn the_trace_of_a_prompt_is_told() {
     };
     assert_eq!(traces("claude"), ["27361dc0712b43d469c6768ae1d5bb25-54d55cdfae2e4e31"]);
     assert_eq!(traces("gemini"), ["d9a7ad0225a21047e95a9c2addc11422-875771cadf8e066d"]);
-    // It is in the rollout instead.
-    assert_eq!(traces("codex"), [""; 0]);
+    assert_eq!(traces("codex"), ["51d4273fb576e9ed0d04081b120cac45-4eb03e9aab516734"]);
 }
 
 #[test]
