@@ -3,7 +3,7 @@
 //! The stream sends `status_change` and one `message_update` for each message there is, then the same as they come.
 
 use api::agentapi::{AgentApiMessage, AgentApiRole, AgentApiState};
-use events::{Event, Kind, SessionId, State, Timestamp};
+use events::{Event, Kind, RunId, SessionId, State, Timestamp};
 use serde::Serialize;
 use store::{ReadError, Reader};
 
@@ -19,6 +19,8 @@ const KINDS: [Kind; 2] = [Kind::UserPrompt, Kind::AssistantMessage];
 /// Translates a stream of one session.
 pub(crate) struct AgentApiStream {
     session: SessionId,
+    /// The run that hosts it.
+    run: Option<RunId>,
     agent: String,
     state: Option<AgentApiState>,
     /// The last message that was sent.
@@ -40,8 +42,25 @@ struct MessageUpdate {
 }
 
 impl AgentApiStream {
-    pub(crate) const fn new(session: SessionId, agent: String) -> Self {
-        Self { session, agent, state: None, last: None }
+    pub(crate) const fn new(session: SessionId, run: Option<RunId>, agent: String) -> Self {
+        Self { session, run, agent, state: None, last: None }
+    }
+
+    /// Whether a session is the one of the run: the one so far, or another that the run hosts by now, as after `/clear`
+    /// or when what the screen showed turned out to be a session that the agent's files have.
+    fn follows(&mut self, app: &App, session: SessionId) -> bool {
+        if session == self.session {
+            return true;
+        }
+        let hosted = self.run.is_some()
+            && app
+                .live_view
+                .get(session)
+                .is_some_and(|entry| entry.run_id == self.run && entry.parent.is_none() && entry.merged_into.is_none());
+        if hosted {
+            (self.session, self.last) = (session, None);
+        }
+        hosted
     }
 
     /// An item as server-sent events; empty when it says nothing here.
@@ -49,11 +68,13 @@ impl AgentApiStream {
         let mut out = String::new();
         match item {
             Item::Snapshot(_) => {
+                self.session = present(app, self.session);
                 let entry = app.live_view.get(self.session);
                 let state = entry.map_or(AgentApiState::Stable, |entry| state_of(entry.state));
                 self.status(state, &mut out)?;
                 self.messages(app, &mut out).await?;
             }
+            Item::Frame(frame) if !self.follows(app, frame.session) => {}
             Item::Frame(frame) => match frame.kind {
                 FrameKind::Status(state) => self.status(state_of(state), &mut out)?,
                 FrameKind::Event(kind) if KINDS.contains(&kind) => self.messages(app, &mut out).await?,
@@ -121,4 +142,9 @@ pub(crate) const fn state_of(state: State) -> AgentApiState {
         State::Running | State::Unknown => AgentApiState::Running,
         State::Waiting | State::WaitingApproval | State::Idle | State::Exited => AgentApiState::Stable,
     }
+}
+
+/// The session that this one turned out to be, else itself.
+pub(crate) fn present(app: &App, session: SessionId) -> SessionId {
+    app.live_view.get(session).and_then(|entry| entry.merged_into).unwrap_or(session)
 }

@@ -14,8 +14,9 @@ use tokio::time::timeout;
 use super::runs::of_run;
 use crate::{
     Frame, RunTarget,
-    agentapi::{AgentApiStream, messages, state_of},
+    agentapi::{AgentApiStream, messages, present, state_of},
     answer::HandlerResult,
+    app::App,
     call::Call,
     error::ApiError,
     frame::FrameKind,
@@ -61,15 +62,15 @@ pub(crate) async fn send(mut call: Call<AgentApiSend>) -> HandlerResult {
     };
     let app = &call.app;
     let limits = app.limits;
-    // From before the text is typed: an agent may have answered by the time that is known.
-    let frames = prompted.map(|session| {
-        app.live_view.subscribe(Interest::Sessions(vec![session]), limits.queue_frames, limits.queue_bytes)
-    });
+    // From before the text is typed: an agent may have answered by the time that is known. Of all sessions, because the
+    // one that the screen showed may turn out to be one that the agent's files have.
+    let frames = prompted
+        .map(|session| (session, app.live_view.subscribe(Interest::All, limits.queue_frames, limits.queue_bytes)));
     let input = Input { text: Some(message.content), submit: prompted.is_some(), ..Input::default() };
     app.ask(app.control.send_input(of_run(&call).await?, input)).await?;
-    if let Some(frames) = &frames {
+    if let Some((session, frames)) = &frames {
         // Clients ask for the status next, and take `stable` for the end of the work.
-        timeout(BEGINS_WITHIN, begun(frames)).await.map_err(|_| {
+        timeout(BEGINS_WITHIN, begun(app, *session, frames)).await.map_err(|_| {
             let seconds = BEGINS_WITHIN.as_secs();
             ApiError::timeout(format!("the text was typed, but the agent did not begin to work within {seconds} s"))
         })?;
@@ -77,8 +78,12 @@ pub(crate) async fn send(mut call: Call<AgentApiSend>) -> HandlerResult {
     call.answer(&AgentApiSent { ok: true })
 }
 
-/// Returns once the agent works on a prompt.
-async fn begun(frames: &Subscription) {
+/// Returns once the agent of a session works on a prompt.
+async fn begun(app: &App, session: SessionId, frames: &Subscription) {
+    let run = app.live_view.get(session).and_then(|entry| entry.run_id);
+    let is_of_run = |other: SessionId| {
+        other == session || run.is_some() && app.live_view.get(other).is_some_and(|entry| entry.run_id == run)
+    };
     let mut taken = VecDeque::new();
     loop {
         // What a break hides was work.
@@ -90,7 +95,7 @@ async fn begun(frames: &Subscription) {
             FrameKind::Event(kind) => kind == Kind::UserPrompt,
             FrameKind::Approval | FrameKind::Finding | FrameKind::Delta => false,
         };
-        if taken.drain(..).any(|frame| is_work(&frame)) {
+        if taken.drain(..).any(|frame| is_work(&frame) && is_of_run(frame.session)) {
             return;
         }
     }
@@ -101,19 +106,22 @@ pub(crate) async fn events(call: Call<AgentApiEvents>) -> HandlerResult {
     let session = hosted(&call).await?;
     let (_, agent) = standing(&call, session);
     let slot = call.stream()?;
-    let tail = Tail::new(&call.app, Interest::Sessions(vec![session]), None);
-    let stream = AgentApiStream::new(session, agent.to_string());
+    // Of all sessions, as for a message.
+    let tail = Tail::new(&call.app, Interest::All, None);
+    let run = call.app.live_view.get(session).and_then(|entry| entry.run_id);
+    let stream = AgentApiStream::new(session, run, agent.to_string());
     Ok(sse::answer(call.app, tail, StreamFormat::AgentApi(stream), slot))
 }
 
 /// The session that the run in the path hosts.
 async fn hosted<O: Operation>(call: &Call<O>) -> Result<SessionId, ApiError> {
-    match of_run(call).await? {
-        RunTarget::Session(session) => Ok(session),
+    let session = match of_run(call).await? {
+        RunTarget::Session(session) => session,
         run @ RunTarget::Run(_) => call.app.control.run(&run)?.session_id.ok_or_else(|| {
             ApiError::new(ErrorCode::Conflict, "the run hosts no session yet; its agent may still be starting")
-        }),
-    }
+        })?,
+    };
+    Ok(present(&call.app, session))
 }
 
 /// How the agent of a session is, and which it is.
