@@ -57,6 +57,10 @@ impl ContextUse {
         if event.agent_id.is_some() || usage.model.is_some() && self.model.is_some() && usage.model != self.model {
             return;
         }
+        // A report of quotas, or of sums, says nothing of a response.
+        if !usage.has_tokens() {
+            return;
+        }
         self.model(usage.model.as_deref());
         let used = self.used(usage);
         let Some(mut window) = self.model.as_deref().and_then(|model| window(model, rules)) else { return };

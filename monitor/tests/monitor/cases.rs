@@ -2,8 +2,8 @@
 
 use events::{
     Annotation, ApprovalResolved, ApprovalState, Claim, DecidedBy, ErrorClass, FindingKind, FindingState, Payload,
-    PromptOrigin, QuestionAnswered, QuestionAsked, Reason, SessionStarted, Severity, Signal, Source, StartKind, State,
-    ToolKind, Topic, UsageReported,
+    PromptOrigin, QuestionAnswered, QuestionAsked, QuotaReported, Reason, SessionStarted, Severity, Signal, Source,
+    StartKind, State, ToolKind, Topic, UsageAccount, UsageReported,
 };
 use monitor::{DetectorLimits, Monitor};
 
@@ -327,6 +327,14 @@ fn a_context_that_is_nearly_full() {
     };
     s.put(part(185_000));
     s.put(part(90));
+    assert_eq!(check(&s, 1, &[ContextFull]).last(ContextFull).unwrap().state, FindingState::Open);
+    // Reports of quotas, and sums of the agent's own accounting, are of no response.
+    let mut s = at_work();
+    s.put(usage(185_000, "claude-opus-5-5"));
+    let account = Some(UsageAccount::default());
+    let quotas = vec![QuotaReported { name: "primary".into(), used_permille: 5, ..QuotaReported::default() }];
+    s.put(Line::new(0, UsageReported { quotas, ..UsageReported::default() }));
+    s.put(Line::new(0, UsageReported { account, ..UsageReported::default() }));
     assert_eq!(check(&s, 1, &[ContextFull]).last(ContextFull).unwrap().state, FindingState::Open);
     let mut s = at_work();
     s.put(Line::new(0, Annotation { topic: Topic::Notice, value: "Context left until auto-compact: 6%".into() }));
