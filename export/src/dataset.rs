@@ -1,8 +1,8 @@
 //! What was asked, done and answered, as records for evaluation and training: a turn a line, in JSON.
 //!
 //! The shape has a version ([`VERSION`]): fields may be added to it, and a change of those there are is a new version.
-//! Texts pass the caller's function before they are written, so that no secret and no name of the user leaves. Of a call
-//! that the caller's other function names, neither input nor output is written ([`WITHHELD`]).
+//! Texts pass the caller's function before they are written, which takes out secrets and the path of the home directory.
+//! Of a call that the caller's other function names, neither input nor output is written ([`WITHHELD`]).
 
 use events::{ApprovalState, DecidedBy, PromptOrigin, Provider, SessionId, Timestamp, ToolKind, ToolOutcome, TurnId};
 use projections::{ConversationItem, ItemBody, ItemText, Session};

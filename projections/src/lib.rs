@@ -18,6 +18,7 @@ pub mod shorten;
 pub mod state;
 pub mod status;
 pub mod summary;
+mod test_loops;
 pub mod title;
 pub mod turn;
 pub mod work;

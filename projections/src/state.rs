@@ -26,6 +26,7 @@ use crate::{
     rules::StatusRules,
     status::{self, Process, StandingClaim, StatusInputs},
     summary,
+    test_loops::TestLoops,
     title::TitleSource,
 };
 
@@ -118,6 +119,9 @@ pub struct SessionState {
     /// When a dialog is told by its call that was known before its call was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     named_from: Option<Timestamp>,
+    /// Tests that failed, and those that run.
+    #[serde(default, skip_serializing_if = "TestLoops::is_empty")]
+    test_loops: TestLoops,
     /// The last turn, whose end was told better after it was concluded.
     #[serde(skip)]
     corrected: Option<Turn>,
@@ -207,6 +211,7 @@ impl SessionState {
             refused: None,
             corrected: None,
             named_from: None,
+            test_loops: TestLoops::default(),
         }
     }
 

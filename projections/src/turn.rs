@@ -40,4 +40,8 @@ pub struct Turn {
     /// What failed, by its sort.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub failures: std::collections::BTreeMap<crate::FailureKind, u32>,
+    /// How often a test had failed, files were edited, and the same test ran again; absent in turns of a time when it was
+    /// not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_fix_loops: Option<u32>,
 }

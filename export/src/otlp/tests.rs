@@ -68,6 +68,7 @@ fn turn() -> Turn {
         tool_calls: 2,
         tool_errors: 1,
         failures: BTreeMap::new(),
+        test_fix_loops: None,
         approvals: 1,
         steering: 0,
         outcome: Some(TurnOutcome::Completed),

@@ -26,6 +26,7 @@ fn turn(number: u32, prompt: &str, text: &str, from: i64, to: i64) -> Turn {
         tool_calls: 2,
         tool_errors: 1,
         failures: BTreeMap::new(),
+        test_fix_loops: None,
         approvals: 0,
         steering: 0,
         outcome: Some(TurnOutcome::Completed),

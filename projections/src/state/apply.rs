@@ -62,8 +62,10 @@ impl SessionState {
                 self.wake_if_needed(event, at, out);
                 self.conversation_at = at;
                 self.session.last_assistant_output_at = Some(at);
+                let closes_loop = self.test_loops.called(call);
                 if let Some(turn) = &mut self.turn {
                     turn.tool_calls += 1;
+                    turn.test_fix_loops = turn.test_fix_loops.map(|loops| loops + u32::from(closes_loop));
                 }
                 if let (ToolKind::Execute | ToolKind::Edit, Some(what)) = (call.tool, &call.title) {
                     let verb = if call.tool == ToolKind::Edit { "Edit" } else { "Run" };
@@ -83,6 +85,7 @@ impl SessionState {
             Payload::ToolResult(result) => {
                 self.conversation_at = at;
                 if !result.detail {
+                    self.test_loops.returned(result);
                     let by = happened_at(event, at);
                     let call = self.conversation.returned(&result.call_id, by);
                     self.count_failure(failure::classify(&FinishedCall {
@@ -400,6 +403,7 @@ impl SessionState {
             completed_at: None,
             usage: Usage::default(),
             failures: std::collections::BTreeMap::new(),
+            test_fix_loops: Some(0),
         });
         out.push(Conclusion {
             at,

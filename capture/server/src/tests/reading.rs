@@ -225,6 +225,7 @@ fn turn(number: u32, ended_at: Option<i64>) -> Turn {
         completed_at: ended_at.map(at),
         usage: Usage::default(),
         failures: std::collections::BTreeMap::new(),
+        test_fix_loops: None,
     }
 }
 
