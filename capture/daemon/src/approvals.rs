@@ -203,6 +203,13 @@ impl ApprovalBroker {
         }
     }
 
+    /// Forgets what is known of sessions that were removed: pending approvals, and what is allowed again. Who waits for a
+    /// decision gets no answer. Never waits.
+    pub fn forget(&self, sessions: &[SessionId]) {
+        self.pending().forget(sessions);
+        self.shared.waits_changed.notify_one();
+    }
+
     /// Stops: nothing more is decided, and whoever waits without a decision under way gets no answer.
     pub fn stop(&self) {
         let mut pending = self.pending();

@@ -177,10 +177,12 @@ impl McpTool {
     }
 }
 
-/// Which sessions are removed by themselves, once a day; 0 is never. Those that run never are.
+/// What is kept, and which sessions are removed by themselves, once a day; 0 is never. Those that run never are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetentionSettings {
+    /// Store texts over 256 KiB too, up to 64 MiB.
+    pub keep_large_texts: bool,
     /// Sessions whose last event is older, days.
     pub older_than_days: u32,
     /// The oldest sessions, while the database holds more, MiB.
@@ -310,7 +312,12 @@ impl Config {
             "search": { "enabled": default.search.enabled },
             "mcp": { "allow": [] },
             "otlp": default.otlp,
-            "retention": { "older_than_days": 0, "larger_than_mib": 0, "projects": [] },
+            "retention": {
+                "keep_large_texts": default.retention.keep_large_texts,
+                "older_than_days": 0,
+                "larger_than_mib": 0,
+                "projects": [],
+            },
             "monitor": default.monitor,
             "actions": [],
             "notify": notify_values(&default.notify),

@@ -12,7 +12,9 @@ use anyhow::{Context, anyhow};
 use api::Endpoint;
 use crossbeam_channel::{Receiver, Sender, bounded, select};
 use events::{RunId, SessionId};
-use ingest::{Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, PreparedBatch, store_health::StoreFiles};
+use ingest::{
+    Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, Preparation, PreparedBatch, store_health::StoreFiles,
+};
 use otlp_export::OtlpExport;
 use processes::{agent_descent, holders_of_tcp, user_of_tcp};
 use protocols::codex_daemon::Daemons;
@@ -183,6 +185,10 @@ impl ingest::CommitObserver for CommitObservers {
 
     fn approval(&self, approval: projections::Approval) {
         self.approvals.changed(approval);
+    }
+
+    fn removed(&self, sessions: &[SessionId]) {
+        self.approvals.forget(sessions);
     }
 
     fn finding(&self, finding: events::Finding) {
@@ -388,11 +394,12 @@ impl RunningService {
 
         let sink = {
             let inputs = inputs.clone();
-            let prepare = if redacted_only { PreparedBatch::redacted } else { PreparedBatch::new };
+            let keeps_large_texts = options.config.retention.keep_large_texts;
+            let preparation = Preparation { is_redacted: redacted_only, keeps_large_texts };
             let sentinel = supervisor.sentinel();
             move |batch: Batch| {
                 let _watched = &sentinel;
-                inputs.send(IngestInput::Batch(Box::new(prepare(batch)))).map_err(|_| Stopped)
+                inputs.send(IngestInput::Batch(Box::new(PreparedBatch::with(preparation, batch)))).map_err(|_| Stopped)
             }
         };
         let files = collector.start(sink).context("cannot start the threads that read files")?;

@@ -43,7 +43,10 @@ impl Ingest {
             // Lines before the one that names the directory are not kept either. A session may be known by name before
             // its directory is: as a helper's parent, by a hook.
             if placed.insert(slot) {
-                if let Some(parent) = first_start(&batch.events[index..], |s| s.parent_provider_session_id.as_deref()) {
+                if self.transaction.writer.has_removed()
+                    && let Some(parent) =
+                        first_start(&batch.events[index..], |s| s.parent_provider_session_id.as_deref())
+                {
                     self.remove_with_parent(slot, parent)?;
                 }
                 if !self.ignored.is_empty()

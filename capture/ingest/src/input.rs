@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use events::{ApprovalId, NewEvent, SessionId};
 use processes::{AgentProcess, EndedProcess, ShellCommand};
 use server::Refusal;
-use store::{PackedText, Writer, payload_json};
+use store::{LARGE_TEXT_CAP_BYTES, PackedText, TEXT_CAP_BYTES, Writer, payload_json};
 use tailer::collect::Batch;
 use tokio::sync::oneshot;
 
@@ -22,6 +22,15 @@ pub struct PreparedBatch {
     pub events: Vec<PreparedEvent>,
 }
 
+/// How batches are prepared.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Preparation {
+    /// Without the secrets in them.
+    pub is_redacted: bool,
+    /// With an own copy of texts over 256 KiB.
+    pub keeps_large_texts: bool,
+}
+
 /// What of an event is ready for the store.
 #[derive(Debug)]
 pub struct PreparedEvent {
@@ -32,8 +41,8 @@ pub struct PreparedEvent {
 }
 
 impl PreparedEvent {
-    fn new(event: &mut NewEvent) -> Self {
-        let text = event.text.as_mut().and_then(PackedText::split);
+    fn new(event: &mut NewEvent, text_cap: usize) -> Self {
+        let text = event.text.as_mut().and_then(|text| PackedText::split_within(text_cap, text));
         Self { text, payload: payload_json(&event.payload).into() }
     }
 }
@@ -41,18 +50,21 @@ impl PreparedEvent {
 impl PreparedBatch {
     /// Prepares a batch.
     #[must_use]
-    pub fn new(mut batch: Batch) -> Self {
-        let events = batch.events.iter_mut().map(PreparedEvent::new).collect();
-        Self { batch, events }
+    pub fn new(batch: Batch) -> Self {
+        Self::with(Preparation::default(), batch)
     }
 
-    /// Prepares a batch without the secrets in it.
+    /// Prepares a batch as it is set.
     #[must_use]
-    pub fn redacted(mut batch: Batch) -> Self {
-        for event in &mut batch.events {
-            redaction::of_event(&mut event.text, &mut event.payload);
+    pub fn with(preparation: Preparation, mut batch: Batch) -> Self {
+        if preparation.is_redacted {
+            for event in &mut batch.events {
+                redaction::of_event(&mut event.text, &mut event.payload);
+            }
         }
-        Self::new(batch)
+        let text_cap = if preparation.keeps_large_texts { LARGE_TEXT_CAP_BYTES } else { TEXT_CAP_BYTES };
+        let events = batch.events.iter_mut().map(|event| PreparedEvent::new(event, text_cap)).collect();
+        Self { batch, events }
     }
 }
 

@@ -56,7 +56,7 @@ pub use findings::{DerivedKind, DerivedRecord};
 pub use handle::{IngestHandle, IngestStopped, Inputs, NotSent, channel};
 pub use hosts::HostInput;
 use hosts::Hosts;
-pub use input::{ChangeReply, IngestInput, PreparedBatch, PreparedEvent};
+pub use input::{ChangeReply, IngestInput, Preparation, PreparedBatch, PreparedEvent};
 use processes::Unclaimed;
 pub use protocol::ProtocolInput;
 pub use publisher::{CheckpointProgress, CommitObserver, Gauges, HostedSession, NoObserver};

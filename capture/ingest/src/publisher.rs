@@ -109,6 +109,8 @@ pub trait CommitObserver: Send {
     fn hosts(&self, _hosted: HostedSession) {}
     /// An approval was opened or closed.
     fn approval(&self, _approval: Approval) {}
+    /// These sessions were removed.
+    fn removed(&self, _sessions: &[SessionId]) {}
     /// A finding changed.
     fn finding(&self, _finding: Finding) {}
     /// These sessions, whose history was read, may need somebody.

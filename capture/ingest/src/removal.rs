@@ -59,9 +59,11 @@ impl Ingest {
 
     /// After the commit: nobody sees them any more.
     pub(super) fn removed(&self, request: RemovalRequest) {
-        for (id, _) in &request.sessions {
+        let ids: Vec<SessionId> = request.sessions.iter().map(|(id, _)| *id).collect();
+        for id in &ids {
             self.publisher.live_view.remove(*id);
         }
+        self.publisher.onlooker.removed(&ids);
         self.publisher.live_view.advance(self.transaction.position());
         // Whoever asked may have gone away meanwhile.
         request.done.send(()).ok();

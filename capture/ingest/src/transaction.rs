@@ -93,7 +93,7 @@ pub(super) struct EventCount {
 }
 
 /// When regular commits are due. One that was made out of turn, because somebody waited for it, puts the next regular
-/// one off, so that there are no more of them together than of regular ones alone.
+/// one off, so that the number of commits stays that of regular ones.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pace {
     /// From then on a regular commit may be made; at once before the first.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, bounded};
-use events::SessionId;
+use events::{SessionId, Timestamp};
 use ingest::{IngestInput, IngestStopped};
 use server::Refusal;
 use store::{CommitError, Compacted, ErasePending, ReadError, RemovalKind, SessionRow, Writer};
@@ -31,9 +31,10 @@ const INDEX_WITHIN: Duration = Duration::from_secs(120);
 /// First and longest wait after a failure.
 const RETRY: Duration = Duration::from_secs(2);
 const RETRY_MOST: Duration = Duration::from_secs(300);
-/// The policy is applied this long after a start, then this often.
-const FIRST_PRUNE: Duration = Duration::from_secs(15 * 60);
-const PRUNE_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+/// The policy is applied this long after a start, ms.
+const FIRST_PRUNE_MS: i64 = 15 * 60_000;
+/// Then it is applied this often, ms.
+const PRUNE_EVERY_MS: i64 = 24 * 3_600_000;
 /// Free pages are given back from this share of the database on, percent.
 const FREE_PERCENT: u64 = 10;
 
@@ -54,6 +55,38 @@ enum EraseError {
     Stopped(#[from] IngestStopped),
 }
 
+/// When the policy is applied, by the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PruneTimes {
+    /// When it was started, or last applied.
+    last: Timestamp,
+    /// How long after that it is due, ms.
+    after_ms: i64,
+}
+
+impl PruneTimes {
+    const fn started(now: Timestamp) -> Self {
+        Self { last: now, after_ms: FIRST_PRUNE_MS }
+    }
+
+    /// Whether the policy is to be applied now; then it is due again a day later.
+    fn is_due(&mut self, now: Timestamp) -> bool {
+        let is_due = now.since_ms(self.last) >= self.after_ms;
+        if is_due {
+            *self = Self { last: now, after_ms: PRUNE_EVERY_MS };
+        }
+        // The clock was put back.
+        self.last = self.last.min(now);
+        is_due
+    }
+
+    /// How long to wait until then.
+    fn wait(self, now: Timestamp) -> Duration {
+        let left = self.after_ms - now.since_ms(self.last);
+        Duration::from_millis(u64::try_from(left).unwrap_or(0))
+    }
+}
+
 /// Erases. [`Eraser::run`] belongs on a thread of its own.
 pub struct Eraser {
     retention: Retention,
@@ -68,19 +101,19 @@ impl Eraser {
     /// Erases until it is stopped.
     pub fn run(&mut self) {
         let mut retry = RETRY;
-        let mut prune_at = Instant::now() + FIRST_PRUNE;
+        let clock = Arc::clone(&self.retention.0.parts.clock);
+        let mut prune_times = PruneTimes::started(clock());
         while !self.is_stopped() {
             let wait = match self.erase() {
                 Ok(()) => {
                     *self.retention.trouble() = None;
                     retry = RETRY;
                     let rules = self.retention.0.parts.policy.rules();
-                    if !rules.is_empty() && Instant::now() >= prune_at {
-                        prune_at = Instant::now() + PRUNE_EVERY;
+                    if !rules.is_empty() && prune_times.is_due(clock()) {
                         self.prune(&rules);
                         continue;
                     }
-                    if rules.is_empty() { None } else { Some(prune_at.saturating_duration_since(Instant::now())) }
+                    (!rules.is_empty()).then(|| prune_times.wait(clock()))
                 }
                 Err(EraseError::Stopped(_)) => {
                     // The service ends, and this thread is about to be told.
@@ -223,4 +256,27 @@ impl Eraser {
 /// What was noted of a session.
 fn about(pending: &ErasePending) -> About {
     serde_json::from_str(&pending.about).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_is_applied_a_while_after_the_start_and_then_once_a_day() {
+        let at = |minutes: i64| Timestamp::from_millisecond(minutes * 60_000);
+        let minutes = |wait: Duration| wait.as_secs() / 60;
+        let mut times = PruneTimes::started(at(0));
+        assert!(!times.is_due(at(14)));
+        assert_eq!(minutes(times.wait(at(14))), 1);
+        assert!(times.is_due(at(15)) && !times.is_due(at(15)));
+        assert_eq!(minutes(times.wait(at(15))), 24 * 60);
+        // The machine slept for days.
+        assert!(times.is_due(at(15 + 3 * 24 * 60)));
+        assert!(!times.is_due(at(15 + 4 * 24 * 60 - 1)));
+        // The clock was put back: no later than a day from now.
+        assert!(!times.is_due(at(0)));
+        assert_eq!(minutes(times.wait(at(0))), 24 * 60);
+        assert!(times.is_due(at(24 * 60)));
+    }
 }

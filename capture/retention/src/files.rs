@@ -4,7 +4,7 @@ use std::{
     fs, io,
     io::{Read as _, Seek as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use hooks::delivery::Spool;
@@ -49,7 +49,9 @@ pub(crate) fn of_sessions<'a>(data: &Path, sessions: impl Iterator<Item = &'a Ab
     files
         .extend(entries(&terminal::host::runs::dir(data)).into_iter().filter(is_of_run).filter(|file| !is_alive(file)));
     files.extend(entries(Spool::of(data).dir()).into_iter().filter(|file| holds(file, &names)));
-    let own = sessions.iter().flat_map(|about| &about.files).filter(|file| file.starts_with(data));
+    let is_below =
+        |file: &&PathBuf| file.starts_with(data) && !file.components().any(|part| part == Component::ParentDir);
+    let own = sessions.iter().flat_map(|about| &about.files).filter(is_below);
     files.extend(own.cloned());
     files.extend(backups::within(data));
     for damaged in store::put_aside(data) {
@@ -129,7 +131,11 @@ mod tests {
         let about = About {
             names: vec!["name-1".into()],
             runs: vec!["RUN1".into()],
-            files: vec![data.join("agent/own.jsonl"), dir.path().with_extension("elsewhere")],
+            files: vec![
+                data.join("agent/own.jsonl"),
+                dir.path().with_extension("elsewhere"),
+                data.join("agent/../capture.db"),
+            ],
         };
         let goes = [
             "recordings/RUN1.cast",

@@ -78,7 +78,7 @@ impl Retention {
     /// is left in the files.
     ///
     /// # Errors
-    /// When the store cannot be read, there is no such session, or the server stops.
+    /// When the store cannot be read, the session is not known, or the server stops.
     pub async fn forget(&self, session: SessionId, dry_run: bool) -> Result<RemovalReport, Refusal> {
         // What lists show already is to be found.
         self.0.parts.inputs.commit().await.map_err(|_| Refusal::Unavailable)?;

@@ -200,3 +200,6 @@ impl Plan {
         self.sessions.iter().map(|(_, about)| about)
     }
 }
+
+#[cfg(test)]
+mod tests;

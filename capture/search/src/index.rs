@@ -161,7 +161,7 @@ impl SearchIndex {
         self.0.wake();
     }
 
-    /// Removes the texts of sessions whose events are no longer in the store, also from the files. False when that takes
+    /// Removes the texts of sessions that were removed from the store, also from the files. False when that takes
     /// too long or fails: then it is to be ordered again.
     #[must_use]
     pub fn erase_sessions(&self, ids: &[SessionId], within: Duration) -> bool {

@@ -79,6 +79,12 @@ fn io_failed(error: std::io::Error) -> CommitError {
 }
 
 impl Writer {
+    /// Whether any session was ever removed.
+    #[must_use]
+    pub fn has_removed(&self) -> bool {
+        !self.tombstones.is_empty()
+    }
+
     /// Why a session of this name was removed; `None` when it was not.
     #[must_use]
     pub fn removed(&self, provider: Provider, provider_session_id: &str) -> Option<RemovalKind> {
@@ -132,6 +138,9 @@ impl Writer {
     /// Removes the sessions that the list names and the database has all the same: the process was killed in between, or
     /// the database is a backup.
     pub(crate) fn remove_again(&mut self) -> Result<(), StoreOpenError> {
+        if !self.has_removed() {
+            return Ok(());
+        }
         let path = self.path().to_owned();
         let sqlite = |source| StoreOpenError::Sqlite { path: path.clone(), source };
         let sessions = self.sessions().map_err(|error| match error {

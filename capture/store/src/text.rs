@@ -4,6 +4,8 @@ use events::{TextRef, id::Hex};
 
 /// Longest text that is stored, bytes; for a longer one the event says where its bytes are in the transcript.
 pub const TEXT_CAP_BYTES: usize = 256 * 1024;
+/// Longest text that is stored where large texts are wanted too, bytes.
+pub const LARGE_TEXT_CAP_BYTES: usize = 64 << 20;
 /// Longest text that stays whole in its event, bytes.
 pub const INLINE_BYTES: usize = 1024;
 /// Bytes of the beginning of a longer text that stay in its event.
@@ -38,13 +40,19 @@ impl PackedText {
     /// Packs a text that is too long for its event and leaves its beginning and its end there; `None` when it may stay.
     #[must_use]
     pub fn split(text: &mut String) -> Option<Self> {
+        Self::split_within(TEXT_CAP_BYTES, text)
+    }
+
+    /// The same where texts are stored up to another length, bytes.
+    #[must_use]
+    pub fn split_within(cap: usize, text: &mut String) -> Option<Self> {
         if text.len() <= INLINE_BYTES {
             return None;
         }
         let mut hash = [0; 16];
         hash.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
         let length = text.len() as u64;
-        let (codec, body) = if text.len() > TEXT_CAP_BYTES {
+        let (codec, body) = if text.len() > cap {
             (PLAIN, None)
         } else {
             let packed = lz4_flex::compress_prepend_size(text.as_bytes());
@@ -76,7 +84,7 @@ pub(crate) fn unpack(codec: u8, body: &[u8]) -> Option<String> {
         LZ4 => {
             // The length in front is checked against the cap before anything of it is believed.
             let length = u32::from_le_bytes(body.get(..4)?.try_into().ok()?) as usize;
-            if length > TEXT_CAP_BYTES {
+            if length > LARGE_TEXT_CAP_BYTES {
                 return None;
             }
             lz4_flex::decompress_size_prepended(body).ok()?
@@ -130,6 +138,12 @@ mod tests {
         let packed = PackedText::split(&mut text).unwrap();
         assert!(!packed.reference().stored);
         assert_eq!(packed.length, TEXT_CAP_BYTES as u64 + 1);
+        // Where large texts are wanted, they come back whole.
+        let whole = "a large text ".repeat(100_000);
+        let mut cut = whole.clone();
+        let packed = PackedText::split_within(LARGE_TEXT_CAP_BYTES, &mut cut).unwrap();
+        assert!(packed.reference().stored && cut.len() < 1_000);
+        assert_eq!(unpack(packed.codec, packed.body.as_deref().unwrap()), Some(whole));
     }
 
     #[test]

@@ -82,6 +82,11 @@ impl Tombstones {
         }
     }
 
+    /// Whether no session was removed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
     /// Why a session of this name was removed; `None` when it was not.
     pub(crate) fn of(&self, provider: Provider, provider_session_id: &str) -> Option<RemovalKind> {
         // Hashing is left out where nothing was ever removed.

@@ -6,14 +6,19 @@ use std::{
     time::Duration,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::{
     eventually,
     program::{Machine, Server, a_moment},
+    recording::Recording,
     transcript::{answer, append, prompt, session, uuid},
 };
 
-use super::{PROGRAM, approvals::call};
+use super::{
+    PROGRAM,
+    approvals::call,
+    resume::{CLAUDE, Runs},
+};
 
 /// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -191,6 +196,97 @@ fn a_forgotten_session_is_erased_though_the_server_is_killed_meanwhile() {
     }
     assert!(known(&server, &keep));
     has(&says(&machine, &["audit", "verify"], 0), &["intact"]);
+}
+
+#[test]
+fn sub_agents_go_with_their_parent() {
+    let machine = Machine::new(PROGRAM);
+    Recording::load("claude/S12-subagent").lay_down(&machine.home(), &machine.project());
+    let server = machine.serve();
+    let (parent, children) = eventually("the sub-agents", || {
+        let page = server.client.json("/api/v1/sessions?active=all")?;
+        let sessions = page["sessions"].as_array()?;
+        let child = |session: &&Value| session["parent_session_id"].is_string();
+        let children: Vec<Value> = sessions.iter().filter(child).cloned().collect();
+        let parent = sessions.iter().find(|session| session["id"] == children.first()?["parent_session_id"])?.clone();
+        // Two read and answered.
+        let done = |session: &Value| session["turns"].as_u64() > Some(0);
+        (done(&parent) && children.iter().all(done)).then_some((parent, children))
+    });
+    let ids = |session: &Value| ["id", "provider_session_id"].map(|id| session[id].as_str().unwrap().to_owned());
+    let text = says(&machine, &["forget", &ids(&parent)[0], "--dry-run"], 0);
+    has(&text, &[&format!("would remove {} sessions", 1 + children.len())]);
+    has(&says(&machine, &["forget", &ids(&parent)[0], "--yes"], 0), &["removed"]);
+    for session in children.iter().chain([&parent]) {
+        for id in ids(session) {
+            assert!(!known(&server, &id), "{id}");
+            gone(&machine, &[&id]);
+        }
+    }
+    // One that it starts later goes too.
+    let folder = machine.home().join(".claude/projects");
+    let of_parent =
+        files(&folder).into_iter().find(|file| file.file_stem().is_some_and(|n| *n == *ids(&parent)[1])).unwrap();
+    let late = of_parent.with_extension("").join("subagents/agent-a99.jsonl");
+    let line = prompt(&ids(&parent)[1], &uuid(9, 1), "/p", "help me lately");
+    fs::write(&late, line.replace("\"isSidechain\":false", "\"isSidechain\":true,\"agentId\":\"a99\"")).unwrap();
+    looked(&machine, &server, 6);
+    assert!(!known(&server, "a99"));
+    gone(&machine, &["help me lately"]);
+}
+
+#[test]
+fn the_recording_of_a_forgotten_session_goes() {
+    let machine = Machine::new(PROGRAM);
+    let _runs = Runs(&machine);
+    machine.configure("autostart = false\n");
+    machine.agent_script(events::Provider::Claude, CLAUDE);
+    let server = machine.serve();
+    let word = planted();
+    let started = |n: u64, shows: &str| {
+        let (id, path) = write(&machine, n, shows);
+        server.caught_up(&id, &path);
+        let text = says(&machine, &["run", "--detach", "--json", "--record", "--", "claude", &id, shows], 0);
+        let run = serde_json::from_str::<Value>(&text).unwrap()["run"].as_str().unwrap().to_owned();
+        eventually("the run hosts the session", || (server.session(&id)["run_id"] == *run).then_some(()));
+        eventually("its recording", || {
+            let recording = machine.data().join(format!("recordings/{run}.cast"));
+            fs::read_to_string(recording).ok()?.contains(shows).then_some(())
+        });
+        says(&machine, &["send", &run, "--keys", "enter"], 0);
+        eventually("its end", || (server.session(&id)["status"]["state"] == "exited").then_some(()));
+        (id, run)
+    };
+    let (id, run) = started(1, &word);
+    let (_, other) = started(2, "innocent");
+    has(&says(&machine, &["forget", &id, "--dry-run"], 0), &[&format!("recordings/{run}.cast")]);
+    has(&says(&machine, &["forget", &id, "--yes"], 0), &["removed 1 session"]);
+    // The host of the run removes its own files when it ends.
+    eventually("nothing is left", || {
+        [&word, &id].iter().all(|word| holds(&machine.data(), word).is_empty()).then_some(())
+    });
+    assert!(!machine.data().join(format!("recordings/{run}.cast")).exists());
+    assert!(machine.data().join(format!("recordings/{other}.cast")).exists(), "the other one's stays");
+}
+
+#[test]
+fn large_texts_outlive_their_file_where_they_are_wanted() {
+    for keeps in [false, true] {
+        let machine = Machine::new(PROGRAM);
+        machine.configure(&format!("[retention]\nkeep_large_texts = {keeps}\n"));
+        let (id, path) = (session(1), machine.claude(&session(1)));
+        let large = "a line of a large text\n".repeat(20_000);
+        append(&path, &prompt(&id, &uuid(1, 1), "/p", "tell me all"));
+        append(&path, &answer(&id, &uuid(1, 2), "/p", &format!("{large}{}", planted())));
+        let server = machine.serve();
+        server.caught_up(&id, &path);
+        fs::remove_file(&path).unwrap();
+        looked(&machine, &server, 2);
+        let text = says(&machine, &["export", &id, "--format", "md"], 0);
+        assert_eq!(text.matches("a line of a large text").count() >= 20_000, keeps, "{}", text.len());
+        has(&says(&machine, &["forget", &id, "--yes"], 0), &["removed 1 session"]);
+        gone(&machine, &["a line of a large text", &planted()]);
+    }
 }
 
 #[test]

@@ -54,6 +54,11 @@ impl Grants {
         }
     }
 
+    /// Forgets those of sessions.
+    pub(super) fn forget(&mut self, sessions: &[SessionId]) {
+        self.0.retain(|grant| !sessions.contains(&grant.session));
+    }
+
     /// Whether this request was allowed before.
     pub(super) fn allow(&self, approval: &Approval, files: &[FileMark]) -> bool {
         Grant::of(approval, files).is_some_and(|grant| self.0.contains(&grant))

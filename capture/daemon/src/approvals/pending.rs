@@ -238,6 +238,19 @@ impl PendingApprovals {
         }
     }
 
+    /// Forgets sessions, and lets their hooks go without an answer.
+    pub(super) fn forget(&mut self, sessions: &[SessionId]) {
+        let (hooks, grants) = (&mut self.hooks, &mut self.grants);
+        self.approvals.retain(|_, pending| {
+            let is_forgotten = sessions.contains(&pending.approval.session_id);
+            if let Some(delivery) = pending.approval.delivery.filter(|_| is_forgotten) {
+                hooks.remove(&delivery);
+            }
+            !is_forgotten
+        });
+        grants.forget(sessions);
+    }
+
     /// Lets every hook go that no decision is under way for.
     pub(super) fn dismiss_unclaimed(&mut self) {
         let claimed = self.approvals.values().filter(|pending| pending.claimed);

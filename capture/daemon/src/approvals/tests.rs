@@ -14,7 +14,7 @@ use server::Who;
 use store::Writer;
 use tokio::task::JoinHandle;
 
-use super::{dialog::is_same, *};
+use super::{dialog::is_same, grants::Grant, *};
 
 /// Allows what begins with `ok`, denies what begins with `no`, asks for the rest.
 struct ByName;
@@ -620,6 +620,29 @@ fn a_slow_disk_delays_only_what_needs_it() {
     drop(disk);
     assert!(around.answer().unwrap().allow);
     assert!(!around.answer().unwrap().allow);
+}
+
+#[test]
+fn nothing_is_known_of_a_session_that_was_forgotten() {
+    let mut around = BrokerFixture::new();
+    around.ask(1, "pwd", Provider::Codex);
+    around.wait(1, true);
+    around.settle();
+    let asked = approval(1, "pwd", Provider::Codex);
+    let grant = Grant::of(&asked, &[]).unwrap();
+    around.broker.pending().grants.add(grant);
+    // Whether it is pending, and whether the same is allowed again.
+    let known = |broker: &ApprovalBroker| {
+        let pending = broker.pending();
+        (pending.get(&asked.id).is_some(), pending.grants.allow(&asked, &[]))
+    };
+    around.broker.forget(&[SessionId::from_bits(2)]);
+    assert_eq!(known(&around.broker), (true, true));
+    around.broker.forget(&[SessionId::from_bits(1)]);
+    assert_eq!(known(&around.broker), (false, false));
+    around.settle();
+    let (_, hook) = around.hooks.pop().unwrap();
+    assert_eq!(around.runtime.block_on(hook).unwrap(), None, "the agent asks itself");
 }
 
 #[test]
