@@ -96,6 +96,7 @@ mod tests {
         let words = |agent: &Agent, model| agent.resume_words("5a6b", model).map(|words| words.join(" "));
         assert_eq!(words(&CLAUDE, Some("opus")), Some("claude --resume 5a6b --model opus".into()));
         assert_eq!(words(&CODEX, Some("--yolo")), Some("codex resume 5a6b".into()));
+        assert_eq!(words(&PI, Some("m")), Some("pi --session 5a6b".into()));
         assert_eq!(words(&OPENCODE, Some("m")), Some("opencode -s 5a6b".into()));
     }
 

@@ -19,6 +19,12 @@ pub fn source_name(provider: Provider, directory: &Path) -> &'static str {
     pi::title(provider, directory).unwrap_or(provider.as_str())
 }
 
+/// The program that goes on with a session whose transcript stands there, where another one than the agent's own does.
+#[must_use]
+pub fn program(provider: Provider, transcript: &Path) -> Option<&'static str> {
+    pi::program(provider, transcript)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,5 +39,8 @@ mod tests {
         ] {
             assert_eq!(title(provider, Path::new(directory)), expected, "{directory}");
         }
+        let program = |path: &str| program(Provider::Pi, Path::new(path));
+        assert_eq!(program("/home/me/.omp/agent/sessions/--p--/1.jsonl"), Some("omp"));
+        assert_eq!(program("/home/me/.pi/agent/sessions/--p--/1.jsonl"), None);
     }
 }

@@ -17,7 +17,8 @@ pub static PI: Agent = Agent {
     descent_variables: &[],
     home: Home { variable: "PI_CODING_AGENT_DIR", below_variable: "", usual: &[".pi/agent", ".omp/agent"] },
     transcripts: Transcripts { directories: &["sessions"], path: TranscriptPath::EndsWith(".jsonl") },
-    resume: None,
+    // A path, an id or a part of one; oh-my-pi 18.3.4 has the option too. Both go on with the session's own model.
+    resume: Some("pi --session"),
     resume_model: None,
     resume_harm: None,
     interrupt_key: b"\x1b",
@@ -30,6 +31,14 @@ pub static PI: Agent = Agent {
 
 /// The title of a directory of oh-my-pi, which stores sessions as pi does.
 pub(crate) fn title(provider: Provider, directory: &Path) -> Option<&'static str> {
-    let is_other = directory.components().any(|part| part.as_os_str() == ".omp");
-    (provider == Provider::Pi && is_other).then_some("oh-my-pi")
+    is_of_omp(provider, directory).then_some("oh-my-pi")
+}
+
+/// The program of a session in such a directory.
+pub(crate) fn program(provider: Provider, directory: &Path) -> Option<&'static str> {
+    is_of_omp(provider, directory).then_some("omp")
+}
+
+fn is_of_omp(provider: Provider, directory: &Path) -> bool {
+    provider == Provider::Pi && directory.components().any(|part| part.as_os_str() == ".omp")
 }

@@ -84,7 +84,11 @@ pub(super) fn handoff(context: &Context, arguments: &HandoffOf) -> anyhow::Resul
     let findings = findings_of(&client, &session)?;
     let work = client.one::<GetWork>(&session.id.to_string())?;
     let resume = session.provider_session_id.as_deref();
-    let resume = resume.and_then(|id| Agent::of(session.provider)?.resume_command(id));
+    let resume = resume.and_then(|id| {
+        let command = Agent::of(session.provider)?.resume_command(id)?;
+        let (first, rest) = command.split_once(' ')?;
+        Some(format!("{} {rest}", super::resume::program_of(session).unwrap_or(first)))
+    });
     let note = Handoff { resume, ..Handoff::new(session, turns, work, findings) };
     if context.json {
         return print_redacted(context, serde_json::to_value(&note)?);
@@ -134,10 +138,11 @@ pub(super) fn sessions_since(client: &Client, since: Timestamp) -> anyhow::Resul
             ..SessionsQuery::default()
         };
         let page = client.get::<ListSessions>("", &query)?;
-        let before = page.sessions.len();
+        // They come with the last event first.
+        let is_past = page.sessions.last().is_none_or(|last| last.last_event_at < since);
         sessions.extend(page.sessions.into_iter().filter(|session| session.last_event_at >= since));
         cursor = page.next_cursor;
-        if cursor.is_none() || sessions.last().is_none_or(|last: &Session| last.last_event_at < since) || before == 0 {
+        if cursor.is_none() || is_past {
             break;
         }
     }

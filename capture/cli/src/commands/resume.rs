@@ -42,6 +42,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<Ex
             match cut_off.len() {
                 0 => return Err(Failed::NotFound("no run was cut off".into()).into()),
                 1 => cut_off.remove(0),
+                _ if context.json => {
+                    let offers: Vec<_> = cut_off.iter().map(offer_json).collect();
+                    context.print_json(&serde_json::json!({ "sessions": offers }))?;
+                    return Ok(ExitCode::SUCCESS);
+                }
                 _ => {
                     cut_off.iter().try_for_each(|session| print_line(&offer(session)))?;
                     return Ok(ExitCode::SUCCESS);
@@ -82,14 +87,23 @@ fn command(session: &Session) -> Result<(Vec<String>, String), Failed> {
     }
     let words =
         session.provider_session_id.as_deref().and_then(|own| agent?.resume_words(own, session.model.as_deref()));
-    let words = words
+    let mut words = words
         .ok_or_else(|| Failed::Refused(format!("{} has no command that resumes session {id}", session.provider)))?;
+    if let (Some(program), Some(first)) = (program_of(session), words.first_mut()) {
+        program.clone_into(first);
+    }
     let cwd = session.began_in.clone().or_else(|| session.cwd.clone());
     let cwd = cwd.ok_or_else(|| Failed::Refused(format!("the directory of session {id} is not known")))?;
     if !Path::new(&cwd).is_dir() {
         return Err(Failed::NotFound(format!("the directory of session {id} is gone: {}", safe(&cwd))));
     }
     Ok((words, cwd))
+}
+
+/// The program that goes on with a session, where that is not the first one of its agent.
+pub(super) fn program_of(session: &Session) -> Option<&'static str> {
+    let program = |path: &str| agents::directory::program(session.provider, Path::new(path));
+    session.transcripts.iter().find_map(|transcript| program(&transcript.path))
 }
 
 /// The sessions whose runs did not end by themselves and are gone, newest first.
@@ -111,12 +125,21 @@ fn cut_off(client: &Client) -> anyhow::Result<Vec<Session>> {
     Ok(sessions)
 }
 
+/// What a session was doing.
+fn doing(session: &Session) -> Option<&str> {
+    [&session.summary.current, &session.summary.recent, &session.title].into_iter().flatten().next().map(String::as_str)
+}
+
+fn offer_json(session: &Session) -> serde_json::Value {
+    let (words, cwd) = command(session).unwrap_or_default();
+    serde_json::json!({ "id": session.id, "command": words, "cwd": cwd, "doing": doing(session) })
+}
+
 /// One line about a session that can be resumed: what it was doing, where, and the command.
 fn offer(session: &Session) -> String {
-    let doing = [&session.summary.current, &session.summary.recent, &session.title].into_iter().flatten().next();
     let (words, cwd) = command(session).unwrap_or_default();
     let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
-    let doing = doing.map_or("", String::as_str);
+    let doing = doing(session).unwrap_or_default();
     safe(&format!("{}  {}  {line}  {doing}", style::short(&session.id), style::path(&cwd)))
 }
 
