@@ -132,8 +132,8 @@ pub fn write_dataset(
     out: &mut dyn Write,
 ) -> Result<(), SessionExportError> {
     let sanitize = |text: &str| {
-        let text = redaction::text(text);
-        home.map_or_else(|| text.clone().into_owned(), |home| without_home(&text, home))
+        let text = redaction::text(text).into_owned();
+        home.map_or_else(|| text.clone(), |home| without_home(&text, home))
     };
     let mut write = |record: Option<TurnRecord>| match record.filter(|record| record.started_at >= since) {
         Some(record) => Ok(writeln!(out, "{}", safe_json(&serde_json::to_string(&record)?))?),

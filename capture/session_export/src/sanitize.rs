@@ -6,10 +6,26 @@ use serde_json::Value;
 
 /// The text with `~` for the home directory, also where an agent made a name of a path (`-home-me-project`).
 pub(crate) fn without_home(text: &str, home: &str) -> String {
-    let text = text.replace(home, "~");
-    let dashed = home.replace('/', "-");
+    let plain = home.trim_end_matches('/');
+    let dashed = plain.replace(['/', '.'], "-");
+    let mut text = text.to_owned();
     // `-root` is also an option.
-    if dashed.matches('-').count() > 1 { text.replace(&dashed, "~") } else { text }
+    let has_parts = dashed.matches('-').count() > 1;
+    for name in [Some(plain), has_parts.then_some(&*dashed)].into_iter().flatten().filter(|name| name.len() > 1) {
+        let mut found = text.as_str();
+        let mut out = String::with_capacity(text.len());
+        while let Some(at) = found.find(name) {
+            let (before, rest) = (&found[..at], &found[at + name.len()..]);
+            out.push_str(before);
+            // `/home/medium` is another directory than `/home/me`.
+            let goes_on = rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+            out.push_str(if goes_on { name } else { "~" });
+            found = rest;
+        }
+        out.push_str(found);
+        text = out;
+    }
+    text
 }
 
 /// Whether the input of a call names a file whose name says that it holds secrets (`.env`, `id_rsa`): neither what is
@@ -64,5 +80,15 @@ mod tests {
         assert_eq!(clean("/home/me/p and ~/x"), "~/p and ~/x");
         assert_eq!(clean("/home/me/.claude/projects/-home-me-p/1.jsonl"), "~/.claude/projects/~-p/1.jsonl");
         assert_eq!(without_home("qemu -root /root/p", "/root"), "qemu -root ~/p");
+        assert_eq!(without_home("a/b", "/"), "a/b");
+    }
+
+    #[test]
+    fn another_directory_whose_name_begins_like_the_home_stays() {
+        let without = |text: &str| without_home(text, "/home/me.x");
+        assert_eq!(without("cd /home/me.x/src && ls /home/me.x"), "cd ~/src && ls ~");
+        assert_eq!(without("{\"path\":\"/home/me.x/a\"}"), "{\"path\":\"~/a\"}");
+        assert_eq!(without("/home/me.xy /home/me.x_1 /home/me"), "/home/me.xy /home/me.x_1 /home/me");
+        assert_eq!(without("/home/me.x/.claude/projects/-home-me-x-src/1.jsonl"), "~/.claude/projects/~-src/1.jsonl");
     }
 }
