@@ -27,11 +27,12 @@ pub use level::{Confidence, Severity};
 pub use payload::claim;
 pub use payload::claim::{Choice, ChoiceAnswer, Claim, Dialog, Signal};
 pub use payload::{
-    Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantDelta, AssistantMessage,
-    Block, CompactTrigger, ContextCompacted, DecidedBy, DecidedVia, ErrorClass, ErrorReported, Heartbeat, Kind,
-    Payload, PromptOrigin, QuestionAnswered, QuestionAsked, QuotaReported, SessionExited, SessionForked,
-    SessionStarted, StartKind, StatusChanged, Stop, ToolCall, ToolKind, ToolOutcome, ToolResult, Topic, TurnCompleted,
-    TurnOutcome, TurnStarted, TurnTrigger, Unrecognized, UsageReported, UserPrompt,
+    AccountScope, AccountedModel, Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState,
+    AssistantDelta, AssistantMessage, Block, CompactTrigger, ContextCompacted, DecidedBy, DecidedVia, ErrorClass,
+    ErrorReported, Heartbeat, Kind, Payload, PromptOrigin, QuestionAnswered, QuestionAsked, QuotaReported,
+    SessionExited, SessionForked, SessionStarted, StartKind, StatusChanged, Stop, ToolCall, ToolKind, ToolOutcome,
+    ToolResult, Topic, TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger, Unrecognized, UsageAccount, UsageReported,
+    UserPrompt,
 };
 pub use provider::{Provider, Source};
 pub use status::{Reason, State};

@@ -187,8 +187,8 @@ pub use session::{
 };
 pub use tool::{QuestionAnswered, QuestionAsked, ToolCall, ToolKind, ToolOutcome, ToolResult};
 pub use turn::{
-    AssistantDelta, AssistantMessage, Block, PromptOrigin, QuotaReported, Stop, TurnCompleted, TurnOutcome,
-    TurnStarted, TurnTrigger, UsageReported, UserPrompt,
+    AccountScope, AccountedModel, AssistantDelta, AssistantMessage, Block, PromptOrigin, QuotaReported, Stop,
+    TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger, UsageAccount, UsageReported, UserPrompt,
 };
 
 names! {

@@ -38,6 +38,7 @@ mod e2e {
     mod recording;
     mod replay;
     mod requirements;
+    mod resume;
     mod retention;
     mod runs;
     mod screens;
@@ -48,6 +49,7 @@ mod e2e {
     mod streams;
     mod terminal;
     mod timeline;
+    mod usage;
     mod views;
     mod words;
 

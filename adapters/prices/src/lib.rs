@@ -95,6 +95,12 @@ impl Prices {
     }
 }
 
+/// The name of a model by which differently written names of it are compared: without a date, a path or a variant.
+#[must_use]
+pub fn plain_name(model: &str) -> String {
+    names::candidates(model).last().unwrap_or_default()
+}
+
 /// The prices of one model over time.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelPrices<'a> {

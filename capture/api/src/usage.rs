@@ -59,27 +59,66 @@ impl FromStr for UsageBy {
     }
 }
 
-/// Which tokens to sum up.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct UsageQuery {
-    /// What a row stands for (default `model`).
-    pub by: Option<UsageBy>,
-    /// Only calls from this time on.
+/// Sessions and a period, as a query names them.
+#[derive(Debug, Clone)]
+pub struct PeriodQuery {
+    /// From this time on.
     pub since: Option<Timestamp>,
-    /// Only calls before this time.
+    /// Before this time.
     pub until: Option<Timestamp>,
-    /// Only this session and its sub-agents; any of its ids.
+    /// Only this session; any of its ids.
     pub session: Option<String>,
-    /// Only sessions of these agents.
-    #[serde(skip_serializing_if = "CommaList::is_empty")]
-    pub agent: CommaList<Provider>,
+    /// Only sessions of these agents; all when there are none.
+    pub agents: Vec<Provider>,
     /// Only sessions that began in a directory with this name or path.
     pub project: Option<String>,
-    /// The time zone of the days, as `Europe/Berlin` (default: that of the server).
-    pub tz: Option<String>,
-    /// Rows (default and at most 1000).
-    pub limit: Option<Limit>,
+}
+
+/// Queries that choose sessions and a period, each with fields of its own. The fields stand in the structs themselves: a
+/// query string has no parts.
+macro_rules! session_queries {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty,)* })*) => { $(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(default)]
+        pub struct $name {
+            $($(#[$fdoc])* pub $field: $ty,)*
+            /// Only what was used or ended from this time on.
+            pub since: Option<Timestamp>,
+            /// Only what was used or ended before this time.
+            pub until: Option<Timestamp>,
+            /// Only this session; any of its ids. Its sub-agents count too.
+            pub session: Option<String>,
+            /// Only sessions of these agents.
+            #[serde(skip_serializing_if = "CommaList::is_empty")]
+            pub agent: CommaList<Provider>,
+            /// Only sessions that began in a directory with this name or path.
+            pub project: Option<String>,
+            /// Rows (default and at most 1000).
+            pub limit: Option<Limit>,
+        }
+
+        impl $name {
+            /// The sessions and the period.
+            #[must_use]
+            pub fn period(&self) -> PeriodQuery {
+                let Self { since, until, session, agent, project, .. } = self.clone();
+                PeriodQuery { since, until, session, agents: agent.0, project }
+            }
+        }
+    )* };
+}
+
+session_queries! {
+    /// Which tokens to sum up.
+    UsageQuery {
+        /// What a row stands for (default `model`).
+        by: Option<UsageBy>,
+        /// The time zone of the days, as `Europe/Berlin` (default: that of the server).
+        tz: Option<String>,
+    }
+    /// Which sessions to judge. The sessions with the last turns come first.
+    QualityQuery {}
 }
 
 /// Tokens and what they cost.
@@ -88,7 +127,8 @@ pub struct UsageSums {
     /// The tokens.
     #[serde(flatten)]
     pub tokens: Usage,
-    /// Calls of models.
+    /// Calls of models. What an agent accounts for beside the calls in its transcripts counts as one call of a session and
+    /// a model.
     pub calls: u64,
     /// What the calls with a known price cost, US dollars; `null` when no call has one.
     pub cost_usd: Option<f64>,
@@ -105,6 +145,12 @@ pub struct UsageSums {
 pub struct UsageReport {
     /// What a row stands for.
     pub by: UsageBy,
+    /// Start of the period; `null` when it has none.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
+    /// End of the period; `null` when it has none.
+    #[serde(default)]
+    pub until: Option<Timestamp>,
     /// The sum.
     pub total: UsageSums,
     /// The rows: days in order, others by cost and tokens, the highest first.
@@ -170,25 +216,6 @@ pub struct QuotaView {
     pub used_up_at: Option<Timestamp>,
 }
 
-/// Which sessions to judge.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct QualityQuery {
-    /// Only turns and requests from this time on.
-    pub since: Option<Timestamp>,
-    /// Only turns and requests before this time.
-    pub until: Option<Timestamp>,
-    /// Only this session; any of its ids.
-    pub session: Option<String>,
-    /// Only sessions of these agents.
-    #[serde(skip_serializing_if = "CommaList::is_empty")]
-    pub agent: CommaList<Provider>,
-    /// Only sessions that began in a directory with this name or path.
-    pub project: Option<String>,
-    /// Sessions (default and at most 1000); those with the last turns come first.
-    pub limit: Option<Limit>,
-}
-
 /// How well work went.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quality {
@@ -202,8 +229,8 @@ pub struct Quality {
     pub failed_calls: u64,
     /// What failed, by kind.
     pub failures: BTreeMap<FailureKind, u64>,
-    /// How often a test failed, files were edited, and the same test ran again; `null` when the tests were not looked
-    /// at.
+    /// How often a test failed, files were edited, and the same test ran again; `null` when the turns are of
+    /// a time when it was not counted.
     pub test_fix_loops: Option<u64>,
     /// How long turns ran, without the time they waited for an approval, ms.
     pub active_ms: u64,
@@ -247,6 +274,12 @@ pub struct ApprovalLatency {
 /// How well sessions went. Sub-agents count with what their parents' turns say of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QualityReport {
+    /// Start of the period; `null` when it has none.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
+    /// End of the period; `null` when it has none.
+    #[serde(default)]
+    pub until: Option<Timestamp>,
     /// All sessions together.
     pub total: Quality,
     /// The sessions.

@@ -17,9 +17,11 @@ const ROOM_FOR_KINDS: usize = 100;
 #[must_use]
 pub fn report(report: &UsageReport, now: Timestamp) -> String {
     let mut text = String::new();
+    let period = period(report.since, report.until);
     if report.usage.is_empty() {
-        text.push_str("no usage in this period\n");
+        let _ = writeln!(text, "no usage {period}");
     } else {
+        let _ = writeln!(text, "{period}\n");
         text.push_str(&sums(report));
         if report.more_rows > 0 {
             let _ = writeln!(text, "{} more rows; --limit shows more", report.more_rows);
@@ -32,6 +34,16 @@ pub fn report(report: &UsageReport, now: Timestamp) -> String {
         let _ = writeln!(text, "{}", in_words(quota, now));
     }
     text
+}
+
+/// The period of a report.
+fn period(since: Option<Timestamp>, until: Option<Timestamp>) -> String {
+    match (since.map(style::local), until.map(style::local)) {
+        (Some(since), Some(until)) => format!("from {since} until {until}"),
+        (Some(since), None) => format!("since {since}"),
+        (None, Some(until)) => format!("until {until}"),
+        (None, None) => "at any time".to_owned(),
+    }
 }
 
 fn sums(report: &UsageReport) -> String {
@@ -153,8 +165,9 @@ fn in_words(quota: &QuotaView, now: Timestamp) -> String {
 /// A report of how well sessions went.
 #[must_use]
 pub fn quality(report: &QualityReport) -> String {
+    let period = period(report.since, report.until);
     if report.sessions.is_empty() {
-        return "no turns ended in this period\n".to_owned();
+        return format!("no turns ended {period}\n");
     }
     let mut table = plain();
     table.set_header(["SESSION", "TURNS", "DONE", "CALLS", "FAILED", "TEST FIXES", "ACTIVE", "WAITING", "IDLE"]);
@@ -164,7 +177,7 @@ pub fn quality(report: &QualityReport) -> String {
     }
     table.add_row(figures("total".to_owned(), &report.total));
     right_but_first(&mut table, 1);
-    let mut text = format!("{}\n", table.trim_fmt());
+    let mut text = format!("{period}\n\n{}\n", table.trim_fmt());
     if report.more_sessions > 0 {
         let _ = writeln!(text, "{} more sessions; --limit shows more", report.more_sessions);
     }

@@ -5,6 +5,7 @@
 //! snapshots and cursors in one transaction; any number of [`Reader`]s read concurrently. The store does not interpret
 //! events. Start at [`schema`] for the tables.
 
+pub mod accounts;
 pub mod audit;
 pub mod check;
 mod damage;
@@ -25,6 +26,7 @@ mod tombstones;
 pub mod usage;
 pub mod writer;
 
+pub use accounts::AccountedUse;
 pub use audit::{
     AuditCheck, AuditEntry, AuditHash, AuditHead, HEAD_FILE, HeadError, VerifyError, read_head, write_head,
 };
@@ -38,7 +40,7 @@ pub use reader::{Reader, SessionFilter};
 pub use rebuild::{RebuildError, Rebuilt, put_aside};
 pub use removal::{Compacted, ErasePending, RemovalKind, SessionRemoval};
 pub use restore::{BackupError, BackupFacts, Restored, backup, inspect, restore};
-pub use text::{PackedText, TEXT_CAP_BYTES};
+pub use text::{LARGE_TEXT_CAP_BYTES, PackedText, TEXT_CAP_BYTES};
 pub use timeline::{NOTABLE_KINDS, TimelineFilter};
 pub use tombstones::{TOMBSTONES_FILE, removed_name};
 pub use usage::{CallFilter, ModelCall, QuotaUse, SessionFacts, UsageEntry};

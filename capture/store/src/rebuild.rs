@@ -14,6 +14,7 @@ use events::{Kind, Payload, Topic};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter, types::Value};
 
 use crate::{
+    accounts,
     schema::{MigrationError, migrate},
     tombstones::REMOVED,
 };
@@ -177,6 +178,7 @@ impl Salvage<'_> {
         self.copy_of_sessions("turns", "turns", &unread)?;
         // What each call used is in the log.
         self.new.execute_batch(include_str!("usage_from_log.sql"))?;
+        accounts::put_all_from_log(self.new)?;
         let quotas = "SELECT provider, name, at, window_minutes, used_permille, resets_at FROM quotas";
         let mut insert = self.new.prepare("INSERT OR IGNORE INTO quotas VALUES (?, ?, ?, ?, ?, ?)")?;
         self.each(quotas, |row| {
@@ -236,7 +238,7 @@ impl Salvage<'_> {
     /// What belongs to a session that is lost must not come to belong to the next one that gets its number.
     fn detach_strays(&mut self) -> Result<(), rusqlite::Error> {
         let strays = "session > 0 AND session NOT IN (SELECT key FROM sessions)";
-        for table in ["events", "turns", "usage", "known_recent"] {
+        for table in ["events", "turns", "usage", "accounts", "known_recent"] {
             let gone = self.new.execute(&format!("DELETE FROM {table} WHERE {strays}"), [])?;
             self.rebuilt.lost += gone as u64;
         }

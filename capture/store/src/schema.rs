@@ -213,6 +213,24 @@ CREATE TABLE quotas (
 ",
         include_str!("usage_from_log.sql")
     ),
+    // 10: what agents' own accounting says, see `crate::accounts`.
+    "
+CREATE TABLE accounts (
+  session INTEGER NOT NULL,
+  scope INTEGER NOT NULL,
+  began_at INTEGER NOT NULL,
+  model TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  cache_read_tokens INTEGER NOT NULL,
+  cache_write_tokens INTEGER NOT NULL,
+  cache_write_hour_tokens INTEGER NOT NULL,
+  thinking_tokens INTEGER NOT NULL,
+  cost_nano_usd INTEGER,
+  PRIMARY KEY (session, scope, began_at, model)
+) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// The version this program writes.

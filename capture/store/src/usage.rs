@@ -9,6 +9,7 @@ use rusqlite::{Row, params};
 use serde::Deserialize;
 
 use crate::{
+    accounts,
     error::ReadError,
     reader::{Reader, lossy},
     rows::bits,
@@ -86,6 +87,10 @@ pub struct SessionFacts {
     pub directory: Option<String>,
     /// The session whose helper it is.
     pub parent: Option<SessionId>,
+    /// The agent's id of it.
+    pub provider_session_id: String,
+    /// The agent's id of the session whose history it continues.
+    pub forked_from: Option<String>,
 }
 
 /// How much of a quota was used at a time.
@@ -100,7 +105,7 @@ pub struct QuotaUse {
 }
 
 impl Writer {
-    /// Stores a report of tokens, and the quotas in it.
+    /// Stores a report of tokens, and the quotas in it; of an agent's accounting, its sums.
     ///
     /// # Errors
     /// When SQLite cannot write.
@@ -121,6 +126,9 @@ impl Writer {
                     ])
                 })
                 .map_err(failed)?;
+        }
+        if let Some(account) = &usage.account {
+            return accounts::put(self.connection(), row, entry.at, account).map_err(failed);
         }
         let count = |n: u64| n.min(MOST_TOKENS) as i64;
         let counts = [
@@ -199,27 +207,40 @@ impl Reader {
             cwd: Option<String>,
             began_in: Option<String>,
             parent_session_id: Option<SessionId>,
+            forked_from: Option<String>,
         }
         self.with("sessions", |c| {
             let sqlite = |source| ReadError::Sqlite { what: "sessions", source };
             let mut statement = c
-                .prepare_cached("SELECT key, id, provider, view FROM sessions WHERE last_event_at >= ?1")
+                .prepare_cached(
+                    "SELECT key, id, provider, view, provider_session_id FROM sessions WHERE last_event_at >= ?1",
+                )
                 .map_err(sqlite)?;
             let rows = statement
                 .query_map([since.as_millisecond()], |row| {
                     let id = SessionId::from_bytes(bits(row.get_ref(1)?.as_blob()?));
-                    Ok((SessionRow::of(row.get(0)?), id, row.get(2)?, lossy(row, 3)?.unwrap_or_default()))
+                    let text = |index| lossy(row, index).map(Option::unwrap_or_default);
+                    Ok((SessionRow::of(row.get(0)?), id, row.get(2)?, text(3)?, text(4)?))
                 })
                 .map_err(sqlite)?;
             let mut sessions = Vec::new();
             for row in rows {
-                let (row, id, provider, view) = row.map_err(sqlite)?;
+                let (row, id, provider, view, provider_session_id) = row.map_err(sqlite)?;
                 // What cannot be read is shown without a title.
                 let view: Naming = serde_json::from_str(&view).unwrap_or_default();
                 let provider = Provider::from_code(provider).unwrap_or(Provider::Unknown);
                 let directory = view.began_in.or(view.cwd);
-                let parent = view.parent_session_id;
-                sessions.push(SessionFacts { row, id, provider, title: view.title, directory, parent });
+                let (title, parent, forked_from) = (view.title, view.parent_session_id, view.forked_from);
+                sessions.push(SessionFacts {
+                    row,
+                    id,
+                    provider,
+                    title,
+                    directory,
+                    parent,
+                    provider_session_id,
+                    forked_from,
+                });
             }
             Ok(sessions)
         })

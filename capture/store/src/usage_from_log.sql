@@ -1,5 +1,5 @@
 -- Fills `usage` from the log: one row for each report of tokens. 17 is the code of `usage.reported`, 2^48 the most
--- tokens of a row.
+-- tokens of a row. What an agent's accounting says is not a call.
 INSERT OR IGNORE INTO usage
 WITH reported AS MATERIALIZED (
   SELECT session, position, created_at, data FROM events WHERE kind = 17 AND json_valid(data)
@@ -14,4 +14,4 @@ SELECT session, position, created_at, ifnull(data ->> '$.model', ''),
   CAST(min(max(data ->> '$.cost_nano_usd', 0), 281474976710656) AS INTEGER),
   row_number() OVER (PARTITION BY session, ifnull(data ->> '$.message_id', position) ORDER BY position) = 1
 FROM reported
-WHERE json_array_length(data, '$.quotas') IS NULL;
+WHERE json_array_length(data, '$.quotas') IS NULL AND data ->> '$.account' IS NULL;

@@ -4,7 +4,7 @@
 //! Reads the store and sums up; stores nothing. Calls are counted where ingest stored them, once each. A cost is the
 //! agent's own where it reports one, else that of the price table, else unknown. Start at [`report()`].
 
-mod loops;
+mod accounts;
 mod quality;
 mod quotas;
 mod report;
@@ -15,9 +15,10 @@ use std::{
     sync::OnceLock,
 };
 
+use events::{Provider, SessionId, Timestamp};
 use jiff::tz::TimeZone;
 use prices::{PriceError, Prices};
-use store::SessionFacts;
+use store::{CallFilter, SessionFacts};
 
 pub use quality::{QualityRequest, quality};
 pub use report::{UsageRequest, report};
@@ -44,6 +45,34 @@ pub enum PricesError {
     /// The shipped table is not valid.
     #[error("the shipped prices: {0}")]
     Shipped(PriceError),
+}
+
+/// Which sessions, and which time.
+#[derive(Debug, Clone, Default)]
+pub struct SessionPeriod {
+    /// Only what was used or ended from this time on.
+    pub since: Option<Timestamp>,
+    /// Only what was used or ended before this time.
+    pub until: Option<Timestamp>,
+    /// Only this session.
+    pub session: Option<SessionId>,
+    /// Only sessions of these agents; all when there are none.
+    pub agents: Vec<Provider>,
+    /// Only sessions that began in a directory with this name or path.
+    pub project: Option<String>,
+}
+
+impl SessionPeriod {
+    /// The first time, and the first one behind the period.
+    fn bounds(&self) -> (Timestamp, Timestamp) {
+        (self.since.unwrap_or(CallFilter::ALL.since), self.until.unwrap_or(CallFilter::ALL.until))
+    }
+
+    /// Whether a session is of these agents and of this project.
+    fn has(&self, session: &SessionFacts) -> bool {
+        (self.agents.is_empty() || self.agents.contains(&session.provider))
+            && self.project.as_ref().is_none_or(|project| is_of_project(session, project))
+    }
 }
 
 /// The shipped prices, with those of the user's file where it is there.

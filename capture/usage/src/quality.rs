@@ -3,34 +3,22 @@
 use std::collections::{BTreeMap, HashMap};
 
 use api::usage::{ApprovalLatency, Quality, QualityReport, SessionQuality};
-use events::{DecidedBy, Provider, SessionId, Timestamp, TurnOutcome};
+use events::{DecidedBy, SessionId, Timestamp, TurnOutcome};
 use projections::{Approval, Turn};
 use store::{EntityFilter, ReadError, Reader, SessionFacts};
 
-use crate::{is_of_project, loops::TestLoops};
+use crate::SessionPeriod;
 
 /// A longer time between two turns is idle time: the user was away.
 const IDLE_MS: i64 = 30 * 60_000;
-/// Turns, approvals and events read at a time.
+/// Turns and approvals read at a time.
 const PAGE: usize = 1_000;
-/// Sessions whose tests are looked at, those with the last turns first.
-const TESTED: usize = 20;
-/// Most events of a session that are looked at for its tests.
-const EVENTS: u64 = 50_000;
 
 /// Which sessions to judge.
 #[derive(Debug, Clone)]
 pub struct QualityRequest {
-    /// Only turns and requests from this time on.
-    pub since: Option<Timestamp>,
-    /// Only turns and requests before this time.
-    pub until: Option<Timestamp>,
-    /// Only this session.
-    pub session: Option<SessionId>,
-    /// Only sessions of these agents; all when there are none.
-    pub agents: Vec<Provider>,
-    /// Only sessions that began in a directory with this name or path.
-    pub project: Option<String>,
+    /// Of which sessions and when: turns that ended, and requests for permission.
+    pub of: SessionPeriod,
     /// Most sessions.
     pub limit: usize,
 }
@@ -40,15 +28,13 @@ pub struct QualityRequest {
 /// # Errors
 /// When the store cannot be read.
 pub fn quality(reader: &Reader, request: &QualityRequest) -> Result<QualityReport, ReadError> {
-    let since = request.since.unwrap_or(Timestamp::MIN);
-    let until = request.until.unwrap_or(Timestamp::from_millisecond(i64::MAX));
+    let (since, until) = request.of.bounds();
     let facts = reader.session_facts(since)?;
     // What a sub-agent does is a part of its parent's turn.
     let sessions: HashMap<SessionId, &SessionFacts> = facts
         .iter()
-        .filter(|session| request.session.map_or(session.parent.is_none(), |id| session.id == id))
-        .filter(|session| request.agents.is_empty() || request.agents.contains(&session.provider))
-        .filter(|session| request.project.as_ref().is_none_or(|project| is_of_project(session, project)))
+        .filter(|session| request.of.session.map_or(session.parent.is_none(), |id| session.id == id))
+        .filter(|session| request.of.has(session))
         .map(|session| (session.id, session))
         .collect();
     let approvals = approvals(reader, request, (since, until), &sessions)?;
@@ -67,15 +53,12 @@ pub fn quality(reader: &Reader, request: &QualityRequest) -> Result<QualityRepor
         judged.push(SessionQuality { session_id: id, provider, title, last_turn_at, quality });
     }
     judged.sort_by_key(|session| (std::cmp::Reverse(session.last_turn_at), session.session_id));
-    for session in judged.iter_mut().take(TESTED) {
-        let loops = test_fix_loops(reader, session)?;
-        session.quality.test_fix_loops = Some(loops);
-    }
     let mut total = Quality::default();
     judged.iter().for_each(|session| add(&mut total, &session.quality));
     let more_sessions = judged.len().saturating_sub(request.limit) as u64;
     judged.truncate(request.limit);
-    Ok(QualityReport { total, sessions: judged, more_sessions, approvals: latencies(&approvals) })
+    let (since, until) = (request.of.since, request.of.until);
+    Ok(QualityReport { since, until, total, sessions: judged, more_sessions, approvals: latencies(&approvals) })
 }
 
 /// The turns by session, each session's in order.
@@ -85,7 +68,7 @@ fn turns(
     since: Timestamp,
 ) -> Result<BTreeMap<SessionId, Vec<Turn>>, ReadError> {
     let mut all: BTreeMap<SessionId, Vec<Turn>> = BTreeMap::new();
-    if let Some(id) = request.session {
+    if let Some(id) = request.of.session {
         let turns = all.entry(id).or_default();
         loop {
             let page = reader.turns(id, turns.last().map_or(0, |turn| turn.number), PAGE)?;
@@ -117,7 +100,7 @@ fn approvals(
     sessions: &HashMap<SessionId, &SessionFacts>,
 ) -> Result<Vec<Approval>, ReadError> {
     let mut all = Vec::new();
-    let mut filter = EntityFilter::<Approval> { states: None, session: request.session, behind: None, limit: PAGE };
+    let mut filter = EntityFilter::<Approval> { states: None, session: request.of.session, behind: None, limit: PAGE };
     loop {
         let page = reader.entities(&filter)?;
         let last = page.last().map(|approval| (approval.opened_at, approval.id.clone()));
@@ -151,6 +134,9 @@ fn of_turns(turns: &[(&Turn, Timestamp)], approvals_ms: i64) -> Quality {
         for (kind, count) in &turn.failures {
             *quality.failures.entry(*kind).or_default() += u64::from(*count);
         }
+        if let Some(loops) = turn.test_fix_loops {
+            *quality.test_fix_loops.get_or_insert(0) += u64::from(loops);
+        }
         ran = ran.saturating_add(end.since_ms(turn.started_at).max(0));
         match before.map(|before| turn.started_at.since_ms(before).max(0)) {
             Some(gap @ ..=IDLE_MS) => waiting = waiting.saturating_add(gap),
@@ -182,25 +168,6 @@ fn add(total: &mut Quality, one: &Quality) {
     total.active_ms += one.active_ms;
     total.waiting_ms += one.waiting_ms;
     total.idle_ms += one.idle_ms;
-}
-
-/// The loops of a session; without a call that failed there is none.
-fn test_fix_loops(reader: &Reader, session: &SessionQuality) -> Result<u64, ReadError> {
-    let quality = &session.quality;
-    if quality.failed_calls == 0 && quality.failures.is_empty() {
-        return Ok(0);
-    }
-    let newest = reader.last_events(session.session_id, 1, &[])?;
-    let mut after = newest.first().map_or(0, |event| event.sequence).saturating_sub(EVENTS);
-    let mut loops = TestLoops::default();
-    loop {
-        let page = reader.events(session.session_id, after, PAGE, TestLoops::KINDS)?;
-        page.iter().for_each(|event| loops.apply(event));
-        match page.last() {
-            Some(last) if page.len() == PAGE => after = last.sequence,
-            Some(_) | None => return Ok(loops.count),
-        }
-    }
 }
 
 /// How long people took: all tools together, then each tool, the most frequent first.

@@ -12,7 +12,7 @@ const LEAST_MS: i64 = 5 * 60_000;
 /// The quotas, as agents reported them last.
 pub(crate) fn views(reader: &Reader, request: &UsageRequest) -> Result<Vec<QuotaView>, ReadError> {
     let told = reader.quotas()?;
-    let wanted = |told: &&QuotaUse| request.agents.is_empty() || request.agents.contains(&told.provider);
+    let wanted = |told: &&QuotaUse| request.of.agents.is_empty() || request.of.agents.contains(&told.provider);
     Ok(told.iter().filter(wanted).map(view).collect())
 }
 

@@ -9,23 +9,19 @@ use prices::{CallTokens, ModelPrices, Prices};
 use projections::Usage;
 use store::{CallFilter, ModelCall, ReadError, Reader, SessionFacts, SessionRow};
 
-use crate::{is_of_project, quotas};
+use crate::{
+    SessionPeriod,
+    accounts::{Accounted, BesideCalls},
+    quotas,
+};
 
 /// Which tokens to sum up.
 #[derive(Debug, Clone)]
 pub struct UsageRequest {
     /// What a row stands for.
     pub by: UsageBy,
-    /// Only calls from this time on.
-    pub since: Option<Timestamp>,
-    /// Only calls before this time.
-    pub until: Option<Timestamp>,
-    /// Only this session and its sub-agents.
-    pub session: Option<SessionId>,
-    /// Only sessions of these agents; all when there are none.
-    pub agents: Vec<Provider>,
-    /// Only sessions that began in a directory with this name or path.
-    pub project: Option<String>,
+    /// Of which sessions and when; a session counts with its sub-agents.
+    pub of: SessionPeriod,
     /// The time zone of the days.
     pub zone: TimeZone,
     /// Most rows.
@@ -37,18 +33,20 @@ pub struct UsageRequest {
 /// # Errors
 /// When the store cannot be read.
 pub fn report(reader: &Reader, request: &UsageRequest, prices: &Prices) -> Result<UsageReport, ReadError> {
-    let since = request.since.unwrap_or(CallFilter::ALL.since);
-    let until = request.until.unwrap_or(CallFilter::ALL.until);
+    let (since, until) = request.of.bounds();
     let facts = reader.session_facts(since)?;
-    let family = request.session.map(|id| family(&facts, id));
+    let family = request.of.session.map(|id| family(&facts, id));
     let sessions: HashMap<SessionRow, &SessionFacts> = facts
         .iter()
         .filter(|session| family.as_ref().is_none_or(|family| family.contains(&session.id)))
-        .filter(|session| request.agents.is_empty() || request.agents.contains(&session.provider))
-        .filter(|session| request.project.as_ref().is_none_or(|project| is_of_project(session, project)))
+        .filter(|session| request.of.has(session))
         .map(|session| (session.row, session))
         .collect();
-    let mut count = Count { request, prices: PriceCache::new(prices), rows: Rows::default(), total: Sum::default() };
+    let mut cache = PriceCache::new(prices);
+    let accounted = Accounted::read(reader, &mut cache)?;
+    let beside = accounted.beside.clone();
+    let (rows, total, unpriced) = (Rows::default(), Sum::default(), BTreeSet::new());
+    let mut count = Count { request, prices: cache, accounted, rows, total, unpriced };
     let mut last: Option<(SessionRow, Option<&SessionFacts>)> = None;
     let mut each = |call: &ModelCall<'_>| {
         // The calls of a session come together.
@@ -68,6 +66,11 @@ pub fn report(reader: &Reader, request: &UsageRequest, prices: &Prices) -> Resul
     } else {
         reader.each_call(&CallFilter { since, until, session: None }, &mut each)?;
     }
+    for beside in beside.iter().filter(|beside| beside.at >= since && beside.at < until) {
+        if let Some(session) = sessions.get(&beside.session) {
+            count.add_beside(session, beside);
+        }
+    }
     let quotas = quotas::views(reader, request)?;
     Ok(count.finished(&sessions, quotas, prices))
 }
@@ -86,8 +89,8 @@ fn family(facts: &[SessionFacts], id: SessionId) -> HashSet<SessionId> {
 }
 
 /// The cost of a call.
-#[derive(Debug, Clone, Copy)]
-enum Cost {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cost {
     /// The agent told it.
     Reported(u64),
     /// By the price table.
@@ -207,7 +210,7 @@ impl Rows {
 }
 
 /// The prices of the models that were met; most calls are of the model of the call before.
-struct PriceCache<'a> {
+pub(crate) struct PriceCache<'a> {
     prices: &'a Prices,
     known: HashMap<String, Option<ModelPrices<'a>>>,
     last: Option<(String, Option<ModelPrices<'a>>)>,
@@ -236,8 +239,15 @@ impl<'a> PriceCache<'a> {
         found
     }
 
-    fn cost(&mut self, call: &ModelCall<'_>) -> Cost {
-        let usage = &call.usage;
+    pub(crate) fn cost(&mut self, call: &ModelCall<'_>) -> Cost {
+        match call.cost_nano_usd {
+            Some(nano_usd) => Cost::Reported(nano_usd),
+            None => self.cost_of(call.model, call.at, &call.usage),
+        }
+    }
+
+    /// By the price table.
+    pub(crate) fn cost_of(&mut self, model: &str, at: Timestamp, usage: &Usage) -> Cost {
         let tokens = CallTokens {
             input: usage.input_tokens,
             output: usage.output_tokens,
@@ -246,27 +256,45 @@ impl<'a> PriceCache<'a> {
             cache_write_hour: usage.cache_write_hour_tokens,
             thinking: usage.thinking_tokens,
         };
-        match call.cost_nano_usd {
-            Some(nano_usd) => Cost::Reported(nano_usd),
-            None if tokens == CallTokens::default() => Cost::Computed(0),
-            None => self
-                .of(call.model)
-                .and_then(|prices| prices.cost_nano_usd(call.at.as_millisecond(), &tokens))
-                .map_or(Cost::Unknown, Cost::Computed),
+        if tokens == CallTokens::default() {
+            return Cost::Computed(0);
         }
+        let prices = self.of(model);
+        prices
+            .and_then(|prices| prices.cost_nano_usd(at.as_millisecond(), &tokens))
+            .map_or(Cost::Unknown, Cost::Computed)
     }
 }
 
 struct Count<'a> {
     request: &'a UsageRequest,
     prices: PriceCache<'a>,
+    accounted: Accounted,
     rows: Rows,
     total: Sum,
+    /// The models whose price is not known.
+    unpriced: BTreeSet<String>,
 }
 
 impl Count<'_> {
     fn add(&mut self, session: &SessionFacts, call: &ModelCall<'_>) {
-        let cost = self.prices.cost(call);
+        let cost = self.accounted.cost(call, self.prices.cost(call));
+        self.add_at(session, call, cost);
+    }
+
+    /// What a session used beside its calls counts as one more call where it has input.
+    fn add_beside(&mut self, session: &SessionFacts, beside: &BesideCalls) {
+        let usage = beside.usage;
+        let is_first = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens > 0;
+        let (session_row, at, model) = (beside.session, beside.at, beside.model.as_str());
+        let call = ModelCall { session: session_row, at, model, usage, cost_nano_usd: None, is_first };
+        self.add_at(session, &call, beside.cost);
+    }
+
+    fn add_at(&mut self, session: &SessionFacts, call: &ModelCall<'_>, cost: Cost) {
+        if cost == Cost::Unknown && !self.unpriced.contains(call.model) {
+            self.unpriced.insert(call.model.to_owned());
+        }
         self.total.add(call, cost);
         if let Some(sum) = self.rows.of(self.request, session, call) {
             sum.add(call, cost);
@@ -279,7 +307,7 @@ impl Count<'_> {
         quotas: Vec<api::usage::QuotaView>,
         prices: &Prices,
     ) -> UsageReport {
-        let Self { request, prices: cache, rows, total } = self;
+        let Self { request, rows, total, unpriced, .. } = self;
         let mut weighed: Vec<((u64, u64), UsageRow)> = Vec::new();
         let mut push = |sum: &Sum, row: UsageRow| weighed.push((sum.weight(), UsageRow { sums: sum.sums(), ..row }));
         for (date, sum) in &rows.days {
@@ -328,14 +356,14 @@ impl Count<'_> {
         } else {
             usage.truncate(request.limit);
         }
-        let unpriced = cache.known.into_iter().filter(|(_, prices)| prices.is_none()).map(|(model, _)| model);
-        let unpriced_models: BTreeSet<String> = unpriced.filter(|_| total.unpriced > 0).collect();
         UsageReport {
             by: request.by,
+            since: request.of.since,
+            until: request.of.until,
             total: total.sums(),
             usage,
             more_rows: more_rows as u64,
-            unpriced_models: unpriced_models.into_iter().collect(),
+            unpriced_models: unpriced.into_iter().collect(),
             prices_date: prices.date().to_owned(),
             quotas,
         }
@@ -391,4 +419,4 @@ const fn empty() -> UsageRow {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

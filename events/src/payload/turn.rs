@@ -204,6 +204,74 @@ data! {
         /// The quotas, if they changed since the last report.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         quotas: Vec<QuotaReported>,
+        /// What the agent's own accounting says. It covers responses that are reported one by one too, so it is compared
+        /// with them and never added to them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        account: Option<UsageAccount>,
+    }
+}
+
+impl UsageReported {
+    /// Whether it reports tokens of a response.
+    #[must_use]
+    pub const fn has_tokens(&self) -> bool {
+        self.input_tokens > 0 || self.output_tokens > 0 || self.cache_read_tokens > 0 || self.cache_write_tokens > 0
+    }
+}
+
+names! {
+    /// What an agent's accounting covers.
+    AccountScope {
+        /// The work of a session so far, sub-agents and calls without a line in the transcript included.
+        Session = "session" / 1,
+        /// One call of a model.
+        Call = "call" / 2,
+    }
+}
+
+by_default!(AccountScope::Session);
+
+data! {
+    /// Sums of an agent's own accounting. It may know calls that its files do not show, such as those that make a title
+    /// or compact a conversation.
+    UsageAccount {
+        /// What it covers.
+        scope: AccountScope,
+        /// When the accounting began. A session that goes on in another one's process goes on with its sums, and has
+        /// the same time here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        began_at: Option<Timestamp>,
+        /// The sums by model.
+        models: Vec<AccountedModel>,
+    }
+}
+
+data! {
+    /// What an agent's accounting says of one model.
+    AccountedModel {
+        /// Model.
+        model: String,
+        /// Input tokens that no cache served.
+        #[serde(default)]
+        input_tokens: u64,
+        /// Output tokens, thinking included.
+        #[serde(default)]
+        output_tokens: u64,
+        /// Input tokens read from a cache.
+        #[serde(default)]
+        cache_read_tokens: u64,
+        /// Input tokens written to a cache.
+        #[serde(default)]
+        cache_write_tokens: u64,
+        /// Those of them that stay in the cache for an hour instead of five minutes.
+        #[serde(default, skip_serializing_if = "is_none_of")]
+        cache_write_hour_tokens: u64,
+        /// Output tokens spent on thinking.
+        #[serde(default, skip_serializing_if = "is_none_of")]
+        thinking_tokens: u64,
+        /// The cost, billionths of a US dollar.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cost_nano_usd: Option<u64>,
     }
 }
 

@@ -1,7 +1,9 @@
 //! Claude Code's log records, as of 2.1.328 (`fixtures/telemetry/claude`).
 
+use events::AccountedModel;
+
 use super::record::TelemetryRecord;
-use crate::telemetry::meaning::{TelemetryEvent, duration, line};
+use crate::telemetry::meaning::{NAME_CHARS, TelemetryEvent, cut, duration, line};
 
 const CALL: &[(&str, &str)] = &[
     ("model", "model"),
@@ -18,7 +20,7 @@ const CALL: &[(&str, &str)] = &[
 pub(super) fn decode_event(record: &TelemetryRecord) -> TelemetryEvent<'_> {
     match record.name() {
         "user_prompt" => TelemetryEvent::Prompted,
-        "api_request" => TelemetryEvent::Answered(line(record, CALL)),
+        "api_request" => TelemetryEvent::Answered { line: line(record, CALL), used: used(record) },
         // Single retries are not told: this is the last failure, after which the agent gives up.
         "api_error" => TelemetryEvent::Failed {
             status: record.number("status_code"),
@@ -49,6 +51,22 @@ pub(super) fn decode_event(record: &TelemetryRecord) -> TelemetryEvent<'_> {
         }
         _ => TelemetryEvent::Nothing,
     }
+}
+
+/// What a call used. It may have no line in the transcript: one that makes a title, or a summary.
+fn used(record: &TelemetryRecord) -> Option<AccountedModel> {
+    let count = |key| record.number(key).and_then(|n| u64::try_from(n).ok());
+    let (output_tokens, cache_write_tokens) = (count("output_tokens")?, count("cache_creation_tokens").unwrap_or(0));
+    Some(AccountedModel {
+        model: cut(record.text("model")?, NAME_CHARS),
+        input_tokens: count("input_tokens")?,
+        output_tokens,
+        cache_read_tokens: count("cache_read_tokens").unwrap_or(0),
+        cache_write_tokens,
+        cache_write_hour_tokens: count("cache_creation_1h_tokens").unwrap_or(0).min(cache_write_tokens),
+        thinking_tokens: 0,
+        cost_nano_usd: count("cost_usd_micros").map(|micros| micros.saturating_mul(1_000)),
+    })
 }
 
 fn decided(record: &TelemetryRecord) -> TelemetryEvent<'_> {

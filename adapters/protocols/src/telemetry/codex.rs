@@ -20,7 +20,7 @@ pub(super) fn decode_event(record: &TelemetryRecord) -> TelemetryEvent<'_> {
         "codex.api_request" => {
             let status = record.number("http.response.status_code");
             if status.is_some_and(|status| (200..400).contains(&status)) {
-                return TelemetryEvent::Answered(line(record, CALL));
+                return TelemetryEvent::Answered { line: line(record, CALL), used: None };
             }
             TelemetryEvent::Failed {
                 status,

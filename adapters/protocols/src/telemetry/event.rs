@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use events::{
-    Annotation, Claim, Confidence, ErrorClass, ErrorReported, Heartbeat, NewEvent, Origin, Payload, Provider, Reason,
-    Repeat, Severity, Signal, Source, State, Timestamp, ToolOutcome, ToolResult, Topic,
+    AccountScope, AccountedModel, Annotation, Claim, Confidence, ErrorClass, ErrorReported, Heartbeat, NewEvent,
+    Origin, Payload, Provider, Reason, Repeat, Severity, Signal, Source, State, Timestamp, ToolOutcome, ToolResult,
+    Topic, UsageAccount, UsageReported,
 };
 
 use super::{
@@ -92,8 +93,13 @@ impl PendingEvent {
 fn make(told: &TelemetryEvent<'_>, name: &str, at: Timestamp) -> Vec<PendingEvent> {
     match told {
         TelemetryEvent::Prompted => vec![running(Reason::Thinking, at.plus_ms(PROMPTED_MS), name)],
-        TelemetryEvent::Answered(line) => {
-            vec![PendingEvent { text: Some(cut(line, MESSAGE_CHARS)), ..PendingEvent::of(Heartbeat {}) }]
+        TelemetryEvent::Answered { line, used } => {
+            let alive = PendingEvent { text: Some(cut(line, MESSAGE_CHARS)), ..PendingEvent::of(Heartbeat {}) };
+            let account = |used: &AccountedModel| {
+                let account = UsageAccount { scope: AccountScope::Call, began_at: None, models: vec![used.clone()] };
+                PendingEvent::of(UsageReported { account: Some(account), ..UsageReported::default() })
+            };
+            [alive].into_iter().chain(used.as_ref().map(account)).collect()
         }
         TelemetryEvent::Failed { status, code, message, retrying, main } => {
             let error = ErrorReported {

@@ -17,7 +17,7 @@ const CALL: &[(&str, &str)] = &[
 pub(super) fn decode_event(record: &TelemetryRecord) -> TelemetryEvent<'_> {
     match record.name() {
         "gemini_cli.user_prompt" => TelemetryEvent::Prompted,
-        "gemini_cli.api_response" => TelemetryEvent::Answered(line(record, CALL)),
+        "gemini_cli.api_response" => TelemetryEvent::Answered { line: line(record, CALL), used: None },
         // One for each attempt that failed.
         "gemini_cli.api_error" => {
             let status = record.number("status_code");

@@ -1,5 +1,7 @@
 //! The meaning of a log record in one vocabulary for all agents.
 
+use events::AccountedModel;
+
 use crate::telemetry::record::TelemetryRecord;
 
 /// Characters kept of a name or a code.
@@ -10,8 +12,9 @@ pub(crate) const NAME_CHARS: usize = 200;
 pub(crate) enum TelemetryEvent<'a> {
     /// A prompt was given.
     Prompted,
-    /// The model answered; what is known of the call, in one line.
-    Answered(String),
+    /// The model answered; what is known of the call, in one line. What it used and cost, where a transcript may lack the
+    /// call.
+    Answered { line: String, used: Option<AccountedModel> },
     /// A call of the model failed.
     Failed {
         /// The status of HTTP, when there was an answer.

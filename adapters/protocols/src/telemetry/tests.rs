@@ -1,6 +1,6 @@
 //! The records of the fixtures, both encodings, and what is not telemetry at all.
 
-use events::{Annotation, Claim, ErrorClass, Payload, Reason, State, Topic};
+use events::{AccountScope, Annotation, Claim, ErrorClass, Payload, Reason, State, Topic};
 use opentelemetry_proto::tonic::{
     collector::logs::v1::ExportLogsServiceRequest,
     common::v1::{AnyValue, ArrayValue, KeyValue, any_value::Value},
@@ -72,6 +72,13 @@ fn shown(received: &Received) -> Vec<String> {
             format!("result {} {}", result.outcome, result.duration_ms.unwrap())
         }
         Payload::Heartbeat(_) => format!("alive: {}", event.text.as_deref().unwrap()),
+        Payload::UsageReported(usage) => {
+            let account = usage.account.as_ref().unwrap();
+            assert!(!usage.has_tokens() && account.scope == AccountScope::Call, "it counts no tokens");
+            let used = &account.models[0];
+            let tokens = [used.input_tokens, used.output_tokens, used.cache_read_tokens, used.cache_write_tokens];
+            format!("used: {} {tokens:?} {:?}", used.model, used.cost_nano_usd)
+        }
         other => panic!("{:?} is not for telemetry to say", other.kind()),
     };
     received.events.iter().map(line).collect()
@@ -80,7 +87,7 @@ fn shown(received: &Received) -> Vec<String> {
 #[test]
 fn every_recorded_record_is_read() {
     for (name, provider, records, events) in
-        [("claude", Provider::Claude, 27, 15), ("codex", Provider::Codex, 21, 19), ("gemini", Provider::Gemini, 28, 12)]
+        [("claude", Provider::Claude, 27, 19), ("codex", Provider::Codex, 21, 19), ("gemini", Provider::Gemini, 28, 12)]
     {
         let received = logs(Encoding::Json, &fixture(&format!("{name}/logs.json")));
         assert_eq!(received.tallies, [(provider, ProviderTally { records, rejected: 0 })].into(), "{name}");
@@ -154,6 +161,7 @@ fn what_claude_says() {
         "context compacted: trigger=manual before=3191 after=2935",
         "permission mode: from=plan to=auto by=exit_plan_mode",
         "alive: model=claude-opus-5-5 for=repl_main_thread",
+        "used: claude-opus-5-5 [10, 42, 5000, 120] Some(2480000)",
     ] {
         assert!(shown.iter().any(|shown| shown.contains(line)), "{line} is not in {shown:#?}");
     }
@@ -478,7 +486,7 @@ proptest! {
         );
         prop_assert_eq!(&a.events, &b.events);
         prop_assert_eq!(a.tallies, b.tallies);
-        // Whatever is sent, none of it opens a session, closes an approval or counts tokens.
+        // Whatever is sent, none of it opens a session, closes an approval or counts tokens. The service here is Codex.
         for event in &a.events {
             let harmless = matches!(
                 event.payload,

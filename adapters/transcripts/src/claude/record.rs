@@ -33,7 +33,6 @@ const SKIPPED: &[&[u8]] = &[
     b"file-history-delta\"",
     b"atis-latch\"",
     b"tools-used\"",
-    b"cost-state\"",
     b"agent-name\"",
     b"mode\"",
 ];

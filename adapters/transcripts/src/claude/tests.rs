@@ -6,6 +6,7 @@ use super::*;
 use crate::claude::transcript::TranscriptDecoder;
 use tailer::decode::{Decoded, Decoder, Record, feed};
 
+mod account;
 mod forks;
 mod lines;
 mod older;

@@ -23,8 +23,10 @@
 //! - Up to 2.1.101 lines are written while the message streams, and in many versions none says why the model stopped. A
 //!   text may then be the end of the turn; `ends` decides how sure that is.
 //!
-//! Forks are `copies`', prompts and results `user`'s, messages and calls `assistant`'s, ends nobody wrote `ends`'.
+//! Forks are `copies`', prompts and results `user`'s, messages and calls `assistant`'s, ends nobody wrote `ends`', sums of
+//! the process's own accounting `account`'s.
 
+mod account;
 mod assistant;
 mod copies;
 mod ends;
@@ -310,6 +312,7 @@ impl TranscriptDecoder {
                     self.emit(&line, record, &own, 0, SessionForked { from: own.to_string(), at }, None, out);
                 }
             }
+            "cost-state" if self.account(record, out) => {}
             "attachment" | "progress" | "pr-link" | "worktree-state" => {}
             skipped if classify(format!("{{\"type\":\"{skipped}\"").as_bytes()) == LineClass::Skip => {}
             other => {

@@ -177,6 +177,31 @@ fn what_is_not_known_is_kept() {
     assert!(kinds(&row("message.removed.1", "{}")).is_empty());
 }
 
+#[test]
+fn what_a_step_cost_is_reported_unless_its_price_is_unknown() {
+    let cost = |cost: &str| {
+        let tokens = r#"{"input":10,"output":5,"reasoning":2,"cache":{"read":3,"write":4}}"#;
+        let part = format!(
+            r#"{{"part":{{"id":"prt_1","messageID":"msg_1","type":"step-finish","cost":{cost},"tokens":{tokens}}}}}"#
+        );
+        let row = serde_json::json!({
+            "id": "evt_1", "aggregate_id": "ses_1", "seq": 0, "type": "message.part.updated.1", "data": part
+        });
+        let reported = decode(&row.to_string()).events.into_iter().find_map(|event| match event.payload {
+            Payload::UsageReported(usage) => Some(usage),
+            _ => None,
+        });
+        let usage = reported.unwrap();
+        assert_eq!((usage.input_tokens, usage.output_tokens, usage.thinking_tokens), (10, 7, 2));
+        usage.cost_nano_usd
+    };
+    assert_eq!(cost("0.0123"), Some(12_300_000));
+    // It writes 0 for models whose price it does not know; that is not what they cost.
+    for unknown in ["0", "-1", "1e300"] {
+        assert_eq!(cost(unknown), None, "{unknown}");
+    }
+}
+
 proptest! {
     /// Reads and restarts may end behind any row: the events are the same.
     #[test]

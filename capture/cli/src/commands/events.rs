@@ -8,7 +8,10 @@ use api::{
     routes::{ListEvents, Stream, StreamQuery},
 };
 use crossbeam_channel::{Sender, bounded};
-use events::{ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Event, Kind, Payload, QuotaReported};
+use events::{
+    AccountedModel, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, Event, Kind, Payload,
+    QuotaReported, UsageReported,
+};
 
 use super::{Context, SCHEMA_VERSION, find, meanings, number::integer, output, style};
 use crate::terminal::{self, safe, safe_json};
@@ -156,6 +159,13 @@ pub(super) fn text_of(event: &Event) -> String {
                 format!("quota {}: {:.1} % used", safe(&quota.name), f64::from(quota.used_permille) / 10.0)
             };
             usage.quotas.iter().map(used).collect::<Vec<_>>().join(", ")
+        }
+        Payload::UsageReported(UsageReported { account: Some(account), .. }) => {
+            let spent = |sum: &AccountedModel| {
+                format!("{}: {} in, {} out", safe(&sum.model), sum.input_tokens, sum.output_tokens)
+            };
+            let sums: Vec<String> = account.models.iter().map(spent).collect();
+            format!("the agent's account of the {}: {}", account.scope, sums.join("; "))
         }
         Payload::UsageReported(usage) => {
             format!("{} in, {} out, {} from cache", usage.input_tokens, usage.output_tokens, usage.cache_read_tokens)

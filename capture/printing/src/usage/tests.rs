@@ -28,6 +28,8 @@ fn row(day: &str, sums: UsageSums) -> UsageRow {
 fn of(by: UsageBy, usage: Vec<UsageRow>) -> UsageReport {
     UsageReport {
         by,
+        since: None,
+        until: None,
         total: sums(2_500_000, Some(12.345), 1),
         usage,
         more_rows: 0,
@@ -46,14 +48,21 @@ fn what_is_not_known_is_never_shown_as_nothing() {
     ];
     let text = report(&of(UsageBy::Day, rows), Timestamp::MIN);
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(lines[0].join(" "), "DAY CALLS INPUT OUTPUT CACHE READ CACHE WRITE CACHED COST");
-    assert_eq!(lines[1].join(" "), "2026-11-22 3 1.0k 950 3.0k 0 75 % < $0.01");
-    assert_eq!(lines[2].join(" "), "2026-11-23 3 1.0k 12.3k 3.0k 0 75 % ?");
-    assert_eq!(lines[3].join(" "), "2026-11-24 3 1.0k 2.5M 3.0k 0 75 % $12.35 + ?");
-    assert_eq!(lines[4][0], "total");
-    assert_eq!(lines[5].join(" "), "? the price is unknown: mystery, (not told); prices.toml can add it");
-    assert_eq!(lines[6].join(" "), "costs at list prices of 2026-11-23, whatever you pay");
-    assert_eq!(report(&of(UsageBy::Day, Vec::new()), Timestamp::MIN), "no usage in this period\n");
+    assert_eq!(lines[0].join(" "), "at any time");
+    assert_eq!(lines[2].join(" "), "DAY CALLS INPUT OUTPUT CACHE READ CACHE WRITE CACHED COST");
+    assert_eq!(lines[3].join(" "), "2026-11-22 3 1.0k 950 3.0k 0 75 % < $0.01");
+    assert_eq!(lines[4].join(" "), "2026-11-23 3 1.0k 12.3k 3.0k 0 75 % ?");
+    assert_eq!(lines[5].join(" "), "2026-11-24 3 1.0k 2.5M 3.0k 0 75 % $12.35 + ?");
+    assert_eq!(lines[6][0], "total");
+    assert_eq!(lines[7].join(" "), "? the price is unknown: mystery, (not told); prices.toml can add it");
+    assert_eq!(lines[8].join(" "), "costs at list prices of 2026-11-23, whatever you pay");
+    assert_eq!(report(&of(UsageBy::Day, Vec::new()), Timestamp::MIN), "no usage at any time\n");
+    let since = UsageReport { since: Some(Timestamp::MIN), ..of(UsageBy::Day, Vec::new()) };
+    let text = report(&since, Timestamp::MIN);
+    assert!(text.starts_with("no usage since ") && !text.contains("until"), "{text}");
+    let ended = UsageReport { until: Some(Timestamp::MIN), ..since };
+    let text = report(&ended, Timestamp::MIN);
+    assert!(text.starts_with("no usage from ") && text.contains(" until "), "{text}");
 }
 
 #[test]
@@ -73,7 +82,7 @@ fn a_session_is_shown_with_its_subagents() {
     ];
     let text = report(&of(UsageBy::Session, rows), Timestamp::MIN);
     assert!(!text.contains("helper") && !text.contains('\u{1b}'), "{text}");
-    let line = text.lines().nth(1).unwrap();
+    let line = text.lines().nth(3).unwrap();
     assert!(line.ends_with("$3.00") && line.contains(" 6 ") && line.contains(" 150 "), "{line}");
 }
 
@@ -124,17 +133,19 @@ fn quality_in_a_table() {
         p90_ms: 9_000,
     };
     let all = QualityReport {
+        since: None,
+        until: None,
         total: figures,
         sessions: vec![session],
         more_sessions: 1,
         approvals: vec![latency(None), latency(Some("Bash"))],
     };
     let text = quality(&all);
-    let line = text.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = text.lines().nth(3).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(line.ends_with("(no title) 4 3 20 2 - 1m01s 1h01m 5ms"), "{line}");
     for part in ["1 more sessions; --limit shows more", "failures: test_failure 2", "all tools", "Bash"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let none = QualityReport { sessions: Vec::new(), ..all };
-    assert_eq!(quality(&none), "no turns ended in this period\n");
+    assert_eq!(quality(&none), "no turns ended at any time\n");
 }

@@ -4,22 +4,24 @@ use api::{
     ErrorCode,
     list::MAX_LIMIT,
     routes::{QualityOfAll, UsageOfAll},
-    usage::UsageBy,
+    usage::{PeriodQuery, UsageBy},
 };
-use usage::{QualityRequest, UsageRequest};
+use usage::{QualityRequest, SessionPeriod, UsageRequest};
 
-use crate::{answer::HandlerResult, call::Call, error::ApiError, lookup::named};
+use crate::{answer::HandlerResult, app::App, call::Call, error::ApiError, lookup::named};
+
+/// The sessions and the time that a query names.
+async fn period(app: &App, query: PeriodQuery) -> Result<SessionPeriod, ApiError> {
+    let PeriodQuery { since, until, session, agents, project } = query;
+    Ok(SessionPeriod { since, until, session: named(app, session.as_deref()).await?, agents, project })
+}
 
 /// `GET /api/v1/usage`
 pub(crate) async fn report(call: Call<UsageOfAll>) -> HandlerResult {
     let query = &call.query;
     let request = UsageRequest {
         by: query.by.unwrap_or(UsageBy::Model),
-        since: query.since,
-        until: query.until,
-        session: named(&call.app, query.session.as_deref()).await?,
-        agents: query.agent.0.clone(),
-        project: query.project.clone(),
+        of: period(&call.app, query.period()).await?,
         zone: usage::time_zone(query.tz.as_deref()).map_err(|why| ApiError::parameter("tz", why))?,
         limit: query.limit.map_or(MAX_LIMIT, |limit| limit.get()),
     };
@@ -41,11 +43,7 @@ pub(crate) async fn report(call: Call<UsageOfAll>) -> HandlerResult {
 pub(crate) async fn quality(call: Call<QualityOfAll>) -> HandlerResult {
     let query = &call.query;
     let request = QualityRequest {
-        since: query.since,
-        until: query.until,
-        session: named(&call.app, query.session.as_deref()).await?,
-        agents: query.agent.0.clone(),
-        project: query.project.clone(),
+        of: period(&call.app, query.period()).await?,
         limit: query.limit.map_or(MAX_LIMIT, |limit| limit.get()),
     };
     let report = call.app.read(move |reader| usage::quality(reader, &request)).await?;

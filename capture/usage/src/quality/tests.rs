@@ -1,4 +1,4 @@
-use events::{TurnId, TurnTrigger};
+use events::{Provider, TurnId, TurnTrigger};
 use projections::{FailureKind, Usage};
 
 use super::*;
@@ -26,6 +26,7 @@ fn turn(number: u32, from: i64, to: i64, outcome: TurnOutcome) -> Turn {
         completed_at: Some(at(to)),
         usage: Usage::default(),
         failures: BTreeMap::from([(FailureKind::TestFailure, 1)]),
+        test_fix_loops: Some(1),
     }
 }
 
@@ -67,19 +68,32 @@ fn a_store_without_turns_has_no_figures() {
     let row = writer.add_session(id, Provider::Claude, "s").unwrap();
     writer.put_session(row, at(200), r#"{"title":"T"}"#, "{}").unwrap();
     writer.commit().unwrap();
-    let request =
-        QualityRequest { since: None, until: None, session: None, agents: Vec::new(), project: None, limit: 9 };
-    assert!(quality(&writer.reader(), &request).unwrap().sessions.is_empty());
+    let reader = writer.reader();
+    let report = |of: SessionPeriod| quality(&reader, &QualityRequest { of, limit: 9 }).unwrap();
+    assert!(report(SessionPeriod::default()).sessions.is_empty());
     writer.begin().unwrap();
-    for turn in [turn(1, 0, 10, TurnOutcome::Completed), turn(2, 100, 110, TurnOutcome::Failed)] {
+    let turns = [turn(1, 0, 10, TurnOutcome::Completed), turn(2, 100, 110, TurnOutcome::Failed)];
+    for turn in turns {
         writer.put_turn(row, &turn).unwrap();
     }
     writer.commit().unwrap();
-    let report = quality(&writer.reader(), &request).unwrap();
-    assert_eq!((report.total.turns, report.total.test_fix_loops, report.sessions.len()), (2, Some(0), 1));
-    assert_eq!((report.sessions[0].title.as_deref(), report.sessions[0].last_turn_at), (Some("T"), at(110)));
-    let late = QualityRequest { since: Some(at(50)), ..request.clone() };
-    assert_eq!(quality(&writer.reader(), &late).unwrap().total.turns, 1);
-    let one = QualityRequest { session: Some(id), until: Some(at(50)), ..request };
-    assert_eq!(quality(&writer.reader(), &one).unwrap().total.turns, 1);
+    let all = report(SessionPeriod::default());
+    assert_eq!((all.total.turns, all.total.test_fix_loops, all.sessions.len()), (2, Some(2), 1));
+    assert_eq!((all.sessions[0].title.as_deref(), all.sessions[0].last_turn_at), (Some("T"), at(110)));
+    let late = report(SessionPeriod { since: Some(at(50)), ..SessionPeriod::default() });
+    assert_eq!((late.total.turns, late.since, late.until), (1, Some(at(50)), None));
+    let one = report(SessionPeriod { session: Some(id), until: Some(at(50)), ..SessionPeriod::default() });
+    assert_eq!(one.total.turns, 1);
+}
+
+#[test]
+fn loops_are_counted_where_turns_tell_them() {
+    let old = Turn { test_fix_loops: None, ..turn(1, 0, 10, TurnOutcome::Completed) };
+    let new = Turn { test_fix_loops: Some(3), ..turn(2, 20, 30, TurnOutcome::Completed) };
+    let ended = |turns: &[Turn]| {
+        let ended: Vec<(&Turn, Timestamp)> = turns.iter().map(|turn| (turn, turn.completed_at.unwrap())).collect();
+        of_turns(&ended, 0).test_fix_loops
+    };
+    assert_eq!(ended(std::slice::from_ref(&old)), None, "not known");
+    assert_eq!(ended(&[old, new.clone(), new]), Some(6));
 }

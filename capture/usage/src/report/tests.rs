@@ -3,34 +3,51 @@ use store::{UsageEntry, Writer};
 
 use super::*;
 
-const OPUS: &str = "claude-opus-5-5";
+pub(crate) const OPUS: &str = "claude-opus-5-5";
 
 /// A store with sessions and calls.
-struct World {
+pub(crate) struct World {
     _dir: tempfile::TempDir,
     writer: Writer,
     position: u64,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let writer = Writer::open(dir.path()).unwrap();
         Self { _dir: dir, writer, position: 0 }
     }
 
-    fn session(&mut self, provider: Provider, name: &str, directory: &str, parent: Option<SessionId>) -> SessionId {
+    pub(crate) fn session(
+        &mut self,
+        provider: Provider,
+        name: &str,
+        directory: &str,
+        parent: Option<SessionId>,
+    ) -> SessionId {
         let id = SessionId::mint(Timestamp::from_millisecond(5), provider, name);
         let parent = parent.map_or_else(|| "null".to_owned(), |id| format!("\"{id}\""));
         let view = format!(r#"{{"title":"{name}","began_in":"{directory}","parent_session_id":{parent}}}"#);
-        self.writer.begin().unwrap();
-        let row = self.writer.add_session(id, provider, name).unwrap();
-        self.writer.put_session(row, at("2030-01-01T00:00:00Z"), &view, "{}").unwrap();
-        self.writer.commit().unwrap();
+        self.put(id, provider, name, &view);
         id
     }
 
-    fn call(&mut self, id: SessionId, time: &str, usage: &UsageReported) {
+    /// A session that goes on from another one.
+    pub(crate) fn fork(&mut self, provider: Provider, name: &str, from: &str) -> SessionId {
+        let id = SessionId::mint(Timestamp::from_millisecond(5), provider, name);
+        self.put(id, provider, name, &format!(r#"{{"title":"{name}","forked_from":"{from}"}}"#));
+        id
+    }
+
+    fn put(&mut self, id: SessionId, provider: Provider, name: &str, view: &str) {
+        self.writer.begin().unwrap();
+        let row = self.writer.add_session(id, provider, name).unwrap();
+        self.writer.put_session(row, at("2030-01-01T00:00:00Z"), view, "{}").unwrap();
+        self.writer.commit().unwrap();
+    }
+
+    pub(crate) fn call(&mut self, id: SessionId, time: &str, usage: &UsageReported) {
         let session = self.writer.sessions().unwrap().into_iter().find(|session| session.id == id).unwrap();
         self.position += 1;
         let (provider, position, at) = (session.provider, self.position, at(time));
@@ -39,34 +56,30 @@ impl World {
         self.writer.commit().unwrap();
     }
 
-    fn report(&self, request: &UsageRequest) -> UsageReport {
+    pub(crate) fn report(&self, request: &UsageRequest) -> UsageReport {
         report(&self.writer.reader(), request, &Prices::shipped().unwrap()).unwrap()
     }
 }
 
-fn at(time: &str) -> Timestamp {
+pub(crate) fn at(time: &str) -> Timestamp {
     Timestamp::parse(time).unwrap()
 }
 
-fn by(by: UsageBy) -> UsageRequest {
-    UsageRequest {
-        by,
-        since: None,
-        until: None,
-        session: None,
-        agents: Vec::new(),
-        project: None,
-        zone: TimeZone::UTC,
-        limit: 100,
-    }
+pub(crate) fn by(by: UsageBy) -> UsageRequest {
+    UsageRequest { by, of: SessionPeriod::default(), zone: TimeZone::UTC, limit: 100 }
 }
 
-fn spent(model: &str, output_tokens: u64) -> UsageReported {
+/// A request for the models of a period.
+pub(crate) fn of(of: SessionPeriod) -> UsageRequest {
+    UsageRequest { of, ..by(UsageBy::Model) }
+}
+
+pub(crate) fn spent(model: &str, output_tokens: u64) -> UsageReported {
     UsageReported { model: Some(model.into()), output_tokens, ..UsageReported::default() }
 }
 
 /// Names of rows with their output tokens and cost.
-fn rows(report: &UsageReport) -> Vec<(String, u64, Option<f64>)> {
+pub(crate) fn rows(report: &UsageReport) -> Vec<(String, u64, Option<f64>)> {
     let name = |row: &UsageRow| {
         let provider = row.provider.map(|provider| provider.to_string());
         let names = [row.day.clone(), row.title.clone(), row.model.clone(), row.project.clone(), provider];
@@ -138,18 +151,21 @@ fn days_are_those_of_the_time_zone() {
 fn a_report_is_limited_to_a_period_sessions_agents_and_projects() {
     let (world, a, b) = world();
     let total = |request: UsageRequest| world.report(&request).total.tokens.output_tokens;
-    let all = by(UsageBy::Model);
-    assert_eq!(total(UsageRequest { since: Some(at("2026-11-02T12:00:00Z")), ..all.clone() }), 1_500_007);
-    assert_eq!(total(UsageRequest { until: Some(at("2026-11-02T12:00:00Z")), ..all.clone() }), 1_000_000);
-    assert_eq!(total(UsageRequest { session: Some(a), ..all.clone() }), 2_500_000, "with its sub-agent");
-    assert_eq!(total(UsageRequest { session: Some(b), ..all.clone() }), 7);
-    assert_eq!(total(UsageRequest { agents: vec![Provider::Codex], ..all.clone() }), 7);
+    let all = SessionPeriod::default();
+    let noon = Some(at("2026-11-02T12:00:00Z"));
+    assert_eq!(total(of(SessionPeriod { since: noon, ..all.clone() })), 1_500_007);
+    assert_eq!(total(of(SessionPeriod { until: noon, ..all.clone() })), 1_000_000);
+    assert_eq!(total(of(SessionPeriod { session: Some(a), ..all.clone() })), 2_500_000, "with its sub-agent");
+    assert_eq!(total(of(SessionPeriod { session: Some(b), ..all.clone() })), 7);
+    assert_eq!(total(of(SessionPeriod { agents: vec![Provider::Codex], ..all.clone() })), 7);
+    let report = world.report(&of(SessionPeriod { since: noon, ..all.clone() }));
+    assert_eq!((report.since, report.until), (noon, None));
     for (project, tokens) in [("one", 2_500_000), ("/src", 2_500_007), ("/src/two", 7), ("src", 0), ("/sr", 0)] {
-        assert_eq!(total(UsageRequest { project: Some(project.into()), ..all.clone() }), tokens, "{project}");
+        assert_eq!(total(of(SessionPeriod { project: Some(project.into()), ..all.clone() })), tokens, "{project}");
     }
     let days = world.report(&UsageRequest { limit: 1, ..by(UsageBy::Day) });
     assert_eq!((rows(&days)[0].0.as_str(), days.more_rows), ("2026-11-03", 2), "the last days");
-    let models = world.report(&UsageRequest { limit: 1, ..all });
+    let models = world.report(&UsageRequest { limit: 1, ..of(all) });
     assert_eq!((rows(&models)[0].0.as_str(), models.more_rows), (OPUS, 2), "what cost most");
 }
 
@@ -191,7 +207,7 @@ fn quotas_stand_beside_the_sums() {
     world.call(id, "2026-11-01T00:00:00Z", &UsageReported { quotas: vec![quota], ..UsageReported::default() });
     let quotas = world.report(&by(UsageBy::Day)).quotas;
     assert_eq!((quotas.len(), quotas[0].used_percent, quotas[0].used_up_at), (1, 91.5, None));
-    let claude = UsageRequest { agents: vec![Provider::Claude], ..by(UsageBy::Day) };
+    let claude = of(SessionPeriod { agents: vec![Provider::Claude], ..SessionPeriod::default() });
     assert!(world.report(&claude).quotas.is_empty());
 }
 
@@ -202,5 +218,5 @@ fn sessions_that_name_each_other_as_parents_end() {
     let id = world.session(Provider::Claude, "s", "/p", Some(own));
     assert_eq!(id, own);
     world.call(id, "2026-11-01T00:00:00Z", &spent(OPUS, 1));
-    assert_eq!(world.report(&UsageRequest { session: Some(id), ..by(UsageBy::Session) }).total.calls, 1);
+    assert_eq!(world.report(&of(SessionPeriod { session: Some(id), ..SessionPeriod::default() })).total.calls, 1);
 }

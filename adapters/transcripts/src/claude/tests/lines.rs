@@ -346,7 +346,6 @@ fn what_nobody_asks_for_is_not_read() {
         "file-history-delta",
         "atis-latch",
         "tools-used",
-        "cost-state",
         "agent-name",
         "mode",
     ] {

@@ -211,6 +211,6 @@ fn reported(
         cache_write_hour_tokens: cache_write_hour_tokens.min(cache_write_tokens),
         thinking_tokens: thinking_tokens.min(output_tokens),
         cost_nano_usd: cost_usd.and_then(nano_usd),
-        quotas: Vec::new(),
+        ..UsageReported::default()
     }
 }

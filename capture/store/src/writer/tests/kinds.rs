@@ -106,6 +106,20 @@ fn payloads() -> Vec<Payload> {
                 used_permille: 915,
                 resets_at: Some(Timestamp::from_millisecond(7)),
             }],
+            account: Some(events::UsageAccount {
+                scope: events::AccountScope::Call,
+                began_at: Some(Timestamp::from_millisecond(7)),
+                models: vec![events::AccountedModel {
+                    model: "m".into(),
+                    input_tokens: 1,
+                    output_tokens: 2,
+                    cache_read_tokens: 3,
+                    cache_write_tokens: u64::MAX,
+                    cache_write_hour_tokens: 4,
+                    thinking_tokens: 5,
+                    cost_nano_usd: Some(6),
+                }],
+            }),
         }
         .into(),
         ContextCompacted { trigger: Some(CompactTrigger::Auto), tokens_before: Some(9), tokens_after: Some(1) }.into(),

@@ -1,0 +1,149 @@
+use api::usage::{UsageBy, UsageReport};
+use events::{AccountedModel, Provider, SessionId, UsageAccount, UsageReported};
+
+use super::*;
+use crate::{
+    SessionPeriod,
+    report::tests::{OPUS, World, at, by, of, rows, spent},
+};
+
+const DAY: &str = "2026-11-01T10:00:00Z";
+const NEXT: &str = "2026-11-02T10:00:00Z";
+
+fn model(name: &str, output_tokens: u64, cost_nano_usd: Option<u64>) -> AccountedModel {
+    AccountedModel { model: name.into(), output_tokens, cost_nano_usd, ..AccountedModel::default() }
+}
+
+/// What a process that began at this time accounts for.
+fn account(began_at: i64, models: &[AccountedModel]) -> UsageReported {
+    let began_at = Some(Timestamp::from_millisecond(began_at));
+    let account = UsageAccount { scope: AccountScope::Session, began_at, models: models.to_vec() };
+    UsageReported { account: Some(account), ..UsageReported::default() }
+}
+
+/// What one call used, as telemetry tells it.
+fn told(model: AccountedModel) -> UsageReported {
+    let account = UsageAccount { scope: AccountScope::Call, began_at: None, models: vec![model] };
+    UsageReported { account: Some(account), ..UsageReported::default() }
+}
+
+/// Output tokens, cost, the part that was reported.
+fn total(report: &UsageReport) -> (u64, Option<f64>, f64) {
+    (report.total.tokens.output_tokens, report.total.cost_usd, report.total.reported_cost_usd)
+}
+
+fn one() -> (World, SessionId) {
+    let mut world = World::new();
+    let id = world.session(Provider::Claude, "s", "/p", None);
+    world.call(id, DAY, &spent(OPUS, 1_000_000));
+    (world, id)
+}
+
+#[test]
+fn what_a_session_used_beside_its_calls_counts_once() {
+    let (mut world, id) = one();
+    let helper = world.session(Provider::Claude, "helper", "/p", Some(id));
+    world.call(helper, DAY, &spent(OPUS, 500_000));
+    let sums = [model(OPUS, 1_750_000, None), model("claude-haiku-4-5-20251001", 100_000, None)];
+    world.call(id, NEXT, &account(1, &sums));
+    world.call(id, NEXT, &account(1, &sums));
+    let report = world.report(&by(UsageBy::Day));
+    let row = |day: &str, tokens, cost| (day.to_owned(), tokens, Some(cost));
+    assert_eq!(rows(&report), [row("2026-11-01", 1_500_000, 30.0), row("2026-11-02", 350_000, 5.5)]);
+    assert_eq!(total(&report), (1_850_000, Some(35.5), 0.0));
+    // A dated name and a plain one are the same model.
+    let models = [model("claude-haiku-4-5", 200_000, None), model("claude-opus-5-5[1m]", 1_750_000, None)];
+    world.call(id, NEXT, &account(1, &models));
+    assert_eq!(total(&world.report(&by(UsageBy::Day))).0, 1_950_000);
+    // Of the period, however much of the calls it has.
+    let late = world.report(&of(SessionPeriod { since: Some(at(NEXT)), ..SessionPeriod::default() }));
+    assert_eq!(total(&late).0, 450_000);
+    let early = world.report(&of(SessionPeriod { until: Some(at(NEXT)), ..SessionPeriod::default() }));
+    assert_eq!(total(&early).0, 1_500_000);
+    let session = world.report(&by(UsageBy::Session));
+    assert_eq!(session.usage[0].sums.tokens.output_tokens, 1_450_000, "it is the session's own");
+    assert_eq!(session.usage[0].subagents.unwrap().tokens.output_tokens, 500_000);
+}
+
+#[test]
+fn what_an_account_tells_of_costs_is_spread_over_its_calls() {
+    let (mut world, id) = one();
+    world.call(id, NEXT, &spent(OPUS, 1_000_000));
+    // Fast processing costs more than the price list says.
+    world.call(id, NEXT, &account(1, &[model(OPUS, 2_500_000, Some(100_000_000_000))]));
+    let report = world.report(&by(UsageBy::Day));
+    assert_eq!(total(&report), (2_500_000, Some(100.0), 100.0));
+    assert_eq!(rows(&report)[0], ("2026-11-01".to_owned(), 1_000_000, Some(40.0)));
+}
+
+#[test]
+fn a_model_without_a_price_costs_what_the_account_tells() {
+    let mut world = World::new();
+    let id = world.session(Provider::Claude, "s", "/p", None);
+    world.call(id, DAY, &spent("mystery", 100));
+    world.call(id, NEXT, &spent("mystery", 300));
+    let unknown = world.report(&by(UsageBy::Day));
+    assert_eq!((unknown.total.unpriced_calls, &*unknown.unpriced_models), (2, &["mystery".to_owned()][..]));
+    world.call(id, NEXT, &account(1, &[model("mystery", 400, Some(2_000_000_000))]));
+    let report = world.report(&by(UsageBy::Day));
+    assert_eq!((report.total.unpriced_calls, report.unpriced_models.len()), (0, 0));
+    let costs: Vec<Option<f64>> = rows(&report).iter().map(|(_, _, cost)| *cost).collect();
+    assert_eq!(costs, [Some(0.5), Some(1.5)]);
+    // What it used beside them has no price either, where the account tells none.
+    world.call(id, NEXT, &account(1, &[model("mystery", 500, None), model("enigma", 7, None)]));
+    let report = world.report(&by(UsageBy::Day));
+    assert_eq!(report.unpriced_models, ["enigma", "mystery"]);
+    assert_eq!((report.total.cost_usd, total(&report).0), (None, 507));
+}
+
+#[test]
+fn sums_that_cover_less_than_the_calls_say_nothing() {
+    let (mut world, id) = one();
+    world.call(id, DAY, &account(1, &[model(OPUS, 999_999, Some(1))]));
+    assert_eq!(total(&world.report(&by(UsageBy::Day))), (1_000_000, Some(20.0), 0.0), "it went on after them");
+    // The account may name the model otherwise than the transcript does.
+    let (mut world, id) = one();
+    world.call(id, DAY, &account(2, &[model("eu.anthropic.opus-v1", 1_000_000, Some(1))]));
+    assert_eq!(total(&world.report(&by(UsageBy::Day))), (1_000_000, Some(20.0), 0.0));
+}
+
+#[test]
+fn a_fork_in_the_same_process_has_the_sums_of_both() {
+    let (mut world, id) = one();
+    world.call(id, DAY, &account(7, &[model(OPUS, 1_000_000, None)]));
+    let fork = world.session(Provider::Claude, "fork", "/p", None);
+    world.call(fork, NEXT, &spent(OPUS, 500_000));
+    world.call(fork, NEXT, &account(7, &[model(OPUS, 1_600_000, None)]));
+    let report = world.report(&by(UsageBy::Session));
+    assert_eq!(rows(&report)[1], ("fork".to_owned(), 600_000, Some(12.0)));
+    assert_eq!(total(&report).0, 1_600_000);
+    // Another process of the fork, whose sums are its own, and a fork of that.
+    world.call(fork, NEXT, &account(8, &[model(OPUS, 100_000, None)]));
+    assert_eq!(total(&world.report(&by(UsageBy::Session))).0, 1_600_000);
+    let third = world.session(Provider::Claude, "third", "/p", None);
+    world.call(third, NEXT, &account(8, &[model(OPUS, 1_700_000, None)]));
+    let report = world.report(&by(UsageBy::Session));
+    assert_eq!(total(&report).0, 1_700_000, "one group of three sessions");
+}
+
+#[test]
+fn a_fork_whose_origin_has_no_account_has_its_calls() {
+    let (mut world, id) = one();
+    let fork = world.fork(Provider::Claude, "fork", "s");
+    world.call(fork, NEXT, &account(7, &[model(OPUS, 1_250_000, None)]));
+    assert_eq!(total(&world.report(&by(UsageBy::Day))).0, 1_250_000);
+    assert_ne!(fork, id);
+}
+
+#[test]
+fn calls_that_telemetry_tells_count_where_the_transcript_lacks_them() {
+    let (mut world, id) = one();
+    for n in [1_000_000, 50_000] {
+        world.call(id, DAY, &told(model(OPUS, n, Some(n * 20_000))));
+    }
+    let report = world.report(&by(UsageBy::Day));
+    assert_eq!(total(&report), (1_050_000, Some(21.0), 21.0));
+    // The session's own sums are of the same calls.
+    world.call(id, NEXT, &account(1, &[model(OPUS, 1_060_000, Some(21_200_000_000))]));
+    assert_eq!(total(&world.report(&by(UsageBy::Day))), (1_060_000, Some(21.2), 21.2));
+}
