@@ -9,8 +9,9 @@
 //! Of log records only what status and history gain by is kept, see `meaning::TelemetryEvent`. Spans and
 //! metrics are walked and counted, and nothing of them is read: they come later than the log
 //! records and say nothing a status needs. Telemetry comes seconds late, so nothing here speaks
-//! without the record's own time; what a call used is told as the agent's account of it, with which
-//! reports of usage are compared, because transcripts report most calls; and it closes no approval, because whoever has the ingest token may send anything.
+//! without the record's own time. What a call used is told as the agent's account of it, which is
+//! compared with what transcripts report and never added to it. It closes no approval, because
+//! whoever has the ingest token may send anything.
 
 mod claude;
 mod codex;
