@@ -1,9 +1,6 @@
 //! Test-fix loops: a test fails, files are edited, the same test runs again.
 
-use std::{
-    collections::VecDeque,
-    hash::{Hash, Hasher},
-};
+use std::collections::VecDeque;
 
 use events::{ToolCall, ToolKind, ToolOutcome, ToolResult};
 use serde::{Deserialize, Serialize};
@@ -61,23 +58,9 @@ fn remember<T>(all: &mut VecDeque<T>, one: T) {
     all.push_back(one);
 }
 
-/// A hash that is the same in every version: it is stored.
+/// FNV-1a: the same in every version, because it is stored.
 fn hash(text: &str) -> u64 {
-    /// FNV-1a.
-    struct Fnv(u64);
-    impl Hasher for Fnv {
-        fn finish(&self) -> u64 {
-            self.0
-        }
-        fn write(&mut self, bytes: &[u8]) {
-            for byte in bytes {
-                self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-            }
-        }
-    }
-    let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
-    text.as_bytes().hash(&mut hasher);
-    hasher.finish()
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

@@ -208,8 +208,9 @@ fn sub_agents_go_with_their_parent() {
         let sessions = page["sessions"].as_array()?;
         let child = |session: &&Value| session["parent_session_id"].is_string();
         let children: Vec<Value> = sessions.iter().filter(child).cloned().collect();
-        let parent = sessions.iter().find(|session| session["id"] == children.first()?["parent_session_id"])?.clone();
-        // Two read and answered.
+        let id = &children.first()?["parent_session_id"];
+        let parent = sessions.iter().find(|session| session["id"] == *id)?.clone();
+        // All of them are read.
         let done = |session: &Value| session["turns"].as_u64() > Some(0);
         (done(&parent) && children.iter().all(done)).then_some((parent, children))
     });

@@ -83,7 +83,7 @@ fn claude_used_what_its_model_was_asked_for() {
         let expected = CALL_NANO_USD * calls as f64 / 1e9;
         // A fork in a process of its own accounts for less than it repeats: then the prices count.
         let costs =
-            if name == "claude/S14-resume-fork" { &["cost_usd"][..] } else { &["cost_usd", "reported_cost_usd"] };
+            if name == "claude/S14-resume-fork" { &["cost_usd"][..] } else { &["cost_usd", "reported_cost_usd"][..] };
         for cost in costs {
             let cost = all["total"][cost].as_f64().unwrap();
             assert!((cost - expected).abs() < 1e-7, "{name}: {cost}, not {expected}");
@@ -162,9 +162,9 @@ fn a_report_says_its_period_and_what_it_does_not_know() {
     assert!(text[6].contains("the price is unknown: house-model"), "{text:#?}");
     for (by, rows) in [
         ("project", &["/p/app 2 "][..]),
-        ("model", &["claude-opus-5-5 1 ", "house-model 1 "]),
-        ("agent", &["claude 2 "]),
-        ("session", &[" 2 2.0M "]),
+        ("model", &["claude-opus-5-5 1 ", "house-model 1 "][..]),
+        ("agent", &["claude 2 "][..]),
+        ("session", &[" 2 2.0M "][..]),
     ] {
         let text = lines(&usage(&machine, &["--by", by, "--since", "2026-11-01"], 0));
         assert!(text[0].starts_with("since 2026-11-01"), "{text:#?}");
