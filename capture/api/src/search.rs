@@ -63,6 +63,10 @@ kinds! {
     Title = "title" / 9;
     /// A remark: of the agent, of the user, or a line of its screen.
     Note = "note" / 10;
+    /// What an agent asked permission for, or how that was decided.
+    Approval = "approval" / 11;
+    /// What capture found: a failure, a limit, a session that is stuck.
+    Finding = "finding" / 12;
 }
 
 impl fmt::Display for TextKind {
@@ -132,6 +136,9 @@ pub struct SearchPage {
     pub hits: Vec<SearchHit>,
     /// How many texts match in all.
     pub matches: u64,
+    /// More texts than `matches` may match: the matches of a phrase are counted up to 1,000.
+    #[serde(default)]
+    pub at_least: bool,
     /// The position of the log up to which texts are searchable.
     pub indexed: u64,
     /// The last committed position of the log; larger than `indexed` while the index is built.
@@ -165,6 +172,9 @@ pub struct SearchHit {
     /// The turn it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<TurnId>,
+    /// The number of that turn within the session, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
     /// Where it stands in a file of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceRange>,

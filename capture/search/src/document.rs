@@ -1,11 +1,16 @@
 //! What of an event is searchable, and what is known of it besides its text.
 
-use std::{collections::HashMap, fmt};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use api::search::TextKind;
-use events::{Block, Event, Kind, Payload, SessionId, ToolKind, Topic};
+use events::{
+    ApprovalRequested, ApprovalResolved, ApprovalState, Block, Event, Finding, FindingState, Kind, Payload, SessionId,
+    ToolKind, Topic, TurnId,
+};
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use store::{ReadError, Reader};
+
+use crate::tokens::floor;
 
 /// What is searchable of the beginning of a text, bytes.
 const HEAD_BYTES: usize = 16 << 10;
@@ -21,15 +26,19 @@ const CALLS_BACK: usize = 64;
 /// The kinds of events that hold a text, or say where the next ones belong.
 pub(crate) const KINDS: &[Kind] = &[
     Kind::SessionStarted,
+    Kind::TurnStarted,
     Kind::UserPrompt,
     Kind::AssistantDelta,
     Kind::AssistantMessage,
     Kind::ToolCall,
     Kind::ToolResult,
+    Kind::ApprovalRequested,
+    Kind::ApprovalResolved,
     Kind::Error,
     Kind::QuestionAsked,
     Kind::ContextCompacted,
     Kind::Annotation,
+    Kind::Finding,
 ];
 
 /// A searchable text.
@@ -83,6 +92,13 @@ fn kinds_of(event: &Event) -> Vec<TextKind> {
             | Topic::Trace
             | Topic::Label => Vec::new(),
         },
+        Payload::ApprovalRequested(_) => vec![TextKind::Approval],
+        // With an outcome alone it reports how the call ended, which its result says.
+        Payload::ApprovalResolved(resolved) if resolved.state.is_some() => vec![TextKind::Approval],
+        Payload::Finding(finding) => match finding.state {
+            FindingState::Open | FindingState::Resolved => vec![TextKind::Finding],
+            FindingState::Acknowledged => Vec::new(),
+        },
         _ => Vec::new(),
     }
 }
@@ -106,8 +122,42 @@ pub(crate) fn text_of(event: &Event, kind: TextKind, store: &Reader) -> Result<S
                 Some(_) | None => strings,
             }
         }
+        Payload::ApprovalRequested(request) => request_text(request, &whole_text(event, store)?),
+        Payload::ApprovalResolved(resolved) => decision_text(resolved),
+        Payload::Finding(finding) => finding_text(finding),
         _ => whole_text(event, store)?,
     })
+}
+
+/// What an agent asks permission for.
+fn request_text(request: &ApprovalRequested, text: &str) -> String {
+    let mut lines = vec![request.tool.as_deref().unwrap_or_default()];
+    lines.extend(request.command.as_deref());
+    lines.extend(request.paths.iter().map(String::as_str));
+    lines.extend(request.url.as_deref());
+    lines.push(text);
+    let shown = joined(lines);
+    // The command and the paths are among the strings of the input.
+    let input = request.input.as_deref().map(|input| strings_of(input).unwrap_or_else(|| input.to_owned()));
+    let more = input.iter().flat_map(|input| input.lines()).filter(|line| !shown.contains(line));
+    joined(std::iter::once(shown.as_str()).chain(more))
+}
+
+/// How a permission request was decided, by whom and why.
+fn decision_text(resolved: &ApprovalResolved) -> String {
+    let state = match resolved.state {
+        Some(ApprovalState::AnsweredElsewhere) => "answered elsewhere",
+        Some(state) => state.as_str(),
+        None => "",
+    };
+    let by = resolved.by.map(|by| format!("{state} by {}", by.as_str()));
+    let reasons = [&resolved.rule, &resolved.message, &resolved.rewrite].into_iter().flatten().map(String::as_str);
+    joined(std::iter::once(by.as_deref().unwrap_or(state)).chain(reasons))
+}
+
+fn finding_text(finding: &Finding) -> String {
+    let end = finding.resolution.as_deref().filter(|_| finding.state == FindingState::Resolved);
+    joined([finding.what.as_str(), &finding.why].into_iter().chain(finding.subject.as_deref()).chain(end))
 }
 
 fn joined<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
@@ -139,9 +189,8 @@ fn capped(text: String) -> String {
     if text.len() <= HEAD_BYTES + TAIL_BYTES {
         return text;
     }
-    let head = (0..=HEAD_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    let tail = (text.len() - TAIL_BYTES..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    let (head, tail) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
+    let tail = text.get(floor(&text, text.len() - TAIL_BYTES)..).unwrap_or_default();
+    let head = text.get(..floor(&text, HEAD_BYTES)).unwrap_or_default();
     format!("{head}\n…\n{tail}")
 }
 
@@ -202,23 +251,36 @@ fn strings_of(json: &str) -> Option<String> {
 /// A tool, as a session called it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CalledTool {
-    pub(crate) name: String,
-    pub(crate) kind: ToolKind,
+    pub(crate) name: Arc<str>,
+    /// Its kind, as far as it is known.
+    pub(crate) kind: Option<ToolKind>,
     /// The file it reads or changes.
-    pub(crate) file: Option<String>,
+    pub(crate) file: Option<Arc<str>>,
 }
 
-/// What is known of a session where an event belongs.
+/// What is known of a session where an event belongs, as the index has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SessionContext {
+    /// Its id and the agent's, in lower case.
+    pub(crate) ids: [Arc<str>; 2],
     /// Where it works now.
-    pub(crate) cwd: Option<String>,
-    /// Where it began.
-    pub(crate) began_in: Option<String>,
+    pub(crate) cwd: Option<WorkingDir>,
+    /// The name of the directory it began in.
+    pub(crate) project: Option<Arc<str>>,
     /// Its model.
-    pub(crate) model: Option<String>,
+    pub(crate) model: Option<Arc<str>>,
+    /// Its newest turn: the id and the number.
+    turn: Option<(TurnId, u32)>,
     /// Calls whose results are awaited.
     calls: HashMap<String, CalledTool>,
+}
+
+/// A directory and those it is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WorkingDir {
+    pub(crate) path: Arc<str>,
+    /// The directory itself and all above it.
+    pub(crate) ancestors: Vec<Arc<str>>,
 }
 
 /// What is known of the sessions whose events were seen last.
@@ -233,36 +295,52 @@ impl Contexts {
             if self.0.len() >= SESSIONS {
                 self.0.clear();
             }
-            // What the session's row says may be newer than the event; for a new session there is none.
-            let session = if event.sequence > 1 { store.session(id)? } else { None };
-            let context = session.map(|session| SessionContext {
-                began_in: session.began_in.or_else(|| session.cwd.clone()),
-                cwd: session.cwd,
-                model: session.model,
-                calls: HashMap::new(),
-            });
-            self.0.insert(id, context.unwrap_or_default());
+            self.0.insert(id, SessionContext::read(event, store)?);
         }
         let context = self.0.entry(id).or_default();
-        context.apply(&event.payload);
+        context.apply(event);
         Ok(context)
     }
 }
 
 impl SessionContext {
-    fn apply(&mut self, payload: &Payload) {
+    /// The context of a session before an event.
+    fn read(event: &Event, store: &Reader) -> Result<Self, ReadError> {
+        let id = event.session_id;
+        let ids = [id.to_string().to_lowercase().into(), event.provider_session_id.to_lowercase().into()];
+        let mut context = Self { ids, ..Self::default() };
+        if event.sequence <= 1 {
+            return Ok(context);
+        }
+        // What the session's row says may be newer than the event.
+        if let Some(session) = store.session(id)? {
+            context.moved_to(session.began_in.as_ref());
+            context.moved_to(session.cwd.as_ref());
+            context.model = session.model.map(Arc::from);
+        }
+        let turns = store.last_before(id, event.sequence, 1, Kind::TurnStarted)?;
+        turns.iter().for_each(|event| context.apply(event));
+        Ok(context)
+    }
+
+    fn apply(&mut self, event: &Event) {
         #[expect(clippy::wildcard_enum_match_arm, reason = "the others say nothing of where a session is")]
-        match payload {
+        match &event.payload {
             Payload::SessionStarted(started) => {
                 self.moved_to(started.cwd.as_ref());
-                self.model = started.model.clone().or(self.model.take());
+                self.uses(started.model.as_ref());
             }
-            Payload::AssistantMessage(message) if message.model.is_some() => self.model.clone_from(&message.model),
+            Payload::TurnStarted(started) => {
+                if let Some(turn) = event.turn_id {
+                    self.turn = Some((turn, started.number));
+                }
+            }
+            Payload::AssistantMessage(message) => self.uses(message.model.as_ref()),
             Payload::Annotation(annotation) if annotation.topic == Topic::Cwd => {
                 self.moved_to(Some(&annotation.value));
             }
             Payload::Annotation(annotation) if annotation.topic == Topic::Model => {
-                self.model = Some(annotation.value.clone());
+                self.uses(Some(&annotation.value));
             }
             Payload::ToolCall(call) => {
                 if self.calls.len() >= CALLS {
@@ -274,18 +352,42 @@ impl SessionContext {
         }
     }
 
+    fn uses(&mut self, model: Option<&String>) {
+        if let Some(model) = model.filter(|model| self.model.as_deref() != Some(model.as_str())) {
+            self.model = Some(model.as_str().into());
+        }
+    }
+
     fn moved_to(&mut self, cwd: Option<&String>) {
-        if let Some(cwd) = cwd {
-            self.cwd = Some(cwd.clone());
-            self.began_in.get_or_insert_with(|| cwd.clone());
+        let Some(cwd) = cwd else { return };
+        self.project.get_or_insert_with(|| project_of(cwd).into());
+        if self.cwd.as_ref().is_none_or(|now| *now.path != **cwd) {
+            let ancestors = ancestors(cwd).map(Arc::from).collect();
+            self.cwd = Some(WorkingDir { path: cwd.as_str().into(), ancestors });
+        }
+    }
+
+    /// The number of the turn that an event belongs to.
+    pub(crate) fn turn_of(&self, event: &Event) -> Option<u32> {
+        let id = event.turn_id?;
+        match self.turn {
+            Some((newest, number)) if newest == id => Some(number),
+            // The event that opens a turn stands in front of the one that gives its number.
+            newest => (id == event.id.into()).then(|| newest.map_or(1, |(_, number)| number + 1)),
         }
     }
 
     /// The tool that an event is about.
     pub(crate) fn tool_of(&mut self, event: &Event, store: &Reader) -> Result<Option<CalledTool>, ReadError> {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "only two kinds of events are about tools")]
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds of events are not about tools")]
         match &event.payload {
             Payload::ToolCall(call) => Ok(Some(CalledTool::of(call))),
+            Payload::ApprovalRequested(request) => {
+                let call = request.call_id.as_ref().and_then(|id| self.calls.get(id));
+                let named =
+                    || request.tool.as_deref().map(|name| CalledTool { name: name.into(), kind: None, file: None });
+                Ok(call.cloned().or_else(named))
+            }
             Payload::ToolResult(result) => {
                 if let Some(tool) = self.calls.get(&result.call_id) {
                     return Ok(Some(tool.clone()));
@@ -304,17 +406,21 @@ impl SessionContext {
 impl CalledTool {
     fn of(call: &events::ToolCall) -> Self {
         let has_file = matches!(call.tool, ToolKind::Edit | ToolKind::Read);
-        Self { name: call.name.clone(), kind: call.tool, file: call.title.clone().filter(|_| has_file) }
+        Self {
+            name: call.name.as_str().into(),
+            kind: Some(call.tool),
+            file: call.title.as_deref().filter(|_| has_file).map(Arc::from),
+        }
     }
 }
 
 /// The name of the directory a session began in.
-pub(crate) fn project_of(directory: &str) -> &str {
+fn project_of(directory: &str) -> &str {
     directory.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
 }
 
-/// A directory and those it is in.
-pub(crate) fn ancestors(directory: &str) -> impl Iterator<Item = &str> {
+/// A directory and those above it.
+fn ancestors(directory: &str) -> impl Iterator<Item = &str> {
     let whole = directory.trim_end_matches('/');
     let inner = whole.match_indices('/').filter(|(at, _)| *at > 0).filter_map(|(at, _)| whole.get(..at));
     inner.chain((!whole.is_empty()).then_some(whole))

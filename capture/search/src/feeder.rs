@@ -17,13 +17,13 @@ use events::{Event, SessionId};
 use store::Reader;
 use tantivy::{
     IndexWriter, TantivyError, Term,
-    indexer::{IndexWriterOptions, LogMergePolicy, NoMergePolicy},
+    indexer::{IndexWriterOptions, LogMergePolicy, NoMergePolicy, UserOperation},
     query::RangeQuery,
 };
 
 use crate::{
     document::{Contexts, KINDS, texts_of},
-    fields::CountedDocument,
+    fields::IndexedText,
     in_flight::InFlight,
     index::{self, IndexError, IndexParts, Mark, OpenIndex, Woken},
 };
@@ -33,8 +33,12 @@ pub const THREAD: &str = "search";
 
 /// Most events read at once.
 const BATCH: usize = 256;
-/// Memory for texts that are not in the index yet, bytes: with a backlog, and without.
-const BACKLOG_HEAP: usize = 32 << 20;
+/// Texts are handed on when there are this many bytes of them.
+const BATCH_BYTES: usize = 256 << 10;
+/// Threads that write a backlog.
+const BACKLOG_THREADS: usize = 2;
+/// Memory for texts that are not in the index yet, bytes for each thread: with a backlog, and without.
+const BACKLOG_HEAP: usize = 24 << 20;
 const LIVE_HEAP: usize = 15_000_000;
 /// A writer that has had nothing to write for this time is closed.
 const WRITER_RESTS: Duration = Duration::from_secs(5);
@@ -98,7 +102,7 @@ impl std::fmt::Debug for Feeder {
 }
 
 struct BatchWriter {
-    writer: IndexWriter<CountedDocument>,
+    writer: IndexWriter<IndexedText>,
     has_backlog: bool,
 }
 
@@ -299,44 +303,69 @@ impl Feeder {
     fn feed(&mut self, end: u64) -> Result<(), IndexError> {
         let Some(open) = self.open.clone() else { return Ok(()) };
         let events = self.store.log_of(self.read, end, BATCH, KINDS)?;
-        let is_last = events.len() < BATCH;
+        let mut documents = Vec::new();
+        let mut bytes = 0;
         for event in &events {
-            self.add(&open, event, end)?;
-            self.read = event.position;
+            let backlog = end.saturating_sub(event.position);
+            bytes += self.add(&open, event, &mut documents)?;
+            if bytes >= BATCH_BYTES {
+                self.send(&mut documents, backlog)?;
+                bytes = 0;
+            }
         }
-        if is_last {
-            self.read = end;
+        match events.last().filter(|_| events.len() == BATCH) {
+            Some(last) => self.read = last.position,
+            None => self.read = end,
         }
-        Ok(())
+        self.send(&mut documents, end - self.read)
     }
 
-    fn add(&mut self, open: &OpenIndex, event: &Event, end: u64) -> Result<(), IndexError> {
+    /// Makes documents of the texts of an event; gives the bytes of the texts.
+    fn add(
+        &mut self,
+        open: &OpenIndex,
+        event: &Event,
+        documents: &mut Vec<UserOperation<IndexedText>>,
+    ) -> Result<usize, IndexError> {
         let context = self.contexts.of(event, &self.store)?;
         let texts = texts_of(event, &self.store)?;
         if texts.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
         let tool = context.tool_of(event, &self.store)?;
-        let documents: Vec<_> = texts
-            .iter()
-            .map(|text| (text.text.len(), open.fields.document(event, text, context, tool.as_ref())))
-            .collect();
-        for (bytes, document) in documents {
-            let permit = self.in_flight.enter(bytes);
-            let backlog = end.saturating_sub(event.position);
-            self.writer(backlog)?.add_document(CountedDocument { document, _permit: permit })?;
+        let mut bytes = 0;
+        for text in texts {
+            bytes += text.text.len();
+            let permit = self.in_flight.enter(text.text.len());
+            if permit.is_late {
+                // To be sent at once.
+                bytes = BATCH_BYTES;
+            }
+            documents.push(UserOperation::Add(open.fields.document(event, text, context, tool.as_ref(), permit)));
+        }
+        Ok(bytes)
+    }
+
+    /// Hands documents to the writer's threads.
+    fn send(&mut self, documents: &mut Vec<UserOperation<IndexedText>>, backlog: u64) -> Result<(), IndexError> {
+        if !documents.is_empty() {
+            self.writer(backlog)?.run(mem::take(documents))?;
             self.is_dirty = true;
         }
         Ok(())
     }
 
     /// The writer for a backlog of this many events.
-    fn writer(&mut self, backlog: u64) -> Result<&IndexWriter<CountedDocument>, IndexError> {
+    fn writer(&mut self, backlog: u64) -> Result<&IndexWriter<IndexedText>, IndexError> {
         if self.writer.is_none() {
             let has_backlog = backlog >= self.pace.backlog;
             let open = self.open.as_ref().ok_or_else(|| TantivyError::InternalError("no index is open".into()))?;
-            let heap = if has_backlog { BACKLOG_HEAP } else { LIVE_HEAP };
-            let options = IndexWriterOptions::builder().memory_budget_per_thread(heap).num_merge_threads(1).build();
+            let (threads, heap) = if has_backlog { (BACKLOG_THREADS, BACKLOG_HEAP) } else { (1, LIVE_HEAP) };
+            let options = IndexWriterOptions::builder()
+                .num_worker_threads(threads)
+                .memory_budget_per_thread(heap)
+                .num_merge_threads(1)
+                .build();
             let writer = open.index.writer_with_options(options)?;
             if has_backlog {
                 // Merging waits until everything is there.

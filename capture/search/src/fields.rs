@@ -1,27 +1,28 @@
 //! The fields of the index.
 
+use std::{iter, slice, sync::Arc};
+
 use api::search::TextKind;
 use events::{Event, Payload};
-use tantivy::{
-    TantivyDocument,
-    schema::{
-        Document, FAST, Field, INDEXED, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions,
-    },
+use tantivy::schema::{
+    Document, FAST, Field, INDEXED, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions, Value,
+    document::{ReferenceValue, ReferenceValueLeaf},
 };
 
 use crate::{
-    document::{CalledTool, Searchable, SessionContext, ancestors, project_of},
+    document::{CalledTool, Searchable, SessionContext},
     in_flight::Permit,
     tokens,
 };
 
 /// The version of what the index holds. One of another version is built again.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Names of the columns.
 pub(crate) const POSITION: &str = "position";
 pub(crate) const TIME: &str = "time";
 pub(crate) const PART: &str = "part";
+pub(crate) const TURN: &str = "turn";
 
 /// The fields.
 #[derive(Debug, Clone)]
@@ -43,6 +44,8 @@ pub(crate) struct Fields {
     pub(crate) position: Field,
     /// The kind of the text as a number: with the position it leads to the text.
     pub(crate) part: Field,
+    /// The number of the turn, if it belongs to one.
+    pub(crate) turn: Field,
 }
 
 impl Fields {
@@ -72,6 +75,7 @@ impl Fields {
             time: schema.add_i64_field(TIME, FAST),
             position: schema.add_u64_field(POSITION, indexed),
             part: schema.add_u64_field(PART, FAST),
+            turn: schema.add_u64_field(TURN, FAST),
             schema: schema.build(),
         }
     }
@@ -80,42 +84,41 @@ impl Fields {
     pub(crate) fn document(
         &self,
         event: &Event,
-        searchable: &Searchable,
+        searchable: Searchable,
         context: &SessionContext,
         tool: Option<&CalledTool>,
-    ) -> TantivyDocument {
-        let mut document = TantivyDocument::with_capacity(searchable.text.len() + 512);
-        document.add_text(self.text, &searchable.text);
-        document.add_text(self.session, event.session_id.to_string().to_lowercase());
-        document.add_text(self.session, event.provider_session_id.to_lowercase());
-        document.add_text(self.agent, event.provider.as_str());
-        document.add_text(self.kind, searchable.kind.as_str());
+        permit: Permit,
+    ) -> IndexedText {
+        let known = |text: &'static str| FieldValue::Known(text);
+        let shared = |text: &Arc<str>| FieldValue::Shared(Arc::clone(text));
+        let [id, agents_id] = &context.ids;
+        let mut values = Vec::with_capacity(24);
+        values.extend([
+            (self.text, FieldValue::Text(searchable.text)),
+            (self.session, shared(id)),
+            (self.session, shared(agents_id)),
+            (self.agent, known(event.provider.as_str())),
+            (self.kind, known(searchable.kind.as_str())),
+        ]);
         if let Some(tool) = tool {
-            document.add_text(self.tool, &tool.name);
-            document.add_text(self.tool, tool.kind.as_str());
-            if let Some(file) = &tool.file {
-                document.add_text(self.file, file);
-            }
+            values.push((self.tool, shared(&tool.name)));
+            values.extend(tool.kind.map(|kind| (self.tool, known(kind.as_str()))));
+            values.extend(tool.file.as_ref().map(|file| (self.file, shared(file))));
         }
-        if let Some(outcome) = outcome_of(&event.payload) {
-            document.add_text(self.outcome, outcome);
-        }
-        if let Some(model) = &context.model {
-            document.add_text(self.model, model);
-        }
-        if let Some(began_in) = &context.began_in {
-            document.add_text(self.project, project_of(began_in));
-        }
+        values.extend(outcome_of(&event.payload).map(|outcome| (self.outcome, known(outcome))));
+        values.extend(context.model.as_ref().map(|model| (self.model, shared(model))));
+        values.extend(context.project.as_ref().map(|project| (self.project, shared(project))));
         if let Some(cwd) = &context.cwd {
-            document.add_text(self.cwd, cwd);
-            for directory in ancestors(cwd) {
-                document.add_text(self.below, directory);
-            }
+            values.push((self.cwd, shared(&cwd.path)));
+            values.extend(cwd.ancestors.iter().map(|directory| (self.below, shared(directory))));
         }
-        document.add_i64(self.time, event.created_at.as_millisecond());
-        document.add_u64(self.position, event.position);
-        document.add_u64(self.part, searchable.kind.code());
-        document
+        values.extend([
+            (self.time, FieldValue::Time(event.created_at.as_millisecond())),
+            (self.position, FieldValue::Number(event.position)),
+            (self.part, FieldValue::Number(searchable.kind.code())),
+        ]);
+        values.extend(context.turn_of(event).map(|turn| (self.turn, FieldValue::Number(turn.into()))));
+        IndexedText { values, _permit: permit }
     }
 }
 
@@ -130,16 +133,47 @@ fn outcome_of(payload: &Payload) -> Option<&'static str> {
 }
 
 /// A document on its way into the index, counted as long as it is in memory.
-pub(crate) struct CountedDocument {
-    pub(crate) document: TantivyDocument,
-    pub(crate) _permit: Permit,
+pub(crate) struct IndexedText {
+    values: Vec<(Field, FieldValue)>,
+    _permit: Permit,
 }
 
-impl Document for CountedDocument {
-    type Value<'a> = <TantivyDocument as Document>::Value<'a>;
-    type FieldsValuesIter<'a> = <TantivyDocument as Document>::FieldsValuesIter<'a>;
+/// What a field of a document holds.
+#[derive(Debug)]
+pub(crate) enum FieldValue {
+    Text(String),
+    /// A text of many documents.
+    Shared(Arc<str>),
+    Known(&'static str),
+    Number(u64),
+    /// Milliseconds.
+    Time(i64),
+}
 
-    fn iter_fields_and_values(&self) -> Self::FieldsValuesIter<'_> {
-        self.document.iter_fields_and_values()
+impl<'a> Value<'a> for &'a FieldValue {
+    type ArrayIter = iter::Empty<Self>;
+    type ObjectIter = iter::Empty<(&'a str, Self)>;
+
+    fn as_value(&self) -> ReferenceValue<'a, Self> {
+        ReferenceValue::Leaf(match self {
+            FieldValue::Text(text) => ReferenceValueLeaf::Str(text),
+            FieldValue::Shared(text) => ReferenceValueLeaf::Str(text),
+            FieldValue::Known(text) => ReferenceValueLeaf::Str(text),
+            FieldValue::Number(number) => ReferenceValueLeaf::U64(*number),
+            FieldValue::Time(ms) => ReferenceValueLeaf::I64(*ms),
+        })
+    }
+}
+
+/// The fields of a document and their values.
+pub(crate) type FieldValues<'a> =
+    iter::Map<slice::Iter<'a, (Field, FieldValue)>, fn(&(Field, FieldValue)) -> (Field, &FieldValue)>;
+
+impl Document for IndexedText {
+    type Value<'a> = &'a FieldValue;
+    type FieldsValuesIter<'a> = FieldValues<'a>;
+
+    fn iter_fields_and_values(&self) -> FieldValues<'_> {
+        self.values.iter().map(|(field, value)| (*field, value))
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 /// Most bytes of texts that wait.
 const BYTES: usize = 4 << 20;
-/// Longest wait for room: then the thread that writes has ended, and says so when it gets the next document.
+/// Longest wait for room: then the threads that write may have ended, which the next document sent to them shows.
 const WAIT: Duration = Duration::from_secs(10);
 
 /// Counts the bytes that wait. A handle: clones share it.
@@ -18,6 +18,8 @@ pub(crate) struct InFlight(Arc<(Mutex<usize>, Condvar)>);
 #[derive(Debug)]
 pub(crate) struct Permit {
     bytes: usize,
+    /// There was no room in time.
+    pub(crate) is_late: bool,
     of: InFlight,
 }
 
@@ -27,9 +29,9 @@ impl InFlight {
         let (count, freed) = &*self.0;
         let guard = count.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = freed.wait_timeout_while(guard, WAIT, |count| *count > 0 && *count + bytes > BYTES);
-        let (mut count, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let (mut count, wait) = waited.unwrap_or_else(PoisonError::into_inner);
         *count += bytes;
-        Permit { bytes, of: self.clone() }
+        Permit { bytes, is_late: wait.timed_out(), of: self.clone() }
     }
 }
 

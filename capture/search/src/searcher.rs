@@ -13,7 +13,7 @@ use api::search::{SearchHit, SearchPage, SearchQuery, SearchSort, SourceRange, T
 use events::{Event, Origin, SessionId};
 use store::{ReadError, Reader};
 use tantivy::{
-    DocAddress, Order, TantivyError, Term,
+    Order, TantivyError, Term,
     collector::{Count, TopDocs},
     query::{
         AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, FuzzyTermQuery, Occur, PhrasePrefixQuery, PhraseQuery,
@@ -25,11 +25,12 @@ use tantivy::{
 use crate::{
     document::text_of,
     excluded::Excluded,
-    fields::{Fields, PART, POSITION, TIME},
+    fields::{Fields, PART, POSITION, TIME, TURN},
     index::{OpenIndex, SearchIndex},
+    phrase::PhraseSearch,
     query::{Clock, Condition, Field, Node, ParsedQuery, directory},
     snippet::{first_match, snippet},
-    tokens,
+    tokens::{self, floor},
 };
 
 /// Hits on a page, unless the request says otherwise.
@@ -140,7 +141,15 @@ impl SearchRequest {
 struct FoundText {
     position: u64,
     kind: TextKind,
+    turn: Option<u32>,
     score: f32,
+}
+
+/// The texts of one page and one more.
+struct FoundPage {
+    texts: Vec<FoundText>,
+    matches: u64,
+    is_lower_bound: bool,
 }
 
 impl SearchIndex {
@@ -159,22 +168,23 @@ impl SearchIndex {
         let (indexed, total) = self.progress();
         // What a damaged file says may make tantivy panic.
         let found = catch_unwind(AssertUnwindSafe(|| find(&open, request)));
-        let (found, matches) = match found {
+        let FoundPage { texts, matches, is_lower_bound } = match found {
             Ok(Ok(found)) => found,
             Ok(Err(error)) => return Err(self.damaged(error.to_string())),
             Err(_) => return Err(self.damaged("a part of it is damaged".into())),
         };
-        let more = found.len() > request.limit;
+        let more = texts.len() > request.limit;
         let last = request.offset + request.limit;
         let as_of = request.until.unwrap_or(indexed);
         let next_cursor = (more && last < HITS).then(|| format!("{last}.{as_of}"));
         let mut titles = HashMap::new();
-        let mut hits = Vec::with_capacity(found.len());
-        for found in found.into_iter().take(request.limit) {
+        let mut hits = Vec::with_capacity(texts.len());
+        for found in texts.into_iter().take(request.limit) {
             hits.extend(hit(&found, &request.query, store, redact, &mut titles)?);
         }
         let took_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        Ok(SearchPage { hits, matches, indexed, total, took_us, next_cursor })
+        let at_least = is_lower_bound;
+        Ok(SearchPage { hits, matches, at_least, indexed, total, took_us, next_cursor })
     }
 
     /// The files are checked before anything is concluded.
@@ -187,31 +197,93 @@ impl SearchIndex {
 }
 
 /// Finds the texts of one page and one more, and how many there are in all.
-fn find(open: &OpenIndex, request: &SearchRequest) -> Result<(Vec<FoundText>, u64), TantivyError> {
-    let mut query = build(&open.fields, &request.query.0);
-    if let Some(until) = request.until {
-        let last = Term::from_field_u64(open.fields.position, until);
-        let range = RangeQuery::new(Bound::Unbounded, Bound::Included(last));
-        query = Box::new(BooleanQuery::intersection(vec![query, unscored(range)]));
-    }
+fn find(open: &OpenIndex, request: &SearchRequest) -> Result<FoundPage, TantivyError> {
     let searcher = open.reader.searcher();
-    let top = TopDocs::with_limit(request.limit + 1).and_offset(request.offset);
-    let (found, count): (Vec<(f32, DocAddress)>, usize) = match request.sort {
-        SearchSort::Relevance => searcher.search(&*query, &(top.order_by_score(), Count))?,
-        SearchSort::Time => {
-            let (found, count) =
-                searcher.search(&*query, &(top.order_by_fast_field::<i64>(TIME, Order::Desc), Count))?;
-            (found.into_iter().map(|(_, address)| (0.0, address)).collect(), count)
+    let node = &request.query.0;
+    let by_time = request.sort == SearchSort::Time;
+    let until = request.until.map(|until| {
+        let last = Term::from_field_u64(open.fields.position, until);
+        unscored(RangeQuery::new(Bound::Unbounded, Bound::Included(last)))
+    });
+    let wanted = request.limit + 1;
+    let (found, matches, is_lower_bound) = if let Some((parts, whole, rest)) = phrase_of(node) {
+        let filters = rest.into_iter().map(|node| clause(&open.fields, node));
+        let filters: Vec<_> = filters.chain(until.map(|until| (Occur::Must, until))).collect();
+        let search = PhraseSearch {
+            field: open.fields.text,
+            parts,
+            whole: whole.map(|whole| (whole, SPELLING)),
+            filter: (!filters.is_empty()).then(|| all_of(filters)),
+            by_time,
+        };
+        let mut found = search.first(&searcher, request.offset + wanted)?;
+        found.first.drain(..request.offset.min(found.first.len()));
+        (found.first, found.matches, found.is_lower_bound)
+    } else {
+        let mut query = build(&open.fields, node);
+        if let Some(until) = until {
+            query = Box::new(BooleanQuery::intersection(vec![query, until]));
         }
+        let top = TopDocs::with_limit(wanted).and_offset(request.offset);
+        let (found, matches) = if by_time {
+            let top = top.order_by_fast_field::<i64>(TIME, Order::Desc);
+            let (found, count) = searcher.search(&*query, &(top, Count))?;
+            (found.into_iter().map(|(_, address)| (0.0, address)).collect(), count)
+        } else if request.until.is_none() && is_of_words(node) {
+            // The best are found without looking at all, and counting looks at no score.
+            (searcher.search(&*query, &top.order_by_score())?, query.count(&searcher)?)
+        } else {
+            searcher.search(&*query, &(top.order_by_score(), Count))?
+        };
+        (found, matches as u64, false)
     };
-    let mut hits = Vec::with_capacity(found.len());
+    let mut texts = Vec::with_capacity(found.len());
     for (score, address) in found {
         let columns = searcher.segment_reader(address.segment_ord).fast_fields();
-        let position = columns.u64(POSITION)?.first(address.doc_id);
-        let kind = columns.u64(PART)?.first(address.doc_id).and_then(TextKind::from_code);
-        hits.extend(position.zip(kind).map(|(position, kind)| FoundText { position, kind, score }));
+        let number = |name| columns.u64(name).map(|column| column.first(address.doc_id));
+        let kind = number(PART)?.and_then(TextKind::from_code);
+        let turn = number(TURN)?.and_then(|turn| u32::try_from(turn).ok());
+        let score = if by_time { 0.0 } else { score };
+        texts.extend(number(POSITION)?.zip(kind).map(|(position, kind)| FoundText { position, kind, turn, score }));
     }
-    Ok((hits, count as u64))
+    Ok(FoundPage { texts, matches, is_lower_bound })
+}
+
+/// The phrase of a query whose score is that of one phrase, how it is spelled as one word, and what else must match.
+fn phrase_of(node: &Node) -> Option<(&[String], Option<&str>, Vec<&Node>)> {
+    let mut rest = required(node);
+    let is_phrase =
+        |node: &&Node| matches!(node, Node::Leaf(Field::Text, Condition::Words { parts, .. }) if parts.len() > 1);
+    let Node::Leaf(_, Condition::Words { parts, whole }) = rest.remove(rest.iter().position(is_phrase)?) else {
+        return None;
+    };
+    (!rest.iter().any(|node| has_score(node))).then(|| (parts.as_slice(), whole.as_deref(), rest))
+}
+
+/// What must all match.
+fn required(node: &Node) -> Vec<&Node> {
+    match node {
+        Node::And(nodes) => nodes.iter().flat_map(required).collect(),
+        Node::All | Node::Leaf(..) | Node::Or(_) | Node::Not(_) => vec![node],
+    }
+}
+
+/// Whether a part of a query decides about the order of what it matches.
+fn has_score(node: &Node) -> bool {
+    match node {
+        Node::Leaf(field, _) => *field == Field::Text,
+        Node::And(nodes) | Node::Or(nodes) => nodes.iter().any(has_score),
+        Node::All | Node::Not(_) => false,
+    }
+}
+
+/// Whether a query consists of words alone.
+fn is_of_words(node: &Node) -> bool {
+    match node {
+        Node::Leaf(Field::Text, Condition::Words { parts, .. }) => parts.len() == 1,
+        Node::And(nodes) | Node::Or(nodes) => nodes.iter().all(is_of_words),
+        Node::All | Node::Not(_) | Node::Leaf(..) => false,
+    }
 }
 
 /// `None` when the store does not have the event any more.
@@ -226,7 +298,7 @@ fn hit(
     let title = match titles.get(&event.session_id) {
         Some(title) => title.clone(),
         None => {
-            let title = store.session(event.session_id)?.and_then(|session| session.title);
+            let title = store.title(event.session_id)?;
             let title = title.map(|title| redact(&title).into_owned());
             titles.insert(event.session_id, title.clone());
             title
@@ -245,6 +317,7 @@ fn hit(
         position: event.position,
         sequence: event.sequence,
         turn_id: event.turn_id,
+        turn: found.turn,
         source: source_of(&event),
         score: found.score,
         snippet: snippet(&clean, &conditions),
@@ -266,8 +339,7 @@ fn around_match<'a>(text: &'a str, conditions: &[&Condition]) -> &'a str {
         return text;
     }
     let at = first_match(text, conditions).unwrap_or_default();
-    let boundary = |at: usize| (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    text.get(boundary(at.saturating_sub(AROUND_BYTES))..boundary(at + AROUND_BYTES)).unwrap_or_default()
+    text.get(floor(text, at.saturating_sub(AROUND_BYTES))..floor(text, at + AROUND_BYTES)).unwrap_or_default()
 }
 
 fn unscored(query: impl IndexQuery) -> Box<dyn IndexQuery> {
@@ -280,22 +352,26 @@ fn build(fields: &Fields, node: &Node) -> Box<dyn IndexQuery> {
         Node::All => unscored(AllQuery),
         Node::Leaf(field, condition) => leaf(fields, *field, condition),
         Node::Or(nodes) => Box::new(BooleanQuery::union(nodes.iter().map(|node| build(fields, node)).collect())),
-        Node::And(nodes) => {
-            let clause = |node: &Node| match node {
-                Node::Not(inner) => (Occur::MustNot, excluded(fields, inner)),
-                Node::All | Node::Leaf(..) | Node::And(_) | Node::Or(_) => (Occur::Must, build(fields, node)),
-            };
-            let mut clauses: Vec<_> = nodes.iter().map(clause).collect();
-            if clauses.iter().all(|(occur, _)| *occur == Occur::MustNot) {
-                clauses.push((Occur::Must, unscored(AllQuery)));
-            }
-            Box::new(BooleanQuery::new(clauses))
-        }
+        Node::And(nodes) => all_of(nodes.iter().map(|node| clause(fields, node)).collect()),
         Node::Not(inner) => Box::new(BooleanQuery::new(vec![
             (Occur::Must, unscored(AllQuery)),
             (Occur::MustNot, excluded(fields, inner)),
         ])),
     }
+}
+
+fn clause(fields: &Fields, node: &Node) -> (Occur, Box<dyn IndexQuery>) {
+    match node {
+        Node::Not(inner) => (Occur::MustNot, excluded(fields, inner)),
+        Node::All | Node::Leaf(..) | Node::And(_) | Node::Or(_) => (Occur::Must, build(fields, node)),
+    }
+}
+
+fn all_of(mut clauses: Vec<(Occur, Box<dyn IndexQuery>)>) -> Box<dyn IndexQuery> {
+    if clauses.iter().all(|(occur, _)| *occur == Occur::MustNot) {
+        clauses.push((Occur::Must, unscored(AllQuery)));
+    }
+    Box::new(BooleanQuery::new(clauses))
 }
 
 fn excluded(fields: &Fields, node: &Node) -> Box<dyn IndexQuery> {

@@ -6,7 +6,7 @@ use api::search::Snippet;
 
 use crate::{
     query::Condition,
-    tokens::{Piece, Scanner},
+    tokens::{Piece, Scanner, floor},
 };
 
 /// Length of a snippet, bytes.
@@ -114,8 +114,10 @@ fn is_within(a: &str, b: &str, most: usize) -> bool {
 pub(crate) fn first_match(text: &str, conditions: &[&Condition]) -> Option<usize> {
     let mut matcher = Matcher::new(conditions);
     let mut scanner = Scanner::default();
-    while let Some(piece) = scanner.next(text).cloned() {
-        if let Some(range) = matcher.feed(&piece, scanner.folded(&piece)) {
+    let mut folded = String::new();
+    while let Some(piece) = scanner.next(text) {
+        piece.fold(text, &mut folded);
+        if let Some(range) = matcher.feed(&piece, &folded) {
             return Some(range.start);
         }
     }
@@ -127,11 +129,13 @@ fn matches(text: &str, conditions: &[&Condition]) -> Vec<Range<usize>> {
     let mut matcher = Matcher::new(conditions);
     let mut scanner = Scanner::default();
     let mut found: Vec<Range<usize>> = Vec::new();
-    while let Some(piece) = scanner.next(text).cloned() {
+    let mut folded = String::new();
+    while let Some(piece) = scanner.next(text) {
         if found.first().is_some_and(|first| piece.range.start > first.start + LOOK_BYTES) {
             break;
         }
-        found.extend(matcher.feed(&piece, scanner.folded(&piece)));
+        piece.fold(text, &mut folded);
+        found.extend(matcher.feed(&piece, &folded));
     }
     found.sort_by_key(|range| (range.start, range.end));
     let mut merged: Vec<Range<usize>> = Vec::with_capacity(found.len());
@@ -142,11 +146,6 @@ fn matches(text: &str, conditions: &[&Condition]) -> Vec<Range<usize>> {
         }
     }
     merged
-}
-
-/// The nearest boundary of a character at or before `at`.
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
 /// The part of a text around its first matches. Without a match, its beginning.

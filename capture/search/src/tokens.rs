@@ -21,8 +21,21 @@ pub(crate) struct Piece {
     pub(crate) position: usize,
     /// Whether it is a part; else it is the whole of several.
     pub(crate) is_part: bool,
-    /// Where its folded text stands in the arena.
-    folded: Range<usize>,
+    is_ascii: bool,
+}
+
+impl Piece {
+    /// Writes its text, in lower case and without accents.
+    pub(crate) fn fold(&self, text: &str, out: &mut String) {
+        out.clear();
+        let own = text.get(self.range.clone()).unwrap_or_default();
+        if self.is_ascii {
+            out.push_str(own);
+            out.make_ascii_lowercase();
+        } else {
+            fold(own, out);
+        }
+    }
 }
 
 /// Reads the tokens of a text one after the other.
@@ -30,12 +43,10 @@ pub(crate) struct Piece {
 pub(crate) struct Scanner {
     at: usize,
     position: usize,
-    /// Tokens of the present word, in order.
+    /// Tokens of the present word that were not given yet, the last one first.
     ready: Vec<Piece>,
-    taken: usize,
-    /// The folded texts of those.
-    arena: String,
     parts: Vec<Range<usize>>,
+    folded: String,
 }
 
 /// What a character is to the scanner.
@@ -48,6 +59,31 @@ enum Class {
     /// Separates.
     Other,
 }
+
+/// What the bytes of a word have in common, as bits.
+mod bits {
+    pub(super) const SMALL: u8 = 1;
+    pub(super) const CAPITAL: u8 = 2;
+    pub(super) const UNDERSCORE: u8 = 4;
+    pub(super) const NOT_ASCII: u8 = 8;
+}
+
+/// The bits of each byte; 0 separates.
+const BITS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'a'..=b'z' | b'0'..=b'9' => bits::SMALL,
+            b'A'..=b'Z' => bits::CAPITAL,
+            b'_' => bits::UNDERSCORE,
+            0x80.. => bits::NOT_ASCII,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    table
+};
 
 fn class(c: char) -> Class {
     match c {
@@ -74,23 +110,11 @@ fn class(c: char) -> Class {
 }
 
 fn char_at(text: &str, at: usize) -> Option<char> {
-    match text.as_bytes().get(at) {
-        None => None,
-        Some(byte) if byte.is_ascii() => Some(char::from(*byte)),
-        Some(_) => text.get(at..).and_then(|rest| rest.chars().next()),
-    }
+    text.get(at..).and_then(|rest| rest.chars().next())
 }
 
 /// Appends a text in lower case and without accents.
 fn fold(text: &str, out: &mut String) {
-    if text.is_ascii() {
-        let start = out.len();
-        out.push_str(text);
-        if let Some(added) = out.get_mut(start..) {
-            added.make_ascii_lowercase();
-        }
-        return;
-    }
     for c in text.chars() {
         if class(c) == Class::Single {
             out.push(c);
@@ -106,62 +130,65 @@ fn fold(text: &str, out: &mut String) {
 
 impl Scanner {
     /// The next token of a text, always the same one.
-    pub(crate) fn next(&mut self, text: &str) -> Option<&Piece> {
-        while self.taken == self.ready.len() {
-            self.ready.clear();
-            self.arena.clear();
-            self.taken = 0;
-            if !self.scan(text) {
-                return None;
+    pub(crate) fn next(&mut self, text: &str) -> Option<Piece> {
+        loop {
+            if let Some(piece) = self.ready.pop() {
+                return Some(piece);
             }
+            let (word, seen) = self.word(text)?;
+            let is_plain = matches!(seen, bits::SMALL | bits::CAPITAL)
+                || seen == bits::SMALL | bits::CAPITAL && is_capitalized(text, &word);
+            if is_plain && word.len() <= WORD_BYTES {
+                // Most words.
+                self.position += 1;
+                return Some(Piece { range: word, position: self.position - 1, is_part: true, is_ascii: true });
+            }
+            self.split(text, word, seen & bits::NOT_ASCII == 0);
         }
-        self.taken += 1;
-        self.ready.get(self.taken - 1)
     }
 
-    /// The token's text, in lower case and without accents. Of the last one only.
-    pub(crate) fn folded(&self, piece: &Piece) -> &str {
-        self.arena.get(piece.folded.clone()).unwrap_or_default()
-    }
-
-    /// Reads the next word; false at the end of the text.
-    fn scan(&mut self, text: &str) -> bool {
+    /// Finds the next word, and the bits of its bytes.
+    fn word(&mut self, text: &str) -> Option<(Range<usize>, u8)> {
+        let bytes = text.as_bytes();
+        let bits_at = |at: usize| bytes.get(at).map(|byte| BITS[usize::from(*byte)]);
         let start = loop {
-            let Some(c) = char_at(text, self.at) else { return false };
-            match class(c) {
-                Class::Word => break self.at,
-                Class::Single => {
-                    let range = self.at..self.at + c.len_utf8();
-                    self.at = range.end;
-                    self.push(text, range, true);
-                    return true;
+            match bits_at(self.at)? {
+                0 => self.at += 1,
+                bits::NOT_ASCII => {
+                    let c = char_at(text, self.at)?;
+                    match class(c) {
+                        Class::Word => break self.at,
+                        Class::Single => {
+                            let range = self.at..self.at + c.len_utf8();
+                            self.at = range.end;
+                            return Some((range, bits::NOT_ASCII));
+                        }
+                        Class::Other => self.at += c.len_utf8(),
+                    }
                 }
-                Class::Other => self.at += c.len_utf8(),
+                _ => break self.at,
             }
         };
-        while let Some(c) = char_at(text, self.at).filter(|c| class(*c) == Class::Word) {
-            self.at += c.len_utf8();
+        let mut seen = 0;
+        while let Some(bits) = bits_at(self.at) {
+            match bits {
+                0 => break,
+                bits::NOT_ASCII => match char_at(text, self.at).filter(|c| class(*c) == Class::Word) {
+                    Some(c) => self.at += c.len_utf8(),
+                    None => break,
+                },
+                _ => self.at += 1,
+            }
+            seen |= bits;
         }
-        self.word(text, start..self.at);
-        true
+        Some((start..self.at, seen))
     }
 
-    /// The tokens of one word.
-    fn word(&mut self, text: &str, word: Range<usize>) {
+    /// Makes ready the tokens of a word that may have several.
+    fn split(&mut self, text: &str, word: Range<usize>, is_ascii: bool) {
         if word.len() > WORD_BYTES {
-            let mut end = word.start + WORD_BYTES;
-            while !text.is_char_boundary(end) {
-                end -= 1;
-            }
-            self.push(text, word.start..end, true);
-            return;
-        }
-        let bytes = text.as_bytes().get(word.clone()).unwrap_or_default();
-        let is_part =
-            |(at, byte): (usize, &u8)| byte.is_ascii_lowercase() || byte.is_ascii_digit() || at == 0 && *byte != b'_';
-        if bytes.iter().enumerate().all(is_part) {
-            // Most words.
-            self.push(text, word, true);
+            let end = floor(text, word.start + WORD_BYTES);
+            self.push(text, word.start..end, true, is_ascii);
             return;
         }
         let mut parts = std::mem::take(&mut self.parts);
@@ -170,23 +197,37 @@ impl Scanner {
         if parts.len() > 1 {
             // Without the underscores at its ends.
             let inner = parts.first().map_or(0, |p| p.start)..parts.last().map_or(0, |p| p.end);
-            self.push(text, inner, false);
+            self.push(text, inner, false, is_ascii);
         }
         for part in &parts {
-            self.push(text, part.clone(), true);
+            self.push(text, part.clone(), true, is_ascii);
         }
         self.parts = parts;
+        self.ready.reverse();
     }
 
-    fn push(&mut self, text: &str, range: Range<usize>, is_part: bool) {
-        let start = self.arena.len();
-        fold(text.get(range.clone()).unwrap_or_default(), &mut self.arena);
-        let folded = start..self.arena.len();
-        if !folded.is_empty() {
-            self.ready.push(Piece { range, position: self.position, is_part, folded });
+    fn push(&mut self, text: &str, range: Range<usize>, is_part: bool, is_ascii: bool) {
+        let piece = Piece { range, position: self.position, is_part, is_ascii };
+        if !is_ascii {
+            // Nothing is left of some.
+            piece.fold(text, &mut self.folded);
+        }
+        if is_ascii || !self.folded.is_empty() {
+            self.ready.push(piece);
             self.position += usize::from(is_part);
         }
     }
+}
+
+/// Whether no letter but the first one of an ASCII word is a capital.
+fn is_capitalized(text: &str, word: &Range<usize>) -> bool {
+    let bytes = text.as_bytes().get(word.start + 1..word.end).unwrap_or_default();
+    !bytes.iter().any(u8::is_ascii_uppercase)
+}
+
+/// The nearest boundary of a character at or before `at`.
+pub(crate) fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
 /// The parts of a word: at underscores and where a capital begins a new one.
@@ -231,8 +272,9 @@ fn split(word: &str, base: usize, out: &mut Vec<Range<usize>>) {
 pub(crate) fn parts(text: &str) -> (Vec<String>, Option<String>) {
     let (mut parts, mut wholes) = (Vec::new(), Vec::new());
     let mut scanner = Scanner::default();
-    while let Some(piece) = scanner.next(text).cloned() {
-        let folded = scanner.folded(&piece).to_owned();
+    while let Some(piece) = scanner.next(text) {
+        let mut folded = String::new();
+        piece.fold(text, &mut folded);
         if piece.is_part {
             parts.push((piece.range, folded));
         } else {
@@ -268,9 +310,8 @@ impl Tokenizer for CodeTokenizer {
 
 impl TokenStream for CodeTokens<'_> {
     fn advance(&mut self) -> bool {
-        let Some(piece) = self.scanner.next(self.text).cloned() else { return false };
-        self.token.text.clear();
-        self.token.text.push_str(self.scanner.folded(&piece));
+        let Some(piece) = self.scanner.next(self.text) else { return false };
+        piece.fold(self.text, &mut self.token.text);
         self.token.offset_from = piece.range.start;
         self.token.offset_to = piece.range.end;
         self.token.position = piece.position;

@@ -3,6 +3,8 @@
 
 #[path = "index/feeding.rs"]
 mod feeding;
+#[path = "index/full_disk.rs"]
+mod full_disk;
 #[path = "index/kills.rs"]
 mod kills;
 #[path = "index/log.rs"]

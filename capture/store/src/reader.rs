@@ -11,7 +11,7 @@ use std::{
 use events::{Cursor, Event, Kind, SessionId, Timestamp};
 use projections::{Session, SessionState, Turn, WorkLog};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, types::ValueRef};
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     damage::DamagedRows,
@@ -137,6 +137,19 @@ impl Reader {
     /// When SQLite cannot read.
     pub fn session(&self, id: SessionId) -> Result<Option<Session>, ReadError> {
         Ok(self.session_json(id)?.and_then(|json| self.parsed("session", id, &json)))
+    }
+
+    /// The title of a session as last committed.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn title(&self, id: SessionId) -> Result<Option<String>, ReadError> {
+        #[derive(Deserialize)]
+        struct Titled {
+            title: Option<String>,
+        }
+        let titled: Option<Titled> = self.session_json(id)?.and_then(|json| self.parsed("session", id, &json));
+        Ok(titled.and_then(|titled| titled.title))
     }
 
     /// The session as last committed, as the JSON that was stored.

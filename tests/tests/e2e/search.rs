@@ -59,6 +59,7 @@ fn a_line_is_found_a_moment_after_it_is_written() {
 
     let hit = &found(&server, "q=zanzibar", 1)["hits"][0];
     assert_eq!((hit["kind"].as_str(), hit["agent"].as_str()), (Some("prompt"), Some("claude")));
+    assert_eq!(hit["turn"], 1);
     assert_eq!(hit["snippet"]["text"], "where is the zanzibar constant");
     assert_eq!(hit["snippet"]["highlights"], serde_json::json!([[13, 21]]));
     let source = &hit["source"];

@@ -69,6 +69,8 @@ fn meaning(kind: TextKind) -> &'static str {
         TextKind::Summary => "what a conversation was compacted to",
         TextKind::Title => "titles of sessions",
         TextKind::Note => "remarks, and lines of the agent's screen",
+        TextKind::Approval => "permission requests and how they were decided",
+        TextKind::Finding => "findings: failures, limits, sessions that are stuck",
     }
 }
 
@@ -126,14 +128,17 @@ fn rows(page: &SearchPage, now: Timestamp) -> String {
         let _ =
             writeln!(text, "{}", wrapped(&format!("{head}  {}  {}", session.agent, safe(title)), terminal::width(), 4));
         for hit in hits {
-            let line = format!("  {:>4}  {:<8}  {}", style::age(hit.at, now), hit.kind, marked(&hit.snippet));
-            let _ = writeln!(text, "{}", wrapped(&line, terminal::width(), 18));
+            let turn = hit.turn.map(|turn| format!("#{turn}")).unwrap_or_default();
+            let line =
+                format!("  {:>4}  {turn:>4}  {:<8}  {}", style::age(hit.at, now), hit.kind, marked(&hit.snippet));
+            let _ = writeln!(text, "{}", wrapped(&line, terminal::width(), 24));
         }
         text.push('\n');
     }
     let shown = page.hits.len() as u64;
     let _ = match page.matches {
         0 => writeln!(text, "no matches"),
+        matches if page.at_least => writeln!(text, "{shown} of at least {matches} matches; --limit shows more"),
         matches if matches > shown => writeln!(text, "{shown} of {matches} matches; --limit shows more"),
         1 => writeln!(text, "1 match"),
         matches => writeln!(text, "{matches} matches"),
@@ -185,6 +190,7 @@ mod tests {
             position: 1,
             sequence: 1,
             turn_id: None,
+            turn: Some(3),
             source: None,
             score: 1.0,
             snippet: Snippet { text: text.into(), highlights: highlights.to_vec() },
@@ -194,12 +200,13 @@ mod tests {
     #[test]
     fn hits_stand_below_their_session() {
         let hits = vec![hit(1, "a needle", &[[2, 8]]), hit(2, "needle\u{1b}", &[[0, 6]]), hit(1, "more", &[])];
-        let page = SearchPage { hits, matches: 7, indexed: 5, total: 9, took_us: 1, next_cursor: None };
+        let page =
+            SearchPage { hits, matches: 7, at_least: false, indexed: 5, total: 9, took_us: 1, next_cursor: None };
         let text = rows(&page, Timestamp::from_millisecond(120_000));
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].ends_with("claude  Fix the parser"), "{text}");
-        assert_eq!(lines[1], "    2m  output    a needle");
-        assert_eq!(lines[2], "    2m  output    more");
+        assert_eq!(lines[1], "    2m    #3  output    a needle");
+        assert_eq!(lines[2], "    2m    #3  output    more");
         assert!(lines[5].contains("needle") && !lines[5].contains('\u{1b}'), "{text}");
         assert_eq!(lines[7], "3 of 7 matches; --limit shows more");
         assert_eq!(lines[8], "the index is being built: 5 of 9 events are searchable");

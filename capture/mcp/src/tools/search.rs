@@ -63,6 +63,9 @@ pub(crate) struct SearchAnswer {
     hits: Vec<Hit>,
     /// How many texts match in all.
     matches: u64,
+    /// More than that may match: counting ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    at_least: bool,
     /// Whether everything recorded so far is searchable; false while the index is being built.
     complete: bool,
     /// Continues the list; absent at its end.
@@ -86,6 +89,9 @@ struct Hit {
     at: Timestamp,
     /// The sequence of its event; `read_conversation` with `after` less one begins there or right behind.
     sequence: u64,
+    /// The number of its turn within the session, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: Option<u32>,
     /// The part of the text that matches; `…` stands where something was left out.
     snippet: String,
 }
@@ -117,12 +123,14 @@ pub(super) fn search(link: &Link, arguments: &SearchArguments) -> Result<SearchA
         kind: hit.kind,
         at: hit.at,
         sequence: hit.sequence,
+        turn: hit.turn,
         snippet: line(&hit.snippet.text, SNIPPET),
     });
     Ok(SearchAnswer {
         note: NOTE,
         hits: hits.collect(),
         matches: page.matches,
+        at_least: page.at_least,
         complete: page.indexed >= page.total,
         next_cursor: page.next_cursor,
     })

@@ -145,7 +145,7 @@ fn errors_name_the_column() {
         (
             "kind:x",
             "unknown kind `x` at column 6, expected one of prompt, answer, thinking, call, output, error, \
-                    question, summary, title, note",
+                    question, summary, title, note, approval, finding",
         ),
         (
             "time:soon",

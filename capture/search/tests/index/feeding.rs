@@ -84,7 +84,7 @@ fn an_index_that_cannot_be_used_is_built_again() {
         ("an older version", |data| {
             let path = data.join("index/meta.json");
             let meta = fs::read_to_string(&path).unwrap();
-            let older = meta.replace("\\\"version\\\":1", "\\\"version\\\":0");
+            let older = meta.replace("\\\"version\\\":2", "\\\"version\\\":1");
             assert_ne!(meta, older);
             fs::write(path, older).unwrap();
         }),

@@ -1,7 +1,7 @@
 //! A process that dies while it indexes loses nothing and doubles nothing.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -13,13 +13,13 @@ use store::Reader;
 use crate::log::{LONG, Log, Running};
 
 /// Names the data directory to the child.
-const DATA: &str = "SEARCH_TEST_DATA";
+pub(crate) const DATA: &str = "SEARCH_TEST_DATA";
 /// Texts in the store before the first kill, and added with each.
 const TEXTS: u64 = 3000;
 const MORE: u64 = 100;
 
 /// Commits often, so that every state of a commit meets a kill.
-const PACE: Pace = Pace {
+pub(crate) const PACE: Pace = Pace {
     backlog: 1000,
     behind: Duration::from_millis(20),
     caught_up: Duration::from_millis(5),
@@ -30,11 +30,15 @@ const PACE: Pace = Pace {
 #[test]
 #[ignore = "started by the tests that kill it"]
 fn child() {
-    #[expect(clippy::disallowed_methods, reason = "the way from a test to the process it starts")]
-    let Some(data) = std::env::var_os(DATA) else { return };
-    let data = Path::new(&data);
-    let index = Running::at_pace(data, Reader::new(data.join("capture.db")), PACE);
+    let Some(data) = data_of_child() else { return };
+    let index = Running::at_pace(&data, Reader::new(data.join("capture.db")), PACE);
     let _never = index.index.wait_for(u64::MAX, LONG);
+}
+
+/// The data directory that a child is told; `None` when nobody started it.
+#[expect(clippy::disallowed_methods, reason = "the way from a test to the process it starts")]
+pub(crate) fn data_of_child() -> Option<PathBuf> {
+    std::env::var_os(DATA).map(PathBuf::from)
 }
 
 fn start_child(data: &Path) -> Child {
@@ -47,7 +51,8 @@ fn start_child(data: &Path) -> Child {
         .unwrap()
 }
 
-fn add(log: &mut Log, count: u64) {
+/// Adds texts that are found together, and each by itself.
+pub(crate) fn add(log: &mut Log, count: u64) {
     log.begin();
     for _ in 0..count {
         let number = log.position + 1;
@@ -80,8 +85,12 @@ fn killed(times: u64) {
         child.wait().unwrap();
         began = Instant::now();
     }
+    check(&log, TEXTS + times * MORE);
+}
+
+/// All texts are found, each once.
+pub(crate) fn check(log: &Log, total: u64) {
     let index = log.full_index();
-    let total = TEXTS + times * MORE;
     let query = |q: &str| api::search::SearchQuery { q: Some(q.into()), ..Default::default() };
     assert_eq!(index.search(&query("needle")).unwrap().matches, total);
     assert_eq!(index.search(&query("agent:claude needle")).unwrap().matches, total / 2);

@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use api::search::{SearchHit, SearchPage, SearchQuery};
-use events::{Confidence, Event, EventId, Origin, Payload, Provider, SessionId, Source, Timestamp};
+use api::search::{SearchHit, SearchPage, SearchQuery, SearchSort};
+use events::{Confidence, Event, EventId, Origin, Payload, Provider, SessionId, Source, Timestamp, TurnId};
 use jiff::tz::TimeZone;
 use search::{Clock, Pace, SearchError, SearchIndex, SearchRequest};
 use store::{PackedText, Reader, SessionRow, Writer};
@@ -26,13 +26,15 @@ pub(crate) struct Log {
     writer: Writer,
     sessions: HashMap<String, (SessionRow, SessionId, u64)>,
     pub(crate) position: u64,
+    /// The turn of what is added.
+    pub(crate) turn: Option<TurnId>,
 }
 
 impl Log {
     pub(crate) fn open(data: &Path) -> Self {
         let writer = Writer::open(data).unwrap();
         let position = writer.reader().position().unwrap();
-        Self { data: data.to_owned(), writer, sessions: HashMap::new(), position }
+        Self { data: data.to_owned(), writer, sessions: HashMap::new(), position, turn: None }
     }
 
     pub(crate) fn reader(&self) -> Reader {
@@ -73,7 +75,7 @@ impl Log {
             source: Source::Transcript,
             created_at: at,
             observed_at: at,
-            turn_id: None,
+            turn_id: self.turn,
             parent_id: None,
             agent_id: None,
             confidence: Confidence::High,
@@ -135,6 +137,12 @@ impl Running {
         let now = Timestamp::parse("2026-11-20T00:00:00.000Z").unwrap();
         let request = SearchRequest::new(query, None, &Clock { now, zone: TimeZone::UTC })?;
         self.index.search(&request, &self.reader, &redacted)
+    }
+
+    /// What a query finds first.
+    pub(crate) fn page(&self, q: &str, sort: SearchSort, limit: usize) -> SearchPage {
+        let limit = Some(api::list::Limit::of(limit));
+        self.search(&SearchQuery { q: Some(q.into()), sort: Some(sort), limit, ..SearchQuery::default() }).unwrap()
     }
 
     /// What a query finds, by relevance.

@@ -2,8 +2,9 @@
 
 use api::search::{SearchQuery, SearchSort, TextKind};
 use events::{
-    Annotation, AssistantMessage, ErrorReported, SessionStarted, Timestamp, ToolCall, ToolKind, ToolOutcome,
-    ToolResult, Topic, UserPrompt,
+    Annotation, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantMessage, DecidedBy, ErrorReported,
+    EventId, Finding, FindingId, FindingKind, FindingState, SessionStarted, Severity, Timestamp, ToolCall, ToolKind,
+    ToolOutcome, ToolResult, Topic, TurnStarted, UserPrompt,
 };
 use search::SearchError;
 
@@ -192,4 +193,153 @@ fn parameters_filter_and_errors_name_them() {
         let message = found.unwrap_err().to_string();
         assert!(message.starts_with(error), "{query:?}: {message}");
     }
+}
+
+#[test]
+fn permission_requests_decisions_and_findings_are_found() {
+    let data = tempfile::tempdir().unwrap();
+    let mut log = Log::open(data.path());
+    let asked = ApprovalRequested {
+        tool: Some("Bash".into()),
+        command: Some("rm -rf build".into()),
+        input: Some(r#"{"command":"rm -rf build","description":"Clean the artifacts"}"#.into()),
+        ..Default::default()
+    };
+    log.append("claude/a", asked, "");
+    let denied = ApprovalResolved {
+        state: Some(ApprovalState::Denied),
+        by: Some(DecidedBy::Person),
+        message: Some("keep them, password hunter2".into()),
+        ..Default::default()
+    };
+    log.append("claude/a", denied, "");
+    let ended = ApprovalResolved { outcome: Some(ToolOutcome::Denied), ..Default::default() };
+    log.append("claude/a", ended, "keep");
+    let mut finding = Finding {
+        id: FindingId::from("f"),
+        kind: FindingKind::RepeatedFailure,
+        severity: Severity::Warning,
+        state: FindingState::Open,
+        session_id: log.session("claude/a"),
+        key: "k".into(),
+        what: "cargo test failed 4 times".into(),
+        why: "The same test fails.".into(),
+        subject: Some("parser::tests".into()),
+        approval_id: None,
+        evidence: Vec::new(),
+        first_at: Timestamp::default(),
+        last_at: Timestamp::default(),
+        count: 4,
+        until: None,
+        acknowledged_at: None,
+        resolved_at: None,
+        resolution: None,
+    };
+    log.append("claude/a", finding.clone(), "");
+    finding.state = FindingState::Acknowledged;
+    log.append("claude/a", finding.clone(), "");
+    finding.state = FindingState::Resolved;
+    finding.resolution = Some("It passed.".into());
+    log.append("claude/a", finding, "");
+    let index = log.full_index();
+    for (query, positions) in [
+        ("kind:approval", vec![1, 2]),
+        ("kind:approval build", vec![1]),
+        ("tool:bash artifacts", vec![1]),
+        ("kind:approval denied", vec![2]),
+        ("\"denied by person\"", vec![2]),
+        ("keep", vec![2]),
+        ("kind:finding", vec![4, 6]),
+        ("kind:finding parser", vec![4, 6]),
+        ("passed", vec![6]),
+    ] {
+        assert_eq!(index.positions(query), positions, "{query}");
+    }
+    assert_eq!(index.hits("artifacts")[0].snippet.text, "Bash rm -rf build Clean the artifacts");
+    assert_eq!(index.hits("kind:approval them")[0].snippet.text, "denied by person keep them, password [redacted]");
+}
+
+#[test]
+fn a_hit_has_the_number_of_its_turn() {
+    let data = tempfile::tempdir().unwrap();
+    let mut log = Log::open(data.path());
+    let open_turn = |log: &mut Log, number: u32| {
+        log.turn = Some(EventId::from_bits(u128::from(log.position + 1)).into());
+        log.append("claude/a", UserPrompt::default(), "needle");
+        log.append("claude/a", TurnStarted { number, ..Default::default() }, "");
+        log.append("claude/a", AssistantMessage::default(), "needle");
+    };
+    let turns = |index: &Running| {
+        let hits = index.page("needle", SearchSort::Time, 1000).hits;
+        hits.iter().rev().map(|hit| hit.turn).collect::<Vec<_>>()
+    };
+    log.append("claude/a", UserPrompt::default(), "needle");
+    open_turn(&mut log, 1);
+    open_turn(&mut log, 2);
+    let index = log.full_index();
+    assert_eq!(turns(&index), [None, Some(1), Some(1), Some(2), Some(2)]);
+    drop(index);
+    // The number goes on after a restart, in the middle of a turn and behind it.
+    log.append("claude/a", AssistantMessage::default(), "needle");
+    open_turn(&mut log, 3);
+    assert_eq!(turns(&log.full_index())[4..], [Some(2), Some(2), Some(3), Some(3)]);
+}
+
+#[test]
+fn phrases_are_found_as_if_each_text_were_read() {
+    let data = tempfile::tempdir().unwrap();
+    let mut log = Log::open(data.path());
+    let mut state = 7_u64;
+    let mut random = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let words = ["aa", "bb", "cc", "dd", "aaBb"];
+    let (mut texts, mut spelled) = (Vec::new(), Vec::new());
+    log.begin();
+    for _ in 0..3000 {
+        let count = 1 + random(30);
+        let text: Vec<_> = (0..count).map(|_| words[random(5) as usize]).collect();
+        let session = if random(10) == 0 { "codex/b" } else { "claude/a" };
+        log.add(session, UserPrompt::default(), &text.join(" "));
+        spelled.push(text.contains(&"aaBb"));
+        texts.push((session, text.join(" ").replace("aaBb", "aa bb") + " "));
+    }
+    log.commit();
+    let index = log.full_index();
+    for phrase in ["aa bb", "bb aa bb", "cc cc", "aa bb cc dd", "aa bb cc dd aa bb", "dd cc bb aa cc dd bb"] {
+        let has = |text: &str| text.contains(&format!("{phrase} "));
+        let expected = texts.iter().filter(|(_, text)| has(text)).count() as u64;
+        for filter in ["", "agent:codex ", "-agent:claude "] {
+            let expected = if filter.is_empty() {
+                expected
+            } else {
+                texts.iter().filter(|(session, text)| *session == "codex/b" && has(text)).count() as u64
+            };
+            let query = format!("{filter}\"{phrase}\"");
+            for sort in [SearchSort::Relevance, SearchSort::Time] {
+                let all = index.page(&query, sort, 1000);
+                assert_eq!(all.hits.len() as u64, expected.min(1000), "{query}");
+                let first = index.page(&query, sort, 7);
+                for page in [&all, &first] {
+                    let counted = if page.at_least { 1000 } else { expected };
+                    assert!(page.matches == counted && counted <= expected, "{query}: {} of {expected}", page.matches);
+                }
+                assert!(first.at_least || expected < 1100, "{query}: {expected} were looked at");
+                let shown = |page: &api::search::SearchPage| {
+                    page.hits.iter().take(7).map(|hit| (hit.position, hit.score)).collect::<Vec<_>>()
+                };
+                assert_eq!(shown(&first), shown(&all), "{query}");
+                let worth = |hit: &api::search::SearchHit| match sort {
+                    SearchSort::Relevance => f64::from(hit.score),
+                    SearchSort::Time => hit.position as f64,
+                };
+                assert!(all.hits.is_sorted_by(|a, b| worth(a) >= worth(b)), "{query}");
+            }
+        }
+    }
+    // The exact spelling comes first.
+    let best = index.page("aaBb", SearchSort::Relevance, 1);
+    assert!(best.at_least && best.matches == 1000);
+    assert!(spelled[best.hits[0].position as usize - 1], "{best:?}");
 }
