@@ -17,7 +17,7 @@ use events::{Event, SessionId};
 use store::Reader;
 use tantivy::{
     IndexWriter, TantivyError, Term,
-    indexer::{IndexWriterOptions, LogMergePolicy, NoMergePolicy, UserOperation},
+    indexer::{IndexWriterOptions, NoMergePolicy, UserOperation},
     query::RangeQuery,
 };
 
@@ -26,6 +26,7 @@ use crate::{
     fields::IndexedText,
     in_flight::InFlight,
     index::{self, IndexError, IndexParts, Mark, OpenIndex, Woken},
+    merging::SmallMerges,
 };
 
 /// The name of the thread.
@@ -372,7 +373,7 @@ impl Feeder {
                 writer.set_merge_policy(Box::new(NoMergePolicy));
                 self.shared.is_ready.store(false, Ordering::Relaxed);
             } else {
-                writer.set_merge_policy(Box::new(merge_policy()));
+                writer.set_merge_policy(Box::new(SmallMerges::default()));
             }
             self.writer = Some(BatchWriter { writer, has_backlog });
         }
@@ -471,18 +472,4 @@ impl Feeder {
         self.close_writer();
         Ok(())
     }
-}
-
-/// Merges parts of about the same size, so that a stream of small commits neither piles up nor is written again and
-/// again.
-fn merge_policy() -> LogMergePolicy {
-    let mut policy = LogMergePolicy::default();
-    policy.set_min_num_segments(6);
-    policy.set_min_layer_size(64);
-    policy.set_level_log_size(2.0);
-    // No merge takes more than some seconds.
-    policy.set_max_docs_before_merge(100_000);
-    // What was deleted takes its place for a while at most.
-    policy.set_del_docs_ratio_before_merge(0.2);
-    policy
 }

@@ -11,6 +11,7 @@ mod feeder;
 mod fields;
 mod in_flight;
 mod index;
+mod merging;
 mod phrase;
 mod private_directory;
 mod query;

@@ -21,7 +21,18 @@ pub(crate) struct Piece {
     pub(crate) position: usize,
     /// Whether it is a part; else it is the whole of several.
     pub(crate) is_part: bool,
-    is_ascii: bool,
+    letters: Letters,
+}
+
+/// What has to be done with the letters of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Letters {
+    /// Nothing.
+    Lower,
+    /// It has capitals, and nothing but ASCII.
+    Ascii,
+    /// It may have anything.
+    Any,
 }
 
 impl Piece {
@@ -29,11 +40,13 @@ impl Piece {
     pub(crate) fn fold(&self, text: &str, out: &mut String) {
         out.clear();
         let own = text.get(self.range.clone()).unwrap_or_default();
-        if self.is_ascii {
-            out.push_str(own);
-            out.make_ascii_lowercase();
-        } else {
-            fold(own, out);
+        match self.letters {
+            Letters::Lower => out.push_str(own),
+            Letters::Ascii => {
+                out.push_str(own);
+                out.make_ascii_lowercase();
+            }
+            Letters::Any => fold(own, out),
         }
     }
 }
@@ -141,9 +154,11 @@ impl Scanner {
             if is_plain && word.len() <= WORD_BYTES {
                 // Most words.
                 self.position += 1;
-                return Some(Piece { range: word, position: self.position - 1, is_part: true, is_ascii: true });
+                let letters = if seen == bits::SMALL { Letters::Lower } else { Letters::Ascii };
+                return Some(Piece { range: word, position: self.position - 1, is_part: true, letters });
             }
-            self.split(text, word, seen & bits::NOT_ASCII == 0);
+            let letters = if seen & bits::NOT_ASCII == 0 { Letters::Ascii } else { Letters::Any };
+            self.split(text, word, letters);
         }
     }
 
@@ -185,10 +200,10 @@ impl Scanner {
     }
 
     /// Makes ready the tokens of a word that may have several.
-    fn split(&mut self, text: &str, word: Range<usize>, is_ascii: bool) {
+    fn split(&mut self, text: &str, word: Range<usize>, letters: Letters) {
         if word.len() > WORD_BYTES {
             let end = floor(text, word.start + WORD_BYTES);
-            self.push(text, word.start..end, true, is_ascii);
+            self.push(text, word.start..end, true, letters);
             return;
         }
         let mut parts = std::mem::take(&mut self.parts);
@@ -197,22 +212,22 @@ impl Scanner {
         if parts.len() > 1 {
             // Without the underscores at its ends.
             let inner = parts.first().map_or(0, |p| p.start)..parts.last().map_or(0, |p| p.end);
-            self.push(text, inner, false, is_ascii);
+            self.push(text, inner, false, letters);
         }
         for part in &parts {
-            self.push(text, part.clone(), true, is_ascii);
+            self.push(text, part.clone(), true, letters);
         }
         self.parts = parts;
         self.ready.reverse();
     }
 
-    fn push(&mut self, text: &str, range: Range<usize>, is_part: bool, is_ascii: bool) {
-        let piece = Piece { range, position: self.position, is_part, is_ascii };
-        if !is_ascii {
+    fn push(&mut self, text: &str, range: Range<usize>, is_part: bool, letters: Letters) {
+        let piece = Piece { range, position: self.position, is_part, letters };
+        if letters == Letters::Any {
             // Nothing is left of some.
             piece.fold(text, &mut self.folded);
         }
-        if is_ascii || !self.folded.is_empty() {
+        if letters != Letters::Any || !self.folded.is_empty() {
             self.ready.push(piece);
             self.position += usize::from(is_part);
         }

@@ -27,22 +27,28 @@ const COMMANDS: usize = 20;
 /// agentsview 0.46 on the corpus of 1 GB: cold ingest, MB/s, and the fastest of its searches, p95, ms.
 const PEER_MBPS: f64 = 40.0;
 const PEER_SEARCH_MS: f64 = 9.0;
+/// What a search may take, against agentsview's.
+const PEER_SHARE: f64 = 0.2;
 /// cass 0.7: a cold search, ms.
 const PEER_COLD_MS: f64 = 169.0;
 
-/// Rare and common words, phrases, fields, beginnings, similar words.
-const QUERIES: &[&str] = &[
-    "zephyrquartz",
-    "obsidiankite",
-    "error",
-    "the",
-    "%22the%20error%22",
-    "kind%3Aprompt%20error",
-    "agent%3Aclaude%20error%20-test",
-    "obsid*",
-    "obsidiankits~1",
-    "src%2Fmain.rs",
-    "error&sort=time",
+/// Rare and common words, phrases, fields, beginnings, similar words; with what agentsview 0.46.1 takes for the same on
+/// a busy machine, ms: the median where it is above the fastest of its searches. It answers no fields, beginnings and
+/// similar words.
+const QUERIES: &[(&str, f64)] = &[
+    ("zephyrquartz", PEER_SEARCH_MS),
+    ("obsidiankite", 20.0),
+    ("error", 112.0),
+    ("the", 219.0),
+    ("%22the%20error%22", 31.0),
+    ("agent%3Aclaude%20%22the%20error%22", 31.0),
+    ("the%20error", 112.0),
+    ("kind%3Aprompt%20error", PEER_SEARCH_MS),
+    ("agent%3Aclaude%20error%20-test", PEER_SEARCH_MS),
+    ("obsid*", PEER_SEARCH_MS),
+    ("obsidiankits~1", PEER_SEARCH_MS),
+    ("src%2Fmain.rs", PEER_SEARCH_MS),
+    ("error&sort=time", 117.0),
 ];
 
 #[derive(Deserialize)]
@@ -122,8 +128,7 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
 
 /// Searches over one connection that stays open.
 fn warm(program: &Program, report: &mut Report) {
-    let mut worst = (0.0, "");
-    for query in QUERIES {
+    for (query, peer_ms) in QUERIES {
         let mut stream = TcpStream::connect(&program.address).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut times = Vec::with_capacity(SEARCHES);
@@ -136,27 +141,22 @@ fn warm(program: &Program, report: &mut Report) {
             }
         }
         let times = Latencies::new(times);
-        println!(
-            "    {query}: {} matches, {times}, p95 {} ms, in the server {} us",
-            page.matches,
-            rounded(times.at(0.95)),
-            page.took_us
-        );
-        if times.at(0.95) > worst.0 {
-            worst = (times.at(0.95), query);
-        }
+        report.goal(Goal {
+            name: "G8",
+            what: &format!("`{query}` over HTTP, p95"),
+            limit: format!("agentsview {peer_ms} ms"),
+            figure: format!("{} matches, {times}, in the server {} us", page.matches, page.took_us),
+            value: times.at(0.95),
+            unit: " ms",
+            must: Some(rounded_to_tenths(peer_ms * PEER_SHARE)),
+            stretch: Some(1.0),
+            better: Better::Less,
+        });
     }
-    report.goal(Goal {
-        name: "G8",
-        what: "search over HTTP, p95 of the slowest query",
-        limit: format!("agentsview {PEER_SEARCH_MS} to 56 ms"),
-        figure: worst.1.into(),
-        value: worst.0,
-        unit: " ms",
-        must: Some(PEER_SEARCH_MS / 5.0),
-        stretch: Some(1.0),
-        better: Better::Less,
-    });
+}
+
+fn rounded_to_tenths(ms: f64) -> f64 {
+    (ms * 10.0).round() / 10.0
 }
 
 fn ask(stream: &mut TcpStream, program: &Program, query: &str) -> Page {
