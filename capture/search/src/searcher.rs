@@ -257,7 +257,7 @@ fn phrase_of(node: &Node) -> Option<(&[String], Option<&str>, Vec<&Node>)> {
     let Node::Leaf(_, Condition::Words { parts, whole }) = rest.remove(rest.iter().position(is_phrase)?) else {
         return None;
     };
-    (!rest.iter().any(|node| has_score(node))).then(|| (parts.as_slice(), whole.as_deref(), rest))
+    (!rest.iter().any(|node| has_score(node))).then_some((parts.as_slice(), whole.as_deref(), rest))
 }
 
 /// What must all match.
