@@ -45,7 +45,12 @@ impl SessionWork {
     #[must_use]
     pub fn busy_ms(&self, since: Timestamp, now: Timestamp) -> u64 {
         let ended = self.turns.iter().map(|turn| (turn.started_at, turn.completed_at));
-        let open = self.open_turn().map(|turn| (turn.started_at, None));
+        // What a session did after its last event is not known if it ended, or may have.
+        let last = match self.session.status.state {
+            State::Running | State::Waiting | State::WaitingApproval | State::Idle => None,
+            State::Exited | State::Unknown => Some(self.session.last_event_at),
+        };
+        let open = self.open_turn().map(|turn| (turn.started_at, last));
         let lasted = |(from, to): (Timestamp, Option<Timestamp>)| to.unwrap_or(now).since_ms(from.max(since)).max(0);
         ended.chain(open).map(lasted).sum::<i64>().unsigned_abs()
     }
@@ -186,8 +191,6 @@ const TURNS: usize = 12;
 const FILES: usize = 40;
 /// Maximum number of commands in a handoff note.
 const COMMANDS: usize = 12;
-/// Longest last answer in a handoff note, characters.
-const LAST_TEXT_CHARS: usize = 4_000;
 
 impl Handoff {
     /// A note of a session, from its turns, oldest first, and what it did.
@@ -222,7 +225,7 @@ impl Handoff {
         self.open_matters(&mut out, format);
         self.what_was_done(&mut out, format);
         if let Some(text) = &self.last_text {
-            let _ = write!(out, "\n## Last answer\n\n{}\n", quoted(&cut(text, LAST_TEXT_CHARS)));
+            let _ = write!(out, "\n## Last answer\n\n{}\n", quoted(text));
         }
         out
     }
@@ -369,13 +372,6 @@ fn escaped(line: &str) -> String {
 /// What may stand between backticks.
 fn code_text(text: &str) -> String {
     text.replace('`', "'")
-}
-
-fn cut(text: &str, chars: usize) -> String {
-    match text.char_indices().nth(chars) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
-        None => text.to_owned(),
-    }
 }
 
 pub(crate) fn quoted(text: &str) -> String {

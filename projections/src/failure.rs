@@ -167,6 +167,8 @@ pub fn runs_tests(command: &str) -> bool {
         let tests = match program {
             "pytest" | "py.test" | "jest" | "vitest" | "mocha" | "rspec" | "phpunit" | "ctest" | "tox" | "nox"
             | "nextest" | "unittest" | "ava" | "playwright" | "cypress" | "gotestsum" => true,
+            // A script of the project, not the shell's own `test`.
+            "test" | "tests" if before.is_empty() && word.starts_with("./") => true,
             "test" | "tests" | "check" | "t" | "verify" => {
                 matches!(
                     before,
@@ -198,6 +200,7 @@ pub fn runs_tests(command: &str) -> bool {
                         | "sbt"
                 ) && !(before == "cargo" && matches!(program, "check"))
             }
+            "test.sh" | "run_tests.sh" => before.is_empty() || matches!(before, "sh" | "bash"),
             _ => program.starts_with("test:") && matches!(before, "run" | "npm" | "yarn" | "pnpm" | "bun"),
         };
         if tests {

@@ -44,7 +44,8 @@ pub struct ItemText {
 }
 
 impl ItemText {
-    fn of(event: &Event) -> Self {
+    /// The text of an event.
+    pub(crate) fn of(event: &Event) -> Self {
         Self { text: event.text.clone().unwrap_or_default(), text_ref: event.text_ref.clone() }
     }
 

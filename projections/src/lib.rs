@@ -21,6 +21,7 @@ pub mod summary;
 mod test_loops;
 pub mod title;
 pub mod turn;
+mod turn_work;
 pub mod work;
 
 pub use approval::Approval;
@@ -33,4 +34,5 @@ pub use session::{Evidence, OpenTurn, Session, SessionHealth, SessionStatus, Sum
 pub use state::{Conclusion, LABELS, SessionState};
 pub use status::{Account, WeighedClaim};
 pub use turn::Turn;
+pub use turn_work::TurnWork;
 pub use work::{CommandRun, WorkLog};

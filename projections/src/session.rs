@@ -24,7 +24,7 @@ pub struct Session {
     /// The session whose history this one continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<String>,
-    /// Title: the agent's or user's name for it, else what the first prompt that names a subject asks for.
+    /// Title: the agent's or user's name for it, else what the last prompt that is a task of its own asks for.
     pub title: Option<String>,
     /// Working directory.
     pub cwd: Option<String>,
@@ -152,7 +152,7 @@ fn is_zero(tokens: &u64) -> bool {
 pub struct Summary {
     /// What it is doing now.
     pub current: Option<String>,
-    /// What it did lately.
+    /// What it did lately, the newest turn first: files changed, commands, tests, approvals, errors.
     pub recent: Option<String>,
     /// What was asked last.
     pub last_prompt: Option<String>,

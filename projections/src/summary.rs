@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use events::{Reason, State, TurnOutcome};
 
-use crate::{Session, Summary, Turn, shorten::one_line};
+use crate::{Session, Summary, Turn, shorten::one_line, turn_work::clauses};
 
 /// Longest line of a tooltip, characters.
 const TOOLTIP_CHARS: usize = 160;
 /// Turns that make up `recent`.
-const RECENT_TURNS: usize = 5;
+const RECENT_TURNS: usize = 3;
 
 /// Makes the summary; `last_prompt` is kept as it is.
 #[must_use]
@@ -96,32 +96,26 @@ fn wanted(reason: Option<Reason>) -> &'static str {
     }
 }
 
+/// The last turns, the newest first, and what was done in each.
 fn recent_line(recent: &VecDeque<Turn>) -> Option<String> {
-    let parts: Vec<String> = recent
-        .iter()
-        .rev()
-        .take(RECENT_TURNS)
-        .rev()
-        .map(|turn| {
-            let what =
-                turn.prompt.as_deref().map_or_else(|| "continued without a prompt".to_owned(), |p| one_line(p, 60));
-            let end = match turn.outcome {
-                Some(TurnOutcome::Completed) | None => "",
-                Some(TurnOutcome::Interrupted) => " (interrupted)",
-                Some(TurnOutcome::Denied) => " (refused)",
-                Some(TurnOutcome::Failed) => " (failed)",
-                Some(TurnOutcome::Exited) => " (cut off)",
-                Some(TurnOutcome::Superseded) => "",
-                Some(TurnOutcome::TimedOut) => " (no end seen)",
-            };
-            match turn.tool_calls {
-                0 => format!("{what}{end}"),
-                1 => format!("{what}{end}, 1 tool call"),
-                n => format!("{what}{end}, {n} tool calls"),
-            }
-        })
-        .collect();
+    let parts: Vec<String> = recent.iter().rev().take(RECENT_TURNS).map(turn_line).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// `fix the build (interrupted): changed main.rs, tests failed`.
+fn turn_line(turn: &Turn) -> String {
+    let what = turn.prompt.as_deref().map_or_else(|| "continued without a prompt".to_owned(), |p| one_line(p, 60));
+    let end = match turn.outcome {
+        Some(TurnOutcome::Completed | TurnOutcome::Superseded) | None => "",
+        Some(TurnOutcome::Interrupted) => " (interrupted)",
+        Some(TurnOutcome::Denied) => " (refused)",
+        Some(TurnOutcome::Failed) => " (failed)",
+        Some(TurnOutcome::Exited) => " (cut off)",
+        Some(TurnOutcome::TimedOut) => " (no end seen)",
+    };
+    let done = clauses(turn);
+    let colon = if done.is_empty() { "" } else { ": " };
+    format!("{what}{end}{colon}{}", done.join(", "))
 }
 
 #[cfg(test)]

@@ -1,4 +1,8 @@
 //! Derives a session's title from its prompts, when it has no explicit one.
+//!
+//! The first prompt that names a subject ([`intent`]) gives the title. A later one takes its place when it is a task of
+//! its own ([`task`]): the session has moved on. A prompt that goes on with what was begun (`yes`, `make it blue`, `run
+//! the tests`) leaves the title as it is.
 
 use crate::shorten::one_line;
 
@@ -95,19 +99,110 @@ const EMPTY: &[&str] = &[
     "resume",
 ];
 
+/// First words of prompts that do something with the work that is there.
+const CHORES: &[&str] = &[
+    "build",
+    "check",
+    "commit",
+    "explain",
+    "format",
+    "lint",
+    "list",
+    "merge",
+    "print",
+    "push",
+    "re-run",
+    "rebase",
+    "rebuild",
+    "rerun",
+    "retry",
+    "revert",
+    "run",
+    "show",
+    "summarise",
+    "summarize",
+    "test",
+    "undo",
+    "verify",
+];
+
+/// Words that mean something said before, when they stand near the beginning.
+const BACKWARD: &[&str] = &[
+    "above", "again", "both", "it", "it's", "its", "one", "previous", "same", "that", "that's", "their", "them",
+    "these", "they", "this", "those",
+];
+/// Number of words at the beginning of a prompt in which such a word means something said before. Later it means
+/// something of the prompt itself, as in `add a flag that prints JSON`.
+const BEGINNING: usize = 3;
+
+/// Words that name nothing.
+const FUNCTION_WORDS: &[&str] = &[
+    "a", "actually", "all", "am", "an", "and", "any", "are", "as", "at", "be", "better", "but", "by", "can", "could",
+    "did", "do", "does", "don't", "else", "even", "for", "from", "get", "good", "great", "had", "has", "have", "he",
+    "here", "how", "i", "if", "in", "instead", "into", "is", "just", "let", "like", "looks", "make", "may", "me",
+    "more", "much", "my", "need", "no", "not", "now", "of", "off", "ok", "okay", "on", "only", "or", "other", "our",
+    "out", "please", "really", "should", "so", "some", "still", "than", "the", "then", "there", "to", "too", "up",
+    "us", "use", "very", "want", "was", "way", "we", "were", "what", "when", "where", "which", "who", "why", "will",
+    "with", "would", "yes", "yet", "you", "your",
+];
+/// Number of words with a meaning from which on a prompt is believed to name its subject.
+const SUBJECT_WORDS: usize = 3;
+
 /// What a prompt is about, in one line: its first sentence without courtesies. `None` when it names no
 /// subject, as `continue` does.
 #[must_use]
 pub fn intent(prompt: &str) -> Option<String> {
+    subject(prompt).and_then(titled)
+}
+
+/// The intent of a prompt that is a task of its own, and can be understood without what was said before it.
+#[must_use]
+pub fn task(prompt: &str) -> Option<String> {
+    subject(prompt).filter(|line| stands_alone(line)).and_then(titled)
+}
+
+/// Whether a line names what it is about: it does not refer to what was said before, asks for no chore, and names a
+/// file or an identifier, or has enough words with a meaning.
+fn stands_alone(line: &str) -> bool {
+    let words = line
+        .split_whitespace()
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '_' | '`')).to_lowercase());
+    let is_backward = |word: &String| BACKWARD.contains(&word.as_str());
+    if words.clone().next().is_none_or(|first| CHORES.contains(&first.as_str()))
+        || words.clone().take(BEGINNING).any(|word| is_backward(&word))
+        || words.clone().last().is_some_and(|last| matches!(last.as_str(), "again" | "too" | "instead"))
+    {
+        return false;
+    }
+    let names_thing = |word: &str| {
+        let inner = word.trim_matches('`');
+        word.starts_with('`') || inner.contains(['/', '_', '.']) || inner.contains("::")
+    };
+    if words.clone().any(|word| names_thing(&word)) {
+        return true;
+    }
+    let meanings: usize = words
+        .filter(|word| !word.is_empty() && !FUNCTION_WORDS.contains(&word.as_str()) && !is_backward(word))
+        // Of a script without spaces, two characters are about a word.
+        .map(|word| if word.is_ascii() { 1 } else { word.chars().count().div_ceil(2) })
+        .sum();
+    meanings >= SUBJECT_WORDS
+}
+
+/// The first sentence of a prompt, without courtesies, unless it names no subject.
+fn subject(prompt: &str) -> Option<&str> {
     let line = without_markup(prompt).lines().map(str::trim).find(|line| says_something(line))?;
     let mut rest = line.trim_start_matches(['#', '-', '*', '>', ' ']);
     while let Some(shorter) = COURTESIES.iter().find_map(|courtesy| without(rest, courtesy)) {
         rest = shorter;
     }
     let bare = first_sentence(rest).trim_end_matches(['.', '!', '?', ',', ';', ':']).trim();
-    if bare.is_empty() || EMPTY.iter().any(|empty| bare.eq_ignore_ascii_case(empty)) {
-        return None;
-    }
+    let is_empty = bare.is_empty() || EMPTY.iter().any(|empty| bare.eq_ignore_ascii_case(empty));
+    (!is_empty).then_some(bare)
+}
+
+/// A line as a title.
+fn titled(bare: &str) -> Option<String> {
     let mut letters = bare.chars();
     // A path or a name keeps its spelling.
     let first = letters.next()?;
@@ -181,6 +276,44 @@ mod tests {
     }
 
     #[test]
+    fn a_task_of_its_own_is_told_from_what_goes_on_with_another() {
+        for prompt in [
+            "Now add dark mode to the settings page",
+            "fix the login bug",
+            "refactor src/main.rs",
+            "Rename `Foo` please",
+            "add a flag that prints JSON",
+            "why does the parser drop comments?",
+            "ok, let's write the release notes for 2.0",
+            "日本語のテストを書いて",
+        ] {
+            assert_eq!(task(prompt), intent(prompt), "{prompt}");
+            assert!(task(prompt).is_some(), "{prompt}");
+        }
+        for prompt in [
+            "",
+            "yes",
+            "continue",
+            "thanks!",
+            "go ahead and do it",
+            "make it blue",
+            "fix that bug in src/main.rs",
+            "this fails with an error on line 12",
+            "do the same for the parser module",
+            "run the whole test suite again",
+            "commit all changes and push to origin",
+            "Looks good, thanks",
+            "why?",
+            "what do you think",
+            "use tabs instead",
+            "はい",
+            "<context>src/main.rs</context>\nyes",
+        ] {
+            assert_eq!(task(prompt), None, "{prompt}");
+        }
+    }
+
+    #[test]
     fn long_ones_are_cut() {
         assert_eq!(intent(&"word ".repeat(100)).unwrap().chars().count(), CHARS);
         assert_eq!(intent(&format!("<a>{}", "x".repeat(10))), Some(format!("<a>{}", "x".repeat(10))));
@@ -191,6 +324,9 @@ mod tests {
         fn never_panics_and_is_one_line(prompt in "(?s).{0,200}") {
             if let Some(title) = intent(&prompt) {
                 assert!(!title.contains('\n') && title.chars().count() <= CHARS && !title.is_empty(), "{title:?}");
+            }
+            if let Some(title) = task(&prompt) {
+                assert_eq!(Some(title), intent(&prompt), "a task is an intent");
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Turns: the prompt and the outcome of each.
+//! Turns: the prompt, the work and the outcome of each.
 
 use events::{Timestamp, TurnId, TurnOutcome, TurnTrigger};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Usage;
+use crate::{TurnWork, Usage};
 
 /// One turn of a session, open or over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,4 +44,7 @@ pub struct Turn {
     /// not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_fix_loops: Option<u32>,
+    /// What was done in it.
+    #[serde(default, skip_serializing_if = "TurnWork::is_empty")]
+    pub work: TurnWork,
 }

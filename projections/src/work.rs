@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use events::{Event, Kind, Payload, ToolKind, ToolOutcome};
+use events::{Block, Event, Kind, Payload, TextRef, ToolKind, ToolOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::shorten::one_line;
+use crate::{ItemText, shorten::one_line};
 
 /// Longest path of a file, characters.
 const FILE_CHARS: usize = 200;
@@ -25,6 +25,12 @@ pub struct WorkLog {
     /// The command of each call, by its place in `commands`.
     #[serde(skip)]
     calls: HashMap<String, usize>,
+    /// The message of the last answer, if it has an id: more parts of it may come.
+    #[serde(skip)]
+    last_message: Option<String>,
+    /// The parts of the last answer.
+    #[serde(skip)]
+    last_parts: Vec<ItemText>,
 }
 
 /// A command that was run.
@@ -40,7 +46,7 @@ pub struct CommandRun {
 
 impl WorkLog {
     /// The kinds of events it is made from.
-    pub const KINDS: &[Kind] = &[Kind::ToolCall, Kind::ToolResult, Kind::AssistantMessage];
+    pub const KINDS: &[Kind] = &[Kind::ToolCall, Kind::ToolResult, Kind::AssistantMessage, Kind::AssistantDelta];
 
     /// Takes in the next event; those of other kinds change nothing.
     pub fn apply(&mut self, event: &Event) {
@@ -61,21 +67,55 @@ impl WorkLog {
                     (ran.outcome, ran.exit_code) = (Some(result.outcome), result.exit_code);
                 }
             }
-            Payload::AssistantMessage(_) => {
-                if let Some(text) = &event.text {
-                    self.last_text = Some(text.clone());
-                }
+            Payload::AssistantMessage(message) => self.answered(message.message_id.as_deref(), event),
+            Payload::AssistantDelta(delta) if delta.block == Block::Text => {
+                self.answered(delta.message_id.as_deref(), event);
             }
             _ => {}
         }
+    }
+
+    /// Takes in what the agent said: a part of the last answer, or a new one.
+    fn answered(&mut self, message: Option<&str>, event: &Event) {
+        let part = ItemText::of(event);
+        if part.is_empty() {
+            return;
+        }
+        if message.is_none() || self.last_message.as_deref() != message {
+            self.last_parts.clear();
+        }
+        self.last_message = message.map(str::to_owned);
+        self.last_parts.push(part);
+        self.join_last_text();
+    }
+
+    fn join_last_text(&mut self) {
+        let parts: Vec<&str> = self.last_parts.iter().map(|part| part.text.as_str()).collect();
+        self.last_text = (!parts.is_empty()).then(|| parts.join("\n"));
+    }
+
+    /// Makes the last answer whole, with the texts of which events have the beginning and the end only. A text that is
+    /// not there stays as it is.
+    ///
+    /// # Errors
+    /// Those of `whole`.
+    pub fn complete<E>(&mut self, mut whole: impl FnMut(&TextRef) -> Result<Option<String>, E>) -> Result<(), E> {
+        for part in &mut self.last_parts {
+            let Some(text_ref) = &part.text_ref else { continue };
+            if let Some(text) = whole(text_ref)? {
+                *part = ItemText { text, text_ref: None };
+            }
+        }
+        self.join_last_text();
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use events::{
-        AssistantMessage, Confidence, EventId, Origin, Provider, SessionId, Source, Timestamp, ToolCall, ToolResult,
-        UserPrompt,
+        AssistantDelta, AssistantMessage, Confidence, EventId, Origin, Provider, SessionId, Source, Timestamp,
+        ToolCall, ToolResult, UserPrompt,
     };
 
     use super::*;
@@ -111,6 +151,32 @@ mod tests {
 
     fn result(id: &str, outcome: ToolOutcome) -> ToolResult {
         ToolResult { call_id: id.into(), outcome, exit_code: Some(1), ..ToolResult::default() }
+    }
+
+    #[test]
+    fn the_last_answer_has_all_its_parts_in_full() {
+        let mut work = WorkLog::default();
+        let message = |id: &str| AssistantMessage { message_id: Some(id.into()), ..AssistantMessage::default() };
+        let part = |id: &str, block| AssistantDelta { message_id: Some(id.into()), block, ..AssistantDelta::default() };
+        let cut =
+            |event: Event| Event { text_ref: Some(TextRef { hash: "h".into(), length: 9, stored: true }), ..event };
+        for event in [
+            event(1, message("a"), Some("An older answer.")),
+            cut(event(2, message("b"), Some("begin…end"))),
+            event(3, part("b", Block::Thinking), Some("Hm.")),
+            event(4, part("b", Block::Text), Some("And this.")),
+            event(5, message("c"), None),
+        ] {
+            work.apply(&event);
+        }
+        assert_eq!(work.last_text.as_deref(), Some("begin…end\nAnd this."));
+        let whole = |text: &TextRef| Ok::<_, ()>((text.hash == "h").then(|| "begin, middle, end".to_owned()));
+        work.complete(whole).unwrap();
+        assert_eq!(work.last_text.as_deref(), Some("begin, middle, end\nAnd this."));
+        let mut gone = WorkLog::default();
+        gone.apply(&cut(event(1, message("b"), Some("begin…end"))));
+        gone.complete(|_| Ok::<_, ()>(None)).unwrap();
+        assert_eq!(gone.last_text.as_deref(), Some("begin…end"), "a text that is not stored");
     }
 
     #[test]

@@ -85,6 +85,8 @@ pub fn of_turn(turn: &Turn) -> Turn {
     let mut turn = turn.clone();
     maybe(&mut turn.prompt);
     maybe(&mut turn.text);
+    maybe(&mut turn.work.last_command);
+    turn.work.files.iter_mut().for_each(own);
     turn
 }
 

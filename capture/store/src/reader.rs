@@ -401,7 +401,7 @@ impl Reader {
         })
     }
 
-    /// What a session did, by its last `events` events.
+    /// What a session did, by its last `events` events; its last answer is whole.
     ///
     /// # Errors
     /// When SQLite cannot read.
@@ -414,7 +414,10 @@ impl Reader {
             page.iter().for_each(|event| work.apply(event));
             match page.last() {
                 Some(last) if page.len() == WORK_PAGE => after = last.sequence,
-                Some(_) | None => return Ok(work),
+                Some(_) | None => {
+                    work.complete(|part| self.text(&part.hash))?;
+                    return Ok(work);
+                }
             }
         }
     }

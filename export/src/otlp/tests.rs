@@ -69,6 +69,7 @@ fn turn() -> Turn {
         tool_errors: 1,
         failures: BTreeMap::new(),
         test_fix_loops: None,
+        work: projections::TurnWork::default(),
         approvals: 1,
         steering: 0,
         outcome: Some(TurnOutcome::Completed),

@@ -27,6 +27,7 @@ fn turn(number: u32, prompt: &str, text: &str, from: i64, to: i64) -> Turn {
         tool_errors: 1,
         failures: BTreeMap::new(),
         test_fix_loops: None,
+        work: projections::TurnWork::default(),
         approvals: 0,
         steering: 0,
         outcome: Some(TurnOutcome::Completed),
@@ -117,6 +118,15 @@ fn a_standup_groups_by_project_and_counts() {
     assert!(text.contains("  - asked: and test it\n  - answered: 12 passed\n"), "{text}");
     assert!(text.contains("## ~/site\n\n- **Write docs** (claude, 0 turns, 0 s)"), "{text}");
     assert_eq!(standup(&[], at(0), at(1), MARKDOWN), "Nothing happened in that time.\n");
+}
+
+#[test]
+fn the_last_answer_of_a_note_is_whole() {
+    let answer: String = (0..2_000).map(|n| format!("line {n}\n")).collect();
+    let mut work = WorkLog::default();
+    work.apply(&event(1, AssistantMessage::default().into(), Some(&answer)));
+    let note = Handoff::new(session(1, "Make it work", "/p"), Vec::new(), work, Vec::new()).text(MARKDOWN);
+    assert!(note.ends_with("> line 1998\n> line 1999\n") && note.contains("\n> line 1000\n"), "{note}");
 }
 
 #[test]

@@ -536,10 +536,28 @@ fn what_runs_tests() {
         ".venv/bin/pytest",
         "make check",
         "cargo +nightly test",
+        "npm test",
+        "python3 -m pytest -q",
+        "go test ./...",
+        "make check; ./test",
+        "./test",
+        "bash test.sh",
     ] {
         assert!(runs_tests(yes), "{yes}");
     }
-    for no in ["cargo build", "cargo check", "ls test", "cat tests/a.rs", "echo test", "git checkout test"] {
+    for no in [
+        "cargo build",
+        "cargo check",
+        "ls test",
+        "cat tests/a.rs",
+        "echo test",
+        "git checkout test",
+        "ls",
+        "cat latest.txt",
+        "git attest",
+        "test -f a",
+        "ls ./test",
+    ] {
         assert!(!runs_tests(no), "{no}");
     }
 }

@@ -10,7 +10,7 @@ use super::{
     happened_at, is_restated, speaks,
 };
 use crate::{
-    FailureKind, Turn, Usage,
+    FailureKind, Turn, TurnWork, Usage,
     conversation::{OpenCall, Phase},
     failure::{self, FinishedCall},
     shorten::{ending, one_line},
@@ -66,6 +66,7 @@ impl SessionState {
                 if let Some(turn) = &mut self.turn {
                     turn.tool_calls += 1;
                     turn.test_fix_loops = turn.test_fix_loops.map(|loops| loops + u32::from(closes_loop));
+                    turn.work.called(call);
                 }
                 if let (ToolKind::Execute | ToolKind::Edit, Some(what)) = (call.tool, &call.title) {
                     let verb = if call.tool == ToolKind::Edit { "Edit" } else { "Run" };
@@ -88,13 +89,18 @@ impl SessionState {
                     self.test_loops.returned(result);
                     let by = happened_at(event, at);
                     let call = self.conversation.returned(&result.call_id, by);
-                    self.count_failure(failure::classify(&FinishedCall {
+                    let finished = FinishedCall {
                         tool: call.as_ref().map_or(ToolKind::Other, |call| call.tool),
                         title: call.as_ref().and_then(|call| call.title.as_deref()),
                         exit_code: result.exit_code,
                         outcome: result.outcome,
                         text: event.text.as_deref(),
-                    }));
+                    };
+                    let failed = failure::classify(&finished);
+                    if let Some(turn) = &mut self.turn {
+                        turn.work.returned(&finished, failed);
+                    }
+                    self.count_failure(failed);
                     self.answered(call.as_ref(), by);
                     self.call_returned(call.as_ref(), result.outcome, (by, at), out);
                     if let Some(turn) = &mut self.turn {
@@ -331,6 +337,13 @@ impl SessionState {
                 Some(intent) => self.entitle(TitleSource::Intent, intent),
                 None => self.entitle(TitleSource::Filler, one_line(prompt, 80)),
             }
+            // The session has moved on. What is typed while it works is about that work.
+            if self.title_from == TitleSource::Intent
+                && !self.steers(origin)
+                && let Some(task) = title::task(prompt)
+            {
+                self.session.title = Some(task);
+            }
         }
         if self.steers(origin) {
             if let Some(turn) = &mut self.turn {
@@ -404,6 +417,7 @@ impl SessionState {
             usage: Usage::default(),
             failures: std::collections::BTreeMap::new(),
             test_fix_loops: Some(0),
+            work: TurnWork::default(),
         });
         out.push(Conclusion {
             at,

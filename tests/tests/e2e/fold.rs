@@ -1,7 +1,7 @@
 //! The fold of the log is the live state: the same session, and the same derived events.
 
-use events::{Payload, Timestamp, TurnId};
-use projections::{SessionState, StatusRules};
+use events::{Confidence, Payload, PromptOrigin, Timestamp, Topic, TurnId};
+use projections::{SessionState, StatusRules, title};
 use tests::{
     recording::Recording,
     transcript::{answer, prompt, session, uuid},
@@ -230,4 +230,56 @@ recordings! {
     gemini_s14b "gemini/S14b-resume-latest";
     gemini_s15 "gemini/S15-file-edit";
     gemini_s92 "gemini/S92-resume-legacy-json-with-0.61";
+}
+
+/// What the events of a session make its title: the name that was given last, else the last prompt that is a task of
+/// its own, else the first that names a subject. `None` if there is nothing of the kind.
+fn told_title(kept: &StoredSession) -> Option<String> {
+    let (mut given, mut told) = (None, None);
+    for event in kept.events.iter().filter(|event| !event.derived) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "prompts and names are what titles are made of")]
+        match &event.payload {
+            Payload::Annotation(note) if note.topic == Topic::Title => given = Some(note.value.clone()),
+            // A prompt that is told again counts once; one that is typed while the agent works is about that work.
+            Payload::UserPrompt(prompt) if event.confidence != Confidence::Low => {
+                let text = event.text.as_deref().unwrap_or_default();
+                match prompt.origin {
+                    PromptOrigin::Human | PromptOrigin::Agent => {
+                        told = title::task(text).or(told).or_else(|| title::intent(text));
+                    }
+                    PromptOrigin::Steering => told = told.or_else(|| title::intent(text)),
+                    PromptOrigin::Wakeup | PromptOrigin::Command => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    given.or(told)
+}
+
+#[test]
+fn recorded_sessions_are_called_by_their_last_task() {
+    let mut titles = Vec::new();
+    for recording in [
+        "claude/S12-subagent",
+        "claude/S13-compact",
+        "claude/S14-resume-fork",
+        "codex/S14-resume-fork",
+        "codex/S23-steer-while-running",
+        "gemini/S14b-resume-latest",
+        "opencode/S12-subagent",
+        "pi/S02-tools-and-tree",
+    ] {
+        let recorded = Recording::load(recording);
+        let mut world = World::new(recorded.about.started_at);
+        world.play(&recorded);
+        for kept in world.end().1 {
+            let Some(told) = told_title(&kept) else { continue };
+            let title = kept.state.session.title.clone().unwrap_or_default();
+            assert_eq!(title, told, "{recording}: {}", kept.known.provider_session_id);
+            titles.push(format!("{recording}: {title}"));
+        }
+    }
+    println!("{titles:#?}");
+    assert!(titles.len() >= 8, "{titles:#?}");
 }

@@ -226,6 +226,7 @@ fn turn(number: u32, ended_at: Option<i64>) -> Turn {
         usage: Usage::default(),
         failures: std::collections::BTreeMap::new(),
         test_fix_loops: None,
+        work: projections::TurnWork::default(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is known of a session and of a turn, and by which clock.
 
 use super::*;
-use PromptOrigin::Wakeup;
+use PromptOrigin::{Steering, Wakeup};
 use State::{Running, Waiting, WaitingApproval};
 
 #[test]
@@ -258,8 +258,75 @@ fn three_lines_about_it() {
     let mut tape = Tape::played(&several);
     assert_eq!(
         tape.state.view().summary.recent.as_deref(),
-        Some("one, 1 tool call; <task-notification> (interrupted); continued without a prompt (failed), 2 tool calls")
+        Some("continued without a prompt (failed): ran 2 commands; <task-notification> (interrupted); one: ran `ls`")
     );
+}
+
+#[test]
+fn what_was_done_lately() {
+    let recent = |steps: &[Step]| Tape::played(steps).state.view().summary.recent.clone().unwrap_or_default();
+    let edit = |at: f64, id: &str, file: &str| [on(at, call(id, ToolKind::Edit, file)), on(at, result(id))];
+    let run = |at: f64, id: &str, command: &str, text: &str, outcome| {
+        [
+            on(at, call(id, ToolKind::Execute, command)),
+            on(at, says(text, ToolResult { call_id: id.into(), outcome, ..ToolResult::default() })),
+        ]
+    };
+    let begin = [on(0.0, prompt("fix the parser"))];
+    let end = [on(9.0, answer("done"))];
+    let steps = [
+        &begin[..],
+        &run(1.0, "a", "cargo test", "test result: FAILED. 1 passed; 1 failed", ToolOutcome::Error),
+        &edit(2.0, "b", "/home/u/src/parser.rs"),
+        &edit(3.0, "c", "/home/u/src/parser.rs"),
+        &edit(3.5, "d", "/home/u/src/lexer.rs"),
+        &run(4.0, "e", "cargo test", "test result: ok. 2 passed", ToolOutcome::Ok),
+        &run(5.0, "f", "git commit -m x", "", ToolOutcome::Ok),
+        &end,
+    ]
+    .concat();
+    assert_eq!(
+        recent(&steps),
+        "fix the parser: changed parser.rs and lexer.rs, ran `git commit -m x`, tests failed, then passed"
+    );
+    let piped = [&begin[..], &run(1.0, "a", "cargo test | tail", "test result: FAILED.", ToolOutcome::Ok), &end];
+    assert_eq!(recent(&piped.concat()), "fix the parser: tests failed");
+    let refused = [on(1.0, call("a", ToolKind::Execute, "make")), on(2.0, returns("a", ToolOutcome::Denied))];
+    let failed = [on(3.0, call("b", ToolKind::Execute, "curl x")), on(4.0, returns("b", ToolOutcome::Error))];
+    assert_eq!(
+        recent(&[&begin[..], &refused, &failed, &end].concat()),
+        "fix the parser: ran 2 commands, 1 call denied, 1 error"
+    );
+    // A snapshot of a version that did not note what was done is one.
+    let mut older = serde_json::to_value(&Tape::played(&steps).state).unwrap();
+    older["recent"][0].as_object_mut().unwrap().remove("work").expect("what was done is kept");
+    assert!(serde_json::from_value::<SessionState>(older).is_ok());
+}
+
+#[test]
+fn the_title_is_the_last_task_unless_one_is_given() {
+    let title = |steps: &[Step]| Tape::played(steps).state.view().title.clone().unwrap_or_default();
+    let first = [on(0.0, prompt("fix the login bug")), on(1.0, answer("Done."))];
+    let then = |texts: &[&str]| {
+        let mut steps = first.to_vec();
+        for (number, text) in texts.iter().enumerate() {
+            let from = 10.0 * (number + 1) as f64;
+            steps.extend([on(from, prompt(text)), on(from + 1.0, answer("Done."))]);
+        }
+        steps
+    };
+    assert_eq!(title(&first), "Fix the login bug");
+    assert_eq!(title(&then(&["yes", "continue", "make it faster", "thanks"])), "Fix the login bug");
+    assert_eq!(title(&then(&["now add dark mode to the settings page"])), "Add dark mode to the settings page");
+    assert_eq!(
+        title(&then(&["now add dark mode to the settings page", "commit and push", "thanks"])),
+        "Add dark mode to the settings page"
+    );
+    let steered = [on(0.0, prompt("fix the login bug")), on(0.5, asks(Steering, "add dark mode to the settings page"))];
+    assert_eq!(title(&steered), "Fix the login bug", "typed while it works");
+    let named = on(5.0, note(Topic::Title, "Login"));
+    let given = [&first[..], &[named, on(10.0, prompt("add dark mode to the settings page"))]].concat();
+    assert_eq!(title(&given), "Login");
 }
 
 #[test]

@@ -1,0 +1,211 @@
+//! What was done in a turn, in numbers and names: files changed, commands run, whether tests passed.
+
+use std::collections::BTreeMap;
+
+use events::{ToolCall, ToolKind, ToolOutcome};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    FailureKind, Turn,
+    failure::{FinishedCall, runs_tests},
+    shorten::one_line,
+};
+
+/// Maximum number of files named per turn.
+const FILES: usize = 8;
+/// Longest path of a file, characters.
+const FILE_CHARS: usize = 200;
+/// Longest command kept, characters.
+const COMMAND_CHARS: usize = 60;
+/// Number of files named in a sentence.
+const NAMED_FILES: usize = 2;
+/// Number of sorts of errors named in a sentence.
+const NAMED_ERRORS: usize = 3;
+
+/// What was done in a turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TurnWork {
+    /// The files that were changed, as the agent names them, each once, in the order of their first change; at most 8.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Whether more files were changed than are named.
+    #[serde(skip_serializing_if = "is_false")]
+    pub more_files: bool,
+    /// Commands that were begun, without those that run tests.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub commands: u32,
+    /// The last of them, shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_command: Option<String>,
+    /// Commands that ran tests, which passed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tests_passed: u32,
+    /// Commands that ran tests, some of which failed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tests_failed: u32,
+    /// Whether the last tests passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_tests_passed: Option<bool>,
+    /// Calls that a person refused.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub denied: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+impl TurnWork {
+    /// Whether nothing was done that is noted here.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(crate) fn called(&mut self, call: &ToolCall) {
+        if let (ToolKind::Execute, Some(command)) = (call.tool, &call.title)
+            && !runs_tests(command)
+        {
+            self.commands = self.commands.saturating_add(1);
+            self.last_command = Some(one_line(command, COMMAND_CHARS));
+        }
+    }
+
+    pub(crate) fn returned(&mut self, call: &FinishedCall<'_>, failed: Option<FailureKind>) {
+        match call.outcome {
+            ToolOutcome::Denied => self.denied = self.denied.saturating_add(1),
+            ToolOutcome::Cancelled | ToolOutcome::Blocked => {}
+            ToolOutcome::Ok | ToolOutcome::Error => match (call.tool, call.title) {
+                (ToolKind::Edit, Some(file)) if call.outcome == ToolOutcome::Ok => self.changed(file),
+                (ToolKind::Execute, Some(command)) if runs_tests(command) => {
+                    let passed = call.outcome == ToolOutcome::Ok && failed.is_none();
+                    let count = if passed { &mut self.tests_passed } else { &mut self.tests_failed };
+                    *count = count.saturating_add(1);
+                    self.last_tests_passed = Some(passed);
+                }
+                _ => {}
+            },
+        }
+    }
+
+    fn changed(&mut self, file: &str) {
+        let file = one_line(file, FILE_CHARS);
+        if !self.files.contains(&file) {
+            self.more_files |= self.files.len() == FILES;
+            if !self.more_files {
+                self.files.push(file);
+            }
+        }
+    }
+}
+
+/// What was done in a turn, as parts of a sentence: `changed main.rs`, `ran 3 commands`, `tests passed`. Empty when it
+/// only read and answered.
+pub(crate) fn clauses(turn: &Turn) -> Vec<String> {
+    let work = &turn.work;
+    let mut parts = Vec::new();
+    if !work.files.is_empty() {
+        let names: Vec<&str> = work.files.iter().map(|file| file.rsplit(['/', '\\']).next().unwrap_or(file)).collect();
+        parts.push(format!("changed {}", enumerated(&names, work.more_files)));
+    }
+    match (work.commands, &work.last_command) {
+        (0, _) => {}
+        (1, Some(command)) => parts.push(format!("ran `{}`", command.replace('`', "'"))),
+        (n, _) => parts.push(format!("ran {n} commands")),
+    }
+    match (work.last_tests_passed, work.tests_failed) {
+        (None, _) => {}
+        (Some(true), 0) => parts.push("tests passed".to_owned()),
+        (Some(true), _) => parts.push("tests failed, then passed".to_owned()),
+        (Some(false), _) => parts.push("tests failed".to_owned()),
+    }
+    if turn.approvals > 0 {
+        parts.push(counted(turn.approvals, "approval", "approvals"));
+    }
+    if work.denied > 0 {
+        parts.push(format!("{} denied", counted(work.denied, "call", "calls")));
+    }
+    parts.extend(errors(&turn.failures, work.last_tests_passed.is_some()));
+    parts
+}
+
+/// `a.rs`, `a.rs and b.rs`, `a.rs, b.rs and 3 more`.
+fn enumerated(names: &[&str], more: bool) -> String {
+    let rest = names.len().saturating_sub(NAMED_FILES);
+    match (names, rest, more) {
+        ([only], _, false) => (*only).to_owned(),
+        ([first, second], _, false) => format!("{first} and {second}"),
+        (_, _, more) => {
+            let named = names.iter().take(NAMED_FILES).copied().collect::<Vec<_>>().join(", ");
+            format!("{named} and {}{rest} more", if more { "at least " } else { "" })
+        }
+    }
+}
+
+/// The errors of a turn by their sort; failed tests are told apart if tests are.
+fn errors(failures: &BTreeMap<FailureKind, u32>, tests_are_told: bool) -> Vec<String> {
+    let told = |kind: FailureKind| tests_are_told && kind == FailureKind::TestFailure;
+    let errors: Vec<_> = failures.iter().filter(|(kind, count)| !told(**kind) && **count > 0).collect();
+    let named = errors.iter().take(NAMED_ERRORS).map(|(kind, count)| {
+        let (one, many) = match kind {
+            FailureKind::Auth => ("sign-in error", "sign-in errors"),
+            FailureKind::MissingDependency => ("missing dependency", "missing dependencies"),
+            FailureKind::TestFailure => ("failed test run", "failed test runs"),
+            FailureKind::TypeError => ("compile error", "compile errors"),
+            FailureKind::MergeConflict => ("merge conflict", "merge conflicts"),
+            FailureKind::RateLimit => ("rate limit", "rate limits"),
+            FailureKind::Network => ("network error", "network errors"),
+            FailureKind::ProviderCrash => ("provider error", "provider errors"),
+            FailureKind::Permission => ("permission error", "permission errors"),
+            FailureKind::Disk => ("disk error", "disk errors"),
+            FailureKind::Other => ("error", "errors"),
+        };
+        counted(**count, one, many)
+    });
+    named.collect()
+}
+
+fn counted(n: u32, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_in_a_sentence() {
+        assert_eq!(enumerated(&["a"], false), "a");
+        assert_eq!(enumerated(&["a", "b"], false), "a and b");
+        assert_eq!(enumerated(&["a", "b", "c"], false), "a, b and 1 more");
+        assert_eq!(enumerated(&["a", "b", "c", "d"], true), "a, b and at least 2 more");
+    }
+
+    #[test]
+    fn a_file_is_named_once_and_only_if_it_was_changed() {
+        let mut work = TurnWork::default();
+        let edit = |file, outcome| FinishedCall {
+            tool: ToolKind::Edit,
+            title: Some(file),
+            exit_code: None,
+            outcome,
+            text: None,
+        };
+        work.returned(&edit("src/a.rs", ToolOutcome::Ok), None);
+        work.returned(&edit("src/a.rs", ToolOutcome::Ok), None);
+        work.returned(&edit("src/b.rs", ToolOutcome::Error), Some(FailureKind::Other));
+        work.returned(&edit("src/c.rs", ToolOutcome::Denied), None);
+        assert_eq!((work.files.as_slice(), work.denied), (["src/a.rs".to_owned()].as_slice(), 1));
+        let many: Vec<String> = (0..20).map(|n| format!("{n}.rs")).collect();
+        many.iter().for_each(|file| work.returned(&edit(file, ToolOutcome::Ok), None));
+        assert_eq!((work.files.len(), work.more_files), (FILES, true));
+    }
+}
