@@ -14,13 +14,26 @@ pub(crate) fn document(dir: &Path, page: &str, address: &str) -> String {
     std::fs::write(&file, page).unwrap();
     let output = Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--virtual-time-budget=8000"])
-        .args(["--window-size=1200,900", "--dump-dom"])
+        .args(["--window-size=1200,900", "--allow-file-access-from-files", "--dump-dom"])
         .arg(format!("--user-data-dir={}", dir.join("profile").display()))
         .arg(format!("file://{}{address}", file.display()))
         .stderr(Stdio::null())
         .output()
         .expect("chromium runs");
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// How wide the document of a page is in a window of this width, CSS pixels.
+pub(crate) fn width_within(dir: &Path, page: &str, width: u32) -> u32 {
+    std::fs::write(dir.join("inner.html"), page).unwrap();
+    // A window of its own is not as narrow as a telephone's.
+    let frame = format!(
+        "<!doctype html><iframe src=inner.html style=\"border:0;width:{width}px;height:800px\"></iframe><script>\
+         onload = () => {{ document.title = 'width ' + frames[0].document.documentElement.scrollWidth; }}</script>"
+    );
+    let shown = document(dir, &frame, "");
+    let title = shown.split("<title>width ").nth(1).unwrap_or_else(|| panic!("no title: {shown}"));
+    title.split('<').next().unwrap().parse().unwrap()
 }
 
 /// Listens, and counts who asks it for anything. Who does is answered with the end of the connection, so that

@@ -3,10 +3,10 @@
 //! The texts are an agent's, and the caller redacts them. What an agent wrote is Markdown already and stays as it is;
 //! prompts are quoted, inputs and outputs of tools are code.
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
 
 use events::{ApprovalState, PromptOrigin, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
-use projections::{CallResult, ConversationItem, ItemBody, ItemText, Session, shorten::one_line};
+use projections::{CallResult, ConversationItem, ItemBody, ItemText, Session, Subagent, shorten::one_line};
 
 use crate::report::quoted;
 
@@ -29,13 +29,82 @@ const TITLE_CHARS: usize = 160;
 pub fn heading(session: &Session, format: ConversationFormat<'_>) -> String {
     let title = session.title.as_deref().unwrap_or("Untitled session");
     let mut out = format!("# {}\n\n", one_line(title, TITLE_CHARS));
+    let [about, when] = head_of(session, format.time);
+    let _ = writeln!(out, "{about}  \n{when}\n");
+    out
+}
+
+/// What a conversation begins with, in two lines: which agent, model, directory and branch; and when.
+pub(crate) fn head_of(session: &Session, time: &dyn Fn(Timestamp) -> String) -> [String; 2] {
     let agent = format!("{} {}", session.provider, session.cli_version.as_deref().unwrap_or_default());
     let about = [Some(agent.trim().to_owned()), session.model.clone(), session.cwd.clone(), session.git_branch.clone()];
     let about: Vec<String> = about.into_iter().flatten().collect();
-    let _ = writeln!(out, "{}  ", about.join(" · "));
-    let (from, to) = ((format.time)(session.started_at), (format.time)(session.last_event_at));
-    let _ = writeln!(out, "{from} to {to} · session {}\n", session.id);
-    out
+    let (from, to) = (time(session.started_at), time(session.last_event_at));
+    [about.join(" · "), format!("{from} to {to} · session {}", session.id)]
+}
+
+/// Who asked.
+pub(crate) const fn prompt_words(origin: PromptOrigin) -> &'static str {
+    match origin {
+        PromptOrigin::Human => "Prompt",
+        PromptOrigin::Steering => "Prompt while it worked",
+        PromptOrigin::Wakeup => "Wake-up",
+        PromptOrigin::Agent => "Task from another agent",
+        PromptOrigin::Command => "Command",
+    }
+}
+
+/// How a permission request ended.
+pub(crate) const fn approval_words(state: ApprovalState) -> &'static str {
+    match state {
+        ApprovalState::Pending => "waits for an answer",
+        ApprovalState::Allowed => "allowed",
+        ApprovalState::Denied => "denied",
+        ApprovalState::AnsweredElsewhere => "answered in the agent",
+        ApprovalState::Expired => "expired",
+        ApprovalState::Withdrawn => "withdrawn",
+    }
+}
+
+/// What came with a prompt: `1 attachment`.
+pub(crate) fn attachment_words(attachments: u32) -> String {
+    format!("{attachments} attachment{}", if attachments == 1 { "" } else { "s" })
+}
+
+/// A sub-agent in one line, with an empty line behind it: what kind it is, what it is about, and how far it is.
+#[must_use]
+pub fn subagent_heading(subagent: &Subagent) -> String {
+    format!("**Sub-agent** {}\n\n", subagent_facts(subagent).join(" · "))
+}
+
+/// What kind of sub-agent it is, what it is about, and how far it is.
+pub(crate) fn subagent_facts(subagent: &Subagent) -> Vec<String> {
+    let turns = format!("{} turn{}", subagent.turns, if subagent.turns == 1 { "" } else { "s" });
+    let about = [&subagent.agent_type, &subagent.title].into_iter().flatten();
+    let about = about.map(|text| one_line(text, TITLE_CHARS)).filter(|text| !text.is_empty());
+    about.chain([subagent.state.to_string(), turns, format!("session {}", subagent.session_id)]).collect()
+}
+
+/// An output without the codes that colour it on a terminal, which would stand in it as characters.
+pub(crate) fn without_colours(text: &str) -> Cow<'_, str> {
+    if !text.contains("\u{1b}[") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("\u{1b}[") {
+        out += before;
+        let end = behind.find(|c: char| !(c.is_ascii_digit() || matches!(c, ';' | ':')));
+        match end.filter(|end| behind[*end..].starts_with('m')) {
+            Some(end) => rest = &behind[end + 1..],
+            None => {
+                out += "\u{1b}[";
+                rest = behind;
+            }
+        }
+    }
+    out += rest;
+    Cow::Owned(out)
 }
 
 /// One item, with an empty line behind it; empty if there is nothing to read.
@@ -45,21 +114,10 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
     let by = item.agent_id.as_deref().map_or_else(String::new, |agent| format!(" · sub-agent {agent}"));
     match &item.body {
         ItemBody::Prompt { origin, text, attachments } => {
-            let who = match origin {
-                PromptOrigin::Human => "Prompt",
-                PromptOrigin::Steering => "Prompt while it worked",
-                PromptOrigin::Wakeup => "Wake-up",
-                PromptOrigin::Agent => "Task from another agent",
-                PromptOrigin::Command => "Command",
-            };
-            let _ = writeln!(out, "## {who} · {}{by}\n", (format.time)(item.at));
+            let _ = writeln!(out, "## {} · {}{by}\n", prompt_words(*origin), (format.time)(item.at));
             quote(&text.text, &mut out);
-            match attachments {
-                0 => {}
-                1 => out += ">\n> (1 attachment)\n",
-                n => {
-                    let _ = writeln!(out, ">\n> ({n} attachments)");
-                }
+            if *attachments > 0 {
+                let _ = writeln!(out, ">\n> ({})", attachment_words(*attachments));
             }
             rest(text, &mut out);
         }
@@ -78,7 +136,9 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
                 rest(text, &mut out);
             }
         }
-        ItemBody::ToolCall { name, tool, title, input, result, .. } => {
+        ItemBody::ToolCall { name, tool, title, input, result, subagents, .. } => {
+            // Whose call it is says the sub-agent itself, where it is known.
+            let by = if subagents.is_empty() { by } else { String::new() };
             let name = if name.is_empty() { "(a call that was not seen)" } else { name };
             let _ = write!(out, "**{name}**{by}");
             if let Some(title) = title {
@@ -96,19 +156,11 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
             }
         }
         ItemBody::Approval { subject, state, .. } => {
-            let state = match state {
-                ApprovalState::Pending => "waits for an answer",
-                ApprovalState::Allowed => "allowed",
-                ApprovalState::Denied => "denied",
-                ApprovalState::AnsweredElsewhere => "answered in the agent",
-                ApprovalState::Expired => "expired",
-                ApprovalState::Withdrawn => "withdrawn",
-            };
             let _ = write!(out, "**Approval**{by}");
             if let Some(subject) = subject {
                 let _ = write!(out, " {}", code(&one_line(subject, TITLE_CHARS)));
             }
-            let _ = writeln!(out, " · {state}");
+            let _ = writeln!(out, " · {}", approval_words(*state));
         }
         ItemBody::Question { text, options, answer } => {
             let _ = writeln!(out, "**Question**{by}\n\n{}\n", text.text.trim_end());
@@ -132,6 +184,8 @@ pub fn item(item: &ConversationItem, format: ConversationFormat<'_>) -> String {
             quote(&text.text, &mut out);
             rest(text, &mut out);
         }
+        // The caller writes sub-agents.
+        ItemBody::Subagent(_) => {}
         ItemBody::TurnEnd { outcome, number, duration_ms } => {
             // A turn that just ended needs no word.
             if *outcome == TurnOutcome::Completed {
@@ -218,7 +272,8 @@ fn code(text: &str) -> String {
 
 /// A block of code, whatever backticks it has.
 fn block(text: &ItemText, language: &str, format: ConversationFormat<'_>, out: &mut String) {
-    let content = text.text.trim_end_matches('\n');
+    let content = without_colours(&text.text);
+    let content = content.trim_end_matches('\n');
     let fence = fence(content, 3);
     let lines: Vec<&str> = content.lines().collect();
     let _ = writeln!(out, "{fence}{language}");

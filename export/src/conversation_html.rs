@@ -1,7 +1,7 @@
 //! Writes a conversation as one self-contained HTML page, piece by piece.
 //!
-//! Tool calls are folded, edits are shown as differences, every item has an address (`#e12`, by its sequence), and a box
-//! searches. The page asks nobody for anything: style and script are in it, and a policy in its head lets the browser run
+//! Tool calls and sub-agents are folded, edits are shown as differences, every item has an address (`#e12`, by its
+//! sequence; of a sub-agent `#sID-e12`), and a box searches. The page asks nobody for anything: style and script are in it, and a policy in its head lets the browser run
 //! just these, by their hashes.
 //!
 //! What the session says is untrusted. It stands in the page as text only: every text goes through the caller's
@@ -11,13 +11,16 @@
 
 use std::fmt::Write as _;
 
-use events::{ApprovalState, PromptOrigin, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
-use projections::{CallResult, ConversationItem, ItemBody, Session, shorten::one_line};
+use events::{SessionId, Timestamp, ToolKind, ToolOutcome, TurnOutcome};
+use projections::{CallResult, ConversationItem, ItemBody, Session, Subagent, shorten::one_line};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
 use crate::{
-    conversation::{duration, ended, outcome_words},
+    conversation::{
+        approval_words, attachment_words, duration, ended, head_of, outcome_words, prompt_words, subagent_facts,
+        without_colours,
+    },
     tree_html::policy_of,
 };
 
@@ -35,6 +38,8 @@ pub struct HtmlOptions<'a> {
     pub redact: &'a dyn Fn(&str) -> String,
     /// Writes a time.
     pub time: &'a dyn Fn(Timestamp) -> String,
+    /// The sub-agent whose items are written; none for the session itself.
+    pub subagent: Option<SessionId>,
 }
 
 /// The beginning of the page: what the session is about, and the search.
@@ -53,12 +58,10 @@ pub fn begin(session: &Session, options: HtmlOptions<'_>) -> String {
     html.raw("</style>\n</head>\n<body>\n<header>\n<h1>");
     html.text(&title);
     html.raw("</h1>\n<p>");
-    let agent = format!("{} {}", session.provider, session.cli_version.as_deref().unwrap_or_default());
-    let about = [Some(agent.trim().to_owned()), session.model.clone(), session.cwd.clone(), session.git_branch.clone()];
-    html.text(&about.into_iter().flatten().collect::<Vec<_>>().join(" · "));
+    let [about, when] = head_of(session, options.time);
+    html.text(&about);
     html.raw("<br>");
-    let (from, to) = ((options.time)(session.started_at), (options.time)(session.last_event_at));
-    html.text(&format!("{from} to {to} · session {}", session.id));
+    html.text(&when);
     html.raw("</p>\n</header>\n<form role=\"search\"><input id=\"query\" type=\"search\" placeholder=\"Search\" aria-label=\"Search\">\n");
     html.raw("<output id=\"found\"></output>\n<button id=\"fold\" type=\"button\">Unfold all</button></form>\n");
     html.raw("<main>\n");
@@ -71,17 +74,10 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
     let mut html = Html::new(options);
     match &item.body {
         ItemBody::Prompt { origin, text, attachments } => {
-            let who = match origin {
-                PromptOrigin::Human => "Prompt",
-                PromptOrigin::Steering => "Prompt while it worked",
-                PromptOrigin::Wakeup => "Wake-up",
-                PromptOrigin::Agent => "Task from another agent",
-                PromptOrigin::Command => "Command",
-            };
-            html.open(item, "prompt", who);
+            html.open(item, "prompt", prompt_words(*origin));
             html.block("text", &text.text);
             if *attachments > 0 {
-                html.block("note", &format!("{attachments} attachments"));
+                html.block("note", &attachment_words(*attachments));
             }
         }
         ItemBody::Message { thinking, text, .. } => {
@@ -89,7 +85,9 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
             if thinking.is_none() && text.is_empty() {
                 return String::new();
             }
-            html.open(item, "message", "Answer");
+            // What the model only thought is a line, as a call is.
+            let (class, heading) = if text.is_empty() { ("call", "") } else { ("message", "Answer") };
+            html.open(item, class, heading);
             if let Some(thinking) = thinking {
                 html.raw("<details><summary>Thinking</summary>");
                 html.block("text", thinking);
@@ -97,6 +95,8 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
             }
             html.block("text", &text.text);
         }
+        // The caller writes sub-agents.
+        ItemBody::Subagent(_) => return String::new(),
         ItemBody::ToolCall { name, tool, title, input, result, .. } => {
             html.open(item, if result.as_ref().is_some_and(failed) { "call failed" } else { "call" }, "");
             html.raw("<details><summary><b>");
@@ -110,7 +110,7 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
                 html.block("input", &input.text);
             }
             if let Some(result) = result {
-                html.block("output", &result.text.text);
+                html.block("output", &without_colours(&result.text.text));
             }
             html.raw("</details>\n");
         }
@@ -149,6 +149,22 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
     html.out
 }
 
+/// The beginning of a sub-agent: what follows is folded until [`end_subagent`].
+#[must_use]
+pub fn begin_subagent(subagent: &Subagent, options: HtmlOptions<'_>) -> String {
+    let mut html = Html::new(options);
+    let _ = write!(html.out, "<details class=\"subagent\" id=\"s{}\"><summary><b>Sub-agent</b> ", subagent.session_id);
+    html.text(&subagent_facts(subagent).join(" · "));
+    html.raw("</summary>\n");
+    html.out
+}
+
+/// The end of a sub-agent.
+#[must_use]
+pub const fn end_subagent() -> &'static str {
+    "</details>\n"
+}
+
 /// The end of the page.
 #[must_use]
 pub fn end() -> String {
@@ -157,17 +173,6 @@ pub fn end() -> String {
 
 fn failed(result: &CallResult) -> bool {
     result.outcome != ToolOutcome::Ok
-}
-
-const fn approval_words(state: ApprovalState) -> &'static str {
-    match state {
-        ApprovalState::Pending => "waits for an answer",
-        ApprovalState::Allowed => "allowed",
-        ApprovalState::Denied => "denied",
-        ApprovalState::AnsweredElsewhere => "answered in the agent",
-        ApprovalState::Expired => "expired",
-        ApprovalState::Withdrawn => "withdrawn",
-    }
 }
 
 /// A piece of the page.
@@ -213,12 +218,15 @@ impl<'a> Html<'a> {
 
     /// The beginning of an item, with its address, its heading and its time.
     fn open(&mut self, item: &ConversationItem, class: &str, heading: &str) {
-        let _ = write!(self.out, "<article id=\"e{0}\" class=\"{class}\"><h2><a href=\"#e{0}\">", item.sequence);
+        let of = self.options.subagent.map_or_else(String::new, |id| format!("s{id}-"));
+        let _ =
+            write!(self.out, "<article id=\"{of}e{0}\" class=\"{class}\"><h2><a href=\"#{of}e{0}\">", item.sequence);
         self.text(heading);
         self.raw(" <time>");
         self.text(&(self.options.time)(item.at));
         self.raw("</time></a>");
-        if let Some(agent) = &item.agent_id {
+        let is_told = matches!(&item.body, ItemBody::ToolCall { subagents, .. } if !subagents.is_empty());
+        if let Some(agent) = item.agent_id.as_ref().filter(|_| !is_told) {
             self.raw(" sub-agent ");
             self.text(agent);
         }

@@ -179,8 +179,8 @@ impl<'a> DatasetTurns<'a> {
             ItemBody::TurnEnd { outcome, duration_ms, .. } => {
                 (open.outcome, open.duration_ms) = (Some(outcome.to_string()), Some(*duration_ms));
             }
-            // The summary repeats what other records have.
-            ItemBody::Compaction { .. } => {}
+            // The summary repeats what other records have; a sub-agent has records of its own.
+            ItemBody::Compaction { .. } | ItemBody::Subagent(_) => {}
         }
         ended.filter(|record| !record.steps.is_empty())
     }
@@ -239,6 +239,7 @@ mod tests {
                 duration_ms: Some(5),
                 text: text("/home/me: denied"),
             }),
+            subagents: Vec::new(),
         };
         let prompt = |said| ItemBody::Prompt { origin: PromptOrigin::Human, text: text(said), attachments: 0 };
         let end = ItemBody::TurnEnd { outcome: TurnOutcome::Completed, number: 1, duration_ms: 7 };

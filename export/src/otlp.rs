@@ -160,7 +160,7 @@ impl<'a> SessionTrace<'a> {
     /// The span of an item; `None` if it only adds to a turn.
     pub fn item(&mut self, item: &ConversationItem) -> Option<Span> {
         match &item.body {
-            ItemBody::ToolCall { call_id, name, tool, title: _, input, result } => {
+            ItemBody::ToolCall { call_id, name, tool, title: _, input, result, subagents: _ } => {
                 let end = result.as_ref().and_then(|result| result.duration_ms).unwrap_or_default();
                 let name = if name.is_empty() { "unknown" } else { name };
                 let mut span = self.span(
@@ -238,7 +238,11 @@ impl<'a> SessionTrace<'a> {
                 self.message(item.turn_id, "assistant", &text.text);
                 None
             }
-            ItemBody::Question { .. } | ItemBody::Compaction { .. } | ItemBody::TurnEnd { .. } => None,
+            ItemBody::Question { .. }
+            | ItemBody::Compaction { .. }
+            | ItemBody::TurnEnd { .. }
+            // It is a trace of its own.
+            | ItemBody::Subagent(_) => None,
         }
     }
 

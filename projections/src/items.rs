@@ -14,6 +14,8 @@ use events::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Subagent;
+
 /// Something a person reads in a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConversationItem {
@@ -112,7 +114,12 @@ pub enum ItemBody {
         /// What came back; absent while it runs, and if it was never seen to end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<CallResult>,
+        /// The sub-agents it started.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        subagents: Vec<Subagent>,
     },
+    /// A sub-agent that no call is known to have started. Its item has the sequence of the one before it.
+    Subagent(Subagent),
     /// The agent asked for permission.
     Approval {
         /// Its id.
@@ -210,6 +217,17 @@ pub struct ConversationItems {
     skip_until: u64,
 }
 
+/// Items that are wanted, and what was folded of those around them.
+#[derive(Debug, Default)]
+pub struct PageOfItems {
+    /// Items before those that are wanted.
+    pub before: Vec<ConversationItem>,
+    /// The wanted items.
+    pub items: Vec<ConversationItem>,
+    /// Items behind them.
+    pub after: Vec<ConversationItem>,
+}
+
 impl ConversationItems {
     /// Items that begin behind this sequence. What belongs to earlier items is left out, as far as the earlier items
     /// were folded too.
@@ -261,6 +279,7 @@ impl ConversationItems {
                     title: call.title.clone(),
                     input,
                     result: None,
+                    subagents: Vec::new(),
                 };
                 let index = self.begin(event, body);
                 self.calls.insert(call.call_id.clone(), index);
@@ -370,6 +389,7 @@ impl ConversationItems {
                 title: None,
                 input: ItemText::default(),
                 result: None,
+                subagents: Vec::new(),
             };
             let index = self.begin(event, body);
             self.calls.insert(result.call_id.clone(), index);
@@ -432,7 +452,17 @@ impl ConversationItems {
     /// The items, at most `limit`.
     #[must_use]
     pub fn into_items(self, limit: usize) -> Vec<ConversationItem> {
-        self.items.into_iter().filter(|item| item.sequence > self.skip_until).take(limit).collect()
+        self.into_page(limit).items
+    }
+
+    /// The wanted items, at most `limit`, and those around them.
+    #[must_use]
+    pub fn into_page(self, limit: usize) -> PageOfItems {
+        let skip_until = self.skip_until;
+        let (before, mut items): (Vec<_>, Vec<_>) =
+            self.items.into_iter().partition(|item| item.sequence <= skip_until);
+        let after = items.split_off(limit.min(items.len()));
+        PageOfItems { before, items, after }
     }
 }
 

@@ -362,7 +362,7 @@ operations! {
     ListTimeline = GET "/api/v1/events" Read (TimelineQuery, NoBody) -> TimelinePage;
     /// The events of a session, in order.
     ListEvents = GET "/api/v1/sessions/{id}/events" Read (EventsQuery, NoBody) -> EventPage;
-    /// What was said and done in a session: prompts, messages, tool calls with their results, approvals.
+    /// What was said and done in a session: prompts, messages, tool calls with their results, approvals, and sub-agents where they were started.
     ReadConversation = GET "/api/v1/sessions/{id}/conversation" Read (ConversationQuery, NoBody) -> ConversationPage;
     /// The turns of a session, in order.
     ListTurns = GET "/api/v1/sessions/{id}/turns" Read (HistoryQuery, NoBody) -> TurnPage;

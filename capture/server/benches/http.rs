@@ -373,6 +373,7 @@ fn entry(n: u128, json: &Json) -> SessionEntry {
         parent: None,
         merged_into: None,
         cwd: Some("/home/dev/proj".into()),
+        started_at: Timestamp::from_millisecond(0),
         last_event_at: Timestamp::from_millisecond(n as i64),
         active: n < 20,
         json: Some(json.clone()),

@@ -26,6 +26,8 @@ pub struct SessionEntry {
     pub merged_into: Option<SessionId>,
     /// Working directory.
     pub cwd: Option<Arc<str>>,
+    /// First sign of it.
+    pub started_at: Timestamp,
     /// Last event of it.
     pub last_event_at: Timestamp,
     /// Not exited, and not idle or unknown for long.
@@ -55,6 +57,7 @@ impl SessionEntry {
             parent: session.parent_session_id,
             merged_into: session.merged_into,
             cwd: session.cwd.as_deref().map(Arc::from),
+            started_at: session.started_at,
             last_event_at: session.last_event_at,
             active,
             json: None,

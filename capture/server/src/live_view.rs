@@ -186,6 +186,11 @@ impl LiveView {
         self.0.rows.list(&filter).0.iter().map(|entry| (entry.id, entry.last_event_at)).collect()
     }
 
+    /// The sub-agents that a session started itself.
+    pub(crate) fn children(&self, parent: SessionId) -> Vec<Arc<SessionEntry>> {
+        self.0.rows.children(parent)
+    }
+
     /// Sessions on the live view.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -16,21 +16,23 @@ use api::{
     list::Limit,
     routes::{ListEvents, ListTurns, ReadConversation},
 };
-use events::{Kind, Timestamp};
+use events::{Kind, SessionId, Timestamp};
 use export::{
-    conversation::{ConversationFormat, heading, item},
+    conversation::{ConversationFormat, heading, item, subagent_heading},
     conversation_html::{self, HtmlOptions},
     dataset::{DatasetTurns, TurnRecord},
     otlp::{AgentTrace, OtlpOptions, SessionTrace},
 };
 use printing::{safe_json, style};
-use projections::{ConversationItem, Session, Turn};
+use projections::{ConversationItem, ItemBody, Session, Subagent, Turn};
 use sanitize::{names_secrets, without_home};
 
 /// Items requested at a time.
 const PAGE: usize = 200;
 /// Turns requested at a time.
 const TURNS: usize = 1_000;
+/// Most sessions in one another: a session, its sub-agent, the sub-agent of that.
+const DEPTH: usize = 8;
 /// Spans in a line of an OTLP file.
 const SPANS: usize = 500;
 
@@ -58,9 +60,31 @@ pub enum SessionExportError {
 pub fn write_markdown(client: &Client, session: &Session, out: &mut dyn Write) -> Result<(), SessionExportError> {
     let format = ConversationFormat { lines: None, thinking: true, time: &style::local };
     out.write_all(redaction::text(&heading(session, format)).as_bytes())?;
-    each_item::<SessionExportError>(client, session, |one| {
-        Ok(out.write_all(redaction::text(&item(&one, format)).as_bytes())?)
+    let mut depth = 0;
+    each_part::<SessionExportError>(client, session, Subagents::Unfolded, |part| {
+        let text = match part {
+            ConversationPart::Item(one) => nested(&redaction::text(&item(one, format)), depth),
+            ConversationPart::SubagentBegins(subagent) => {
+                depth += 1;
+                nested(&redaction::text(&subagent_heading(subagent)), depth)
+            }
+            ConversationPart::SubagentEnds => {
+                depth -= 1;
+                // Ends the quotation of the sub-agent.
+                nested("\n", depth)
+            }
+        };
+        Ok(out.write_all(text.as_bytes())?)
     })
+}
+
+/// The lines of a sub-agent: quoted, once for each agent between it and the session.
+fn nested(text: &str, depth: usize) -> String {
+    if depth == 0 {
+        return text.to_owned();
+    }
+    let quote = "> ".repeat(depth);
+    text.lines().map(|line| format!("{}\n", format!("{quote}{line}").trim_end())).collect()
 }
 
 /// Writes the conversation as lines of JSON.
@@ -80,10 +104,24 @@ pub fn write_json(client: &Client, session: &Session, out: &mut dyn Write) -> Re
 /// # Errors
 /// When the server or the writer fails.
 pub fn write_html(client: &Client, session: &Session, out: &mut dyn Write) -> Result<(), SessionExportError> {
-    let options = HtmlOptions { redact: &|text| redaction::text(text).into_owned(), time: &style::local };
+    let redact = |text: &str| redaction::text(text).into_owned();
+    let options = HtmlOptions { redact: &redact, time: &style::local, subagent: None };
     out.write_all(conversation_html::begin(session, options).as_bytes())?;
-    each_item::<SessionExportError>(client, session, |one| {
-        Ok(out.write_all(conversation_html::item(&one, options).as_bytes())?)
+    let mut inside: Vec<SessionId> = Vec::new();
+    each_part::<SessionExportError>(client, session, Subagents::Unfolded, |part| {
+        let options = HtmlOptions { subagent: inside.last().copied(), ..options };
+        match part {
+            ConversationPart::Item(one) => out.write_all(conversation_html::item(one, options).as_bytes())?,
+            ConversationPart::SubagentBegins(subagent) => {
+                inside.push(subagent.session_id);
+                out.write_all(conversation_html::begin_subagent(subagent, options).as_bytes())?;
+            }
+            ConversationPart::SubagentEnds => {
+                inside.pop();
+                out.write_all(conversation_html::end_subagent().as_bytes())?;
+            }
+        }
+        Ok(())
     })?;
     Ok(out.write_all(conversation_html::end().as_bytes())?)
 }
@@ -151,9 +189,88 @@ pub fn write_dataset(
 pub fn each_item<E: From<SessionExportError>>(
     client: &Client,
     session: &Session,
+    take: impl FnMut(ConversationItem) -> Result<(), E>,
+) -> Result<(), E> {
+    items_of(client, session.id, take)
+}
+
+/// Whether the conversations of sub-agents are read too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subagents {
+    /// They are named where they were started.
+    Folded,
+    /// They follow where they were started.
+    Unfolded,
+}
+
+/// A part of a conversation in which sub-agents stand where they were started.
+#[derive(Debug, Clone, Copy)]
+pub enum ConversationPart<'a> {
+    /// An item, of the session or of the sub-agent that began last and has not ended.
+    Item(&'a ConversationItem),
+    /// A sub-agent: its items follow, if they are wanted.
+    SubagentBegins(&'a Subagent),
+    /// Nothing more of the sub-agent that began last.
+    SubagentEnds,
+}
+
+/// Calls this with each part of a conversation, in order, with its texts in full.
+///
+/// # Errors
+/// When the server fails, and those of `take`.
+pub fn each_part<E: From<SessionExportError>>(
+    client: &Client,
+    session: &Session,
+    subagents: Subagents,
+    mut take: impl FnMut(ConversationPart<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    parts_of(client, session.id, subagents, &mut vec![session.id], &mut take)
+}
+
+/// What takes in a part of a conversation.
+type TakePart<'a, E> = dyn FnMut(ConversationPart<'_>) -> Result<(), E> + 'a;
+
+/// The parts of a session or a sub-agent; `inside` are the sessions it is in, itself the last.
+fn parts_of<E: From<SessionExportError>>(
+    client: &Client,
+    id: SessionId,
+    subagents: Subagents,
+    inside: &mut Vec<SessionId>,
+    take: &mut TakePart<'_, E>,
+) -> Result<(), E> {
+    items_of(client, id, |item| {
+        take(ConversationPart::Item(&item))?;
+        let started = match &item.body {
+            ItemBody::ToolCall { subagents, .. } => subagents.as_slice(),
+            ItemBody::Subagent(subagent) => std::slice::from_ref(subagent),
+            ItemBody::Prompt { .. }
+            | ItemBody::Message { .. }
+            | ItemBody::Approval { .. }
+            | ItemBody::Question { .. }
+            | ItemBody::Error { .. }
+            | ItemBody::Compaction { .. }
+            | ItemBody::TurnEnd { .. } => &[],
+        };
+        for subagent in started {
+            take(ConversationPart::SubagentBegins(subagent))?;
+            let child = subagent.session_id;
+            if subagents == Subagents::Unfolded && inside.len() < DEPTH && !inside.contains(&child) {
+                inside.push(child);
+                parts_of(client, child, subagents, inside, take)?;
+                inside.pop();
+            }
+            take(ConversationPart::SubagentEnds)?;
+        }
+        Ok(())
+    })
+}
+
+fn items_of<E: From<SessionExportError>>(
+    client: &Client,
+    id: SessionId,
     mut take: impl FnMut(ConversationItem) -> Result<(), E>,
 ) -> Result<(), E> {
-    let id = session.id.to_string();
+    let id = id.to_string();
     let mut query = ConversationQuery {
         limit: Some(Limit::of(PAGE)),
         texts: Some(ConversationTexts::Whole),

@@ -22,6 +22,7 @@ fn call(output: &str, outcome: ToolOutcome, exit_code: Option<i32>) -> ItemBody 
         title: Some("echo `date`".into()),
         input: text("{}"),
         result: Some(CallResult { outcome, exit_code, duration_ms: Some(65_000), text: text(output) }),
+        subagents: Vec::new(),
     }
 }
 
@@ -51,6 +52,7 @@ fn a_call_says_how_it_ended_and_its_output_cannot_leave_its_block() {
         title: None,
         input: text("{\"path\":1}"),
         result: None,
+        subagents: Vec::new(),
     };
     assert_eq!(written(open), "**(a call that was not seen)** · no result\n\n```json\n{\"path\":1}\n```\n\n");
 }
@@ -86,5 +88,41 @@ fn approvals_and_ends_of_turns_are_a_line_each() {
 fn durations() {
     for (ms, words) in [(400, "0.4 s"), (59_999, "59 s"), (185_000, "3 min 5 s"), (7_440_000, "2 h 4 min")] {
         assert_eq!(duration(ms), words);
+    }
+}
+
+#[test]
+fn outputs_have_no_colour_codes_and_keep_what_else_does_not_print() {
+    let coloured = "\u{1b}[1;32m   Compiling\u{1b}[0m a \u{1b}[38:5:9mred\u{1b}[m \u{1b}[2J \u{1b}[31";
+    assert_eq!(without_colours(coloured), "   Compiling a red \u{1b}[2J \u{1b}[31");
+    assert_eq!(without_colours("plain \u{1b}]0;t\u{7}"), "plain \u{1b}]0;t\u{7}");
+    assert!(written(call(coloured, ToolOutcome::Ok, None)).contains("   Compiling a red"));
+}
+
+#[test]
+fn a_sub_agent_is_a_line_where_it_was_started() {
+    let at = Timestamp::from_millisecond(5);
+    let subagent = Subagent {
+        session_id: events::SessionId::from_bits(1),
+        agent_type: Some("general-purpose".into()),
+        title: Some("Check\nthe notes".into()),
+        state: events::State::Idle,
+        turns: 1,
+        started_at: at,
+        last_event_at: at,
+    };
+    let id = subagent.session_id;
+    assert_eq!(
+        subagent_heading(&subagent),
+        format!("**Sub-agent** general-purpose · Check the notes · idle · 1 turn · session {id}\n\n")
+    );
+    assert_eq!(written(ItemBody::Subagent(subagent)), "");
+}
+
+proptest::proptest! {
+    #[test]
+    fn text_without_colour_codes_stays_as_it_is(text in "(?s)[^\u{1b}]{0,40}") {
+        assert_eq!(without_colours(&text), text);
+        assert_eq!(without_colours(&format!("\u{1b}[1m{text}\u{1b}[0m")), text);
     }
 }

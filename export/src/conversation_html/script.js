@@ -14,6 +14,11 @@ function search() {
     item.hidden = !matches;
     count += matches ? 1 : 0;
   }
+  for (const agent of document.querySelectorAll("details.subagent")) {
+    const matches = agent.querySelector("article:not([hidden])") !== null;
+    agent.hidden = words.length > 0 && !matches;
+    if (words.length && matches) agent.open = true;
+  }
   found.textContent = words.length ? count + " of " + items.length : "";
 }
 
@@ -23,9 +28,13 @@ function setFolded(folded) {
 }
 
 function show() {
-  const target = /^#e\d+$/.test(location.hash) ? document.getElementById(location.hash.slice(1)) : null;
+  const target = /^#(s\w+-)?e\d+$/.test(location.hash) ? document.getElementById(location.hash.slice(1)) : null;
   if (!target) return;
   target.hidden = false;
+  for (let around = target.parentElement; around; around = around.parentElement) {
+    if (around.localName === "details") around.open = true;
+    around.hidden = false;
+  }
   for (const details of target.querySelectorAll("details")) details.open = true;
   target.scrollIntoView();
 }

@@ -1,8 +1,8 @@
-use events::{Provider, SessionId};
+use events::{PromptOrigin, Provider, SessionId};
 use projections::{ItemText, SessionState, StatusRules};
 
 use super::*;
-use crate::browser::{canary, document, told};
+use crate::browser::{canary, document, told, width_within};
 
 const HOSTILE: &[&str] = &[
     "<script>document.title='pwned'</script>",
@@ -17,6 +17,7 @@ const HOSTILE: &[&str] = &[
 const OPTIONS: HtmlOptions<'_> = HtmlOptions {
     redact: &|text| text.replace("hunter2", "[redacted]"),
     time: &|at| format!("[{}]", at.as_millisecond()),
+    subagent: None,
 };
 
 fn said(text: &str) -> ItemText {
@@ -36,6 +37,7 @@ fn call(tool: ToolKind, text: &str, input: &str) -> ItemBody {
         title: Some(text.into()),
         input: said(input),
         result: Some(CallResult { outcome: ToolOutcome::Error, exit_code: None, duration_ms: None, text: said(text) }),
+        subagents: Vec::new(),
     }
 }
 
@@ -113,6 +115,28 @@ fn calls_are_folded_and_edits_are_differences() {
 }
 
 #[test]
+fn a_sub_agent_is_folded_and_its_items_have_addresses_of_their_own() {
+    let id = SessionId::from_bits(7);
+    let at = Timestamp::from_millisecond(5);
+    let subagent = Subagent {
+        session_id: id,
+        agent_type: Some("<script>".into()),
+        title: Some("hunter2".into()),
+        state: events::State::Idle,
+        turns: 2,
+        started_at: at,
+        last_event_at: at,
+    };
+    let html = begin_subagent(&subagent, OPTIONS);
+    assert!(html.starts_with(&format!("<details class=\"subagent\" id=\"s{id}\"><summary>")), "{html}");
+    assert!(html.contains("&lt;script&gt; · [redacted] · idle · 2 turns") && !html.contains("<script"), "{html}");
+    let body = ItemBody::Compaction { trigger: None, text: said("short") };
+    let one = ConversationItem { sequence: 12, at, turn_id: None, agent_id: None, body };
+    let html = item(&one, HtmlOptions { subagent: Some(id), ..OPTIONS });
+    assert!(html.starts_with(&format!("<article id=\"s{id}-e12\"")) && html.contains(&format!("href=\"#s{id}-e12\"")));
+}
+
+#[test]
 #[ignore = "needs chromium"]
 fn hostile_texts_make_no_request_and_run_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -138,4 +162,33 @@ fn hostile_texts_make_no_request_and_run_nothing() {
         assert!(!shown.contains(element), "{element}: {shown}");
     }
     assert_eq!(told(&address, asked), 0, "somebody asked the canary");
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn the_page_fits_a_telephone() {
+    const WIDTH: u32 = 390;
+    let dir = tempfile::tempdir().unwrap();
+    let wide = "W".repeat(3_000);
+    assert!(width_within(dir.path(), &format!("<!doctype html><pre>{wide}</pre>"), WIDTH) > WIDTH, "it is measured");
+    let at = Timestamp::from_millisecond(5);
+    let edit = serde_json::json!({"file_path": wide, "old_string": wide, "new_string": "x"}).to_string();
+    let bodies = [
+        ItemBody::Prompt { origin: PromptOrigin::Human, text: said(&wide), attachments: 2 },
+        ItemBody::Message { model: None, thinking: Some(wide.clone()), text: said(&wide), stop: None },
+        call(ToolKind::Execute, &wide, &wide),
+        call(ToolKind::Edit, &wide, &edit),
+        ItemBody::Question { text: said(&wide), options: vec![wide.clone()], answer: Some(said(&wide)) },
+        ItemBody::TurnEnd { outcome: TurnOutcome::Interrupted, number: 1, duration_ms: 7 },
+    ];
+    let items: String = (1..)
+        .zip(bodies)
+        .map(|(sequence, body)| {
+            item(&ConversationItem { sequence, at, turn_id: None, agent_id: Some("a".into()), body }, OPTIONS)
+        })
+        .collect();
+    // Unfolded, as the widest.
+    let page = (begin(&session(&wide), OPTIONS) + &items + &end()).replace("<details>", "<details open>");
+    let width = width_within(dir.path(), &page, WIDTH);
+    assert!(width <= WIDTH, "{width}");
 }

@@ -35,6 +35,7 @@ fn items() -> Vec<ConversationItem> {
         title: Some("echo hunter2".into()),
         input: said("{\"command\":\"echo hunter2\"}"),
         result: Some(CallResult { outcome, exit_code, duration_ms: Some(250), text: said("hunter2") }),
+        subagents: Vec::new(),
     };
     vec![
         item(1, 2_000, ItemBody::Prompt { origin: PromptOrigin::Human, text: said("say hunter2"), attachments: 0 }),

@@ -294,3 +294,70 @@ fn a_conversation_has_long_texts_whole_and_its_exports_have_no_secrets() {
     run(&["export", &id, "--format", "md", "--output", file.to_str().unwrap()]);
     assert_eq!(std::fs::read_to_string(file).unwrap(), markdown);
 }
+
+/// The sub-agents of a conversation: those of its calls, and those that no call is known to have started.
+fn subagents(items: &[Value]) -> (Vec<Value>, Vec<Value>) {
+    let of_calls = items.iter().filter_map(|item| item["subagents"].as_array()).flatten().cloned().collect();
+    (of_calls, items.iter().filter(|item| item["type"] == "subagent").cloned().collect())
+}
+
+#[test]
+fn a_sub_agent_is_folded_into_the_call_that_started_it() {
+    for (recording, provider) in [
+        ("claude/S12-subagent", "claude"),
+        ("codex/S12-subagent", "codex"),
+        ("gemini/S12-subagent", "gemini"),
+        ("opencode/S12-subagent", "opencode"),
+    ] {
+        let machine = history(recording);
+        let server = machine.serve();
+        let child = eventually("a sub-agent's session", || {
+            let listed = server.client.json(&format!("/api/v1/sessions?active=all&provider={provider}"))?;
+            let is_child = |s: &&Value| s["parent_session_id"].is_string() && s["turns"].as_u64() > Some(0);
+            listed["sessions"].as_array()?.iter().find(is_child).cloned()
+        });
+        let (id, parent) = (child["id"].as_str().unwrap(), child["parent_session_id"].as_str().unwrap());
+        let items = eventually("the call that started it", || {
+            let items = conversation(&server, parent, 1000, "");
+            (!subagents(&items).0.is_empty()).then_some(items)
+        });
+        let (of_calls, alone) = subagents(&items);
+        assert_eq!(of_calls.len(), 1, "{recording}: {of_calls:?}");
+        assert_eq!((&of_calls[0]["session_id"], alone.len()), (&child["id"], 0), "{recording}: {alone:?}");
+        assert_eq!(of_calls[0]["title"], child["title"], "{recording}");
+        assert!(
+            items.iter().all(|item| item["type"] != "prompt" || item["origin"] != "agent"),
+            "{recording}: not opened"
+        );
+        assert_eq!(conversation(&server, parent, 1, ""), items, "{recording}: page by page");
+        let own = conversation(&server, id, 1000, "");
+        let work = own.iter().filter(|item| item["type"] == "message").filter_map(|item| item["text"].as_str());
+        let work = work.last().unwrap_or_else(|| panic!("{recording}: {own:?}")).lines().next().unwrap().to_owned();
+
+        let run = |words: &[&str]| {
+            let output = machine.command(words).output().unwrap();
+            assert!(output.status.success(), "{words:?}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let head = "\n> **Sub-agent** ".to_owned();
+        let folded = run(&["show", parent, "--all"]);
+        assert_eq!(folded.matches(&head).count(), 1, "{recording}: {folded}");
+        assert!(!folded.contains(&format!("\n> {work}")), "{recording}: {folded}");
+        let markdown = run(&["export", parent, "--format", "md"]);
+        for text in [run(&["show", parent, "--all", "--subagents"]), markdown] {
+            assert_eq!(text.matches(&head).count(), 1, "{recording}: {text}");
+            assert!(text.contains(&format!("\n> {work}")), "{recording}: {work}: {text}");
+        }
+        let page = run(&["export", parent, "--format", "html"]);
+        assert_eq!(page.matches("<details class=\"subagent\"").count(), 1, "{recording}");
+        assert!(page.contains(&format!("<article id=\"s{id}-e")), "{recording}");
+        let mut anchors: Vec<&str> =
+            page.split("<article id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        let all = anchors.len();
+        anchors.sort_unstable();
+        anchors.dedup();
+        assert_eq!(anchors.len(), all, "{recording}: each has an address of its own");
+        // A session without sub-agents looks as before.
+        assert_eq!(subagents(&own), (Vec::new(), Vec::new()), "{recording}");
+    }
+}

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use export::conversation::{ConversationFormat, heading, item};
+use export::conversation::{ConversationFormat, heading, item, subagent_heading};
 use projections::Session;
-use session_export::{SessionExportError, each_item};
+use session_export::{ConversationPart, SessionExportError, Subagents, each_item, each_part};
 
 use super::{Context, markdown, report::fitted, style};
 use crate::terminal::{self, is_seen, safe_lines};
@@ -13,17 +13,42 @@ use client::Client;
 /// Most lines of an input or output of a tool that are shown on a terminal.
 const LINES: usize = 20;
 
+/// The edge of a sub-agent's conversation on a terminal, and in a file or a pipe.
+const EDGE: &str = "│ ";
+const QUOTE: &str = "> ";
+
 /// Prints the whole conversation.
-pub(super) fn show(context: &Context, client: &Client, session: &Session) -> anyhow::Result<()> {
+pub(super) fn show(context: &Context, client: &Client, session: &Session, subagents: Subagents) -> anyhow::Result<()> {
     if context.json {
         return each_item(client, session, |one| context.print_json(&one)).map_err(without_wrapping);
     }
     let mut out = terminal::stdout();
     let lines = is_seen().then_some(LINES);
     let format = ConversationFormat { lines, thinking: true, time: &style::local };
-    let mut write = |text: String| out.write_all(fitted(&markdown::painted(&safe_lines(&text))).as_bytes());
-    write(heading(session, format))?;
-    each_item(client, session, |one| Ok(write(item(&one, format))?)).map_err(without_wrapping)
+    let mut write = |text: String, depth: usize| {
+        // Sub-agents are marked at the edge, so that their text keeps its colours.
+        let text = fitted(&markdown::painted(&safe_lines(&text)), depth * EDGE.chars().count());
+        let edge = if is_seen() { style::painted(EDGE, style::DIM) } else { QUOTE.to_owned() }.repeat(depth);
+        let lines: String = text.lines().map(|line| format!("{edge}{line}\n")).collect();
+        out.write_all(lines.as_bytes())
+    };
+    write(heading(session, format), 0)?;
+    let mut depth = 0;
+    each_part(client, session, subagents, |part| {
+        let text = match part {
+            ConversationPart::Item(one) => item(one, format),
+            ConversationPart::SubagentBegins(subagent) => {
+                depth += 1;
+                subagent_heading(subagent)
+            }
+            ConversationPart::SubagentEnds => {
+                depth -= 1;
+                "\n".to_owned()
+            }
+        };
+        Ok(write(text, depth)?)
+    })
+    .map_err(without_wrapping)
 }
 
 /// An error of the client as such, which decides the exit code.

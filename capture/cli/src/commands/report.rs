@@ -103,12 +103,13 @@ fn format() -> ReportFormat<'static> {
 }
 
 fn show_report(text: &str) -> anyhow::Result<()> {
-    show(&fitted(&markdown::painted(&safe_lines(&redaction::text(text)))))
+    show(&fitted(&markdown::painted(&safe_lines(&redaction::text(text))), 0))
 }
 
-/// Markdown whose lines fit the terminal. In a file or a pipe they stay whole, whatever `COLUMNS` says.
-pub(super) fn fitted(text: &str) -> String {
-    let width = terminal::width().filter(|_| is_seen());
+/// Markdown whose lines fit the terminal, of which they leave this many columns free. In a file or a pipe they stay
+/// whole, whatever `COLUMNS` says.
+pub(super) fn fitted(text: &str, free: usize) -> String {
+    let width = terminal::width().filter(|_| is_seen()).map(|width| width.saturating_sub(free));
     text.lines().flat_map(|line| [wrapped(line, width, indentation(line)), "\n".to_owned()]).collect()
 }
 

@@ -5,6 +5,7 @@ use std::io::Write;
 use api::{history::HistoryQuery, list::Limit, routes::ListTurns};
 use projections::{Session, Turn};
 use serde::Serialize;
+use session_export::Subagents;
 
 use super::{Context, conversation, find, style};
 use crate::terminal::{self, prose, safe};
@@ -18,6 +19,9 @@ pub(super) struct Arguments {
     /// Show the whole conversation: prompts, answers, tool calls with their results, approvals.
     #[arg(long)]
     all: bool,
+    /// With --all, show the conversations of sub-agents too, where they were started.
+    #[arg(long, requires = "all")]
+    subagents: bool,
 }
 
 #[derive(Serialize)]
@@ -37,7 +41,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
     if arguments.all {
-        return conversation::show(context, &client, &session);
+        let subagents = if arguments.subagents { Subagents::Unfolded } else { Subagents::Folded };
+        return conversation::show(context, &client, &session, subagents);
     }
     let after = session.turns.saturating_sub(TURNS);
     let last = HistoryQuery { after: Some(after.into()), limit: Some(Limit::of(TURNS as usize)), cursor: None };

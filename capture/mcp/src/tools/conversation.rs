@@ -81,6 +81,8 @@ enum ItemType {
     Compaction,
     /// A turn ended.
     TurnEnd,
+    /// A sub-agent that no call is known to have started.
+    Subagent,
 }
 
 /// A part of a conversation.
@@ -110,6 +112,9 @@ struct ItemRow {
     /// The sub-agent it is of, by the agent's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     sub_agent: Option<String>,
+    /// The sessions of the sub-agents that the call started: their conversations are read by these ids.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sub_agent_sessions: Vec<SessionId>,
     /// Who asked, the tool, or the kind of error.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
@@ -276,6 +281,7 @@ const fn type_of(body: &ItemBody) -> ItemType {
         ItemBody::Error { .. } => ItemType::Error,
         ItemBody::Compaction { .. } => ItemType::Compaction,
         ItemBody::TurnEnd { .. } => ItemType::TurnEnd,
+        ItemBody::Subagent(_) => ItemType::Subagent,
     }
 }
 
@@ -293,6 +299,7 @@ fn row_of(item: &ConversationItem, cut: Cut) -> ItemRow {
         at: item.at,
         kind: type_of(&item.body),
         sub_agent: item.agent_id.as_deref().map(clean),
+        sub_agent_sessions: Vec::new(),
         name: None,
         title: None,
         text: None,
@@ -311,7 +318,8 @@ fn row_of(item: &ConversationItem, cut: Cut) -> ItemRow {
             row.text = part(&text.text);
             row.thinking = thinking.as_deref().filter(|_| cut.thinking).and_then(part);
         }
-        ItemBody::ToolCall { name, title, input, result, .. } => {
+        ItemBody::ToolCall { name, title, input, result, subagents, .. } => {
+            row.sub_agent_sessions = subagents.iter().map(|subagent| subagent.session_id).collect();
             (row.name, row.title) = (Some(clean(name)), maybe_line(title.as_deref(), TITLE));
             row.input = part(&input.text);
             if let Some(result) = result {
@@ -337,6 +345,11 @@ fn row_of(item: &ConversationItem, cut: Cut) -> ItemRow {
             (row.name, row.text) = (Some(class.to_string()), part(&text.text));
         }
         ItemBody::Compaction { text, .. } => row.text = part(&text.text),
+        ItemBody::Subagent(subagent) => {
+            row.sub_agent_sessions = vec![subagent.session_id];
+            (row.name, row.title) =
+                (subagent.agent_type.as_deref().map(clean), maybe_line(subagent.title.as_deref(), TITLE));
+        }
         ItemBody::TurnEnd { outcome, duration_ms, .. } => {
             (row.outcome, row.duration_ms) = (Some(outcome.to_string()), Some(*duration_ms));
         }

@@ -57,7 +57,9 @@ pub(crate) async fn conversation(call: Call<ReadConversation>) -> HandlerResult 
     let whole = call.query.texts == Some(ConversationTexts::Whole);
     let id = target(&call).await?;
     let as_of = call.app.live_view.mark().position;
-    let (items, has_more) = call.app.read(move |reader| conversation::page(reader, id, after, limit, whole)).await?;
+    let children = call.app.live_view.children(id);
+    let wanted = conversation::WantedPage { session: id, after, limit, whole, children };
+    let (items, has_more) = call.app.read(move |reader| conversation::page(reader, &wanted)).await?;
     let next_cursor = items.last().filter(|_| has_more).map(|item| item.sequence.to_string());
     call.answer(&ConversationPage { as_of, items, next_cursor })
 }

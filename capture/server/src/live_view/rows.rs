@@ -77,6 +77,8 @@ struct Inner {
     directories: HashSet<Arc<str>>,
     /// Their number when those without rows were dropped last.
     directories_kept: usize,
+    /// The sub-agents of each session.
+    by_parent: HashMap<SessionId, BTreeSet<SessionId>>,
     all: Ordered,
     active: Ordered,
     /// Rows that have their JSON and are not active: the oldest of them lose it.
@@ -115,6 +117,14 @@ impl Inner {
         if let Some(count) = self.counts.get_mut(&(old.provider, old.state)) {
             *count -= 1;
         }
+        if let Some(parent) = old.parent
+            && let Some(children) = self.by_parent.get_mut(&parent)
+        {
+            children.remove(&id);
+            if children.is_empty() {
+                self.by_parent.remove(&parent);
+            }
+        }
         Some(old)
     }
 
@@ -148,6 +158,9 @@ impl Rows {
             inner.hot.insert(key);
         }
         inner.all.insert(key, Arc::clone(&entry));
+        if let Some(parent) = entry.parent {
+            inner.by_parent.entry(parent).or_default().insert(entry.id);
+        }
         if let Some(name) = &entry.provider_session_id {
             // Of two sessions with the same name, the one that was not merged has it.
             let same = old.as_ref().is_some_and(|old| old.provider_session_id.as_ref() == Some(name));
@@ -179,6 +192,12 @@ impl Rows {
 
     pub(super) fn get(&self, id: SessionId) -> Option<Arc<SessionEntry>> {
         read(&self.inner).by_id.get(&id).cloned()
+    }
+
+    pub(super) fn children(&self, parent: SessionId) -> Vec<Arc<SessionEntry>> {
+        let inner = read(&self.inner);
+        let children = inner.by_parent.get(&parent).into_iter().flatten();
+        children.filter_map(|id| inner.by_id.get(id)).filter(|row| row.merged_into.is_none()).cloned().collect()
     }
 
     pub(super) fn any_active(&self, wanted: impl Fn(&SessionEntry) -> bool) -> bool {
@@ -309,6 +328,7 @@ mod tests {
             parent: None,
             merged_into: None,
             cwd: Some("/w".into()),
+            started_at: Timestamp::from_millisecond(0),
             last_event_at: Timestamp::from_millisecond(at),
             active: state != State::Exited,
             json: None,

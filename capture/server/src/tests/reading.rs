@@ -293,6 +293,60 @@ async fn what_a_session_did() {
 }
 
 #[tokio::test]
+async fn sub_agents_are_folded_into_the_conversation() {
+    use events::{ToolCall, ToolKind, ToolResult, UserPrompt};
+    let mut server = TestServer::new();
+    server.live_view.put(entry(1, State::Running));
+    let row = server.log.session(&session(1, State::Running));
+    // One that a result names, one that nobody names, and one that is another session's.
+    for (n, parent, started) in [(10, 1, 2), (20, 1, 4), (30, 9, 4)] {
+        let (parent_session_id, started_at) = (Some(id(parent)), at(started));
+        let child = Session { parent_session_id, started_at, ..session(n, State::Idle) };
+        server.live_view.put(SessionEntry::of(&child, true).unwrap());
+        server.log.session(&child);
+    }
+    let call = ToolCall { call_id: "c".into(), tool: ToolKind::Subagent, ..ToolCall::default() };
+    let result = ToolResult { call_id: "c".into(), ..ToolResult::default() };
+    let named = Event { text: Some("agentId: agent-10".into()), ..event(1, 3, 3, result) };
+    let events = [
+        event(1, 1, 1, UserPrompt::default()),
+        event(1, 2, 2, call),
+        named,
+        event(1, 4, 4, AssistantMessage::default()),
+        event(1, 5, 5, AssistantMessage::default()),
+    ];
+    server.log.append(row, &events);
+    let path = "/api/v1/sessions/agent-1/conversation";
+    let whole = server.get(path).await.json()["items"].as_array().unwrap().clone();
+    let shape: Vec<(&str, u64, Option<&str>)> = whole
+        .iter()
+        .map(|item| {
+            let child = item["subagents"][0]["session_id"].as_str().or(item["session_id"].as_str());
+            (item["type"].as_str().unwrap(), item["sequence"].as_u64().unwrap(), child)
+        })
+        .collect();
+    let (named, unnamed) = (id(10).to_string(), id(20).to_string());
+    let expected = [
+        ("prompt", 1, None),
+        ("tool_call", 2, Some(&*named)),
+        ("message", 4, None),
+        ("subagent", 4, Some(&*unnamed)),
+        ("message", 5, None),
+    ];
+    assert_eq!(shape, expected);
+    assert_eq!(whole[1]["subagents"][0]["title"], "Session 10");
+    assert_eq!(whole[1]["subagents"][0]["state"], "idle");
+    let (mut paged, mut query) = (Vec::new(), "limit=1".to_owned());
+    loop {
+        let page = server.get(&format!("{path}?{query}")).await.json();
+        paged.extend(page["items"].as_array().unwrap().iter().cloned());
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        query = format!("limit=1&cursor={cursor}");
+    }
+    assert_eq!(paged, whole, "page by page");
+}
+
+#[tokio::test]
 async fn capture_is_switched_by_capture() {
     let (control, mut inbox) = commands(1);
     let server = TestServer::with(Health::default(), |config| config.control = control);
