@@ -54,6 +54,12 @@ names! {
         Provider = "provider" / 18,
         /// The session is quiet, with nothing open.
         Idle = "idle" / 19,
+        /// Two sessions edit the same file at the same time.
+        SharedFiles = "shared_files" / 20,
+        /// A quota stops several sessions of an agent.
+        SharedQuota = "shared_quota" / 21,
+        /// Several sessions wait for a person at the same time.
+        SeveralBlocked = "several_blocked" / 22,
     }
 }
 

@@ -10,8 +10,8 @@
 //! and by whoever wrote to them: it can bring about a wrong finding at worst, and never ends one about an
 //! approval.
 //!
-//! Start at [`Monitor`]; `watch` is one session, `findings` its findings, and each other module one sort of
-//! trouble.
+//! Start at [`Monitor`]; `watch` is one session, `findings` its findings, `together` what several sessions show, and each
+//! other module one sort of trouble.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
@@ -30,6 +30,7 @@ mod rules;
 mod step;
 mod stuck;
 mod text;
+mod together;
 mod until;
 mod watch;
 

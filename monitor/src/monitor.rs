@@ -2,10 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use events::{Event, Finding, FindingId, SessionId, Timestamp};
+use events::{Event, Finding, FindingId, FindingKind, SessionId, Timestamp};
 use projections::Session;
 
-use crate::{rules::DetectorLimits, watch::SessionWatch};
+use crate::{
+    rules::DetectorLimits,
+    together::{Effect, EventContext, Together},
+    watch::{SessionWatch, is_past},
+};
 
 /// Watches sessions. Every method that takes something gives the findings that changed by it, for the caller
 /// to store: opened, changed in what matters, acknowledged, resolved. The same log gives the same findings.
@@ -17,6 +21,7 @@ pub struct Monitor {
     rules: DetectorLimits,
     sessions: HashMap<SessionId, WatchedSession>,
     due: BTreeSet<(Timestamp, SessionId)>,
+    together: Together,
     /// Up to this position events were taken before a restart.
     taken: u64,
 }
@@ -31,7 +36,7 @@ impl Monitor {
     /// A monitor that knows of nothing yet.
     #[must_use]
     pub fn new(rules: DetectorLimits) -> Self {
-        Self { rules, sessions: HashMap::new(), due: BTreeSet::new(), taken: 0 }
+        Self { rules, sessions: HashMap::new(), due: BTreeSet::new(), together: Together::default(), taken: 0 }
     }
 
     /// Takes over what was known before a restart: the findings that are open, and the position of the last
@@ -43,6 +48,9 @@ impl Monitor {
         self.taken = self.taken.max(taken);
         for finding in findings {
             let id = finding.session_id;
+            if finding.is_open() {
+                self.together.restore(id, finding.kind, finding.last_at, finding.count);
+            }
             self.watched(id).0.restore(finding);
             self.schedule(id);
         }
@@ -66,6 +74,10 @@ impl Monitor {
         let again = event.position <= self.taken;
         let (watch, rules) = self.watched(id);
         watch.apply(event, again, rules);
+        let (edited, at) = (watch.take_edited(), watch.clock());
+        let past = again || is_past(event);
+        let effects = self.together.apply(event, edited, EventContext { at, past, rules: &self.rules });
+        changed.extend(self.carry_out(effects, at));
         changed.extend(self.settle(id, event.observed_at));
         changed
     }
@@ -77,6 +89,8 @@ impl Monitor {
         let mut changed = self.make_room(id);
         let (watch, rules) = self.watched(id);
         watch.check(session, now, rules);
+        let has_quota_finding = watch.findings.has(FindingKind::SharedQuota);
+        self.together.check(session, has_quota_finding);
         changed.extend(self.settle(id, now));
         changed
     }
@@ -84,7 +98,16 @@ impl Monitor {
     /// Lets time pass.
     pub fn advance(&mut self, now: Timestamp) -> Vec<Finding> {
         let mut changed = Vec::new();
-        while let Some((due, id)) = self.due.first().copied().filter(|(due, _)| *due <= now) {
+        // What is due first is done first; of the same moment, what is of one session.
+        while let Some(due) = self.next_deadline().filter(|due| *due <= now) {
+            let Some((due, id)) = self.due.first().copied().filter(|(of_session, _)| *of_session <= due) else {
+                let effects = self.together.pass(due, &self.rules);
+                if effects.is_empty() {
+                    break;
+                }
+                changed.extend(self.carry_out(effects, due));
+                continue;
+            };
             self.due.remove(&(due, id));
             if let Some(watched) = self.sessions.get_mut(&id) {
                 watched.due = None;
@@ -98,7 +121,7 @@ impl Monitor {
     /// When [`advance`](Self::advance) would next change something; nothing when only an event can.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.due.first().map(|(due, _)| *due)
+        self.due.first().map(|(due, _)| *due).into_iter().chain(self.together.due(&self.rules)).min()
     }
 
     /// Notes that somebody knows of a finding; nothing when there is no open one with this id, or somebody did.
@@ -124,7 +147,7 @@ impl Monitor {
     /// Number of steps, calls and findings remembered for all sessions.
     #[must_use]
     pub fn memory_size(&self) -> usize {
-        self.sessions.values().map(|watched| watched.watch.memory_size()).sum()
+        self.sessions.values().map(|watched| watched.watch.memory_size()).sum::<usize>() + self.together.len()
     }
 
     fn watched(&mut self, id: SessionId) -> (&mut SessionWatch, &DetectorLimits) {
@@ -149,10 +172,29 @@ impl Monitor {
 
     fn forget(&mut self, id: SessionId) -> Option<WatchedSession> {
         let watched = self.sessions.remove(&id)?;
+        self.together.forget(id);
         if let Some(due) = watched.due {
             self.due.remove(&(due, id));
         }
         Some(watched)
+    }
+
+    /// Does what several sessions bring about.
+    fn carry_out(&mut self, effects: Vec<Effect>, at: Timestamp) -> Vec<Finding> {
+        let mut changed = Vec::new();
+        for effect in effects {
+            let (Effect::Raise(id, _) | Effect::Resolve(id, ..)) = &effect;
+            let id = *id;
+            let Some(watched) = self.sessions.get_mut(&id) else { continue };
+            let watch = &mut watched.watch;
+            match effect {
+                Effect::Raise(_, finding) => watch.raise_shared(finding, at.max(watch.clock())),
+                Effect::Resolve(_, kind, why) => watch.findings.resolve(kind.as_str(), at.max(watch.clock()), why),
+            }
+            changed.extend(watch.findings.drain());
+            self.schedule(id);
+        }
+        changed
     }
 
     fn settle(&mut self, id: SessionId, now: Timestamp) -> Vec<Finding> {

@@ -56,6 +56,14 @@ pub struct DetectorLimits {
     pub idle_ms: i64,
     /// Time after the end of a session at which its remaining findings are resolved.
     pub keep_ms: i64,
+    /// Time within which two sessions at work edit the same file to raise `shared_files`.
+    pub shared_files_ms: i64,
+    /// Time within which a quota stops two sessions of an agent to raise `shared_quota`.
+    pub shared_quota_ms: i64,
+    /// Sessions that wait for a person at the same time that raise `several_blocked`.
+    pub blocked: u32,
+    /// Time each of them must have waited.
+    pub blocked_ms: i64,
     /// Maximum number of sessions watched; the one quiet for longest is dropped first.
     pub sessions: usize,
 }
@@ -88,6 +96,10 @@ impl Default for DetectorLimits {
             completion_ms: SECOND,
             idle_ms: 30 * MINUTE,
             keep_ms: 24 * 60 * MINUTE,
+            shared_files_ms: 10 * MINUTE,
+            shared_quota_ms: 60 * MINUTE,
+            blocked: 3,
+            blocked_ms: MINUTE,
             sessions: 1_000,
         }
     }

@@ -19,6 +19,8 @@ use crate::text::{hash_of, head, output, settled, shape};
 const OPEN: usize = 64;
 /// Length of a call's title in a finding, characters.
 const TITLE_CHARS: usize = 120;
+/// Longest path of a file that is compared between sessions, bytes.
+const PATH_BYTES: usize = 1 << 10;
 /// Bytes of an open call's input that are kept, to recognise its words in the result.
 const INPUT_BYTES: usize = 1 << 10;
 
@@ -29,6 +31,8 @@ pub(crate) struct PendingCall {
     pub(crate) name: String,
     pub(crate) tool: ToolKind,
     pub(crate) title: Option<String>,
+    /// The file an edit is about, as the agent names it; not if it is about several.
+    pub(crate) path: Option<String>,
     pub(crate) background: bool,
     pub(crate) at: Timestamp,
     /// The same call: the same tool, the same input, the same helper.
@@ -144,6 +148,7 @@ impl PendingCall {
             name: one_line(&call.name, TITLE_CHARS),
             tool: call.tool,
             title: call.title.as_deref().map(|title| one_line(title, TITLE_CHARS)),
+            path: call.title.clone().filter(|path| call.tool == ToolKind::Edit && is_one_file(path)),
             background: call.background,
             at,
             same,
@@ -162,6 +167,11 @@ impl PendingCall {
             ToolKind::Edit | ToolKind::Read | ToolKind::Fetch | ToolKind::Mcp | ToolKind::Other => self.poll,
         }
     }
+}
+
+/// Whether the title of an edit is the path of one file, and all of it.
+fn is_one_file(title: &str) -> bool {
+    !title.contains(", ") && !title.ends_with('…') && title.len() <= PATH_BYTES
 }
 
 impl ToolStep {

@@ -22,6 +22,7 @@ use crate::{
     rules::DetectorLimits,
     step::PendingCalls,
     stuck::{PendingWork, StuckDetector},
+    together::EditedFile,
 };
 
 /// Age from which a derived event counts as one about the past, ms.
@@ -64,6 +65,8 @@ pub(crate) struct SessionWatch {
     approvals: ApprovalWatch,
     context: ContextUse,
     ending: EndingDetector,
+    /// The file that the event at hand says was changed.
+    edited: Option<EditedFile>,
 }
 
 /// When an event happened, as the reducer has it: by our clock what was seen live, by its own what is history
@@ -78,7 +81,8 @@ fn moment(event: &Event) -> Timestamp {
     }
 }
 
-fn is_past(event: &Event) -> bool {
+/// Whether an event tells of something that was over when it was seen.
+pub(crate) fn is_past(event: &Event) -> bool {
     event.history || event.derived && event.observed_at.since_ms(event.created_at) > PAST_MS
 }
 
@@ -107,6 +111,20 @@ impl SessionWatch {
             approvals: ApprovalWatch::default(),
             context: ContextUse::default(),
             ending: EndingDetector::default(),
+            edited: None,
+        }
+    }
+
+    /// The file that the last event says was changed, once.
+    pub(crate) fn take_edited(&mut self) -> Option<EditedFile> {
+        self.edited.take()
+    }
+
+    /// Raises what several sessions show, if this one is followed.
+    pub(crate) fn raise_shared(&mut self, raise: NewFinding, at: Timestamp) {
+        if self.live && !self.merged && self.over_at.is_none() {
+            self.findings.audible = true;
+            self.findings.raise(raise, at);
         }
     }
 
@@ -407,6 +425,9 @@ impl SessionWatch {
         let took_ms = ran_ms.unwrap_or_else(|| at.since_ms(began_at));
         self.ending.stepped(&call, &step, took_ms, at, rules, &mut self.findings);
         conflict::apply(&step, at, &mut self.findings);
+        if call.tool == events::ToolKind::Edit && result.outcome == events::ToolOutcome::Ok {
+            self.edited = call.path.clone().map(|path| EditedFile { path, event: event.id });
+        }
         if call.tool == events::ToolKind::Question || call.tool == events::ToolKind::Subagent {
             return;
         }

@@ -20,7 +20,7 @@ pub enum Need {
     Question,
     /// Something outside of the work failed: sign-in, quota, network, the process.
     Failure,
-    /// A look: the agent makes no progress, or repeats itself.
+    /// A look: the agent makes no progress, repeats itself, or edits what another one edits.
     Stuck,
     /// The next prompt: the turn is over.
     Prompt,
@@ -64,8 +64,14 @@ impl Need {
             | FindingKind::Loop
             | FindingKind::RepeatedFailure
             | FindingKind::ContextFull
+            | FindingKind::SharedFiles
             | FindingKind::OpenWork => Some(Self::Stuck),
-            FindingKind::Completion | FindingKind::LongJob | FindingKind::Idle => None,
+            // Each of the sessions has a need of its own.
+            FindingKind::SharedQuota
+            | FindingKind::SeveralBlocked
+            | FindingKind::Completion
+            | FindingKind::LongJob
+            | FindingKind::Idle => None,
         }
     }
 }

@@ -10,4 +10,5 @@ mod livelocks;
 mod properties;
 mod script;
 mod stage;
+mod together;
 mod traces;

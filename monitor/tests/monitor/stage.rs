@@ -131,6 +131,11 @@ impl Stage {
         }
     }
 
+    /// The same session, watched by another monitor.
+    pub(crate) fn monitored_by(self, monitor: Monitor) -> Self {
+        Self { monitor, ..self }
+    }
+
     pub(crate) fn played(lines: &[Line]) -> Self {
         let mut stage = Self::new();
         stage.play(lines);

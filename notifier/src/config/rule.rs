@@ -111,6 +111,9 @@ const fn usual(kind: FindingKind) -> (Loudness, u32, WhilePresent) {
         | FindingKind::Crash
         | FindingKind::OpenWork
         | FindingKind::LongJob
+        | FindingKind::SharedFiles
+        | FindingKind::SharedQuota
+        | FindingKind::SeveralBlocked
         | FindingKind::Provider => (Loudness::Normal, 1_000, WhilePresent::Wait),
     }
 }

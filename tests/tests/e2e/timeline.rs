@@ -7,8 +7,9 @@ use std::{
 
 use serde_json::Value;
 use tests::{
+    eventually,
     program::{Machine, Server},
-    transcript::{append, prompt, session, uuid},
+    transcript::{answer, append, prompt, session, uuid},
 };
 
 use super::PROGRAM;
@@ -132,4 +133,61 @@ fn a_log_ends_with_the_newest_event_and_follows() {
     follower.kill().unwrap();
     follower.wait().unwrap();
     drop(server);
+}
+
+/// Lines of Claude's with an edit of a file, and its result.
+fn edited(name: &str, writer: u64, number: u64, cwd: &str, file: &str) -> String {
+    let line = |id: u64, kind: &str, message: Value| {
+        let line = serde_json::json!({
+            "parentUuid": null, "isSidechain": false, "type": kind, "message": message, "uuid": uuid(writer, id),
+            "timestamp": "2026-11-20T04:37:13.189Z", "cwd": cwd, "sessionId": name, "version": "2.1.328",
+        });
+        format!("{line}\n")
+    };
+    let call = format!("toolu_{writer}_{number}");
+    let input = serde_json::json!({ "file_path": file, "old_string": "a", "new_string": "b" });
+    let calls = serde_json::json!({
+        "id": format!("msg_{writer}_{number}"), "type": "message", "role": "assistant", "model": "claude-opus-5-5",
+        "content": [{ "type": "tool_use", "id": call, "name": "Edit", "input": input }], "stop_reason": "tool_use",
+        "usage": { "input_tokens": 10, "output_tokens": 42 },
+    });
+    let result = serde_json::json!({
+        "role": "user", "content": [{ "type": "tool_result", "tool_use_id": call, "content": "The file was updated." }],
+    });
+    line(number, "assistant", calls) + &line(number + 1, "user", result)
+}
+
+#[test]
+fn two_sessions_that_edit_one_file_are_a_finding() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let cwd = machine.project().to_str().unwrap().to_owned();
+    let file = format!("{cwd}/src/main.rs");
+    let names = [session(1), session(2)];
+    for (writer, name) in (1..).zip(&names) {
+        append(&machine.claude(name), &prompt(name, &uuid(writer, 1), &cwd, "make it work"));
+        append(&machine.claude(name), &edited(name, writer, 2, &cwd, &file));
+        server.caught_up(name, &machine.claude(name));
+    }
+    let finding = eventually("the finding", || {
+        let page = server.client.json("/api/v1/findings?kind=shared_files")?;
+        page["findings"].as_array()?.first().cloned()
+    });
+    let second = server.session(&names[1]);
+    assert_eq!((&finding["session_id"], &finding["severity"]), (&second["id"], &"warning".into()));
+    assert_eq!(finding["what"], format!("two sessions edit the same file: {file}"));
+    assert_eq!(finding["evidence"].as_array().unwrap().len(), 2);
+    let run = |words: &[&str]| {
+        let output = machine.command(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(run(&["findings", "--kind", "shared_files"]).contains("two sessions edit the same file"));
+    assert!(run(&["next"]).contains("two sessions edit the same file"));
+    assert!(run(&["log", "--kind", "finding"]).contains("two sessions edit the same file"));
+    append(&machine.claude(&names[0]), &answer(&names[0], &uuid(1, 9), &cwd, "Done."));
+    eventually("it is over", || {
+        let page = server.client.json("/api/v1/findings?kind=shared_files&state=resolved")?;
+        page["findings"].as_array()?.first().cloned()
+    });
 }

@@ -41,6 +41,9 @@ pub(super) const fn of_finding(kind: FindingKind) -> &'static str {
         FindingKind::LongJob => "a command that took long is done",
         FindingKind::Provider => "the model's service fails",
         FindingKind::Idle => "a session has been idle for a long time",
+        FindingKind::SharedFiles => "two sessions edit the same file at the same time",
+        FindingKind::SharedQuota => "a quota stops several sessions of an agent",
+        FindingKind::SeveralBlocked => "several sessions wait for you at the same time",
     }
 }
 
