@@ -41,7 +41,7 @@ pub use rebuild::{RebuildError, Rebuilt, put_aside};
 pub use removal::{Compacted, ErasePending, RemovalKind, SessionRemoval};
 pub use restore::{BackupError, BackupFacts, Restored, backup, inspect, restore};
 pub use text::{LARGE_TEXT_CAP_BYTES, PackedText, TEXT_CAP_BYTES};
-pub use timeline::{NOTABLE_KINDS, TimelineFilter};
+pub use timeline::{NOTABLE_KINDS, TimelineFilter, is_failure, is_notable};
 pub use tombstones::{TOMBSTONES_FILE, removed_name};
 pub use usage::{CallFilter, ModelCall, QuotaUse, SessionFacts, UsageEntry};
 pub use writer::{CommitError, KnownSession, SessionRow, Writer, payload_json};

@@ -1,6 +1,6 @@
 //! What happened in all sessions, by time: the notable events, which have an index of their own.
 
-use events::{Event, Kind, Provider, SessionId, Timestamp};
+use events::{Event, Kind, Provider, SessionId, Severity, Timestamp};
 use rusqlite::ToSql;
 
 use crate::{
@@ -29,6 +29,28 @@ pub const NOTABLE_KINDS: &[Kind] = &[
     Kind::Notification,
     Kind::QueuedPrompt,
 ];
+
+/// The kinds of which every event is a failure.
+const FAILURE_KINDS: &[Kind] = &[Kind::Error, Kind::Finding];
+
+/// What failed, or may have, whatever its kind.
+const FAILURE: &str = "(e.marks & 8 <> 0 OR e.kind IN (13, 23))";
+
+/// Whether an event is on the timeline, as [`Reader::timeline`] selects it.
+#[must_use]
+pub fn is_notable(event: &Event) -> bool {
+    has_failed(event) || NOTABLE_KINDS.contains(&event.payload.kind())
+}
+
+/// Whether an event says that something failed, or may have, as [`TimelineFilter::failures`] selects it.
+#[must_use]
+pub fn is_failure(event: &Event) -> bool {
+    has_failed(event) || FAILURE_KINDS.contains(&event.payload.kind())
+}
+
+fn has_failed(event: &Event) -> bool {
+    event.severity.is_some_and(|severity| severity >= Severity::Warning)
+}
 
 /// Which part of the timeline to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -96,7 +118,7 @@ impl Reader {
             );
         }
         if filter.failures {
-            add(" AND (e.marks & 8 <> 0 OR e.kind IN (13, 23))", vec![]);
+            add(&format!(" AND {FAILURE}"), vec![]);
         }
         tail += " ORDER BY e.created_at DESC, e.position DESC LIMIT ?";
         parameters.push(Box::new(clamp(filter.limit as u64)));
@@ -117,6 +139,16 @@ mod tests {
     fn the_query_names_the_notable_kinds() {
         let bits = NOTABLE_KINDS.iter().fold(0_u64, |bits, kind| bits | 1 << kind.code());
         assert_eq!(NOTABLE, format!("(({bits} >> e.kind & 1) <> 0 OR e.marks & 8 <> 0)"));
+        let failures = codes(FAILURE_KINDS.iter().map(|kind| kind.code()));
+        assert_eq!(FAILURE, format!("(e.marks & 8 <> 0 OR e.kind IN ({failures}))"));
+    }
+
+    #[test]
+    fn the_query_finds_the_severities_that_are_failures() {
+        for severity in Severity::ALL {
+            let is_marked = (i64::from(severity.code()) << 2) & 8 != 0;
+            assert_eq!(is_marked, *severity >= Severity::Warning, "{severity:?}");
+        }
     }
 
     #[test]

@@ -4,12 +4,11 @@ use std::{fs, path::PathBuf};
 
 use anyhow::Context as _;
 use events::{Provider, Timestamp};
-use jiff::tz::TimeZone;
 use session_export::write_dataset;
 
-use super::{Context, Failed, conversation::without_wrapping, export::to_file, report::sessions_since, when};
+use super::{Context, conversation::without_wrapping, export::to_file, report::sessions_since, when};
 use crate::terminal;
-use daemon::{clock, paths};
+use daemon::paths;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -28,10 +27,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
-    let since = match &arguments.since {
-        Some(given) => when::past("--since", given, clock::now(), &TimeZone::system()).map_err(Failed::Usage)?,
-        None => Timestamp::MIN,
-    };
+    let since = when::given("--since", arguments.since.as_deref())?.unwrap_or(Timestamp::MIN);
     let client = context.client()?;
     let home = paths::home().ok().and_then(|home| home.to_str().map(str::to_owned)).filter(|home| home.len() > 1);
     let to_stdout = arguments.out.as_os_str() == "-";

@@ -10,7 +10,6 @@ use api::{
     sessions::{StatusAt, StatusQuery},
 };
 use events::Timestamp;
-use jiff::tz::TimeZone;
 use projections::{Session, SessionStatus, WeighedClaim, status::ClaimStanding};
 use serde::Serialize;
 
@@ -51,8 +50,7 @@ const LOOKED_THROUGH: usize = 1000;
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let now = clock::now();
-    let past = |text: &String| when::past("--at", text, now, &TimeZone::system()).map_err(Failed::Usage);
-    let at = arguments.at.as_ref().map(past).transpose()?;
+    let at = when::given("--at", arguments.at.as_deref())?;
     let client = context.client()?;
     let session = find(&client, &arguments.session)?;
     let moment = client.get::<GetStatus>(&session.id.to_string(), &StatusQuery { at });

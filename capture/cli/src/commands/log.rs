@@ -7,10 +7,8 @@ use api::{
     list::{Limit, MAX_LIMIT},
     routes::{GetSession, ListTimeline, Stream, StreamQuery},
 };
-use daemon::clock;
-use events::{Event, Kind, Provider, SessionId, Severity};
-use jiff::tz::TimeZone;
-use store::NOTABLE_KINDS;
+use events::{Event, Kind, Provider, SessionId};
+use store::{NOTABLE_KINDS, is_failure, is_notable};
 
 use super::{
     Context, events::behind, events::text_of, find, meanings, number::count, one_of, one_of_explained, print_line,
@@ -18,7 +16,6 @@ use super::{
 };
 use crate::terminal::{safe, width};
 use client::Client;
-use client::failure::Failed;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -52,8 +49,11 @@ pub(super) struct Arguments {
     limit: usize,
 }
 
-/// Columns of the name of a session.
+/// Columns of the name of a session, and those on a narrow terminal.
 const NAME: usize = 24;
+const NARROW_NAME: usize = 13;
+/// Columns from which on a terminal is not narrow.
+const WIDE: usize = 110;
 
 type Names = HashMap<SessionId, TimelineSession>;
 
@@ -94,11 +94,6 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 }
 
 fn query(arguments: &Arguments, session: Option<SessionId>) -> anyhow::Result<TimelineQuery> {
-    let now = clock::now();
-    let time = |flag: &str, given: &Option<String>| {
-        let at = given.as_ref().map(|text| when::past(flag, text, now, &TimeZone::system()));
-        at.transpose().map_err(Failed::Usage)
-    };
     let cwd = arguments.cwd.as_ref().map(std::path::absolute).transpose()?;
     Ok(TimelineQuery {
         session: session.map(|id| id.to_string()),
@@ -106,8 +101,8 @@ fn query(arguments: &Arguments, session: Option<SessionId>) -> anyhow::Result<Ti
         kind: arguments.kind.clone().into(),
         cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
         failures: arguments.failures.then_some(true),
-        since: time("--since", &arguments.since)?,
-        until: time("--until", &arguments.until)?,
+        since: when::given("--since", arguments.since.as_deref())?,
+        until: when::given("--until", arguments.until.as_deref())?,
         cursor: None,
         limit: None,
     })
@@ -131,12 +126,9 @@ fn newest(client: &Client, mut query: TimelineQuery, most: usize, names: &mut Na
 
 /// Whether an event of now belongs to the list that was asked for; its directory is not looked at.
 fn is_wanted(event: &Event, query: &TimelineQuery) -> bool {
-    let kind = event.payload.kind();
-    let failed = event.severity.is_some_and(|severity| severity >= Severity::Warning);
-    let is_failure = failed || matches!(kind, Kind::Error | Kind::Finding);
-    (failed || NOTABLE_KINDS.contains(&kind))
-        && (is_failure || query.failures != Some(true))
-        && (query.kind.is_empty() || query.kind.0.contains(&kind))
+    is_notable(event)
+        && (is_failure(event) || query.failures != Some(true))
+        && (query.kind.is_empty() || query.kind.0.contains(&event.payload.kind()))
         && (query.agent.is_empty() || query.agent.0.contains(&event.provider))
 }
 
@@ -155,8 +147,12 @@ fn print(context: &Context, json: &str, names: &Names) -> anyhow::Result<()> {
 fn line_of(event: &Event, names: &Names, width: Option<usize>) -> String {
     let title = names.get(&event.session_id).and_then(|session| session.title.as_deref());
     let name = title.map_or_else(|| style::short(&event.session_id), |title| safe(title).to_string());
-    let name = projections::shorten::one_line(&name, NAME);
-    let padding = " ".repeat(NAME.saturating_sub(name.chars().count()));
+    let is_narrow = width.is_some_and(|width| width < WIDE);
+    let columns = if is_narrow { NARROW_NAME } else { NAME };
+    let name = projections::shorten::one_line(&name, columns);
+    let padding = " ".repeat(columns.saturating_sub(name.chars().count()));
     let (at, agent, kind) = (style::local(event.created_at), event.provider, event.payload.kind());
+    // Without the year and the seconds.
+    let at = if is_narrow { at.get(5..16).unwrap_or(&at) } else { &at };
     behind(format!("{at}  {agent:<8} {name}{padding}  {kind:<18} "), &text_of(event), width)
 }

@@ -6,7 +6,6 @@ use api::{
     retention::{ByteSize, PruneRequest, RemovalQuery, RemovalReport, RemovedSession},
     routes::{ForgetSession, GetRetention, PruneSessions},
 };
-use jiff::tz::TimeZone;
 
 use super::{Context, Failed, find, is_agreed, print_line, refuse_agents, style, watch::show, when};
 use crate::terminal::safe;
@@ -87,9 +86,9 @@ pub(super) fn forget(context: &Context, arguments: &ForgetArguments) -> anyhow::
 
 pub(super) fn prune(context: &Context, arguments: &PruneArguments) -> anyhow::Result<()> {
     refuse_agents("removing sessions")?;
+    let since = when::given("--older-than", arguments.older_than.as_deref())?;
     let now = clock::now();
-    let since = arguments.older_than.as_ref().map(|text| when::past("--older-than", text, now, &TimeZone::system()));
-    let older_than_s = since.transpose().map_err(Failed::Usage)?.map(|at| now.since_ms(at).max(0) as u64 / 1_000);
+    let older_than_s = since.map(|at| now.since_ms(at).max(0) as u64 / 1_000);
     let project = arguments.project.as_ref().map(std::path::absolute).transpose()?;
     let request = PruneRequest {
         older_than_s,

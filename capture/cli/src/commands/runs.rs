@@ -7,7 +7,7 @@ use api::{
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, TableStyle};
 
 use super::{Context, style, watch::show};
-use crate::terminal::{self, safe};
+use crate::terminal::{self, safe, wrapped};
 use daemon::clock;
 
 #[derive(Debug, clap::Args)]
@@ -33,7 +33,7 @@ const SESSION: usize = 4;
 fn render(page: &RunPage, all: bool, width: Option<usize>) -> String {
     if page.runs.is_empty() {
         let hint = if all { "no runs yet" } else { "no active runs (--all includes those that ended recently)" };
-        return format!("{hint}; `capture run -- PROGRAM` starts one\n");
+        return wrapped(&format!("{hint}; `capture run -- PROGRAM` starts one"), width, 0) + "\n";
     }
     let now = clock::now();
     let mut table = Table::new();

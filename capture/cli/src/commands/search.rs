@@ -8,9 +8,8 @@ use api::{
     search::{IndexState, IndexStatus, SearchHit, SearchPage, SearchQuery, SearchSort, Snippet, TextKind},
 };
 use events::{Provider, Timestamp};
-use jiff::tz::TimeZone;
 
-use super::{Context, Failed, number::count, one_of, one_of_explained, print_line, style, watch::show, when};
+use super::{Context, number::count, one_of, one_of_explained, print_line, style, watch::show, when};
 use crate::terminal::{self, safe, wrapped};
 use daemon::clock;
 
@@ -89,11 +88,6 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
 }
 
 fn query(arguments: &Arguments) -> anyhow::Result<SearchQuery> {
-    let now = clock::now();
-    let time = |flag: &str, given: &Option<String>| {
-        let at = given.as_ref().map(|text| when::past(flag, text, now, &TimeZone::system()));
-        at.transpose().map_err(Failed::Usage)
-    };
     let cwd = arguments.cwd.as_ref().map(std::path::absolute).transpose()?;
     let text = arguments.query.join(" ");
     Ok(SearchQuery {
@@ -104,8 +98,8 @@ fn query(arguments: &Arguments) -> anyhow::Result<SearchQuery> {
         tool: arguments.tool.clone(),
         project: arguments.project.clone(),
         cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
-        since: time("--since", &arguments.since)?,
-        until: time("--until", &arguments.until)?,
+        since: when::given("--since", arguments.since.as_deref())?,
+        until: when::given("--until", arguments.until.as_deref())?,
         sort: Some(if arguments.sort == "time" { SearchSort::Time } else { SearchSort::Relevance }),
         cursor: None,
         limit: Some(Limit::of(arguments.limit)),

@@ -1,7 +1,18 @@
 //! Parses past times as people type them.
 
+use client::failure::Failed;
+use daemon::clock;
 use events::Timestamp;
 use jiff::{SpanRelativeTo, civil::Time, fmt::friendly::SpanParser, tz::TimeZone};
+
+/// The past time that was given with a flag, if it was given, as [`past`] reads it in the system's time zone.
+///
+/// # Errors
+/// A usage error when it cannot be read as such a time.
+pub(super) fn given(flag: &str, text: Option<&str>) -> Result<Option<Timestamp>, Failed> {
+    let at = text.map(|text| past(flag, text, clock::now(), &TimeZone::system()));
+    at.transpose().map_err(Failed::Usage)
+}
 
 /// Reads an RFC 3339 time, `HH:MM` or `HH:MM:SS` of today, or an age: `30s`, `5m`, `1h30m`, `2d`, also with a `-` before
 /// it.
