@@ -174,7 +174,8 @@ impl SpanReader {
                 | ItemBody::Approval { .. }
                 | ItemBody::Question { .. }
                 | ItemBody::Error { .. }
-                | ItemBody::Compaction { .. } => trace.item(item),
+                | ItemBody::Compaction { .. }
+                | ItemBody::Subagent(_) => trace.item(item),
             };
             if !is_over(item) && item.sequence > last_turn {
                 first_open = first_open.or(Some(item.sequence));
@@ -272,6 +273,7 @@ const fn is_over(item: &ConversationItem) -> bool {
         | ItemBody::Question { .. }
         | ItemBody::Error { .. }
         | ItemBody::Compaction { .. }
+        | ItemBody::Subagent(_)
         | ItemBody::TurnEnd { .. } => true,
     }
 }
