@@ -111,6 +111,7 @@ impl Log {
             tool_calls: 1,
             tool_errors: 0,
             failures: std::collections::BTreeMap::new(),
+            test_fix_loops: None,
             work: projections::TurnWork::default(),
             approvals: 0,
             steering: 0,

@@ -87,7 +87,7 @@ pub(super) fn handoff(context: &Context, arguments: &HandoffOf) -> anyhow::Resul
     let resume = resume.and_then(|id| {
         let command = Agent::of(session.provider)?.resume_command(id)?;
         let (first, rest) = command.split_once(' ')?;
-        Some(format!("{} {rest}", super::resume::program_of(session).unwrap_or(first)))
+        Some(format!("{} {rest}", super::resume::program_of(&session).unwrap_or(first)))
     });
     let note = Handoff { resume, ..Handoff::new(session, turns, work, findings) };
     if context.json {

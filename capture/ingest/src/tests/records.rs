@@ -566,7 +566,7 @@ fn rows_that_are_behind_are_written_though_nothing_else_happens() {
         backfill: false,
         history: false,
     };
-    handle.send(IngestInput::Batch(Box::new(PreparedBatch::new(batch, Preparation::default())))).unwrap();
+    handle.send(IngestInput::Batch(Box::new(PreparedBatch::new(batch)))).unwrap();
     let begun = Instant::now();
     let is_written = || {
         let last = reader.last_events(id, 1, &[]).unwrap().pop().unwrap();
