@@ -68,7 +68,7 @@ pub use transaction::LARGE_LOG;
 use transaction::{OpenTransaction, TransactionFailure};
 
 /// Inputs that may wait for the ingest thread.
-pub const INPUTS: usize = 16;
+pub const INPUTS: usize = 8;
 /// Most pending approvals and open findings of before the start that a snapshot tells of.
 const OPEN_ITEMS: usize = 10_000;
 /// While the store does not work, the wish to end is looked for this often.

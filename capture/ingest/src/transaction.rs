@@ -31,7 +31,7 @@ const WATCHED_PROGRESS_WAITS: Duration = Duration::from_millis(200);
 /// Number of rows at which a transaction of history is committed.
 const BACKFILL_ROWS: usize = 12_000;
 /// Size of its texts at which it is committed, bytes.
-const BACKFILL_BYTES: usize = 12 << 20;
+const BACKFILL_BYTES: usize = 8 << 20;
 /// Age at which a transaction of history is committed: on a busy machine a shorter one would be cut into many.
 const BACKFILL_AGE: Duration = Duration::from_secs(3);
 /// Size from which the write-ahead log is moved into the database beside the transactions, bytes.

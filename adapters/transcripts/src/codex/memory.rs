@@ -14,6 +14,7 @@ pub(super) struct CodexMemory {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) thread: Option<String>,
     /// The thread is a sub-agent's.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) subagent: bool,
     /// What was last said of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,11 +29,13 @@ pub(super) struct CodexMemory {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) turn: Option<OpenTurn>,
     /// Turns of this file say what triggered them, so one that does not is a command's.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) attributed: bool,
     /// Calls without a result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) calls: Vec<OpenCall>,
     /// Usage is told by `token_usage_record`; `token_count` repeats it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) usage_records: bool,
     /// The total of the last `token_count`: one with the same total repeats it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,10 +53,13 @@ pub(super) struct CodexMemory {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) search: Option<String>,
     /// The mail that comes next starts a turn.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) mail_triggers: bool,
     /// Turns of this file have a beginning and an end of their own, or answers that say whether they are the last.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) has_ends: bool,
     /// The last call was refused, in a file that does not tell where its turns begin.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) refused: bool,
 }
 
@@ -74,10 +80,13 @@ pub(super) struct OpenTurn {
     /// Who started it.
     pub(super) starter: Starter,
     /// It has its prompt: the next one is steering.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) prompted: bool,
     /// An error was told that its end will tell again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) failed: bool,
     /// A call of it was refused.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) denied: bool,
 }
 
@@ -107,17 +116,22 @@ pub(super) struct OpenCall {
     /// When it was made, milliseconds since 1970.
     pub(super) at_ms: i64,
     /// It is a script (code mode), whose commands have ids of their own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) script: bool,
     /// It asked for more rights.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) escalated: bool,
     /// The command of a script that asked for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) asks: Option<String>,
     /// It asks the user something.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) question: bool,
     /// The answer was seen.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) answered: bool,
     /// Something it did has ended, so nobody refused it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) executed: bool,
     /// Exit code of its commands so far: the last that is not zero, else zero.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,44 +9,66 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct ClaudeState {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) branch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) mode: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) title: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) started: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) prompted: bool,
     /// The last message whose usage was reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) counted: Option<String>,
     /// The usage reported for it: input, output, cache read, cache write.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) counted_tokens: Option<[u64; 4]>,
     /// The message the last line was of.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) message: Option<String>,
     /// Whether a line of it said why the model stopped.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) message_stop_known: bool,
     /// Messages that said why the model stopped, and messages that never did.
     pub(super) stops: [u32; 2],
     /// The last line was a text that may be the end of its turn.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) may_have_ended: bool,
     /// A permission was refused and the turn's end has not been seen yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) denied: bool,
     /// The same, if the line that ends the turn names no message that was stopped.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) likely_denied: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) questions: Vec<String>,
     /// The session the copies at the start of a fork's file come from; empty once its own lines
     /// have begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) copying: Option<String>,
     /// Whether the copies are marked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) branched: bool,
     /// Whether its own lines have begun: no copies follow.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) own: bool,
     /// The file resumes a session as versions up to 1.0.x did: each prompt says whose the lines behind it are.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) resumed: bool,
     /// When the prompt that the present copies follow was typed: their own times are those of the copying.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) copied_at: Option<Timestamp>,
     /// The session, when the file is not named after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) session: Option<String>,
     /// The session whose sub-agent wrote a file that does not stand below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) parent: Option<String>,
     /// Sub-agents whose lines stand between those of the session, the last at work last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
