@@ -137,8 +137,8 @@ fn write_object(object: &Object, out: &mut String) {
     out.push('}');
 }
 
-/// Escapes what `JSON.stringify` escapes.
-fn write_string(text: &str, out: &mut String) {
+/// Appends a text as a JSON string. It escapes what `JSON.stringify` escapes.
+pub fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
     while let Some(at) = rest.find(|c: char| c < ' ' || c == '"' || c == '\\') {

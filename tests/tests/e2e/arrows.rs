@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("export", "export", &["events", "projections", "session_tree"]),
     ("atomic_file", "atomic_file", &[]),
     ("session_tree", "runtime/session_tree", &[]),
+    ("models", "runtime/models", &["prices", "session_tree"]),
     ("agents", "adapters/agents", &["events"]),
     ("processes", "adapters/processes", &["agents", "events"]),
     ("prices", "adapters/prices", &[]),
@@ -173,7 +174,8 @@ const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("jsonc-parser", &["hooks"]),
     ("prost", &["export", "protocols", "tests"]),
     ("zbus", &["notifier"]),
-    ("rustls", &["notifier"]),
+    ("rustls", &["models", "notifier"]),
+    ("reqwest", &["models"]),
     ("tantivy", &["search"]),
     ("rmcp", &["mcp", "tests"]),
 ];

@@ -1,0 +1,174 @@
+//! The message that an answer becomes.
+
+use session_tree::{Json, Object};
+
+use crate::{StreamEvent, Usage};
+
+/// What an answer has brought so far: the blocks of a stored message, its usage and its names.
+#[derive(Debug, Clone, Default)]
+pub struct Draft {
+    /// The model that answers, as it names itself.
+    pub model: Option<String>,
+    /// The vendor's id of the answer.
+    pub id: Option<String>,
+    /// Tokens.
+    pub usage: Usage,
+    slots: Vec<Slot>,
+    /// How many of the blocks were told as complete.
+    told: usize,
+    /// Prefix of the ids of calls to which the vendor gives none.
+    tag: String,
+}
+
+/// A block that comes or is there.
+#[derive(Debug, Clone)]
+pub(crate) enum Slot {
+    Text(String),
+    Thinking(String),
+    Call {
+        id: String,
+        name: String,
+        input: String,
+    },
+    /// Nothing to show before it is there.
+    Hidden,
+    Done(Object),
+    /// Complete, but for what the end of the answer may add.
+    Held(Object),
+}
+
+impl Draft {
+    pub(crate) fn new(tag: &str) -> Self {
+        Self { tag: tag.to_owned(), ..Self::default() }
+    }
+
+    /// The blocks. Of what is not complete, text and thinking; calls that are not complete are left out.
+    #[must_use]
+    pub fn content(&self) -> Vec<Json> {
+        let block = |slot: &Slot| match slot {
+            Slot::Text(text) if !text.is_empty() => Some(text_block(text)),
+            Slot::Thinking(text) if !text.is_empty() => Some(thinking_block(text, None)),
+            Slot::Text(_) | Slot::Thinking(_) | Slot::Call { .. } | Slot::Hidden => None,
+            Slot::Done(block) | Slot::Held(block) => Some(block.clone()),
+        };
+        self.slots.iter().filter_map(block).map(Json::Object).collect()
+    }
+
+    pub(crate) fn open(&mut self, slot: Slot) -> usize {
+        self.slots.push(slot);
+        self.slots.len() - 1
+    }
+
+    pub(crate) fn slot(&mut self, at: usize) -> Option<&mut Slot> {
+        self.slots.get_mut(at)
+    }
+
+    pub(crate) fn finish(&mut self, at: usize, block: Object) {
+        if let Some(slot) = self.slots.get_mut(at) {
+            *slot = Slot::Done(block);
+        }
+    }
+
+    pub(crate) fn hold(&mut self, at: usize, block: Object) {
+        if let Some(slot) = self.slots.get_mut(at) {
+            *slot = Slot::Held(block);
+        }
+    }
+
+    /// Tells the blocks that are complete, up to the first that is not.
+    pub(crate) fn release(&mut self, out: &mut Vec<StreamEvent>) {
+        while let Some(Slot::Done(block)) = self.slots.get(self.told) {
+            out.push(StreamEvent::Block(block.clone()));
+            self.told += 1;
+        }
+    }
+
+    /// Tells the rest: nothing is added any more.
+    pub(crate) fn release_all(&mut self, out: &mut Vec<StreamEvent>) {
+        for slot in self.slots.get_mut(self.told..).unwrap_or_default() {
+            if let Slot::Held(block) = slot {
+                *slot = Slot::Done(std::mem::take(block));
+            }
+        }
+        while self.told < self.slots.len() {
+            self.release(out);
+            self.told += 1;
+        }
+    }
+
+    /// Adds to a text, thinking or call.
+    pub(crate) fn extend(&mut self, at: usize, more: &str) {
+        match self.slots.get_mut(at) {
+            Some(Slot::Text(text) | Slot::Thinking(text) | Slot::Call { input: text, .. }) => text.push_str(more),
+            Some(Slot::Hidden | Slot::Done(_) | Slot::Held(_)) | None => {}
+        }
+    }
+
+    /// An id that no other call of the answer has: vendors refuse ids that come twice.
+    pub(crate) fn unique_id(&self, id: &str) -> String {
+        let is_taken = |id: &str| {
+            self.slots.iter().any(|slot| match slot {
+                Slot::Call { id: other, .. } => other == id,
+                Slot::Done(block) | Slot::Held(block) => block.text("id") == Some(id),
+                Slot::Text(_) | Slot::Thinking(_) | Slot::Hidden => false,
+            })
+        };
+        let mut candidates = (2..).map(|n| format!("{id}-{n}"));
+        match is_taken(id) {
+            false => id.to_owned(),
+            true => candidates.find(|candidate| !is_taken(candidate)).unwrap_or_else(|| id.to_owned()),
+        }
+    }
+
+    /// An id for a call to which the vendor gave none.
+    pub(crate) fn made_up_id(&self, prefix: &str) -> String {
+        format!("{prefix}{}-{}", self.tag, self.slots.len())
+    }
+
+    /// Whether a call is not complete.
+    pub(crate) fn has_open_call(&self) -> bool {
+        self.slots.iter().any(|slot| matches!(slot, Slot::Call { .. }))
+    }
+
+    pub(crate) fn has_call(&self) -> bool {
+        self.slots.iter().any(|slot| matches!(slot, Slot::Done(block) if block.text("type") == Some("toolCall")))
+    }
+}
+
+pub(crate) fn text_block(text: &str) -> Object {
+    Object::new().with("type", "text").with("text", text)
+}
+
+pub(crate) fn thinking_block(text: &str, signature: Option<&str>) -> Object {
+    Object::new().with("type", "thinking").with("thinking", text).with_some("thinkingSignature", signature)
+}
+
+pub(crate) fn opaque_block(raw: &str) -> Object {
+    Object::new().with("type", "opaque").with("raw", raw)
+}
+
+/// How a vendor gets a call's input back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InputForm {
+    /// As a string, of which every letter counts.
+    Text,
+    /// As a value, of which only the meaning counts.
+    Value,
+}
+
+/// A call, and its input as it is to go back when its value does not say that.
+pub(crate) fn call_block(id: &str, name: &str, input: &str, form: InputForm) -> Object {
+    let block = Object::new().with("type", "toolCall").with("id", id).with("name", name);
+    let read = if input.trim().is_empty() { Ok(Json::Object(Object::new())) } else { Json::parse(input) };
+    match read {
+        Ok(value @ Json::Object(_)) => {
+            let text = value.to_text();
+            let same = match form {
+                InputForm::Text => text == input,
+                InputForm::Value => input.trim().is_empty() || Json::parse(&text).is_ok_and(|read| read == value),
+            };
+            block.with("arguments", value).with_some("argumentsText", (!same).then_some(input))
+        }
+        Ok(_) | Err(_) => block.with("arguments", Object::new()).with("malformed", input),
+    }
+}

@@ -1,0 +1,8 @@
+//! Gemini's streamGenerateContent.
+//!
+//! Sources: <https://ai.google.dev/api/generate-content>, <https://ai.google.dev/gemini-api/docs/thought-signatures>,
+//! …/docs/thinking, …/docs/caching; the types of python-genai (`google/genai/types.py`). How parts are kept in stored
+//! messages follows pi-ai 0.87.1 (`dist/api/google-shared.js`).
+
+pub(crate) mod decode;
+pub(crate) mod encode;

@@ -1,0 +1,199 @@
+//! The bytes of a body, block by block.
+
+use session_tree::json::write_string;
+
+use crate::{BlockHash, BlockKind, Target};
+
+/// A block that was written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WireBlock {
+    pub(crate) kind: BlockKind,
+    /// The offset behind its last byte.
+    pub(crate) end: usize,
+    /// The offset at which a marker is inserted, when it can bear one.
+    pub(crate) mark: Option<usize>,
+    pub(crate) hash: BlockHash,
+}
+
+/// A call that has no result yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PendingCall {
+    /// Its id in the session.
+    pub(crate) id: String,
+    /// Its id on the wire.
+    pub(crate) wire_id: String,
+    pub(crate) name: String,
+}
+
+/// What the next message depends on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WireState {
+    /// The beginning of the message that is not closed, to which blocks of the same role are added.
+    open: Option<&'static str>,
+    /// Whether a message was written, so that a comma precedes the next.
+    follows: bool,
+    pending: Vec<PendingCall>,
+    /// Images of results that are shown in a message of their own, as JSON text.
+    images: Vec<String>,
+}
+
+/// The bytes so far.
+#[derive(Debug, Clone)]
+pub(crate) struct Wire {
+    bytes: Vec<u8>,
+    blocks: Vec<WireBlock>,
+    state: WireState,
+    /// The hash of what the body does not say, such as the name of the API.
+    seed: BlockHash,
+}
+
+impl Wire {
+    pub(crate) fn new(target: &Target) -> Self {
+        let seed = format!("{}\n{}\n{}", target.api.name(), target.provider, target.model);
+        Self {
+            bytes: Vec::new(),
+            blocks: Vec::new(),
+            state: WireState::default(),
+            seed: hash(BlockHash([0; 16]), seed.as_bytes()),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(crate) fn blocks(&self) -> &[WireBlock] {
+        &self.blocks
+    }
+
+    pub(crate) fn state(&self) -> &WireState {
+        &self.state
+    }
+
+    pub(crate) fn truncate(&mut self, bytes: usize, blocks: usize, state: WireState) {
+        self.bytes.truncate(bytes);
+        self.blocks.truncate(blocks);
+        self.state = state;
+    }
+
+    /// Goes on elsewhere: what is written there follows what is written here.
+    pub(crate) fn rest(&self) -> Self {
+        Self { bytes: Vec::new(), blocks: Vec::new(), state: self.state.clone(), seed: self.seed }
+    }
+
+    pub(crate) fn raw(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// `,` unless this is the first message.
+    fn comma(&mut self) {
+        if std::mem::replace(&mut self.state.follows, true) {
+            self.raw(",");
+        }
+    }
+
+    /// What was written since the last block is one. A marker would go before the last `behind` bytes.
+    pub(crate) fn end_block(&mut self, kind: BlockKind, behind: Option<usize>) {
+        let from = self.blocks.last().map_or(0, |block| block.end);
+        let before = self.blocks.last().map_or(self.seed, |block| block.hash);
+        let end = self.bytes.len();
+        let hash = hash(before, &self.bytes[from..]);
+        self.blocks.push(WireBlock { kind, end, mark: behind.map(|behind| end - behind), hash });
+    }
+
+    /// A message of one block.
+    pub(crate) fn message(&mut self, text: &str, behind: Option<usize>) {
+        self.close_message();
+        self.comma();
+        self.raw(text);
+        self.end_block(BlockKind::Message, behind);
+    }
+
+    /// A block of a message that begins with `opener` and ends with `]}`, the same as the last one's when that began so.
+    pub(crate) fn block_in(&mut self, opener: &'static str, text: &str, markable: bool) {
+        if self.state.open == Some(opener) {
+            self.raw(",");
+        } else {
+            self.close_message();
+            self.comma();
+            self.raw(opener);
+            self.state.open = Some(opener);
+        }
+        self.raw(text);
+        self.end_block(BlockKind::Message, markable.then_some(1));
+    }
+
+    /// Ends the message that goes on.
+    pub(crate) fn close_message(&mut self) {
+        if self.state.open.take().is_some() {
+            self.raw("]}");
+        }
+    }
+
+    /// The head wrote a message.
+    pub(crate) fn head_has_message(&mut self) {
+        self.state.follows = true;
+    }
+
+    pub(crate) fn expect_result(&mut self, call: PendingCall) {
+        self.state.pending.push(call);
+    }
+
+    pub(crate) fn take_pending(&mut self, id: &str) -> Option<PendingCall> {
+        let at = self.state.pending.iter().position(|call| call.id == id)?;
+        Some(self.state.pending.remove(at))
+    }
+
+    pub(crate) fn take_all_pending(&mut self) -> Vec<PendingCall> {
+        std::mem::take(&mut self.state.pending)
+    }
+
+    pub(crate) fn show_image(&mut self, image: String) {
+        self.state.images.push(image);
+    }
+
+    pub(crate) fn take_images(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.state.images)
+    }
+}
+
+fn hash(before: BlockHash, bytes: &[u8]) -> BlockHash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&before.0);
+    hasher.update(bytes);
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    BlockHash(hash)
+}
+
+/// JSON text, put together in the order in which it is sent.
+#[derive(Debug, Default)]
+pub(crate) struct Text(String);
+
+impl Text {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn raw(mut self, text: &str) -> Self {
+        self.0.push_str(text);
+        self
+    }
+
+    pub(crate) fn string(mut self, text: &str) -> Self {
+        write_string(text, &mut self.0);
+        self
+    }
+
+    /// `text` and a string, when there is one.
+    pub(crate) fn maybe(self, text: &str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.raw(text).string(value),
+            None => self,
+        }
+    }
+
+    pub(crate) fn done(self) -> String {
+        self.0
+    }
+}

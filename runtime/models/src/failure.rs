@@ -1,0 +1,289 @@
+//! What went wrong with a request, by kind.
+//!
+//! Sources: <https://platform.claude.com/docs/en/api/errors> (types and statuses of Anthropic),
+//! <https://platform.openai.com/docs/guides/error-codes> and `openai-python` (`src/openai/_exceptions.py`),
+//! <https://ai.google.dev/gemini-api/docs/troubleshooting> (statuses of Gemini). The texts of requests that are too long
+//! are those that pi-ai 0.87.1 collected (`dist/utils/overflow.js`).
+
+use std::time::Duration;
+
+use session_tree::{Json, Object};
+
+/// Most bytes that are kept of what a vendor said.
+const RAW_BYTES: usize = 16 * 1024;
+
+/// The kinds of failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// The vendor has too much to do, or an error of its own.
+    Overloaded,
+    /// Too many requests or tokens in a short time.
+    Rate,
+    /// Money or an allowance is used up.
+    Quota,
+    /// The key is missing, wrong, or may not do this.
+    Auth,
+    /// The request is longer than the model takes.
+    TooLong,
+    /// The request is wrong.
+    BadRequest,
+    /// The model or the vendor refuses to answer this.
+    Refused,
+    /// The connection failed, ended early, or spoke something else.
+    Network,
+    /// The answer stopped coming.
+    Stalled,
+    /// Something else.
+    Unknown,
+}
+
+impl FailureKind {
+    /// Whether the same request may succeed later.
+    #[must_use]
+    pub fn may_pass(self) -> bool {
+        match self {
+            Self::Overloaded | Self::Rate | Self::Network | Self::Stalled => true,
+            Self::Quota | Self::Auth | Self::TooLong | Self::BadRequest | Self::Refused | Self::Unknown => false,
+        }
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Overloaded => "overloaded",
+            Self::Rate => "rate",
+            Self::Quota => "quota",
+            Self::Auth => "auth",
+            Self::TooLong => "too_long",
+            Self::BadRequest => "bad_request",
+            Self::Refused => "refused",
+            Self::Network => "network",
+            Self::Stalled => "stalled",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A failure of a request.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {message}", kind.name())]
+pub struct Failure {
+    /// Its kind.
+    pub kind: FailureKind,
+    /// The HTTP status, when there was one.
+    pub status: Option<u16>,
+    /// The vendor's message, or ours.
+    pub message: String,
+    /// How long the vendor asks to wait.
+    pub retry_after: Option<Duration>,
+    /// Whether the vendor said that it is worth another attempt (`x-should-retry` of Anthropic and OpenAI).
+    pub should_retry: Option<bool>,
+    /// What the vendor said, its first 16 KiB, without the key.
+    pub raw: String,
+}
+
+/// The head and the text of an answer that is an error.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HttpAnswer<'a> {
+    /// The status.
+    pub status: u16,
+    /// `retry-after`: seconds or a date.
+    pub retry_after: Option<&'a str>,
+    /// `retry-after-ms`: milliseconds (OpenAI).
+    pub retry_after_ms: Option<&'a str>,
+    /// `x-should-retry`.
+    pub should_retry: Option<&'a str>,
+    /// `date`, against which a date in `retry-after` is held.
+    pub date: Option<&'a str>,
+    /// The text.
+    pub body: &'a str,
+}
+
+impl Failure {
+    /// A failure of our own finding.
+    #[must_use]
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, status: None, message: message.into(), retry_after: None, should_retry: None, raw: String::new() }
+    }
+
+    /// What an answer with a status other than 200 means.
+    #[must_use]
+    pub fn of_http(answer: &HttpAnswer<'_>) -> Self {
+        let body = Json::parse(answer.body).ok();
+        let mut failure = match body.as_ref().and_then(error_object) {
+            Some(error) => Self::of_error(error, Some(answer.status), answer.body),
+            None => {
+                let kind = kind_of_status(answer.status, &answer.body.to_ascii_lowercase());
+                let message = format!("HTTP status {}", answer.status);
+                Self { status: Some(answer.status), raw: head(answer.body).to_owned(), ..Self::new(kind, message) }
+            }
+        };
+        failure.retry_after = told_wait(answer).or(failure.retry_after);
+        failure.should_retry = answer.should_retry.and_then(|text| text.trim().parse().ok());
+        failure
+    }
+
+    /// What an error inside a stream means, given the object that holds the error.
+    #[must_use]
+    pub fn of_stream(event: &Object, raw: &str) -> Self {
+        let whole = Json::Object(event.clone());
+        match error_object(&whole) {
+            Some(error) => Self::of_error(error, None, raw),
+            None => Self { raw: head(raw).to_owned(), ..Self::new(FailureKind::Unknown, "an error without a message") },
+        }
+    }
+
+    fn of_error(error: &Object, status: Option<u16>, raw: &str) -> Self {
+        let message = error.text("message").unwrap_or("no message");
+        let words: Vec<&str> = ["type", "code", "status"].iter().filter_map(|key| error.text(key)).collect();
+        // Gemini and some proxies put the status into `code`.
+        let status = status.or_else(|| {
+            let code = error.get("code").and_then(Json::as_f64).filter(|code| (400.0..600.0).contains(code))?;
+            format!("{code}").parse().ok()
+        });
+        let lower = format!("{} {}", message.to_ascii_lowercase(), raw.to_ascii_lowercase());
+        let kind = kind_of_words(&words, &lower).unwrap_or_else(|| match status {
+            Some(status) => kind_of_status(status, &lower),
+            None if is_too_long(&lower) => FailureKind::TooLong,
+            None => FailureKind::Unknown,
+        });
+        Self { status, retry_after: retry_info(error), raw: head(raw).to_owned(), ..Self::new(kind, message) }
+    }
+
+    /// The same without a key in it.
+    #[must_use]
+    pub fn without(mut self, key: &crate::Secret) -> Self {
+        self.message = key.hide_in(&self.message);
+        self.raw = key.hide_in(&self.raw);
+        self
+    }
+}
+
+/// Where the error is: `{"error": {…}}`, `{"response": {"error": {…}}}`, an array of one such (Gemini), or the object
+/// itself.
+fn error_object(body: &Json) -> Option<&Object> {
+    if let Some(first) = body.as_array().and_then(<[Json]>::first) {
+        return error_object(first);
+    }
+    let object = body.as_object()?;
+    let inner = object.get("response").and_then(Json::as_object).and_then(|r| r.get("error"));
+    let found = object.get("error").or(inner).and_then(Json::as_object);
+    found.or_else(|| object.text("message").map(|_| object))
+}
+
+fn kind_of_words(words: &[&str], lower: &str) -> Option<FailureKind> {
+    let kind = |word: &&str| match *word {
+        "insufficient_quota" | "billing_error" | "billing_hard_limit_reached" | "billing_not_active" => {
+            Some(FailureKind::Quota)
+        }
+        "context_length_exceeded" | "request_too_large" => Some(FailureKind::TooLong),
+        "authentication_error" | "permission_error" | "invalid_api_key" | "UNAUTHENTICATED" | "PERMISSION_DENIED" => {
+            Some(FailureKind::Auth)
+        }
+        "overloaded_error"
+        | "api_error"
+        | "server_error"
+        | "timeout_error"
+        | "UNAVAILABLE"
+        | "INTERNAL"
+        | "DEADLINE_EXCEEDED"
+        | "server_is_overloaded"
+        | "slow_down"
+        | "engine_overloaded_error" => Some(FailureKind::Overloaded),
+        "content_filter" | "content_policy_violation" | "cyber_policy_violation" => Some(FailureKind::Refused),
+        "rate_limit_error" | "rate_limit_exceeded" | "RESOURCE_EXHAUSTED" => {
+            // Gemini names the allowance that is used up: one for a day is not worth waiting for.
+            let for_a_day = lower.contains("perday") || lower.contains("per day");
+            Some(if for_a_day { FailureKind::Quota } else { FailureKind::Rate })
+        }
+        _ => None,
+    };
+    // The most telling word decides: OpenAI's type of a quota error is its code, of a rate limit it is `tokens`.
+    let found: Vec<FailureKind> = words.iter().filter_map(kind).collect();
+    if lower.contains("api_key_invalid") {
+        return Some(FailureKind::Auth);
+    }
+    let first = |kind: FailureKind| found.contains(&kind).then_some(kind);
+    first(FailureKind::Quota).or(first(FailureKind::TooLong)).or(found.first().copied())
+}
+
+fn kind_of_status(status: u16, lower: &str) -> FailureKind {
+    match status {
+        401 | 403 => FailureKind::Auth,
+        402 => FailureKind::Quota,
+        413 => FailureKind::TooLong,
+        429 => FailureKind::Rate,
+        408 | 409 | 500..=599 => FailureKind::Overloaded,
+        400..=499 if is_too_long(lower) => FailureKind::TooLong,
+        400..=499 => FailureKind::BadRequest,
+        _ => FailureKind::Unknown,
+    }
+}
+
+/// Whether a message says that the request is longer than the model takes.
+fn is_too_long(lower: &str) -> bool {
+    const SAID: &[&str] = &[
+        "prompt is too long",
+        "prompt too long",
+        "request_too_large",
+        "input is too long",
+        "exceeds the context window",
+        "maximum context length",
+        "model's context length",
+        "exceeds the available context size",
+        "greater than the context length",
+        "context window exceeds",
+        "exceeded model token limit",
+        "maximum prompt length",
+        "reduce the length of the messages",
+        "range of input length should be",
+        "context_length_exceeded",
+        "model_context_window_exceeded",
+    ];
+    SAID.iter().any(|said| lower.contains(said))
+        || (lower.contains("input token count") && lower.contains("exceeds the maximum"))
+}
+
+fn told_wait(answer: &HttpAnswer<'_>) -> Option<Duration> {
+    let millis = answer.retry_after_ms.and_then(|text| text.trim().parse::<f64>().ok()).map(|ms| ms / 1000.0);
+    let seconds = millis.or_else(|| {
+        let text = answer.retry_after?.trim();
+        text.parse::<f64>().ok().or_else(|| {
+            let wait = http_date(text)? - http_date(answer.date?)?;
+            Some(f64::from(i32::try_from(wait.max(0)).ok()?))
+        })
+    })?;
+    // A wait nobody sits out is not worth an error.
+    Duration::try_from_secs_f64(seconds.max(0.0)).ok()
+}
+
+/// `retryDelay` of `google.rpc.RetryInfo`, such as `34s`.
+fn retry_info(error: &Object) -> Option<Duration> {
+    let details = error.get("details").and_then(Json::as_array)?;
+    let delay = details.iter().filter_map(Json::as_object).find_map(|detail| detail.text("retryDelay"))?;
+    Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse::<f64>().ok()?.max(0.0)).ok()
+}
+
+/// Seconds since 1970 of a date of HTTP, such as `Wed, 21 Oct 2026 07:28:00 GMT`.
+fn http_date(text: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let mut words = text.split_once(", ")?.1.split(' ');
+    let day: i64 = words.next()?.parse().ok()?;
+    let name = words.next()?;
+    let month = i64::try_from(MONTHS.iter().position(|month| *month == name)?).ok()? + 1;
+    let year: i64 = words.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
+    let clock: Vec<i64> = words.next()?.split(':').map(str::parse).collect::<Result<_, _>>().ok()?;
+    let [hours, minutes, seconds] = clock[..] else { return None };
+    // Days since 1970 of a date, with years that begin in March.
+    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719_468;
+    Some(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+}
+
+fn head(text: &str) -> &str {
+    &text[..text.floor_char_boundary(RAW_BYTES)]
+}
+
+#[cfg(test)]
+mod tests;

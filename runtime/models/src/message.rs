@@ -1,0 +1,187 @@
+//! A stored message as the codecs read it: what of it goes to this model, in which form.
+//!
+//! Follows `transformMessages` of pi-ai 0.87.1 (`dist/api/transform-messages.js`): answers that failed or were aborted
+//! are left out; of another model's answer thinking becomes text, and signatures and blocks that only that model
+//! understands are left out.
+
+use std::borrow::Cow;
+
+use session_tree::{Json, Object};
+
+use crate::Target;
+
+/// Stands for an image that a model cannot see.
+pub(crate) const NO_IMAGE: &str = "(image omitted: the model takes no images)";
+/// Stands for a result without text.
+pub(crate) const NO_OUTPUT: &str = "(no output)";
+/// What a call is answered that has no result: the text of pi-ai 0.87.1.
+pub(crate) const NO_RESULT: &str = "No result provided";
+
+/// A message.
+#[derive(Debug)]
+pub(crate) enum Turn<'a> {
+    User(Vec<Content<'a>>),
+    Assistant(Vec<Said<'a>>),
+    Result(ToolResult<'a>),
+}
+
+/// Something the model is shown.
+#[derive(Debug, Clone)]
+pub(crate) enum Content<'a> {
+    Text(Cow<'a, str>),
+    Image { mime: &'a str, data: &'a str },
+}
+
+/// Something the model said.
+#[derive(Debug)]
+pub(crate) struct Said<'a> {
+    pub(crate) kind: SaidKind<'a>,
+    /// The block as the same model gave it, when its kind does not say everything.
+    pub(crate) raw: Option<&'a str>,
+}
+
+#[derive(Debug)]
+pub(crate) enum SaidKind<'a> {
+    Text {
+        text: &'a str,
+        signature: Option<&'a str>,
+    },
+    Thinking {
+        text: &'a str,
+        signature: Option<&'a str>,
+    },
+    Redacted(&'a str),
+    Call(ToolCall<'a>),
+    /// Only with `raw`.
+    Opaque,
+}
+
+#[derive(Debug)]
+pub(crate) struct ToolCall<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) name: &'a str,
+    /// JSON text of an object.
+    pub(crate) arguments: Cow<'a, str>,
+    pub(crate) signature: Option<&'a str>,
+    pub(crate) namespace: Option<&'a str>,
+    /// The same model made it.
+    pub(crate) same_model: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct ToolResult<'a> {
+    pub(crate) call: &'a str,
+    pub(crate) content: Vec<Content<'a>>,
+    pub(crate) is_error: bool,
+}
+
+/// Reads a message; nothing when the model does not get it.
+pub(crate) fn turn<'a>(target: &Target, message: &'a Object) -> Option<Turn<'a>> {
+    match message.text("role")? {
+        "user" => Some(Turn::User(contents(target, message.get("content")))),
+        "assistant" if matches!(message.text("stopReason"), Some("error" | "aborted")) => None,
+        "assistant" => {
+            let is = |key: &str, name: &str| message.text(key) == Some(name);
+            let same = is("api", target.api.name()) && is("provider", &target.provider) && is("model", &target.model);
+            let blocks = match message.get("content")? {
+                Json::Array(blocks) => {
+                    blocks.iter().filter_map(Json::as_object).filter_map(|b| said(b, same)).collect()
+                }
+                Json::String(text) => vec![Said { kind: SaidKind::Text { text, signature: None }, raw: None }],
+                Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_) => return None,
+            };
+            Some(Turn::Assistant(blocks))
+        }
+        "toolResult" => Some(Turn::Result(ToolResult {
+            call: message.text("toolCallId")?,
+            content: contents(target, message.get("content")),
+            is_error: message.get("isError") == Some(&Json::Bool(true)),
+        })),
+        _ => None,
+    }
+}
+
+fn contents<'a>(target: &Target, content: Option<&'a Json>) -> Vec<Content<'a>> {
+    let read = |block: &'a Object| match block.text("type")? {
+        "text" => Some(Content::Text(block.text("text")?.into())),
+        "image" if target.images => Some(Content::Image { mime: block.text("mimeType")?, data: block.text("data")? }),
+        "image" => Some(Content::Text(NO_IMAGE.into())),
+        _ => None,
+    };
+    let is_blank = |content: &Content<'_>| matches!(content, Content::Text(text) if text.trim().is_empty());
+    let all: Vec<Content<'a>> = match content {
+        Some(Json::String(text)) => vec![Content::Text(text.into())],
+        Some(Json::Array(blocks)) => blocks.iter().filter_map(Json::as_object).filter_map(read).collect(),
+        Some(Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_)) | None => Vec::new(),
+    };
+    // Every vendor refuses blank text blocks, or may.
+    all.into_iter().filter(|content| !is_blank(content)).collect()
+}
+
+fn said(block: &Object, same: bool) -> Option<Said<'_>> {
+    let filled = |key: &str| block.text(key).filter(|text| !text.is_empty());
+    let signature = |key: &str| filled(key).filter(|_| same);
+    let kind = match block.text("type")? {
+        "text" => SaidKind::Text { text: block.text("text")?, signature: signature("textSignature") },
+        "thinking" if block.get("redacted") == Some(&Json::Bool(true)) => {
+            SaidKind::Redacted(signature("thinkingSignature")?)
+        }
+        "thinking" => {
+            let text = block.text("thinking").unwrap_or_default();
+            match signature("thinkingSignature") {
+                Some(signature) => SaidKind::Thinking { text, signature: Some(signature) },
+                None if text.trim().is_empty() => return None,
+                None if same => SaidKind::Thinking { text, signature: None },
+                None => SaidKind::Text { text, signature: None },
+            }
+        }
+        "toolCall" => SaidKind::Call(ToolCall {
+            id: block.text("id")?,
+            name: block.text("name")?,
+            arguments: arguments(block),
+            signature: signature("thoughtSignature"),
+            namespace: signature("namespace"),
+            same_model: same,
+        }),
+        _ => SaidKind::Opaque,
+    };
+    let raw = filled("raw").filter(|raw| same && is_object(raw));
+    match kind {
+        SaidKind::Opaque if raw.is_none() => None,
+        SaidKind::Text { text, signature: None } if text.trim().is_empty() && raw.is_none() => None,
+        kind => Some(Said { kind, raw }),
+    }
+}
+
+/// The text of a call's input: as it was received when that is known, so that it goes back byte for byte.
+fn arguments(block: &Object) -> Cow<'_, str> {
+    match block.text("argumentsText").filter(|text| is_object(text)) {
+        Some(text) => text.into(),
+        None => match block.get("arguments") {
+            Some(Json::Object(arguments)) => arguments.to_text().into(),
+            _ => "{}".into(),
+        },
+    }
+}
+
+/// Whether a text is a JSON object, so that it can stand in a body as it is.
+pub(crate) fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// Texts of a content, joined by line ends, as pi joins them.
+pub(crate) fn joined(content: &[Content<'_>]) -> String {
+    let texts = content.iter().filter_map(|content| match content {
+        Content::Text(text) => Some(text.as_ref()),
+        Content::Image { .. } => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The images of a content: media type and data.
+pub(crate) fn images<'a>(content: &'a [Content<'a>]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    content.iter().filter_map(|content| match content {
+        Content::Text(_) => None,
+        Content::Image { mime, data } => Some((*mime, *data)),
+    })
+}

@@ -1,0 +1,49 @@
+//! A request as it is sent.
+
+use bytes::Bytes;
+
+use crate::{Api, MarkerPlace, Secret};
+
+/// A request for one answer. Sending it again sends the same bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EncodedRequest {
+    /// The API.
+    pub api: Api,
+    /// The path and query behind the base URL, such as `/v1/messages`.
+    pub path: String,
+    /// The body.
+    pub body: Bytes,
+    /// Where markers stand, as they were asked for and could be placed, from the front to the back.
+    pub markers: Vec<MarkerPlace>,
+    /// How many blocks of the transcript's chain it has.
+    pub blocks: usize,
+}
+
+impl EncodedRequest {
+    /// Headers that every request of the API has, without the key.
+    #[must_use]
+    pub fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        match self.api {
+            // https://platform.claude.com/docs/en/api/versioning
+            Api::Anthropic => &[("anthropic-version", "2023-06-01")],
+            Api::Responses | Api::Chat | Api::Gemini => &[],
+        }
+    }
+
+    /// The header that bears the key: its name and value.
+    #[must_use]
+    pub fn key_header(&self, key: &Secret) -> (&'static str, Secret) {
+        match self.api {
+            // Keys that a subscription gave out are tokens of OAuth: anthropic-sdk-python, `_client.py`, `auth_token`.
+            Api::Anthropic if key.expose().starts_with("sk-ant-oat") => ("authorization", bearer(key)),
+            Api::Anthropic => ("x-api-key", key.clone()),
+            Api::Responses | Api::Chat => ("authorization", bearer(key)),
+            // python-genai, `_api_client.py`: `x-goog-api-key`, never the query, which logs keep.
+            Api::Gemini => ("x-goog-api-key", key.clone()),
+        }
+    }
+}
+
+fn bearer(key: &Secret) -> Secret {
+    Secret::new(format!("Bearer {}", key.expose()))
+}

@@ -1,0 +1,237 @@
+//! The messages of a session, encoded for one model: each once, whatever the number of requests.
+
+use bytes::Bytes;
+use session_tree::{Object, llm::message_for_model};
+
+use crate::{
+    Api, CacheTtl, EncodedRequest, MAX_MARKERS, Marker, MarkerError, MarkerPlace, Prefix, Target, TargetError,
+    codec::{self, Wire, WireState},
+    message,
+};
+
+/// The hash of everything in a body up to the end of a block, markers left out. Two requests share a prefix exactly as
+/// far as their hashes are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BlockHash(pub [u8; 16]);
+
+/// What a block of a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BlockKind {
+    /// Model, thinking and whatever else of the settings is part of what a vendor caches.
+    Settings,
+    /// The tools.
+    Tools,
+    /// The system prompt.
+    System,
+    /// A block of a message.
+    Message,
+}
+
+/// A link of the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChainBlock {
+    /// What it is.
+    pub kind: BlockKind,
+    /// The entry it is of, counted from 0 in the order they were pushed; nothing for what stands before the messages.
+    pub entry: Option<usize>,
+    /// Its bytes in the body, with the punctuation before it.
+    pub bytes: usize,
+    /// The hash of the body up to its end.
+    pub hash: BlockHash,
+    /// Whether it can bear a marker.
+    pub markable: bool,
+}
+
+/// The encoded messages.
+#[derive(Debug, Clone)]
+pub struct Transcript {
+    target: Target,
+    wire: Wire,
+    /// Blocks before the messages.
+    head_blocks: usize,
+    /// The state after each entry, behind the one before all.
+    entries: Vec<EntryEnd>,
+}
+
+#[derive(Debug, Clone)]
+struct EntryEnd {
+    bytes: usize,
+    blocks: usize,
+    state: WireState,
+    /// What names the entry, when it has such a name.
+    key: Option<Box<str>>,
+}
+
+impl Transcript {
+    /// Begins with what never changes.
+    ///
+    /// # Errors
+    /// When a vendor would refuse the settings in every request.
+    pub fn new(target: Target, prefix: &Prefix) -> Result<Self, TargetError> {
+        target.check()?;
+        let mut wire = Wire::new(&target);
+        codec::head(&target, prefix, &mut wire);
+        let head_blocks = wire.blocks().len();
+        let mut transcript = Self { target, wire, head_blocks, entries: Vec::new() };
+        transcript.entries.push(transcript.end());
+        Ok(transcript)
+    }
+
+    /// The model it is encoded for.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Appends a message of a session, of any role, and gives its number. A message that the model does not get (a
+    /// failed answer, a system message, a result without its call) is an entry without blocks.
+    pub fn push(&mut self, message: &Object) -> usize {
+        if let Some(message) = message_for_model(message)
+            && let Some(turn) = message::turn(&self.target, &message)
+        {
+            codec::push(&self.target, &turn, &mut self.wire);
+        }
+        self.entries.push(self.end());
+        self.entries.len() - 2
+    }
+
+    /// Makes the transcript that of these messages: keeps what it has of them from the beginning, takes the rest back and
+    /// pushes what is missing. A key names a message together with its content, such as the id of its entry; messages
+    /// without a key are encoded again each time.
+    pub fn sync<'a>(&mut self, messages: impl IntoIterator<Item = (Option<&'a str>, &'a Object)>) {
+        let mut messages = messages.into_iter().peekable();
+        let mut same = 0;
+        while let Some((Some(key), _)) = messages.peek()
+            && self.entries.get(same + 1).and_then(|end| end.key.as_deref()) == Some(*key)
+        {
+            same += 1;
+            messages.next();
+        }
+        self.truncate(same);
+        for (key, message) in messages {
+            self.push(message);
+            if let Some(end) = self.entries.last_mut() {
+                end.key = key.map(Box::from);
+            }
+        }
+    }
+
+    /// How many entries were pushed.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.entries.len() - 1
+    }
+
+    /// How many blocks an entry has; 0 when there is no such entry.
+    #[must_use]
+    pub fn blocks_of(&self, entry: usize) -> usize {
+        let end = |at: usize| self.entries.get(at).map_or(0, |end| end.blocks);
+        end(entry + 1).saturating_sub(end(entry))
+    }
+
+    /// Takes entries back from the end until there are `entries`, for another branch of the session.
+    pub fn truncate(&mut self, entries: usize) {
+        self.entries.truncate(entries + 1);
+        if let Some(end) = self.entries.last() {
+            self.wire.truncate(end.bytes, end.blocks, end.state.clone());
+        }
+    }
+
+    /// The chain of all blocks.
+    pub fn chain(&self) -> impl Iterator<Item = ChainBlock> + '_ {
+        let ends = &self.entries;
+        let mut from = 0;
+        self.wire.blocks().iter().enumerate().map(move |(at, block)| {
+            let bytes = block.end - from;
+            from = block.end;
+            // The entry after whose end the block lies.
+            let entry = (at >= self.head_blocks).then(|| ends.partition_point(|end| end.blocks <= at) - 1);
+            ChainBlock { kind: block.kind, entry, bytes, hash: block.hash, markable: block.mark.is_some() }
+        })
+    }
+
+    /// The request for the next answer. `cache_key` routes requests with the same prefix to the same cache, for vendors
+    /// that have such a key: the session's id, for a sub-agent its parent's.
+    ///
+    /// Markers are ignored by APIs that have none.
+    ///
+    /// # Errors
+    /// When the markers cannot be placed.
+    pub fn request(&self, cache_key: Option<&str>, markers: &[Marker]) -> Result<EncodedRequest, MarkerError> {
+        let placed = self.place(markers)?;
+        let mut rest = self.wire.rest();
+        codec::close(&self.target, &mut rest);
+        let tail = codec::tail(&self.target, cache_key);
+        let bytes = self.wire.bytes();
+        let mut body = Vec::with_capacity(bytes.len() + rest.bytes().len() + tail.len() + placed.len() * 64);
+        let mut from = 0;
+        for (_, at, ttl) in &placed {
+            body.extend_from_slice(&bytes[from..*at]);
+            body.extend_from_slice(ttl.text().as_bytes());
+            from = *at;
+        }
+        body.extend_from_slice(&bytes[from..]);
+        body.extend_from_slice(rest.bytes());
+        body.extend_from_slice(tail.as_bytes());
+        Ok(EncodedRequest {
+            api: self.target.api,
+            path: codec::path(&self.target),
+            body: Bytes::from(body),
+            markers: placed.into_iter().map(|(place, ..)| place).collect(),
+            blocks: self.wire.blocks().len(),
+        })
+    }
+
+    /// Where markers go: the place, the offset, how long. In the order of the body, each offset once.
+    fn place(&self, markers: &[Marker]) -> Result<Vec<(MarkerPlace, usize, CacheTtl)>, MarkerError> {
+        if markers.len() > MAX_MARKERS {
+            return Err(MarkerError::TooMany(markers.len()));
+        }
+        let takes_markers = match self.target.api {
+            Api::Anthropic => true,
+            Api::Chat => self.target.chat.cache_control,
+            Api::Responses | Api::Gemini => false,
+        };
+        let mut placed: Vec<(MarkerPlace, usize, CacheTtl)> = Vec::new();
+        for marker in markers {
+            if let Some(at) = self.offset(marker.place)?.filter(|_| takes_markers)
+                && placed.iter().all(|(_, other, _)| *other != at)
+            {
+                placed.push((marker.place, at, marker.ttl));
+            }
+        }
+        placed.sort_by_key(|(_, at, _)| *at);
+        let hour_later =
+            |pair: &[(MarkerPlace, usize, CacheTtl)]| pair[0].2 == CacheTtl::FiveMinutes && pair[1].2 == CacheTtl::Hour;
+        if placed.windows(2).any(hour_later) { Err(MarkerError::HourAfterFiveMinutes) } else { Ok(placed) }
+    }
+
+    /// The offset of a marker; nothing when no block there can bear one.
+    fn offset(&self, place: MarkerPlace) -> Result<Option<usize>, MarkerError> {
+        let blocks = self.wire.blocks();
+        let range = match place {
+            MarkerPlace::System => 0..self.head_blocks,
+            MarkerPlace::Entry(entry) | MarkerPlace::Block { entry, .. } => {
+                let from = self.entries.get(entry).ok_or(MarkerError::NoEntry(entry))?.blocks;
+                let to = self.entries.get(entry + 1).ok_or(MarkerError::NoEntry(entry))?.blocks;
+                match place {
+                    MarkerPlace::Block { block, .. } => from..to.min(from + block + 1),
+                    MarkerPlace::System | MarkerPlace::Entry(_) => from..to,
+                }
+            }
+        };
+        Ok(blocks[range].iter().rev().find_map(|block| block.mark))
+    }
+
+    fn end(&self) -> EntryEnd {
+        EntryEnd {
+            bytes: self.wire.bytes().len(),
+            blocks: self.wire.blocks().len(),
+            state: self.wire.state().clone(),
+            key: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

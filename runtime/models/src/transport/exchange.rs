@@ -1,0 +1,207 @@
+//! One request and its answer.
+
+use std::{collections::VecDeque, time::Duration};
+
+use reqwest::{Response, header::HeaderMap};
+use tokio::time::{Instant, timeout_at};
+
+use super::{Endpoint, Patience};
+use crate::{Api, Decoder, Draft, Failure, FailureKind, HttpAnswer, Secret, StreamEvent};
+
+/// Most bytes that are read of an answer that is an error.
+const ERROR_BYTES: usize = 64 * 1024;
+/// How long an error's text may take to come.
+const ERROR_WAIT: Duration = Duration::from_secs(10);
+
+/// An answer that comes. Dropping it hangs up.
+#[derive(Debug)]
+pub struct Exchange {
+    phase: Phase,
+    decoder: Decoder,
+    waiting: VecDeque<StreamEvent>,
+    key: Option<Secret>,
+    patience: Patience,
+    /// When the last event came, or the request was sent.
+    heard: Option<Instant>,
+    /// When the answer has to be complete.
+    deadline: Option<Instant>,
+    /// Whether the model has said something.
+    spoke: bool,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Ready(reqwest::RequestBuilder),
+    Reading(Response),
+    Over,
+}
+
+impl Exchange {
+    pub(super) fn new(sending: reqwest::RequestBuilder, api: Api, tag: &str, endpoint: &Endpoint) -> Self {
+        Self {
+            phase: Phase::Ready(sending),
+            decoder: Decoder::new(api, tag),
+            waiting: VecDeque::new(),
+            key: endpoint.key().cloned(),
+            patience: endpoint.patience,
+            heard: None,
+            deadline: None,
+            spoke: false,
+        }
+    }
+
+    /// What there is so far.
+    #[must_use]
+    pub fn draft(&self) -> &Draft {
+        self.decoder.draft()
+    }
+
+    /// The next event; nothing behind the last ([`StreamEvent::is_last`]). The first call sends the request.
+    ///
+    /// A future that is dropped loses nothing once the request was sent; before, call it again to send it.
+    pub async fn next(&mut self) -> Option<StreamEvent> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Some(event);
+            }
+            let events = match &mut self.phase {
+                Phase::Over => return None,
+                Phase::Ready(_) => self.send().await,
+                Phase::Reading(_) => self.read().await,
+            };
+            if events.last().is_some_and(StreamEvent::is_last) {
+                self.phase = Phase::Over;
+            }
+            let key = self.key.as_ref();
+            self.waiting.extend(events.into_iter().map(|event| without_key(event, key)));
+        }
+    }
+
+    async fn send(&mut self) -> Vec<StreamEvent> {
+        let now = Instant::now();
+        let heard = *self.heard.get_or_insert(now);
+        self.deadline.get_or_insert(now + self.patience.total);
+        let Phase::Ready(sending) = &self.phase else { return Vec::new() };
+        let Some(sending) = sending.try_clone() else {
+            return vec![failed(FailureKind::BadRequest, "the request cannot be sent")];
+        };
+        match timeout_at(heard + self.patience.first, sending.send()).await {
+            Err(_) => vec![self.stalled()],
+            Ok(Err(error)) => vec![failed(FailureKind::Network, describe(&error))],
+            Ok(Ok(response)) => self.take_head(response).await,
+        }
+    }
+
+    async fn take_head(&mut self, response: Response) -> Vec<StreamEvent> {
+        let status = response.status().as_u16();
+        if response.status().is_redirection() {
+            let message = format!("the server answered with a redirect ({status}), which is not followed");
+            return vec![StreamEvent::Failed(Failure {
+                status: Some(status),
+                ..Failure::new(FailureKind::BadRequest, message)
+            })];
+        }
+        let kind = header(response.headers(), "content-type").unwrap_or_default().to_ascii_lowercase();
+        if response.status().is_success() && kind.starts_with("text/event-stream") {
+            self.phase = Phase::Reading(response);
+            return Vec::new();
+        }
+        let headers = response.headers().clone();
+        let body = error_text(response).await;
+        if (200..300).contains(&status) && !kind.starts_with("application/json") {
+            // A portal or a proxy that answers in a vendor's place.
+            let message = format!("the server answered {status} with `{kind}` instead of a stream of events");
+            return vec![StreamEvent::Failed(Failure {
+                status: Some(status),
+                raw: body,
+                ..Failure::new(FailureKind::Network, message)
+            })];
+        }
+        let answer = HttpAnswer {
+            status,
+            retry_after: header(&headers, "retry-after"),
+            retry_after_ms: header(&headers, "retry-after-ms"),
+            should_retry: header(&headers, "x-should-retry"),
+            date: header(&headers, "date"),
+            body: &body,
+        };
+        vec![StreamEvent::Failed(Failure::of_http(&answer))]
+    }
+
+    async fn read(&mut self) -> Vec<StreamEvent> {
+        let silence = if self.spoke { self.patience.idle } else { self.patience.first };
+        let heard = *self.heard.get_or_insert_with(Instant::now);
+        let total = self.deadline.unwrap_or(heard + self.patience.total);
+        let deadline = (heard + silence).min(total);
+        let Phase::Reading(response) = &mut self.phase else { return Vec::new() };
+        let events = match timeout_at(deadline, response.chunk()).await {
+            Err(_) if deadline == total => {
+                return vec![failed(
+                    FailureKind::Stalled,
+                    format!("no complete answer within {:?}", self.patience.total),
+                )];
+            }
+            Err(_) => return vec![self.stalled()],
+            Ok(Err(error)) => return vec![failed(FailureKind::Network, describe(&error))],
+            Ok(Ok(None)) => self.decoder.finish(),
+            Ok(Ok(Some(bytes))) => self.decoder.feed(&bytes),
+        };
+        if !events.is_empty() {
+            self.heard = Some(Instant::now());
+            self.spoke |= events.iter().any(StreamEvent::is_output);
+        }
+        events
+    }
+
+    fn stalled(&self) -> StreamEvent {
+        let (silence, what) =
+            if self.spoke { (self.patience.idle, "nothing more came") } else { (self.patience.first, "no answer") };
+        failed(FailureKind::Stalled, format!("{what} for {silence:?}"))
+    }
+}
+
+fn without_key(event: StreamEvent, key: Option<&Secret>) -> StreamEvent {
+    match (event, key) {
+        (StreamEvent::Failed(failure), Some(key)) => StreamEvent::Failed(failure.without(key)),
+        (event, _) => event,
+    }
+}
+
+fn failed(kind: FailureKind, message: impl Into<String>) -> StreamEvent {
+    StreamEvent::Failed(Failure::new(kind, message))
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// The beginning of an error's text, as far as it comes.
+async fn error_text(mut response: Response) -> String {
+    let deadline = Instant::now() + ERROR_WAIT;
+    let mut bytes = Vec::new();
+    while bytes.len() < ERROR_BYTES
+        && let Ok(Ok(Some(more))) = timeout_at(deadline, response.chunk()).await
+    {
+        bytes.extend_from_slice(&more);
+    }
+    bytes.truncate(ERROR_BYTES);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What went wrong with a connection, and why; without the address, which may hold a secret.
+fn describe(error: &reqwest::Error) -> String {
+    let what = if error.is_connect() {
+        "cannot connect"
+    } else if error.is_timeout() {
+        "timed out"
+    } else {
+        "the connection failed"
+    };
+    let mut text = what.to_owned();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
