@@ -127,4 +127,4 @@ fn plain_id(id: &str, max: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,1 +1,201 @@
+use std::{
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    thread::JoinHandle,
+    time::Duration,
+};
 
+use super::*;
+use crate::{
+    Api, EncodedRequest, EndReason, FailureKind, Secret, StreamEvent, Transcript,
+    codec::tests::{prefix, target, user},
+};
+
+const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+const ANSWER: &str = "data: {\"type\":\"message_start\",\"message\":{\"model\":\"m\"}}\n\n\
+    data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
+    data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\n\
+    data: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
+    data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n\
+    data: {\"type\":\"message_stop\"}\n\n";
+const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n: comment\n\n";
+
+/// A server for one request; gives the request's bytes.
+fn serve(answer: impl FnOnce(&mut TcpStream) + Send + 'static) -> (String, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        let (mut request, mut buffer) = (Vec::new(), [0; 4096]);
+        let text = loop {
+            let read = stream.read(&mut buffer).unwrap();
+            request.extend_from_slice(&buffer[..read]);
+            let text = String::from_utf8_lossy(&request).into_owned();
+            let length =
+                text.split_once("content-length: ").and_then(|(_, rest)| rest.split_once("\r\n")?.0.parse().ok());
+            let body = text.split_once("\r\n\r\n").map(|(_, body)| body.len());
+            if body.is_some() && body >= length {
+                break text;
+            }
+        };
+        answer(&mut stream);
+        text
+    });
+    (url, serving)
+}
+
+fn request() -> EncodedRequest {
+    let mut transcript = Transcript::new(target(Api::Anthropic), &prefix()).unwrap();
+    transcript.push(&user("Hello"));
+    transcript.request(None, &[]).unwrap()
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+async fn events(url: &str, patience: Patience) -> Vec<StreamEvent> {
+    let client = Client::loopback("test").unwrap();
+    let mut endpoint = Endpoint::new(url, Some(Secret::new("sk-secret".to_owned()))).unwrap();
+    endpoint.patience = patience;
+    let mut exchange = client.exchange(&endpoint, &request(), "1").unwrap();
+    let mut events = Vec::new();
+    while let Some(event) = exchange.next().await {
+        events.push(event);
+    }
+    events
+}
+
+fn failure(answer: impl FnOnce(&mut TcpStream) + Send + 'static, patience: Patience) -> crate::Failure {
+    let (url, serving) = serve(answer);
+    let events = run(events(&url, patience));
+    serving.join().unwrap();
+    match events.last() {
+        Some(StreamEvent::Failed(failure)) => failure.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn send(stream: &mut TcpStream, text: &str) {
+    // The client may have hung up.
+    stream.write_all(text.as_bytes()).ok();
+}
+
+#[test]
+fn a_request_is_sent_with_its_key_and_its_answer_is_read() {
+    let (url, serving) = serve(|stream| send(stream, &format!("{STREAM}{ANSWER}")));
+    let events = run(events(&format!("{url}/v1/"), Patience::default()));
+    assert_eq!(events.last(), Some(&StreamEvent::Ended(EndReason::Stop)));
+    let sent = serving.join().unwrap();
+    assert!(sent.starts_with("POST /v1/messages HTTP/1.1\r\n"), "{sent}");
+    for header in ["x-api-key: sk-secret\r\n", "anthropic-version: 2023-06-01\r\n", "user-agent: test\r\n"] {
+        assert!(sent.contains(header), "{header} in {sent}");
+    }
+    assert!(sent.ends_with(std::str::from_utf8(&request().body).unwrap()));
+}
+
+#[test]
+fn errors_of_a_server_are_failures_without_the_key() {
+    let body = r#"{"error":{"type":"authentication_error","message":"wrong key sk-secret"}}"#;
+    let head = format!("HTTP/1.1 401 No\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+    let failed = failure(move |stream| send(stream, &format!("{head}{body}")), Patience::default());
+    assert_eq!((failed.kind, failed.status), (FailureKind::Auth, Some(401)));
+    assert!(!format!("{failed:?}").contains("sk-secret"), "{failed:?}");
+    let html = |stream: &mut TcpStream| {
+        send(stream, "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n<html>")
+    };
+    assert_eq!(failure(html, Patience::default()).kind, FailureKind::Network);
+    let later =
+        |stream: &mut TcpStream| send(stream, "HTTP/1.1 529 Busy\r\nretry-after: 3\r\ncontent-length: 0\r\n\r\n");
+    let failed = failure(later, Patience::default());
+    assert_eq!((failed.kind, failed.retry_after), (FailureKind::Overloaded, Some(Duration::from_secs(3))));
+}
+
+#[test]
+fn redirects_are_not_followed() {
+    let target = TcpListener::bind("127.0.0.1:0").unwrap();
+    target.set_nonblocking(true).unwrap();
+    let head =
+        format!("HTTP/1.1 307 Go\r\nlocation: http://{}/\r\ncontent-length: 0\r\n\r\n", target.local_addr().unwrap());
+    let failed = failure(move |stream| send(stream, &head), Patience::default());
+    assert_eq!(failed.kind, FailureKind::BadRequest);
+    assert!(target.accept().is_err(), "the key went elsewhere");
+}
+
+#[test]
+fn an_answer_that_is_cut_is_a_failure() {
+    let failed =
+        failure(|stream| send(stream, &format!("{STREAM}{}", &ANSWER[..ANSWER.len() / 2])), Patience::default());
+    assert_eq!(failed.kind, FailureKind::Network);
+}
+
+/// Writes until the client hangs up.
+fn pings(stream: &mut TcpStream) {
+    stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+    while stream.write_all(PING).is_ok() {}
+}
+
+#[test]
+fn pings_do_not_keep_an_answer_alive() {
+    let short = Duration::from_millis(200);
+    let patience = Patience::default().with_silence(short, Duration::from_secs(600)).unwrap();
+    let before = failure(
+        |stream| {
+            send(stream, STREAM);
+            pings(stream);
+        },
+        patience,
+    );
+    assert_eq!(before.kind, FailureKind::Stalled);
+    assert!(before.message.contains("no answer"), "{before}");
+    // After the first word it is the other limit.
+    let patience = Patience::default().with_silence(Duration::from_secs(600), short).unwrap();
+    let half = ANSWER.find("data: {\"type\":\"content_block_stop").unwrap();
+    let after = failure(
+        move |stream| {
+            send(stream, &format!("{STREAM}{}", &ANSWER[..half]));
+            pings(stream);
+        },
+        patience,
+    );
+    assert_eq!(after.kind, FailureKind::Stalled);
+    assert!(after.message.contains("nothing more came"), "{after}");
+    // And a server that drips words for ever meets the last one.
+    let patience = Patience { total: short, ..Patience::default() };
+    let drip = move |stream: &mut TcpStream| {
+        send(stream, &format!("{STREAM}{}", &ANSWER[..half]));
+        let word = "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\".\"}}\n\n";
+        stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+        while stream.write_all(word.as_bytes()).is_ok() {}
+    };
+    assert!(matches!(failure(drip, patience).kind, FailureKind::Stalled | FailureKind::Unknown));
+}
+
+#[test]
+fn nobody_listens() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", free.local_addr().unwrap());
+    drop(free);
+    let events = run(events(&url, Patience::default()));
+    let [StreamEvent::Failed(failed)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(failed.kind, FailureKind::Network);
+    assert!(failed.message.starts_with("cannot connect: "), "{failed}");
+}
+
+#[test]
+fn a_key_is_not_sent_in_the_open() {
+    let key = || Some(Secret::new("k".to_owned()));
+    let check = |url: &str, key, works| assert_eq!(Endpoint::new(url, key).is_ok(), works, "{url}");
+    check("https://api.example.com", key(), true);
+    check("http://api.example.com", key(), false);
+    check("http://api.example.com", None, true);
+    check("http://localhost:1", key(), true);
+    check("http://127.1.2.3:1", key(), true);
+    check("http://[::1]:1", key(), true);
+    check("http://localhost.example.com", key(), false);
+    check("https://user:word@api.example.com", None, false);
+    check("ftp://localhost", None, false);
+    let patience = Patience::default();
+    assert!(patience.with_silence(Duration::ZERO, Duration::from_secs(1)).is_err());
+    assert!(patience.with_silence(Duration::from_secs(1), Duration::from_secs(16 * 60)).is_err());
+}
