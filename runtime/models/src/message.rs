@@ -146,11 +146,12 @@ fn said(block: &Object, same: bool) -> Option<Said<'_>> {
         _ => SaidKind::Opaque,
     };
     let raw = filled("raw").filter(|raw| same && is_object(raw));
-    match kind {
-        SaidKind::Opaque if raw.is_none() => None,
-        SaidKind::Text { text, signature: None } if text.trim().is_empty() && raw.is_none() => None,
-        kind => Some(Said { kind, raw }),
-    }
+    let is_empty = match &kind {
+        SaidKind::Opaque => raw.is_none(),
+        SaidKind::Text { text, signature: None } => text.trim().is_empty() && raw.is_none(),
+        SaidKind::Text { .. } | SaidKind::Thinking { .. } | SaidKind::Redacted(_) | SaidKind::Call(_) => false,
+    };
+    (!is_empty).then_some(Said { kind, raw })
 }
 
 /// The text of a call's input: as it was received when that is known, so that it goes back byte for byte.

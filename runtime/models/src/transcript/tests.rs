@@ -11,7 +11,9 @@ fn sync_keeps_what_is_the_same_and_encodes_the_rest() {
         let mut transcript = Transcript::new(target(api), &prefix()).unwrap();
         let fresh = |keys: &[(&'static str, usize)]| {
             let mut fresh = Transcript::new(target(api), &prefix()).unwrap();
-            keys.iter().for_each(|(_, text)| { fresh.push(&texts[*text]); });
+            keys.iter().for_each(|(_, text)| {
+                fresh.push(&texts[*text]);
+            });
             fresh.request(None, &[]).unwrap().body
         };
         for keys in [
@@ -56,7 +58,9 @@ fn the_chain_says_what_each_block_is() {
 fn the_hash_of_a_block_depends_on_all_before_it() {
     let chain = |target: Target, texts: &[&str]| {
         let mut transcript = Transcript::new(target, &prefix()).unwrap();
-        texts.iter().for_each(|text| { transcript.push(&user(text)); });
+        texts.iter().for_each(|text| {
+            transcript.push(&user(text));
+        });
         transcript.chain().map(|block| block.hash).collect::<Vec<_>>()
     };
     let target = target(Api::Chat);

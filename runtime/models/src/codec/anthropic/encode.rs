@@ -63,6 +63,7 @@ pub(crate) fn assistant(said: &[Said<'_>], wire: &mut Wire) {
             (SaidKind::Thinking { signature: Some(_), .. } | SaidKind::Redacted(_) | SaidKind::Opaque, Some(raw)) => {
                 (raw.to_owned(), false)
             }
+            (SaidKind::Text { text, .. }, Some(_)) if text.trim().is_empty() => continue,
             (SaidKind::Text { .. } | SaidKind::Call(_), Some(raw)) => (raw.to_owned(), true),
             (SaidKind::Thinking { text, signature: Some(signature) }, None) => {
                 let thinking = Text::new().raw(r#"{"type":"thinking","thinking":"#).string(text);
