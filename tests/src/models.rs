@@ -2,16 +2,23 @@
 //! tests of them. [`Model::start`] starts one; the agent is pointed at [`Model::url`].
 //!
 //! What is answered is a [`Script`]'s to say and follows from what the conversation holds, so that an
-//! attempt that is repeated gets the same answer. The protocols are in [`anthropic`], [`responses`]
-//! and [`gemini`], of which each knows what its conversations look like and how an answer is streamed.
+//! attempt that is repeated gets the same answer. The protocols are in [`anthropic`], [`responses`],
+//! `chat` and [`gemini`], of which each knows what its conversations look like and how an answer is streamed.
 //! What agents ask beside the conversation (titles, counts, summaries) is answered and uses up nothing.
 //!
-//! A model never looks at the agent, only at what it is asked.
+//! A model never looks at the agent, only at what it is asked. One that is started with [`Model::exact`] behaves as
+//! strictly as the vendor ([`strict`]) and has the vendor's caches ([`cache`]), whose tokens it tells. What a step does
+//! wrong on purpose is a [`fault`].
 
 pub mod anthropic;
+pub mod cache;
+mod chat;
+pub mod fault;
 pub mod gemini;
 pub mod responses;
 pub mod script;
+pub mod signature;
+pub mod strict;
 mod wire;
 
 use std::{
@@ -27,6 +34,8 @@ use events::Timestamp;
 use serde_json::Value;
 
 use self::{
+    cache::{CacheReport, CacheUsage, Caches},
+    fault::Fault,
     script::{Call, Chosen, ConversationPart, Part, Script},
     wire::{Connection, Request},
 };
@@ -41,6 +50,8 @@ pub enum Api {
     Anthropic,
     /// OpenAI's Responses.
     Responses,
+    /// OpenAI's Chat Completions.
+    Chat,
     /// Gemini's generateContent.
     Gemini,
 }
@@ -64,19 +75,28 @@ trait Protocol: Sync {
     fn call(&self, _: &Request, call: &Call) -> Call {
         call.clone()
     }
-    /// How an answer to it is spoken.
-    fn speech(&self, request: &Request) -> Box<dyn Speech>;
+    /// How an answer to it is spoken, telling these tokens.
+    fn speech(&self, request: &Request, usage: Option<CacheUsage>) -> Box<dyn Speech>;
     /// What an aside is answered.
     fn aside(&self) -> &'static str;
     /// An answer that is not streamed.
     fn whole(&self, request: &Request, text: &str) -> Value;
     /// The body of an error.
     fn failure(&self, status: u16) -> Value;
+    /// What keeps a connection awake and says nothing.
+    fn ping(&self) -> &'static str {
+        ": keep-alive\n\n"
+    }
+    /// An error in a stream.
+    fn stream_failure(&self) -> String {
+        format!("data: {}\n\n", self.failure(503))
+    }
 }
 
 /// One streamed answer: each gives the server-sent events to write next.
 trait Speech {
     fn begin(&mut self) -> String;
+    fn think(&mut self, text: &str) -> String;
     fn text(&mut self, delta: &str) -> String;
     fn call(&mut self, call: &Call) -> String;
     fn end(&mut self) -> String;
@@ -87,6 +107,7 @@ impl Api {
         match self {
             Self::Anthropic => &anthropic::Messages,
             Self::Responses => &responses::Responses,
+            Self::Chat => &chat::Completions,
             Self::Gemini => &gemini::Gemini,
         }
     }
@@ -126,6 +147,8 @@ struct ModelLog {
     /// What tools gave back in the latest conversation of each lane.
     results: HashMap<String, Vec<String>>,
     open: BTreeSet<String>,
+    /// Requests that were refused, and why.
+    refused: Vec<String>,
     /// How often each failing step has failed.
     failed: HashMap<(usize, usize), u32>,
     stopped: bool,
@@ -135,6 +158,8 @@ struct ModelLog {
 struct ModelState {
     api: Api,
     script: Script,
+    /// The vendor's caches and their time in milliseconds, of a model that is exact.
+    caches: Option<Mutex<(Caches, u64)>>,
     told: Mutex<ModelLog>,
     changed: Condvar,
 }
@@ -153,9 +178,22 @@ impl Model {
     /// # Errors
     /// When there is no port or no thread.
     pub fn start(api: Api, script: Script) -> io::Result<Self> {
+        Self::begin(api, script, None)
+    }
+
+    /// Starts one that refuses what the vendor refuses and tells the tokens of the vendor's caches. Its time stands still
+    /// but for [`Model::pass`].
+    ///
+    /// # Errors
+    /// When there is no port or no thread.
+    pub fn exact(api: Api, script: Script) -> io::Result<Self> {
+        Self::begin(api, script, Some(Mutex::new((Caches::new(api), 0))))
+    }
+
+    fn begin(api: Api, script: Script, caches: Option<Mutex<(Caches, u64)>>) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(ModelState { api, script, told: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(ModelState { api, script, caches, told: Mutex::default(), changed: Condvar::new() });
         let serving = Arc::clone(&shared);
         let listening = std::thread::Builder::new().name("model".to_owned()).spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -186,6 +224,25 @@ impl Model {
     pub fn tell(&self, word: &str) {
         self.shared.told().open.insert(word.to_owned());
         self.shared.changed.notify_all();
+    }
+
+    /// Lets time pass for the caches.
+    pub fn pass(&self, time: Duration) {
+        if let Some(caches) = &self.shared.caches {
+            lock(caches).1 += u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        }
+    }
+
+    /// What the caches did so far; nothing of a model that is not exact.
+    #[must_use]
+    pub fn cache_report(&self) -> CacheReport {
+        self.shared.caches.as_ref().map(|caches| lock(caches).0.report()).unwrap_or_default()
+    }
+
+    /// Why requests were refused, in order.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<String> {
+        self.shared.told().refused.clone()
     }
 
     /// What happened so far, in order.
@@ -229,7 +286,7 @@ struct ScriptPosition {
 
 impl ModelState {
     fn told(&self) -> MutexGuard<'_, ModelLog> {
-        self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        lock(&self.told)
     }
 
     fn note(&self, place: &ScriptPosition, did: AnswerProgress) {
@@ -242,6 +299,16 @@ impl ModelState {
         // Who hangs up before the request is complete asked nothing.
         let Ok(request) = connection.read() else { return };
         let protocol = self.api.protocol();
+        if self.caches.is_some()
+            && request.method == "POST"
+            && let Err(refusal) = strict::check(self.api, &request.bytes)
+        {
+            self.told().refused.push(refusal.message.clone());
+            let mut body = protocol.failure(refusal.status);
+            body["error"]["message"] = refusal.message.into();
+            connection.whole(refusal.status, &[], &body).ok();
+            return;
+        }
         let aside = ScriptPosition { lane: "aside".to_owned(), step: 0 };
         let (place, answered) = match protocol.asked(&request) {
             ModelRequest::Fixed(status, body) => (aside, connection.whole(status, &[], &body)),
@@ -298,6 +365,12 @@ impl ModelState {
                 let body = self.api.protocol().failure(status);
                 (place, connection.whole(status, &headers, &body))
             }
+            Chosen::Faulty { lane, step, fault } => {
+                let place = place(lane, step);
+                self.note(&place, AnswerProgress::Failed);
+                let spoken = self.go_wrong(connection, request, fault);
+                (place, spoken)
+            }
         }
     }
 
@@ -309,12 +382,13 @@ impl ModelState {
         parts: &[Part],
     ) -> io::Result<()> {
         let protocol = self.api.protocol();
-        let mut speech = protocol.speech(request);
+        let mut speech = protocol.speech(request, self.usage(request));
         connection.stream()?;
         connection.chunk(&speech.begin())?;
         self.note(place, AnswerProgress::Began);
         for part in parts {
             match part {
+                Part::Think(text) => connection.chunk(&speech.think(text))?,
                 Part::Say(text) => {
                     for delta in words(text) {
                         connection.chunk(&speech.text(delta))?;
@@ -336,6 +410,82 @@ impl ModelState {
         connection.end()
     }
 
+    /// The tokens of a request, of a model that is exact.
+    fn usage(&self, request: &Request) -> Option<CacheUsage> {
+        let mut caches = lock(self.caches.as_ref()?);
+        let named = request.body["model"].as_str().map(str::to_owned);
+        let model = named.unwrap_or_else(|| gemini::model(request));
+        let now = caches.1;
+        Some(caches.0.serve(&model, &request.bytes, now))
+    }
+
+    fn go_wrong(&self, connection: &mut Connection, request: &Request, fault: &Fault) -> io::Result<()> {
+        let protocol = self.api.protocol();
+        let mut speech = protocol.speech(request, self.usage(request));
+        let words = |speech: &mut Box<dyn Speech>| speech.begin() + &speech.text("Some ") + &speech.text("words. ");
+        let call = Call::new("bash", serde_json::json!({ "command": "echo it is not complete" }));
+        if *fault == Fault::Html {
+            return connection.page("<html><body>Please sign in</body></html>");
+        }
+        connection.stream()?;
+        match fault {
+            Fault::Html => Ok(()),
+            Fault::CutAfter(bytes) => {
+                let whole = words(&mut speech) + &speech.end();
+                connection.chunk(&whole[..whole.floor_char_boundary(*bytes)])
+            }
+            Fault::Stall => {
+                connection.chunk(&words(&mut speech))?;
+                self.wait(connection, None, |_| false)
+            }
+            Fault::PingOnly | Fault::PingsAfterWords => {
+                if *fault == Fault::PingsAfterWords {
+                    connection.chunk(&words(&mut speech))?;
+                }
+                while !self.told().stopped {
+                    connection.chunk(protocol.ping())?;
+                    self.wait(connection, Some(LOOK), |_| false)?;
+                }
+                Ok(())
+            }
+            Fault::ErrorInStream => {
+                connection.chunk(&words(&mut speech))?;
+                connection.chunk(&protocol.stream_failure())?;
+                connection.end()
+            }
+            Fault::Drip(pause) => {
+                let whole = words(&mut speech) + &speech.end();
+                for at in 0..whole.len() {
+                    connection.chunk(&whole[at..=at])?;
+                    self.wait(connection, Some(*pause), |_| false)?;
+                }
+                connection.end()
+            }
+            Fault::HalfInput => {
+                // The last three letters of the input are missing wherever it is told.
+                let whole = words(&mut speech) + &speech.call(&call) + &speech.end();
+                connection.chunk(&whole.replace("not complete\\\"}", "not comp"))?;
+                connection.end()
+            }
+            Fault::SameIds => {
+                let call = Call { id: Some("call_same".to_owned()), ..call };
+                let whole = words(&mut speech) + &speech.call(&call) + &speech.call(&call) + &speech.end();
+                connection.chunk(&whole)?;
+                connection.end()
+            }
+            Fault::Flood(bytes) => {
+                connection.chunk(&speech.begin())?;
+                let (piece, mut sent) = ("a".repeat(64 << 10), 0);
+                while sent < *bytes {
+                    connection.chunk(&speech.text(&piece))?;
+                    sent += piece.len();
+                }
+                connection.chunk(&speech.end())?;
+                connection.end()
+            }
+        }
+    }
+
     /// Waits until something is so or time has passed; an error when the agent hung up.
     fn wait(&self, connection: &Connection, limit: Option<Duration>, so: impl Fn(&ModelLog) -> bool) -> io::Result<()> {
         let deadline = limit.map(|limit| Instant::now() + limit);
@@ -351,6 +501,10 @@ impl ModelState {
             }
         }
     }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// What tools gave back. Not only since the last prompt: agents put words of their own between.

@@ -14,7 +14,7 @@ use tests::{
     },
 };
 
-const APIS: [Api; 3] = [Api::Anthropic, Api::Responses, Api::Gemini];
+const APIS: [Api; 4] = [Api::Anthropic, Api::Responses, Api::Chat, Api::Gemini];
 
 /// What a conversation holds, in no protocol's words.
 #[derive(Clone, Copy)]
@@ -78,6 +78,19 @@ fn request(api: Api, held: &[ConversationItem]) -> (&'static str, Value) {
             let input: Vec<Value> = held.iter().map(item).collect();
             ("/v1/responses", json!({ "stream": true, "input": input }))
         }
+        Api::Chat => {
+            let message = |held: &ConversationItem| match held {
+                User(text) => json!({ "role": "user", "content": text }),
+                Called(name) => {
+                    let call =
+                        json!({ "id": "1", "type": "function", "function": { "name": name, "arguments": "{}" } });
+                    json!({ "role": "assistant", "content": null, "tool_calls": [call] })
+                }
+                Result(text) => json!({ "role": "tool", "tool_call_id": "1", "content": text }),
+            };
+            let messages: Vec<Value> = held.iter().map(message).collect();
+            ("/v1/chat/completions", json!({ "model": "m", "stream": true, "messages": messages }))
+        }
         Api::Gemini => {
             let content = |held: &ConversationItem| match held {
                 User(text) => json!({ "role": "user", "parts": [{ "text": text }] }),
@@ -101,8 +114,8 @@ fn ask(api: Api, client: &Client, held: &[ConversationItem]) -> Answer {
 fn heard(api: Api, answer: &Answer) -> (String, Vec<Value>) {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let body = answer.text();
-    let events: Vec<Value> =
-        body.lines().filter_map(|l| l.strip_prefix("data: ")).map(|data| serde_json::from_str(data).unwrap()).collect();
+    let data = body.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
+    let events: Vec<Value> = data.map(|data| serde_json::from_str(data).unwrap()).collect();
     let of = |kind: &'static str| events.iter().filter(move |event| event["type"] == kind);
     let texts = |kind: &'static str, at: &str| of(kind).filter_map(|e| e.pointer(at)?.as_str()).collect::<String>();
     let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap();
@@ -125,6 +138,20 @@ fn heard(api: Api, answer: &Answer) -> (String, Vec<Value>) {
             assert_eq!(last["response"]["output"].as_array().unwrap().iter().collect::<Vec<_>>(), done);
             let calls = done.iter().filter_map(|item| item["arguments"].as_str()).map(parsed).collect();
             (texts("response.output_text.delta", "/delta"), calls)
+        }
+        Api::Chat => {
+            assert!(body.ends_with("data: [DONE]\n\n"), "{body}");
+            let at = |path: &'static str| events.iter().filter_map(move |event| event.pointer(path));
+            let text = at("/choices/0/delta/content").filter_map(Value::as_str).collect();
+            let mut calls: Vec<String> = Vec::new();
+            for call in at("/choices/0/delta/tool_calls/0") {
+                let index = usize::try_from(call["index"].as_u64().unwrap()).unwrap();
+                calls.resize(calls.len().max(index + 1), String::new());
+                calls[index].push_str(call["function"]["arguments"].as_str().unwrap());
+            }
+            let reason = at("/choices/0/finish_reason").find_map(Value::as_str).unwrap();
+            assert_eq!(reason, if calls.is_empty() { "stop" } else { "tool_calls" });
+            (text, calls.iter().map(|call| parsed(call)).collect())
         }
         Api::Gemini => {
             let reasons: Vec<&Value> = events.iter().map(|e| &e["candidates"][0]["finishReason"]).collect();

@@ -5,12 +5,14 @@ use serde_json::{Value, json};
 
 use super::{
     ModelRequest, Protocol, Speech,
+    cache::CacheUsage,
     script::{Call, ConversationPart, Part},
+    signature::sign,
     wire::Request,
 };
 
 /// The tools of which a conversation has at least one, and a question beside it none.
-const TOOLS: [&str; 4] = ["Bash", "Read", "Agent", "Task"];
+const TOOLS: [&str; 6] = ["Bash", "Read", "Agent", "Task", "bash", "read"];
 
 /// Starts a sub-agent that works beside the conversation, which hears of its end as of a prompt
 /// that holds [`NOTIFICATION`].
@@ -58,8 +60,9 @@ impl Protocol for Messages {
         call
     }
 
-    fn speech(&self, request: &Request) -> Box<dyn Speech> {
-        Box::new(Message { model: request.body["model"].clone(), id: super::new_id("msg"), ..Message::default() })
+    fn speech(&self, request: &Request, told: Option<CacheUsage>) -> Box<dyn Speech> {
+        let (model, usage) = (request.body["model"].clone(), told.map_or_else(usage, usage_of));
+        Box::new(Message { model, usage, id: super::new_id("msg"), ..Message::default() })
     }
 
     fn aside(&self) -> &'static str {
@@ -77,11 +80,21 @@ impl Protocol for Messages {
     fn failure(&self, status: u16) -> Value {
         let kind = match status {
             401 => "authentication_error",
+            400 => "invalid_request_error",
+            413 => "request_too_large",
             429 => "rate_limit_error",
             529 => "overloaded_error",
             _ => "api_error",
         };
         json!({ "type": "error", "error": { "type": kind, "message": format!("scripted {status}") } })
+    }
+
+    fn ping(&self) -> &'static str {
+        "event: ping\ndata: {\"type\": \"ping\"}\n\n"
+    }
+
+    fn stream_failure(&self) -> String {
+        event(&self.failure(529))
     }
 }
 
@@ -103,9 +116,18 @@ fn usage() -> Value {
     json!({ "input_tokens": 10, "cache_creation_input_tokens": 120, "cache_read_input_tokens": 5000, "output_tokens": 40 })
 }
 
+fn usage_of(usage: CacheUsage) -> Value {
+    json!({
+        "input_tokens": usage.input, "cache_creation_input_tokens": usage.write_5m + usage.write_1h,
+        "cache_read_input_tokens": usage.read, "output_tokens": 1,
+        "cache_creation": { "ephemeral_5m_input_tokens": usage.write_5m, "ephemeral_1h_input_tokens": usage.write_1h },
+    })
+}
+
 #[derive(Debug, Default)]
 struct Message {
     model: Value,
+    usage: Value,
     id: String,
     /// Blocks so far, and whether the last is a text that goes on.
     blocks: usize,
@@ -137,8 +159,16 @@ impl Speech for Message {
     fn begin(&mut self) -> String {
         event(&json!({ "type": "message_start", "message": {
             "id": self.id, "type": "message", "role": "assistant", "model": self.model, "content": [],
-            "stop_reason": null, "stop_sequence": null, "usage": usage(),
+            "stop_reason": null, "stop_sequence": null, "usage": self.usage,
         }}))
+    }
+
+    fn think(&mut self, text: &str) -> String {
+        let closed = self.close();
+        let begun = self.begin_block(&json!({ "type": "thinking", "thinking": "", "signature": "" }));
+        let thought = self.delta(&json!({ "type": "thinking_delta", "thinking": text }));
+        let signed = self.delta(&json!({ "type": "signature_delta", "signature": sign(text) }));
+        closed + &begun + &thought + &signed + &self.close()
     }
 
     fn text(&mut self, delta: &str) -> String {
@@ -149,7 +179,7 @@ impl Speech for Message {
     fn call(&mut self, call: &Call) -> String {
         self.calls += 1;
         let mut said = self.close();
-        let id = super::new_id("toolu");
+        let id = call.id.clone().unwrap_or_else(|| super::new_id("toolu"));
         said += &self.begin_block(&json!({ "type": "tool_use", "id": id, "name": call.name, "input": {} }));
         said += &self.delta(&json!({ "type": "input_json_delta", "partial_json": call.input.to_string() }));
         said + &self.close()

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::{
     ModelRequest, Protocol, Speech,
+    cache::CacheUsage,
     script::{Call, ConversationPart, Part},
+    signature::sign,
     wire::Request,
 };
 
@@ -39,8 +41,8 @@ impl Protocol for Gemini {
         }
     }
 
-    fn speech(&self, request: &Request) -> Box<dyn Speech> {
-        Box::new(Candidate { model: model(request), held: None })
+    fn speech(&self, request: &Request, usage: Option<CacheUsage>) -> Box<dyn Speech> {
+        Box::new(Candidate { model: model(request), usage, calls: 0, held: None })
     }
 
     fn aside(&self) -> &'static str {
@@ -48,11 +50,12 @@ impl Protocol for Gemini {
     }
 
     fn whole(&self, request: &Request, text: &str) -> Value {
-        said(&model(request), &json!([{ "text": text }]), true)
+        said(&model(request), &json!([{ "text": text }]), true, None)
     }
 
     fn failure(&self, status: u16) -> Value {
         let word = match status {
+            400 => "INVALID_ARGUMENT",
             401 => "UNAUTHENTICATED",
             404 => "NOT_FOUND",
             429 => "RESOURCE_EXHAUSTED",
@@ -71,19 +74,20 @@ fn heard(part: &Value) -> Option<ConversationPart> {
 }
 
 /// `/v1beta/models/MODEL:VERB`
-fn model(request: &Request) -> String {
+pub(super) fn model(request: &Request) -> String {
     let rest = request.path.split("/models/").nth(1).unwrap_or_default();
     rest.split(':').next().unwrap_or_default().to_owned()
 }
 
-fn said(model: &str, parts: &Value, last: bool) -> Value {
+fn said(model: &str, parts: &Value, last: bool, usage: Option<CacheUsage>) -> Value {
     let mut candidate = json!({ "content": { "role": "model", "parts": parts }, "index": 0 });
     if last {
         candidate["finishReason"] = "STOP".into();
     }
+    let (input, read) = usage.map_or((1200, 0), |usage| (usage.total(), usage.read));
     let usage = json!({
-        "promptTokenCount": 1200, "candidatesTokenCount": 40, "totalTokenCount": 1265,
-        "thoughtsTokenCount": 25, "cachedContentTokenCount": 0,
+        "promptTokenCount": input, "candidatesTokenCount": 40, "totalTokenCount": input + 65,
+        "thoughtsTokenCount": 25, "cachedContentTokenCount": read,
     });
     json!({ "candidates": [candidate], "usageMetadata": usage, "modelVersion": model, "responseId": "scripted" })
 }
@@ -91,6 +95,8 @@ fn said(model: &str, parts: &Value, last: bool) -> Value {
 #[derive(Debug)]
 struct Candidate {
     model: String,
+    usage: Option<CacheUsage>,
+    calls: usize,
     /// What is said next: the end is told with the last that was said, an empty text is an error.
     held: Option<Value>,
 }
@@ -101,7 +107,7 @@ impl Candidate {
     }
 
     fn event(&self, part: &Value, last: bool) -> String {
-        format!("data: {}\r\n\r\n", said(&self.model, &json!([part]), last))
+        format!("data: {}\r\n\r\n", said(&self.model, &json!([part]), last, self.usage))
     }
 }
 
@@ -114,8 +120,21 @@ impl Speech for Candidate {
         self.next(json!({ "text": delta }))
     }
 
+    fn think(&mut self, text: &str) -> String {
+        self.next(json!({ "text": text, "thought": true }))
+    }
+
     fn call(&mut self, call: &Call) -> String {
-        self.next(json!({ "functionCall": { "name": call.name, "args": call.input } }))
+        let mut part = json!({ "functionCall": { "name": call.name, "args": call.input } });
+        // Models from 3 on give ids, and the first call of an answer a signature: docs, thought signatures.
+        if self.model.starts_with("gemini-3") {
+            part["functionCall"]["id"] = call.id.clone().unwrap_or_else(|| super::new_id("fc")).into();
+            if self.calls == 0 {
+                part["thoughtSignature"] = sign(&call.name).into();
+            }
+        }
+        self.calls += 1;
+        self.next(part)
     }
 
     fn end(&mut self) -> String {

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::{
     ModelRequest, Protocol, Speech,
+    cache::CacheUsage,
     script::{Call, ConversationPart, Part},
+    signature::sign,
     wire::Request,
 };
 
@@ -88,8 +90,9 @@ impl Protocol for Responses {
         }
     }
 
-    fn speech(&self, _: &Request) -> Box<dyn Speech> {
-        Box::new(Response { id: super::new_id("resp"), ..Response::default() })
+    fn speech(&self, request: &Request, usage: Option<CacheUsage>) -> Box<dyn Speech> {
+        let model = request.body["model"].clone();
+        Box::new(Response { id: super::new_id("resp"), model, usage, ..Response::default() })
     }
 
     fn aside(&self) -> &'static str {
@@ -104,6 +107,11 @@ impl Protocol for Responses {
     fn failure(&self, status: u16) -> Value {
         json!({ "error": { "message": format!("scripted {status}"), "type": "scripted" } })
     }
+
+    fn stream_failure(&self) -> String {
+        let data = json!({ "type": "error", "code": "server_error", "message": "scripted", "param": null });
+        format!("event: error\ndata: {data}\n\n")
+    }
 }
 
 fn heard(item: &Value) -> Option<ConversationPart> {
@@ -111,7 +119,8 @@ fn heard(item: &Value) -> Option<ConversationPart> {
     // What one agent writes to another is said to be encrypted.
     let text = |part: &Value| part["text"].as_str().or(part["encrypted_content"].as_str()).map(str::to_owned);
     let text = content.filter_map(text).collect::<Vec<_>>().join("\n");
-    match item["type"].as_str()? {
+    // A message needs no type.
+    match item["type"].as_str().unwrap_or("message") {
         "function_call_output" | "custom_tool_call_output" => {
             Some(ConversationPart::Result(super::text_of(&item["output"])))
         }
@@ -129,6 +138,10 @@ struct Response {
     output: Vec<Value>,
     /// The message that goes on: its id and its text so far.
     open: Option<(String, String)>,
+    /// The item by which it thought last, to which calls belong.
+    thought: Option<String>,
+    model: Value,
+    usage: Option<CacheUsage>,
 }
 
 impl Response {
@@ -157,8 +170,23 @@ impl Response {
 
 impl Speech for Response {
     fn begin(&mut self) -> String {
-        let response = json!({ "id": self.id, "object": "response", "status": "in_progress", "output": [] });
+        let response =
+            json!({ "id": self.id, "object": "response", "status": "in_progress", "output": [], "model": self.model });
         self.event("response.created", json!({ "response": response }))
+    }
+
+    fn think(&mut self, text: &str) -> String {
+        let mut said = self.close();
+        let (index, id) = (self.output.len(), super::new_id("rs"));
+        let begun = json!({ "id": id, "type": "reasoning", "summary": [] });
+        said += &self.event("response.output_item.added", json!({ "output_index": index, "item": begun }));
+        let delta = json!({ "item_id": id, "output_index": index, "summary_index": 0, "delta": text });
+        said += &self.event("response.reasoning_summary_text.delta", delta);
+        let summary = json!([{ "type": "summary_text", "text": text }]);
+        let item = json!({ "id": id, "type": "reasoning", "summary": summary, "encrypted_content": sign(&id) });
+        self.output.push(item.clone());
+        self.thought = Some(id);
+        said + &self.event("response.output_item.done", json!({ "output_index": index, "item": item }))
     }
 
     fn text(&mut self, delta: &str) -> String {
@@ -191,9 +219,13 @@ impl Speech for Response {
             Some(text) => ("custom_tool_call", "input", "custom_tool_call_input", text.to_owned()),
             None => ("function_call", "arguments", "function_call_arguments", call.input.to_string()),
         };
-        let id = super::new_id("fc");
+        let id = match &self.thought {
+            Some(reasoning) => format!("fc_{reasoning}-{index}"),
+            None => super::new_id("fc"),
+        };
+        let call_id = call.id.clone().unwrap_or_else(|| super::new_id("call"));
         let mut item = json!({
-            "id": id, "type": kind, "status": "in_progress", "name": call.name, "call_id": super::new_id("call"),
+            "id": id, "type": kind, "status": "in_progress", "name": call.name, "call_id": call_id,
         });
         item[field] = "".into();
         if let Some(namespace) = &call.namespace {
@@ -215,9 +247,15 @@ impl Speech for Response {
 
     fn end(&mut self) -> String {
         let said = self.close();
+        let (input, details) = match self.usage {
+            Some(usage) => {
+                (usage.total(), json!({ "cached_tokens": usage.read, "cache_write_tokens": usage.write_5m }))
+            }
+            None => (1200, json!({ "cached_tokens": 200 })),
+        };
         let usage = json!({
-            "input_tokens": 1200, "input_tokens_details": { "cached_tokens": 200 },
-            "output_tokens": 60, "output_tokens_details": { "reasoning_tokens": 10 }, "total_tokens": 1260,
+            "input_tokens": input, "input_tokens_details": details,
+            "output_tokens": 60, "output_tokens_details": { "reasoning_tokens": 10 }, "total_tokens": input + 60,
         });
         let response = json!({
             "id": self.id, "object": "response", "status": "completed", "output": self.output, "usage": usage,

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::fault::Fault;
+
 /// All that a model says.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
@@ -31,11 +33,20 @@ pub enum Step {
         /// How many times.
         times: u32,
     },
+    /// An answer that goes wrong. The next step is due when it went wrong this many times.
+    Faulty {
+        /// How.
+        fault: Fault,
+        /// How many times.
+        times: u32,
+    },
 }
 
 /// A piece of a message.
 #[derive(Debug, Clone)]
 pub enum Part {
+    /// Thinking that the model shows, at once, with a signature where the vendor has one.
+    Think(String),
     /// Text, at once.
     Say(String),
     /// Text, with a pause after each word.
@@ -60,13 +71,15 @@ pub struct Call {
     pub input: Value,
     /// What the name belongs to, of tools of Responses that have a namespace.
     pub namespace: Option<String>,
+    /// Its id, when it is not to be a new one.
+    pub id: Option<String>,
 }
 
 impl Call {
     /// A call of this tool with this input.
     #[must_use]
     pub fn new(name: &str, input: Value) -> Self {
-        Self { name: name.to_owned(), input, namespace: None }
+        Self { name: name.to_owned(), input, namespace: None, id: None }
     }
 
     /// The same in a namespace.
@@ -108,6 +121,7 @@ pub enum ConversationPart {
 pub(super) enum Chosen<'s> {
     Answer { lane: &'s str, step: usize, parts: &'s [Part] },
     Fail { lane: &'s str, step: usize, status: u16, retry_after: Option<Duration> },
+    Faulty { lane: &'s str, step: usize, fault: &'s Fault },
     Unscripted,
 }
 
@@ -152,6 +166,11 @@ impl Script {
                     if fails(lane_at, step, *times) {
                         let (status, retry_after) = (*status, *retry_after);
                         return Chosen::Fail { lane: &lane.word, step, status, retry_after };
+                    }
+                }
+                Step::Faulty { fault, times } => {
+                    if fails(lane_at, step, *times) {
+                        return Chosen::Faulty { lane: &lane.word, step, fault };
                     }
                 }
             }

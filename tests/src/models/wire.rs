@@ -21,6 +21,8 @@ pub(super) struct Request {
     pub(super) path: String,
     /// `Null` when it is not JSON.
     pub(super) body: Value,
+    /// The bytes of the body.
+    pub(super) bytes: Vec<u8>,
 }
 
 /// Somebody who asks.
@@ -69,7 +71,7 @@ impl Connection {
         } else {
             self.read_into(&mut body, length)?;
         }
-        Ok(Request { method, path, body: serde_json::from_slice(&body).unwrap_or_default() })
+        Ok(Request { method, path, body: serde_json::from_slice(&body).unwrap_or_default(), bytes: body })
     }
 
     /// Answers with all of a body.
@@ -81,6 +83,15 @@ impl Connection {
         }
         head.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
         self.stream.get_mut().write_all(head.as_bytes())
+    }
+
+    /// Answers with a page.
+    pub(super) fn page(&mut self, html: &str) -> io::Result<()> {
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            html.len()
+        );
+        self.stream.get_mut().write_all((head + html).as_bytes())
     }
 
     /// Begins an answer of server-sent events.

@@ -106,14 +106,18 @@ impl Draft {
 
     /// An id that no other call of the answer has: vendors refuse ids that come twice.
     pub(crate) fn unique_id(&self, id: &str) -> String {
+        // Of a call and its item, as Responses has them, the call counts.
+        let call_of = |id: &str| id.split('|').next().unwrap_or_default().to_owned();
         let is_taken = |id: &str| {
+            let id = call_of(id);
             self.slots.iter().any(|slot| match slot {
-                Slot::Call { id: other, .. } => other == id,
-                Slot::Done(block) | Slot::Held(block) => block.text("id") == Some(id),
+                Slot::Call { id: other, .. } => call_of(other) == id,
+                Slot::Done(block) | Slot::Held(block) => block.text("id").is_some_and(|other| call_of(other) == id),
                 Slot::Text(_) | Slot::Thinking(_) | Slot::Hidden => false,
             })
         };
-        let mut candidates = (2..).map(|n| format!("{id}-{n}"));
+        let (call, rest) = id.split_at(call_of(id).len());
+        let mut candidates = (2..).map(|n| format!("{call}-{n}{rest}"));
         match is_taken(id) {
             false => id.to_owned(),
             true => candidates.find(|candidate| !is_taken(candidate)).unwrap_or_else(|| id.to_owned()),

@@ -82,6 +82,8 @@ impl Answer {
                 }
             }
             "response.completed" | "response.incomplete" => self.end(data, text, sink),
+            // An error without a type is not OpenAI's, but that of proxies.
+            "" if object(data, "error").is_some() => sink.push(StreamEvent::Failed(Failure::of_stream(data, text))),
             "response.failed" | "error" => sink.push(StreamEvent::Failed(Failure::of_stream(data, text))),
             // Parts and ends of what is told otherwise, `keepalive`, and what comes to be added.
             _ => {}
