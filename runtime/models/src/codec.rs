@@ -17,7 +17,7 @@ pub(crate) use wire::{PendingCall, Wire, WireState};
 
 use crate::{
     Api, Prefix, Target,
-    message::{Content, NO_RESULT, ToolResult, Turn},
+    message::{NO_RESULT, ShownContent, ToolResult, Turn},
 };
 
 /// Everything before the messages.
@@ -99,7 +99,7 @@ fn write_result(target: &Target, call: &PendingCall, result: &ToolResult<'_>, wi
 /// Answers the calls that have no result, and shows the images of those that have, before something else is said.
 fn settle(target: &Target, wire: &mut Wire) {
     for call in wire.take_all_pending() {
-        let content = vec![Content::Text(NO_RESULT.into())];
+        let content = vec![ShownContent::Text(NO_RESULT.into())];
         let missing = ToolResult { call: &call.id, content, is_error: true };
         write_result(target, &call, &missing, wire);
     }

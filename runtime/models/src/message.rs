@@ -20,14 +20,14 @@ pub(crate) const NO_RESULT: &str = "No result provided";
 /// A message.
 #[derive(Debug)]
 pub(crate) enum Turn<'a> {
-    User(Vec<Content<'a>>),
+    User(Vec<ShownContent<'a>>),
     Assistant(Vec<Said<'a>>),
     Result(ToolResult<'a>),
 }
 
 /// Something the model is shown.
 #[derive(Debug, Clone)]
-pub(crate) enum Content<'a> {
+pub(crate) enum ShownContent<'a> {
     Text(Cow<'a, str>),
     Image { mime: &'a str, data: &'a str },
 }
@@ -71,7 +71,7 @@ pub(crate) struct ToolCall<'a> {
 #[derive(Debug)]
 pub(crate) struct ToolResult<'a> {
     pub(crate) call: &'a str,
-    pub(crate) content: Vec<Content<'a>>,
+    pub(crate) content: Vec<ShownContent<'a>>,
     pub(crate) is_error: bool,
 }
 
@@ -101,16 +101,18 @@ pub(crate) fn turn<'a>(target: &Target, message: &'a Object) -> Option<Turn<'a>>
     }
 }
 
-fn contents<'a>(target: &Target, content: Option<&'a Json>) -> Vec<Content<'a>> {
+fn contents<'a>(target: &Target, content: Option<&'a Json>) -> Vec<ShownContent<'a>> {
     let read = |block: &'a Object| match block.text("type")? {
-        "text" => Some(Content::Text(block.text("text")?.into())),
-        "image" if target.images => Some(Content::Image { mime: block.text("mimeType")?, data: block.text("data")? }),
-        "image" => Some(Content::Text(NO_IMAGE.into())),
+        "text" => Some(ShownContent::Text(block.text("text")?.into())),
+        "image" if target.images => {
+            Some(ShownContent::Image { mime: block.text("mimeType")?, data: block.text("data")? })
+        }
+        "image" => Some(ShownContent::Text(NO_IMAGE.into())),
         _ => None,
     };
-    let is_blank = |content: &Content<'_>| matches!(content, Content::Text(text) if text.trim().is_empty());
-    let all: Vec<Content<'a>> = match content {
-        Some(Json::String(text)) => vec![Content::Text(text.into())],
+    let is_blank = |content: &ShownContent<'_>| matches!(content, ShownContent::Text(text) if text.trim().is_empty());
+    let all: Vec<ShownContent<'a>> = match content {
+        Some(Json::String(text)) => vec![ShownContent::Text(text.into())],
         Some(Json::Array(blocks)) => blocks.iter().filter_map(Json::as_object).filter_map(read).collect(),
         Some(Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_)) | None => Vec::new(),
     };
@@ -171,18 +173,18 @@ pub(crate) fn is_object(text: &str) -> bool {
 }
 
 /// Texts of a content, joined by line ends, as pi joins them.
-pub(crate) fn joined(content: &[Content<'_>]) -> String {
+pub(crate) fn joined(content: &[ShownContent<'_>]) -> String {
     let texts = content.iter().filter_map(|content| match content {
-        Content::Text(text) => Some(text.as_ref()),
-        Content::Image { .. } => None,
+        ShownContent::Text(text) => Some(text.as_ref()),
+        ShownContent::Image { .. } => None,
     });
     texts.collect::<Vec<_>>().join("\n")
 }
 
 /// The images of a content: media type and data.
-pub(crate) fn images<'a>(content: &'a [Content<'a>]) -> impl Iterator<Item = (&'a str, &'a str)> {
+pub(crate) fn images<'a>(content: &'a [ShownContent<'a>]) -> impl Iterator<Item = (&'a str, &'a str)> {
     content.iter().filter_map(|content| match content {
-        Content::Text(_) => None,
-        Content::Image { mime, data } => Some((*mime, *data)),
+        ShownContent::Text(_) => None,
+        ShownContent::Image { mime, data } => Some((*mime, *data)),
     })
 }

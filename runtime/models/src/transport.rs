@@ -1,6 +1,6 @@
 //! Sends requests and hands on what comes back.
 //!
-//! A [`Client`] holds the connections; an [`Exchange`] is one request and its answer. Nothing is repeated here: that is
+//! A [`ModelClient`] holds the connections; an [`Exchange`] is one request and its answer. Nothing is repeated here: that is
 //! for whoever knows whether a tool of the answer has run. An exchange that is dropped is cancelled.
 //!
 //! Redirects are not followed, so a key goes to the host that was configured and to no other; the proxy is handed in and
@@ -10,7 +10,7 @@ mod client;
 mod exchange;
 mod patience;
 
-pub use client::{Client, ClientError, ClientOptions, Endpoint};
+pub use client::{ClientError, ClientOptions, ModelClient, ModelEndpoint};
 pub use exchange::Exchange;
 pub use patience::{Patience, PatienceError};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use models::{
     Api as ClientApi, CacheTtl, EncodedRequest, EndReason, Failure, FailureKind, Marker, MarkerPlace, Prefix, Secret,
     StreamEvent, Target, Thinking, Transcript, Usage,
-    transport::{Client, Endpoint, Patience},
+    transport::{ModelClient, ModelEndpoint, Patience},
 };
 use serde_json::json;
 use session_tree::{Json, Object};
@@ -65,8 +65,8 @@ fn prefix() -> Prefix {
 /// A session with one model, as a driver keeps it.
 struct Talk {
     runtime: tokio::runtime::Runtime,
-    client: Client,
-    endpoint: Endpoint,
+    client: ModelClient,
+    endpoint: ModelEndpoint,
     transcript: Transcript,
     key: String,
     requests: usize,
@@ -80,8 +80,8 @@ impl Talk {
         };
         Self {
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
-            client: Client::loopback("test").unwrap(),
-            endpoint: Endpoint::new(&base, Some(Secret::new("sk-test".to_owned()))).unwrap(),
+            client: ModelClient::loopback("test").unwrap(),
+            endpoint: ModelEndpoint::new(&base, Some(Secret::new("sk-test".to_owned()))).unwrap(),
             transcript: Transcript::new(target, &prefix()).unwrap(),
             key: key.to_owned(),
             requests: 0,

@@ -14,7 +14,7 @@ use super::Api;
 /// Milliseconds of a minute.
 const MINUTE_MS: u64 = 60_000;
 
-/// Tokens of a request by what became of them.
+/// Tokens of a request by how the caches served them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheUsage {
     /// Neither read nor written.

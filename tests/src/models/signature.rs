@@ -16,7 +16,7 @@ pub fn sign(text: &str) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The text that was signed; nothing when this is no signature.
+/// The text that was signed; nothing when the signature is not valid.
 #[must_use]
 pub fn signed(signature: &str) -> Option<String> {
     let bytes = STANDARD.decode(signature).ok()?;

@@ -23,10 +23,10 @@ pub struct Decoder {
 
 #[derive(Debug)]
 enum Dialect {
-    Anthropic(anthropic::decode::Answer),
-    Responses(responses::decode::Answer),
-    Chat(chat::decode::Answer),
-    Gemini(gemini::decode::Answer),
+    Anthropic(anthropic::decode::AnthropicAnswer),
+    Responses(responses::decode::ResponsesAnswer),
+    Chat(chat::decode::ChatAnswer),
+    Gemini(gemini::decode::GeminiAnswer),
 }
 
 /// What a dialect adds to.
@@ -78,10 +78,10 @@ impl Decoder {
     #[must_use]
     pub fn new(api: Api, tag: &str) -> Self {
         let dialect = match api {
-            Api::Anthropic => Dialect::Anthropic(anthropic::decode::Answer::default()),
-            Api::Responses => Dialect::Responses(responses::decode::Answer::default()),
-            Api::Chat => Dialect::Chat(chat::decode::Answer::default()),
-            Api::Gemini => Dialect::Gemini(gemini::decode::Answer::default()),
+            Api::Anthropic => Dialect::Anthropic(anthropic::decode::AnthropicAnswer::default()),
+            Api::Responses => Dialect::Responses(responses::decode::ResponsesAnswer::default()),
+            Api::Chat => Dialect::Chat(chat::decode::ChatAnswer::default()),
+            Api::Gemini => Dialect::Gemini(gemini::decode::GeminiAnswer::default()),
         };
         Self { dialect, sse: SseReader::default(), draft: Draft::new(tag), bytes: 0, ended: false }
     }

@@ -168,9 +168,9 @@ fn hash(before: BlockHash, bytes: &[u8]) -> BlockHash {
 
 /// JSON text, put together in the order in which it is sent.
 #[derive(Debug, Default)]
-pub(crate) struct Text(String);
+pub(crate) struct JsonText(String);
 
-impl Text {
+impl JsonText {
     pub(crate) fn new() -> Self {
         Self::default()
     }

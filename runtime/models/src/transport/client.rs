@@ -28,7 +28,7 @@ pub struct ClientOptions {
 
 /// A provider's host.
 #[derive(Debug, Clone)]
-pub struct Endpoint {
+pub struct ModelEndpoint {
     url: Url,
     headers: HeaderMap,
     key: Option<Secret>,
@@ -58,11 +58,11 @@ pub enum ClientError {
 
 /// Sends requests. Clones share their connections.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct ModelClient {
     http: reqwest::Client,
 }
 
-impl Endpoint {
+impl ModelEndpoint {
     /// A host, with the key of the provider. `base` has what stands before the path of a request, such as
     /// `https://api.openai.com/v1`.
     ///
@@ -129,7 +129,7 @@ impl Endpoint {
     }
 }
 
-impl Client {
+impl ModelClient {
     /// Prepares connections.
     ///
     /// # Errors
@@ -173,7 +173,12 @@ impl Client {
     ///
     /// # Errors
     /// When the URL or a header is not valid.
-    pub fn exchange(&self, endpoint: &Endpoint, request: &EncodedRequest, tag: &str) -> Result<Exchange, ClientError> {
+    pub fn exchange(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: &EncodedRequest,
+        tag: &str,
+    ) -> Result<Exchange, ClientError> {
         let url = endpoint.url_of(request)?;
         let headers = endpoint.headers_of(request)?;
         let sending = self.http.post(url).headers(headers).body(request.body.clone());

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use reqwest::{Response, header::HeaderMap};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Endpoint, Patience};
+use super::{ModelEndpoint, Patience};
 use crate::{Api, Decoder, Draft, Failure, FailureKind, HttpAnswer, Secret, StreamEvent};
 
 /// Most bytes that are read of an answer that is an error.
@@ -37,7 +37,7 @@ enum Phase {
 }
 
 impl Exchange {
-    pub(super) fn new(sending: reqwest::RequestBuilder, api: Api, tag: &str, endpoint: &Endpoint) -> Self {
+    pub(super) fn new(sending: reqwest::RequestBuilder, api: Api, tag: &str, endpoint: &ModelEndpoint) -> Self {
         Self {
             phase: Phase::Ready(sending),
             decoder: Decoder::new(api, tag),

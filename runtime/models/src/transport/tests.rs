@@ -55,8 +55,8 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 async fn events(url: &str, patience: Patience) -> Vec<StreamEvent> {
-    let client = Client::loopback("test").unwrap();
-    let mut endpoint = Endpoint::new(url, Some(Secret::new("sk-secret".to_owned()))).unwrap();
+    let client = ModelClient::loopback("test").unwrap();
+    let mut endpoint = ModelEndpoint::new(url, Some(Secret::new("sk-secret".to_owned()))).unwrap();
     endpoint.patience = patience;
     let mut exchange = client.exchange(&endpoint, &request(), "1").unwrap();
     let mut events = Vec::new();
@@ -160,7 +160,7 @@ fn pings_do_not_keep_an_answer_alive() {
     );
     assert_eq!(after.kind, FailureKind::Stalled);
     assert!(after.message.contains("nothing more came"), "{after}");
-    // And a server that drips words for ever meets the last one.
+    // And a server that drips words without an end meets the last one.
     let patience = Patience { total: short, ..Patience::default() };
     let drip = move |stream: &mut TcpStream| {
         send(stream, &format!("{STREAM}{}", &ANSWER[..half]));
@@ -185,7 +185,7 @@ fn nobody_listens() {
 #[test]
 fn a_key_is_not_sent_in_the_open() {
     let key = || Some(Secret::new("k".to_owned()));
-    let check = |url: &str, key, works| assert_eq!(Endpoint::new(url, key).is_ok(), works, "{url}");
+    let check = |url: &str, key, works| assert_eq!(ModelEndpoint::new(url, key).is_ok(), works, "{url}");
     check("https://api.example.com", key(), true);
     check("http://api.example.com", key(), false);
     check("http://api.example.com", None, true);

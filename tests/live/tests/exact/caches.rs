@@ -8,7 +8,7 @@ use tests::models::{
 
 const MINUTE: u64 = 60_000;
 
-/// A text of so many tokens: with its block's `{"text":"…","type":"text"}` about 7 more.
+/// A text of this many tokens: with its block's `{"text":"…","type":"text"}` about 7 more.
 fn words(seed: &str, tokens: usize) -> String {
     seed.repeat(tokens * 4 / seed.len() + 1)[..tokens * 4].to_owned()
 }

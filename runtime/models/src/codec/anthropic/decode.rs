@@ -19,7 +19,7 @@ const REDACTED: &str = "[Reasoning redacted]";
 
 /// An answer that comes.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct AnthropicAnswer {
     /// Blocks that are not complete, by their index.
     open: BTreeMap<u64, OpenBlock>,
     usage: Usage,
@@ -47,7 +47,7 @@ struct BlockStart<'a> {
     content_block: &'a RawValue,
 }
 
-impl Answer {
+impl AnthropicAnswer {
     pub(crate) fn event(&mut self, name: &str, data: &Object, text: &str, sink: &mut Sink<'_>) {
         match data.text("type").unwrap_or(name) {
             "message_start" => {

@@ -2,8 +2,8 @@
 
 use crate::{
     BlockKind, Prefix, Target, Thinking,
-    codec::{PendingCall, Wire, plain_id, wire::Text},
-    message::{Content, NO_OUTPUT, Said, SaidKind, ToolResult, images, joined},
+    codec::{PendingCall, Wire, plain_id, wire::JsonText},
+    message::{NO_OUTPUT, Said, SaidKind, ShownContent, ToolResult, images, joined},
 };
 
 const USER: &str = r#"{"role":"user","content":["#;
@@ -12,7 +12,7 @@ const ASSISTANT: &str = r#"{"role":"assistant","content":["#;
 const ID_LETTERS: usize = 64;
 
 pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
-    let settings = Text::new().raw(r#"{"model":"#).string(&target.model);
+    let settings = JsonText::new().raw(r#"{"model":"#).string(&target.model);
     let settings = match &target.thinking {
         Thinking::Default => settings,
         Thinking::Off => settings.raw(r#","thinking":{"type":"disabled"}"#),
@@ -29,7 +29,7 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
     let tools: Vec<String> = prefix
         .each_tool()
         .map(|tool| {
-            let text = Text::new().raw(r#"{"name":"#).string(tool.name).raw(r#","description":"#);
+            let text = JsonText::new().raw(r#"{"name":"#).string(tool.name).raw(r#","description":"#);
             text.string(tool.description).raw(r#","input_schema":"#).raw(&tool.schema).raw("}").done()
         })
         .collect();
@@ -39,7 +39,7 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
         wire.end_block(BlockKind::Tools, Some(2));
     }
     if !prefix.system().trim().is_empty() {
-        let text = Text::new().raw(r#","system":[{"type":"text","text":"#).string(prefix.system()).raw("}]");
+        let text = JsonText::new().raw(r#","system":[{"type":"text","text":"#).string(prefix.system()).raw("}]");
         wire.raw(&text.done());
         wire.end_block(BlockKind::System, Some(2));
     }
@@ -50,7 +50,7 @@ pub(crate) fn tail(target: &Target) -> String {
     format!(r#"],"max_tokens":{},"stream":true}}"#, target.max_output_tokens)
 }
 
-pub(crate) fn user(content: &[Content<'_>], wire: &mut Wire) {
+pub(crate) fn user(content: &[ShownContent<'_>], wire: &mut Wire) {
     for content in content {
         wire.block_in(USER, &block(content), true);
     }
@@ -66,11 +66,11 @@ pub(crate) fn assistant(said: &[Said<'_>], wire: &mut Wire) {
             (SaidKind::Text { text, .. }, Some(_)) if text.trim().is_empty() => continue,
             (SaidKind::Text { .. } | SaidKind::Call(_), Some(raw)) => (raw.to_owned(), true),
             (SaidKind::Thinking { text, signature: Some(signature) }, None) => {
-                let thinking = Text::new().raw(r#"{"type":"thinking","thinking":"#).string(text);
+                let thinking = JsonText::new().raw(r#"{"type":"thinking","thinking":"#).string(text);
                 (thinking.raw(r#","signature":"#).string(signature).raw("}").done(), false)
             }
             (SaidKind::Redacted(data), None) => {
-                (Text::new().raw(r#"{"type":"redacted_thinking","data":"#).string(data).raw("}").done(), false)
+                (JsonText::new().raw(r#"{"type":"redacted_thinking","data":"#).string(data).raw("}").done(), false)
             }
             // Thinking without its signature is refused as thinking.
             (SaidKind::Thinking { text, signature: None }, _) | (SaidKind::Text { text, .. }, None) => {
@@ -81,7 +81,7 @@ pub(crate) fn assistant(said: &[Said<'_>], wire: &mut Wire) {
             }
             (SaidKind::Call(call), None) => {
                 let id = plain_id(call.id, ID_LETTERS);
-                let text = Text::new().raw(r#"{"type":"tool_use","id":"#).string(&id).raw(r#","name":"#);
+                let text = JsonText::new().raw(r#"{"type":"tool_use","id":"#).string(&id).raw(r#","name":"#);
                 (text.string(call.name).raw(r#","input":"#).raw(&call.arguments).raw("}").done(), true)
             }
             (SaidKind::Opaque, None) => continue,
@@ -95,7 +95,8 @@ pub(crate) fn assistant(said: &[Said<'_>], wire: &mut Wire) {
 }
 
 pub(crate) fn result(call: &PendingCall, result: &ToolResult<'_>, wire: &mut Wire) {
-    let text = Text::new().raw(r#"{"type":"tool_result","tool_use_id":"#).string(&call.wire_id).raw(r#","content":"#);
+    let text =
+        JsonText::new().raw(r#"{"type":"tool_result","tool_use_id":"#).string(&call.wire_id).raw(r#","content":"#);
     let text = if images(&result.content).next().is_some() {
         let blocks: Vec<String> = result.content.iter().map(block).collect();
         text.raw("[").raw(&blocks.join(",")).raw("]")
@@ -107,16 +108,16 @@ pub(crate) fn result(call: &PendingCall, result: &ToolResult<'_>, wire: &mut Wir
     wire.block_in(USER, &text.raw("}").done(), true);
 }
 
-fn block(content: &Content<'_>) -> String {
+fn block(content: &ShownContent<'_>) -> String {
     match content {
-        Content::Text(text) => text_block(text),
-        Content::Image { mime, data } => {
-            let image = Text::new().raw(r#"{"type":"image","source":{"type":"base64","media_type":"#).string(mime);
+        ShownContent::Text(text) => text_block(text),
+        ShownContent::Image { mime, data } => {
+            let image = JsonText::new().raw(r#"{"type":"image","source":{"type":"base64","media_type":"#).string(mime);
             image.raw(r#","data":"#).string(data).raw("}}").done()
         }
     }
 }
 
 fn text_block(text: &str) -> String {
-    Text::new().raw(r#"{"type":"text","text":"#).string(text).raw("}").done()
+    JsonText::new().raw(r#"{"type":"text","text":"#).string(text).raw("}").done()
 }

@@ -16,11 +16,11 @@ const GENERATED_ID: &str = "call-";
 
 /// An answer that comes.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct ChatAnswer {
     began: bool,
     text: Option<(usize, String)>,
     thinking: Option<OpenThinking>,
-    calls: Vec<OpenCall>,
+    calls: Vec<StreamedCall>,
     reason: Option<EndReason>,
     refused: bool,
 }
@@ -36,7 +36,7 @@ struct OpenThinking {
 }
 
 #[derive(Debug)]
-struct OpenCall {
+struct StreamedCall {
     slot: usize,
     index: Option<u64>,
     /// As the server named it.
@@ -46,7 +46,7 @@ struct OpenCall {
     more: Object,
 }
 
-impl Answer {
+impl ChatAnswer {
     pub(crate) fn event(&mut self, data: &Object, text: &str, sink: &mut Sink<'_>) {
         if data.get("error").is_some_and(|error| *error != Json::Null) {
             sink.push(StreamEvent::Failed(Failure::of_stream(data, text)));
@@ -130,7 +130,7 @@ impl Answer {
             let slot = sink.draft.open(Slot::Call { id: call_id.clone(), name: name.clone(), input: String::new() });
             sink.push(StreamEvent::ToolOpened { block: slot, id: call_id, name });
             let more = Object::new();
-            self.calls.push(OpenCall { slot, index, id: id.map(str::to_owned), input: String::new(), more });
+            self.calls.push(StreamedCall { slot, index, id: id.map(str::to_owned), input: String::new(), more });
             self.calls.len() - 1
         });
         let call = &mut self.calls[at];

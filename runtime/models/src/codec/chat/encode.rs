@@ -2,8 +2,8 @@
 
 use crate::{
     BlockKind, Prefix, Target, Thinking,
-    codec::{PendingCall, Wire, plain_id, wire::Text},
-    message::{Content, NO_OUTPUT, Said, SaidKind, ToolCall, ToolResult, images as images_of, joined},
+    codec::{PendingCall, Wire, plain_id, wire::JsonText},
+    message::{NO_OUTPUT, Said, SaidKind, ShownContent, ToolCall, ToolResult, images as images_of, joined},
 };
 
 /// Ids of calls have at most 40 letters at OpenAI: pi-ai 0.87.1.
@@ -14,7 +14,7 @@ const KEY_LETTERS: usize = 64;
 pub(crate) const REASONING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
 pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
-    let settings = Text::new().raw(r#"{"model":"#).string(&target.model);
+    let settings = JsonText::new().raw(r#"{"model":"#).string(&target.model);
     let settings = match &target.thinking {
         Thinking::Effort(effort) => settings.raw(r#","reasoning_effort":"#).string(effort),
         Thinking::Off => settings.raw(r#","reasoning_effort":"none""#),
@@ -25,7 +25,7 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
     let tools: Vec<String> = prefix
         .each_tool()
         .map(|tool| {
-            let text = Text::new().raw(r#"{"type":"function","function":{"name":"#).string(tool.name);
+            let text = JsonText::new().raw(r#"{"type":"function","function":{"name":"#).string(tool.name);
             let text = text.raw(r#","description":"#).string(tool.description);
             text.raw(r#","parameters":"#).raw(&tool.schema).raw("}}").done()
         })
@@ -37,7 +37,7 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
     wire.raw(r#","messages":["#);
     if !prefix.system().is_empty() {
         let role = if target.chat.developer_role { "developer" } else { "system" };
-        let text = Text::new().raw(&format!(r#"{{"role":"{role}","content":"#));
+        let text = JsonText::new().raw(&format!(r#"{{"role":"{role}","content":"#));
         let (text, behind) = text_content(target, text, prefix.system());
         wire.raw(&text.raw("}").done());
         wire.end_block(BlockKind::System, behind.map(|behind| behind + 1));
@@ -47,22 +47,22 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
 
 pub(crate) fn tail(target: &Target, cache_key: Option<&str>) -> String {
     let limit = if target.chat.old_max_tokens { "max_tokens" } else { "max_completion_tokens" };
-    let text = Text::new().raw(&format!(r#"],"{limit}":{}"#, target.max_output_tokens));
+    let text = JsonText::new().raw(&format!(r#"],"{limit}":{}"#, target.max_output_tokens));
     let key = cache_key.filter(|_| target.chat.cache_key).map(|key| plain_id(key, KEY_LETTERS));
     let text = text.maybe(r#","prompt_cache_key":"#, key.as_deref());
     text.raw(r#","stream":true,"stream_options":{"include_usage":true}}"#).done()
 }
 
-pub(crate) fn user(target: &Target, content: &[Content<'_>], wire: &mut Wire) {
-    let text = Text::new().raw(r#"{"role":"user","content":"#);
+pub(crate) fn user(target: &Target, content: &[ShownContent<'_>], wire: &mut Wire) {
+    let text = JsonText::new().raw(r#"{"role":"user","content":"#);
     match content {
         [] => {}
-        [Content::Text(only)] => {
+        [ShownContent::Text(only)] => {
             let (text, behind) = text_content(target, text, only);
             wire.message(&text.raw("}").done(), behind.map(|behind| behind + 1));
         }
         parts => {
-            let ends_with_text = matches!(parts.last(), Some(Content::Text(_)));
+            let ends_with_text = matches!(parts.last(), Some(ShownContent::Text(_)));
             let parts: Vec<String> = parts.iter().map(part).collect();
             let text = text.raw("[").raw(&parts.join(",")).raw("]}");
             wire.message(&text.done(), (target.chat.cache_control && ends_with_text).then_some(3));
@@ -94,12 +94,12 @@ pub(crate) fn assistant(target: &Target, said: &[Said<'_>], wire: &mut Wire) {
     if texts.is_empty() && calls.is_empty() {
         return;
     }
-    let text = Text::new().raw(r#"{"role":"assistant","content":"#);
+    let text = JsonText::new().raw(r#"{"role":"assistant","content":"#);
     let (mut text, mut behind) = match texts.as_str() {
         "" => (text.raw("null"), None),
         texts => text_content(target, text, texts),
     };
-    let mut rest = Text::new();
+    let mut rest = JsonText::new();
     if let Some((field, thoughts)) = thoughts.filter(|(_, thoughts)| !thoughts.is_empty()) {
         rest = rest.raw(&format!(r#","{field}":"#)).string(&thoughts);
     }
@@ -129,42 +129,43 @@ pub(crate) fn result(target: &Target, call: &PendingCall, result: &ToolResult<'_
         ("", _) => "(see the attached image)",
         (said, _) => said,
     };
-    let text = Text::new().raw(r#"{"role":"tool","tool_call_id":"#).string(&call.wire_id).raw(r#","content":"#);
+    let text = JsonText::new().raw(r#"{"role":"tool","tool_call_id":"#).string(&call.wire_id).raw(r#","content":"#);
     let (text, behind) = text_content(target, text, said);
     wire.message(&text.raw("}").done(), behind.map(|behind| behind + 1));
     // A message of a tool holds text only.
-    for image in result.content.iter().filter(|content| matches!(content, Content::Image { .. })) {
+    for image in result.content.iter().filter(|content| matches!(content, ShownContent::Image { .. })) {
         wire.show_image(part(image));
     }
 }
 
 /// The images of results, behind all results.
 pub(crate) fn images(images: &[String], wire: &mut Wire) {
-    let note = part(&Content::Text("Images of the tool results:".into()));
+    let note = part(&ShownContent::Text("Images of the tool results:".into()));
     wire.message(&format!(r#"{{"role":"user","content":[{note},{}]}}"#, images.join(",")), None);
 }
 
 /// A content of one text: a string, or a part that can bear a marker. Also how far before its end the marker goes.
-fn text_content(target: &Target, text: Text, content: &str) -> (Text, Option<usize>) {
+fn text_content(target: &Target, text: JsonText, content: &str) -> (JsonText, Option<usize>) {
     if target.chat.cache_control {
-        (text.raw("[").raw(&part(&Content::Text(content.into()))).raw("]"), Some(2))
+        (text.raw("[").raw(&part(&ShownContent::Text(content.into()))).raw("]"), Some(2))
     } else {
         (text.string(content), None)
     }
 }
 
-fn part(content: &Content<'_>) -> String {
+fn part(content: &ShownContent<'_>) -> String {
     match content {
-        Content::Text(text) => Text::new().raw(r#"{"type":"text","text":"#).string(text).raw("}").done(),
-        Content::Image { mime, data } => {
+        ShownContent::Text(text) => JsonText::new().raw(r#"{"type":"text","text":"#).string(text).raw("}").done(),
+        ShownContent::Image { mime, data } => {
             let url = format!("data:{mime};base64,{data}");
-            Text::new().raw(r#"{"type":"image_url","image_url":{"url":"#).string(&url).raw("}}").done()
+            JsonText::new().raw(r#"{"type":"image_url","image_url":{"url":"#).string(&url).raw("}}").done()
         }
     }
 }
 
 fn call_text(call: &ToolCall<'_>) -> String {
-    let text = Text::new().raw(r#"{"id":"#).string(&wire_id(call.id)).raw(r#","type":"function","function":{"name":"#);
+    let text =
+        JsonText::new().raw(r#"{"id":"#).string(&wire_id(call.id)).raw(r#","type":"function","function":{"name":"#);
     text.string(call.name).raw(r#","arguments":"#).string(&call.arguments).raw("}}").done()
 }
 

@@ -17,7 +17,7 @@ pub(crate) const GENERATED_ID: &str = "gemini-call-";
 
 /// An answer that comes.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct GeminiAnswer {
     began: bool,
     /// The text or thinking that goes on.
     open: Option<OpenText>,
@@ -41,16 +41,16 @@ struct Chunk<'a> {
 #[derive(Deserialize)]
 struct Candidate<'a> {
     #[serde(borrow, default)]
-    content: Option<Content<'a>>,
+    content: Option<CandidateContent<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Content<'a> {
+struct CandidateContent<'a> {
     #[serde(borrow, default)]
     parts: Vec<&'a RawValue>,
 }
 
-impl Answer {
+impl GeminiAnswer {
     pub(crate) fn event(&mut self, data: &Object, text: &str, sink: &mut Sink<'_>) {
         if object(data, "error").is_some() {
             sink.push(StreamEvent::Failed(Failure::of_stream(data, text)));

@@ -2,8 +2,8 @@
 
 use crate::{
     BlockKind, Prefix, Target, Thinking,
-    codec::{PendingCall, Wire, gemini::decode::GENERATED_ID, plain_id, wire::Text},
-    message::{Content, NO_OUTPUT, Said, SaidKind, ToolResult, images as images_of, joined},
+    codec::{PendingCall, Wire, gemini::decode::GENERATED_ID, plain_id, wire::JsonText},
+    message::{NO_OUTPUT, Said, SaidKind, ShownContent, ToolResult, images as images_of, joined},
 };
 
 const USER: &str = r#"{"role":"user","parts":["#;
@@ -15,7 +15,8 @@ const FOREIGN_CALL: &str = "skip_thought_signature_validator";
 const ID_LETTERS: usize = 64;
 
 pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
-    let text = Text::new().raw(&format!(r#"{{"generationConfig":{{"maxOutputTokens":{}"#, target.max_output_tokens));
+    let text =
+        JsonText::new().raw(&format!(r#"{{"generationConfig":{{"maxOutputTokens":{}"#, target.max_output_tokens));
     let text = match &target.thinking {
         Thinking::Default => text,
         Thinking::Off => text.raw(r#","thinkingConfig":{"thinkingBudget":0}"#),
@@ -32,7 +33,7 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
     let tools: Vec<String> = prefix
         .each_tool()
         .map(|tool| {
-            let text = Text::new().raw(r#"{"name":"#).string(tool.name);
+            let text = JsonText::new().raw(r#"{"name":"#).string(tool.name);
             let text = text.raw(r#","description":"#).string(tool.description);
             text.raw(r#","parametersJsonSchema":"#).raw(&tool.schema).raw("}").done()
         })
@@ -42,7 +43,7 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
         wire.end_block(BlockKind::Tools, None);
     }
     if !prefix.system().is_empty() {
-        let text = Text::new().raw(r#","systemInstruction":{"parts":[{"text":"#).string(prefix.system()).raw("}]}");
+        let text = JsonText::new().raw(r#","systemInstruction":{"parts":[{"text":"#).string(prefix.system()).raw("}]}");
         wire.raw(&text.done());
         wire.end_block(BlockKind::System, None);
     }
@@ -57,7 +58,7 @@ pub(crate) fn path(target: &Target) -> String {
     format!("/v1beta/models/{}:streamGenerateContent?alt=sse", target.model)
 }
 
-pub(crate) fn user(content: &[Content<'_>], wire: &mut Wire) {
+pub(crate) fn user(content: &[ShownContent<'_>], wire: &mut Wire) {
     for content in content {
         wire.block_in(USER, &part(content), false);
     }
@@ -69,15 +70,15 @@ pub(crate) fn assistant(target: &Target, said: &[Said<'_>], wire: &mut Wire) {
         let text = match (&said.kind, said.raw) {
             (_, Some(raw)) => raw.to_owned(),
             (SaidKind::Text { text, signature }, None) => {
-                let part = Text::new().raw(r#"{"text":"#).string(text);
+                let part = JsonText::new().raw(r#"{"text":"#).string(text);
                 part.maybe(r#","thoughtSignature":"#, *signature).raw("}").done()
             }
             (SaidKind::Thinking { text, signature }, None) => {
-                let part = Text::new().raw(r#"{"thought":true,"text":"#).string(text);
+                let part = JsonText::new().raw(r#"{"thought":true,"text":"#).string(text);
                 part.maybe(r#","thoughtSignature":"#, *signature).raw("}").done()
             }
             (SaidKind::Call(call), None) => {
-                let part = Text::new().raw(r#"{"functionCall":{"name":"#).string(call.name);
+                let part = JsonText::new().raw(r#"{"functionCall":{"name":"#).string(call.name);
                 let part = part.raw(r#","args":"#).raw(&call.arguments);
                 let part = part.maybe(r#","id":"#, wire_id(target, call.id).as_deref()).raw("}");
                 // The first call of an answer bears the signature of all.
@@ -107,7 +108,7 @@ pub(crate) fn result(target: &Target, call: &PendingCall, result: &ToolResult<'_
     };
     // `output` and `error`: python-genai, `types.FunctionResponse.response`.
     let key = if result.is_error { "error" } else { "output" };
-    let text = Text::new().raw(r#"{"functionResponse":{"name":"#).string(&call.name);
+    let text = JsonText::new().raw(r#"{"functionResponse":{"name":"#).string(&call.name);
     let text = text.raw(&format!(r#","response":{{"{key}":"#)).string(said).raw("}");
     let text =
         if nested && !pictures.is_empty() { text.raw(r#","parts":["#).raw(&pictures.join(",")).raw("]") } else { text };
@@ -121,7 +122,7 @@ pub(crate) fn result(target: &Target, call: &PendingCall, result: &ToolResult<'_
 
 /// The images of results, behind all results.
 pub(crate) fn images(images: &[String], wire: &mut Wire) {
-    let note = part(&Content::Text("Images of the tool results:".into()));
+    let note = part(&ShownContent::Text("Images of the tool results:".into()));
     wire.message(&format!("{USER}{note},{}]}}", images.join(",")), None);
 }
 
@@ -137,14 +138,14 @@ fn major(model: &str) -> Option<u32> {
     rest.split(['.', '-']).next()?.parse().ok()
 }
 
-fn part(content: &Content<'_>) -> String {
+fn part(content: &ShownContent<'_>) -> String {
     match content {
-        Content::Text(text) => Text::new().raw(r#"{"text":"#).string(text).raw("}").done(),
-        Content::Image { mime, data } => image(mime, data),
+        ShownContent::Text(text) => JsonText::new().raw(r#"{"text":"#).string(text).raw("}").done(),
+        ShownContent::Image { mime, data } => image(mime, data),
     }
 }
 
 fn image(mime: &str, data: &str) -> String {
-    let text = Text::new().raw(r#"{"inlineData":{"mimeType":"#).string(mime);
+    let text = JsonText::new().raw(r#"{"inlineData":{"mimeType":"#).string(mime);
     text.raw(r#","data":"#).string(data).raw("}}").done()
 }

@@ -17,7 +17,7 @@ use crate::{
 
 /// An answer that comes.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct ResponsesAnswer {
     /// Items that are not complete: their place in the draft, by their index.
     open: BTreeMap<u64, usize>,
     /// Reasoning items that came without what they encrypt, by id.
@@ -42,7 +42,7 @@ struct CompletedResponse<'a> {
     output: Vec<&'a RawValue>,
 }
 
-impl Answer {
+impl ResponsesAnswer {
     pub(crate) fn event(&mut self, data: &Object, text: &str, sink: &mut Sink<'_>) {
         let index = count(data, "output_index").unwrap_or_default();
         let delta = data.text("delta").unwrap_or_default();

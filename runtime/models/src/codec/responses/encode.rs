@@ -4,8 +4,8 @@ use session_tree::{Json, Object};
 
 use crate::{
     BlockKind, Prefix, Target, Thinking,
-    codec::{PendingCall, Wire, plain_id, wire::Text},
-    message::{Content, NO_OUTPUT, Said, SaidKind, ToolResult, images, is_object, joined},
+    codec::{PendingCall, Wire, plain_id, wire::JsonText},
+    message::{NO_OUTPUT, Said, SaidKind, ShownContent, ToolResult, images, is_object, joined},
 };
 
 /// Ids of calls and keys of caches have at most 64 letters (openai-python; pi-ai 0.87.1).
@@ -14,7 +14,7 @@ const ID_LETTERS: usize = 64;
 const MIN_OUTPUT_TOKENS: u64 = 16;
 
 pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
-    let settings = Text::new().raw(r#"{"model":"#).string(&target.model);
+    let settings = JsonText::new().raw(r#"{"model":"#).string(&target.model);
     let effort = match &target.thinking {
         Thinking::Default | Thinking::Budget(_) => None,
         Thinking::Off => Some("none"),
@@ -30,7 +30,7 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
     let tools: Vec<String> = prefix
         .each_tool()
         .map(|tool| {
-            let text = Text::new().raw(r#"{"type":"function","name":"#).string(tool.name);
+            let text = JsonText::new().raw(r#"{"type":"function","name":"#).string(tool.name);
             let text = text.raw(r#","description":"#).string(tool.description);
             text.raw(r#","parameters":"#).raw(&tool.schema).raw(r#","strict":false}"#).done()
         })
@@ -40,7 +40,7 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
         wire.end_block(BlockKind::Tools, None);
     }
     if !prefix.system().is_empty() {
-        wire.raw(&Text::new().raw(r#","instructions":"#).string(prefix.system()).done());
+        wire.raw(&JsonText::new().raw(r#","instructions":"#).string(prefix.system()).done());
         wire.end_block(BlockKind::System, None);
     }
     wire.raw(r#","input":["#);
@@ -48,14 +48,14 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
 
 pub(crate) fn tail(target: &Target, cache_key: Option<&str>) -> String {
     let max = target.max_output_tokens.max(MIN_OUTPUT_TOKENS);
-    let text = Text::new().raw(&format!(r#"],"max_output_tokens":{max}"#));
+    let text = JsonText::new().raw(&format!(r#"],"max_output_tokens":{max}"#));
     let key = cache_key.map(|key| plain_id(key, ID_LETTERS));
     text.maybe(r#","prompt_cache_key":"#, key.as_deref())
         .raw(r#","include":["reasoning.encrypted_content"],"store":false,"stream":true}"#)
         .done()
 }
 
-pub(crate) fn user(content: &[Content<'_>], wire: &mut Wire) {
+pub(crate) fn user(content: &[ShownContent<'_>], wire: &mut Wire) {
     if !content.is_empty() {
         let parts: Vec<String> = content.iter().map(part).collect();
         wire.message(&format!(r#"{{"role":"user","content":[{}]}}"#, parts.join(",")), None);
@@ -77,7 +77,7 @@ pub(crate) fn assistant(said: &[Said<'_>], wire: &mut Wire) {
             (SaidKind::Thinking { signature: None, .. } | SaidKind::Opaque, None) => {}
             (SaidKind::Call(call), None) => {
                 let (id, item) = ids(call.id);
-                let text = Text::new().raw(r#"{"type":"function_call""#);
+                let text = JsonText::new().raw(r#"{"type":"function_call""#);
                 // The id of an item is paired with the reasoning before it, and so only good for the same model.
                 let text = text.maybe(r#","id":"#, item.filter(|item| call.same_model && item.starts_with("fc_")));
                 let text = text.raw(r#","call_id":"#).string(&id).raw(r#","name":"#).string(call.name);
@@ -93,7 +93,7 @@ pub(crate) fn assistant(said: &[Said<'_>], wire: &mut Wire) {
 }
 
 pub(crate) fn result(call: &PendingCall, result: &ToolResult<'_>, wire: &mut Wire) {
-    let text = Text::new().raw(r#"{"type":"function_call_output","call_id":"#).string(&call.wire_id);
+    let text = JsonText::new().raw(r#"{"type":"function_call_output","call_id":"#).string(&call.wire_id);
     let text = text.raw(r#","output":"#);
     let text = if images(&result.content).next().is_some() {
         let parts: Vec<String> = result.content.iter().map(part).collect();
@@ -114,7 +114,7 @@ fn message(text: &str, signature: Option<&str>) -> String {
         _ => (Some(signature.to_owned()), None),
     });
     let (id, phase) = signature.unwrap_or_default();
-    let item = Text::new().raw(r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"#);
+    let item = JsonText::new().raw(r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"#);
     let item = item.string(text);
     match id.filter(|id| id.starts_with("msg_") && id.len() <= ID_LETTERS) {
         Some(id) => item.raw(r#","annotations":[]}],"status":"completed","id":"#).string(&id),
@@ -131,12 +131,12 @@ fn ids(id: &str) -> (String, Option<&str>) {
     (plain_id(call, ID_LETTERS), item)
 }
 
-fn part(content: &Content<'_>) -> String {
+fn part(content: &ShownContent<'_>) -> String {
     match content {
-        Content::Text(text) => Text::new().raw(r#"{"type":"input_text","text":"#).string(text).raw("}").done(),
-        Content::Image { mime, data } => {
+        ShownContent::Text(text) => JsonText::new().raw(r#"{"type":"input_text","text":"#).string(text).raw("}").done(),
+        ShownContent::Image { mime, data } => {
             let url = format!("data:{mime};base64,{data}");
-            Text::new().raw(r#"{"type":"input_image","detail":"auto","image_url":"#).string(&url).raw("}").done()
+            JsonText::new().raw(r#"{"type":"input_image","detail":"auto","image_url":"#).string(&url).raw("}").done()
         }
     }
 }
