@@ -205,6 +205,20 @@ fn fifty_turns_are_refused_nothing_and_read_what_there_is_to_read() {
 }
 
 #[test]
+fn thinking_goes_back_to_servers_of_chat_that_want_it() {
+    let model = Model::exact(Api::Chat, script()).unwrap();
+    let mut target = target(Api::Chat);
+    target.chat.return_reasoning = true;
+    let mut talk = Talk::new(&model, target, "session");
+    talk.turn("work");
+    assert_eq!(model.refusals(), Vec::<String>::new());
+    let body = String::from_utf8(talk.request().body.to_vec()).unwrap();
+    for thought in ["How do I begin?", "Both at once.", "That is all."] {
+        assert!(body.contains(&format!(r#""reasoning_content":"{thought}""#)), "{thought} in {body}");
+    }
+}
+
+#[test]
 fn a_second_session_reads_the_prefix() {
     for api in APIS {
         let model = Model::exact(api, script()).unwrap();

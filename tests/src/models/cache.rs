@@ -149,12 +149,14 @@ fn tokens(text: &str) -> u64 {
 /// The fewest tokens that are cached.
 ///
 /// Anthropic: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>, "Cache limitations": 4,096 for Opus
-/// 4.5 and newer and Haiku 4.5, 1,024 for Sonnet and older Opus; models that are not named there get the harsher one.
+/// 4.5, Opus 4.6 and Haiku 4.5, 2,048 for Opus 4.7, 1,024 for Sonnet, where 2,048 were observed
+/// (anthropics/anthropic-sdk-python#1194), Opus 4.1 and Opus 4.8. Models that are not named there get the harshest.
 /// OpenAI: <https://platform.openai.com/docs/guides/prompt-caching>: 1,024. Gemini:
 /// <https://ai.google.dev/gemini-api/docs/caching>, implicit caching: 1,024 for Flash, 4,096 for Pro.
 fn minimum(api: Api, model: &str) -> u64 {
     match api {
-        Api::Anthropic if model.contains("sonnet") || model.contains("opus-4-1") => 1024,
+        Api::Anthropic if ["opus-4-1", "opus-4-8"].iter().any(|named| model.contains(named)) => 1024,
+        Api::Anthropic if model.contains("sonnet") || model.contains("opus-4-7") => 2048,
         Api::Gemini if model.contains("flash") => 1024,
         Api::Anthropic | Api::Gemini => 4096,
         Api::Responses | Api::Chat => 1024,

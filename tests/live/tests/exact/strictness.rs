@@ -139,7 +139,7 @@ fn chat_refuses() {
             ("Invalid schema", |b| b["tools"][0]["function"]["parameters"] = json!({})),
             ("Supported values", |b| b["messages"][1]["role"] = "human".into()),
             ("expected a string, got null", |b| b["messages"][2] = json!({ "role": "assistant", "content": null })),
-            ("Extra inputs", |b| b["messages"][2]["reasoning_content"] = "hm".into()),
+            ("Extra inputs", |b| b["messages"][2]["thinking"] = "hm".into()),
             ("must be followed by tool messages", |b| b["messages"][3] = json!({ "role": "user", "content": "x" })),
             ("must be a response to", |b| drop(list(b, "/messages").remove(2))),
             ("must be a response to", |b| list(b, "/messages").swap(5, 6)),

@@ -178,7 +178,7 @@ fn block(block: &Value, role: &str, at: &str) -> Checked {
             Some("user")
         }
         "tool_use" => {
-            only(block, at, &["type", "id", "name", "input", "cache_control", "caller"])?;
+            only(block, at, &["type", "id", "name", "input", "cache_control", "caller", "toolset_name"])?;
             let id = text(&block["id"], at)?;
             ensure(is_name(id, 64), || format!("{at}: tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"))?;
             text(&block["name"], at)?;

@@ -93,7 +93,11 @@ fn messages(body: &Value) -> Checked {
 
 /// The ids of its calls.
 fn assistant<'a>(message: &'a Value, at: &str) -> Result<Vec<&'a str>, super::Refusal> {
-    only(message, at, &["role", "content", "tool_calls", "refusal", "name", "audio"])?;
+    // A server that shows its thinking takes it back: https://api-docs.deepseek.com/guides/thinking_mode. pi-ai 0.87.1
+    // sends it.
+    only(message, at, &["role", "content", "tool_calls", "refusal", "name", "audio", "reasoning_content"])?;
+    let thought = &message["reasoning_content"];
+    ensure(thought.is_null() || thought.is_string(), || format!("{at}.reasoning_content"))?;
     let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
     // "[] is too short - 'messages.1.tool_calls'"
     ensure(message["tool_calls"].is_null() || !calls.is_empty(), || format!("Invalid '{at}.tool_calls': empty array"))?;
