@@ -34,8 +34,6 @@ impl EncodedRequest {
     #[must_use]
     pub fn key_header(&self, key: &Secret) -> (&'static str, Secret) {
         match self.api {
-            // Keys that a subscription gave out are tokens of OAuth: anthropic-sdk-python, `_client.py`, `auth_token`.
-            Api::Anthropic if key.expose().starts_with("sk-ant-oat") => ("authorization", bearer(key)),
             Api::Anthropic => ("x-api-key", key.clone()),
             Api::Responses | Api::Chat => ("authorization", bearer(key)),
             // python-genai, `_api_client.py`: `x-goog-api-key`, never the query, which logs keep.

@@ -1,6 +1,6 @@
 //! One request and its answer.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, fmt, pin::Pin, time::Duration};
 
 use reqwest::{Response, header::HeaderMap};
 use tokio::time::{Instant, timeout_at};
@@ -29,17 +29,30 @@ pub struct Exchange {
     spoke: bool,
 }
 
-#[derive(Debug)]
+/// A stream of events, or the failure that came instead.
+type Head = Result<Response, Failure>;
+
 enum Phase {
-    Ready(reqwest::RequestBuilder),
+    /// Kept until it is done, so that whoever stops waiting for it does not send it twice.
+    Sending(Pin<Box<dyn Future<Output = Head> + Send>>),
     Reading(Response),
     Over,
+}
+
+impl fmt::Debug for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sending(_) => "Sending",
+            Self::Reading(_) => "Reading",
+            Self::Over => "Over",
+        })
+    }
 }
 
 impl Exchange {
     pub(super) fn new(sending: reqwest::RequestBuilder, api: Api, tag: &str, endpoint: &ModelEndpoint) -> Self {
         Self {
-            phase: Phase::Ready(sending),
+            phase: Phase::Sending(Box::pin(send(sending))),
             decoder: Decoder::new(api, tag),
             waiting: VecDeque::new(),
             key: endpoint.key().cloned(),
@@ -58,7 +71,7 @@ impl Exchange {
 
     /// The next event; nothing behind the last ([`StreamEvent::is_last`]). The first call sends the request.
     ///
-    /// A future that is dropped loses nothing once the request was sent; before, call it again to send it.
+    /// A future that is dropped before it is done loses nothing: the next call goes on where it was.
     pub async fn next(&mut self) -> Option<StreamEvent> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
@@ -66,7 +79,7 @@ impl Exchange {
             }
             let events = match &mut self.phase {
                 Phase::Over => return None,
-                Phase::Ready(_) => self.send().await,
+                Phase::Sending(_) => self.begin().await,
                 Phase::Reading(_) => self.read().await,
             };
             if events.last().is_some_and(StreamEvent::is_last) {
@@ -77,55 +90,19 @@ impl Exchange {
         }
     }
 
-    async fn send(&mut self) -> Vec<StreamEvent> {
+    async fn begin(&mut self) -> Vec<StreamEvent> {
         let now = Instant::now();
-        let heard = *self.heard.get_or_insert(now);
-        self.deadline.get_or_insert(now + self.patience.total);
-        let Phase::Ready(sending) = &self.phase else { return Vec::new() };
-        let Some(sending) = sending.try_clone() else {
-            return vec![failed(FailureKind::BadRequest, "the request cannot be sent")];
-        };
-        match timeout_at(heard + self.patience.first, sending.send()).await {
+        let sent = *self.heard.get_or_insert(now);
+        self.deadline.get_or_insert(sent + self.patience.total);
+        let Phase::Sending(sending) = &mut self.phase else { return Vec::new() };
+        match timeout_at(sent + self.patience.first, sending).await {
             Err(_) => vec![self.stalled()],
-            Ok(Err(error)) => vec![failed(FailureKind::Network, describe(&error))],
-            Ok(Ok(response)) => self.take_head(response).await,
+            Ok(Err(failure)) => vec![StreamEvent::Failed(failure)],
+            Ok(Ok(response)) => {
+                self.phase = Phase::Reading(response);
+                Vec::new()
+            }
         }
-    }
-
-    async fn take_head(&mut self, response: Response) -> Vec<StreamEvent> {
-        let status = response.status().as_u16();
-        if response.status().is_redirection() {
-            let message = format!("the server answered with a redirect ({status}), which is not followed");
-            return vec![StreamEvent::Failed(Failure {
-                status: Some(status),
-                ..Failure::new(FailureKind::BadRequest, message)
-            })];
-        }
-        let kind = header(response.headers(), "content-type").unwrap_or_default().to_ascii_lowercase();
-        if response.status().is_success() && kind.starts_with("text/event-stream") {
-            self.phase = Phase::Reading(response);
-            return Vec::new();
-        }
-        let headers = response.headers().clone();
-        let body = error_text(response).await;
-        if (200..300).contains(&status) && !kind.starts_with("application/json") {
-            // A portal or a proxy that answers in a vendor's place.
-            let message = format!("the server answered {status} with `{kind}` instead of a stream of events");
-            return vec![StreamEvent::Failed(Failure {
-                status: Some(status),
-                raw: body,
-                ..Failure::new(FailureKind::Network, message)
-            })];
-        }
-        let answer = HttpAnswer {
-            status,
-            retry_after: header(&headers, "retry-after"),
-            retry_after_ms: header(&headers, "retry-after-ms"),
-            should_retry: header(&headers, "x-should-retry"),
-            date: header(&headers, "date"),
-            body: &body,
-        };
-        vec![StreamEvent::Failed(Failure::of_http(&answer))]
     }
 
     async fn read(&mut self) -> Vec<StreamEvent> {
@@ -165,6 +142,35 @@ fn without_key(event: StreamEvent, key: Option<&Secret>) -> StreamEvent {
         (StreamEvent::Failed(failure), Some(key)) => StreamEvent::Failed(failure.without(key)),
         (event, _) => event,
     }
+}
+
+/// Sends a request and looks at the head of what comes back.
+async fn send(sending: reqwest::RequestBuilder) -> Head {
+    let response = sending.send().await.map_err(|error| Failure::new(FailureKind::Network, describe(&error)))?;
+    let status = response.status().as_u16();
+    if response.status().is_redirection() {
+        let message = format!("the server answered with a redirect ({status}), which is not followed");
+        return Err(Failure { status: Some(status), ..Failure::new(FailureKind::BadRequest, message) });
+    }
+    let kind = header(response.headers(), "content-type").unwrap_or_default().to_ascii_lowercase();
+    if response.status().is_success() && kind.starts_with("text/event-stream") {
+        return Ok(response);
+    }
+    let (is_success, headers) = (response.status().is_success(), response.headers().clone());
+    let body = error_text(response).await;
+    if is_success && !kind.starts_with("application/json") {
+        // A portal or a proxy that answers in a vendor's place.
+        let message = format!("the server answered {status} with `{kind}` instead of a stream of events");
+        return Err(Failure { status: Some(status), raw: body, ..Failure::new(FailureKind::Network, message) });
+    }
+    Err(Failure::of_http(&HttpAnswer {
+        status,
+        retry_after: header(&headers, "retry-after"),
+        retry_after_ms: header(&headers, "retry-after-ms"),
+        should_retry: header(&headers, "x-should-retry"),
+        date: header(&headers, "date"),
+        body: &body,
+    }))
 }
 
 fn failed(kind: FailureKind, message: impl Into<String>) -> StreamEvent {

@@ -1,9 +1,12 @@
 use std::{
     io::{Read, Write},
     net::{TcpListener, TcpStream},
+    sync::Arc,
     thread::JoinHandle,
     time::Duration,
 };
+
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 
 use super::*;
 use crate::{
@@ -169,6 +172,117 @@ fn pings_do_not_keep_an_answer_alive() {
         while stream.write_all(word.as_bytes()).is_ok() {}
     };
     assert!(matches!(failure(drip, patience).kind, FailureKind::Stalled | FailureKind::Unknown));
+}
+
+#[test]
+fn who_stops_waiting_loses_nothing() {
+    let (go, gone) = std::sync::mpsc::channel::<()>();
+    let (url, serving) = serve(move |stream| {
+        // The head comes when somebody has waited for it before.
+        gone.recv().unwrap();
+        send(stream, &format!("{STREAM}{ANSWER}"));
+    });
+    let client = ModelClient::loopback("test").unwrap();
+    let endpoint = ModelEndpoint::new(&url, None).unwrap();
+    let mut exchange = client.exchange(&endpoint, &request(), "1").unwrap();
+    let events = run(async {
+        for _ in 0..3 {
+            let waited = tokio::time::timeout(Duration::from_millis(5), exchange.next()).await;
+            assert!(waited.is_err());
+        }
+        go.send(()).unwrap();
+        let mut events = Vec::new();
+        while let Some(event) = exchange.next().await {
+            events.push(event);
+        }
+        events
+    });
+    assert_eq!(events.last(), Some(&StreamEvent::Ended(EndReason::Stop)));
+    // The server takes one request.
+    serving.join().unwrap();
+}
+
+/// A proxy behind which a server of https has the certificate of the fixtures, which is for `hooks.test`. For one
+/// request.
+fn secure_server() -> String {
+    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![CertificateDer::from_pem_file(fixture("server.pem")).unwrap()],
+            PrivateKeyDer::from_pem_file(fixture("server.key.pem")).unwrap(),
+        )
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, mut byte, mut head) = (listener.accept().unwrap().0, [0], Vec::new());
+        while !head.ends_with(b"\r\n\r\n") {
+            stream.read_exact(&mut byte).unwrap();
+            head.extend_from_slice(&byte);
+        }
+        assert!(head.starts_with(b"CONNECT "));
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+        let session = rustls::ServerConnection::new(Arc::new(config)).unwrap();
+        let mut stream = rustls::StreamOwned::new(session, stream);
+        let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
+        // A client that does not trust the certificate hangs up here.
+        while let Ok(1..) = stream.read(&mut piece).inspect(|read| seen.extend_from_slice(&piece[..*read])) {
+            if seen.ends_with(br#""stream":true}"#) {
+                stream.write_all(format!("{STREAM}{ANSWER}").as_bytes()).unwrap();
+                stream.conn.send_close_notify();
+                stream.flush().unwrap();
+                return;
+            }
+        }
+    });
+    url
+}
+
+fn fixture(name: &str) -> String {
+    format!("{}/../../fixtures/notifier/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn certificates_are_checked() {
+    let authority = CertificateDer::from_pem_file(fixture("authority.pem")).unwrap().to_vec();
+    for (host, more_roots) in
+        [("hooks.test", vec![authority.clone()]), ("other.test", vec![authority]), ("hooks.test", Vec::new())]
+    {
+        let trusted = host == "hooks.test" && !more_roots.is_empty();
+        let proxy = Some(Secret::new(secure_server()));
+        let client = ModelClient::new(&ClientOptions { proxy, more_roots, ..ClientOptions::default() }).unwrap();
+        let endpoint = ModelEndpoint::new(&format!("https://{host}"), None).unwrap();
+        let mut exchange = client.exchange(&endpoint, &request(), "1").unwrap();
+        let events = run(async {
+            let mut events = Vec::new();
+            while let Some(event) = exchange.next().await {
+                events.push(event);
+            }
+            events
+        });
+        assert_eq!(events.last() == Some(&StreamEvent::Ended(EndReason::Stop)), trusted, "{host}: {events:?}");
+        if let Some(StreamEvent::Failed(failed)) = events.last() {
+            assert!(failed.message.contains("certificate"), "{failed}");
+        }
+    }
+}
+
+#[test]
+fn a_proxy_is_used_for_other_hosts_only() {
+    let (proxy, proxying) = serve(|stream| send(stream, &format!("{STREAM}{ANSWER}")));
+    let (near, serving) = serve(|stream| send(stream, &format!("{STREAM}{ANSWER}")));
+    let options = ClientOptions { proxy: Some(Secret::new(proxy)), ..ClientOptions::default() };
+    let client = ModelClient::new(&options).unwrap();
+    for url in [near.as_str(), "http://model.invalid"] {
+        let endpoint = ModelEndpoint::new(url, None).unwrap();
+        let mut exchange = client.exchange(&endpoint, &request(), "1").unwrap();
+        let first = run(async { exchange.next().await });
+        assert!(matches!(first, Some(StreamEvent::Began { .. })), "{url}: {first:?}");
+    }
+    assert!(serving.join().unwrap().starts_with("POST /v1/messages HTTP/1.1\r\n"));
+    assert!(proxying.join().unwrap().starts_with("POST http://model.invalid/v1/messages HTTP/1.1\r\n"));
 }
 
 #[test]
