@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use session_tree::{Json, Object};
+use session_tree::{Json, Object, time::parse_iso};
 
 /// Most bytes that are kept of what a vendor said.
 const RAW_BYTES: usize = 16 * 1024;
@@ -250,8 +250,8 @@ fn told_wait(answer: &HttpAnswer<'_>) -> Option<Duration> {
     let seconds = millis.or_else(|| {
         let text = answer.retry_after?.trim();
         text.parse::<f64>().ok().or_else(|| {
-            let wait = http_date(text)? - http_date(answer.date?)?;
-            Some(f64::from(i32::try_from(wait.max(0)).ok()?))
+            let wait_ms = http_date_ms(text)? - http_date_ms(answer.date?)?;
+            Some(f64::from(i32::try_from(wait_ms.max(0)).ok()?) / 1000.0)
         })
     })?;
     // A wait nobody sits out is not worth an error.
@@ -265,20 +265,13 @@ fn retry_info(error: &Object) -> Option<Duration> {
     Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse::<f64>().ok()?.max(0.0)).ok()
 }
 
-/// Seconds since 1970 of a date of HTTP, such as `Wed, 21 Oct 2026 07:28:00 GMT`.
-fn http_date(text: &str) -> Option<i64> {
+/// Milliseconds since 1970 of a date of HTTP, such as `Wed, 21 Oct 2026 07:28:00 GMT`.
+fn http_date_ms(text: &str) -> Option<i64> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let mut words = text.split_once(", ")?.1.split(' ');
-    let day: i64 = words.next()?.parse().ok()?;
-    let name = words.next()?;
-    let month = i64::try_from(MONTHS.iter().position(|month| *month == name)?).ok()? + 1;
-    let year: i64 = words.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
-    let clock: Vec<i64> = words.next()?.split(':').map(str::parse).collect::<Result<_, _>>().ok()?;
-    let [hours, minutes, seconds] = clock[..] else { return None };
-    // Days since 1970 of a date, with years that begin in March.
-    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719_468;
-    Some(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    let words: Vec<&str> = text.split_once(", ")?.1.split(' ').collect();
+    let [day, month, year, clock, "GMT"] = words[..] else { return None };
+    let month = MONTHS.iter().position(|name| *name == month)? + 1;
+    parse_iso(&format!("{year}-{month:02}-{day}T{clock}Z"))
 }
 
 fn head(text: &str) -> &str {
