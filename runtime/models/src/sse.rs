@@ -2,7 +2,8 @@
 //!
 //! Follows <https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation>: lines end with
 //! LF, CR or CR LF, a byte order mark at the beginning is skipped, an empty line ends an event, comments and unknown
-//! fields are skipped. An event that is not complete when the stream ends is dropped; `id` and `retry` are not used.
+//! fields are skipped; `id` and `retry` are not used. Unlike there, the stream's end ends an event too: some servers leave
+//! out the empty line behind the last.
 //!
 //! Our own because its limits stand in front of the memory it takes, and because it is pure: the published crate
 //! (sse-stream) wraps a body, and the version that rmcp needs is another one than the newest.
@@ -69,6 +70,16 @@ impl SseReader {
             self.take_line(&line, out)?;
         }
         Ok(())
+    }
+
+    /// The stream is at its end: what has come of an event is one.
+    ///
+    /// # Errors
+    /// When the event is too long.
+    pub fn finish(&mut self, out: &mut Vec<SseEvent>) -> Result<(), SseError> {
+        let line = std::mem::take(&mut self.line);
+        self.take_line(&line, out)?;
+        self.take_line(b"", out)
     }
 
     fn take_line(&mut self, line: &[u8], out: &mut Vec<SseEvent>) -> Result<(), SseError> {

@@ -31,9 +31,12 @@ impl Api {
 /// How much a model is to think.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Thinking {
-    /// The request says nothing about it.
+    /// As much as the vendor has it by default: the request says nothing about it.
     #[default]
     Default,
+    /// It cannot: the request says nothing about it and wants nothing of it back. OpenAI refuses requests that want
+    /// encrypted reasoning of a model without reasoning.
+    Absent,
     /// Not at all.
     Off,
     /// At a level named by the vendor, such as `high`.

@@ -125,10 +125,15 @@ impl Decoder {
         if self.ended {
             return out;
         }
+        let mut events = Vec::new();
+        let read = self.sse.finish(&mut events);
+        for event in events.iter().take_while(|_| read.is_ok()) {
+            self.event(event, &mut out);
+        }
         let mut sink = Sink { draft: &mut self.draft, out: &mut out };
         match &mut self.dialect {
-            Dialect::Gemini(answer) => answer.finish(&mut sink),
-            Dialect::Anthropic(_) | Dialect::Responses(_) | Dialect::Chat(_) => {}
+            Dialect::Gemini(answer) if !sink.out.last().is_some_and(StreamEvent::is_last) => answer.finish(&mut sink),
+            Dialect::Gemini(_) | Dialect::Anthropic(_) | Dialect::Responses(_) | Dialect::Chat(_) => {}
         }
         if !self.is_over(&out) {
             out.push(StreamEvent::Failed(Failure::new(

@@ -3,7 +3,8 @@ use session_tree::{Json, Object};
 
 use super::draft::{InputForm, call_block};
 use crate::{
-    Api, CacheTtl, Decoder, EndReason, FailureKind, Marker, MarkerPlace, Prefix, StreamEvent, Target, Transcript, Usage,
+    Api, CacheTtl, Decoder, EndReason, FailureKind, Marker, MarkerPlace, Prefix, StreamEvent, Target, Thinking,
+    Transcript, Usage,
 };
 
 mod answers;
@@ -215,6 +216,24 @@ fn an_answer_that_breaks_off_is_a_failure_of_the_network() {
         let Some(StreamEvent::Failed(failure)) = events.last() else { panic!("{api}: {:?}", events.last()) };
         assert_eq!(failure.kind, FailureKind::Network, "{api}");
     }
+}
+
+#[test]
+fn an_answer_without_its_last_line_end_is_complete() {
+    for (api, answer) in answers::ALL {
+        assert_eq!(decode(api, answer.trim_end(), &[]), decode(api, answer, &[]), "{api}");
+    }
+}
+
+#[test]
+fn reasoning_that_is_not_encrypted_is_left_out_with_the_ids_that_belong_to_it() {
+    let sent = sent_back(Api::Responses, &answers::AZURE.replace("encrypted_content", "other"));
+    assert_eq!(sent, r#",{"type":"function_call","call_id":"call_1","name":"bash","arguments":"{}"}"#);
+    assert!(sent_back(Api::Responses, answers::AZURE).contains(r#""id":"fc_1""#));
+    let mut target = target(Api::Responses);
+    target.thinking = Thinking::Absent;
+    let transcript = Transcript::new(target, &prefix()).unwrap();
+    assert!(!body(&transcript).contains("reasoning"));
 }
 
 #[test]

@@ -25,6 +25,12 @@ fn events_are_read_as_the_standard_says() {
     check("event: e\n\ndata: a\n\n", &[event("", "a")]);
     check("data\n\n", &[event("", "")]);
     check("data: a\n", &[]);
+    for rest in ["data: a", "data: a\n", "data: a\r", "data: a\n\n"] {
+        let (mut reader, mut out) = (SseReader::default(), Vec::new());
+        reader.read(rest.as_bytes(), &mut out).unwrap();
+        reader.finish(&mut out).unwrap();
+        assert_eq!(out, [event("", "a")], "{rest:?}");
+    }
     check("data: a: b\nfoo: c\n\n", &[event("", "a: b")]);
 }
 

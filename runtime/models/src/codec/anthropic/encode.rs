@@ -14,7 +14,7 @@ const ID_LETTERS: usize = 64;
 pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
     let settings = JsonText::new().raw(r#"{"model":"#).string(&target.model);
     let settings = match &target.thinking {
-        Thinking::Default => settings,
+        Thinking::Default | Thinking::Absent => settings,
         Thinking::Off => settings.raw(r#","thinking":{"type":"disabled"}"#),
         Thinking::Budget(tokens) => {
             settings.raw(&format!(r#","thinking":{{"type":"enabled","budget_tokens":{tokens}}}"#))

@@ -18,7 +18,7 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
     let settings = match &target.thinking {
         Thinking::Effort(effort) => settings.raw(r#","reasoning_effort":"#).string(effort),
         Thinking::Off => settings.raw(r#","reasoning_effort":"none""#),
-        Thinking::Default | Thinking::Budget(_) => settings,
+        Thinking::Default | Thinking::Absent | Thinking::Budget(_) => settings,
     };
     wire.raw(&settings.done());
     wire.end_block(BlockKind::Settings, None);

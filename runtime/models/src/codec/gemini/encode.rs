@@ -18,7 +18,7 @@ pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
     let text =
         JsonText::new().raw(&format!(r#"{{"generationConfig":{{"maxOutputTokens":{}"#, target.max_output_tokens));
     let text = match &target.thinking {
-        Thinking::Default => text,
+        Thinking::Default | Thinking::Absent => text,
         Thinking::Off => text.raw(r#","thinkingConfig":{"thinkingBudget":0}"#),
         Thinking::Budget(tokens) => {
             text.raw(&format!(r#","thinkingConfig":{{"includeThoughts":true,"thinkingBudget":{tokens}}}"#))

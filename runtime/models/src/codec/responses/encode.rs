@@ -5,7 +5,7 @@ use session_tree::{Json, Object};
 use crate::{
     BlockKind, Prefix, Target, Thinking,
     codec::{PendingCall, Wire, plain_id, wire::JsonText},
-    message::{NO_OUTPUT, Said, SaidKind, ShownContent, ToolResult, images, is_object, joined},
+    message::{NO_OUTPUT, Said, SaidKind, ShownContent, ToolResult, images, joined},
 };
 
 /// Ids of calls and keys of caches have at most 64 letters (openai-python; pi-ai 0.87.1).
@@ -16,7 +16,7 @@ const MIN_OUTPUT_TOKENS: u64 = 16;
 pub(crate) fn head(target: &Target, prefix: &Prefix, wire: &mut Wire) {
     let settings = JsonText::new().raw(r#"{"model":"#).string(&target.model);
     let effort = match &target.thinking {
-        Thinking::Default | Thinking::Budget(_) => None,
+        Thinking::Default | Thinking::Absent | Thinking::Budget(_) => None,
         Thinking::Off => Some("none"),
         Thinking::Effort(effort) => Some(effort.as_str()),
     };
@@ -50,9 +50,14 @@ pub(crate) fn tail(target: &Target, cache_key: Option<&str>) -> String {
     let max = target.max_output_tokens.max(MIN_OUTPUT_TOKENS);
     let text = JsonText::new().raw(&format!(r#"],"max_output_tokens":{max}"#));
     let key = cache_key.map(|key| plain_id(key, ID_LETTERS));
-    text.maybe(r#","prompt_cache_key":"#, key.as_deref())
-        .raw(r#","include":["reasoning.encrypted_content"],"store":false,"stream":true}"#)
-        .done()
+    let text = text.maybe(r#","prompt_cache_key":"#, key.as_deref());
+    let text = match target.thinking {
+        Thinking::Absent => text,
+        Thinking::Default | Thinking::Off | Thinking::Effort(_) | Thinking::Budget(_) => {
+            text.raw(r#","include":["reasoning.encrypted_content"]"#)
+        }
+    };
+    text.raw(r#","store":false,"stream":true}"#).done()
 }
 
 pub(crate) fn user(content: &[ShownContent<'_>], wire: &mut Wire) {
@@ -63,13 +68,21 @@ pub(crate) fn user(content: &[ShownContent<'_>], wire: &mut Wire) {
 }
 
 pub(crate) fn assistant(said: &[Said<'_>], wire: &mut Wire) {
+    // The vendor does not know an item that is not encrypted, nor then the ids of the calls that belong to it.
+    let is_unknown = |said: &Said<'_>| match said.kind {
+        SaidKind::Thinking { signature: Some(item), .. } | SaidKind::Redacted(item) => !is_encrypted(item),
+        SaidKind::Thinking { signature: None, .. } | SaidKind::Text { .. } | SaidKind::Call(_) | SaidKind::Opaque => {
+            false
+        }
+    };
+    let with_ids = !said.iter().any(is_unknown);
     for said in said {
         match (&said.kind, said.raw) {
             (_, Some(raw)) => wire.message(raw, None),
             (SaidKind::Text { text, signature }, None) => wire.message(&message(text, *signature), None),
             // The whole item, as it was received.
             (SaidKind::Thinking { signature: Some(item), .. } | SaidKind::Redacted(item), None) => {
-                if is_object(item) {
+                if is_encrypted(item) {
                     wire.message(item, None);
                 }
             }
@@ -79,7 +92,8 @@ pub(crate) fn assistant(said: &[Said<'_>], wire: &mut Wire) {
                 let (id, item) = ids(call.id);
                 let text = JsonText::new().raw(r#"{"type":"function_call""#);
                 // The id of an item is paired with the reasoning before it, and so only good for the same model.
-                let text = text.maybe(r#","id":"#, item.filter(|item| call.same_model && item.starts_with("fc_")));
+                let text =
+                    text.maybe(r#","id":"#, item.filter(|item| with_ids && call.same_model && item.starts_with("fc_")));
                 let text = text.raw(r#","call_id":"#).string(&id).raw(r#","name":"#).string(call.name);
                 let text = text.raw(r#","arguments":"#).string(&call.arguments);
                 wire.message(&text.maybe(r#","namespace":"#, call.namespace).raw("}").done(), None);
@@ -123,6 +137,14 @@ fn message(text: &str, signature: Option<&str>) -> String {
     .maybe(r#","phase":"#, phase.as_deref())
     .raw("}")
     .done()
+}
+
+/// Whether a reasoning item holds what the vendor needs to know it again.
+fn is_encrypted(item: &str) -> bool {
+    match Json::parse(item) {
+        Ok(Json::Object(item)) => item.text("encrypted_content").is_some_and(|content| !content.is_empty()),
+        Ok(_) | Err(_) => false,
+    }
 }
 
 /// The id of a call and of its item: pi joins them with `|`.
