@@ -145,7 +145,7 @@ impl Talk {
         let Json::Object(message) = Json::parse(&message.to_text()).unwrap() else { panic!("{message:?}") };
         self.transcript.push(&message);
         for call in blocks.iter().filter(|block| block.text("type") == Some("toolCall")) {
-            let said = format!("The result of {}: {}", call.text("id").unwrap(), "a line of output\n".repeat(200));
+            let said = format!("The result of {}: {}", call.text("id").unwrap(), "a line of output\n".repeat(60));
             let content = json!([{ "type": "text", "text": said }]);
             let result = json!({ "role": "toolResult", "toolCallId": call.text("id"), "toolName": call.text("name"),
                 "content": content, "isError": false });
