@@ -136,9 +136,9 @@ fn messages(body: &Value) -> Checked {
         ensure(matches!(role, "user" | "assistant"), || {
             format!("{at}.role: Input should be 'user' or 'assistant'; use the top-level `system` parameter")
         })?;
-        let blocks = match &message["content"] {
-            Value::String(text) => vec![serde_json::json!({ "type": "text", "text": text })],
-            content => list(content, &format!("{at}.content"))?.to_vec(),
+        let blocks = match message["content"].as_str() {
+            Some(text) => vec![serde_json::json!({ "type": "text", "text": text })],
+            None => list(&message["content"], &format!("{at}.content"))?.to_vec(),
         };
         ensure(!blocks.is_empty(), || format!("{at}: all messages must have non-empty content"))?;
         for block in &blocks {
