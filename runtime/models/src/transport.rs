@@ -4,7 +4,8 @@
 //! for whoever knows whether a tool of the answer has run. An exchange that is dropped is cancelled.
 //!
 //! Redirects are not followed, so a key goes to the host that was configured and to no other; the proxy is handed in and
-//! not used for loopback; TLS is 1.2 or newer, with the certificates of the system.
+//! not used for loopback; TLS is 1.2 or newer, with the certificates of the system. HTTP is 1.1, as in the vendors' own
+//! clients: a session has one request at a time.
 
 mod client;
 mod exchange;
