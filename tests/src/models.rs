@@ -181,8 +181,8 @@ impl Model {
         Self::begin(api, script, None)
     }
 
-    /// Starts one that refuses what the vendor refuses and tells the tokens of the vendor's caches. Its time stands still
-    /// but for [`Model::pass`].
+    /// Starts one that refuses what the vendor refuses and tells the tokens of the vendor's caches. Its time stands
+    /// still but for [`Model::pass`].
     ///
     /// # Errors
     /// When there is no port or no thread.

@@ -36,10 +36,10 @@ pub enum StreamEvent {
     },
     /// A block is complete. Blocks come in the order of the message's content, each once.
     ///
-    /// It has pi's form (pi-ai 0.87.1, `AssistantMessage`): `text`, `thinking` or `toolCall`. What its fields do not say
-    /// stands in further ones: `raw`, the JSON text to send back instead of it; `argumentsText`, a call's input as it was
-    /// received; `malformed`, a call's input that is not a JSON object (its `arguments` are then empty). A block that is
-    /// not known here has the type `opaque` and only `raw`.
+    /// It has pi's form (pi-ai 0.87.1, `AssistantMessage`): `text`, `thinking` or `toolCall`. What its fields do not
+    /// say stands in further ones: `raw`, the JSON text to send back instead of it; `argumentsText`, a call's input as
+    /// it was received; `malformed`, a call's input that is not a JSON object (its `arguments` are then empty). A block
+    /// that is not known here has the type `opaque` and only `raw`.
     Block(Object),
     /// Tokens so far. Each replaces the one before.
     Usage(Usage),

@@ -2,8 +2,8 @@
 //!
 //! Sources: <https://platform.claude.com/docs/en/api/errors> (types and statuses of Anthropic),
 //! <https://platform.openai.com/docs/guides/error-codes> and `openai-python` (`src/openai/_exceptions.py`),
-//! <https://ai.google.dev/gemini-api/docs/troubleshooting> (statuses of Gemini). The texts of requests that are too long
-//! are those that pi-ai 0.87.1 collected (`dist/utils/overflow.js`).
+//! <https://ai.google.dev/gemini-api/docs/troubleshooting> (statuses of Gemini). The texts of requests that are too
+//! long are those that pi-ai 0.87.1 collected (`dist/utils/overflow.js`).
 
 use std::time::Duration;
 

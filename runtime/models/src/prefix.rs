@@ -2,8 +2,8 @@
 
 use session_tree::{Json, Object, context::text_of};
 
-/// System prompt and tools, as the session stores them. What is sent is encoded from this and nothing else, so it is the
-/// same after a resume and after an upgrade.
+/// System prompt and tools, as the session stores them. What is sent is encoded from this and nothing else, so it is
+/// the same after a resume and after an upgrade.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Prefix {
     system: String,

@@ -2,8 +2,8 @@
 //!
 //! Follows <https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation>: lines end with
 //! LF, CR or CR LF, a byte order mark at the beginning is skipped, an empty line ends an event, comments and unknown
-//! fields are skipped; `id` and `retry` are not used. Unlike there, the stream's end ends an event too: some servers leave
-//! out the empty line behind the last.
+//! fields are skipped; `id` and `retry` are not used. Unlike there, the stream's end ends an event too: some servers
+//! leave out the empty line behind the last.
 //!
 //! Our own because its limits stand in front of the memory it takes, and because it is pure: the published crate
 //! (sse-stream) wraps a body, and the version that rmcp needs is another one than the newest.

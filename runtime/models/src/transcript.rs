@@ -95,9 +95,9 @@ impl Transcript {
         self.entries.len() - 2
     }
 
-    /// Makes the transcript that of these messages: keeps what it has of them from the beginning, takes the rest back and
-    /// pushes what is missing. A key names a message together with its content, such as the id of its entry; messages
-    /// without a key are encoded again each time.
+    /// Makes the transcript that of these messages: keeps what it has of them from the beginning, takes the rest back
+    /// and pushes what is missing. A key names a message together with its content, such as the id of its entry;
+    /// messages without a key are encoded again each time.
     pub fn sync<'a>(&mut self, messages: impl IntoIterator<Item = (Option<&'a str>, &'a Object)>) {
         let mut messages = messages.into_iter().peekable();
         let mut same = 0;

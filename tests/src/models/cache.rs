@@ -1,8 +1,8 @@
-//! A simulation of the vendors' prompt caches: how many tokens of a request are read from a cache and written to one, and
-//! how many could have been read at best.
+//! A simulation of the vendors' prompt caches: how many tokens of a request are read from a cache and written to one,
+//! and how many could have been read at best.
 //!
-//! Tokens are bytes / 4, the same for everybody. Time is virtual: every request brings its own. Where sources differ the
-//! harsher one counts. The order of keys matters, as it does where a vendor renders the request to a prompt.
+//! Tokens are bytes / 4, the same for everybody. Time is virtual: every request brings its own. Where sources differ
+//! the harsher one counts. The order of keys matters, as it does where a vendor renders the request to a prompt.
 
 mod anthropic;
 mod prefix;
@@ -148,8 +148,8 @@ fn tokens(text: &str) -> u64 {
 
 /// The fewest tokens that are cached.
 ///
-/// Anthropic: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>, "Cache limitations": 4,096 for Opus
-/// 4.5, Opus 4.6 and Haiku 4.5, 2,048 for Opus 4.7, 1,024 for Sonnet, where 2,048 were observed
+/// Anthropic: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>, "Cache limitations": 4,096 for
+/// Opus 4.5, Opus 4.6 and Haiku 4.5, 2,048 for Opus 4.7, 1,024 for Sonnet, where 2,048 were observed
 /// (anthropics/anthropic-sdk-python#1194), Opus 4.1 and Opus 4.8. Models that are not named there get the harshest.
 /// OpenAI: <https://platform.openai.com/docs/guides/prompt-caching>: 1,024. Gemini:
 /// <https://ai.google.dev/gemini-api/docs/caching>, implicit caching: 1,024 for Flash, 4,096 for Pro.
@@ -179,8 +179,8 @@ fn blocks(api: Api, model: &str, body: &Object) -> Vec<Block> {
     };
     let list = |key: &str| body.get(key).and_then(Json::as_array).unwrap_or_default();
     let text = |key: &str| body.get(key).map(Json::to_text).unwrap_or_default();
-    // What changes everything behind it when it changes. Thinking and effort invalidate messages (docs, "What invalidates
-    // the cache"); effort was seen to invalidate the system prompt too: the harsher reading for both.
+    // What changes everything behind it when it changes. Thinking and effort invalidate messages (docs, "What
+    // invalidates the cache"); effort was seen to invalidate the system prompt too: the harsher reading for both.
     let settings = match api {
         Api::Anthropic => format!("{model}{}{}", text("thinking"), text("output_config")),
         Api::Responses => format!("{model}{}{}", text("reasoning"), text("parallel_tool_calls")),

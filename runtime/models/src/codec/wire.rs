@@ -109,7 +109,8 @@ impl Wire {
         self.end_block(BlockKind::Message, behind);
     }
 
-    /// A block of a message that begins with `opener` and ends with `]}`, the same as the last one's when that began so.
+    /// A block of a message that begins with `opener` and ends with `]}`, the same as the last one's when that began
+    /// so.
     pub(crate) fn block_in(&mut self, opener: &'static str, text: &str, markable: bool) {
         if self.state.open == Some(opener) {
             self.raw(",");

@@ -1,7 +1,7 @@
 //! Anthropic's cache: <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>.
 //!
-//! Something is written only at a marker, and only beyond the minimum. From each marker the cache is looked for there and
-//! at up to 20 blocks before it. A read keeps an entry for as long again as it was written for.
+//! Something is written only at a marker, and only beyond the minimum. From each marker the cache is looked for there
+//! and at up to 20 blocks before it. A read keeps an entry for as long again as it was written for.
 
 use std::collections::HashMap;
 

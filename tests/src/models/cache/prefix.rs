@@ -2,8 +2,8 @@
 //!
 //! OpenAI: <https://platform.openai.com/docs/guides/prompt-caching>: from 1,024 tokens on in steps of 128; requests are
 //! routed by a hash of the first 256 tokens and `prompt_cache_key`; above about 15 requests a minute for one such pair
-//! some go to other machines; a prefix is kept for 5 to 10 minutes after its last use: here 5. Gemini's implicit caching
-//! tells only its minimum; the steps and the time are taken from OpenAI.
+//! some go to other machines; a prefix is kept for 5 to 10 minutes after its last use: here 5. Gemini's implicit
+//! caching tells only its minimum; the steps and the time are taken from OpenAI.
 
 use std::collections::HashMap;
 

@@ -133,8 +133,8 @@ fn part(part: &Value, role: &str, at: &str) -> Checked {
     Ok(())
 }
 
-/// "Please ensure that function call turn comes immediately after a user turn or after a function response turn", "… the
-/// number of function response parts is equal to the number of function call parts of the function call turn":
+/// "Please ensure that function call turn comes immediately after a user turn or after a function response turn", "…
+/// the number of function response parts is equal to the number of function call parts of the function call turn":
 /// python-genai#1066, langchain-google#1092 and others. Names, ids and order: the harsher reading.
 fn pairs(turns: &[Turn<'_>]) -> Checked {
     let mut awaited: Vec<(&Value, &Value)> = Vec::new();

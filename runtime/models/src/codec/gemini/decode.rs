@@ -176,8 +176,8 @@ impl GeminiAnswer {
     }
 }
 
-/// <https://ai.google.dev/api/generate-content#UsageMetadata>: the prompt includes what a cache served, the candidates do
-/// not include thoughts.
+/// <https://ai.google.dev/api/generate-content#UsageMetadata>: the prompt includes what a cache served, the candidates
+/// do not include thoughts.
 fn usage_of(usage: &Object) -> Usage {
     let number = |key: &str| count(usage, key).unwrap_or_default();
     let read = number("cachedContentTokenCount");
