@@ -151,3 +151,6 @@ impl fmt::Display for Api {
         f.write_str(self.name())
     }
 }
+
+#[cfg(test)]
+mod tests;

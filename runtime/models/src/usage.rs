@@ -89,3 +89,6 @@ impl Usage {
 fn nano_usd(nano: u64) -> Option<serde_json::Number> {
     serde_json::Number::from_f64(nano as f64 / 1e9)
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ use crate::{
 };
 
 mod answers;
+mod images;
 
 pub(crate) const APIS: [Api; 4] = [Api::Anthropic, Api::Responses, Api::Chat, Api::Gemini];
 

@@ -1,0 +1,28 @@
+use prices::Prices;
+
+use super::*;
+
+const USAGE: Usage = Usage { input: 1000, read: 8000, write_5m: 600, write_1h: 400, output: 200, reasoning: Some(50) };
+
+#[test]
+fn shares_and_units_are_those_of_all_input() {
+    assert_eq!(USAGE.total_input(), 10_000);
+    assert_eq!(USAGE.hit_rate(), Some(0.8));
+    assert_eq!(Usage::default().hit_rate(), None);
+    assert!((USAGE.cost_units() - (1000.0 + 750.0 + 800.0 + 800.0 + 1000.0)).abs() < 1e-9);
+}
+
+#[test]
+fn a_message_has_its_usage_as_pi_has_it() {
+    let prices = Prices::shipped().unwrap();
+    let cost = prices.cost_nano_usd("claude-opus-4-5", 1_780_000_000_000, &USAGE.tokens());
+    // 5, 25, 0.5, 6.25 and 10 dollars for a million tokens.
+    assert_eq!(cost, Some(5_000_000 + 5_000_000 + 4_000_000 + 3_750_000 + 4_000_000));
+    assert_eq!(
+        USAGE.to_object(cost).to_text(),
+        r#"{"input":1000,"output":200,"cacheRead":8000,"cacheWrite":1000,"cacheWrite1h":400,"reasoning":50,"totalTokens":10200,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.02175}}"#
+    );
+    let unknown = USAGE.to_object(None);
+    assert_eq!(unknown.get("costUnknown"), Some(&true.into()));
+    assert_eq!(prices.cost_nano_usd("scripted", 0, &USAGE.tokens()), None);
+}
