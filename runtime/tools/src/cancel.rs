@@ -1,0 +1,69 @@
+//! Ends a call that is under way.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use processes::wake::{self, Wake, WakeReceiver};
+
+/// Cancels a call, from any thread and as often as one likes. A clone is a handle on the same call.
+#[derive(Clone)]
+pub struct Cancel(Arc<State>);
+
+struct State {
+    cancelled: AtomicBool,
+    wake: Wake,
+    // Never drained: once it is readable it stays so.
+    woken: WakeReceiver,
+    stop: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl std::fmt::Debug for Cancel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Cancel").field(&self.is_cancelled()).finish()
+    }
+}
+
+impl Cancel {
+    /// A handle for a new call.
+    ///
+    /// # Errors
+    /// When the system gives no descriptors.
+    pub fn new() -> io::Result<Self> {
+        let (wake, woken) = wake::pair()?;
+        Ok(Self(Arc::new(State { cancelled: AtomicBool::new(false), wake, woken, stop: Mutex::new(None) })))
+    }
+
+    /// Ends the call. Returns at once; the call returns when it has ended what it started.
+    pub fn cancel(&self) {
+        self.0.cancelled.store(true, Ordering::SeqCst);
+        self.0.wake.wake();
+        if let Some(stop) = self.0.stop.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            stop();
+        }
+    }
+
+    /// Whether the call was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Readable once the call is cancelled.
+    pub(crate) fn readable(&self) -> BorrowedFd<'_> {
+        self.0.woken.as_fd()
+    }
+
+    /// What else ends the call, at once when it is cancelled already.
+    pub(crate) fn on_cancel(&self, stop: impl FnOnce() + Send + 'static) {
+        *self.0.stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
+        if self.is_cancelled() {
+            self.cancel();
+        }
+    }
+}
