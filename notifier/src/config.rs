@@ -5,15 +5,14 @@
 
 use std::collections::BTreeSet;
 
+use outbound::AllowedHost;
 use serde::Deserialize;
 
-mod allowed_host;
 pub mod channel;
 mod error;
 pub mod quiet;
 pub mod rule;
 
-pub(crate) use allowed_host::AllowedHost;
 pub use channel::{ChannelSettings, TerminalStyle};
 pub use error::ConfigError;
 pub(crate) use error::range;
@@ -89,7 +88,7 @@ impl NotifySettings {
             }
         }
         for host in &self.allow_hosts {
-            AllowedHost::parse(host)?;
+            AllowedHost::parse(host).map_err(|why| ConfigError::bad("allow_hosts", host, why.to_string()))?;
         }
         for rule in &self.rules {
             rule.check()?;

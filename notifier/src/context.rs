@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use events::Timestamp;
 
 #[cfg(feature = "http")]
-use crate::lookup::Lookup;
+use outbound::Lookup;
 
 /// Why nothing could be written to a terminal.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl ChannelContext {
             clock,
             terminals: None,
             #[cfg(feature = "http")]
-            lookup: Arc::new(crate::lookup::SystemLookup),
+            lookup: Arc::new(outbound::SystemLookup),
             attempt: Self::ATTEMPT,
         }
     }

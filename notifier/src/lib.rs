@@ -10,7 +10,7 @@
 //! [`ChannelContext`]), connect to anything but the channels of the [`NotifySettings`], of which the
 //! default leaves the machine by none.
 //!
-//! Read [`plan`] next for the rules, `http::guard` for what an outgoing connection may
+//! Read [`plan`] next for the rules, the crate `outbound` for what an outgoing connection may
 //! reach, [`channel`] for what each channel sends.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
@@ -23,8 +23,6 @@ pub mod delivery;
 mod drive;
 #[cfg(feature = "http")]
 pub mod http;
-#[cfg(feature = "http")]
-mod lookup;
 pub mod message;
 pub mod notice;
 pub mod plan;

@@ -2,13 +2,11 @@
 
 use std::{fmt, path::PathBuf};
 
+use outbound::AllowedHost;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
-    config::{
-        allowed_host::AllowedHost,
-        error::{ConfigError, range},
-    },
+    config::error::{ConfigError, range},
     secret::SecretSource,
 };
 

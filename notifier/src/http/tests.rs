@@ -1,11 +1,13 @@
 use std::{
     collections::HashMap,
-    io::{BufRead, BufReader, Read, Write},
-    net::TcpListener,
+    io::{self, BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener},
     sync::Mutex,
 };
 
 use events::Timestamp;
+use outbound::{Lookup, SystemLookup};
+use rustls::crypto::ring;
 
 use super::*;
 
@@ -91,7 +93,7 @@ fn numbers_in_any_spelling_are_checked() {
         "192.168.0.1",
         "①②⑦.0.0.1",
     ] {
-        refused(&client, &format!("https://{host}:{port}/"), "refusing to send there");
+        refused(&client, &format!("https://{host}:{port}/"), "refusing to connect there");
     }
     assert!(requests.try_recv().is_err());
 }
@@ -108,7 +110,7 @@ fn a_name_is_refused_when_one_of_its_addresses_is() {
         ],
     );
     for host in ["inside.test", "both.test", "mapped.test", "meta.test"] {
-        refused(&client, &format!("https://{host}/hook"), "refusing to send there");
+        refused(&client, &format!("https://{host}/hook"), "refusing to connect there");
     }
 }
 
@@ -134,7 +136,7 @@ fn what_the_user_allows_is_reached_there_and_nowhere_else() {
     let head = requests.recv().unwrap();
     assert!(head.starts_with("POST /in HTTP/1.1\r\n") && head.contains("x-a: b\r\n"), "{head}");
     assert!(head.contains("content-type: application/json\r\n"), "{head}");
-    refused(&client, &format!("https://127.0.0.1:{other}/"), "refusing to send there");
+    refused(&client, &format!("https://127.0.0.1:{other}/"), "refusing to connect there");
     assert!(others.try_recv().is_err());
 }
 

@@ -2,24 +2,29 @@
 
 use serde::Serialize;
 
-use crate::config::error::ConfigError;
-
 /// A host the user lets us reach without TLS and on this machine or a private network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct AllowedHost {
+pub struct AllowedHost {
     host: String,
     port: Option<u16>,
 }
 
+/// A text names no host.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("is not `host` or `host:port`")]
+pub struct InvalidHost;
+
 impl AllowedHost {
     /// Reads `host`, `host:port`, `[::1]:port`.
-    pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
-        let bad = |why: &str| ConfigError::bad("allow_hosts", text, why);
-        let url = url::Url::parse(&format!("http://{text}/")).map_err(|_| bad("is not `host` or `host:port`"))?;
+    ///
+    /// # Errors
+    /// When the text is anything else.
+    pub fn parse(text: &str) -> Result<Self, InvalidHost> {
+        let url = url::Url::parse(&format!("http://{text}/")).map_err(|_| InvalidHost)?;
         let plain = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
         let (Some(host), true, true) = (url.host_str(), plain, url.username().is_empty() && url.password().is_none())
         else {
-            return Err(bad("is not `host` or `host:port`"));
+            return Err(InvalidHost);
         };
         // The parser takes `:80` for nothing, as it is the usual one.
         let port = url.port().or_else(|| text.ends_with(":80").then_some(80));
@@ -27,7 +32,8 @@ impl AllowedHost {
     }
 
     /// Whether an address is at this host and port.
-    pub(crate) fn covers(&self, url: &url::Url) -> bool {
+    #[must_use]
+    pub fn covers(&self, url: &url::Url) -> bool {
         let usual = match url.scheme() {
             "https" => 443,
             _ => 80,

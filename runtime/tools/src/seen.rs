@@ -1,0 +1,147 @@
+//! What the model has seen of files, so that it never overwrites what it does not know.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+/// Longest content that is kept to show later what changed in it, bytes.
+const CONTENT: usize = 256 * 1024;
+/// Most bytes of all contents that are kept.
+const CONTENTS: usize = 1024 * 1024;
+
+/// A file as the model last saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenFile {
+    /// The file. Absolute, without links.
+    pub path: PathBuf,
+    /// blake3 of its content, 64 hexadecimal digits.
+    pub hash: String,
+    /// Its size, bytes.
+    pub bytes: u64,
+    /// When it was modified, nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// The lines that were shown, first and last, counted from 1, in order and apart.
+    pub lines: Vec<(u64, u64)>,
+    /// Whether all of it was shown.
+    pub whole: bool,
+}
+
+/// What the model knows of a file that is about to be changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Knowledge {
+    /// Nothing.
+    Unseen,
+    /// It saw this content: all of it, or a part.
+    Current {
+        /// Whether all of it.
+        whole: bool,
+    },
+    /// It saw another content, which is known still unless it was long.
+    Stale(Option<Vec<u8>>),
+}
+
+/// The files that the model has seen.
+#[derive(Debug, Default)]
+pub(crate) struct SeenFiles {
+    files: HashMap<PathBuf, SeenFile>,
+    contents: VecDeque<(PathBuf, Vec<u8>)>,
+}
+
+impl SeenFiles {
+    /// Records what was shown. Lines of the same content add up.
+    pub(crate) fn record(&mut self, mut now: SeenFile, content: Option<&[u8]>) -> SeenFile {
+        if let Some(before) = self.files.get(&now.path)
+            && before.hash == now.hash
+        {
+            now.whole |= before.whole;
+            now.lines = joined(before.lines.iter().chain(&now.lines).copied().collect());
+        }
+        if let Some(content) = content {
+            self.keep(&now.path, content);
+        }
+        self.files.insert(now.path.clone(), now.clone());
+        now
+    }
+
+    fn keep(&mut self, path: &Path, content: &[u8]) {
+        self.contents.retain(|(of, _)| of != path);
+        if content.len() > CONTENT {
+            return;
+        }
+        self.contents.push_back((path.to_owned(), content.to_owned()));
+        while self.contents.iter().map(|(_, content)| content.len()).sum::<usize>() > CONTENTS {
+            self.contents.pop_front();
+        }
+    }
+
+    /// What is known of a file whose content has this hash now.
+    pub(crate) fn knowledge(&self, path: &Path, hash: &str) -> Knowledge {
+        match self.files.get(path) {
+            None => Knowledge::Unseen,
+            Some(seen) if seen.hash == hash => Knowledge::Current { whole: seen.whole },
+            Some(_) => {
+                let kept = self.contents.iter().find(|(of, _)| of == path);
+                Knowledge::Stale(kept.map(|(_, content)| content.clone()))
+            }
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.files.clear();
+        self.contents.clear();
+    }
+}
+
+/// Ranges in order and apart.
+fn joined(mut lines: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    lines.sort_unstable();
+    let mut apart: Vec<(u64, u64)> = Vec::with_capacity(lines.len());
+    for (first, last) in lines {
+        match apart.last_mut() {
+            Some(before) if first <= before.1.saturating_add(1) => before.1 = before.1.max(last),
+            Some(_) | None => apart.push((first, last)),
+        }
+    }
+    apart
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(hash: &str, lines: (u64, u64), whole: bool) -> SeenFile {
+        SeenFile { path: "/f".into(), hash: hash.into(), bytes: 1, modified_ns: 1, lines: vec![lines], whole }
+    }
+
+    #[test]
+    fn lines_of_one_content_add_up() {
+        let mut files = SeenFiles::default();
+        assert_eq!(files.knowledge(Path::new("/f"), "a"), Knowledge::Unseen);
+        files.record(seen("a", (1, 10), false), None);
+        let now = files.record(seen("a", (11, 20), false), None);
+        assert_eq!(now.lines, [(1, 20)]);
+        assert_eq!(files.record(seen("a", (30, 40), false), None).lines, [(1, 20), (30, 40)]);
+        assert_eq!(files.knowledge(Path::new("/f"), "a"), Knowledge::Current { whole: false });
+        assert_eq!(files.knowledge(Path::new("/f"), "b"), Knowledge::Stale(None));
+        assert_eq!(files.record(seen("b", (2, 3), false), Some(b"x")).lines, [(2, 3)]);
+        assert_eq!(files.knowledge(Path::new("/f"), "c"), Knowledge::Stale(Some(b"x".to_vec())));
+    }
+
+    #[test]
+    fn contents_are_bounded() {
+        let mut files = SeenFiles::default();
+        for number in 0..20 {
+            let mut file = seen("a", (1, 1), true);
+            file.path = format!("/{number}").into();
+            files.record(file, Some(&vec![0; CONTENT]));
+        }
+        assert_eq!(files.contents.len(), CONTENTS / CONTENT);
+        assert!(matches!(files.knowledge(Path::new("/0"), "z"), Knowledge::Stale(None)));
+        assert!(matches!(files.knowledge(Path::new("/19"), "z"), Knowledge::Stale(Some(_))));
+        files.record(seen("a", (1, 1), true), Some(&vec![0; CONTENT + 1]));
+        assert!(matches!(files.knowledge(Path::new("/f"), "z"), Knowledge::Stale(None)));
+    }
+}

@@ -1,0 +1,177 @@
+//! Text for a model: without secrets, without what only a terminal understands, and not too long.
+
+use redact::{FoundSecret, Redactor};
+
+/// What was left out of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Removed {
+    /// Secrets that were masked.
+    pub(crate) masked: usize,
+    /// Characters and sequences that were removed.
+    pub(crate) removed: usize,
+}
+
+impl std::ops::AddAssign for Removed {
+    fn add_assign(&mut self, other: Self) {
+        self.masked += other.masked;
+        self.removed += other.removed;
+    }
+}
+
+/// What stands for a text when the rules for secrets cannot be read.
+const WITHHELD: &str = "[withheld: the rules for secrets cannot be read]";
+
+/// A text without secrets and without control sequences.
+pub(crate) fn clean(bytes: &[u8]) -> (String, Removed) {
+    let (text, removed) = plain(&String::from_utf8_lossy(bytes));
+    let Some(redactor) = redact::shared() else { return (WITHHELD.to_owned(), Removed::default()) };
+    let redacted = redactor.redact(&text);
+    let masked = redacted.found.len();
+    (redacted.text.into_owned(), Removed { masked, removed })
+}
+
+/// The secrets in bytes; `None` when the rules cannot be read.
+pub(crate) fn secrets(bytes: &[u8]) -> Option<Vec<FoundSecret>> {
+    redact::shared().map(|redactor: &Redactor| redactor.redact_bytes(bytes).found)
+}
+
+/// A text without what only a terminal understands, and how many characters or sequences that were.
+pub(crate) fn plain(text: &str) -> (String, usize) {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return (text.to_owned(), 0);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut removed = 0;
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let behind = &rest[c.len_utf8()..];
+        rest = match c {
+            '\n' | '\t' => {
+                out.push(c);
+                behind
+            }
+            // The end of a line, or the way back to its beginning.
+            '\r' => {
+                if !behind.starts_with('\n') {
+                    out.push('\n');
+                }
+                behind
+            }
+            '\u{1b}' => {
+                removed += 1;
+                after_escape(behind)
+            }
+            '\u{9b}' => {
+                removed += 1;
+                after_control(behind)
+            }
+            _ if misleads(c) => {
+                removed += 1;
+                behind
+            }
+            _ => {
+                out.push(c);
+                behind
+            }
+        };
+    }
+    (out, removed)
+}
+
+/// Whether a character shows as nothing and changes how what is around it is read or shown.
+const fn misleads(c: char) -> bool {
+    matches!(c,
+        '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        // Marks, embeddings and isolates of the bidirectional algorithm.
+        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        // Tags, with which a text can be hidden in a text.
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+/// What follows an escape sequence, of which the ESC was taken.
+fn after_escape(text: &str) -> &str {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some('[') => after_control(chars.as_str()),
+        // Strings end with BEL or ESC \; one that never ends is only its first character.
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            let body = chars.as_str();
+            let end = body.char_indices().take(4096).find(|(_, c)| matches!(c, '\u{7}' | '\u{1b}' | '\n' | '\u{9c}'));
+            match end {
+                Some((at, '\n')) => &body[at..],
+                Some((at, '\u{1b}')) => body[at + 1..].strip_prefix('\\').unwrap_or(&body[at..]),
+                Some((at, c)) => &body[at + c.len_utf8()..],
+                None => body,
+            }
+        }
+        Some(' '..='/') => {
+            chars.next();
+            chars.as_str()
+        }
+        Some('0'..='~') => chars.as_str(),
+        Some(_) | None => text,
+    }
+}
+
+/// What follows a control sequence, of which the introducer was taken.
+fn after_control(text: &str) -> &str {
+    let body = text.trim_start_matches(|c: char| matches!(c, ' '..='?'));
+    body.strip_prefix(|c: char| matches!(c, '@'..='~')).unwrap_or(body)
+}
+
+/// The first characters of a line, with a note when there are more.
+pub(crate) fn cut_line(line: &str, most: usize) -> std::borrow::Cow<'_, str> {
+    match line.char_indices().nth(most) {
+        None => line.into(),
+        Some((at, _)) => format!("{}… [line cut: {} characters]", &line[..at], line.chars().count()).into(),
+    }
+}
+
+/// At most so many bytes from the beginning, ending with a whole character.
+pub(crate) fn first_bytes(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// At most so many bytes from the end, beginning with a whole character.
+pub(crate) fn last_bytes(text: &str, most: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(most))..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_a_terminal_understands_is_removed() {
+        let check = |text: &str, plain_text: &str, count: usize| {
+            assert_eq!(plain(text), (plain_text.to_owned(), count), "{text:?}");
+        };
+        check("plain\ttext\né 日本 🚀 👩‍👩‍👧\n", "plain\ttext\né 日本 🚀 👩‍👩‍👧\n", 0);
+        check("\u{1b}[1;31mred\u{1b}[0m", "red", 2);
+        check("\u{1b}]0;title\u{7}x\u{1b}]8;;http://a\u{1b}\\link\u{1b}]8;;\u{1b}\\", "xlink", 3);
+        check("\u{1b}]52;c;never ends\nnext", "\nnext", 1);
+        check("\u{1b}(Bx\u{1b}=y\u{9b}2Jz", "xyz", 3);
+        check("10%\r20%\r\ndone", "10%\n20%\ndone", 0);
+        check("a\u{202e}b\u{2066}c\u{e0041}d\0e\u{7f}", "abcde", 5);
+        check("\u{1b}", "", 1);
+    }
+
+    #[test]
+    fn secrets_are_masked() {
+        let key = "AKIAQ3EGUVT5XB2N7WKM";
+        let (text, removed) = clean(format!("aws_access_key_id = {key}\n").as_bytes());
+        assert!(!text.contains(key) && text.contains("[redacted:"), "{text}");
+        assert!(removed.masked >= 1);
+        // Colours do not hide one.
+        let (text, _) = clean(format!("key: \u{1b}[1m{}\u{1b}[0m{}", &key[..9], &key[9..]).as_bytes());
+        assert!(!text.contains("EGUVT5XB2N7WKM"), "{text}");
+    }
+
+    #[test]
+    fn cuts_keep_characters_whole() {
+        assert_eq!(first_bytes("aéb", 2), "a");
+        assert_eq!(last_bytes("aéb", 2), "b");
+        assert_eq!(cut_line("abc", 3), "abc");
+        assert_eq!(cut_line("abcd", 3), "abc… [line cut: 4 characters]");
+    }
+}
