@@ -185,6 +185,17 @@ pub fn mark_child(program: Pid) -> io::Result<()> {
     Ok(())
 }
 
+/// What [`mark_program`] marks a process with, and all that is below it: `None` when there is no such process.
+#[must_use]
+pub fn program_mark(pid: u32) -> Option<u64> {
+    Some(SIGNATURE | name_of(pid)?)
+}
+
+/// Whether a process has this mark.
+pub(crate) fn marked_with(pid: u32, mark: u64) -> bool {
+    matches!(mark_of(pid), Ok(Some(own)) if own == mark)
+}
+
 /// Marks this process and all it will start as an agent's for good, when an agent started it. To be
 /// called before anything is started that outlives its parent.
 ///

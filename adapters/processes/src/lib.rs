@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 mod ancestry;
+mod below;
 mod command_line;
 mod commands;
 mod descent;
@@ -25,9 +26,12 @@ pub mod wake;
 mod watcher;
 
 pub use ancestry::{agent_in_group, agent_of, is_started_by, nearest_agent};
+pub use below::{descendants, left_of};
 pub use command_line::agent_of_words;
 pub use commands::{ShellCommand, executed_commands, shell_commands_below, simple_command};
-pub use descent::{Descent, agent_descent, descends_from_agent, mark_child, mark_program, seal_if_agents};
+pub use descent::{
+    Descent, agent_descent, descends_from_agent, mark_child, mark_program, program_mark, seal_if_agents,
+};
 pub use path_search::{check_executable, find_program};
 pub use reap::reap_adopted;
 pub use stat::{age_ms, descends_from, has_children, is_alive, parent, start_ticks, working_directory};

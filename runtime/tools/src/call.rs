@@ -131,15 +131,17 @@ impl Call {
                 }),
             Self::Edit(edit) => path("path", &edit.path)
                 .or_else(|| within("edits", edit.edits.len(), 1, limits::EDITS, "edits"))
-                .or_else(|| edit.edits.iter().enumerate().find_map(|(at, one)| {
-                    if one.old.is_empty() {
-                        Some(format!("`edits[{at}].old` is empty; use write to create or replace a whole file"))
-                    } else if one.old == one.new {
-                        Some(format!("`edits[{at}].old` and `edits[{at}].new` are equal; nothing would change"))
-                    } else {
-                        None
-                    }
-                })),
+                .or_else(|| {
+                    edit.edits.iter().enumerate().find_map(|(at, one)| {
+                        if one.old.is_empty() {
+                            Some(format!("`edits[{at}].old` is empty; use write to create or replace a whole file"))
+                        } else if one.old == one.new {
+                            Some(format!("`edits[{at}].old` and `edits[{at}].new` are equal; nothing would change"))
+                        } else {
+                            None
+                        }
+                    })
+                }),
             Self::Fetch(fetch) => within("url", fetch.url.len(), 1, limits::URL_BYTES, "bytes")
                 .or_else(|| crate::fetch::parse_url(&fetch.url).err().map(|why| format!("`url`: {why}"))),
             Self::Glob(glob) => within("pattern", glob.pattern.len(), 1, limits::PATTERN_BYTES, "bytes")

@@ -104,7 +104,8 @@ impl ToolResult {
         Self { content: vec![Content::Text(text)], is_error: false, details: Details::default() }
     }
 
-    pub(crate) fn error(text: impl Into<String>) -> Self {
+    /// The result of a call that failed with this text.
+    pub fn error(text: impl Into<String>) -> Self {
         Self { content: vec![Content::Text(text.into())], is_error: true, details: Details::default() }
     }
 

@@ -1,0 +1,41 @@
+//! What is below a process, and what is left of it when it is gone.
+
+use std::{collections::BTreeSet, fs};
+
+use crate::{
+    descent::marked_with,
+    stat::{children, start_ticks, stat_field},
+};
+
+/// Most processes that are listed.
+const MOST: usize = 65_536;
+
+/// The processes that a process started, however far back, and that still run.
+#[must_use]
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let (mut found, mut seen, mut at) = (vec![pid], BTreeSet::from([pid]), 0);
+    while let Some(parent) = found.get(at).copied() {
+        at += 1;
+        let more = children(parent).into_iter().filter(|child| seen.insert(*child)).collect::<Vec<_>>();
+        if found.len() + more.len() > MOST {
+            break;
+        }
+        found.extend(more);
+    }
+    found.retain(|one| *one != pid && start_ticks(*one).is_some());
+    found
+}
+
+/// What is left of a program that led a session and is gone: the processes of that session, and those that have the
+/// mark it was given, [`program_mark`](crate::program_mark).
+#[must_use]
+pub fn left_of(leader: u32, mark: Option<u64>) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let all = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    all.filter(|pid| *pid != leader && start_ticks(*pid).is_some())
+        .filter(|pid| {
+            let session = stat_field(*pid, 6).and_then(|session| session.parse().ok());
+            session == Some(leader) || mark.is_some_and(|mark| marked_with(*pid, mark))
+        })
+        .collect()
+}

@@ -1,0 +1,296 @@
+//! Where the old text of an edit is: the four passes.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::{
+    fold::{Fold, Folded, without_end},
+    line_of, nearest,
+};
+use crate::{arguments::Replacement, edit::Tolerance};
+
+/// How an old text was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Pass {
+    /// Exactly.
+    Exact,
+    /// Except for line ends and the blanks before them.
+    LineEnds,
+    /// Except for indentation that differs alike on all lines.
+    Indentation,
+    /// Except for typographic characters.
+    Typography,
+}
+
+impl Pass {
+    /// What was ignored, for the model.
+    pub(crate) const fn ignored(self) -> Option<&'static str> {
+        match self {
+            Self::Exact => None,
+            Self::LineEnds => Some("line ends and trailing blanks"),
+            Self::Indentation => Some("a constant difference of indentation"),
+            Self::Typography => Some("typographic quotes, dashes and spaces"),
+        }
+    }
+}
+
+/// The difference of indentation between the file and the old text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Shift {
+    /// Lines of the file begin with these blanks, and then as the old text says.
+    Add(Vec<u8>),
+    /// Lines of the old text begin with these blanks, and then as they are in the file.
+    Remove(Vec<u8>),
+}
+
+/// Where an old text is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) range: Range<usize>,
+    pub(super) pass: Pass,
+    pub(super) shift: Option<Shift>,
+}
+
+/// A way to look: all the places of the old text of an edit.
+type Look = fn(&[u8], &Replacement) -> Vec<Found>;
+
+/// Most line numbers that a refusal names.
+const LINES: usize = 10;
+
+/// Finds the one place of an old text.
+pub(super) fn one(text: &[u8], edit: &Replacement, tolerance: Tolerance) -> Result<Found, String> {
+    let all: [Look; 4] = [exact, line_ends, indentation, typography];
+    let passes = match tolerance {
+        Tolerance::Exact => &all[..1],
+        Tolerance::All => &all[..],
+    };
+    for pass in passes {
+        let mut found = pass(text, edit);
+        match found.len() {
+            0 => {}
+            1 => {
+                let one = found.remove(0);
+                begins_with_a_line(text, edit, &one)?;
+                return if is_there(text, edit, &one.range) {
+                    Err(format!(
+                        "the new text is already there, at line {}; to insert it once more, include the lines that \
+                         follow in `old`",
+                        line_of(text, one.range.start)
+                    ))
+                } else {
+                    Ok(one)
+                };
+            }
+            count => return Err(several(text, &found, count)),
+        }
+    }
+    let unread = match tolerance {
+        Tolerance::Exact => " exactly as given; the file was not read in this session: read it first",
+        Tolerance::All => "",
+    };
+    Err(format!("`old` was not found{unread}. {}", nearest::describe(text, edit)))
+}
+
+/// Finds all exact places of an old text.
+pub(super) fn all(text: &[u8], edit: &Replacement) -> Result<Vec<Found>, String> {
+    let exact = |start: usize| Found { range: start..start + edit.old.len(), pass: Pass::Exact, shift: None };
+    let found: Vec<Found> = memmem::find_iter(text, edit.old.as_bytes()).map(exact).collect();
+    if found.is_empty() {
+        return Err(format!("`old` was not found. {}", nearest::describe(text, edit)));
+    }
+    if found.iter().any(|one| is_there(text, edit, &one.range)) {
+        return Err(
+            "some places have the new text already, and `all` would change them again; edit the others one by one"
+                .to_owned(),
+        );
+    }
+    Ok(found)
+}
+
+fn several(text: &[u8], found: &[Found], count: usize) -> String {
+    let lines: Vec<String> = found.iter().take(LINES).map(|one| line_of(text, one.range.start).to_string()).collect();
+    let more = if count > LINES { ", …" } else { "" };
+    let how =
+        found.first().and_then(|one| one.pass.ignored()).map_or(String::new(), |what| format!(" except for {what}"));
+    let all = if how.is_empty() { ", or set `all` to replace each" } else { "" };
+    format!(
+        "`old` matches {count} places{how} (lines {}{more}); add surrounding lines until it matches one{all}",
+        lines.join(", ")
+    )
+}
+
+/// All matches, those that overlap too.
+fn matches<'a>(text: &'a [u8], pattern: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
+    let finder = memmem::Finder::new(pattern).into_owned();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let found = at + finder.find(text.get(at..)?)?;
+        at = found + 1;
+        Some(found)
+    })
+}
+
+/// Pass 1.
+fn exact(text: &[u8], edit: &Replacement) -> Vec<Found> {
+    let found: Vec<Found> = matches(text, edit.old.as_bytes())
+        .map(|start| Found { range: start..start + edit.old.len(), pass: Pass::Exact, shift: None })
+        .collect();
+    // One place, and it is exact only in that it has more indentation: pass 3 knows what to do with the new lines.
+    match found.as_slice() {
+        [only] if starts_in_indentation(text, edit, &only.range) && indentation(text, edit).len() == 1 => Vec::new(),
+        _ => found,
+    }
+}
+
+/// Whether a match of an indented line begins behind further blanks of its line, and the new text has several lines.
+fn starts_in_indentation(text: &[u8], edit: &Replacement, range: &Range<usize>) -> bool {
+    edit.old.starts_with([' ', '\t']) && edit.new.trim_end().contains('\n') && !blanks_before(text, range).is_empty()
+}
+
+/// The blanks between the beginning of a line and a match in it; none when there is something else.
+fn blanks_before<'a>(text: &'a [u8], range: &Range<usize>) -> &'a [u8] {
+    let line = memchr::memrchr(b'\n', &text[..range.start]).map_or(0, |end| end + 1);
+    let before = &text[line..range.start];
+    if before.iter().all(|byte| matches!(byte, b' ' | b'\t')) { before } else { &[] }
+}
+
+/// Refuses what has no certain meaning: an old text without the indentation of its only line, and new lines that are
+/// indented less than that line. They may be meant to be shifted, or not.
+fn begins_with_a_line(text: &[u8], edit: &Replacement, found: &Found) -> Result<(), String> {
+    let before = blanks_before(text, &found.range);
+    let old = edit.old.trim_end_matches(['\r', '\n']);
+    if before.is_empty() || found.shift.is_some() || old.contains('\n') {
+        return Ok(());
+    }
+    let own = &old.as_bytes()[..old.len() - old.trim_start_matches([' ', '\t']).len()];
+    let whole = [before, own].concat();
+    let less = edit.new.lines().skip(1).any(|line| !line.trim().is_empty() && !line.as_bytes().starts_with(&whole));
+    if less {
+        return Err(format!(
+            "`old` begins behind the indentation of line {}, and `new` has lines that are indented less; give both with \
+             the whole indentation of each line",
+            line_of(text, found.range.start)
+        ));
+    }
+    Ok(())
+}
+
+/// Pass 2.
+fn line_ends(text: &[u8], edit: &Replacement) -> Vec<Found> {
+    folded(text, edit, Fold::LineEnds, Pass::LineEnds)
+}
+
+/// Pass 4.
+fn typography(text: &[u8], edit: &Replacement) -> Vec<Found> {
+    folded(text, edit, Fold::Typography, Pass::Typography)
+}
+
+fn folded(text: &[u8], edit: &Replacement, fold: Fold, pass: Pass) -> Vec<Found> {
+    let old = Folded::of(edit.old.as_bytes(), fold);
+    if old.text.iter().all(u8::is_ascii_whitespace) {
+        return Vec::new();
+    }
+    let file = Folded::of(text, fold);
+    // Blanks were taken from the end of the old text: they say that its line ends there.
+    let last = edit.old.rsplit('\n').next().unwrap_or_default();
+    let ends_line = last.ends_with([' ', '\t', '\r']) && !last.trim().is_empty();
+    matches(&file.text, &old.text)
+        .filter(|start| {
+            let behind = file.text.get(start + old.text.len());
+            !ends_line || behind.is_none_or(|byte| *byte == b'\n')
+        })
+        .filter_map(|start| {
+            let range = file.original(start, start + old.text.len())?;
+            (!starts_in_indentation(text, edit, &range)).then_some(Found { range, pass, shift: None })
+        })
+        .collect()
+}
+
+/// Pass 3.
+fn indentation(text: &[u8], edit: &Replacement) -> Vec<Found> {
+    let old: Vec<&[u8]> = edit.old.as_bytes().split_inclusive(|byte| *byte == b'\n').map(without_end).collect();
+    if old.iter().all(|line| line.is_empty()) {
+        return Vec::new();
+    }
+    let pieces: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+    let lines: Vec<&[u8]> = pieces.iter().map(|piece| without_end(piece)).collect();
+    let ends_line = edit.old.ends_with('\n');
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (at, window) in lines.windows(old.len()).enumerate() {
+        if let Some(shift) = shift(window, &old) {
+            let last = at + old.len() - 1;
+            let before: usize = pieces[at..last].iter().map(|piece| piece.len()).sum();
+            let end = if ends_line { pieces[last].len() } else { lines[last].len() };
+            // A last line without an end is not what an old text with one means.
+            if !ends_line || pieces[last].ends_with(b"\n") {
+                let range = start..start + before + end;
+                found.push(Found { range, pass: Pass::Indentation, shift: Some(shift) });
+            }
+        }
+        start += pieces[at].len();
+    }
+    found
+}
+
+/// By how much all lines differ; `None` when they differ otherwise, or not at all.
+fn shift(lines: &[&[u8]], old: &[&[u8]]) -> Option<Shift> {
+    let mut shift: Option<Shift> = None;
+    for (line, old) in lines.iter().zip(old) {
+        let (indent, content) = indented(line);
+        let (old_indent, old_content) = indented(old);
+        if content != old_content {
+            return None;
+        }
+        if content.is_empty() {
+            continue;
+        }
+        let this = match indent.strip_suffix(old_indent) {
+            Some([]) => return None,
+            Some(more) => Shift::Add(more.to_vec()),
+            None => Shift::Remove(old_indent.strip_suffix(indent)?.to_vec()),
+        };
+        match &shift {
+            None => shift = Some(this),
+            Some(that) if *that == this => {}
+            Some(_) => return None,
+        }
+    }
+    shift
+}
+
+/// The blanks a line begins with, and the rest.
+pub(super) fn indented(line: &[u8]) -> (&[u8], &[u8]) {
+    line.split_at(line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count())
+}
+
+/// Whether the new text stands where the old one was found: the edit was made before.
+fn is_there(text: &[u8], edit: &Replacement, range: &Range<usize>) -> bool {
+    if edit.new.is_empty() {
+        return false;
+    }
+    let covers = |start: usize, end: usize| start <= range.start && end >= range.end;
+    if memmem_near(text, edit.new.as_bytes(), range).any(|start| covers(start, start + edit.new.len())) {
+        return true;
+    }
+    // The same but for line ends and blanks. Only what is near can cover the range.
+    let new = Folded::of(edit.new.as_bytes(), Fold::LineEnds);
+    let old = Folded::of(edit.old.as_bytes(), Fold::LineEnds);
+    if new.text.is_empty() || new.text == old.text {
+        return false;
+    }
+    let from = text[..range.start.saturating_sub(edit.new.len())].iter().rposition(|byte| *byte == b'\n');
+    let from = from.map_or(0, |end| end + 1);
+    let behind = (range.end + 2 * edit.new.len() + 4096).min(text.len());
+    let near = Folded::of(&text[from..behind], Fold::LineEnds);
+    let (first, last) = near.within(range.start - from, range.end - from);
+    matches(&near.text, &new.text).any(|start| start <= first && start + new.text.len() >= last)
+}
+
+/// Matches of a pattern that may cover a range.
+fn memmem_near<'a>(text: &'a [u8], pattern: &'a [u8], range: &Range<usize>) -> impl Iterator<Item = usize> + 'a {
+    let from = range.end.saturating_sub(pattern.len());
+    let to = (range.start + pattern.len()).min(text.len());
+    matches(text.get(from..to).unwrap_or_default(), pattern).map(move |at| from + at)
+}

@@ -1,0 +1,62 @@
+//! Puts a new content in the place of a file, whole or not at all.
+
+use std::{
+    io::{self, Write},
+    os::fd::AsRawFd,
+    path::{Path, PathBuf},
+};
+
+use atomic_file::Draft;
+use rustix::fs::{AtFlags, Gid, Mode, Stat, Uid, fchmod, fchown, fstat, statat};
+
+use crate::workspace::Workspace;
+
+/// Replaces a file that was opened when it was `before`, and keeps its mode and owner.
+pub(crate) fn replace(workspace: &Workspace, path: &Path, before: &Stat, content: &[u8]) -> io::Result<()> {
+    if before.st_nlink > 1 {
+        return Err(io::Error::other(format!(
+            "the file has {} hard links, and replacing it would leave the others as they are",
+            before.st_nlink
+        )));
+    }
+    let (dir, name) = workspace.open_parent(path, false)?;
+    // By the descriptor of the directory: whoever moves or links directories meanwhile changes nothing.
+    let place = Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(&name);
+    let mut draft = Draft::beside(&place, ".tmp")?;
+    draft.file_mut().write_all(content)?;
+    let own = fstat(draft.file())?;
+    if (own.st_uid, own.st_gid) != (before.st_uid, before.st_gid) {
+        fchown(draft.file(), Some(Uid::from_raw(before.st_uid)), Some(Gid::from_raw(before.st_gid)))
+            .map_err(|error| io::Error::other(format!("cannot keep the owner of the file: {error}")))?;
+    }
+    fchmod(draft.file(), Mode::from_raw_mode(before.st_mode))?;
+    draft.file().sync_all()?;
+    let now = statat(&dir, name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW)?;
+    if identity(&now) != identity(before) {
+        return Err(io::Error::other("the file changed while it was being replaced; read it again"));
+    }
+    draft.replace(&place)
+}
+
+/// Makes a file where none is, with the directories above it.
+pub(crate) fn create(workspace: &Workspace, path: &Path, content: &[u8]) -> io::Result<()> {
+    let (dir, name) = workspace.open_parent(path, true)?;
+    let place = Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(&name);
+    let mut draft = Draft::beside(&place, ".tmp")?;
+    draft.file_mut().write_all(content)?;
+    fchmod(draft.file(), Mode::from_raw_mode(0o666 & !umask()))?;
+    draft.file().sync_all()?;
+    draft.place_new(&place)
+}
+
+fn identity(stat: &Stat) -> (u64, u64, i64, i64, i64, u64) {
+    let nanoseconds = i64::try_from(stat.st_mtime_nsec).unwrap_or_default();
+    (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, nanoseconds, u64::from(stat.st_mode))
+}
+
+/// The mode bits that new files of this process do not get. Asked of the kernel, as there is no call that only reads it.
+fn umask() -> u32 {
+    let status = std::fs::read_to_string(PathBuf::from("/proc/self/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
+}

@@ -1,0 +1,260 @@
+//! The tools of one session.
+
+use std::{
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use outbound::{AllowedHost, Lookup};
+
+use crate::{
+    call::Call,
+    cancel::Cancel,
+    commands::{BackgroundState, Commands},
+    environment,
+    fetch::{self, Fetcher},
+    files::{self, Files},
+    glob, grep,
+    intent::{Intent, IntentKind},
+    result::ToolResult,
+    seen::SeenFile,
+    shell::Shell,
+    tool::Tool,
+    workspace::Workspace,
+};
+
+/// What the tools of a session are given.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// The directory whose files are the session's own: the top of the repository, or the working directory.
+    pub workspace: PathBuf,
+    /// Where whole outputs are kept. Made with mode 0700 when it is needed.
+    pub outputs: PathBuf,
+    /// The environment of this process. Commands get what is on a list of known variables.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Further names of variables that commands get.
+    pub pass: Vec<String>,
+    /// How this program is started as the host of a command: its path, and [`host::VERB`](crate::host::VERB).
+    pub host: Vec<OsString>,
+    /// Hosts on this machine or a private network that may be fetched from.
+    pub allow_hosts: Vec<String>,
+    /// How names become addresses.
+    pub lookup: Arc<dyn Lookup>,
+}
+
+/// The tools of a session. Their methods block, and are to be called from threads that may.
+pub struct Tools {
+    files: Files,
+    commands: Commands,
+    fetcher: Fetcher,
+    outputs: PathBuf,
+}
+
+impl std::fmt::Debug for Tools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tools").field("cwd", &self.files.workspace.cwd()).finish_non_exhaustive()
+    }
+}
+
+impl Tools {
+    /// The tools for a session.
+    ///
+    /// # Errors
+    /// When a directory does not exist, or a host is not `host` or `host:port`.
+    pub fn new(settings: Settings) -> io::Result<Self> {
+        let workspace = Workspace::new(&settings.workspace, &settings.cwd)?;
+        let invalid = |host: &String| io::Error::new(io::ErrorKind::InvalidInput, format!("`{host}` names no host"));
+        let allowed: Vec<AllowedHost> = settings
+            .allow_hosts
+            .iter()
+            .map(|host| AllowedHost::parse(host).map_err(|_| invalid(host)))
+            .collect::<io::Result<_>>()?;
+        let shell = Shell {
+            host: settings.host,
+            environment: environment::for_commands(&settings.environment, &settings.pass),
+            cwd: workspace.cwd().to_owned(),
+        };
+        Ok(Self {
+            files: Files::new(workspace),
+            commands: Commands::new(shell, settings.outputs.clone()),
+            fetcher: Fetcher { allowed: allowed.into(), lookup: settings.lookup },
+            outputs: settings.outputs,
+        })
+    }
+
+    /// What a call would do now. Nothing is changed and no file is read.
+    ///
+    /// # Errors
+    /// Why the call cannot do anything, as one that reads a file that is not there: the text of its result. It needs no
+    /// decision.
+    pub fn intent(&self, call: &Call) -> Result<Intent, String> {
+        let workspace = &self.files.workspace;
+        let intent =
+            |kind| Intent { kind, cwd: workspace.cwd().to_owned(), paths: Vec::new(), command: None, url: None };
+        let read = |path: &Path| {
+            if workspace.contains(path) { IntentKind::ReadInWorkspace } else { IntentKind::ReadOutside }
+        };
+        let there = |text: &str, otherwise: &str| {
+            let resolved = workspace.resolve(text)?;
+            if resolved.exists {
+                Ok(resolved.path)
+            } else {
+                Err(format!("{} does not exist{otherwise}", workspace.shown(&resolved.path)))
+            }
+        };
+        match call {
+            Call::Ask(_) => Ok(intent(IntentKind::Question)),
+            Call::Bash(bash) => Ok(Intent { command: Some(bash.command.clone()), ..intent(IntentKind::Command) }),
+            Call::Edit(edit) => {
+                let path = there(&edit.path, "; create it with write")?;
+                Ok(Intent { paths: vec![path], ..intent(IntentKind::Edit) })
+            }
+            Call::Write(write) => {
+                let resolved = workspace.resolve(&write.path)?;
+                if resolved.path.is_dir() {
+                    return Err(format!("{} is a directory", workspace.shown(&resolved.path)));
+                }
+                Ok(Intent { paths: vec![resolved.path], ..intent(IntentKind::Write) })
+            }
+            Call::Read(arguments) => {
+                let path = there(&arguments.path, "")?;
+                Ok(Intent { paths: vec![path.clone()], ..intent(read(&path)) })
+            }
+            Call::Glob(arguments) => {
+                let path = there(arguments.path.as_deref().unwrap_or("."), "")?;
+                Ok(Intent { paths: vec![path.clone()], ..intent(read(&path)) })
+            }
+            Call::Grep(arguments) => {
+                let path = there(arguments.path.as_deref().unwrap_or("."), "")?;
+                Ok(Intent { paths: vec![path.clone()], ..intent(read(&path)) })
+            }
+            Call::Fetch(arguments) => {
+                let url = fetch::parse_url(&arguments.url).map_err(|why| format!("the URL {why}"))?;
+                Ok(Intent { url: Some(url.into()), ..intent(IntentKind::Fetch) })
+            }
+            Call::Process(_) | Call::Todo(_) | Call::Mcp(_) | Call::Rewind(_) | Call::Skill(_) => {
+                Ok(intent(IntentKind::Session))
+            }
+        }
+    }
+
+    /// Makes a call that was allowed with this intent. It touches the paths and the address of the intent and no others.
+    ///
+    /// `id` is the id of the call; the name of its output file is made from it.
+    pub fn run(&self, id: &str, call: &Call, intent: &Intent, cancel: &Cancel) -> ToolResult {
+        if cancel.is_cancelled() {
+            return ToolResult::error("cancelled before it began");
+        }
+        // What was not resolved is nowhere.
+        let path = intent.paths.first().map_or(Path::new(""), PathBuf::as_path);
+        let needs_path = matches!(call, Call::Read(_) | Call::Edit(_) | Call::Write(_) | Call::Glob(_) | Call::Grep(_));
+        if needs_path && !path.is_absolute() {
+            return ToolResult::error("the intent of this call has no path");
+        }
+        match call {
+            Call::Ask(_) => ToolResult::error("a question is put by the session, not run"),
+            Call::Bash(arguments) => match &intent.command {
+                Some(command) if *command == arguments.command => self.commands.bash(id, arguments, cancel),
+                // The decision put another command in its place.
+                Some(command) => {
+                    let mut arguments = arguments.clone();
+                    arguments.command.clone_from(command);
+                    self.commands.bash(id, &arguments, cancel)
+                }
+                None => ToolResult::error("the intent of this call has no command"),
+            },
+            Call::Edit(arguments) => self.files.edit(path, arguments),
+            Call::Fetch(_) => match &intent.url {
+                Some(url) => self.fetcher.fetch(id, url, &self.outputs, cancel),
+                None => ToolResult::error("the intent of this call has no address"),
+            },
+            Call::Glob(arguments) => glob::glob(&self.files.workspace, path, arguments, cancel),
+            Call::Grep(arguments) => grep::grep(&self.files.workspace, path, arguments, cancel),
+            Call::Process(arguments) => self.commands.process(arguments),
+            Call::Read(arguments) => files::read(&self.files, path, arguments, cancel),
+            Call::Todo(arguments) => {
+                let done =
+                    arguments.items.iter().filter(|item| item.state == crate::arguments::TodoState::Done).count();
+                ToolResult::text(format!("the list has {} items, {done} of them done", arguments.items.len()))
+            }
+            Call::Write(arguments) => self.files.write(path, arguments),
+            Call::Mcp(_) => reserved(Tool::Mcp),
+            Call::Rewind(_) => reserved(Tool::Rewind),
+            Call::Skill(_) => reserved(Tool::Skill),
+        }
+    }
+
+    /// What an edit or a write would change, as a unified diff without secrets, for the person who decides. `None` for
+    /// other calls, new files, and calls that would be refused.
+    #[must_use]
+    pub fn diff(&self, call: &Call, intent: &Intent) -> Option<String> {
+        let path = intent.paths.first()?;
+        match call {
+            Call::Edit(arguments) => self.files.edit_diff(path, arguments),
+            Call::Write(arguments) => self.files.write_diff(path, arguments),
+            Call::Ask(_)
+            | Call::Bash(_)
+            | Call::Fetch(_)
+            | Call::Glob(_)
+            | Call::Grep(_)
+            | Call::Mcp(_)
+            | Call::Process(_)
+            | Call::Read(_)
+            | Call::Rewind(_)
+            | Call::Skill(_)
+            | Call::Todo(_) => None,
+        }
+    }
+
+    /// Records again what the model saw before a restart: the `seen` of each result, in order.
+    pub fn restore(&self, seen: SeenFile) {
+        self.files.seen().record(seen, None);
+    }
+
+    /// Forgets what the model saw, as when its context no longer has it.
+    pub fn forget_seen(&self) {
+        self.files.seen().clear();
+    }
+
+    /// The commands in the background, and those that ended lately.
+    #[must_use]
+    pub fn background(&self) -> Vec<BackgroundState> {
+        self.commands.states()
+    }
+
+    /// Ends all commands in the background, and waits up to 3 s for it.
+    pub fn stop_background(&self) {
+        self.commands.stop();
+    }
+}
+
+fn reserved(tool: Tool) -> ToolResult {
+    ToolResult::error(format!("{tool} is not available in this session"))
+}
+
+/// A person's answer to a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// They answered.
+    Text(String),
+    /// Nobody answered in time, or nobody can.
+    Nobody,
+}
+
+/// The result of a question.
+#[must_use]
+pub fn answer(answer: &Answer) -> ToolResult {
+    match answer {
+        Answer::Text(text) => {
+            let (text, removed) = crate::text::clean(text.as_bytes());
+            let mut result = ToolResult::text(if text.is_empty() { "(an empty answer)".to_owned() } else { text });
+            (result.details.masked, result.details.removed) = (removed.masked, removed.removed);
+            result
+        }
+        Answer::Nobody => ToolResult::error("nobody answered; go on without an answer, or say what you need to know"),
+    }
+}
