@@ -194,7 +194,7 @@ fn read<T: DeserializeOwned>(tool: Tool, arguments: &str) -> Result<T, CallError
 fn described(tool: Tool, error: &serde_json::Error, value: &serde_json::Value) -> String {
     let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
-    if text.contains('`') && !text.starts_with("invalid type") {
+    if text.contains('`') && !text.starts_with("invalid type") && !text.starts_with("invalid value") {
         return text.to_owned();
     }
     // serde names the type and not the field: the schema knows which field has another type.

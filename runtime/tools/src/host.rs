@@ -25,6 +25,7 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
+    fs::OFlags,
     io::Errno,
     process::{
         Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpid, pidfd_open, pidfd_send_signal,
@@ -86,6 +87,7 @@ pub fn main() -> ExitCode {
 }
 
 fn serve() -> io::Result<()> {
+    close_inherited()?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
     let mut control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     rustix::stdio::dup2_stdin(&null)?;
@@ -139,6 +141,26 @@ fn serve() -> io::Result<()> {
         say(&mut control, &exited(below.status, end == End::TimeLimit)).ok();
     }
     say(&mut control, &HostFrame::Ended { left_behind, remaining: below.live().len() })
+}
+
+/// Closes what the agent did not open itself and got from whoever started it: the command must not have it. All that
+/// is opened here is closed on exec, which tells the two apart.
+fn close_inherited() -> io::Result<()> {
+    let open: Vec<i32> = std::fs::read_dir("/proc/self/fd")?
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|fd| *fd > 2)
+        .collect();
+    for fd in open {
+        // The descriptor of the directory itself is gone by now.
+        let Ok(about) = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")) else { continue };
+        let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+        if flags.is_some_and(|flags| flags & OFlags::CLOEXEC.bits() == 0) {
+            nix::unistd::close(fd)?;
+        }
+    }
+    Ok(())
 }
 
 fn say(control: &mut UnixStream, frame: &HostFrame) -> io::Result<()> {

@@ -145,7 +145,7 @@ fn missing(path: &Path) -> Result<ResolvedPath, String> {
     let mut at = path;
     loop {
         match fs::symlink_metadata(at) {
-            Ok(found) if found.is_symlink() => {
+            Ok(found) if found.is_symlink() && fs::metadata(at).is_err() => {
                 return Err(format!("{} is a symbolic link that leads nowhere", at.display()));
             }
             Ok(found) if !rest.is_empty() && !found.is_dir() && fs::metadata(at).is_ok_and(|file| !file.is_dir()) => {

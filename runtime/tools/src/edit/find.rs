@@ -143,9 +143,9 @@ fn exact(text: &[u8], edit: &Replacement) -> Vec<Found> {
     }
 }
 
-/// Whether a match of an indented line begins behind further blanks of its line, and the new text has several lines.
+/// Whether a match of an indented text begins behind further blanks of its line.
 fn starts_in_indentation(text: &[u8], edit: &Replacement, range: &Range<usize>) -> bool {
-    edit.old.starts_with([' ', '\t']) && edit.new.trim_end().contains('\n') && !blanks_before(text, range).is_empty()
+    edit.old.starts_with([' ', '\t']) && !blanks_before(text, range).is_empty()
 }
 
 /// The blanks between the beginning of a line and a match in it; none when there is something else.
@@ -155,22 +155,39 @@ fn blanks_before<'a>(text: &'a [u8], range: &Range<usize>) -> &'a [u8] {
     if before.iter().all(|byte| matches!(byte, b' ' | b'\t')) { before } else { &[] }
 }
 
-/// Refuses what has no certain meaning: an old text without the indentation of its only line, and new lines that are
-/// indented less than that line. They may be meant to be shifted, or not.
+/// Refuses what has no certain meaning: an old text that begins behind the indentation of its line, and
+///
+/// - is all of a line and its end, so that the indentation would come before the next line;
+/// - has a part of that indentation and further lines, which are indented as they are in the file;
+/// - is one line, and new lines are indented less than it: they may be meant to be shifted, or not.
 fn begins_with_a_line(text: &[u8], edit: &Replacement, found: &Found) -> Result<(), String> {
     let before = blanks_before(text, &found.range);
+    if before.is_empty() || found.shift.is_some() {
+        return Ok(());
+    }
+    let line = line_of(text, found.range.start);
+    if edit.old.ends_with('\n') && !edit.new.ends_with('\n') {
+        return Err(format!(
+            "`old` begins behind the indentation of line {line} and ends with a line end that `new` does not have; give \
+             both with the whole indentation of each line"
+        ));
+    }
     let old = edit.old.trim_end_matches(['\r', '\n']);
-    if before.is_empty() || found.shift.is_some() || old.contains('\n') {
+    if old.contains('\n') && edit.old.starts_with([' ', '\t']) {
+        return Err(format!(
+            "`old` begins within the indentation of line {line}, and its other lines are not indented less by as much; \
+             give both with the whole indentation of each line"
+        ));
+    }
+    if old.contains('\n') {
         return Ok(());
     }
     let own = &old.as_bytes()[..old.len() - old.trim_start_matches([' ', '\t']).len()];
     let whole = [before, own].concat();
-    let less = edit.new.lines().skip(1).any(|line| !line.trim().is_empty() && !line.as_bytes().starts_with(&whole));
-    if less {
+    if edit.new.lines().skip(1).any(|line| !line.trim().is_empty() && !line.as_bytes().starts_with(&whole)) {
         return Err(format!(
-            "`old` begins behind the indentation of line {}, and `new` has lines that are indented less; give both with \
-             the whole indentation of each line",
-            line_of(text, found.range.start)
+            "`old` begins behind the indentation of line {line}, and `new` has lines that are indented less; give both \
+             with the whole indentation of each line"
         ));
     }
     Ok(())

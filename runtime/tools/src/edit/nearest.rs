@@ -17,7 +17,7 @@ const COMPARED: usize = 20_000;
 /// Most characters of a line that are compared.
 const COMPARED_CHARS: usize = 200;
 /// How alike two lines must be for the region to be worth showing, of 100.
-const ALIKE: usize = 50;
+const ALIKE: usize = 40;
 
 /// Describes why nothing was found, for the model.
 pub(super) fn describe(text: &[u8], edit: &Replacement) -> String {
