@@ -48,6 +48,14 @@ pub(crate) struct Place {
     pub(crate) pass: Pass,
 }
 
+/// A text with all replacements made, or none: what `edit` does to a file that was read.
+///
+/// # Errors
+/// Why not, for the model.
+pub fn edited(file: &[u8], edits: &[Replacement]) -> Result<Vec<u8>, String> {
+    apply(file, edits, Tolerance::All).map(|edited| edited.content)
+}
+
 /// How much an edit may tolerate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tolerance {

@@ -16,6 +16,10 @@ use crate::{cancel::Cancel, limits, output::Kept, result::ToolResult, text};
 const WIDTH: usize = 120;
 /// What is asked for.
 const ACCEPT: &str = "text/html, text/plain, application/json;q=0.9, */*;q=0.5";
+/// How deep elements of a page may be in one another.
+const DEPTH: usize = 512;
+/// Most blanks in one tag.
+const ATTRIBUTES: usize = 2_000;
 /// How long a page may take to become text.
 const CONVERT: Duration = Duration::from_secs(5);
 
@@ -174,8 +178,39 @@ fn decoded(kind: &str, body: &[u8]) -> String {
     }
 }
 
+/// Whether a page is made so that reading it takes time out of proportion: elements in one another without end, or
+/// attributes. Told from its tags alone.
+fn is_hostile(html: &str) -> bool {
+    // Elements that need no end, or have none.
+    const OPEN: [&str; 22] = [
+        "p", "li", "dt", "dd", "td", "th", "tr", "option", "br", "hr", "img", "input", "meta", "link", "area", "base",
+        "col", "embed", "source", "track", "wbr", "param",
+    ];
+    let mut depth = 0_usize;
+    for piece in html.split('<').skip(1) {
+        let tag = &piece[..piece.find('>').unwrap_or(piece.len())];
+        if tag.bytes().filter(u8::is_ascii_whitespace).count() > ATTRIBUTES {
+            return true;
+        }
+        let (closes, name) = tag.strip_prefix('/').map_or((false, tag), |name| (true, name));
+        let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+        if closes {
+            depth = depth.saturating_sub(1);
+        } else if !name.is_empty() && !tag.ends_with('/') && !OPEN.iter().any(|open| open.eq_ignore_ascii_case(name)) {
+            depth += 1;
+        }
+        if depth > DEPTH {
+            return true;
+        }
+    }
+    false
+}
+
 /// The text of a page in HTML. Pages are made by anybody, so it has a time limit, on a thread that then ends by itself.
 fn converted(html: String) -> Result<String, String> {
+    if is_hostile(&html) {
+        return Err("its elements are nested too deeply, or have too many attributes".to_owned());
+    }
     let (tell, told) = mpsc::sync_channel(1);
     let convert = move || {
         let config = html2text::config::plain().allow_width_overflow().no_table_borders().link_footnotes(true);

@@ -40,6 +40,7 @@ mod workspace;
 pub use call::{Call, CallError};
 pub use cancel::Cancel;
 pub use commands::BackgroundState;
+pub use edit::edited;
 pub use intent::{Intent, IntentKind};
 pub use result::{Content, Details, Exit, OutputFile, ToolResult};
 pub use schema::SCHEMAS;

@@ -21,6 +21,8 @@ pub(super) fn replacement(text: &[u8], edit: &Replacement, found: &Found) -> Res
     let own: Vec<&[u8]> = region.split_inclusive(|byte| *byte == b'\n').collect();
     // They have as many lines, as that is what was compared. A last line of nothing but blanks is one of them.
     let own_line = |at: usize| own.get(at).copied().unwrap_or_default();
+    // Where the copy has blanks at the ends of lines that the file has not, those of new lines are no more meant.
+    let adds_blanks = old.pieces.iter().zip(&own).any(|(old, own)| has_blanks(old) && !has_blanks(own));
     let mut out = Vec::new();
     for change in capture_diff_slices(Algorithm::Myers, &old.compared, &new.compared) {
         match change {
@@ -30,7 +32,8 @@ pub(super) fn replacement(text: &[u8], edit: &Replacement, found: &Found) -> Res
             DiffOp::Delete { .. } => {}
             DiffOp::Insert { new_index, new_len, .. } | DiffOp::Replace { new_index, new_len, .. } => {
                 for piece in &new.pieces[new_index..new_index + new_len] {
-                    out.extend(as_the_file(piece, edit, region, found)?);
+                    let line = as_the_file(piece, edit, region, found)?;
+                    out.extend_from_slice(if adds_blanks { without_end(&line) } else { &line });
                     if piece.ends_with(b"\n") {
                         out.extend_from_slice(end);
                     }
@@ -39,6 +42,13 @@ pub(super) fn replacement(text: &[u8], edit: &Replacement, found: &Found) -> Res
         }
     }
     Ok(out)
+}
+
+/// Whether there are blanks between a line and its end.
+fn has_blanks(line: &[u8]) -> bool {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    line.ends_with(b" ") || line.ends_with(b"\t")
 }
 
 /// A text by lines, and as its lines are compared.
