@@ -134,6 +134,13 @@ fn spoil(case: &Case, how: Spoilt) -> Option<Trial> {
         }
         Spoilt::MadeBefore => Trial { file: after.clone(), old: old.clone(), new: new.clone(), meant: None },
     };
+    // Text that is there exactly, once, is what was said, whatever was meant: as a blank line of several that is taken
+    // out once more. Only what was put in must not be put in again.
+    let is_exact = trial.file.matches(&trial.old).count() == 1;
+    let is_insertion = how == Spoilt::MadeBefore && trial.new.len() >= trial.old.len();
+    if is_exact && !is_insertion {
+        return None;
+    }
     let same = trial.old == *old && trial.new == *new && trial.file == *before;
     (!same && trial.old != trial.new).then_some(trial)
 }

@@ -72,6 +72,7 @@ pub(super) fn one(text: &[u8], edit: &Replacement, tolerance: Tolerance) -> Resu
             1 => {
                 let one = found.remove(0);
                 begins_with_a_line(text, edit, &one)?;
+                no_rival(text, edit, &one)?;
                 return if is_there(text, edit, &one.range) {
                     Err(format!(
                         "the new text is already there, at line {}; to insert it once more, include the lines that \
@@ -134,6 +135,7 @@ fn matches<'a>(text: &'a [u8], pattern: &'a [u8]) -> impl Iterator<Item = usize>
 /// Pass 1.
 fn exact(text: &[u8], edit: &Replacement) -> Vec<Found> {
     let found: Vec<Found> = matches(text, edit.old.as_bytes())
+        .filter(|start| !splits_an_end(text, *start) && !splits_an_end(text, start + edit.old.len()))
         .map(|start| Found { range: start..start + edit.old.len(), pass: Pass::Exact, shift: None })
         .collect();
     // One place, and it is exact only in that it has more indentation: pass 3 knows what to do with the new lines.
@@ -141,6 +143,11 @@ fn exact(text: &[u8], edit: &Replacement) -> Vec<Found> {
         [only] if starts_in_indentation(text, edit, &only.range) && indentation(text, edit).len() == 1 => Vec::new(),
         _ => found,
     }
+}
+
+/// Whether a position is between the two characters of a line end.
+fn splits_an_end(text: &[u8], at: usize) -> bool {
+    at > 0 && text[at - 1] == b'\r' && text.get(at) == Some(&b'\n')
 }
 
 /// Whether a match of an indented text begins behind further blanks of its line.
@@ -191,6 +198,41 @@ fn begins_with_a_line(text: &[u8], edit: &Replacement, found: &Found) -> Result<
         ));
     }
     Ok(())
+}
+
+/// Refuses a place that differs from the old text by indentation while there is another that may be meant: one that has
+/// half of the old lines just as they were given, or one at which the edit was made before.
+fn no_rival(text: &[u8], edit: &Replacement, found: &Found) -> Result<(), String> {
+    if found.shift.is_none() {
+        return Ok(());
+    }
+    let (place, refused) = (line_of(text, found.range.start), "give more lines, with the indentation of the file");
+    let old: Vec<&[u8]> = edit.old.as_bytes().split_inclusive(|byte| *byte == b'\n').map(without_end).collect();
+    let pieces: Vec<&[u8]> = text.split(|byte| *byte == b'\n').map(without_end).collect();
+    let has_content = |line: &[u8]| line.iter().any(u8::is_ascii_alphanumeric);
+    let content = old.iter().filter(|line| has_content(line)).count();
+    // Each place where a line stands at its distance from the first.
+    let rival = (0..pieces.len()).filter(|start| start + 1 != place).find(|start| {
+        let pairs = old.iter().zip(&pieces[*start..]);
+        let same = pairs.filter(|(old, line)| has_content(old) && old == line).count();
+        same > 0 && 2 * same >= content
+    });
+    if let Some(rival) = rival {
+        return Err(format!(
+            "`old` was found at line {place} with another indentation, and a part of it just so at line {}; {refused}",
+            rival + 1
+        ));
+    }
+    let new = Folded::of(edit.new.as_bytes(), Fold::LineEnds);
+    let file = Folded::of(text, Fold::LineEnds);
+    match memmem::find(&file.text, &new.text) {
+        Some(at) if has_content(&new.text) => Err(format!(
+            "`old` was found at line {place} with another indentation, and the new text is already there at line {}; \
+             {refused}",
+            file.original(at, at + 1).map_or(1, |range| line_of(text, range.start))
+        )),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Pass 2.

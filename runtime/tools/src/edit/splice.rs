@@ -17,25 +17,34 @@ pub(super) fn replacement(text: &[u8], edit: &Replacement, found: &Found) -> Res
         return Ok(if verbatim { edit.new.clone().into_bytes() } else { with_ends(&edit.new, end) });
     }
     let region = &text[found.range.clone()];
-    let (old, new) = (Lines::of(edit.old.as_bytes(), found.pass), Lines::of(edit.new.as_bytes(), found.pass));
-    let own: Vec<&[u8]> = region.split_inclusive(|byte| *byte == b'\n').collect();
-    // They have as many lines, as that is what was compared. A last line of nothing but blanks is one of them.
-    let own_line = |at: usize| own.get(at).copied().unwrap_or_default();
-    // Where the copy has blanks at the ends of lines that the file has not, those of new lines are no more meant.
-    let adds_blanks = old.pieces.iter().zip(&own).any(|(old, own)| has_blanks(old) && !has_blanks(own));
+    let copy = Copy::of(edit, region, found.pass);
     let mut out = Vec::new();
-    for change in capture_diff_slices(Algorithm::Myers, &old.compared, &new.compared) {
+    let (old, new) = (&copy.old.contents, &copy.new.contents);
+    for change in capture_diff_slices(Algorithm::Myers, old, new) {
         match change {
             DiffOp::Equal { old_index, len, .. } => {
-                (old_index..old_index + len).for_each(|at| out.extend_from_slice(own_line(at)));
+                (old_index..old_index + len).for_each(|at| out.extend_from_slice(copy.own_line(at)));
             }
             DiffOp::Delete { .. } => {}
-            DiffOp::Insert { new_index, new_len, .. } | DiffOp::Replace { new_index, new_len, .. } => {
-                for piece in &new.pieces[new_index..new_index + new_len] {
-                    let line = as_the_file(piece, edit, region, found)?;
-                    out.extend_from_slice(if adds_blanks { without_end(&line) } else { &line });
-                    if piece.ends_with(b"\n") {
-                        out.extend_from_slice(end);
+            DiffOp::Insert { new_index, new_len, .. } => {
+                for at in new_index..new_index + new_len {
+                    out.extend(copy.new_line(at, edit, found, end)?);
+                }
+            }
+            DiffOp::Replace { old_index, old_len, new_index, new_len } => {
+                let old = &copy.old.folded[old_index..old_index + old_len];
+                let new = &copy.new.folded[new_index..new_index + new_len];
+                let mut kept = vec![None; new_len];
+                for same in capture_diff_slices(Algorithm::Myers, old, new) {
+                    if let DiffOp::Equal { old_index: old, new_index: new, len } = same {
+                        (0..len).for_each(|at| kept[new + at] = Some(old_index + old + at));
+                    }
+                }
+                for (at, own) in kept.into_iter().enumerate() {
+                    match own {
+                        // They differ in what is not compared. Where the copy was inexact there, that says nothing.
+                        Some(own) if !copy.is_exact(own) => out.extend_from_slice(copy.own_line(own)),
+                        Some(_) | None => out.extend(copy.new_line(new_index + at, edit, found, end)?),
                     }
                 }
             }
@@ -44,34 +53,77 @@ pub(super) fn replacement(text: &[u8], edit: &Replacement, found: &Found) -> Res
     Ok(out)
 }
 
-/// Whether there are blanks between a line and its end.
-fn has_blanks(line: &[u8]) -> bool {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    line.ends_with(b" ") || line.ends_with(b"\t")
+/// The old text, what it stands for in the file, and the new one, line by line.
+struct Copy<'a> {
+    own: Vec<&'a [u8]>,
+    region: &'a [u8],
+    old: Lines<'a>,
+    new: Lines<'a>,
 }
 
-/// A text by lines, and as its lines are compared.
+/// A text by lines: whole, without their ends, and as they are compared with the file. Whether a line has an end counts.
 struct Lines<'a> {
     pieces: Vec<&'a [u8]>,
-    compared: Vec<Vec<u8>>,
+    contents: Vec<(&'a [u8], bool)>,
+    folded: Vec<Vec<u8>>,
 }
 
 impl<'a> Lines<'a> {
     fn of(text: &'a [u8], pass: Pass) -> Self {
         let fold = if pass == Pass::Typography { Fold::Typography } else { Fold::LineEnds };
         let pieces: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
-        let compared = pieces.iter().map(|piece| Folded::of(piece, fold).text).collect();
-        Self { pieces, compared }
+        let contents = pieces.iter().map(|piece| (content(piece), piece.ends_with(b"\n"))).collect();
+        let folded = pieces.iter().map(|piece| Folded::of(piece, fold).text).collect();
+        Self { pieces, contents, folded }
+    }
+}
+
+impl<'a> Copy<'a> {
+    fn of(edit: &'a Replacement, region: &'a [u8], pass: Pass) -> Self {
+        Self {
+            own: region.split_inclusive(|byte| *byte == b'\n').collect(),
+            region,
+            old: Lines::of(edit.old.as_bytes(), pass),
+            new: Lines::of(edit.new.as_bytes(), pass),
+        }
+    }
+
+    /// The line of the file that a line of the old text stands for. They have as many lines, as that is what was
+    /// compared; only a last line of nothing but blanks may be missing.
+    fn own_line(&self, at: usize) -> &'a [u8] {
+        self.own.get(at).copied().unwrap_or_default()
+    }
+
+    /// Whether a line of the old text is what the file has, but for its end.
+    fn is_exact(&self, at: usize) -> bool {
+        content(self.old.pieces[at]) == content(self.own_line(at))
+    }
+
+    /// A line of the new text as the file writes it. One that is in the old text too is written as it is in the file.
+    fn new_line(&self, at: usize, edit: &Replacement, found: &Found, end: &[u8]) -> Result<Vec<u8>, String> {
+        let (text, ended) = self.new.contents[at];
+        let copied = self.old.contents.iter().position(|(old, _)| *old == text).filter(|at| *at < self.own.len());
+        let mut line = match copied {
+            Some(copied) => content(self.own_line(copied)).to_vec(),
+            None => as_the_file(text, edit, self.region, found)?,
+        };
+        if ended {
+            line.extend_from_slice(end);
+        }
+        Ok(line)
+    }
+}
+
+/// A line without its end.
+fn content(line: &[u8]) -> &[u8] {
+    match line.strip_suffix(b"\n") {
+        Some(content) => content.strip_suffix(b"\r").unwrap_or(content),
+        None => line,
     }
 }
 
 /// The content of a new line, without its end, as the file writes it.
-fn as_the_file(piece: &[u8], edit: &Replacement, region: &[u8], found: &Found) -> Result<Vec<u8>, String> {
-    let content = match piece.strip_suffix(b"\n") {
-        Some(content) => content.strip_suffix(b"\r").unwrap_or(content),
-        None => piece,
-    };
+fn as_the_file(content: &[u8], edit: &Replacement, region: &[u8], found: &Found) -> Result<Vec<u8>, String> {
     match (&found.shift, found.pass) {
         (Some(shift), _) => shifted(content, shift),
         (None, Pass::Typography) => spelled(content, &Spelling::of(edit, region)),
@@ -82,7 +134,12 @@ fn as_the_file(piece: &[u8], edit: &Replacement, region: &[u8], found: &Found) -
 /// A line with the indentation of the file.
 fn shifted(line: &[u8], shift: &Shift) -> Result<Vec<u8>, String> {
     if without_end(line).is_empty() {
-        return Ok(Vec::new());
+        // Blanks of an empty line are shifted as far as there are any.
+        return Ok(match shift {
+            Shift::Add(blanks) if !line.is_empty() => [blanks, line].concat(),
+            Shift::Add(_) => Vec::new(),
+            Shift::Remove(blanks) => line.strip_prefix(blanks.as_slice()).unwrap_or_default().to_vec(),
+        });
     }
     match shift {
         Shift::Add(blanks) => Ok([blanks, line].concat()),
