@@ -13,9 +13,9 @@ use processes::wake::{self, Wake, WakeReceiver};
 
 /// Cancels a call, from any thread and as often as one likes. A clone is a handle on the same call.
 #[derive(Clone)]
-pub struct Cancel(Arc<State>);
+pub struct Cancel(Arc<CancelState>);
 
-struct State {
+struct CancelState {
     cancelled: AtomicBool,
     wake: Wake,
     // Never drained: once it is readable it stays so.
@@ -36,7 +36,7 @@ impl Cancel {
     /// When the system gives no descriptors.
     pub fn new() -> io::Result<Self> {
         let (wake, woken) = wake::pair()?;
-        Ok(Self(Arc::new(State { cancelled: AtomicBool::new(false), wake, woken, stop: Mutex::new(None) })))
+        Ok(Self(Arc::new(CancelState { cancelled: AtomicBool::new(false), wake, woken, stop: Mutex::new(None) })))
     }
 
     /// Ends the call. Returns at once; the call returns when it has ended what it started.

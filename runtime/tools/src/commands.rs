@@ -17,7 +17,7 @@ use crate::{
     limits,
     output::{Kept, Window},
     result::{Exit, OutputFile, ToolResult},
-    shell::{Ended, Running, Shell},
+    shell::{CommandRunner, Ended, Running},
     text,
 };
 
@@ -26,7 +26,7 @@ const REMEMBERED: usize = 32;
 
 /// The commands of a session.
 pub(crate) struct Commands {
-    shell: Shell,
+    shell: CommandRunner,
     outputs: PathBuf,
     background: Mutex<Vec<Arc<Background>>>,
     next: AtomicU64,
@@ -70,7 +70,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Commands {
-    pub(crate) const fn new(shell: Shell, outputs: PathBuf) -> Self {
+    pub(crate) const fn new(shell: CommandRunner, outputs: PathBuf) -> Self {
         Self { shell, outputs, background: Mutex::new(Vec::new()), next: AtomicU64::new(1) }
     }
 

@@ -51,7 +51,7 @@ const PASSED: [&str; 46] = [
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
 ];
-/// What is set whatever the environment says: nobody is there to page, to answer git, or to see colours.
+/// What is set whatever the environment says: there is nobody to page, to answer git, or to see colours.
 const SET: [(&str, &str); 5] =
     [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
 /// Ends of names that say that a value is a secret.

@@ -44,7 +44,7 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, &'static str> {
 }
 
 /// An answer, or where it sends us.
-enum Answer {
+enum Fetched {
     Page { url: Url, status: http::StatusCode, kind: String, body: Vec<u8>, cut: bool },
     Elsewhere(Url),
 }
@@ -59,8 +59,8 @@ impl Fetcher {
             .map_err(|why| format!("the URL {why}"))
             .and_then(|url| self.get(url, cancel, Instant::now() + limits::FETCH));
         match answer {
-            Ok(Answer::Page { url, status, kind, body, cut }) => page(call, &url, status, &kind, &body, cut, outputs),
-            Ok(Answer::Elsewhere(to)) => ToolResult::error(format!(
+            Ok(Fetched::Page { url, status, kind, body, cut }) => page(call, &url, status, &kind, &body, cut, outputs),
+            Ok(Fetched::Elsewhere(to)) => ToolResult::error(format!(
                 "{shown} redirects to another host: {to}\nFetch that address with a call of its own"
             )),
             Err(_) if cancel.is_cancelled() => ToolResult::error("cancelled"),
@@ -68,7 +68,7 @@ impl Fetcher {
         }
     }
 
-    fn get(&self, mut url: Url, cancel: &Cancel, deadline: Instant) -> Result<Answer, String> {
+    fn get(&self, mut url: Url, cancel: &Cancel, deadline: Instant) -> Result<Fetched, String> {
         for _ in 0..=limits::REDIRECTS {
             let client = self.client(deadline.saturating_duration_since(Instant::now()))?;
             cancel.on_cancel(client.stopper());
@@ -80,10 +80,10 @@ impl Fetcher {
                 let to = parse_url(to.as_str()).map_err(|why| format!("it redirects, and the new URL {why}"))?;
                 // From https there is no way back to http.
                 if to.host() != url.host() || url.scheme() == "https" && to.scheme() != "https" {
-                    return Ok(Answer::Elsewhere(to));
+                    return Ok(Fetched::Elsewhere(to));
                 }
                 if to.port_or_known_default() != url.port_or_known_default() && to.port() != url.port() {
-                    return Ok(Answer::Elsewhere(to));
+                    return Ok(Fetched::Elsewhere(to));
                 }
                 url = to;
                 continue;
@@ -95,7 +95,7 @@ impl Fetcher {
             reader.take(limits::FETCH_BYTES + 1).read_to_end(&mut body).map_err(|error| error.to_string())?;
             let cut = body.len() as u64 > limits::FETCH_BYTES;
             body.truncate(usize::try_from(limits::FETCH_BYTES).unwrap_or(usize::MAX));
-            return Ok(Answer::Page { url, status, kind, body, cut });
+            return Ok(Fetched::Page { url, status, kind, body, cut });
         }
         Err(format!("more than {} redirects", limits::REDIRECTS))
     }

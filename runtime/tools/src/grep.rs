@@ -36,7 +36,7 @@ pub(crate) fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
 
 /// Why a search ended before all was searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cut {
+enum SearchEnd {
     Matches,
     Bytes,
     Time,
@@ -53,7 +53,7 @@ struct Search<'a> {
     deadline: Instant,
     found: String,
     matches: u64,
-    cut: Option<Cut>,
+    cut: Option<SearchEnd>,
 }
 
 /// Searches files.
@@ -101,7 +101,7 @@ fn grep_within(
     for (count, entry) in files.build().enumerate() {
         search.look_up();
         if count >= limits::WALKED {
-            search.cut.get_or_insert(Cut::Entries);
+            search.cut.get_or_insert(SearchEnd::Entries);
         }
         if search.cut.is_some() {
             break;
@@ -123,9 +123,9 @@ fn grep_within(
 impl Search<'_> {
     fn look_up(&mut self) {
         if self.cancel.is_cancelled() {
-            self.cut = Some(Cut::Cancelled);
+            self.cut = Some(SearchEnd::Cancelled);
         } else if Instant::now() >= self.deadline {
-            self.cut.get_or_insert(Cut::Time);
+            self.cut.get_or_insert(SearchEnd::Time);
         }
     }
 
@@ -152,19 +152,19 @@ impl Search<'_> {
         };
         self.matches += 1;
         if self.matches >= self.limit {
-            self.cut = Some(Cut::Matches);
+            self.cut = Some(SearchEnd::Matches);
         }
     }
 
     fn result(self, root: &Path) -> ToolResult {
-        if self.cut == Some(Cut::Cancelled) {
+        if self.cut == Some(SearchEnd::Cancelled) {
             return ToolResult::error("cancelled");
         }
         let (found, removed) = text::clean(self.found.trim_end().as_bytes());
         let mut cut = self.cut;
         let mut shown = text::first_bytes(&found, limits::RESULT_BYTES).to_owned();
         if shown.len() < found.len() {
-            cut = Some(Cut::Bytes);
+            cut = Some(SearchEnd::Bytes);
             shown.truncate(shown.rfind('\n').unwrap_or(shown.len()));
         }
         if shown.is_empty() {
@@ -172,11 +172,13 @@ impl Search<'_> {
         }
         let why = match cut {
             None => "",
-            Some(Cut::Matches) => "\n[stopped at the limit of matches; narrow the search]",
-            Some(Cut::Bytes) => "\n[cut at 30 KiB; narrow the search]",
-            Some(Cut::Time) => "\n[stopped after 10 s; not all files were searched: use a narrower path or glob]",
-            Some(Cut::Entries) => "\n[stopped after 100,000 entries; not all files were searched: use a narrower path]",
-            Some(Cut::Cancelled) => "\n[cancelled]",
+            Some(SearchEnd::Matches) => "\n[stopped at the limit of matches; narrow the search]",
+            Some(SearchEnd::Bytes) => "\n[cut at 30 KiB; narrow the search]",
+            Some(SearchEnd::Time) => "\n[stopped after 10 s; not all files were searched: use a narrower path or glob]",
+            Some(SearchEnd::Entries) => {
+                "\n[stopped after 100,000 entries; not all files were searched: use a narrower path]"
+            }
+            Some(SearchEnd::Cancelled) => "\n[cancelled]",
         };
         shown.push_str(why);
         let mut result = ToolResult::text(shown);
@@ -219,9 +221,9 @@ impl Sink for FileSink<'_, '_> {
                 self.line(':', found.line_number(), found.bytes());
                 self.search.matches += 1;
                 if self.search.matches >= self.search.limit {
-                    self.search.cut = Some(Cut::Matches);
+                    self.search.cut = Some(SearchEnd::Matches);
                 } else if self.search.found.len() >= COLLECTED {
-                    self.search.cut = Some(Cut::Bytes);
+                    self.search.cut = Some(SearchEnd::Bytes);
                 }
             }
         }

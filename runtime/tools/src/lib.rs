@@ -46,4 +46,4 @@ pub use result::{Content, Details, Exit, OutputFile, ToolResult};
 pub use schema::SCHEMAS;
 pub use seen::SeenFile;
 pub use tool::Tool;
-pub use toolbox::{Answer, Settings, Tools, answer};
+pub use toolbox::{PersonAnswer, Settings, Tools, answer};

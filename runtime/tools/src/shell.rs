@@ -30,7 +30,7 @@ const FRAME_BYTES: usize = 64 * 1024;
 
 /// How commands are run.
 #[derive(Debug)]
-pub(crate) struct Shell {
+pub(crate) struct CommandRunner {
     /// The program that becomes the host of a command.
     pub(crate) host: Vec<OsString>,
     /// All of the environment of commands.
@@ -65,13 +65,13 @@ pub(crate) struct Ended {
 
 /// What is known of a command so far.
 #[derive(Debug, Default)]
-struct Progress {
+struct HostProgress {
     exit: Option<Exit>,
     ended: Option<(usize, usize)>,
     failed: Option<String>,
 }
 
-impl Shell {
+impl CommandRunner {
     /// Starts a command. Without a time limit it runs in the background.
     pub(crate) fn start(&self, line: &str, timeout: Option<Duration>) -> io::Result<Running> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -111,7 +111,7 @@ impl Shell {
 impl Running {
     /// Reads what it prints until it has ended with all it started. `end` is readable when it is to be ended.
     pub(crate) fn finish(mut self, end: impl AsFd, mut printed: impl FnMut(&[u8])) -> Result<Ended, String> {
-        let mut progress = Progress::default();
+        let mut progress = HostProgress::default();
         let mut buffer = vec![0; 64 * 1024];
         let mut open = true;
         while open && progress.ended.is_none() && progress.failed.is_none() {
@@ -187,7 +187,7 @@ impl Running {
     }
 
     /// Hears what the host says; whether it may say more.
-    fn listen(&mut self, progress: &mut Progress) -> bool {
+    fn listen(&mut self, progress: &mut HostProgress) -> bool {
         let mut buffer = [0; 4096];
         let open = match self.control.read(&mut buffer) {
             Ok(0) => false,

@@ -127,12 +127,12 @@ pub(crate) fn cut_line(line: &str, most: usize) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// At most so many bytes from the beginning, ending with a whole character.
+/// The bytes of a text, `most` of them at most, from the beginning, ending with a whole character.
 pub(crate) fn first_bytes(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
-/// At most so many bytes from the end, beginning with a whole character.
+/// The bytes of a text, `most` of them at most, from the end, beginning with a whole character.
 pub(crate) fn last_bytes(text: &str, most: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(most))..]
 }

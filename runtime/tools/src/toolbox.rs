@@ -20,7 +20,7 @@ use crate::{
     intent::{Intent, IntentKind},
     result::ToolResult,
     seen::SeenFile,
-    shell::Shell,
+    shell::CommandRunner,
     tool::Tool,
     workspace::Workspace,
 };
@@ -73,7 +73,7 @@ impl Tools {
             .iter()
             .map(|host| AllowedHost::parse(host).map_err(|_| invalid(host)))
             .collect::<io::Result<_>>()?;
-        let shell = Shell {
+        let shell = CommandRunner {
             host: settings.host,
             environment: environment::for_commands(&settings.environment, &settings.pass),
             cwd: workspace.cwd().to_owned(),
@@ -238,7 +238,7 @@ fn reserved(tool: Tool) -> ToolResult {
 
 /// A person's answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum PersonAnswer {
     /// They answered.
     Text(String),
     /// Nobody answered in time, or nobody can.
@@ -247,14 +247,16 @@ pub enum Answer {
 
 /// The result of a question.
 #[must_use]
-pub fn answer(answer: &Answer) -> ToolResult {
+pub fn answer(answer: &PersonAnswer) -> ToolResult {
     match answer {
-        Answer::Text(text) => {
+        PersonAnswer::Text(text) => {
             let (text, removed) = crate::text::clean(text.as_bytes());
             let mut result = ToolResult::text(if text.is_empty() { "(an empty answer)".to_owned() } else { text });
             (result.details.masked, result.details.removed) = (removed.masked, removed.removed);
             result
         }
-        Answer::Nobody => ToolResult::error("nobody answered; go on without an answer, or say what you need to know"),
+        PersonAnswer::Nobody => {
+            ToolResult::error("nobody answered; go on without an answer, or say what you need to know")
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Commands end with everything they started, however they try to stay.
 
+#![allow(clippy::unwrap_used, reason = "a harness fails by panicking")]
+
 use std::{
     fs,
     io::{BufRead, BufReader},
@@ -167,13 +169,35 @@ fn a_pipe_that_is_closed_or_full_keeps_nobody() {
     let session = Session::new();
     session.check("exec 1>&- 2>&-; exit 3", 20, Exit::Code(3), "[exit code 3]");
     session.check("(sleep 1000 &) | cat & echo started", 20, Exit::Code(0), "started");
+    let before = memory("VmRSS:");
     let result = session.bash("head -c 300000000 /dev/zero | tr '\\0' x; echo; echo the end", 60);
     let text = result.joined_text();
     assert!(text.len() < 31 * 1024 && text.ends_with("the end\n") && text.contains("bytes left out"), "{}", text.len());
     let output = result.details.output.unwrap();
     assert_eq!((output.printed_bytes, output.bytes), (300_000_009, 64 << 20));
     assert_eq!(fs::metadata(output.path).unwrap().len(), 64 << 20);
+    let more = memory("VmHWM:") - before;
+    assert!(more < 70 << 10, "{more} KiB more");
     assert_eq!(session.alive(), Vec::<String>::new());
+}
+
+#[test]
+#[ignore = "10 GB take a while"]
+fn ten_gigabytes_are_read_in_bounded_memory() {
+    let session = Session::new();
+    let before = memory("VmRSS:");
+    let begun = std::time::Instant::now();
+    let result = session.bash("head -c 10000000000 /dev/zero; echo; echo the end", 600);
+    println!("{:?}, {} KiB more", begun.elapsed(), memory("VmHWM:") - before);
+    assert_eq!(result.details.output.unwrap().printed_bytes, 10_000_000_009);
+    assert!(memory("VmHWM:") - before < 70 << 10);
+}
+
+/// A size of this process in `/proc/self/status`, KiB.
+fn memory(name: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 #[test]

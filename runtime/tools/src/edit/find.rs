@@ -46,20 +46,22 @@ pub(super) enum Shift {
 
 /// Where an old text is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundText {
     pub(super) range: Range<usize>,
     pub(super) pass: Pass,
     pub(super) shift: Option<Shift>,
 }
 
 /// A way to look: all the places of the old text of an edit.
-type Look = fn(&[u8], &Replacement) -> Vec<Found>;
+type Look = fn(&[u8], &Replacement) -> Vec<FoundText>;
 
+/// Fewest letters and digits of an old text that is found with another indentation.
+const TELLING: usize = 4;
 /// Most line numbers that a refusal names.
 const LINES: usize = 10;
 
 /// Finds the one place of an old text.
-pub(super) fn one(text: &[u8], edit: &Replacement, tolerance: Tolerance) -> Result<Found, String> {
+pub(super) fn one(text: &[u8], edit: &Replacement, tolerance: Tolerance) -> Result<FoundText, String> {
     let all: [Look; 4] = [exact, line_ends, indentation, typography];
     let passes = match tolerance {
         Tolerance::Exact => &all[..1],
@@ -72,7 +74,6 @@ pub(super) fn one(text: &[u8], edit: &Replacement, tolerance: Tolerance) -> Resu
             1 => {
                 let one = found.remove(0);
                 begins_with_a_line(text, edit, &one)?;
-                no_rival(text, edit, &one)?;
                 return if is_there(text, edit, &one.range) {
                     Err(format!(
                         "the new text is already there, at line {}; to insert it once more, include the lines that \
@@ -80,7 +81,7 @@ pub(super) fn one(text: &[u8], edit: &Replacement, tolerance: Tolerance) -> Resu
                         line_of(text, one.range.start)
                     ))
                 } else {
-                    Ok(one)
+                    no_rival(text, edit, &one).map(|()| one)
                 };
             }
             count => return Err(several(text, &found, count)),
@@ -94,9 +95,9 @@ pub(super) fn one(text: &[u8], edit: &Replacement, tolerance: Tolerance) -> Resu
 }
 
 /// Finds all exact places of an old text.
-pub(super) fn all(text: &[u8], edit: &Replacement) -> Result<Vec<Found>, String> {
-    let exact = |start: usize| Found { range: start..start + edit.old.len(), pass: Pass::Exact, shift: None };
-    let found: Vec<Found> = memmem::find_iter(text, edit.old.as_bytes()).map(exact).collect();
+pub(super) fn all(text: &[u8], edit: &Replacement) -> Result<Vec<FoundText>, String> {
+    let exact = |start: usize| FoundText { range: start..start + edit.old.len(), pass: Pass::Exact, shift: None };
+    let found: Vec<FoundText> = memmem::find_iter(text, edit.old.as_bytes()).map(exact).collect();
     if found.is_empty() {
         return Err(format!("`old` was not found. {}", nearest::describe(text, edit)));
     }
@@ -109,7 +110,7 @@ pub(super) fn all(text: &[u8], edit: &Replacement) -> Result<Vec<Found>, String>
     Ok(found)
 }
 
-fn several(text: &[u8], found: &[Found], count: usize) -> String {
+fn several(text: &[u8], found: &[FoundText], count: usize) -> String {
     let lines: Vec<String> = found.iter().take(LINES).map(|one| line_of(text, one.range.start).to_string()).collect();
     let more = if count > LINES { ", …" } else { "" };
     let how =
@@ -133,10 +134,10 @@ fn matches<'a>(text: &'a [u8], pattern: &'a [u8]) -> impl Iterator<Item = usize>
 }
 
 /// Pass 1.
-fn exact(text: &[u8], edit: &Replacement) -> Vec<Found> {
-    let found: Vec<Found> = matches(text, edit.old.as_bytes())
+fn exact(text: &[u8], edit: &Replacement) -> Vec<FoundText> {
+    let found: Vec<FoundText> = matches(text, edit.old.as_bytes())
         .filter(|start| !splits_an_end(text, *start) && !splits_an_end(text, start + edit.old.len()))
-        .map(|start| Found { range: start..start + edit.old.len(), pass: Pass::Exact, shift: None })
+        .map(|start| FoundText { range: start..start + edit.old.len(), pass: Pass::Exact, shift: None })
         .collect();
     // One place, and it is exact only in that it has more indentation: pass 3 knows what to do with the new lines.
     match found.as_slice() {
@@ -167,7 +168,7 @@ fn blanks_before<'a>(text: &'a [u8], range: &Range<usize>) -> &'a [u8] {
 /// - is all of a line and its end, so that the indentation would come before the next line;
 /// - has a part of that indentation and further lines, which are indented as they are in the file;
 /// - is one line, and new lines are indented less than it: they may be meant to be shifted, or not.
-fn begins_with_a_line(text: &[u8], edit: &Replacement, found: &Found) -> Result<(), String> {
+fn begins_with_a_line(text: &[u8], edit: &Replacement, found: &FoundText) -> Result<(), String> {
     let before = blanks_before(text, &found.range);
     if before.is_empty() || found.shift.is_some() {
         return Ok(());
@@ -200,52 +201,65 @@ fn begins_with_a_line(text: &[u8], edit: &Replacement, found: &Found) -> Result<
     Ok(())
 }
 
-/// Refuses a place that differs from the old text by indentation while there is another that may be meant: one that has
-/// half of the old lines just as they were given, or one at which the edit was made before.
-fn no_rival(text: &[u8], edit: &Replacement, found: &Found) -> Result<(), String> {
-    if found.shift.is_none() {
-        return Ok(());
-    }
-    let (place, refused) = (line_of(text, found.range.start), "give more lines, with the indentation of the file");
-    let old: Vec<&[u8]> = edit.old.as_bytes().split_inclusive(|byte| *byte == b'\n').map(without_end).collect();
-    let pieces: Vec<&[u8]> = text.split(|byte| *byte == b'\n').map(without_end).collect();
+/// Refuses a place that only resembles the old text while there is another that may be meant: one that has half of the old
+/// lines just as they were given, and one of them better than the place that was found; or one at which the edit was made
+/// before. Nor is next to nothing looked for with another indentation.
+fn no_rival(text: &[u8], edit: &Replacement, found: &FoundText) -> Result<(), String> {
+    let Some(ignored) = found.pass.ignored() else { return Ok(()) };
+    let place = line_of(text, found.range.start);
+    let refused = |why: &str| {
+        Err(format!(
+            "`old` was found at line {place} except for {ignored}, {why}; give more lines, exactly as they are"
+        ))
+    };
+    let old: Vec<&[u8]> = edit.old.as_bytes().split_inclusive(|byte| *byte == b'\n').map(without_newline).collect();
+    let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').map(without_newline).collect();
     let has_content = |line: &[u8]| line.iter().any(u8::is_ascii_alphanumeric);
     let content = old.iter().filter(|line| has_content(line)).count();
-    // Each place where a line stands at its distance from the first.
-    let rival = (0..pieces.len()).filter(|start| start + 1 != place).find(|start| {
-        let pairs = old.iter().zip(&pieces[*start..]);
-        let same = pairs.filter(|(old, line)| has_content(old) && old == line).count();
-        same > 0 && 2 * same >= content
+    let characters =
+        old.iter().map(|line| line.iter().filter(|byte| byte.is_ascii_alphanumeric()).count()).sum::<usize>();
+    if characters < TELLING && found.shift.is_some() {
+        return refused("and has hardly a letter");
+    }
+    let own = lines.get(place - 1..).unwrap_or_default();
+    let rival = (0..lines.len()).filter(|start| start + 1 != place).find(|start| {
+        let pairs = || old.iter().zip(&lines[*start..]);
+        let same = pairs().filter(|(old, line)| has_content(old) && old == line).count();
+        let better = pairs().zip(own).any(|((old, line), own)| old == line && old != own);
+        same > 0 && 2 * same >= content && better
     });
     if let Some(rival) = rival {
-        return Err(format!(
-            "`old` was found at line {place} with another indentation, and a part of it just so at line {}; {refused}",
-            rival + 1
-        ));
+        return refused(&format!("and a part of it exactly at line {}", rival + 1));
     }
     let new = Folded::of(edit.new.as_bytes(), Fold::LineEnds);
     let file = Folded::of(text, Fold::LineEnds);
-    match memmem::find(&file.text, &new.text) {
-        Some(at) if has_content(&new.text) => Err(format!(
-            "`old` was found at line {place} with another indentation, and the new text is already there at line {}; \
-             {refused}",
-            file.original(at, at + 1).map_or(1, |range| line_of(text, range.start))
-        )),
-        Some(_) | None => Ok(()),
+    let elsewhere = |at: usize| {
+        let there = file.original(at, at + new.text.len())?;
+        (there.end <= found.range.start || there.start >= found.range.end).then(|| line_of(text, there.start))
+    };
+    match matches(&file.text, &new.text).filter(|_| has_content(&new.text)).find_map(elsewhere) {
+        Some(line) => refused(&format!("and the new text is already there at line {line}")),
+        None => Ok(()),
     }
 }
 
+/// A line without its end, with the blanks before that.
+pub(super) fn without_newline(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
 /// Pass 2.
-fn line_ends(text: &[u8], edit: &Replacement) -> Vec<Found> {
+fn line_ends(text: &[u8], edit: &Replacement) -> Vec<FoundText> {
     folded(text, edit, Fold::LineEnds, Pass::LineEnds)
 }
 
 /// Pass 4.
-fn typography(text: &[u8], edit: &Replacement) -> Vec<Found> {
+fn typography(text: &[u8], edit: &Replacement) -> Vec<FoundText> {
     folded(text, edit, Fold::Typography, Pass::Typography)
 }
 
-fn folded(text: &[u8], edit: &Replacement, fold: Fold, pass: Pass) -> Vec<Found> {
+fn folded(text: &[u8], edit: &Replacement, fold: Fold, pass: Pass) -> Vec<FoundText> {
     let old = Folded::of(edit.old.as_bytes(), fold);
     if old.text.iter().all(u8::is_ascii_whitespace) {
         return Vec::new();
@@ -261,13 +275,13 @@ fn folded(text: &[u8], edit: &Replacement, fold: Fold, pass: Pass) -> Vec<Found>
         })
         .filter_map(|start| {
             let range = file.original(start, start + old.text.len())?;
-            (!starts_in_indentation(text, edit, &range)).then_some(Found { range, pass, shift: None })
+            (!starts_in_indentation(text, edit, &range)).then_some(FoundText { range, pass, shift: None })
         })
         .collect()
 }
 
 /// Pass 3.
-fn indentation(text: &[u8], edit: &Replacement) -> Vec<Found> {
+fn indentation(text: &[u8], edit: &Replacement) -> Vec<FoundText> {
     let old: Vec<&[u8]> = edit.old.as_bytes().split_inclusive(|byte| *byte == b'\n').map(without_end).collect();
     if old.iter().all(|line| line.is_empty()) {
         return Vec::new();
@@ -285,7 +299,7 @@ fn indentation(text: &[u8], edit: &Replacement) -> Vec<Found> {
             // A last line without an end is not what an old text with one means.
             if !ends_line || pieces[last].ends_with(b"\n") {
                 let range = start..start + before + end;
-                found.push(Found { range, pass: Pass::Indentation, shift: Some(shift) });
+                found.push(FoundText { range, pass: Pass::Indentation, shift: Some(shift) });
             }
         }
         start += pieces[at].len();

@@ -3,13 +3,13 @@
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::{
-    find::{Found, Pass, Shift, indented},
+    find::{FoundText, Pass, Shift, indented, without_newline},
     fold::{Fold, Folded, plain, without_end},
 };
 use crate::arguments::Replacement;
 
 /// The bytes to put in the place of what was found.
-pub(super) fn replacement(text: &[u8], edit: &Replacement, found: &Found) -> Result<Vec<u8>, String> {
+pub(super) fn replacement(text: &[u8], edit: &Replacement, found: &FoundText) -> Result<Vec<u8>, String> {
     let end = line_end(text, found);
     if found.pass == Pass::Exact {
         // An old text that shows line ends of its own shows how the new one is meant.
@@ -42,8 +42,11 @@ pub(super) fn replacement(text: &[u8], edit: &Replacement, found: &Found) -> Res
                 }
                 for (at, own) in kept.into_iter().enumerate() {
                     match own {
-                        // They differ in what is not compared. Where the copy was inexact there, that says nothing.
-                        Some(own) if !copy.is_exact(own) => out.extend_from_slice(copy.own_line(own)),
+                        // They differ in what is not compared. Where the copy was inexact there, that says nothing. An
+                        // empty line is like any other, so it is written as it was given.
+                        Some(own) if !copy.is_exact(own) && !copy.is_empty(own) => {
+                            out.extend_from_slice(copy.own_line(own))
+                        }
                         Some(_) | None => out.extend(copy.new_line(new_index + at, edit, found, end)?),
                     }
                 }
@@ -72,7 +75,7 @@ impl<'a> Lines<'a> {
     fn of(text: &'a [u8], pass: Pass) -> Self {
         let fold = if pass == Pass::Typography { Fold::Typography } else { Fold::LineEnds };
         let pieces: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
-        let contents = pieces.iter().map(|piece| (content(piece), piece.ends_with(b"\n"))).collect();
+        let contents = pieces.iter().map(|piece| (without_newline(piece), piece.ends_with(b"\n"))).collect();
         let folded = pieces.iter().map(|piece| Folded::of(piece, fold).text).collect();
         Self { pieces, contents, folded }
     }
@@ -96,15 +99,20 @@ impl<'a> Copy<'a> {
 
     /// Whether a line of the old text is what the file has, but for its end.
     fn is_exact(&self, at: usize) -> bool {
-        content(self.old.pieces[at]) == content(self.own_line(at))
+        without_newline(self.old.pieces[at]) == without_newline(self.own_line(at))
+    }
+
+    /// Whether a line of the old text has nothing but blanks.
+    fn is_empty(&self, at: usize) -> bool {
+        without_end(self.old.pieces[at]).is_empty()
     }
 
     /// A line of the new text as the file writes it. One that is in the old text too is written as it is in the file.
-    fn new_line(&self, at: usize, edit: &Replacement, found: &Found, end: &[u8]) -> Result<Vec<u8>, String> {
+    fn new_line(&self, at: usize, edit: &Replacement, found: &FoundText, end: &[u8]) -> Result<Vec<u8>, String> {
         let (text, ended) = self.new.contents[at];
         let copied = self.old.contents.iter().position(|(old, _)| *old == text).filter(|at| *at < self.own.len());
         let mut line = match copied {
-            Some(copied) => content(self.own_line(copied)).to_vec(),
+            Some(copied) => without_newline(self.own_line(copied)).to_vec(),
             None => as_the_file(text, edit, self.region, found)?,
         };
         if ended {
@@ -114,16 +122,8 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// A line without its end.
-fn content(line: &[u8]) -> &[u8] {
-    match line.strip_suffix(b"\n") {
-        Some(content) => content.strip_suffix(b"\r").unwrap_or(content),
-        None => line,
-    }
-}
-
 /// The content of a new line, without its end, as the file writes it.
-fn as_the_file(content: &[u8], edit: &Replacement, region: &[u8], found: &Found) -> Result<Vec<u8>, String> {
+fn as_the_file(content: &[u8], edit: &Replacement, region: &[u8], found: &FoundText) -> Result<Vec<u8>, String> {
     match (&found.shift, found.pass) {
         (Some(shift), _) => shifted(content, shift),
         (None, Pass::Typography) => spelled(content, &Spelling::of(edit, region)),
@@ -228,7 +228,7 @@ fn with_ends(new: &str, end: &[u8]) -> Vec<u8> {
 }
 
 /// The line end that is used where something was found: that of the first line of it, else of the line before.
-fn line_end(text: &[u8], found: &Found) -> &'static [u8] {
+fn line_end(text: &[u8], found: &FoundText) -> &'static [u8] {
     let ending = |newline: usize| if text[..newline].ends_with(b"\r") { &b"\r\n"[..] } else { b"\n" };
     let here = memchr::memchr(b'\n', &text[found.range.start..]).map(|at| found.range.start + at);
     let before = || memchr::memrchr(b'\n', &text[..found.range.start]);

@@ -47,33 +47,43 @@ fn line_ends_and_blanks_are_the_files_own() {
 
 #[test]
 fn indentation_is_shifted_as_a_whole() {
-    let file = "fn a() {\n    if x {\n        y();\n    }\n}\n";
+    let file = "fn a() {\n    if x {\n        wait();\n    }\n}\n";
     check(
         file,
-        "if x {\n    y();\n}\n",
-        "if x {\n    z();\n\n    w();\n}\n",
-        "fn a() {\n    if x {\n        z();\n\n        w();\n    }\n}\n",
+        "if x {\n    wait();\n}\n",
+        "if x {\n    next();\n\n    rest();\n}\n",
+        "fn a() {\n    if x {\n        next();\n\n        rest();\n    }\n}\n",
     );
     check(
         file,
-        "      if x {\n          y();\n",
-        "      if q {\n          y();\n",
-        "fn a() {\n    if q {\n        y();\n    }\n}\n",
+        "      if x {\n          wait();\n",
+        "      if q {\n          wait();\n",
+        "fn a() {\n    if q {\n        wait();\n    }\n}\n",
     );
     // Less indentation on the one line given, and several lines in its place.
-    check(file, "    y();", "    y();\n    z();", "fn a() {\n    if x {\n        y();\n        z();\n    }\n}\n");
+    check(
+        file,
+        "    wait();",
+        "    wait();\n    next();",
+        "fn a() {\n    if x {\n        wait();\n        next();\n    }\n}\n",
+    );
     refused(
         file,
-        "          if x {\n              y();\n",
-        "if q {\n    y();\n",
-        "cannot be\nshifted".split('\n').nth(1).unwrap(),
+        "          if x {\n              wait();\n",
+        "if q {\n    wait();\n",
+        "too little to be shifted alike",
     );
-    // Differently on two lines is no shift.
-    refused(file, "if x {\n        y();\n}\n", "z", "not found");
-    // Tabs are no blanks.
+    // Lines that differ by different blanks are not shifted.
+    refused(file, "if x {\n        wait();\n}\n", "z", "not found");
+    // Tabs do not stand for blanks.
     refused("\tfoo();\n\tbar();\n", "    foo();\n    bar();\n", "x\n", "not found");
-    refused(file, "y();", "y();\nz();", "indented less");
-    check(file, "y();", "y();\n        z();", "fn a() {\n    if x {\n        y();\n        z();\n    }\n}\n");
+    refused(file, "wait();", "wait();\nnext();", "indented less");
+    check(
+        file,
+        "wait();",
+        "wait();\n        next();",
+        "fn a() {\n    if x {\n        wait();\n        next();\n    }\n}\n",
+    );
 }
 
 #[test]

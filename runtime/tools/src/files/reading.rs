@@ -267,7 +267,7 @@ fn image_type(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The kind of a file that is no text; `None` for text in UTF-8 or an encoding that keeps ASCII.
+/// The kind of a file that is not text; `None` for text in UTF-8 or an encoding that keeps ASCII.
 pub(super) fn binary_kind(head: &[u8]) -> Option<&'static str> {
     const KINDS: [(&[u8], &str); 16] = [
         (b"\x7fELF", "ELF program or library"),

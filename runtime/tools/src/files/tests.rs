@@ -190,7 +190,7 @@ fn an_edit_keeps_what_it_does_not_change() {
     let after = fs::metadata(&path).unwrap();
     assert_eq!((after.permissions().mode() & 0o7777, after.uid()), (0o751, owner));
     assert_eq!(place.text("run.sh"), "#!/bin/sh\necho b\n");
-    // Its own change is no reason to refuse the next one, nor a write.
+    // After its own change the next one is made, and a write too.
     done(&place.edit("run.sh", "echo b", "echo c"));
     done(&place.write("run.sh", "#!/bin/sh\n"));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o751);
