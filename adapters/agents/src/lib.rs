@@ -36,6 +36,8 @@ pub const HOST: &str = "run-host";
 pub const RUN_CHILD: &str = "run-child";
 /// The hidden verb under which our own program becomes an agent that is driven over its protocol.
 pub const DRIVE_CHILD: &str = "drive-child";
+/// The hidden verb of the host of a command that our own agent runs.
+pub const TOOL_HOST: &str = "tool-host";
 /// The variable in which a program finds the id of its run.
 pub const RUN_VARIABLE: &str = "CAPTURE_RUN_ID";
 /// Names, in the environment of an agent that is driven over its protocol, the process that drives it.

@@ -22,7 +22,7 @@ use crate::{
     command_line::{agent_named, verb},
     stat::{GENERATIONS, children, parent, start_ticks},
 };
-use agents::{DRIVEN, HOST, agent::ALL};
+use agents::{DRIVEN, HOST, TOOL_HOST, agent::ALL};
 
 /// Why a process counts as started by an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub fn agent_descent(pid: u32) -> Option<Descent> {
         }
         let Ok(arguments) = fs::read(format!("/proc/{at}/cmdline")) else { return Some(Descent::Unreadable) };
         // Whoever drives an agent may decide; what the agent cut loose has the driver for its parent.
-        if agent_named(&arguments).is_some() || below.is_some() && is_driver(&arguments) {
+        if agent_named(&arguments).is_some() || is_tool_host(&arguments) || below.is_some() && is_driver(&arguments) {
             return Some(Descent::Agent { pid: at });
         }
         if let Some(below) = below
@@ -116,6 +116,11 @@ fn is_driver(arguments: &[u8]) -> bool {
 /// Whether a process is the host of a run, as its words say.
 fn is_host(arguments: &[u8]) -> bool {
     verb(arguments) == Some(HOST.as_bytes())
+}
+
+/// Whether a process is the host of a command of our own agent, as its words say.
+fn is_tool_host(arguments: &[u8]) -> bool {
+    verb(arguments) == Some(TOOL_HOST.as_bytes())
 }
 
 /// Whether a process is a server that a host started: this very program, and its verb.
@@ -262,6 +267,17 @@ mod tests {
     fn an_agent_that_holds_no_conversation_is_an_agent_all_the_same() {
         let (child, grandchild, _dir) = family("codex", "mcp-server");
         // Until it has become `sleep`, the grandchild looks like the agent itself.
+        let started = agent_descent(grandchild);
+        assert!(
+            matches!(started, Some(Descent::Agent { pid }) if pid == child.id() || pid == grandchild),
+            "{started:?}"
+        );
+        end(child, grandchild);
+    }
+
+    #[test]
+    fn what_a_command_of_our_own_agent_starts_descends_from_an_agent() {
+        let (child, grandchild, _dir) = family("capture", "tool-host");
         let started = agent_descent(grandchild);
         assert!(
             matches!(started, Some(Descent::Agent { pid }) if pid == child.id() || pid == grandchild),

@@ -36,8 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
-/// The word by which a program becomes the host of a command: `capture tool-host`.
-pub const VERB: &str = "tool-host";
+pub use agents::TOOL_HOST as VERB;
 
 /// How often what was adopted and ended is collected while the shell runs.
 const REAP: Duration = Duration::from_secs(5);

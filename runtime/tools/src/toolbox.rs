@@ -10,6 +10,7 @@ use std::{
 use outbound::{AllowedHost, Lookup};
 
 use crate::{
+    arguments::{BashArguments, TodoState},
     call::Call,
     cancel::Cancel,
     commands::{BackgroundState, Commands},
@@ -32,7 +33,8 @@ pub struct Settings {
     pub cwd: PathBuf,
     /// The directory whose files are the session's own: the top of the repository, or the working directory.
     pub workspace: PathBuf,
-    /// Where whole outputs are kept. Made with mode 0700 when it is needed.
+    /// Where whole outputs are kept, of this session alone: files are named after calls. Made with mode 0700 when it is
+    /// needed.
     pub outputs: PathBuf,
     /// The environment of this process. Commands get what is on a list of known variables.
     pub environment: Vec<(OsString, OsString)>,
@@ -158,11 +160,9 @@ impl Tools {
         match call {
             Call::Ask(_) => ToolResult::error("a question is put by the session, not run"),
             Call::Bash(arguments) => match &intent.command {
-                Some(command) if *command == arguments.command => self.commands.bash(id, arguments, cancel),
-                // The decision put another command in its place.
+                // The decision may have put another command in its place.
                 Some(command) => {
-                    let mut arguments = arguments.clone();
-                    arguments.command.clone_from(command);
+                    let arguments = BashArguments { command: command.clone(), ..arguments.clone() };
                     self.commands.bash(id, &arguments, cancel)
                 }
                 None => ToolResult::error("the intent of this call has no command"),
@@ -177,8 +177,7 @@ impl Tools {
             Call::Process(arguments) => self.commands.process(arguments),
             Call::Read(arguments) => files::read(&self.files, path, arguments, cancel),
             Call::Todo(arguments) => {
-                let done =
-                    arguments.items.iter().filter(|item| item.state == crate::arguments::TodoState::Done).count();
+                let done = arguments.items.iter().filter(|item| item.state == TodoState::Done).count();
                 ToolResult::text(format!("the list has {} items, {done} of them done", arguments.items.len()))
             }
             Call::Write(arguments) => self.files.write(path, arguments),

@@ -1,6 +1,6 @@
 //! Commands end with everything they started, however they try to stay.
 
-#![allow(clippy::unwrap_used, reason = "a harness fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a harness fails by panicking, and says what it measured")]
 
 use std::{
     fs,
@@ -191,6 +191,32 @@ fn ten_gigabytes_are_read_in_bounded_memory() {
     println!("{:?}, {} KiB more", begun.elapsed(), memory("VmHWM:") - before);
     assert_eq!(result.details.output.unwrap().printed_bytes, 10_000_000_009);
     assert!(memory("VmHWM:") - before < 70 << 10);
+}
+
+#[test]
+#[ignore = "measures time"]
+fn a_time_limit_is_kept() {
+    let session = Session::new();
+    let mut worst = std::time::Duration::ZERO;
+    for command in [
+        "sleep 1000",
+        "trap '' TERM; while :; do sleep 1000; done",
+        "setsid sleep 1000 & setsid sleep 1000",
+        "(setsid bash -c 'trap \"\" TERM; while :; do setsid sleep 1000 & sleep 0.02; done' &); sleep 1000",
+        "yes",
+        "cat /dev/zero",
+        "for i in $(seq 200); do setsid sleep 1000 & done; kill -STOP $$",
+        "exec >/dev/null 2>&1; sleep 1000",
+    ] {
+        let begun = std::time::Instant::now();
+        let result = session.bash(command, 1);
+        let over = begun.elapsed().saturating_sub(std::time::Duration::from_secs(1));
+        println!("{over:>12.3?} over: {command}");
+        assert_eq!(result.details.exit, Some(Exit::TimedOut));
+        assert_eq!(session.alive(), Vec::<String>::new());
+        worst = worst.max(over);
+    }
+    assert!(worst < std::time::Duration::from_secs(3), "{worst:?}");
 }
 
 /// A size of this process in `/proc/self/status`, KiB.

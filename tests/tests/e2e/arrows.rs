@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("atomic_file", "atomic_file", &[]),
     ("session_tree", "runtime/session_tree", &[]),
     ("models", "runtime/models", &["prices", "session_tree"]),
-    ("tools", "runtime/tools", &["atomic_file", "events", "outbound", "processes", "redact"]),
+    ("tools", "runtime/tools", &["agents", "atomic_file", "events", "outbound", "processes", "redact"]),
     ("agents", "adapters/agents", &["events"]),
     ("processes", "adapters/processes", &["agents", "events"]),
     ("prices", "adapters/prices", &[]),

@@ -55,7 +55,7 @@ pub(super) struct FoundText {
 /// A way to look: all the places of the old text of an edit.
 type Look = fn(&[u8], &Replacement) -> Vec<FoundText>;
 
-/// Fewest letters and digits of an old text that is found with another indentation.
+/// Fewest letters and digits of an old text that is found where more than line ends differ.
 const TELLING: usize = 4;
 /// Most line numbers that a refusal names.
 const LINES: usize = 10;
@@ -203,7 +203,7 @@ fn begins_with_a_line(text: &[u8], edit: &Replacement, found: &FoundText) -> Res
 
 /// Refuses a place that only resembles the old text while there is another that may be meant: one that has half of the old
 /// lines just as they were given, and one of them better than the place that was found; or one at which the edit was made
-/// before. Nor is next to nothing looked for with another indentation.
+/// before. Nor is next to nothing found where it differs in more than line ends.
 fn no_rival(text: &[u8], edit: &Replacement, found: &FoundText) -> Result<(), String> {
     let Some(ignored) = found.pass.ignored() else { return Ok(()) };
     let place = line_of(text, found.range.start);
@@ -216,12 +216,11 @@ fn no_rival(text: &[u8], edit: &Replacement, found: &FoundText) -> Result<(), St
     let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').map(without_newline).collect();
     let has_content = |line: &[u8]| line.iter().any(u8::is_ascii_alphanumeric);
     let content = old.iter().filter(|line| has_content(line)).count();
-    let characters =
-        old.iter().map(|line| line.iter().filter(|byte| byte.is_ascii_alphanumeric()).count()).sum::<usize>();
-    if characters < TELLING && found.shift.is_some() {
+    let own = lines.get(place - 1..).unwrap_or_default();
+    let letters = edit.old.bytes().filter(u8::is_ascii_alphanumeric).count();
+    if letters < TELLING && old.iter().zip(own).any(|(old, own)| old != own) {
         return refused("and has hardly a letter");
     }
-    let own = lines.get(place - 1..).unwrap_or_default();
     let rival = (0..lines.len()).filter(|start| start + 1 != place).find(|start| {
         let pairs = || old.iter().zip(&lines[*start..]);
         let same = pairs().filter(|(old, line)| has_content(old) && old == line).count();

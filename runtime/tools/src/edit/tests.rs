@@ -36,13 +36,15 @@ fn line_ends_and_blanks_are_the_files_own() {
     check("a\nb\nc\n", "a\r\nb\r\n", "a\r\nx\r\nb\r\n", "a\nx\nb\nc\n");
     check("a\nb\n", "b", "b\r\nx", "a\nb\nx\n");
     // Lines that stay keep what they have, each its own.
-    check("a \t\r\nb\nc  \r\n", "a\nb\nc\n", "a\nB\nc\n", "a \t\r\nB\r\nc  \r\n");
+    check("one \t\r\nb\nc  \r\n", "one\nb\nc\n", "one\nB\nc\n", "one \t\r\nB\r\nc  \r\n");
     check("\u{feff}a\r\nb", "a\nb", "a\nc", "\u{feff}a\r\nc");
     // An exact text with line ends says how the new one ends.
     check("a\r\nb\r\n", "a\r\n", "a\n", "a\nb\r\n");
     // Blanks behind the old text say that its line ends there.
-    refused("foobar();\nx\n", "foo  ", "goo", "not found");
-    check("foo\nx\n", "foo  ", "goo", "goo\nx\n");
+    refused("foodie();\nx\n", "food  ", "good", "not found");
+    check("food\nx\n", "food  ", "good", "good\nx\n");
+    // Next to nothing may be anywhere.
+    refused("a\n\n  end\n", "    \n  end\n", "    \n  b\n  end\n", "hardly a letter");
 }
 
 #[test]
@@ -90,9 +92,9 @@ fn indentation_is_shifted_as_a_whole() {
 fn typographic_characters_count_as_plain_ones() {
     check("say(\"hi\") - 1\n", "say(\u{201c}hi\u{201d})", "say(\u{201c}ho\u{201d})", "say(\"ho\") - 1\n");
     // Lines that stay keep their quotes; one that would have to choose is refused.
-    check("\u{2018}a\u{2019} \u{2014} b\nc\n", "'a' - b\nc", "'a' - b\nd", "\u{2018}a\u{2019} \u{2014} b\nd\n");
-    refused("\u{2018}a\u{2019} b\n", "'a' b", "'a' c", "typographic");
-    check("a\u{a0}b\n", "a b", "a c", "a c\n");
+    check("\u{2018}one\u{2019} \u{2014} b\nc\n", "'one' - b\nc", "'one' - b\nd", "\u{2018}one\u{2019} \u{2014} b\nd\n");
+    refused("\u{2018}one\u{2019} b\n", "'one' b", "'one' c", "typographic");
+    check("one\u{a0}two\n", "one two", "one to", "one to\n");
 }
 
 #[test]
@@ -159,7 +161,7 @@ fn bytes_that_are_no_text_stay() {
 
 /// A file of lines that are all different, with indentation.
 fn file() -> impl Strategy<Value = Vec<String>> {
-    prop::collection::vec((0..4_usize, "[a-z]{1,6}\\(\"[a-z' -]{0,5}\"\\);"), 3..24).prop_map(|lines| {
+    prop::collection::vec((0..4_usize, "[a-z]{4,6}\\(\"[a-z' -]{0,5}\"\\);"), 3..24).prop_map(|lines| {
         let line = |(at, (depth, text)): (usize, (usize, String))| format!("{}{text} // {at}", "    ".repeat(depth));
         lines.into_iter().enumerate().map(line).collect()
     })

@@ -200,15 +200,15 @@ fn an_edit_keeps_what_it_does_not_change() {
 #[test]
 fn a_tolerant_edit_shows_what_it_did() {
     let place = Place::new();
-    place.put("a", "fn a() {\r\n    b();  \r\n}\r\n");
+    place.put("a", "fn a() {\r\n    begin();  \r\n}\r\n");
     done(&place.read("a", None, None));
-    let result = place.edit("a", "    b();\n}", "    c();\n}");
+    let result = place.edit("a", "    begin();\n}", "    finish();\n}");
     done(&result);
     assert!(
         result.joined_text().contains("`old` was found except for line ends and trailing blanks. The change:\n"),
         "{result:?}"
     );
-    assert_eq!(place.text("a"), "fn a() {\r\n    c();\r\n}\r\n");
+    assert_eq!(place.text("a"), "fn a() {\r\n    finish();\r\n}\r\n");
 }
 
 #[test]
