@@ -91,7 +91,7 @@ impl Commands {
             window.push(bytes);
             kept.push(bytes);
         });
-        let (mut said, removed, cut) = window.shown(kept.path());
+        let (mut said, removed) = window.shown(kept.path());
         let mut result = match ended {
             Ok(ended) => {
                 said = with_end(said, &ended, limit_s);
@@ -103,7 +103,7 @@ impl Commands {
             Err(why) => ToolResult::error(format!("{said}\n[{why}]")),
         };
         (result.details.masked, result.details.removed) = (removed.masked, removed.removed);
-        result.details.output = kept.finish(window.total()).filter(|_| cut);
+        result.details.output = kept.finish(window.total());
         result
     }
 
@@ -246,7 +246,7 @@ impl Background {
         let window = std::mem::take(&mut output.unread);
         let path = output.kept.as_ref().and_then(|kept| kept.path().map(ToOwned::to_owned));
         let path = path.or_else(|| output.file.as_ref().map(|file| file.path.clone()));
-        let (mut said, removed, _) = window.shown(path.as_deref());
+        let (mut said, removed) = window.shown(path.as_deref());
         if window.total() == 0 {
             said.push_str("(no new output)");
         }

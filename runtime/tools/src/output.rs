@@ -46,7 +46,7 @@ impl Window {
     }
 
     /// What a model gets of it; `file` says where the rest is.
-    pub(crate) fn shown(&self, file: Option<&Path>) -> (String, Removed, bool) {
+    pub(crate) fn shown(&self, file: Option<&Path>) -> (String, Removed) {
         let (last, rest) = self.last.as_slices();
         let end = [last, rest].concat();
         // Without a gap it is one text.
@@ -54,7 +54,7 @@ impl Window {
         let (head, tail, removed) = if gap == 0 {
             let (whole, removed) = text::clean(&[self.first.as_slice(), &end].concat());
             if whole.len() <= OUTPUT_HEAD_BYTES + OUTPUT_TAIL_BYTES {
-                return (whole, removed, false);
+                return (whole, removed);
             }
             (
                 first_bytes(&whole, OUTPUT_HEAD_BYTES).to_owned(),
@@ -70,7 +70,7 @@ impl Window {
         };
         let place = file.map_or(String::new(), |file| format!("; the output is in {}", file.display()));
         let left = self.total.saturating_sub((head.len() + tail.len()) as u64);
-        (format!("{head}\n[… about {left} bytes left out{place} …]\n{tail}"), removed, true)
+        (format!("{head}\n[… about {left} bytes left out{place} …]\n{tail}"), removed)
     }
 }
 
@@ -198,7 +198,7 @@ mod tests {
         let mut window = Window::default();
         window.push(b"one\n");
         window.push(b"two\n");
-        assert_eq!(window.shown(None), ("one\ntwo\n".to_owned(), Removed::default(), false));
+        assert_eq!(window.shown(None), ("one\ntwo\n".to_owned(), Removed::default()));
         let dir = tempfile::tempdir().unwrap();
         let mut kept = Kept::new(dir.path(), "call");
         kept.push(b"one\ntwo\n");
@@ -221,8 +221,8 @@ mod tests {
             kept.push(piece);
         }
         assert_eq!(window.total(), whole.len() as u64);
-        let (shown, _, cut) = window.shown(kept.path());
-        assert!(cut && shown.starts_with("line 0 \n") && shown.ends_with("line 39999 \n"), "{}", &shown[..200]);
+        let (shown, _) = window.shown(kept.path());
+        assert!(shown.starts_with("line 0 \n") && shown.ends_with("line 39999 \n"), "{}", &shown[..200]);
         assert!(shown.len() < OUTPUT_HEAD_BYTES + OUTPUT_TAIL_BYTES + 500);
         let file = kept.finish(window.total()).unwrap();
         assert!(shown.contains(&file.path.display().to_string()));

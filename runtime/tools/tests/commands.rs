@@ -68,7 +68,7 @@ impl Session {
 
     /// The processes of this session.
     fn alive(&self) -> Vec<String> {
-        marked(&self.mark).into_iter().map(|pid| command_line(pid)).collect()
+        marked(&self.mark).into_iter().map(command_line).collect()
     }
 
     #[track_caller]

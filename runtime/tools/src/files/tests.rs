@@ -185,7 +185,7 @@ fn an_edit_keeps_what_it_does_not_change() {
     let result = place.edit("run.sh", "echo a", "echo b");
     done(&result);
     assert_eq!(result.joined_text(), "edited run.sh: 1 replacement (lines 2)");
-    assert_eq!(result.details.changed, [path.clone()]);
+    assert_eq!(result.details.changed, std::slice::from_ref(&path));
     assert!(result.details.diff.as_ref().unwrap().contains("-echo a\n+echo b\n"), "{result:?}");
     let after = fs::metadata(&path).unwrap();
     assert_eq!((after.permissions().mode() & 0o7777, after.uid()), (0o751, owner));

@@ -71,6 +71,10 @@ fn tidy(schema: &mut Value) {
                 properties.as_object_mut().unwrap().values_mut().for_each(tidy);
                 fields.insert("properties".into(), properties);
             }
+            // The comment's lines are not the text's.
+            if let Some(Value::String(description)) = fields.get_mut("description") {
+                *description = description.replace('\n', " ");
+            }
             if fields.get("type") == Some(&json!("object")) && fields.contains_key("properties") {
                 fields.remove("description");
             }
