@@ -1,0 +1,71 @@
+//! Ids: of requests, of tool calls, of entries on their way to the file.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The number of a request to a model, counted from 1 within a session. A repeated request has a number of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RequestNumber(pub u64);
+
+impl fmt::Display for RequestNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A tool call: the request whose answer contains it, and its place there from 0. Written `12.0`.
+///
+/// The ids that models give are not unique in a session: some count from 0 in every answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId {
+    /// The request; 0 for an answer that another program wrote.
+    pub request: RequestNumber,
+    /// The place among the calls of the answer.
+    pub index: u32,
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.request, self.index)
+    }
+}
+
+impl FromStr for CallId {
+    type Err = InvalidCallId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidCallId> {
+        let (request, index) = text.split_once('.').ok_or(InvalidCallId)?;
+        let request = RequestNumber(request.parse().map_err(|_| InvalidCallId)?);
+        Ok(Self { request, index: index.parse().map_err(|_| InvalidCallId)? })
+    }
+}
+
+impl Serialize for CallId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for CallId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A text that is not the id of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InvalidCallId;
+
+impl fmt::Display for InvalidCallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected REQUEST.INDEX")
+    }
+}
+
+impl std::error::Error for InvalidCallId {}
+
+/// An entry that is on its way to the file. Counted from 1 for each machine; never written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);

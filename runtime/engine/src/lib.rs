@@ -1,0 +1,40 @@
+//! The machine of our own agent: [`step`] takes what happened and says what is to be done.
+//!
+//! Everything that happens comes in as an [`EngineInput`]; everything that is to happen goes out as an
+//! [`Effect`]. A driver performs the effects and reports what came of them. Three laws hold, each with a property test:
+//!
+//! 1. An effect with a consequence outside is returned only after the entry that names it is in the session's file.
+//! 2. What is known of a session is a fold over its entries ([`RecordedSession`]): reading any prefix of the file, cut
+//!    inside a line too, gives the state in which it was written.
+//! 3. From every state, [`EngineInput::Abort`] leads to [`EngineActivity::Idle`] in the same step.
+//!
+//! No I/O, no clock, no randomness, no provider's name. Which entries are written is said in [`entries`], what a model
+//! gets of them in [`wire`], where the cache is marked and why it missed in [`cache`].
+
+pub mod cache;
+mod calls;
+mod context;
+mod effect;
+pub mod entries;
+mod guard;
+mod ids;
+mod input;
+pub mod limits;
+mod machine;
+mod queue;
+mod recorded;
+mod retry;
+mod state;
+pub mod wire;
+
+pub use context::{InstructionFile, ListedSkill, SessionFacts};
+pub use effect::{Append, AskedPermission, CallRun, Effect, EngineActivity, QueueOutcome, RequestPlan, RuntimeFrame};
+pub use ids::{CallId, RequestNumber, Ticket};
+pub use input::{
+    AnswerEnd, AnswerEvent, AnswerFailure, AnswerFailureKind, AnswerUsage, CallClass, CallDecision, CallFacts,
+    CallResult, CallVerdict, EngineInput, MessageOrigin, ModeGrant, ModelChoice, PauseReason, QueueKind, SessionMode,
+    SpendLimits, StepTime, TurnOutcome, UserMessage,
+};
+pub use machine::step;
+pub use recorded::{InterruptedCall, RecordedSession};
+pub use state::{EngineSetup, EngineState};
