@@ -5,7 +5,9 @@ use session_tree::{NewEntry, Object};
 use crate::{
     cache::{CachePrediction, MissCause},
     ids::{CallId, RequestNumber, Ticket},
-    input::{AnswerFailureKind, AnswerUsage, CallDecision, CallFacts, ModelChoice, PauseReason, SessionMode, TurnOutcome},
+    input::{
+        AnswerFailureKind, AnswerUsage, CallDecision, CallFacts, ModelChoice, PauseReason, SessionMode, TurnOutcome,
+    },
 };
 
 /// Something to be done. A driver performs effects in their order, and those of a later step after those of an

@@ -326,6 +326,8 @@ pub struct AnswerFailure {
     pub kind: AnswerFailureKind,
     /// How long the provider asks to wait, in milliseconds.
     pub retry_after_ms: Option<u64>,
+    /// Whether repeating the request can help, when the provider or its codec says so.
+    pub should_retry: Option<bool>,
     /// What to show a person; without keys.
     pub message: String,
 }
@@ -389,16 +391,12 @@ pub enum CallClass {
     Write,
     /// Runs a command.
     Command,
-    /// Looks at a background process or stops it.
-    Process,
     /// Fetches from the network.
     Fetch,
     /// Asks a person a question.
     Question,
-    /// Notes something in the session only.
+    /// Concerns the session only: the list of things to do, its own background processes.
     Note,
-    /// A tool that does not exist in this session.
-    Unavailable,
     /// Anything else.
     #[default]
     Other,
@@ -410,15 +408,7 @@ impl CallClass {
     pub const fn is_parallel(self) -> bool {
         match self {
             Self::Read | Self::ReadOutside => true,
-            Self::Edit
-            | Self::Write
-            | Self::Command
-            | Self::Process
-            | Self::Fetch
-            | Self::Question
-            | Self::Note
-            | Self::Unavailable
-            | Self::Other => false,
+            Self::Edit | Self::Write | Self::Command | Self::Fetch | Self::Question | Self::Note | Self::Other => false,
         }
     }
 
@@ -426,8 +416,8 @@ impl CallClass {
     #[must_use]
     pub const fn is_harmless(self) -> bool {
         match self {
-            Self::Read | Self::ReadOutside | Self::Question | Self::Note | Self::Unavailable => true,
-            Self::Edit | Self::Write | Self::Command | Self::Process | Self::Fetch | Self::Other => false,
+            Self::Read | Self::ReadOutside | Self::Question | Self::Note => true,
+            Self::Edit | Self::Write | Self::Command | Self::Fetch | Self::Other => false,
         }
     }
 }

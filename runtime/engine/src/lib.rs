@@ -11,6 +11,11 @@
 //! No I/O, no clock, no randomness, no provider's name. Which entries are written is said in [`entries`], what a model
 //! gets of them in [`wire`], where the cache is marked and why it missed in [`cache`].
 
+#![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
+
+mod answers;
+mod budget;
+
 pub mod cache;
 mod calls;
 mod context;
@@ -25,6 +30,7 @@ mod queue;
 mod recorded;
 mod retry;
 mod state;
+mod turn;
 pub mod wire;
 
 pub use context::{InstructionFile, ListedSkill, SessionFacts};
@@ -38,3 +44,6 @@ pub use input::{
 pub use machine::step;
 pub use recorded::{InterruptedCall, RecordedSession};
 pub use state::{EngineSetup, EngineState};
+
+#[cfg(test)]
+mod tests;

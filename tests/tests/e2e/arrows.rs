@@ -23,6 +23,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("session_tree", "runtime/session_tree", &[]),
     ("models", "runtime/models", &["prices", "session_tree"]),
     ("tools", "runtime/tools", &["agents", "atomic_file", "events", "outbound", "processes", "redact"]),
+    ("engine", "runtime/engine", &["session_tree"]),
     ("agents", "adapters/agents", &["events"]),
     ("processes", "adapters/processes", &["agents", "events"]),
     ("prices", "adapters/prices", &[]),
@@ -164,7 +165,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Pure crates,
-const PURE: &[&str] = &["events", "projections", "approver", "monitor", "redact", "prices"];
+const PURE: &[&str] = &["events", "projections", "approver", "monitor", "redact", "prices", "session_tree", "engine"];
 /// and what they must not reach.
 const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "tantivy", "notify"];
 /// What only these crates of the workspace may name, but for tests and benches.

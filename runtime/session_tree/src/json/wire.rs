@@ -98,3 +98,14 @@ impl Serialize for Object {
         map.end()
     }
 }
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Json::deserialize(deserializer)? {
+            Json::Object(object) => Ok(object),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
+                Err(serde::de::Error::custom("expected a JSON object"))
+            }
+        }
+    }
+}

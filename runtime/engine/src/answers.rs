@@ -1,0 +1,270 @@
+//! Requests to the model and their answers.
+
+use session_tree::{Json, NewEntry, Object};
+
+use crate::{
+    cache::{self, RequestDigest},
+    effect::{Effect, RequestPlan, RuntimeFrame},
+    entries::{AnswerOrigin, EndedRequest, OWN_KEY, RequestRecord, RuntimeEntry, SentRequest, to_json},
+    ids::RequestNumber,
+    input::{AnswerEnd, AnswerEvent, AnswerFailure, AnswerFailureKind, AnswerUsage, PauseReason, TurnOutcome},
+    machine::Step,
+    retry::{self, RetryDecision},
+    state::{Activity, AnswerInProgress, Then},
+};
+
+impl Step<'_> {
+    /// Has the next request encoded.
+    pub(crate) fn prepare(&mut self, retries: u32) {
+        self.state.live.requests = self.state.live.requests.max(self.state.recorded.requests) + 1;
+        let request = RequestNumber(self.state.live.requests);
+        self.state.live.activity = Activity::Preparing { request, retries };
+        let (model, long_system_cache) = (self.state.live.model.clone(), self.state.live.long_system_cache);
+        self.out.push(Effect::Prepare(RequestPlan { request, model, long_system_cache }));
+    }
+
+    /// Writes down what is about to be sent.
+    pub(crate) fn prepared(&mut self, request: RequestNumber, digest: &RequestDigest) {
+        let Activity::Preparing { request: expected, retries } = self.state.live.activity else { return };
+        if request != expected {
+            return;
+        }
+        let live = &self.state.live;
+        let key = format!("{}/{}", live.model.provider, live.model.id);
+        let history = &self.state.recorded.cache;
+        let forecast = cache::forecast(history, &live.model.cache, &key, digest, &live.chain, self.time.wall_ms);
+        let sent = SentRequest {
+            n: request,
+            retries,
+            provider: live.model.provider.clone(),
+            model: live.model.id.clone(),
+            bytes: digest.bytes(),
+            blocks: digest.blocks.len(),
+            chain: digest.points(),
+            predicted: forecast.prediction,
+        };
+        self.state.live.activity = Activity::Sending(Box::new(AnswerInProgress {
+            request,
+            retries,
+            chain: digest.chain(),
+            forecast,
+            sent_ms: self.time.mono_ms,
+            first_ms: None,
+            model: None,
+            content: Vec::new(),
+            text: String::new(),
+            usage: None,
+        }));
+        self.append(RequestRecord::Sent(sent).to_entry(), false, Then::Send(request));
+    }
+
+    /// The request is in the file.
+    pub(crate) fn send(&mut self, request: RequestNumber) {
+        let Activity::Sending(answer) = &mut self.state.live.activity else { return };
+        if answer.request != request {
+            return;
+        }
+        let mut answer = answer.clone();
+        answer.sent_ms = self.time.mono_ms;
+        self.state.live.chain.clone_from(&answer.chain);
+        self.state.live.activity = Activity::Answering(answer);
+        self.out.push(Effect::Send(request));
+    }
+
+    pub(crate) fn streamed(&mut self, request: RequestNumber, event: AnswerEvent) {
+        let now_ms = self.time.mono_ms;
+        let answer = match &mut self.state.live.activity {
+            Activity::Answering(answer) if answer.request == request => answer,
+            Activity::Preparing { request: expected, retries } if *expected == request => {
+                let retries = *retries;
+                if let AnswerEvent::Failed(failure) = event {
+                    self.after_failure(request, retries, failure);
+                }
+                return;
+            }
+            Activity::Idle
+            | Activity::Starting(_)
+            | Activity::Boundary
+            | Activity::Preparing { .. }
+            | Activity::Sending(_)
+            | Activity::Answering(_)
+            | Activity::Retrying { .. }
+            | Activity::Calls(_)
+            | Activity::Paused { .. } => return,
+        };
+        let waited_ms = now_ms.saturating_sub(answer.sent_ms);
+        match event {
+            AnswerEvent::Began { model } => answer.model = Some(model),
+            AnswerEvent::Text(text) => {
+                answer.first_ms.get_or_insert(waited_ms);
+                answer.text.push_str(&text);
+                self.out.push(Effect::Tell(RuntimeFrame::Text(text)));
+            }
+            AnswerEvent::Thinking(text) => {
+                answer.first_ms.get_or_insert(waited_ms);
+                self.out.push(Effect::Tell(RuntimeFrame::Thinking(text)));
+            }
+            AnswerEvent::CallOpened { tool } => {
+                answer.first_ms.get_or_insert(waited_ms);
+                self.out.push(Effect::Tell(RuntimeFrame::CallOpened { tool }));
+            }
+            AnswerEvent::Block(block) => {
+                answer.first_ms.get_or_insert(waited_ms);
+                if block.text("type") == Some("text") {
+                    answer.text.clear();
+                }
+                answer.content.push(Json::Object(block));
+            }
+            AnswerEvent::Usage(usage) => answer.usage = Some(usage),
+            AnswerEvent::Ended(end) => self.answer_ended(end),
+            AnswerEvent::Failed(failure) => self.answer_failed(failure),
+        }
+    }
+
+    fn take_answer(&mut self) -> Option<AnswerInProgress> {
+        let is_answering = matches!(self.state.live.activity, Activity::Answering(_));
+        let taken = is_answering.then(|| std::mem::replace(&mut self.state.live.activity, Activity::Boundary));
+        if let Some(Activity::Answering(answer)) = taken { Some(*answer) } else { None }
+    }
+
+    fn answer_ended(&mut self, end: AnswerEnd) {
+        let Some(mut answer) = self.take_answer() else { return };
+        if end == AnswerEnd::Refused {
+            let message = "the model or the provider refused to answer";
+            self.append_broken(answer, "error", message, Some(AnswerFailureKind::Refused));
+            return self.end_turn(TurnOutcome::Refused, Some(message.to_owned()));
+        }
+        tell_apart(&mut answer.content, answer.request);
+        let has_calls = answer.content.iter().any(is_call);
+        let stop = match end {
+            // Some say that a text is all when there are calls, and the other way round.
+            AnswerEnd::Stop | AnswerEnd::ToolUse if has_calls => "toolUse",
+            AnswerEnd::Stop | AnswerEnd::ToolUse | AnswerEnd::Refused => "stop",
+            AnswerEnd::Length => "length",
+        };
+        let content = std::mem::take(&mut answer.content);
+        let message = self.answer_message(&answer, content, stop, None);
+        self.append(NewEntry::Message(message), false, Then::Nothing);
+        self.append_ended(&answer, None);
+    }
+
+    fn answer_failed(&mut self, failure: AnswerFailure) {
+        let Some(answer) = self.take_answer() else { return };
+        let (request, retries) = (answer.request, answer.retries);
+        self.append_broken(answer, "error", &failure.message, Some(failure.kind));
+        self.after_failure(request, retries, failure);
+    }
+
+    fn after_failure(&mut self, request: RequestNumber, retries: u32, failure: AnswerFailure) {
+        let now_ms = self.time.mono_ms;
+        match retry::decide(&failure, &self.state.setup.session, request, retries) {
+            RetryDecision::Repeat(wait_ms) => {
+                self.state.live.activity =
+                    Activity::Retrying { until_ms: now_ms.saturating_add(wait_ms), retries: retries + 1 };
+            }
+            RetryDecision::Pause(wait_ms) => {
+                let until_ms = now_ms.saturating_add(wait_ms);
+                self.state.live.activity = self.paused(PauseReason::Quota, Some(until_ms), None);
+            }
+            RetryDecision::GiveUp => {
+                let outcome =
+                    if failure.kind == AnswerFailureKind::Refused { TurnOutcome::Refused } else { TurnOutcome::Failed };
+                self.end_turn(outcome, Some(failure.message));
+            }
+        }
+    }
+
+    /// Writes what has come of an answer that is not complete. It is never sent, and its calls are dropped.
+    pub(crate) fn append_broken(
+        &mut self,
+        mut answer: AnswerInProgress,
+        stop: &str,
+        error: &str,
+        failure: Option<AnswerFailureKind>,
+    ) {
+        let mut content = std::mem::take(&mut answer.content);
+        content.retain(|block| !is_call(block));
+        if !answer.text.is_empty() {
+            content.push(crate::calls::text_block(std::mem::take(&mut answer.text)));
+        }
+        if !content.is_empty() {
+            let message = self.answer_message(&answer, content, stop, Some(error));
+            self.append(NewEntry::Message(message), false, Then::Nothing);
+        }
+        self.append_ended(&answer, failure);
+    }
+
+    fn answer_message(&self, answer: &AnswerInProgress, content: Vec<Json>, stop: &str, error: Option<&str>) -> Object {
+        let model = &self.state.live.model;
+        let other = answer.model.as_deref().filter(|answered| *answered != model.id);
+        Object::new()
+            .with("role", "assistant")
+            .with("content", content)
+            .with("api", model.api.as_str())
+            .with("provider", model.provider.as_str())
+            .with("model", model.id.as_str())
+            .with_some("responseModel", other)
+            .with("usage", usage_of(answer.usage.unwrap_or_default()))
+            .with("stopReason", stop)
+            .with_some("errorMessage", error)
+            .with("timestamp", self.time.wall_ms)
+            .with(OWN_KEY, to_json(&AnswerOrigin { request: answer.request }))
+    }
+
+    fn append_ended(&mut self, answer: &AnswerInProgress, failure: Option<AnswerFailureKind>) {
+        let cause = answer.usage.filter(|_| failure.is_none()).and_then(|usage| answer.forecast.cause(&usage));
+        let ended = EndedRequest {
+            n: answer.request,
+            first_ms: answer.first_ms,
+            total_ms: self.time.mono_ms.saturating_sub(answer.sent_ms),
+            usage: answer.usage,
+            cause: cause.clone(),
+            failure,
+        };
+        self.out.push(Effect::Tell(RuntimeFrame::RequestEnded {
+            request: answer.request,
+            usage: answer.usage,
+            predicted: answer.forecast.prediction,
+            cause,
+            failure,
+        }));
+        self.append(RequestRecord::Ended(ended).to_entry(), false, Then::Nothing);
+    }
+}
+
+fn is_call(block: &Json) -> bool {
+    block.as_object().is_some_and(|block| block.text("type") == Some("toolCall"))
+}
+
+/// Gives calls of one answer ids that differ: results are paired by them.
+fn tell_apart(content: &mut [Json], request: RequestNumber) {
+    let mut seen = std::collections::BTreeSet::new();
+    for (index, block) in content.iter_mut().enumerate() {
+        let Json::Object(block) = block else { continue };
+        if block.text("type") != Some("toolCall") {
+            continue;
+        }
+        let id = block.text("id").unwrap_or_default().to_owned();
+        if id.is_empty() || !seen.insert(id) {
+            let id = format!("call_{request}_{index}");
+            seen.insert(id.clone());
+            block.set("id", id);
+        }
+    }
+}
+
+/// The usage as messages of pi have it.
+fn usage_of(usage: AnswerUsage) -> Object {
+    let cost = usage.cost_nano_usd.unwrap_or_default();
+    // Costs are shown by pi, which adds them up: an unknown one is 0 there. `capture.request` leaves it out.
+    #[expect(clippy::cast_precision_loss, reason = "billionths of a dollar")]
+    let dollars = serde_json::Number::from_f64(cost as f64 / 1e9).map_or(Json::from(0_u64), Json::Number);
+    let cost = ["input", "output", "cacheRead", "cacheWrite"].map(|key| (key.to_owned(), Json::from(0_u64)));
+    Object::new()
+        .with("input", usage.input)
+        .with("output", usage.output)
+        .with("cacheRead", usage.cache_read)
+        .with("cacheWrite", usage.cache_write_5m + usage.cache_write_1h)
+        .with("totalTokens", usage.prompt_tokens() + usage.output)
+        .with("cost", cost.into_iter().collect::<Object>().with("total", dollars))
+}

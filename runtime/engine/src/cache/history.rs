@@ -1,0 +1,175 @@
+//! What earlier requests of a session left in the provider's cache, folded from their entries.
+
+use std::collections::VecDeque;
+
+use crate::{
+    cache::{CacheRules, digest::ChainPoint},
+    entries::{EndedRequest, RequestRecord, SentRequest},
+    input::AnswerUsage,
+};
+
+/// Number of prefixes that are remembered.
+const WRITES: usize = 64;
+/// Number of pauses between requests by which the time to live is chosen.
+const GAPS: usize = 20;
+/// Pauses that the short time to live outlasts, in milliseconds.
+const SHORT_MS: i64 = 5 * 60 * 1000;
+/// Pauses that the long time to live outlasts, in milliseconds.
+const LONG_MS: i64 = 60 * 60 * 1000;
+
+/// A prefix that a request left in the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CacheWrite {
+    pub(super) model: String,
+    pub(super) point: ChainPoint,
+    /// Tokens of it, about, when only what is marked is cached.
+    pub(super) cached_tokens: u64,
+    /// Tokens of it, about, when everything is.
+    pub(super) prompt_tokens: u64,
+    /// When it was written or read.
+    pub(super) at_ms: i64,
+    pub(super) is_long: bool,
+}
+
+/// The last request that was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct AnsweredRequest {
+    pub(super) model: String,
+    pub(super) points: Vec<ChainPoint>,
+    pub(super) at_ms: i64,
+    bytes: u64,
+    cached_tokens: u64,
+    pub(super) prompt_tokens: u64,
+}
+
+/// The requests of a session, as far as the cache is concerned.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CacheHistory {
+    /// The request that has not ended, and when it was sent.
+    sent: Option<(SentRequest, i64)>,
+    sent_at_ms: Option<i64>,
+    last: Option<AnsweredRequest>,
+    writes: VecDeque<CacheWrite>,
+    gaps_ms: VecDeque<i64>,
+    /// What all requests used.
+    total: AnswerUsage,
+}
+
+impl CacheHistory {
+    /// Takes in a `capture.request` entry.
+    pub(crate) fn apply(&mut self, record: RequestRecord, at_ms: i64) {
+        match record {
+            RequestRecord::Sent(sent) => {
+                if let Some(before_ms) = self.sent_at_ms.replace(at_ms) {
+                    if self.gaps_ms.len() == GAPS {
+                        self.gaps_ms.pop_front();
+                    }
+                    self.gaps_ms.push_back(at_ms - before_ms);
+                }
+                self.sent = Some((sent, at_ms));
+            }
+            RequestRecord::Ended(ended) => self.end(&ended),
+        }
+    }
+
+    fn end(&mut self, ended: &EndedRequest) {
+        let Some((sent, at_ms)) = self.sent.take_if(|(sent, _)| sent.n == ended.n) else { return };
+        let Some(usage) = ended.usage else { return };
+        self.total = sum(&self.total, &usage);
+        let model = format!("{}/{}", sent.provider, sent.model);
+        if usage.cache_read > 0 {
+            for write in self.writes.iter_mut().filter(|w| w.model == model && Some(w.point.at) == sent.predicted.hit) {
+                write.at_ms = at_ms;
+            }
+        }
+        let marked_bytes = sent.chain.iter().filter(|p| p.is_marked).map(|p| p.bytes).max().unwrap_or_default();
+        for point in &sent.chain {
+            self.writes.retain(|w| w.point.hash != point.hash || w.model != model);
+            if self.writes.len() == WRITES {
+                self.writes.pop_front();
+            }
+            self.writes.push_back(CacheWrite {
+                model: model.clone(),
+                point: *point,
+                cached_tokens: if point.is_marked { part(usage.cached_tokens(), point.bytes, marked_bytes) } else { 0 },
+                prompt_tokens: part(usage.prompt_tokens(), point.bytes, sent.bytes),
+                at_ms,
+                is_long: point.is_long,
+            });
+        }
+        self.last = Some(AnsweredRequest {
+            model,
+            points: sent.chain,
+            at_ms,
+            bytes: sent.bytes,
+            cached_tokens: usage.cached_tokens(),
+            prompt_tokens: usage.prompt_tokens(),
+        });
+    }
+
+    pub(super) fn writes(&self) -> &VecDeque<CacheWrite> {
+        &self.writes
+    }
+
+    pub(super) fn last(&self) -> Option<&AnsweredRequest> {
+        self.last.as_ref()
+    }
+
+    /// What all requests used, without prices.
+    #[must_use]
+    pub fn total(&self) -> &AnswerUsage {
+        &self.total
+    }
+
+    /// Tokens that the last request left in the cache.
+    pub(super) fn held(&self, rules: &CacheRules) -> u64 {
+        let Some(last) = &self.last else { return 0 };
+        match rules {
+            CacheRules::Markers { .. } => last.cached_tokens,
+            CacheRules::Prefix { min_tokens, step, .. } => {
+                let whole = last.prompt_tokens / (*step).max(1) * *step;
+                if whole < *min_tokens { 0 } else { whole }
+            }
+            CacheRules::None => 0,
+        }
+    }
+
+    /// Tokens of so many bytes, by what the provider counted of the last request.
+    pub(super) fn tokens_of(&self, bytes: u64, bytes_per_token: u64) -> u64 {
+        match &self.last {
+            Some(last) if last.prompt_tokens > 0 => part(last.prompt_tokens, bytes, last.bytes),
+            Some(_) | None => bytes / bytes_per_token,
+        }
+    }
+
+    /// Whether keeping the system prompt for an hour would have cost less over the last pauses between requests.
+    ///
+    /// In units of a fresh token of the prefix: with five minutes each longer pause costs a write (1.25) instead of a
+    /// read (0.1). With an hour only pauses above an hour do, and the write costs 2.
+    #[must_use]
+    pub fn is_long_cache_cheaper(&self) -> bool {
+        let misses = |ttl: i64| u32::try_from(self.gaps_ms.iter().filter(|gap| **gap > ttl).count()).unwrap_or(0);
+        let cost = |misses: u32, write: f64| f64::from(1 + misses) * write - f64::from(misses) * 0.1;
+        cost(misses(LONG_MS), 2.0) < cost(misses(SHORT_MS), 1.25)
+    }
+}
+
+fn part(tokens: u64, bytes: u64, of: u64) -> u64 {
+    if of == 0 {
+        return 0;
+    }
+    let scaled = u128::from(tokens) * u128::from(bytes) / u128::from(of);
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+fn sum(a: &AnswerUsage, b: &AnswerUsage) -> AnswerUsage {
+    AnswerUsage {
+        input: a.input.saturating_add(b.input),
+        cache_read: a.cache_read.saturating_add(b.cache_read),
+        cache_write_5m: a.cache_write_5m.saturating_add(b.cache_write_5m),
+        cache_write_1h: a.cache_write_1h.saturating_add(b.cache_write_1h),
+        output: a.output.saturating_add(b.output),
+        reasoning: a.reasoning.saturating_add(b.reasoning),
+        cost_nano_usd: a.cost_nano_usd.unwrap_or(0).checked_add(b.cost_nano_usd.unwrap_or(0)),
+    }
+}

@@ -1,0 +1,89 @@
+//! The session context: what a model has to know that is not the same in every session.
+//!
+//! It stands in a message, never in the system prompt, so that every session of one version of the program shares the
+//! prefix of its requests. It is written at the beginning of a turn, when the date or the model is another one than
+//! the last time. That what is said of the files may be a day old is intended: a prefix is never changed.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use session_tree::{Json, NewEntry};
+
+use crate::entries::{CONTEXT_TYPE, to_json};
+
+/// What the session context says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionFacts {
+    /// The date where the person is, as `2026-11-23`.
+    pub date: String,
+    /// The working directory.
+    pub cwd: String,
+    /// The operating system.
+    pub system: String,
+    /// How commands are kept from doing harm, in a sentence.
+    pub sandbox: String,
+    /// Instructions that apply here, the most general first. Within the limit of size already.
+    pub instructions: Vec<InstructionFile>,
+    /// The skills that can be used.
+    pub skills: Vec<ListedSkill>,
+}
+
+/// A file with instructions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstructionFile {
+    /// Its path.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A skill in the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedSkill {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+}
+
+/// When the context was written, and for what: the `details` of its entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ContextKey {
+    pub(crate) date: String,
+    pub(crate) model: String,
+}
+
+/// The entry with the context.
+pub(crate) fn entry(facts: &SessionFacts, key: &ContextKey) -> NewEntry {
+    NewEntry::CustomMessage {
+        custom_type: CONTEXT_TYPE.to_owned(),
+        content: Json::from(text(facts, &key.model)),
+        display: false,
+        details: Some(to_json(key)),
+    }
+}
+
+fn text(facts: &SessionFacts, model: &str) -> String {
+    let mut text = String::from("Session context, written by the program and not by the user.\n");
+    for (name, value) in [
+        ("Date", facts.date.as_str()),
+        ("Working directory", &facts.cwd),
+        ("System", &facts.system),
+        ("Sandbox", &facts.sandbox),
+        ("Model", model),
+    ] {
+        if !value.is_empty() {
+            let _ = writeln!(text, "{name}: {value}");
+        }
+    }
+    for file in &facts.instructions {
+        let _ = write!(text, "\nInstructions of the repository in {}:\n{}\n", file.path, file.text.trim_end());
+    }
+    if !facts.skills.is_empty() {
+        text.push_str("\nSkills:\n");
+        for skill in &facts.skills {
+            let _ = writeln!(text, "- {}: {}", skill.name, skill.description);
+        }
+    }
+    text
+}

@@ -1,0 +1,402 @@
+//! What is known of a session from its entries alone.
+//!
+//! A fold: each entry that is written goes through [`RecordedSession::apply`], and so does each that is read when the
+//! session is opened. Nothing else changes it. So a process that is killed finds, after its last whole line, what the
+//! one before knew when it had written that line.
+
+use std::collections::VecDeque;
+
+use session_tree::{Entry, EntryBody, Json, Object, Tree};
+
+use crate::{
+    cache::CacheHistory,
+    context::ContextKey,
+    entries::{
+        AnswerOrigin, Asked, BudgetSet, CONTEXT_TYPE, Decided, Frozen, ModeSet, NOTE_TYPE, OWN_KEY, PauseRecord,
+        QueuedRecord, RequestRecord, ResultOrigin, RuntimeEntry, Sent, Started, TaskEnded, from_json,
+    },
+    guard::LoopGuard,
+    ids::{CallId, RequestNumber},
+    input::{
+        CallDecision, CallFacts, MessageOrigin, PauseReason, QueueKind, SessionMode, SpendLimits, TurnOutcome,
+        UserMessage,
+    },
+};
+
+/// A session as its entries tell it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RecordedSession {
+    pub(crate) frozen: Option<Frozen>,
+    pub(crate) context: Option<ContextKey>,
+    /// Provider and id.
+    pub(crate) model: Option<(String, String)>,
+    pub(crate) thinking: Option<String>,
+    pub(crate) limits: Option<SpendLimits>,
+    pub(crate) mode: SessionMode,
+    /// The highest number of a request.
+    pub(crate) requests: u64,
+    pub(crate) cache: CacheHistory,
+    pub(crate) calls_started: u64,
+    pub(crate) wall_ms: u64,
+    pub(crate) turn: Option<RecordedTurn>,
+    /// The calls of the last answer that have no result, in the model's order.
+    pub(crate) calls: Vec<RecordedCall>,
+    pub(crate) queue: VecDeque<QueuedMessage>,
+    pub(crate) paused: Option<PauseReason>,
+    pub(crate) guard: LoopGuard,
+}
+
+/// A turn that has not ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RecordedTurn {
+    /// Answers so far.
+    pub(crate) rounds: u32,
+    /// How the turn is to end, when its last answer has no calls.
+    pub(crate) answered: Option<TurnOutcome>,
+    /// Whether the last answer was empty.
+    pub(crate) is_empty: bool,
+    /// Whether the model was told that its answer was empty.
+    pub(crate) was_nudged: bool,
+    began_ms: Option<i64>,
+    last_ms: Option<i64>,
+}
+
+impl RecordedTurn {
+    /// The time between its first and its last entry, in milliseconds.
+    pub(crate) fn span_ms(&self) -> u64 {
+        let span = self.began_ms.zip(self.last_ms).map_or(0, |(began, last)| last - began);
+        u64::try_from(span).unwrap_or_default()
+    }
+}
+
+/// A call without a result.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RecordedCall {
+    pub(crate) id: CallId,
+    pub(crate) model_id: String,
+    pub(crate) tool: String,
+    pub(crate) arguments: Object,
+    /// The text that was not a JSON object.
+    pub(crate) malformed: Option<String>,
+    pub(crate) stage: RecordedStage,
+}
+
+/// How far a call has come.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum RecordedStage {
+    /// The model wants it.
+    Wanted,
+    /// Permission was asked.
+    Asked(CallFacts),
+    /// It was decided.
+    Decided(Box<CallDecision>),
+    /// It runs.
+    Started {
+        /// Whether it changes nothing.
+        harmless: bool,
+        /// When it was started.
+        at_ms: Option<i64>,
+    },
+    /// Another program wrote the answer: nobody knows.
+    Foreign,
+}
+
+/// A message that waits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueuedMessage {
+    /// When it lands.
+    pub kind: QueueKind,
+    /// The message.
+    pub message: UserMessage,
+}
+
+/// A call that was running when its process ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InterruptedCall {
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Object,
+    /// When it was started, in milliseconds since 1970.
+    pub started_at_ms: Option<i64>,
+}
+
+impl RecordedSession {
+    /// What the entries of a session tell: those on the path to the leaf. Of others only what they cost counts.
+    #[must_use]
+    pub fn of(tree: &Tree) -> Self {
+        let path = tree.leaf_path();
+        let mut on_path = path.iter().map(|entry| std::ptr::from_ref::<Entry>(entry)).collect::<Vec<_>>();
+        on_path.sort_unstable();
+        let mut recorded = Self::default();
+        for entry in tree.entries().iter().filter(|e| on_path.binary_search(&std::ptr::from_ref::<Entry>(e)).is_err()) {
+            recorded.apply_elsewhere(entry);
+        }
+        for entry in path {
+            recorded.apply(entry);
+        }
+        recorded
+    }
+
+    /// Tokens, costs, time and calls so far.
+    #[must_use]
+    pub fn spent(&self) -> SpendLimits {
+        let total = self.cache.total();
+        SpendLimits {
+            tokens: Some(total.prompt_tokens().saturating_add(total.output)),
+            cost_nano_usd: total.cost_nano_usd,
+            wall_ms: Some(self.wall_ms),
+            calls: Some(self.calls_started),
+        }
+    }
+
+    /// The messages that wait, in their order.
+    pub fn queue(&self) -> impl Iterator<Item = &QueuedMessage> {
+        self.queue.iter()
+    }
+
+    /// What earlier requests left in the cache.
+    #[must_use]
+    pub fn cache(&self) -> &CacheHistory {
+        &self.cache
+    }
+
+    /// The mode.
+    #[must_use]
+    pub fn mode(&self) -> SessionMode {
+        self.mode
+    }
+
+    /// Whether something has not come to its end: a turn, or a call without a result.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        self.turn.is_some() || !self.calls.is_empty()
+    }
+
+    /// The entry counts for what was spent, and for nothing else.
+    fn apply_elsewhere(&mut self, entry: &Entry) {
+        if let Some(record) = RequestRecord::of(entry) {
+            self.apply_request(record, entry.at_ms().unwrap_or_default());
+        } else if Started::of(entry).is_some() {
+            self.calls_started += 1;
+        } else if let Some(ended) = TaskEnded::of(entry) {
+            self.wall_ms = self.wall_ms.saturating_add(ended.ms);
+        }
+    }
+
+    /// Takes in an entry that follows the last one.
+    pub fn apply(&mut self, entry: &Entry) {
+        match entry.body() {
+            EntryBody::Message(Some(message)) => self.apply_message(message, entry),
+            EntryBody::ModelChange(model) => {
+                let of = |text: Option<&Json>| text.and_then(Json::as_str).unwrap_or_default().to_owned();
+                self.model = Some((of(model.provider), of(model.id)));
+            }
+            EntryBody::ThinkingLevelChange(level) => self.thinking = level.and_then(Json::as_str).map(str::to_owned),
+            EntryBody::Custom(_) => self.apply_own(entry),
+            EntryBody::CustomMessage(_) => self.apply_injected(entry),
+            EntryBody::Message(None)
+            | EntryBody::Compaction(_)
+            | EntryBody::BranchSummary(_)
+            | EntryBody::Label(_)
+            | EntryBody::SessionInfo(_)
+            | EntryBody::SessionInit(_)
+            | EntryBody::TtsrInjection(_)
+            | EntryBody::ContextEdit(_)
+            | EntryBody::Usage(_)
+            | EntryBody::Unknown(_) => {}
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.last_ms = entry.at_ms().or(turn.last_ms);
+        }
+    }
+
+    fn apply_message(&mut self, message: &Object, entry: &Entry) {
+        match message.text("role") {
+            Some("user") => self.apply_user(message, entry),
+            Some("assistant") => self.apply_answer(message),
+            Some("toolResult") => self.apply_result(message),
+            Some(_) | None => {}
+        }
+    }
+
+    fn apply_user(&mut self, message: &Object, entry: &Entry) {
+        if let Some(sent) = message.get(OWN_KEY).and_then(from_json::<Sent>) {
+            self.queue.retain(|queued| queued.message.id != sent.id);
+        }
+        self.guard.clear();
+        let turn = self.turn.get_or_insert_default();
+        turn.began_ms = turn.began_ms.or(entry.at_ms());
+        turn.answered = None;
+        turn.is_empty = false;
+        turn.was_nudged = false;
+    }
+
+    fn apply_answer(&mut self, message: &Object) {
+        if let (Some(provider), Some(model)) = (message.text("provider"), message.text("model")) {
+            self.model = Some((provider.to_owned(), model.to_owned()));
+        }
+        let stop = message.text("stopReason");
+        if matches!(stop, Some("error" | "aborted")) {
+            return;
+        }
+        let origin = message.get(OWN_KEY).and_then(from_json::<AnswerOrigin>);
+        let request = origin.map_or(RequestNumber(0), |origin| origin.request);
+        let stage = if origin.is_some() { RecordedStage::Wanted } else { RecordedStage::Foreign };
+        self.calls = (0..)
+            .zip(calls_of(message))
+            .map(|(index, block)| RecordedCall {
+                id: CallId { request, index },
+                model_id: block.text("id").unwrap_or_default().to_owned(),
+                tool: block.text("name").unwrap_or_default().to_owned(),
+                arguments: block.get("arguments").and_then(Json::as_object).cloned().unwrap_or_default(),
+                malformed: block.text("malformed").map(str::to_owned),
+                stage: stage.clone(),
+            })
+            .collect();
+        if let Some(turn) = &mut self.turn {
+            turn.rounds += 1;
+            turn.is_empty = self.calls.is_empty() && !says_something(message);
+            let outcome = if stop == Some("length") { TurnOutcome::Length } else { TurnOutcome::Done };
+            turn.answered = (self.calls.is_empty() && !turn.is_empty).then_some(outcome);
+        }
+    }
+
+    fn apply_result(&mut self, message: &Object) {
+        let id = message.text("toolCallId").unwrap_or_default();
+        if let Some(at) = self.calls.iter().position(|call| call.model_id == id) {
+            self.calls.remove(at);
+        }
+        if let Some(identity) = message.get(OWN_KEY).and_then(from_json::<ResultOrigin>).and_then(|o| o.identity) {
+            self.guard.push(identity);
+        }
+    }
+
+    fn apply_injected(&mut self, entry: &Entry) {
+        let EntryBody::CustomMessage(injected) = entry.body() else { return };
+        match injected.custom_type() {
+            Some(CONTEXT_TYPE) => {
+                self.context = entry.fields().get("details").and_then(from_json);
+            }
+            Some(NOTE_TYPE) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.was_nudged = true;
+                    turn.is_empty = false;
+                }
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    fn apply_request(&mut self, record: RequestRecord, at_ms: i64) {
+        if let RequestRecord::Sent(sent) = &record {
+            self.requests = self.requests.max(sent.n.0);
+        }
+        self.cache.apply(record, at_ms);
+    }
+
+    fn apply_own(&mut self, entry: &Entry) {
+        let EntryBody::Custom(custom) = entry.body() else { return };
+        match custom.custom_type() {
+            Some(Frozen::TYPE) => self.frozen = Frozen::of(entry),
+            Some(Asked::TYPE) => {
+                if let Some(asked) = Asked::of(entry) {
+                    self.set_stage(asked.call, RecordedStage::Asked(asked.facts));
+                }
+            }
+            Some(Decided::TYPE) => {
+                if let Some(decided) = Decided::of(entry) {
+                    self.set_stage(decided.call, RecordedStage::Decided(Box::new(decided.decision)));
+                }
+            }
+            Some(Started::TYPE) => {
+                if let Some(Started { call, harmless }) = Started::of(entry) {
+                    self.calls_started += 1;
+                    self.set_stage(call, RecordedStage::Started { harmless, at_ms: entry.at_ms() });
+                }
+            }
+            Some(RequestRecord::TYPE) => {
+                if let Some(record) = RequestRecord::of(entry) {
+                    self.apply_request(record, entry.at_ms().unwrap_or_default());
+                }
+            }
+            Some(TaskEnded::TYPE) => {
+                if let Some(ended) = TaskEnded::of(entry) {
+                    self.wall_ms = self.wall_ms.saturating_add(ended.ms);
+                    self.turn = None;
+                    self.paused = None;
+                }
+            }
+            Some(BudgetSet::TYPE) => self.limits = BudgetSet::of(entry).map(|set| set.limits).or(self.limits),
+            Some(ModeSet::TYPE) => self.mode = ModeSet::of(entry).map_or(self.mode, |set| set.mode),
+            Some(PauseRecord::TYPE) => {
+                if let Some(record) = PauseRecord::of(entry) {
+                    self.paused = record.why;
+                    if record.why.is_none() {
+                        self.guard.clear();
+                    }
+                }
+            }
+            Some(QueuedRecord::TYPE) => match QueuedRecord::of(entry) {
+                Some(QueuedRecord::Queued { id, kind, content, origin }) => {
+                    self.queue.push_back(QueuedMessage { kind, message: UserMessage { id, content, origin } });
+                }
+                Some(QueuedRecord::Withdrawn { id }) => self.queue.retain(|queued| queued.message.id != id),
+                None => {}
+            },
+            Some(_) | None => {}
+        }
+    }
+
+    fn set_stage(&mut self, id: CallId, stage: RecordedStage) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.id == id) {
+            call.stage = stage;
+        }
+    }
+}
+
+impl RecordedCall {
+    /// The call as one that was interrupted, when it may have taken effect.
+    pub(crate) fn interrupted(&self) -> Option<InterruptedCall> {
+        let started_at_ms = match self.stage {
+            RecordedStage::Started { at_ms, .. } => at_ms,
+            RecordedStage::Foreign => None,
+            RecordedStage::Wanted | RecordedStage::Asked(_) | RecordedStage::Decided(_) => return None,
+        };
+        let (tool, arguments) = (self.tool.clone(), self.arguments.clone());
+        Some(InterruptedCall { call: self.id, tool, arguments, started_at_ms })
+    }
+}
+
+/// The calls of an answer.
+pub(crate) fn calls_of(message: &Object) -> impl Iterator<Item = &Object> {
+    let blocks = message.get("content").and_then(Json::as_array).unwrap_or_default();
+    blocks.iter().filter_map(Json::as_object).filter(|block| block.text("type") == Some("toolCall"))
+}
+
+/// Whether an answer has a text.
+pub(crate) fn says_something(message: &Object) -> bool {
+    let content = message.get("content").map(|content| session_tree::context::text_of(content, ""));
+    content.is_some_and(|text| !text.trim().is_empty())
+}
+
+/// A message of a user or a program as the model gets it: one that is not the user's says so.
+pub(crate) fn content_of(message: &UserMessage) -> Json {
+    let remark = match &message.origin {
+        MessageOrigin::Person => return message.content.clone(),
+        MessageOrigin::Monitor { finding } => {
+            format!("[From the monitor because of finding {finding}; this is not the user's word.]\n")
+        }
+        MessageOrigin::Program { name } => format!("[From the program `{name}`; this is not the user's word.]\n"),
+    };
+    match &message.content {
+        Json::String(text) => Json::String(remark + text),
+        Json::Array(blocks) => {
+            let remark = Object::new().with("type", "text").with("text", remark);
+            Json::Array([Json::Object(remark)].into_iter().chain(blocks.iter().cloned()).collect())
+        }
+        other @ (Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_)) => other.clone(),
+    }
+}

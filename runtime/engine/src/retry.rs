@@ -1,0 +1,110 @@
+//! What is done about a request that failed. Its tools never ran: calls are run once an answer is complete.
+
+use crate::{
+    ids::RequestNumber,
+    input::{AnswerFailure, AnswerFailureKind},
+    limits::{RETRIES, RETRY_AFTER_MS, STALL_RETRIES},
+};
+
+/// The wait before the first repetition, in milliseconds; it doubles with each.
+const FIRST_MS: u64 = 500;
+/// The longest wait that nobody asked for, in milliseconds.
+const LONGEST_MS: u64 = 60_000;
+
+/// What is done about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RetryDecision {
+    /// The request is repeated after so many milliseconds.
+    Repeat(u64),
+    /// The turn is paused for so many milliseconds.
+    Pause(u64),
+    /// The turn ends.
+    GiveUp,
+}
+
+/// Decides about a failure after `retries` repetitions.
+pub(crate) fn decide(failure: &AnswerFailure, session: &str, request: RequestNumber, retries: u32) -> RetryDecision {
+    let limit = match (failure.should_retry, failure.kind) {
+        (Some(false), _) => 0,
+        (_, AnswerFailureKind::Overloaded | AnswerFailureKind::Rate | AnswerFailureKind::Network) => RETRIES,
+        (_, AnswerFailureKind::Stalled | AnswerFailureKind::Unknown) => STALL_RETRIES,
+        // A quota without a time is used up for good.
+        (_, AnswerFailureKind::Quota) if failure.retry_after_ms.is_some() => RETRIES,
+        (Some(true), _) => STALL_RETRIES,
+        (
+            None,
+            AnswerFailureKind::Quota
+            | AnswerFailureKind::Auth
+            | AnswerFailureKind::TooLong
+            | AnswerFailureKind::BadRequest
+            | AnswerFailureKind::Refused,
+        ) => 0,
+    };
+    match failure.retry_after_ms {
+        _ if retries >= limit => RetryDecision::GiveUp,
+        Some(wait_ms) if wait_ms > RETRY_AFTER_MS => RetryDecision::Pause(wait_ms),
+        Some(wait_ms) => RetryDecision::Repeat(wait_ms),
+        None => RetryDecision::Repeat(jittered(session, request, retries)),
+    }
+}
+
+/// A wait between 0 and the longest for this repetition. It differs between sessions, so that those that failed
+/// together do not come back together.
+fn jittered(session: &str, request: RequestNumber, retries: u32) -> u64 {
+    let longest = FIRST_MS.saturating_mul(1 << retries.min(16)).min(LONGEST_MS);
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(session.as_bytes());
+    hasher.update(&request.0.to_le_bytes());
+    hasher.update(&retries.to_le_bytes());
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    u64::from_le_bytes(bytes) % (longest + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(kind: AnswerFailureKind, retry_after_ms: Option<u64>, retries: u32, expected: RetryDecision) {
+        let failure = AnswerFailure { kind, retry_after_ms, should_retry: None, message: String::new() };
+        assert_eq!(decide(&failure, "s", RequestNumber(1), retries), expected, "{kind:?} {retry_after_ms:?} {retries}");
+    }
+
+    #[test]
+    fn what_the_provider_says_counts() {
+        use RetryDecision::{GiveUp, Pause, Repeat};
+        check(AnswerFailureKind::Rate, Some(7000), 0, Repeat(7000));
+        check(AnswerFailureKind::Rate, Some(RETRY_AFTER_MS + 1), 0, Pause(RETRY_AFTER_MS + 1));
+        check(AnswerFailureKind::Quota, Some(5), 0, Repeat(5));
+        check(AnswerFailureKind::Quota, None, 0, GiveUp);
+        check(AnswerFailureKind::Rate, Some(1), RETRIES, GiveUp);
+        for kind in [
+            AnswerFailureKind::Auth,
+            AnswerFailureKind::BadRequest,
+            AnswerFailureKind::TooLong,
+            AnswerFailureKind::Refused,
+        ] {
+            check(kind, Some(1), 0, GiveUp);
+        }
+        check(AnswerFailureKind::Stalled, None, STALL_RETRIES, GiveUp);
+        let of = |kind, should_retry| {
+            let failure = AnswerFailure { kind, retry_after_ms: Some(9), should_retry, message: String::new() };
+            decide(&failure, "s", RequestNumber(1), 0)
+        };
+        assert_eq!(of(AnswerFailureKind::BadRequest, Some(true)), Repeat(9));
+        assert_eq!(of(AnswerFailureKind::Overloaded, Some(false)), GiveUp);
+    }
+
+    #[test]
+    fn waits_grow_and_differ() {
+        let of = |request, retries| jittered("s", RequestNumber(request), retries);
+        for retries in 0..40 {
+            assert!((1..50).all(|request| of(request, retries) <= LONGEST_MS.min(FIRST_MS << retries.min(20))));
+        }
+        let many: std::collections::BTreeSet<u64> = (1..50).map(|request| of(request, 8)).collect();
+        assert!(many.len() > 40, "{many:?}");
+        assert!(many.last().is_some_and(|longest| *longest > LONGEST_MS / 2));
+        assert_ne!(of(1, 8), jittered("another", RequestNumber(1), 8));
+    }
+}

@@ -1,0 +1,229 @@
+//! What a model is sent of a session, and where the cache is marked.
+//!
+//! Everything comes from the entries: the system prompt and the tools as they were stored when the session began, the
+//! messages of the path to the leaf in their order. Each entry gives the same messages in every request, so that a
+//! request begins as the one before. What cannot be sent is left out or completed here, always in the same way:
+//!
+//! - answers that failed, were aborted, or say nothing are left out;
+//! - each call is followed by its result; a result that is missing is made up, one without a call is left out.
+//!
+//! Messages of one role that follow each other are not joined: that is the wire format's business.
+
+use std::borrow::Cow;
+
+use session_tree::{
+    Context, Entry, EntryKind, Json, Object, Tree,
+    context::{system_message, text_of},
+    llm,
+};
+
+use crate::{
+    entries::{CONTEXT_TYPE, NOTE_TYPE},
+    recorded::{calls_of, says_something},
+};
+
+/// How many blocks may follow a mark before another one is set.
+const BLOCKS_BEHIND_MARK: usize = 15;
+/// What the model gets for a call whose result is not in the file.
+const LOST_RESULT: &str = "The result of this call is missing in the session's file. It may have taken effect.";
+
+/// What a model is sent.
+#[derive(Debug, Clone)]
+pub struct WireOutline<'a> {
+    /// The system prompt.
+    pub system: String,
+    /// The tools: `name`, `description`, `parameters`.
+    pub tools: Vec<Object>,
+    /// The messages.
+    pub messages: Vec<WireMessage<'a>>,
+    /// Where the cache is marked among the messages; the end of the system prompt is marked too.
+    pub markers: Vec<CacheMarker>,
+}
+
+/// A message on its way to a model: role `user`, `assistant` or `toolResult`.
+#[derive(Debug, Clone)]
+pub struct WireMessage<'a> {
+    /// The entry it comes from; a result that is made up names the entry of its call.
+    pub entry: &'a Entry,
+    /// The message, in pi's form.
+    pub message: Cow<'a, Object>,
+    /// Whether the program added it: it is never marked.
+    pub is_injected: bool,
+}
+
+/// A mark for the cache, at the end of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheMarker {
+    /// The message, from 0.
+    pub message: usize,
+    /// The block of its content, from 0. Of a result it is always the last: the result as a whole is marked.
+    pub block: usize,
+}
+
+/// What a model is sent of a session as it is now.
+#[must_use]
+pub fn outline(tree: &Tree) -> WireOutline<'_> {
+    let context = Context::of_path(&tree.leaf_path());
+    let (system, tools) = system_message(&context).map(prefix_of).unwrap_or_default();
+    let mut sent: Vec<WireMessage<'_>> = Vec::new();
+    for item in context.entries {
+        let is_injected = is_injected(item.entry);
+        for message in item.messages {
+            let own = match message {
+                Cow::Borrowed(message) => llm::message_for_model(message),
+                Cow::Owned(message) => llm::message_for_model(&message).map(|m| Cow::Owned(m.into_owned())),
+            };
+            let Some(message) = own.filter(|message| is_sent(message)) else { continue };
+            sent.push(WireMessage { entry: item.entry, message, is_injected });
+        }
+    }
+    let messages = paired(sent);
+    let markers = markers(&messages);
+    WireOutline { system, tools, messages, markers }
+}
+
+/// The system prompt and the tools of a system message.
+fn prefix_of(message: Object) -> (String, Vec<Object>) {
+    let content = message.get("content").map(|content| text_of(content, "\n")).unwrap_or_default();
+    let sections = message.get("sections").and_then(Json::as_object).into_iter().flat_map(Object::iter);
+    let texts = [content.as_str()].into_iter().chain(sections.filter_map(|(_, text)| text.as_str()));
+    let system = texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n");
+    let tools = message.get("toolsAdded").and_then(Json::as_array).unwrap_or_default();
+    (system, tools.iter().filter_map(Json::as_object).cloned().collect())
+}
+
+fn is_injected(entry: &Entry) -> bool {
+    let of_ours = matches!(entry.fields().text("customType"), Some(CONTEXT_TYPE | NOTE_TYPE));
+    entry.kind() == EntryKind::CustomMessage && of_ours
+}
+
+/// Whether a message can be sent at all.
+fn is_sent(message: &Object) -> bool {
+    match message.text("role") {
+        Some("assistant") => {
+            let is_whole = !matches!(message.text("stopReason"), Some("error" | "aborted"));
+            is_whole && (says_something(message) || calls_of(message).next().is_some())
+        }
+        Some("user") => block_count(message) > 0,
+        Some("toolResult") => true,
+        Some(_) | None => false,
+    }
+}
+
+/// The messages with every call followed by its result.
+fn paired(messages: Vec<WireMessage<'_>>) -> Vec<WireMessage<'_>> {
+    let mut out: Vec<WireMessage<'_>> = Vec::with_capacity(messages.len());
+    let mut open: Vec<(String, String)> = Vec::new();
+    let mut asked_by: Option<&Entry> = None;
+    for message in messages {
+        if message.message.text("role") == Some("toolResult") {
+            let id = message.message.text("toolCallId").unwrap_or_default();
+            let Some(at) = open.iter().position(|(open, _)| open == id) else { continue };
+            // Results stand in the order of their calls.
+            for (id, tool) in open.drain(..at) {
+                out.extend(asked_by.map(|entry| lost(entry, &id, &tool)));
+            }
+            open.remove(0);
+            out.push(message);
+            continue;
+        }
+        for (id, tool) in open.drain(..) {
+            out.extend(asked_by.map(|entry| lost(entry, &id, &tool)));
+        }
+        if message.message.text("role") == Some("assistant") {
+            let text = |block: &Object, key: &str| block.text(key).unwrap_or_default().to_owned();
+            open = calls_of(&message.message).map(|call| (text(call, "id"), text(call, "name"))).collect();
+            asked_by = Some(message.entry);
+        }
+        out.push(message);
+    }
+    // The calls of the last answer may still be running: then nothing is sent.
+    for (id, tool) in open {
+        out.extend(asked_by.map(|entry| lost(entry, &id, &tool)));
+    }
+    out
+}
+
+fn lost<'a>(entry: &'a Entry, id: &str, tool: &str) -> WireMessage<'a> {
+    let block = Object::new().with("type", "text").with("text", LOST_RESULT);
+    let message = Object::new()
+        .with("role", "toolResult")
+        .with("toolCallId", id)
+        .with("toolName", tool)
+        .with("content", vec![Json::Object(block)])
+        .with("isError", true)
+        .with("timestamp", entry.at_ms().unwrap_or_default());
+    WireMessage { entry, message: Cow::Owned(message), is_injected: false }
+}
+
+/// A run of messages of one side, which are one on the wire.
+struct Side {
+    is_answer: bool,
+    /// The blocks that can be marked, each with the number of blocks up to and with it.
+    blocks: Vec<(CacheMarker, usize)>,
+    /// Number of blocks up to the end.
+    end: usize,
+}
+
+/// The end of the last message that is not the program's, and of the last but one. Where more than
+/// [`BLOCKS_BEHIND_MARK`] blocks lie between the latter and the message before, one more in between: providers look
+/// back only some 20 blocks for what was written.
+fn markers(messages: &[WireMessage<'_>]) -> Vec<CacheMarker> {
+    let mut sides: Vec<Side> = Vec::new();
+    let mut count = 0;
+    for (at, message) in messages.iter().enumerate() {
+        let is_answer = message.message.text("role") == Some("assistant");
+        if sides.last().is_none_or(|side| side.is_answer != is_answer) {
+            sides.push(Side { is_answer, blocks: Vec::new(), end: count });
+        }
+        let Some(side) = sides.last_mut() else { continue };
+        for (block, can_be_marked) in markable(&message.message).into_iter().enumerate() {
+            count += 1;
+            if can_be_marked && !message.is_injected {
+                side.blocks.push((CacheMarker { message: at, block }, count));
+            }
+        }
+        side.end = count;
+    }
+    let mut ends = sides.iter().filter_map(|side| side.blocks.last());
+    let (last, before) = (ends.next_back(), ends.next_back());
+    let earlier = ends.next_back().map_or(0, |(_, at)| *at);
+    let extra = before.filter(|(_, at)| at - earlier > BLOCKS_BEHIND_MARK).and_then(|(_, end)| {
+        let all = sides.iter().flat_map(|side| &side.blocks);
+        all.filter(|(_, at)| *at >= earlier + BLOCKS_BEHIND_MARK && at < end).map(|(marker, _)| *marker).next()
+    });
+    extra.into_iter().chain(before.map(|(m, _)| *m)).chain(last.map(|(m, _)| *m)).collect()
+}
+
+/// The blocks of a message, and whether each can be marked. A result is one block.
+fn markable(message: &Object) -> Vec<bool> {
+    if message.text("role") == Some("toolResult") {
+        return vec![true];
+    }
+    match message.get("content") {
+        Some(Json::String(text)) => vec![!text.is_empty()],
+        Some(Json::Array(blocks)) => blocks.iter().map(is_markable).collect(),
+        Some(Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_)) | None => Vec::new(),
+    }
+}
+
+/// Providers refuse marks on thoughts and on empty texts.
+fn is_markable(block: &Json) -> bool {
+    let Some(block) = block.as_object() else { return false };
+    match block.text("type") {
+        Some("text") => block.text("text").is_some_and(|text| !text.trim().is_empty()),
+        Some("image" | "toolCall") => true,
+        Some(_) | None => false,
+    }
+}
+
+fn block_count(message: &Object) -> usize {
+    match message.get("content") {
+        Some(Json::String(text)) => usize::from(!text.is_empty()),
+        Some(Json::Array(blocks)) => blocks.len(),
+        Some(Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_)) | None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;
