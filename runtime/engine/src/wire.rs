@@ -104,7 +104,7 @@ fn is_sent(message: &Object) -> bool {
             let is_whole = !matches!(message.text("stopReason"), Some("error" | "aborted"));
             is_whole && (says_something(message) || calls_of(message).next().is_some())
         }
-        Some("user") => block_count(message) > 0,
+        Some("user") => has_content(message),
         Some("toolResult") => true,
         Some(_) | None => false,
     }
@@ -217,11 +217,12 @@ fn is_markable(block: &Json) -> bool {
     }
 }
 
-fn block_count(message: &Object) -> usize {
+/// Whether a message of the user has a text or an image.
+fn has_content(message: &Object) -> bool {
     match message.get("content") {
-        Some(Json::String(text)) => usize::from(!text.is_empty()),
-        Some(Json::Array(blocks)) => blocks.len(),
-        Some(Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_)) | None => 0,
+        Some(Json::String(text)) => !text.trim().is_empty(),
+        Some(Json::Array(blocks)) => blocks.iter().any(is_markable),
+        Some(Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_)) | None => false,
     }
 }
 

@@ -6,6 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockOrigin {
+    /// Settings that count for the cache: the model, thinking.
+    Settings,
     /// The tools.
     Tools,
     /// The system prompt.
@@ -89,7 +91,9 @@ impl RequestDigest {
     #[must_use]
     pub fn points(&self) -> Vec<ChainPoint> {
         let (chain, bytes) = (self.chain(), self.bytes_until());
-        let fixed = |block: &BlockDigest| matches!(block.origin, BlockOrigin::Tools | BlockOrigin::System);
+        let fixed = |block: &BlockDigest| {
+            matches!(block.origin, BlockOrigin::Settings | BlockOrigin::Tools | BlockOrigin::System)
+        };
         let prefix = self.blocks.iter().take_while(|block| fixed(block)).count();
         let is_point = |at: usize| at > 0 && (at == prefix || at == self.blocks.len() || self.blocks[at - 1].is_marked);
         let point = |at: usize| ChainPoint {
