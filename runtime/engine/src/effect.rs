@@ -1,5 +1,6 @@
 //! What the machine wants done.
 
+use serde::Serialize;
 use session_tree::{NewEntry, Object};
 
 use crate::{
@@ -90,7 +91,8 @@ pub struct AskedPermission {
 }
 
 /// What the machine is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EngineActivity {
     /// Nothing: it waits for a prompt.
     Idle,
@@ -112,7 +114,8 @@ pub enum EngineActivity {
 }
 
 /// What happened to a queued message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum QueueOutcome {
     /// It waits.
     Queued,
@@ -131,7 +134,8 @@ pub enum QueueOutcome {
 }
 
 /// Something for whoever watches. Everything that counts is also in the file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum RuntimeFrame {
     /// The machine does something else now.
     Activity(EngineActivity),

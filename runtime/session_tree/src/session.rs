@@ -141,6 +141,20 @@ impl Session {
         self.change(|tree| tree.append(new, stamp))
     }
 
+    /// Appends an entry like [`append`](Self::append), and waits until it is on the disk, not only on its way there.
+    ///
+    /// # Errors
+    /// As there; an entry that is not on the disk is taken back.
+    pub fn append_synced(&mut self, new: NewEntry, stamp: Stamp) -> Result<&Entry, SessionError> {
+        let (entries, leaf) = (self.tree.entries().len(), self.tree.leaf_index());
+        let before =
+            if let FileState::Held { len, open_end, .. } = &self.disk { Some((*len, *open_end)) } else { None };
+        let index = self.tree.append(new, stamp)?;
+        let written = self.write_last().and_then(|()| self.sync_or_cut(before));
+        written.inspect_err(|_| self.tree.roll_back(entries, leaf))?;
+        Ok(&self.tree.entries()[index])
+    }
+
     /// Moves the leaf to an entry, and keeps that in the file.
     ///
     /// # Errors
@@ -222,6 +236,21 @@ impl Session {
         let mut session = Self::of(directory, self.tree.copied(header), stamp);
         session.save()?;
         Ok(session)
+    }
+
+    /// Waits for the disk. When that fails, the file ends again where it did.
+    fn sync_or_cut(&mut self, before: Option<(u64, bool)>) -> Result<(), SessionError> {
+        // A file that was made or replaced meanwhile is on the disk.
+        let (FileState::Held { file, len, open_end }, Some((len_before, open_end_before))) = (&mut self.disk, before)
+        else {
+            return Ok(());
+        };
+        file.sync_data().map_err(|error| {
+            if file.set_len(len_before).is_ok() {
+                (*len, *open_end) = (len_before, open_end_before);
+            }
+            SessionError::io("write", &self.path)(error)
+        })
     }
 
     fn of(directory: &Path, tree: Tree, stamp: Stamp) -> Self {

@@ -1,4 +1,4 @@
-use std::fs;
+use std::{fs, io::Write as _};
 
 use tempfile::TempDir;
 
@@ -186,4 +186,20 @@ fn forks_are_files_of_their_own() {
     let fresh = Session::continue_recent(&directory.path().join("none"), "/proj", true, stamp(8)).unwrap();
     assert!(fresh.tree().entries().is_empty() && !fresh.is_saved());
     assert_eq!(crate::sessions::list(&directory.path().join("none"), None).unwrap(), []);
+}
+
+#[test]
+fn an_entry_that_is_waited_for_is_in_the_file_like_any_other() {
+    let directory = TempDir::new().unwrap();
+    let mut session = Session::create(directory.path(), "/proj", None, stamp(1));
+    session.append_synced(said("user", "one"), stamp(2)).unwrap();
+    session.append_synced(said("assistant", "two"), stamp(3)).unwrap();
+    session.append(said("user", "three"), stamp(4)).unwrap();
+    let path = session.path().to_owned();
+    // Somebody else writes: nothing is appended.
+    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{}\n").unwrap();
+    assert!(session.append_synced(said("assistant", "four"), stamp(5)).is_err());
+    assert_eq!(session.tree().entries().len(), 3);
+    drop(session);
+    assert_eq!(open(&path, 6).tree().entries().iter().filter(|e| e.message().is_some()).count(), 3);
 }

@@ -1,0 +1,415 @@
+//! The thread of a session: it owns the machine and the file.
+//!
+//! Writing and waiting for the disk happen here and nowhere else, so that no task of the runtime ever waits for them.
+//! Requests, decisions, tools and the alarm are tasks; what comes of them arrives by the bounded inbox. The thread never
+//! sends to its own inbox.
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use engine::{
+    AnswerEvent, AnswerFailure, AnswerFailureKind, Append, AskedPermission, CallId, CallResult, CallRun, Effect,
+    EngineActivity, EngineInput, EngineSetup, EngineState, QueueOutcome, RequestNumber, RequestPlan, RuntimeFrame,
+    SessionFacts, step,
+};
+use session_tree::{Json, Object, Session, Stamp, context::text_of};
+use tokio::{
+    runtime::Handle,
+    sync::{broadcast, mpsc, oneshot},
+    task::{AbortHandle, JoinHandle},
+};
+
+use crate::{
+    changed,
+    handle::{DriverMessage, SessionHandle, SessionSnapshot, SessionUpdate, TurnReport, model_names},
+    ports::{AnswerSource, PermissionBroker, SessionClock, ToolRunner},
+};
+
+/// Messages that wait for a session before whoever sends has to wait.
+const INBOX: usize = 256;
+/// Updates that a reader may be late by.
+const UPDATES: usize = 4096;
+/// How long closing a session waits for its tools to end.
+const CLOSING: Duration = Duration::from_secs(3);
+
+/// Why a session cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The system refused a thread.
+    #[error("cannot start the session's thread: {0}")]
+    Thread(#[source] io::Error),
+}
+
+/// What a session is made of.
+pub struct SessionParts {
+    /// What it begins with.
+    pub setup: EngineSetup,
+    /// Its entries and file.
+    pub session: Session,
+    /// What its model has to know of the place it works in.
+    pub facts: SessionFacts,
+    /// The directory whose files its tools may change.
+    pub workspace: PathBuf,
+    /// Encodes and sends requests.
+    pub answers: Box<dyn AnswerSource>,
+    /// Runs tools.
+    pub tools: Arc<dyn ToolRunner>,
+    /// Decides about calls.
+    pub broker: Arc<dyn PermissionBroker>,
+    /// The time.
+    pub clock: Arc<dyn SessionClock>,
+}
+
+/// Opens a session: what its last process left is cleared up, and it waits for a prompt. Tasks run on `runtime`.
+///
+/// # Errors
+/// There can be no thread for it.
+pub fn open(parts: SessionParts, runtime: &Handle) -> Result<SessionHandle, OpenError> {
+    let (inbox, received) = mpsc::channel(INBOX);
+    let (updates, _) = broadcast::channel(UPDATES);
+    let session = SessionHandle { inbox: inbox.clone(), updates: updates.clone() };
+    let SessionParts { setup, session: file, facts, workspace, answers, tools, broker, clock } = parts;
+    let driver = SessionDriver {
+        state: EngineState::new(setup, file.tree()),
+        session: file,
+        answers,
+        tools,
+        broker,
+        clock,
+        runtime: runtime.clone(),
+        inbox: inbox.downgrade(),
+        updates,
+        effects: VecDeque::new(),
+        streams: HashMap::new(),
+        questions: HashMap::new(),
+        running: HashMap::new(),
+        alarm: None,
+        waiting: None,
+    };
+    let thread = std::thread::Builder::new().name("session".to_owned());
+    thread.spawn(move || driver.run(received, facts, &workspace)).map_err(OpenError::Thread)?;
+    Ok(session)
+}
+
+/// A session and all that it waits for.
+struct SessionDriver {
+    state: EngineState,
+    session: Session,
+    answers: Box<dyn AnswerSource>,
+    tools: Arc<dyn ToolRunner>,
+    broker: Arc<dyn PermissionBroker>,
+    clock: Arc<dyn SessionClock>,
+    runtime: Handle,
+    /// Weak: the session ends with its last handle.
+    inbox: mpsc::WeakSender<DriverMessage>,
+    updates: broadcast::Sender<SessionUpdate>,
+    effects: VecDeque<Effect>,
+    streams: HashMap<RequestNumber, AbortHandle>,
+    questions: HashMap<CallId, AbortHandle>,
+    running: HashMap<CallId, JoinHandle<()>>,
+    alarm: Option<AbortHandle>,
+    waiting: Option<WaitingPrompt>,
+}
+
+/// Somebody who waits for the end of the turn that their prompt begins.
+struct WaitingPrompt {
+    id: String,
+    /// Whether the turn is that of the prompt.
+    has_begun: bool,
+    done: oneshot::Sender<TurnReport>,
+}
+
+impl SessionDriver {
+    fn run(mut self, mut received: mpsc::Receiver<DriverMessage>, facts: SessionFacts, workspace: &Path) {
+        self.step(EngineInput::Facts(facts));
+        let changed: BTreeMap<CallId, Vec<String>> = self
+            .state
+            .interrupted_calls()
+            .into_iter()
+            .filter_map(|call| Some((call.call, changed::since(workspace, call.started_at_ms?)?)))
+            .collect();
+        self.step(EngineInput::Restored { changed });
+        while let Some(message) = received.blocking_recv() {
+            match message {
+                DriverMessage::Input(input) => {
+                    self.forget(&input);
+                    self.step(input);
+                }
+                DriverMessage::Prompt(message, done) => {
+                    if self.waiting.as_ref().is_some_and(|waiting| !waiting.done.is_closed()) {
+                        let reason = "somebody waits for the end of a turn already".to_owned();
+                        let _ = done.send(TurnReport::Refused(reason));
+                        continue;
+                    }
+                    self.waiting = Some(WaitingPrompt { id: message.id.clone(), has_begun: false, done });
+                    self.step(EngineInput::Prompt(message));
+                }
+                DriverMessage::Snapshot(done) => {
+                    // Who asked may be gone.
+                    let _ = done.send(self.snapshot());
+                }
+                DriverMessage::Close(done) => {
+                    self.close();
+                    // The file is free, and nothing more is accepted, before anybody hears of it.
+                    drop(self);
+                    drop(received);
+                    let _ = done.send(());
+                    return;
+                }
+            }
+        }
+        self.close();
+    }
+
+    /// Takes an input in and does all that follows.
+    fn step(&mut self, input: EngineInput) {
+        let effects = step(&mut self.state, self.clock.now(), input);
+        self.effects.extend(effects);
+        while let Some(effect) = self.effects.pop_front() {
+            if let Some(input) = self.perform(effect) {
+                let effects = step(&mut self.state, self.clock.now(), input);
+                self.effects.extend(effects);
+            }
+        }
+    }
+
+    /// Performs an effect. Gives what is known of it at once.
+    fn perform(&mut self, effect: Effect) -> Option<EngineInput> {
+        match effect {
+            Effect::Append(append) => return Some(self.append(append)),
+            Effect::Prepare(plan) => return Some(self.prepare(&plan)),
+            Effect::Send(request) => return self.send(request),
+            Effect::Cancel(request) => {
+                if let Some(stream) = self.streams.remove(&request) {
+                    stream.abort();
+                }
+            }
+            Effect::Inspect(run) => {
+                return Some(EngineInput::Inspected { call: run.call, facts: self.tools.inspect(&run) });
+            }
+            Effect::Ask(asked) => self.ask(*asked),
+            Effect::Withdraw(call) => {
+                if let Some(question) = self.questions.remove(&call) {
+                    question.abort();
+                }
+            }
+            Effect::Run(run) => self.run_tool(run),
+            Effect::Kill(call) => self.tools.cancel(call),
+            Effect::Sleep { until_mono_ms } => self.sleep(until_mono_ms),
+            Effect::Tell(frame) => self.tell(frame),
+        }
+        None
+    }
+
+    fn append(&mut self, append: Append) -> EngineInput {
+        let ticket = append.ticket;
+        let stamp = Stamp { now_ms: self.clock.now().wall_ms, random: self.clock.random() };
+        let Append { entry, sync, .. } = append;
+        let appended = if sync { self.session.append_synced(entry, stamp) } else { self.session.append(entry, stamp) };
+        match appended.cloned() {
+            Ok(entry) => {
+                // Nobody may be watching.
+                let _ = self.updates.send(SessionUpdate::Entry(Arc::new(entry.clone())));
+                EngineInput::Appended { ticket, entry: Box::new(entry) }
+            }
+            Err(error) => {
+                // Those behind it would otherwise stand in its place.
+                self.effects.retain(|effect| !matches!(effect, Effect::Append(_)));
+                EngineInput::AppendFailed { ticket, error: error.to_string() }
+            }
+        }
+    }
+
+    fn prepare(&mut self, plan: &RequestPlan) -> EngineInput {
+        let request = plan.request;
+        match self.answers.prepare(plan, self.session.tree()) {
+            Ok(digest) => EngineInput::Prepared { request, digest },
+            Err(failure) => EngineInput::Streamed { request, event: AnswerEvent::Failed(failure) },
+        }
+    }
+
+    fn send(&mut self, request: RequestNumber) -> Option<EngineInput> {
+        let Some(mut stream) = self.answers.send(request) else {
+            let failure = AnswerFailure {
+                kind: AnswerFailureKind::Unknown,
+                retry_after_ms: None,
+                should_retry: Some(true),
+                message: "the request is not prepared any more".to_owned(),
+            };
+            return Some(EngineInput::Streamed { request, event: AnswerEvent::Failed(failure) });
+        };
+        let inbox = self.inbox.clone();
+        let task = async move {
+            let mut is_over = false;
+            while let Some(event) = stream.next().await {
+                is_over |= matches!(event, AnswerEvent::Ended(_) | AnswerEvent::Failed(_));
+                if !report(&inbox, EngineInput::Streamed { request, event }).await {
+                    return;
+                }
+            }
+            if !is_over {
+                let failure = AnswerFailure {
+                    kind: AnswerFailureKind::Network,
+                    retry_after_ms: None,
+                    should_retry: None,
+                    message: "the answer ended before it was complete".to_owned(),
+                };
+                report(&inbox, EngineInput::Streamed { request, event: AnswerEvent::Failed(failure) }).await;
+            }
+        };
+        self.streams.insert(request, self.runtime.spawn(task).abort_handle());
+        None
+    }
+
+    fn ask(&mut self, asked: AskedPermission) {
+        let (call, inbox) = (asked.call.call, self.inbox.clone());
+        let (tools, decision) = (Arc::clone(&self.tools), self.broker.decide(asked));
+        let task = async move {
+            let mut decision = decision.await;
+            decision.answer = decision.answer.map(|answer| tools.clean(&answer));
+            report(&inbox, EngineInput::Decided { call, decision }).await;
+        };
+        self.questions.insert(call, self.runtime.spawn(task).abort_handle());
+    }
+
+    fn run_tool(&mut self, run: CallRun) {
+        let (call, inbox) = (run.call, self.inbox.clone());
+        let (tools, clock) = (Arc::clone(&self.tools), Arc::clone(&self.clock));
+        let began_ms = clock.now().mono_ms;
+        let task = self.runtime.spawn_blocking(move || tools.run(&run));
+        let task = async move {
+            let mut result = task.await.unwrap_or_else(|_| failed("The tool failed. It may have taken effect."));
+            let took_ms = clock.now().mono_ms.saturating_sub(began_ms);
+            result.details.get_or_insert_default().set("ms", took_ms);
+            report(&inbox, EngineInput::Returned { call, result }).await;
+        };
+        self.running.insert(call, self.runtime.spawn(task));
+    }
+
+    fn sleep(&mut self, until_mono_ms: u64) {
+        let inbox = self.inbox.clone();
+        let wait = Duration::from_millis(until_mono_ms.saturating_sub(self.clock.now().mono_ms));
+        let task = async move {
+            tokio::time::sleep(wait).await;
+            report(&inbox, EngineInput::Ticked).await;
+        };
+        let alarm = self.runtime.spawn(task).abort_handle();
+        if let Some(before) = self.alarm.replace(alarm) {
+            before.abort();
+        }
+    }
+
+    fn tell(&mut self, frame: RuntimeFrame) {
+        let (has_begun, is_mine) = match (&mut self.waiting, &frame) {
+            (Some(waiting), RuntimeFrame::Message { id, outcome }) => {
+                let is_mine = waiting.id == *id;
+                waiting.has_begun |= is_mine && matches!(outcome, QueueOutcome::Landed { .. });
+                (waiting.has_begun, is_mine)
+            }
+            (waiting, _) => (waiting.as_ref().is_some_and(|waiting| waiting.has_begun), false),
+        };
+        let report = match &frame {
+            RuntimeFrame::TurnEnded { outcome, error } if has_begun => {
+                Some(TurnReport::Ended { outcome: *outcome, error: error.clone(), text: self.last_text() })
+            }
+            RuntimeFrame::Activity(EngineActivity::Paused(why)) if has_begun => Some(TurnReport::Paused(*why)),
+            RuntimeFrame::Message { outcome: QueueOutcome::Refused { reason }, .. } if is_mine => {
+                Some(TurnReport::Refused(reason.clone()))
+            }
+            RuntimeFrame::Activity(_)
+            | RuntimeFrame::TurnStarted
+            | RuntimeFrame::TurnEnded { .. }
+            | RuntimeFrame::Text(_)
+            | RuntimeFrame::Thinking(_)
+            | RuntimeFrame::CallOpened { .. }
+            | RuntimeFrame::CallDecided { .. }
+            | RuntimeFrame::CallStarted { .. }
+            | RuntimeFrame::CallEnded { .. }
+            | RuntimeFrame::RequestEnded { .. }
+            | RuntimeFrame::Message { .. }
+            | RuntimeFrame::Refused { .. }
+            | RuntimeFrame::DiskTrouble { .. } => None,
+        };
+        // Nobody may be watching.
+        let _ = self.updates.send(SessionUpdate::Frame(frame));
+        if let Some(report) = report
+            && let Some(waiting) = self.waiting.take()
+        {
+            // Who waited may be gone.
+            let _ = waiting.done.send(report);
+        }
+    }
+
+    /// The text of the last answer of the turn.
+    fn last_text(&self) -> String {
+        let path = self.session.tree().leaf_path();
+        let messages = path.iter().rev().filter_map(|entry| entry.message());
+        let of_turn = messages.take_while(|message| message.text("role") != Some("user"));
+        let answer = of_turn.filter(|message| message.text("role") == Some("assistant")).find_map(|m| m.get("content"));
+        answer.map(|content| text_of(content, "")).unwrap_or_default()
+    }
+
+    fn snapshot(&self) -> SessionSnapshot {
+        let recorded = self.state.recorded();
+        SessionSnapshot {
+            session: self.session.tree().header().id().to_owned(),
+            path: self.session.path().to_owned(),
+            activity: self.state.activity(),
+            model: model_names(self.state.model()),
+            mode: recorded.mode(),
+            spent: recorded.spent(),
+            limits: self.state.limits(),
+            queued: recorded.queue().count(),
+            entries: self.session.tree().entries().len(),
+        }
+    }
+
+    /// What has come is not waited for any more.
+    fn forget(&mut self, input: &EngineInput) {
+        if let EngineInput::Streamed { request, event: AnswerEvent::Ended(_) | AnswerEvent::Failed(_) } = input {
+            self.streams.remove(request);
+        } else if let EngineInput::Decided { call, .. } = input {
+            self.questions.remove(call);
+        } else if let EngineInput::Returned { call, .. } = input {
+            self.running.remove(call);
+        }
+    }
+
+    /// Ends the turn and waits for the tools.
+    fn close(&mut self) {
+        self.step(EngineInput::Abort);
+        if let Some(alarm) = self.alarm.take() {
+            alarm.abort();
+        }
+        let running = std::mem::take(&mut self.running);
+        for call in running.keys() {
+            self.tools.cancel(*call);
+        }
+        let ended = async {
+            for (_, task) in running {
+                // It ended, one way or the other.
+                let _ = task.await;
+            }
+        };
+        // What is left after that is ended with this process.
+        let _ = self.runtime.block_on(async { tokio::time::timeout(CLOSING, ended).await });
+    }
+}
+
+/// Reports to the session's thread. Gives whether it is still there.
+async fn report(inbox: &mpsc::WeakSender<DriverMessage>, input: EngineInput) -> bool {
+    match inbox.upgrade() {
+        Some(inbox) => inbox.send(DriverMessage::Input(input)).await.is_ok(),
+        None => false,
+    }
+}
+
+fn failed(text: &str) -> CallResult {
+    let content = vec![Json::from(Object::new().with("type", "text").with("text", text))];
+    CallResult { content, is_error: true, details: None }
+}

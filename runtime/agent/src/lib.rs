@@ -1,0 +1,22 @@
+//! Our own agent: performs what the machine of `engine` decides.
+//!
+//! A session has one owner, the thread of [`open`]: it holds the machine and the file, performs effects in their order,
+//! and takes in what people ([`SessionHandle`]), models ([`AnswerSource`]), tools ([`ToolRunner`]) and whoever decides
+//! about calls ([`PermissionBroker`]) report. What the session does is told to everybody who subscribed
+//! ([`SessionUpdate`]); a slow reader loses updates and delays nobody.
+//!
+//! Must not decide what is allowed, and must not write to the server's store.
+
+mod changed;
+mod driver;
+mod handle;
+mod ports;
+mod print;
+
+pub use driver::{OpenError, SessionParts, open};
+pub use handle::{SessionClosed, SessionHandle, SessionSnapshot, SessionUpdate, TurnReport};
+pub use ports::{AnswerSource, AnswerStream, BoxFuture, PermissionBroker, SessionClock, ToolRunner};
+pub use print::{PrintExit, PrintFormat, print};
+
+#[cfg(test)]
+mod tests;

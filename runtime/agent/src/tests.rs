@@ -1,0 +1,397 @@
+//! Sessions with scripted models, tools and decisions, on real threads and files.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use engine::{
+    cache::{BlockDigest, BlockOrigin, CacheRules, RequestDigest},
+    entries::{Reopened, RuntimeEntry, TaskEnded},
+    *,
+};
+use session_tree::{Json, Object, Session, Stamp, Tree};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::*;
+
+/// Time that goes on by itself, and numbers that are not random.
+#[derive(Default)]
+struct Clock(AtomicU64);
+
+impl SessionClock for Clock {
+    fn now(&self) -> StepTime {
+        let ms = self.0.fetch_add(1, Ordering::Relaxed);
+        StepTime { wall_ms: 1_700_000_000_000 + i64::try_from(ms).unwrap(), mono_ms: ms }
+    }
+
+    fn random(&self) -> u128 {
+        u128::from(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Answers, one after the other. A request without one is never answered.
+struct Script {
+    answers: VecDeque<Vec<AnswerEvent>>,
+    prepared: Option<RequestNumber>,
+    /// The texts of each request.
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+struct Events(VecDeque<AnswerEvent>);
+
+impl AnswerSource for Script {
+    fn prepare(&mut self, plan: &RequestPlan, tree: &Tree) -> Result<RequestDigest, AnswerFailure> {
+        let outline = wire::outline(tree);
+        let text: String = outline.messages.iter().map(|message| message.message.to_text()).collect();
+        self.requests.lock().unwrap().push(text.clone());
+        self.prepared = Some(plan.request);
+        Ok(RequestDigest { blocks: vec![BlockDigest::of(text.as_bytes(), BlockOrigin::System)] })
+    }
+
+    fn send(&mut self, request: RequestNumber) -> Option<Box<dyn AnswerStream>> {
+        self.prepared.take_if(|prepared| *prepared == request)?;
+        Some(Box::new(Events(self.answers.pop_front().unwrap_or_default().into())))
+    }
+}
+
+impl AnswerStream for Events {
+    fn next(&mut self) -> BoxFuture<'_, Option<AnswerEvent>> {
+        Box::pin(async {
+            match self.0.pop_front() {
+                Some(event) => Some(event),
+                None => std::future::pending().await,
+            }
+        })
+    }
+}
+
+/// Tools: `read` answers, `fail` panics, `hang` runs until it is cancelled, `broken` is refused.
+#[derive(Default)]
+struct Tools {
+    cancelled: Mutex<HashSet<CallId>>,
+    changed: Condvar,
+    started: Mutex<Option<tokio::sync::oneshot::Sender<()>>>,
+}
+
+impl ToolRunner for Tools {
+    fn inspect(&self, run: &CallRun) -> Result<CallFacts, String> {
+        let kind = match run.tool.as_str() {
+            "read" => CallClass::Read,
+            "ask" => CallClass::Question,
+            "broken" => return Err("unknown field `x`".to_owned()),
+            _ => CallClass::Command,
+        };
+        Ok(CallFacts { kind, cwd: "/w".to_owned(), ..CallFacts::default() })
+    }
+
+    fn run(&self, run: &CallRun) -> CallResult {
+        if let Some(started) = self.started.lock().unwrap().take() {
+            started.send(()).unwrap();
+        }
+        match run.tool.as_str() {
+            "fail" => panic!("a tool that fails"),
+            "hang" => {
+                let mut cancelled = self.cancelled.lock().unwrap();
+                while !cancelled.contains(&run.call) {
+                    cancelled = self.changed.wait(cancelled).unwrap();
+                }
+                CallResult { content: text("ended"), is_error: true, details: None }
+            }
+            _ => CallResult { content: text("content"), ..CallResult::default() },
+        }
+    }
+
+    fn cancel(&self, call: CallId) {
+        self.cancelled.lock().unwrap().insert(call);
+        self.changed.notify_all();
+    }
+
+    fn clean(&self, text: &str) -> String {
+        text.replace("secret", "[masked]")
+    }
+}
+
+/// Allows everything, or never answers.
+struct Broker {
+    answers: bool,
+}
+
+impl PermissionBroker for Broker {
+    fn decide(&self, asked: AskedPermission) -> BoxFuture<'static, CallDecision> {
+        let answers = self.answers;
+        Box::pin(async move {
+            if !answers {
+                std::future::pending::<()>().await;
+            }
+            CallDecision {
+                verdict: CallVerdict::Allow,
+                by: "policy".to_owned(),
+                rule: None,
+                audit: None,
+                reason: None,
+                answer: (asked.facts.kind == CallClass::Question).then(|| "the secret".to_owned()),
+                arguments: None,
+            }
+        })
+    }
+}
+
+fn text(text: &str) -> Vec<Json> {
+    vec![Object::new().with("type", "text").with("text", text).into()]
+}
+
+fn say(text: &str) -> Vec<AnswerEvent> {
+    let block = Object::new().with("type", "text").with("text", text);
+    vec![AnswerEvent::Text(text.to_owned()), AnswerEvent::Block(block), AnswerEvent::Ended(AnswerEnd::Stop)]
+}
+
+fn want(tools: &[&str]) -> Vec<AnswerEvent> {
+    let call = |(n, tool): (usize, &&str)| {
+        let call = Object::new().with("type", "toolCall").with("id", format!("c{n}")).with("name", *tool);
+        AnswerEvent::Block(call.with("arguments", Object::new()))
+    };
+    tools.iter().enumerate().map(call).chain([AnswerEvent::Ended(AnswerEnd::ToolUse)]).collect()
+}
+
+/// A directory, a runtime, and sessions in it.
+struct House {
+    dir: tempfile::TempDir,
+    runtime: Runtime,
+    requests: Arc<Mutex<Vec<String>>>,
+    tools: Arc<Tools>,
+    clock: Arc<Clock>,
+    answers_questions: bool,
+    limits: SpendLimits,
+}
+
+impl House {
+    fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            runtime: Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap(),
+            requests: Arc::default(),
+            tools: Arc::default(),
+            clock: Arc::default(),
+            answers_questions: true,
+            limits: SpendLimits::default(),
+        }
+    }
+
+    fn open(&self, answers: impl IntoIterator<Item = Vec<AnswerEvent>>) -> SessionHandle {
+        let sessions = self.dir.path().join("sessions");
+        let stamp = Stamp { now_ms: self.clock.now().wall_ms, random: self.clock.random() };
+        let session = Session::continue_recent(&sessions, "/w", false, stamp).unwrap();
+        let model = ModelChoice {
+            provider: "scripted".to_owned(),
+            id: "m".to_owned(),
+            api: "anthropic-messages".to_owned(),
+            thinking: "off".to_owned(),
+            cache: CacheRules::None,
+            is_priced: false,
+        };
+        let setup = EngineSetup {
+            session: session.tree().header().id().to_owned(),
+            version: "1".to_owned(),
+            system: "be good".to_owned(),
+            tools: Vec::new(),
+            model,
+            limits: self.limits,
+        };
+        let parts = SessionParts {
+            setup,
+            session,
+            facts: SessionFacts::default(),
+            workspace: self.workspace(),
+            answers: Box::new(Script {
+                answers: answers.into_iter().collect(),
+                prepared: None,
+                requests: Arc::clone(&self.requests),
+            }),
+            tools: Arc::clone(&self.tools) as Arc<dyn ToolRunner>,
+            broker: Arc::new(Broker { answers: self.answers_questions }),
+            clock: Arc::clone(&self.clock) as Arc<dyn SessionClock>,
+        };
+        open(parts, self.runtime.handle()).unwrap()
+    }
+
+    fn workspace(&self) -> PathBuf {
+        let workspace = self.dir.path().join("workspace");
+        std::fs::create_dir_all(&workspace).unwrap();
+        workspace
+    }
+
+    fn print(&self, session: &SessionHandle, format: PrintFormat) -> (String, PrintExit, Option<String>) {
+        let mut out = Vec::new();
+        let printed = print(session, prompt("p"), format, &mut out);
+        let (exit, message) = self.runtime.block_on(printed).unwrap();
+        (String::from_utf8(out).unwrap(), exit, message)
+    }
+
+    /// When the next tool runs.
+    fn tool_started(&self) -> tokio::sync::oneshot::Receiver<()> {
+        let (started, receiver) = tokio::sync::oneshot::channel();
+        *self.tools.started.lock().unwrap() = Some(started);
+        receiver
+    }
+
+    fn tree(&self) -> Tree {
+        let file = std::fs::read_dir(self.dir.path().join("sessions")).unwrap().next().unwrap().unwrap();
+        Session::read(&file.path()).unwrap().into()
+    }
+}
+
+fn prompt(id: &str) -> UserMessage {
+    UserMessage { id: id.to_owned(), content: Json::from("go"), origin: MessageOrigin::Person }
+}
+
+fn results(tree: &Tree) -> Vec<String> {
+    let messages = tree.leaf_path().into_iter().filter_map(|entry| entry.message());
+    let results = messages.filter(|message| message.text("role") == Some("toolResult"));
+    results.map(|message| session_tree::context::text_of(message.get("content").unwrap(), "|")).collect()
+}
+
+#[test]
+fn a_prompt_is_printed_with_its_tools_run() {
+    let house = House::new();
+    let session = house.open([want(&["read", "fail", "ask", "broken"]), say("done")]);
+    let (out, exit, message) = house.print(&session, PrintFormat::Text);
+    assert_eq!((out.as_str(), exit, message), ("done\n", PrintExit::Done, None));
+    house.runtime.block_on(session.close());
+    let tree = house.tree();
+    assert_eq!(
+        results(&tree),
+        ["content", "The tool failed. It may have taken effect.", "the [masked]", "unknown field `x`"]
+    );
+    let ms = |entry: &session_tree::Entry| entry.message()?.get("details")?.as_object()?.get("ms")?.as_f64();
+    assert_eq!(tree.entries().iter().filter_map(ms).count(), 2);
+    assert_eq!(house.requests.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn lines_of_json_say_everything_in_order() {
+    let house = House::new();
+    let session = house.open([want(&["read"]), say("done")]);
+    let (out, exit, _) = house.print(&session, PrintFormat::JsonLines);
+    assert_eq!(exit, PrintExit::Done);
+    let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let types: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    let at = |name: &str| types.iter().position(|told| *told == name).unwrap_or_else(|| panic!("{name}: {types:?}"));
+    assert!(at("turn_started") < at("call_started") && at("call_started") < at("call_ended"));
+    assert!(at("text") < at("turn_ended") && !types.contains(&"skipped"));
+    let entries = lines.iter().filter(|line| line["type"] == "entry").count();
+    assert_eq!(entries, house.tree().entries().len());
+    assert_eq!(lines[at("turn_ended")]["data"]["outcome"], "done");
+}
+
+#[test]
+fn a_limit_ends_a_printed_turn_with_its_own_code() {
+    let mut house = House::new();
+    house.limits = SpendLimits { calls: Some(1), ..SpendLimits::default() };
+    let session = house.open([want(&["read"]), say("never")]);
+    let (out, exit, message) = house.print(&session, PrintFormat::Text);
+    assert_eq!((out.as_str(), exit.code()), ("", 3));
+    assert_eq!(message.as_deref(), Some("the limit of tool calls is reached"));
+    house.runtime.block_on(session.close());
+    let outcomes: Vec<_> = house.tree().entries().iter().filter_map(TaskEnded::of).map(|e| e.outcome).collect();
+    assert_eq!(outcomes, [TurnOutcome::Aborted]);
+}
+
+#[test]
+fn a_prompt_that_is_not_accepted_says_why() {
+    let house = House::new();
+    let session = house.open([]);
+    let mut message = prompt("p");
+    message.content = Json::from(" ");
+    let mut out = Vec::new();
+    let printed = print(&session, message, PrintFormat::Text, &mut out);
+    let (exit, message) = house.runtime.block_on(printed).unwrap();
+    assert_eq!((exit.code(), message.as_deref()), (5, Some("the message is empty")));
+}
+
+#[test]
+fn an_abort_ends_a_tool_a_question_and_a_stream() {
+    let house = House::new();
+    let session = house.open([want(&["hang"])]);
+    let started = house.tool_started();
+    let report = house.runtime.block_on(async {
+        let turn = session.prompt(prompt("p"));
+        let abort = async {
+            started.await.unwrap();
+            session.input(EngineInput::Abort).await.unwrap();
+        };
+        tokio::join!(turn, abort).0.unwrap()
+    });
+    let aborted = |report: &TurnReport| matches!(report, TurnReport::Ended { outcome: TurnOutcome::Aborted, .. });
+    assert!(aborted(&report), "{report:?}");
+    assert_eq!(results(&house.tree()), ["Aborted by the user; it may have taken effect."]);
+    // The answer to the next prompt never comes.
+    let mut updates = session.subscribe();
+    let report = house.runtime.block_on(async {
+        let turn = session.prompt(prompt("q"));
+        let abort = async {
+            while !matches!(updates.recv().await.unwrap(), SessionUpdate::Frame(RuntimeFrame::TurnStarted)) {}
+            session.input(EngineInput::Abort).await.unwrap();
+        };
+        tokio::join!(turn, abort).0.unwrap()
+    });
+    assert!(aborted(&report), "{report:?}");
+}
+
+#[test]
+fn closing_ends_what_runs_and_frees_the_file() {
+    let mut house = House::new();
+    house.answers_questions = false;
+    let session = house.open([want(&["read"])]);
+    let mut updates = session.subscribe();
+    house.runtime.block_on(async {
+        let deciding = |update: &SessionUpdate| {
+            matches!(update, SessionUpdate::Frame(RuntimeFrame::Activity(EngineActivity::Deciding)))
+        };
+        let wait = async { while !deciding(&updates.recv().await.unwrap()) {} };
+        let turn = session.prompt(prompt("p"));
+        tokio::select! {
+            _ = turn => panic!("nobody decided"),
+            () = wait => {}
+        }
+        let snapshot = session.snapshot().await.unwrap();
+        assert_eq!((snapshot.activity, snapshot.mode), (EngineActivity::Deciding, SessionMode::Ask));
+        session.close().await;
+        assert_eq!(session.input(EngineInput::Pause).await, Err(SessionClosed));
+    });
+    assert_eq!(results(&house.tree()), ["Not run: aborted by the user before it was started."]);
+    house.answers_questions = true;
+    let again = house.open([say("back")]);
+    assert_eq!(house.print(&again, PrintFormat::Text).0, "back\n");
+}
+
+#[test]
+fn a_session_that_was_killed_is_cleared_up_when_it_is_opened() {
+    let house = House::new();
+    let sessions = house.dir.path().join("sessions");
+    let session = house.open([want(&["hang"])]);
+    let started = house.tool_started();
+    house.runtime.block_on(async {
+        let turn = session.prompt(prompt("p"));
+        tokio::select! {
+            _ = turn => panic!("the tool ended"),
+            told = started => told.unwrap(),
+        }
+    });
+    // As it is on the disk now, elsewhere: the process that writes it lives on.
+    let file = std::fs::read_dir(&sessions).unwrap().next().unwrap().unwrap().path();
+    let killed = House::new();
+    let copy = killed.dir.path().join("sessions");
+    std::fs::create_dir_all(&copy).unwrap();
+    std::fs::copy(&file, copy.join(Path::new(file.file_name().unwrap()))).unwrap();
+    std::fs::write(killed.workspace().join("half.txt"), "half").unwrap();
+    let session = killed.open([say("I see")]);
+    assert_eq!(killed.print(&session, PrintFormat::Text).0, "I see\n");
+    let tree = killed.tree();
+    assert_eq!(results(&tree), ["Interrupted; it may have taken effect. Files changed since: half.txt."]);
+    assert_eq!(tree.entries().iter().filter_map(Reopened::of).count(), 1);
+}
