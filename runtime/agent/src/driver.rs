@@ -13,7 +13,7 @@ use std::{
 };
 
 use engine::{
-    AnswerEvent, AnswerFailure, AnswerFailureKind, Append, AskedPermission, CallId, CallResult, CallRun, Effect,
+    AnswerEvent, AnswerFailure, AnswerFailureKind, Append, AskedPermission, CallId, CallOutput, CallRun, Effect,
     EngineActivity, EngineInput, EngineSetup, EngineState, QueueOutcome, RequestNumber, RequestPlan, RuntimeFrame,
     SessionFacts, step,
 };
@@ -409,7 +409,7 @@ async fn report(inbox: &mpsc::WeakSender<DriverMessage>, input: EngineInput) -> 
     }
 }
 
-fn failed(text: &str) -> CallResult {
+fn failed(text: &str) -> CallOutput {
     let content = vec![Json::from(Object::new().with("type", "text").with("text", text))];
-    CallResult { content, is_error: true, details: None }
+    CallOutput { content, is_error: true, details: None }
 }

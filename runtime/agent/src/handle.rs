@@ -55,7 +55,7 @@ pub struct SessionSnapshot {
     pub entries: usize,
 }
 
-/// What came of a prompt.
+/// The outcome of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnReport {
     /// The turn ended.

@@ -3,7 +3,7 @@
 use std::{future::Future, pin::Pin};
 
 use engine::{
-    AnswerEvent, AnswerFailure, AskedPermission, CallDecision, CallFacts, CallResult, CallRun, RequestNumber,
+    AnswerEvent, AnswerFailure, AskedPermission, CallDecision, CallFacts, CallOutput, CallRun, RequestNumber,
     RequestPlan, StepTime, cache::RequestDigest,
 };
 use session_tree::Tree;
@@ -53,7 +53,7 @@ pub trait ToolRunner: Send + Sync {
     fn inspect(&self, run: &CallRun) -> Result<CallFacts, String>;
 
     /// Runs a call that was inspected, and blocks until it has ended. `run.arguments` are those that were allowed.
-    fn run(&self, run: &CallRun) -> CallResult;
+    fn run(&self, run: &CallRun) -> CallOutput;
 
     /// Ends a call with all its processes: [`run`](Self::run) returns soon. Does not block.
     fn cancel(&self, call: engine::CallId);

@@ -89,7 +89,7 @@ impl ToolRunner for Tools {
         Ok(CallFacts { kind, cwd: "/w".to_owned(), ..CallFacts::default() })
     }
 
-    fn run(&self, run: &CallRun) -> CallResult {
+    fn run(&self, run: &CallRun) -> CallOutput {
         if let Some(started) = self.started.lock().unwrap().take() {
             started.send(()).unwrap();
         }
@@ -100,9 +100,9 @@ impl ToolRunner for Tools {
                 while !cancelled.contains(&run.call) {
                     cancelled = self.changed.wait(cancelled).unwrap();
                 }
-                CallResult { content: text("ended"), is_error: true, details: None }
+                CallOutput { content: text("ended"), is_error: true, details: None }
             }
-            _ => CallResult { content: text("content"), ..CallResult::default() },
+            _ => CallOutput { content: text("content"), ..CallOutput::default() },
         }
     }
 

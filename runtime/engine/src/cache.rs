@@ -8,9 +8,11 @@
 
 mod digest;
 mod history;
+mod report;
 
 pub use digest::{BlockDigest, BlockOrigin, ChainPoint, RequestDigest};
 pub use history::CacheHistory;
+pub use report::{RequestRow, hit_rate, requests};
 
 use serde::{Deserialize, Serialize};
 

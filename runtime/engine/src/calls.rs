@@ -11,7 +11,7 @@ use crate::{
     entries::{Asked, Decided, OWN_KEY, ResultOrigin, RuntimeEntry, Started, to_json},
     guard::{self, LoopVerdict},
     ids::CallId,
-    input::{CallClass, CallDecision, CallFacts, CallResult, CallVerdict, PauseReason, QueueKind, SessionMode},
+    input::{CallClass, CallDecision, CallFacts, CallOutput, CallVerdict, PauseReason, QueueKind, SessionMode},
     limits::{CALLS_PER_ANSWER, PARALLEL_READS},
     machine::Step,
     recorded::RecordedCall,
@@ -53,7 +53,7 @@ enum CallStage {
     Starting(CallFacts),
     Running(CallFacts),
     /// It has a result, which is not being written.
-    Finished(CallResult),
+    Finished(CallOutput),
     /// The result is being written.
     Writing,
     Done,
@@ -111,7 +111,7 @@ impl CallBatch {
     }
 
     /// Ends everything: what has to be told to others, and the results that had come.
-    pub(crate) fn end(self) -> (Vec<Effect>, Vec<(CallId, CallResult)>) {
+    pub(crate) fn end(self) -> (Vec<Effect>, Vec<(CallId, CallOutput)>) {
         let (mut effects, mut results) = (Vec::new(), Vec::new());
         for call in self.calls {
             let id = call.run.call;
@@ -133,8 +133,8 @@ impl CallBatch {
     }
 }
 
-pub(crate) fn error(text: impl Into<String>) -> CallResult {
-    CallResult { content: vec![text_block(text)], is_error: true, details: None }
+pub(crate) fn error(text: impl Into<String>) -> CallOutput {
+    CallOutput { content: vec![text_block(text)], is_error: true, details: None }
 }
 
 pub(crate) fn text_block(text: impl Into<String>) -> Json {
@@ -174,7 +174,7 @@ impl Step<'_> {
         }
     }
 
-    pub(crate) fn returned(&mut self, id: CallId, result: CallResult) {
+    pub(crate) fn returned(&mut self, id: CallId, result: CallOutput) {
         let Some(call) = self.batch().and_then(|batch| batch.find(id)) else { return };
         if matches!(call.stage, CallStage::Running(_)) {
             call.stage = CallStage::Finished(result);
@@ -211,7 +211,7 @@ impl Step<'_> {
                 call.stage = match decision.answer {
                     Some(answer) => {
                         let content = vec![text_block(answer)];
-                        CallStage::Finished(CallResult { content, ..CallResult::default() })
+                        CallStage::Finished(CallOutput { content, ..CallOutput::default() })
                     }
                     None => CallStage::refuse(UNANSWERED),
                 };
@@ -373,7 +373,7 @@ impl Step<'_> {
         self.append_result(&run, result, Some(identity));
     }
 
-    pub(crate) fn append_result(&mut self, run: &CallRun, result: CallResult, identity: Option<String>) {
+    pub(crate) fn append_result(&mut self, run: &CallRun, result: CallOutput, identity: Option<String>) {
         let origin = ResultOrigin { call: run.call, identity };
         let message = Object::new()
             .with("role", "toolResult")

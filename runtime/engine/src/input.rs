@@ -122,7 +122,7 @@ pub enum EngineInput {
         /// Of which call.
         call: CallId,
         /// With what.
-        result: CallResult,
+        result: CallOutput,
     },
     /// The time that an [`Effect::Sleep`](crate::Effect::Sleep) named has come. An early one does nothing.
     Ticked,
@@ -205,7 +205,7 @@ pub struct ModeGrant {
     pub audit: Option<u64>,
 }
 
-/// How much a session may spend. Nothing is no limit.
+/// How much a session may spend. What is absent has no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SpendLimits {
@@ -461,7 +461,7 @@ pub enum CallVerdict {
 
 /// What a tool gave.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct CallResult {
+pub struct CallOutput {
     /// Content blocks (`text`, `image`) for the model. Shortened and redacted already: they are never changed later.
     pub content: Vec<Json>,
     /// Whether it is an error.

@@ -97,7 +97,7 @@ pub(crate) enum RecordedStage {
         /// When it was started.
         at_ms: Option<i64>,
     },
-    /// Another program wrote the answer: nobody knows.
+    /// Another program wrote the answer, and its files do not say.
     Foreign,
 }
 

@@ -14,9 +14,9 @@ const LONGEST_MS: u64 = 60_000;
 /// What is done about a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RetryDecision {
-    /// The request is repeated after so many milliseconds.
+    /// The request is repeated after these milliseconds.
     Repeat(u64),
-    /// The turn is paused for so many milliseconds.
+    /// The turn is paused for these milliseconds.
     Pause(u64),
     /// The turn ends.
     GiveUp,

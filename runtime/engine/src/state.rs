@@ -10,7 +10,7 @@ use crate::{
     context::SessionFacts,
     effect::EngineActivity,
     ids::{CallId, RequestNumber, Ticket},
-    input::{AnswerUsage, CallResult, ModelChoice, PauseReason, SpendLimits, TurnOutcome, UserMessage},
+    input::{AnswerUsage, CallOutput, ModelChoice, PauseReason, SpendLimits, TurnOutcome, UserMessage},
     recorded::{InterruptedCall, RecordedSession},
 };
 
@@ -153,7 +153,7 @@ pub(crate) struct Ending {
     pub(crate) outcome: TurnOutcome,
     pub(crate) error: Option<String>,
     /// Results that had come when it ended.
-    pub(crate) results: BTreeMap<CallId, CallResult>,
+    pub(crate) results: BTreeMap<CallId, CallOutput>,
     /// What the calls changed that were running when another process ended.
     pub(crate) changed: BTreeMap<CallId, Vec<String>>,
 }

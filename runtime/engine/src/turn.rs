@@ -10,7 +10,7 @@ use crate::{
     context::{self, ContextKey},
     effect::{CallRun, Effect, RuntimeFrame},
     entries::{Frozen, NOTE_TYPE, OWN_KEY, RuntimeEntry, Sent, TaskEnded, to_json},
-    input::{CallResult, QueueKind, TurnOutcome, UserMessage},
+    input::{CallOutput, QueueKind, TurnOutcome, UserMessage},
     limits::ROUNDS_PER_TURN,
     machine::Step,
     recorded::{RecordedCall, RecordedStage, content_of},
@@ -187,7 +187,7 @@ impl Step<'_> {
 }
 
 /// The result of a call whose turn ended before it did.
-fn unfinished(call: &RecordedCall, outcome: TurnOutcome, changed: Option<&Vec<String>>) -> CallResult {
+fn unfinished(call: &RecordedCall, outcome: TurnOutcome, changed: Option<&Vec<String>>) -> CallOutput {
     let how = if outcome == TurnOutcome::Aborted { "aborted by the user" } else { "interrupted" };
     match &call.stage {
         RecordedStage::Wanted | RecordedStage::Asked(_) | RecordedStage::Decided(_) => {

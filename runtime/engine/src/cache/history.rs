@@ -134,7 +134,7 @@ impl CacheHistory {
         }
     }
 
-    /// Tokens of so many bytes, by what the provider counted of the last request.
+    /// Tokens of a number of bytes, by what the provider counted of the last request.
     pub(super) fn tokens_of(&self, bytes: u64, bytes_per_token: u64) -> u64 {
         match &self.last {
             Some(last) if last.prompt_tokens > 0 => part(last.prompt_tokens, bytes, last.bytes),

@@ -60,7 +60,7 @@ impl Requests {
         Sent { forecast, sent, at_ms }
     }
 
-    /// The answer: so many tokens fresh, read and written.
+    /// The answer: tokens that were fresh, read and written.
     fn end(&mut self, sent: &Sent, tokens: [u64; 3]) -> Option<MissCause> {
         let [input, cache_read, cache_write_5m] = tokens;
         let usage = AnswerUsage { input, cache_read, cache_write_5m, ..AnswerUsage::default() };

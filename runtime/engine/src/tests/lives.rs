@@ -605,3 +605,19 @@ fn an_answer_that_was_complete_ends_its_turn_after_a_crash() {
     world.pump();
     assert_eq!(world.outcomes(), [TurnOutcome::Done]);
 }
+
+#[test]
+fn every_request_is_a_row_with_what_was_foreseen_and_what_came() {
+    let mut world = World::new();
+    world.prompt("p1", "go");
+    world.answer([call_block("a", "read", "1"), usage(10, 0, 90), AnswerEvent::Ended(AnswerEnd::ToolUse)]);
+    world.run_calls("ok");
+    world.answer([text_block("done"), usage(10, 90, 0), AnswerEvent::Ended(AnswerEnd::Stop)]);
+    world.prompt("p2", "go");
+    world.crash(None);
+    let rows = cache::requests(world.tree());
+    let told: Vec<_> = rows.iter().map(|row| (row.n.0, row.predicted.read, row.usage.map(|u| u.cache_read))).collect();
+    assert_eq!(told, [(1, 0, Some(0)), (2, 90, Some(90)), (3, 90, None)]);
+    assert_eq!(cache::hit_rate(&rows), Some(0.45));
+    assert_eq!(cache::hit_rate(&[]), None);
+}

@@ -16,7 +16,7 @@ enum Event {
     Mode(bool),
     Limit(Option<u64>),
     Model(bool),
-    /// Performs so many effects.
+    /// Performs this number of effects.
     Perform(usize),
     Text,
     Call(u8),
@@ -142,7 +142,7 @@ fn happen(world: &mut World, event: &Event, n: usize) {
         Event::Return(at, how) if !world.running.is_empty() => {
             let run = world.running.remove(at % world.running.len());
             let result =
-                CallResult { is_error: *how == 0, ..text_result(["failed", "fine", "other"][usize::from(*how)]) };
+                CallOutput { is_error: *how == 0, ..text_result(["failed", "fine", "other"][usize::from(*how)]) };
             world.input(EngineInput::Returned { call: run.call, result });
         }
         Event::Inspect(..) | Event::Decide(..) | Event::Return(..) => {}
@@ -198,7 +198,7 @@ fn check_abort(state: &EngineState, now: StepTime) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     /// Laws 1 and 2, pairs, order, and an abort from everywhere. The world checks as it goes.
     #[test]

@@ -88,9 +88,9 @@ pub(super) fn allow() -> CallDecision {
     }
 }
 
-pub(super) fn text_result(text: &str) -> CallResult {
+pub(super) fn text_result(text: &str) -> CallOutput {
     let content = vec![Object::new().with("type", "text").with("text", text).into()];
-    CallResult { content, ..CallResult::default() }
+    CallOutput { content, ..CallOutput::default() }
 }
 
 pub(super) fn text_block(text: &str) -> AnswerEvent {
@@ -278,7 +278,7 @@ impl World {
     }
 
     /// Ends the process as `kill -9` does, and opens the session again. With `torn`, the next entry was being written,
-    /// and so many of its bytes were.
+    /// and that number of its bytes was.
     pub(super) fn crash(&mut self, torn: Option<usize>) {
         let path = self.session.as_ref().unwrap().path().to_owned();
         let before = self.file();
