@@ -621,3 +621,41 @@ fn every_request_is_a_row_with_what_was_foreseen_and_what_came() {
     assert_eq!(cache::hit_rate(&rows), Some(0.45));
     assert_eq!(cache::hit_rate(&[]), None);
 }
+
+#[test]
+fn a_disk_that_is_full_at_any_entry_stops_what_would_follow_from_it() {
+    let (mut stopped, mut entries) = (0, 0);
+    for fit in 0..40 {
+        let mut world = World::new();
+        world.fit = Some(fit);
+        let free = |world: &mut World| {
+            if world.is_disk_full {
+                // What was told before is all that happened.
+                world.tick(6000);
+                world.is_disk_full = false;
+                world.tick(6000);
+            }
+        };
+        world.prompt("p1", "go");
+        free(&mut world);
+        world.want(&[("a", "read", "1"), ("b", "bash", "2"), ("c", "ask", "3")]);
+        for _ in 0..10 {
+            free(&mut world);
+            world.inspect_all();
+            free(&mut world);
+            world.decide_all(&CallDecision { answer: Some("yes".to_owned()), ..allow() });
+            free(&mut world);
+            world.return_all("ok");
+        }
+        free(&mut world);
+        world.say("done");
+        free(&mut world);
+        assert_eq!(world.outcomes(), [TurnOutcome::Done], "full at entry {fit}");
+        assert_eq!(world.ran.len(), 2);
+        stopped += usize::from(world.frames.iter().any(|f| matches!(f, RuntimeFrame::DiskTrouble { error: Some(_) })));
+        world.check_prefixes();
+        entries = world.tree().entries().len();
+    }
+    // The last life had room for all.
+    assert_eq!(stopped, entries);
+}

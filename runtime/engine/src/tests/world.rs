@@ -31,6 +31,8 @@ pub(super) struct World {
     pub(super) frames: Vec<RuntimeFrame>,
     /// Whether the disk is full.
     pub(super) is_disk_full: bool,
+    /// The number of entries that fit on the disk before it is full.
+    pub(super) fit: Option<usize>,
     /// What was known after each entry.
     pub(super) snapshots: Vec<RecordedSession>,
     /// Every call that was ever run, over all restarts.
@@ -149,6 +151,7 @@ impl World {
             killed: Vec::new(),
             frames: Vec::new(),
             is_disk_full: false,
+            fit: None,
             snapshots: vec![RecordedSession::default()],
             ran: Vec::new(),
             last_messages: Vec::new(),
@@ -225,6 +228,10 @@ impl World {
     }
 
     fn append(&mut self, append: Append) {
+        if self.fit.is_some_and(|fit| fit <= self.tree().entries().len()) {
+            self.fit = None;
+            self.is_disk_full = true;
+        }
         if self.is_disk_full {
             self.effects.retain(|effect| !matches!(effect, Effect::Append(_)));
             return self.input(EngineInput::AppendFailed { ticket: append.ticket, error: "disk full".to_owned() });
