@@ -378,8 +378,15 @@ pub(crate) fn calls_of(message: &Object) -> impl Iterator<Item = &Object> {
 
 /// Whether an answer has a text.
 pub(crate) fn says_something(message: &Object) -> bool {
-    let content = message.get("content").map(|content| session_tree::context::text_of(content, ""));
-    content.is_some_and(|text| !text.trim().is_empty())
+    let is_said = |text: &str| !text.trim_start().is_empty();
+    match message.get("content") {
+        Some(Json::String(text)) => is_said(text),
+        Some(Json::Array(blocks)) => {
+            let texts = blocks.iter().filter_map(Json::as_object).filter(|block| block.text("type") == Some("text"));
+            texts.filter_map(|block| block.text("text")).any(is_said)
+        }
+        Some(Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_)) | None => false,
+    }
 }
 
 /// A message of a user or a program as the model gets it: one that is not the user's says so.

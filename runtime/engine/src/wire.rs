@@ -63,7 +63,12 @@ pub struct CacheMarker {
 /// What a model is sent of a session as it is now.
 #[must_use]
 pub fn outline(tree: &Tree) -> WireOutline<'_> {
-    let context = Context::of_path(&tree.leaf_path());
+    let mut path = tree.leaf_path();
+    // Most entries are ours and give no message. One of them may be where a compaction begins to keep.
+    if path.iter().all(|entry| entry.kind() != EntryKind::Compaction) {
+        path.retain(|entry| entry.kind() != EntryKind::Custom);
+    }
+    let context = Context::of_path(&path);
     let (system, tools) = system_message(&context).map(prefix_of).unwrap_or_default();
     let mut sent: Vec<WireMessage<'_>> = Vec::new();
     for item in context.entries {

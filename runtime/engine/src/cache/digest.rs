@@ -55,13 +55,17 @@ impl RequestDigest {
     /// when they are the same up to it.
     #[must_use]
     pub fn chain(&self) -> Vec<u64> {
-        let mut hasher = blake3::Hasher::new();
-        let mut chain = vec![0];
+        let mut prefix = 0_u64;
+        let mut chain = Vec::with_capacity(self.blocks.len() + 1);
+        chain.push(prefix);
         for block in &self.blocks {
-            hasher.update(&block.hash);
-            let mut prefix = [0; 8];
-            prefix.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
-            chain.push(u64::from_le_bytes(prefix));
+            // The hashes of blocks are cryptographic already; what is left is to make their order count.
+            let (low, high) = block.hash.split_at(8);
+            for half in [low, high] {
+                let half = half.iter().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+                prefix = (prefix.rotate_left(29) ^ half).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            }
+            chain.push(prefix);
         }
         chain
     }
