@@ -170,7 +170,7 @@ fn stands_alone(line: &str) -> bool {
     let is_backward = |word: &String| BACKWARD.contains(&word.as_str());
     if words.clone().next().is_none_or(|first| CHORES.contains(&first.as_str()))
         || words.clone().take(BEGINNING).any(|word| is_backward(&word))
-        || words.clone().last().is_some_and(|last| matches!(last.as_str(), "again" | "too" | "instead"))
+        || words.clone().next_back().is_some_and(|last| matches!(last.as_str(), "again" | "too" | "instead"))
     {
         return false;
     }

@@ -1,6 +1,6 @@
 use events::{
     AssistantMessage, Confidence, Event, EventId, Origin, Payload, Provider, SessionId, Source, ToolCall, ToolKind,
-    ToolResult,
+    State, ToolResult,
 };
 use projections::{SessionState, StatusRules};
 
@@ -68,14 +68,20 @@ const MARKDOWN: ReportFormat<'_> =
 #[test]
 fn an_open_turn_counts_and_its_prompt_is_shown() {
     let open = OpenTurn { id: EventId::from_bits(7).into(), prompt: Some("clean up".into()), started_at: at(100) };
-    let one = Session { turn: Some(open.clone()), ..session(1, "Clean up", "/p") };
+    let mut one = Session { turn: Some(open.clone()), ..session(1, "Clean up", "/p") };
+    one.status.state = State::Running;
     let work = [SessionWork { session: one.clone(), turns: Vec::new(), findings: Vec::new() }];
     let text = standup(&work, at(160), at(200), MARKDOWN);
     assert!(text.starts_with("1 project, 1 session, 1 turn\n"), "{text}");
     assert!(text.contains("- **Clean up** (claude, 1 turn, 40 s)\n  - asked: clean up\n"), "{text}");
     let listed = Turn { id: open.id, completed_at: None, ..turn(1, "clean up", "", 100, 0) };
-    let work = SessionWork { session: one, turns: vec![listed], findings: Vec::new() };
+    let work = SessionWork { session: one.clone(), turns: vec![listed], findings: Vec::new() };
     assert_eq!((work.count(), work.busy_ms(at(160), at(200))), (1, 40_000));
+    // Of one that ended, or may have, nothing is known after its last event.
+    one.status.state = State::Unknown;
+    one.last_event_at = at(170);
+    let lost = SessionWork { session: one, turns: Vec::new(), findings: Vec::new() };
+    assert_eq!(lost.busy_ms(at(160), at(200)), 10_000);
 }
 
 #[test]
