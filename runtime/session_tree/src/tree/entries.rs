@@ -19,6 +19,8 @@ pub struct Tree {
     /// How many labels were ever put: it orders them.
     pub(super) marked: u64,
     pub(super) leaf: Option<usize>,
+    /// Whether an id comes twice: then an entry does not follow the one that stands before it.
+    has_repeated_ids: bool,
 }
 
 /// A label that is on an entry.
@@ -65,6 +67,7 @@ impl Tree {
             labels: HashMap::new(),
             marked: 0,
             leaf: None,
+            has_repeated_ids: false,
         };
         for entry in entries {
             tree.push(entry);
@@ -147,7 +150,33 @@ impl Tree {
     /// The entries from the root to the leaf.
     #[must_use]
     pub fn leaf_path(&self) -> Vec<&Entry> {
-        self.path(self.leaf())
+        // Most entries follow the one that stands before them in the file; those need no looking up.
+        let follows = |index: usize| {
+            let before = index.checked_sub(1).map(|before| &self.entries[before])?;
+            let is_before = !self.has_repeated_ids
+                && matches!(before.key(), EntryKey::Text(id) if !id.is_empty())
+                && self.entries[index].parent() == before.key();
+            is_before.then_some(index - 1)
+        };
+        let (mut tail, mut at) = (Vec::new(), self.leaf);
+        while let Some((index, before)) = at.and_then(|index| Some((index, follows(index)?))) {
+            tail.push(&self.entries[index]);
+            at = Some(before);
+        }
+        let mut path = self.path(at.map(|index| &self.entries[index]));
+        // In a damaged file an entry may follow a later one, and lead round to where we came from.
+        let is_later = |entry: &&Entry| tail.iter().any(|passed| std::ptr::eq(*passed, *entry));
+        let goes_forward = at.is_some_and(|at| path.iter().any(|entry| self.index_of(entry) > Some(at)));
+        if goes_forward && path.iter().any(is_later) {
+            return self.path(self.leaf());
+        }
+        path.extend(tail.into_iter().rev());
+        path
+    }
+
+    /// Where an entry of the tree stands in the file; of those with one id it is the last.
+    fn index_of(&self, entry: &Entry) -> Option<usize> {
+        self.by_id.get(entry.key()).copied()
     }
 
     /// The label on an entry.
@@ -216,7 +245,7 @@ impl Tree {
                 }
             }
         }
-        self.by_id.insert(entry.key().clone(), index);
+        self.has_repeated_ids |= self.by_id.insert(entry.key().clone(), index).is_some();
         self.children.entry(entry.parent().clone()).or_default().push(index);
         self.entries.push(entry);
     }

@@ -169,3 +169,26 @@ fn a_path_ends_where_it_would_go_round() {
     assert_eq!(texts(&tree), ["a", "b", "c"]);
     assert!(tree.outline().nodes.is_empty());
 }
+
+proptest::proptest! {
+    /// The short way to the leaf's path gives what looking every parent up gives, also with cycles and repeated ids.
+    #[test]
+    fn the_path_to_the_leaf_is_the_path_to_it(
+        parents in proptest::collection::vec((0..9_usize, 0..12_usize), 0..12),
+        straight in proptest::prelude::any::<bool>(),
+    ) {
+        let entries = parents.iter().enumerate().map(|(at, (parent, id))| {
+            // Mostly a chain, with some that follow another one, a later one too.
+            let id = if straight || *id > 0 { at } else { 0 };
+            let parent = match parent {
+                0..=5 if at > 0 => at - 1,
+                other => *other,
+            };
+            let fields = Object::new().with("type", "custom").with("id", format!("e{id}"));
+            Entry::read(fields.with("parentId", format!("e{parent}")))
+        });
+        let tree = Tree::new(SessionHeader::new("/w", None, Stamp { now_ms: 0, random: 1 }), entries.collect());
+        let keys = |path: Vec<&Entry>| path.into_iter().map(std::ptr::from_ref).collect::<Vec<_>>();
+        proptest::prop_assert_eq!(keys(tree.leaf_path()), keys(tree.path(tree.leaf())));
+    }
+}
