@@ -10,13 +10,17 @@
 mod changed;
 mod driver;
 mod handle;
+mod model_answers;
 mod ports;
 mod print;
+mod session_tools;
 
 pub use driver::{OpenError, SessionParts, open};
 pub use handle::{SessionClosed, SessionHandle, SessionSnapshot, SessionUpdate, TurnReport};
+pub use model_answers::{ModelAnswers, ModelRoute};
 pub use ports::{AnswerSource, AnswerStream, BoxFuture, PermissionBroker, SessionClock, ToolRunner};
 pub use print::{PrintExit, PrintFormat, print};
+pub use session_tools::SessionTools;
 
 #[cfg(test)]
 mod tests;

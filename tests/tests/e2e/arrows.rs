@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("session_tree", "runtime/session_tree", &[]),
     ("models", "runtime/models", &["prices", "session_tree"]),
     ("tools", "runtime/tools", &["agents", "atomic_file", "events", "outbound", "processes", "redact"]),
-    ("agent", "runtime/agent", &["engine", "session_tree"]),
+    ("agent", "runtime/agent", &["engine", "models", "outbound", "prices", "session_tree", "tools"]),
     ("engine", "runtime/engine", &["session_tree"]),
     ("agents", "adapters/agents", &["events"]),
     ("processes", "adapters/processes", &["agents", "events"]),

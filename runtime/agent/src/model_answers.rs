@@ -1,0 +1,271 @@
+//! Requests of a session, encoded and sent by `models`.
+
+use std::{collections::HashMap, sync::Arc};
+
+use engine::{
+    AnswerEnd, AnswerEvent, AnswerFailure, AnswerFailureKind, AnswerUsage, RequestNumber, RequestPlan,
+    cache::{BlockDigest, BlockOrigin, RequestDigest},
+    wire::{self, WireOutline},
+};
+use models::{
+    BlockKind, CacheTtl, EncodedRequest, EndReason, FailureKind, Marker, MarkerPlace, Prefix, StreamEvent, Target,
+    Transcript, Usage,
+    transport::{Exchange, ModelClient, ModelEndpoint},
+};
+use prices::Prices;
+use session_tree::{Object, Tree};
+
+use crate::ports::{AnswerSource, AnswerStream, BoxFuture, SessionClock};
+
+/// A model and the host that serves it.
+#[derive(Debug, Clone)]
+pub struct ModelRoute {
+    /// The model. Its `provider` and `model` are those of [`engine::ModelChoice`].
+    pub target: Target,
+    /// The host.
+    pub endpoint: ModelEndpoint,
+}
+
+/// The models of a session.
+pub struct ModelAnswers {
+    client: ModelClient,
+    routes: Vec<ModelRoute>,
+    /// By which vendors route requests of one session to one cache.
+    cache_key: String,
+    prices: Arc<Prices>,
+    clock: Arc<dyn SessionClock>,
+    /// What was encoded for the model of the last request.
+    transcript: Option<Transcript>,
+    prepared: Option<PreparedRequest>,
+}
+
+struct PreparedRequest {
+    request: RequestNumber,
+    encoded: EncodedRequest,
+    route: usize,
+}
+
+impl ModelAnswers {
+    /// The models of a session: `cache_key` is its id.
+    #[must_use]
+    pub fn new(
+        client: ModelClient,
+        routes: Vec<ModelRoute>,
+        cache_key: String,
+        prices: Arc<Prices>,
+        clock: Arc<dyn SessionClock>,
+    ) -> Self {
+        Self { client, routes, cache_key, prices, clock, transcript: None, prepared: None }
+    }
+
+    /// What was encoded for a model, or the beginning of it.
+    fn transcript(&mut self, target: &Target, outline: &WireOutline<'_>) -> Result<&mut Transcript, AnswerFailure> {
+        let fits = |transcript: &Transcript| transcript.target() == target;
+        let kept = self.transcript.take_if(|transcript| fits(transcript));
+        let transcript = match kept {
+            Some(transcript) => transcript,
+            None => Transcript::new(target.clone(), &prefix_of(outline)).map_err(|error| refused(error.to_string()))?,
+        };
+        Ok(self.transcript.insert(transcript))
+    }
+}
+
+impl AnswerSource for ModelAnswers {
+    fn prepare(&mut self, plan: &RequestPlan, tree: &Tree) -> Result<RequestDigest, AnswerFailure> {
+        let (provider, id) = (&plan.model.provider, &plan.model.id);
+        let of_plan = |route: &ModelRoute| route.target.provider == *provider && route.target.model == *id;
+        let Some(at) = self.routes.iter().position(of_plan) else {
+            return Err(refused(format!("the model `{id}` of `{provider}` is not configured")));
+        };
+        let target = self.routes[at].target.clone();
+        let outline = wire::outline(tree);
+        let cache_key = self.cache_key.clone();
+        let transcript = self.transcript(&target, &outline)?;
+        let keys = message_keys(&outline);
+        let messages = outline.messages.iter().map(|message| &*message.message);
+        transcript.sync(keys.iter().map(Option::as_deref).zip(messages));
+        let markers = markers(&outline, plan.long_system_cache);
+        let encoded = transcript.request(Some(&cache_key), &markers).map_err(|error| refused(error.to_string()))?;
+        let digest = digest(transcript, &outline, &markers, &encoded.markers);
+        self.prepared = Some(PreparedRequest { request: plan.request, encoded, route: at });
+        Ok(digest)
+    }
+
+    fn send(&mut self, request: RequestNumber) -> Option<Box<dyn AnswerStream>> {
+        let prepared = self.prepared.take_if(|prepared| prepared.request == request)?;
+        let route = &self.routes[prepared.route];
+        let exchange = self.client.exchange(&route.endpoint, &prepared.encoded, &request.to_string());
+        let prices = PricedModel {
+            prices: Arc::clone(&self.prices),
+            clock: Arc::clone(&self.clock),
+            model: route.target.model.clone(),
+        };
+        Some(Box::new(match exchange {
+            Ok(exchange) => ModelStream::Open(Box::new(exchange), prices),
+            Err(error) => ModelStream::Failed(Some(refused(error.to_string()))),
+        }))
+    }
+}
+
+/// System prompt and tools as `models` takes them.
+fn prefix_of(outline: &WireOutline<'_>) -> Prefix {
+    let tools: Vec<session_tree::Json> = outline.tools.iter().cloned().map(Into::into).collect();
+    Prefix::of_message(&Object::new().with("content", outline.system.as_str()).with("toolsAdded", tools))
+}
+
+/// A name for each message that stands for its content: that of its entry, and which of the entry's it is.
+fn message_keys(outline: &WireOutline<'_>) -> Vec<Option<String>> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let key = |message: &wire::WireMessage<'_>| {
+        let id = message.entry.id()?.to_owned();
+        let count = counts.entry(id.clone()).or_default();
+        *count += 1;
+        let made_up = message.message.text("role") == Some("toolResult") && message.entry.role() == Some("assistant");
+        Some(format!("{id}/{}{count}", if made_up { "lost " } else { "" }))
+    };
+    outline.messages.iter().map(key).collect()
+}
+
+fn markers(outline: &WireOutline<'_>, long_system_cache: bool) -> Vec<Marker> {
+    let ttl = if long_system_cache { CacheTtl::Hour } else { CacheTtl::FiveMinutes };
+    let of_message = |marker: &wire::CacheMarker| {
+        let is_result = outline.messages[marker.message].message.text("role") == Some("toolResult");
+        let place = if is_result {
+            MarkerPlace::Entry(marker.message)
+        } else {
+            MarkerPlace::Block { entry: marker.message, block: marker.block }
+        };
+        Marker { place, ttl: CacheTtl::FiveMinutes }
+    };
+    [Marker { place: MarkerPlace::System, ttl }].into_iter().chain(outline.markers.iter().map(of_message)).collect()
+}
+
+/// The blocks of the request, with the marks that were placed.
+fn digest(
+    transcript: &Transcript,
+    outline: &WireOutline<'_>,
+    markers: &[Marker],
+    placed: &[MarkerPlace],
+) -> RequestDigest {
+    let chain: Vec<_> = transcript.chain().collect();
+    let origin = |kind: BlockKind, entry: Option<usize>| match kind {
+        BlockKind::Settings => BlockOrigin::Settings,
+        BlockKind::Tools => BlockOrigin::Tools,
+        BlockKind::System => BlockOrigin::System,
+        BlockKind::Message => {
+            let entry = entry.and_then(|entry| outline.messages.get(entry)).and_then(|message| message.entry.id());
+            BlockOrigin::Entry(entry.unwrap_or_default().to_owned())
+        }
+    };
+    let mut blocks: Vec<BlockDigest> = chain
+        .iter()
+        .map(|block| BlockDigest {
+            hash: block.hash.0,
+            bytes: block.bytes as u64,
+            origin: origin(block.kind, block.entry),
+            is_marked: false,
+            is_long: false,
+        })
+        .collect();
+    for marker in markers.iter().filter(|marker| placed.contains(&marker.place)) {
+        // The last block that can bear the mark, as the encoder places it.
+        let of_place = |(_, block): &(usize, &models::ChainBlock)| match marker.place {
+            MarkerPlace::System => block.entry.is_none(),
+            MarkerPlace::Entry(entry) | MarkerPlace::Block { entry, .. } => block.entry == Some(entry),
+        };
+        let reach = if let MarkerPlace::Block { block, .. } = marker.place { block + 1 } else { usize::MAX };
+        let bearing = chain.iter().enumerate().filter(of_place).take(reach).filter(|(_, block)| block.markable).last();
+        if let Some((at, _)) = bearing {
+            blocks[at].is_marked = true;
+            blocks[at].is_long = marker.ttl == CacheTtl::Hour;
+        }
+    }
+    RequestDigest { blocks }
+}
+
+fn refused(message: String) -> AnswerFailure {
+    AnswerFailure { kind: AnswerFailureKind::BadRequest, retry_after_ms: None, should_retry: None, message }
+}
+
+/// What a model's tokens cost.
+struct PricedModel {
+    prices: Arc<Prices>,
+    clock: Arc<dyn SessionClock>,
+    model: String,
+}
+
+impl PricedModel {
+    fn usage(&self, usage: &Usage) -> AnswerUsage {
+        AnswerUsage {
+            input: usage.input,
+            cache_read: usage.read,
+            cache_write_5m: usage.write_5m,
+            cache_write_1h: usage.write_1h,
+            output: usage.output,
+            reasoning: usage.reasoning.unwrap_or_default(),
+            cost_nano_usd: self.prices.cost_nano_usd(&self.model, self.clock.now().wall_ms, &usage.tokens()),
+        }
+    }
+}
+
+enum ModelStream {
+    Open(Box<Exchange>, PricedModel),
+    Failed(Option<AnswerFailure>),
+}
+
+impl AnswerStream for ModelStream {
+    fn next(&mut self) -> BoxFuture<'_, Option<AnswerEvent>> {
+        Box::pin(async move {
+            match self {
+                Self::Failed(failure) => failure.take().map(AnswerEvent::Failed),
+                Self::Open(exchange, prices) => loop {
+                    if let Some(event) = event_of(exchange.next().await?, prices) {
+                        return Some(event);
+                    }
+                },
+            }
+        })
+    }
+}
+
+/// The event in the engine's words; nothing for what only a decoder needs.
+fn event_of(event: StreamEvent, prices: &PricedModel) -> Option<AnswerEvent> {
+    Some(match event {
+        StreamEvent::Began { model, .. } => AnswerEvent::Began { model: model? },
+        StreamEvent::Text(text) => AnswerEvent::Text(text),
+        StreamEvent::Thinking(text) => AnswerEvent::Thinking(text),
+        StreamEvent::ToolOpened { name, .. } => AnswerEvent::CallOpened { tool: name },
+        StreamEvent::ToolInput { .. } => return None,
+        StreamEvent::Block(block) => AnswerEvent::Block(block),
+        StreamEvent::Usage(usage) => AnswerEvent::Usage(prices.usage(&usage)),
+        StreamEvent::Ended(reason) => AnswerEvent::Ended(match reason {
+            EndReason::Stop | EndReason::Other(_) => AnswerEnd::Stop,
+            EndReason::ToolUse => AnswerEnd::ToolUse,
+            EndReason::Length => AnswerEnd::Length,
+        }),
+        StreamEvent::Failed(failure) => AnswerEvent::Failed(AnswerFailure {
+            kind: kind_of(failure.kind),
+            retry_after_ms: failure.retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+            should_retry: failure.should_retry,
+            message: failure.to_string(),
+        }),
+    })
+}
+
+fn kind_of(kind: FailureKind) -> AnswerFailureKind {
+    match kind {
+        FailureKind::Overloaded => AnswerFailureKind::Overloaded,
+        FailureKind::Rate => AnswerFailureKind::Rate,
+        FailureKind::Quota => AnswerFailureKind::Quota,
+        FailureKind::Auth => AnswerFailureKind::Auth,
+        FailureKind::TooLong => AnswerFailureKind::TooLong,
+        FailureKind::BadRequest => AnswerFailureKind::BadRequest,
+        FailureKind::Refused => AnswerFailureKind::Refused,
+        FailureKind::Network => AnswerFailureKind::Network,
+        FailureKind::Stalled => AnswerFailureKind::Stalled,
+        FailureKind::Unknown => AnswerFailureKind::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! Requests to a server on loopback that speaks as Anthropic's does.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpListener,
+    sync::{
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+};
+
+use engine::{cache::CacheRules, *};
+use models::{Api, Secret};
+use outbound::{Lookup, SystemLookup};
+use session_tree::{Json, NewEntry, Session, Stamp};
+use tools::{SCHEMAS, Settings, Tools};
+
+use super::*;
+use crate::{PermissionBroker, PrintExit, PrintFormat, SessionParts, SessionTools, open, print};
+
+#[derive(Default)]
+struct Clock(AtomicU64);
+
+impl SessionClock for Clock {
+    fn now(&self) -> StepTime {
+        let ms = self.0.fetch_add(1, Ordering::Relaxed);
+        StepTime { wall_ms: 1_763_900_000_000 + i64::try_from(ms).unwrap(), mono_ms: ms }
+    }
+
+    fn random(&self) -> u128 {
+        u128::from(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+struct AllowAll;
+
+impl PermissionBroker for AllowAll {
+    fn decide(&self, _: AskedPermission) -> BoxFuture<'static, CallDecision> {
+        let decision = CallDecision {
+            verdict: CallVerdict::Allow,
+            by: "policy".to_owned(),
+            rule: None,
+            audit: None,
+            reason: None,
+            answer: None,
+            arguments: None,
+        };
+        Box::pin(std::future::ready(decision))
+    }
+}
+
+/// Answers requests in their order with these events; gives the bodies.
+fn serve(answers: Vec<String>) -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (bodies, received) = mpsc::channel();
+    std::thread::spawn(move || {
+        for answer in answers {
+            let (stream, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(stream);
+            let mut length = 0;
+            let mut line = String::new();
+            while reader.read_line(&mut line).unwrap() > 2 {
+                if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            bodies.send(String::from_utf8(body).unwrap()).unwrap();
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+            reader.get_mut().write_all(format!("{head}{answer}").as_bytes()).unwrap();
+        }
+    });
+    (url, received)
+}
+
+fn event(name: &str, data: &str) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+/// An answer of one block with this usage: fresh, read, written.
+fn answer(start: &str, delta: &str, stop: &str, [input, read, written]: [u64; 3]) -> String {
+    let usage = format!(
+        r#"{{"input_tokens":{input},"cache_read_input_tokens":{read},"cache_creation_input_tokens":{written},"output_tokens":1}}"#
+    );
+    [
+        event(
+            "message_start",
+            &format!(
+                r#"{{"type":"message_start","message":{{"id":"m","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"usage":{usage}}}}}"#
+            ),
+        ),
+        event("content_block_start", &format!(r#"{{"type":"content_block_start","index":0,"content_block":{start}}}"#)),
+        event("content_block_delta", &format!(r#"{{"type":"content_block_delta","index":0,"delta":{delta}}}"#)),
+        event("content_block_stop", r#"{"type":"content_block_stop","index":0}"#),
+        event(
+            "message_delta",
+            &format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{stop}"}},"usage":{{"output_tokens":9}}}}"#),
+        ),
+        event("message_stop", r#"{"type":"message_stop"}"#),
+    ]
+    .concat()
+}
+
+fn call(id: &str, tool: &str, input: &str, usage: [u64; 3]) -> String {
+    let start = format!(r#"{{"type":"tool_use","id":"{id}","name":"{tool}","input":{{}}}}"#);
+    let input = serde_json::to_string(input).unwrap();
+    answer(&start, &format!(r#"{{"type":"input_json_delta","partial_json":{input}}}"#), "tool_use", usage)
+}
+
+fn choice() -> ModelChoice {
+    ModelChoice {
+        provider: "anthropic".to_owned(),
+        id: "claude-x".to_owned(),
+        api: Api::Anthropic.name().to_owned(),
+        thinking: "off".to_owned(),
+        cache: CacheRules::Markers { lookback: 20, min_tokens: 1024, ttl_ms: 300_000, long_ttl_ms: 3_600_000 },
+        is_priced: false,
+    }
+}
+
+fn answers(url: &str, clock: Arc<dyn SessionClock>) -> ModelAnswers {
+    let target = Target::new(Api::Anthropic, "anthropic", "claude-x", 4096);
+    let endpoint = ModelEndpoint::new(url, Some(Secret::new("key".to_owned()))).unwrap();
+    let prices = Arc::new(Prices::shipped().unwrap());
+    let routes = vec![ModelRoute { target, endpoint }];
+    ModelAnswers::new(ModelClient::loopback("capture-test").unwrap(), routes, "session".to_owned(), prices, clock)
+}
+
+#[test]
+fn a_file_is_written_and_edited_and_the_cache_is_foreseen() {
+    let dir = tempfile::tempdir().unwrap();
+    let workspace = dir.path().join("workspace");
+    std::fs::create_dir(&workspace).unwrap();
+    let (url, bodies) = serve(vec![
+        call("t1", "write", r#"{"path":"a.txt","content":"one\ntwo\n"}"#, [10, 0, 5000]),
+        call("t2", "edit", r#"{"path":"a.txt","edits":[{"old":"two","new":"three"}]}"#, [10, 5000, 300]),
+        call("t3", "read", r#"{"path":"a.txt","lines":3}"#, [10, 5300, 300]),
+        // The cache is lost.
+        answer(r#"{"type":"text","text":""}"#, r#"{"type":"text_delta","text":"done"}"#, "end_turn", [6000, 0, 0]),
+    ]);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let clock: Arc<dyn SessionClock> = Arc::new(Clock::default());
+    let tools = Tools::new(Settings {
+        cwd: workspace.clone(),
+        workspace: workspace.clone(),
+        outputs: dir.path().join("outputs"),
+        environment: Vec::new(),
+        pass: Vec::new(),
+        host: Vec::new(),
+        allow_hosts: Vec::new(),
+        lookup: Arc::new(SystemLookup) as Arc<dyn Lookup>,
+    })
+    .unwrap();
+    let session = Session::create(&dir.path().join("sessions"), "/w", None, Stamp { now_ms: 1, random: 2 });
+    let path = session.path().to_owned();
+    let schemas = Json::parse(SCHEMAS).unwrap();
+    let schemas: Vec<Object> = schemas.as_array().unwrap().iter().filter_map(Json::as_object).cloned().collect();
+    let parts = SessionParts {
+        setup: EngineSetup {
+            session: session.tree().header().id().to_owned(),
+            version: "1".to_owned(),
+            system: "You are an agent.".to_owned(),
+            tools: schemas.clone(),
+            model: choice(),
+            limits: SpendLimits::default(),
+        },
+        session,
+        facts: SessionFacts::default(),
+        workspace: workspace.clone(),
+        answers: Box::new(answers(&url, Arc::clone(&clock))),
+        tools: Arc::new(SessionTools::new(Arc::new(tools))),
+        broker: Arc::new(AllowAll),
+        clock,
+    };
+    let session = open(parts, runtime.handle()).unwrap();
+    let message =
+        UserMessage { id: "p".to_owned(), content: Json::from("write a file"), origin: MessageOrigin::Person };
+    let mut out = Vec::new();
+    let (exit, error) = runtime.block_on(print(&session, message, PrintFormat::Text, &mut out)).unwrap();
+    runtime.block_on(session.close());
+    assert_eq!((String::from_utf8(out).unwrap().as_str(), exit, error), ("done\n", PrintExit::Done, None));
+    assert_eq!(std::fs::read_to_string(workspace.join("a.txt")).unwrap(), "one\nthree\n");
+
+    let tree: Tree = Session::read(&path).unwrap().into();
+    let messages: Vec<&Object> = tree.leaf_path().into_iter().filter_map(|entry| entry.message()).collect();
+    let results = messages.iter().filter(|message| message.text("role") == Some("toolResult"));
+    let errors: Vec<bool> = results.map(|result| result.get("isError") == Some(&Json::Bool(true))).collect();
+    assert_eq!(errors, [false, false, true], "an unknown field is an error");
+    // Every request has the one before within it, but for the marks.
+    let bodies: Vec<String> = bodies.try_iter().collect();
+    let plain = |body: &String| body.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+    for pair in bodies.windows(2) {
+        let (before, after) = (plain(&pair[0]), plain(&pair[1]));
+        let same = before.bytes().zip(after.bytes()).take_while(|(a, b)| a == b).count();
+        assert!(before.len() - same < 200, "{} of {} bytes are the same", same, before.len());
+    }
+    // The tools are sent as they were stored.
+    assert!(plain(&bodies[0]).contains(&schemas[0].get("parameters").unwrap().to_text()));
+    let of = |entry| match entries::RequestRecord::of(entry) {
+        Some(entries::RequestRecord::Sent(sent)) => Some(format!("read {}", sent.predicted.read)),
+        Some(entries::RequestRecord::Ended(ended)) => ended.cause.map(|cause| format!("{cause:?}")),
+        None => None,
+    };
+    use entries::RuntimeEntry as _;
+    let told: Vec<String> = tree.leaf_path().into_iter().filter_map(of).collect();
+    assert_eq!(told, ["read 0", "read 5000", "read 5300", "read 5600", "EvictedByVendor"]);
+}
+
+#[test]
+fn marks_stand_where_the_engine_wants_them() {
+    let clock: Arc<dyn SessionClock> = Arc::new(Clock::default());
+    let mut answers = answers("http://127.0.0.1:9", clock);
+    let mut tree = Tree::new(session_tree::SessionHeader::new("/w", None, Stamp { now_ms: 0, random: 1 }), Vec::new());
+    let mut n = 1_i64;
+    let mut say = |role: &str, text: &str| {
+        n += 1;
+        let block = Object::new().with("type", "text").with("text", text);
+        let content: Json = if role == "system" { text.into() } else { vec![Json::from(block)].into() };
+        let message = Object::new().with("role", role).with("content", content).with("stopReason", "stop");
+        tree.append(
+            NewEntry::Message(message.with("timestamp", 1_i64)),
+            Stamp { now_ms: n, random: 7 + u128::from(n.unsigned_abs()) },
+        )
+        .unwrap();
+        tree.clone()
+    };
+    say("system", "be good");
+    say("user", "one");
+    say("assistant", "two");
+    let tree = say("user", "three");
+    let plan = |long_system_cache| RequestPlan { request: RequestNumber(1), model: choice(), long_system_cache };
+    let digest = answers.prepare(&plan(true), &tree).unwrap();
+    let marked: Vec<(bool, bool)> = digest.blocks.iter().map(|block| (block.is_marked, block.is_long)).collect();
+    let marks = marked.iter().filter(|(is_marked, _)| *is_marked).count();
+    assert_eq!(marks, 3, "{marked:?}");
+    assert_eq!(marked.iter().filter(|(_, is_long)| *is_long).count(), 1);
+    assert_eq!(marked[marked.len() - 3..], [(false, false), (true, false), (true, false)]);
+    assert!(answers.send(RequestNumber(2)).is_none(), "another request");
+    let unknown = RequestPlan { model: ModelChoice { id: "other".to_owned(), ..choice() }, ..plan(false) };
+    assert_eq!(answers.prepare(&unknown, &tree).unwrap_err().kind, AnswerFailureKind::BadRequest);
+}

@@ -1,0 +1,70 @@
+use engine::RequestNumber;
+use outbound::SystemLookup;
+use tools::Settings;
+
+use super::*;
+
+fn session_tools(workspace: &std::path::Path) -> SessionTools {
+    let settings = Settings {
+        cwd: workspace.to_owned(),
+        workspace: workspace.to_owned(),
+        outputs: workspace.join("outputs"),
+        environment: Vec::new(),
+        pass: Vec::new(),
+        host: Vec::new(),
+        allow_hosts: Vec::new(),
+        lookup: Arc::new(SystemLookup),
+    };
+    SessionTools::new(Arc::new(Tools::new(settings).unwrap()))
+}
+
+fn run(tool: &str, arguments: &str) -> CallRun {
+    CallRun {
+        call: CallId { request: RequestNumber(1), index: 0 },
+        model_id: "c".to_owned(),
+        tool: tool.to_owned(),
+        arguments: Json::parse(arguments).unwrap().as_object().unwrap().clone(),
+    }
+}
+
+fn text(result: &CallOutput) -> String {
+    session_tree::context::text_of(&Json::Array(result.content.clone()), "\n")
+}
+
+#[test]
+fn a_decision_cannot_change_what_a_call_touches() {
+    let dir = tempfile::tempdir().unwrap();
+    let tools = session_tools(dir.path());
+    let asked = run("write", r#"{"path":"a.txt","content":"a"}"#);
+    let facts = tools.inspect(&asked).unwrap();
+    assert_eq!(facts.kind, CallClass::Write);
+    assert!(facts.paths[0].ends_with("/a.txt"), "{facts:?}");
+    let other = run("write", r#"{"path":"b.txt","content":"a"}"#);
+    let result = tools.run(&other);
+    assert!(result.is_error && text(&result).contains("changed what the call touches"), "{}", text(&result));
+    assert!(!dir.path().join("b.txt").exists());
+    // It is run at most once, and only after it was inspected.
+    assert!(text(&tools.run(&asked)).contains("not inspected"));
+    tools.inspect(&asked).unwrap();
+    let result = tools.run(&run("write", r#"{"path":"a.txt","content":"another"}"#));
+    assert!(!result.is_error, "{}", text(&result));
+    assert_eq!(std::fs::read_to_string(dir.path().join("a.txt")).unwrap(), "another");
+}
+
+#[test]
+fn a_call_that_is_cancelled_before_it_begins_does_not_begin() {
+    let dir = tempfile::tempdir().unwrap();
+    let tools = session_tools(dir.path());
+    let asked = run("write", r#"{"path":"a.txt","content":"a"}"#);
+    tools.inspect(&asked).unwrap();
+    tools.cancel(asked.call);
+    assert!(text(&tools.run(&asked)).contains("cancelled"));
+    assert!(!dir.path().join("a.txt").exists());
+}
+
+#[test]
+fn arguments_that_are_refused_name_the_field() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = session_tools(dir.path()).inspect(&run("read", r#"{"path":"a","lines":3}"#)).unwrap_err();
+    assert!(error.contains("lines"), "{error}");
+}
