@@ -1,6 +1,6 @@
 use events::{
-    AssistantMessage, Confidence, Event, EventId, Origin, Payload, Provider, SessionId, Source, ToolCall, ToolKind,
-    State, ToolResult,
+    AssistantMessage, Confidence, Event, EventId, Origin, Payload, Provider, SessionId, Source, State, ToolCall,
+    ToolKind, ToolResult,
 };
 use projections::{SessionState, StatusRules};
 
