@@ -452,7 +452,8 @@ impl World {
     /// Ends the program and gives what it kept.
     #[must_use]
     pub fn end(self) -> (tempfile::TempDir, Vec<StoredSession>) {
-        let Self { dir, ingest, reader, .. } = self;
+        let Self { dir, mut ingest, reader, .. } = self;
+        ingest.finish();
         drop(ingest);
         // A process that another test is starting in the same program may hold the lock until it has become
         // another one.

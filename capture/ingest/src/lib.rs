@@ -349,9 +349,14 @@ impl Ingest {
             }
         }
         if !self.gave_up() {
-            self.sessions.settle_at_next_write(self.transaction.position());
-            self.commit_all();
+            self.finish();
         }
+    }
+
+    /// Commits what is open and all rows, before an orderly end.
+    pub fn finish(&mut self) {
+        self.sessions.settle_at_next_write(self.transaction.position());
+        self.commit_all();
     }
 
     /// The program ends while the store does not work: what is open is read again at the next start.

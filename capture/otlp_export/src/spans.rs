@@ -64,7 +64,7 @@ pub(crate) struct SpanMessage {
 
 /// Where the conversation of a session is read from, and what of it was sent.
 #[derive(Debug, Default)]
-struct Window {
+struct TurnWindow {
     /// Items up to this sequence are done with.
     from: u64,
     /// Items behind it that were sent, by their sequence.
@@ -73,7 +73,7 @@ struct Window {
 
 /// What ended in a session.
 #[derive(Debug, Clone, Copy)]
-struct Ended {
+struct EndedSession {
     /// The first sequence at which something did.
     first: u64,
     /// Whether the session is idle or has exited.
@@ -85,7 +85,7 @@ pub(crate) struct SpanReader {
     reader: Reader,
     texts: bool,
     version: &'static str,
-    windows: HashMap<SessionId, Window>,
+    windows: HashMap<SessionId, TurnWindow>,
 }
 
 fn redact(text: &str) -> String {
@@ -113,7 +113,7 @@ impl SpanReader {
         let is_whole = ends.len() < ROUND;
         let reached = ends.last().filter(|_| !is_whole).map_or(until, |last| last.position);
         let mut batch = SpanBatch { until: reached, ..SpanBatch::default() };
-        let mut sessions: BTreeMap<SessionId, Ended> = BTreeMap::new();
+        let mut sessions: BTreeMap<SessionId, EndedSession> = BTreeMap::new();
         for event in &ends {
             if event.created_at < since {
                 // History that is read for the first time was never to be sent.
@@ -123,7 +123,7 @@ impl SpanReader {
             }
             batch.waits.extend(self.wait(event)?);
             let rests = matches!(&event.payload, Payload::StatusChanged(changed) if is_at_rest(changed.to));
-            let ended = sessions.entry(event.session_id).or_insert(Ended { first: event.sequence, rests });
+            let ended = sessions.entry(event.session_id).or_insert(EndedSession { first: event.sequence, rests });
             ended.rests |= rests;
         }
         let mut spans = Vec::new();
@@ -147,13 +147,13 @@ impl SpanReader {
         Ok(approval.map(|approval| (approval.provider, state, event.created_at.since_ms(approval.opened_at))))
     }
 
-    fn spans_of(&mut self, session: &Session, ended: Ended, since: Timestamp) -> Result<Vec<Span>, ReadError> {
+    fn spans_of(&mut self, session: &Session, ended: EndedSession, since: Timestamp) -> Result<Vec<Span>, ReadError> {
         let mut window = match self.windows.remove(&session.id) {
             Some(window) => window,
             None => {
                 // The turn it is in, from its beginning.
                 let before = self.reader.last_before(session.id, ended.first, 1, Kind::TurnCompleted)?;
-                Window { from: before.last().map_or(0, |turn| turn.sequence), ..Window::default() }
+                TurnWindow { from: before.last().map_or(0, |turn| turn.sequence), ..TurnWindow::default() }
             }
         };
         let mut trace = SessionTrace::new(session, self.options(session.provider));

@@ -46,7 +46,7 @@ impl Prefix {
 }
 
 /// What a tool is, borrowed.
-pub(crate) struct Tool<'a> {
+pub(crate) struct ToolSchema<'a> {
     pub(crate) name: &'a str,
     pub(crate) description: &'a str,
     /// JSON text of the schema of its input.
@@ -54,8 +54,8 @@ pub(crate) struct Tool<'a> {
 }
 
 impl Prefix {
-    pub(crate) fn each_tool(&self) -> impl Iterator<Item = Tool<'_>> {
-        self.tools.iter().map(|tool| Tool {
+    pub(crate) fn each_tool(&self) -> impl Iterator<Item = ToolSchema<'_>> {
+        self.tools.iter().map(|tool| ToolSchema {
             name: tool.text("name").unwrap_or_default(),
             description: tool.text("description").unwrap_or_default(),
             // A tool without a schema takes nothing; every vendor wants the schema to be an object.

@@ -331,8 +331,13 @@ fn a_sub_agent_is_folded_into_the_call_that_started_it() {
         );
         assert_eq!(conversation(&server, parent, 1, ""), items, "{recording}: page by page");
         let own = conversation(&server, id, 1000, "");
-        let work = own.iter().filter(|item| item["type"] == "message").filter_map(|item| item["text"].as_str());
-        let work = work.last().unwrap_or_else(|| panic!("{recording}: {own:?}")).lines().next().unwrap().to_owned();
+        // Gemini's sub-agents end with a call and say nothing.
+        let work = own.iter().rev().find_map(|item| match item["type"].as_str() {
+            Some("message") => item["text"].as_str(),
+            Some("tool_call") => item["result"]["text"].as_str().filter(|text| !text.is_empty()),
+            _ => None,
+        });
+        let work = work.unwrap_or_else(|| panic!("{recording}: {own:?}")).lines().next().unwrap().to_owned();
 
         let run = |words: &[&str]| {
             let output = machine.command(words).output().unwrap();

@@ -125,9 +125,9 @@ fn cut_off(client: &Client) -> anyhow::Result<Vec<Session>> {
     Ok(sessions)
 }
 
-/// What a session was doing.
+/// What a session was doing. What it does now is only that its process is gone.
 fn doing(session: &Session) -> Option<&str> {
-    [&session.summary.current, &session.summary.recent, &session.title].into_iter().flatten().next().map(String::as_str)
+    [&session.summary.recent, &session.title].into_iter().flatten().next().map(String::as_str)
 }
 
 fn offer_json(session: &Session) -> serde_json::Value {

@@ -154,7 +154,7 @@ fn shifted(line: &[u8], shift: &Shift) -> Result<Vec<u8>, String> {
     }
 }
 
-/// How the file spells the characters of which there are plain and typographic ones, against how the old text does.
+/// How the file and the old text differ in quotation marks, dashes and blanks.
 struct Spelling {
     /// The old text has typographic characters where the file has plain ones.
     makes_plain: bool,
