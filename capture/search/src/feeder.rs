@@ -39,7 +39,7 @@ const BATCH_BYTES: usize = 256 << 10;
 /// Threads that write a backlog.
 const BACKLOG_THREADS: usize = 2;
 /// Memory for texts that are not in the index yet, bytes for each thread: with a backlog, and without.
-const BACKLOG_HEAP: usize = 20 << 20;
+const BACKLOG_HEAP: usize = 16 << 20;
 const LIVE_HEAP: usize = 15_000_000;
 /// A writer that has had nothing to write for this time is closed.
 const WRITER_RESTS: Duration = Duration::from_secs(5);
