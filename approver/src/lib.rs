@@ -29,7 +29,7 @@ mod tools;
 pub use facts::{Facts, FileContent, FileEntry, FileInspection, SecretsBelow, StubFacts};
 pub use git_file::GitFile;
 pub use names::{is_protected, is_secret, is_secret_directory, may_hold_secret, runs_later};
-pub use policy::{ExplainedPart, Explanation, Policy, PolicyError, Preset, TriedRule, rule_for};
+pub use policy::{DEFAULT_RULE, ExplainedPart, Explanation, Policy, PolicyError, Preset, TriedRule, rule_for};
 pub use request::{Decision, PermissionRequest, RequestKind, Shell, Verdict};
 pub use search::{GrepFilter, RipgrepOptions, SearchReader, SearchScope};
 pub use toml_words::TomlFault;

@@ -14,6 +14,7 @@ mod rule_set;
 use std::path::Path;
 
 pub use always::rule_for;
+pub use decide::DEFAULT_RULE;
 pub use explanation::{ExplainedPart, Explanation, TriedRule};
 pub use file::PolicyError;
 pub use preset::Preset;

@@ -30,6 +30,7 @@ mod e2e {
     mod metrics;
     mod notices;
     mod otlp;
+    mod own_agent;
     mod owned;
     mod ownership;
     mod packaging;

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The name of what decides when no rule matches.
-const DEFAULT: &str = "default";
+pub const DEFAULT_RULE: &str = "default";
 
 pub(super) fn explain(policy: &Policy, request: &PermissionRequest, facts: &dyn Facts) -> Explanation {
     if request.kind == RequestKind::Command {
@@ -133,14 +133,14 @@ fn judge(
         Some(rule) => PartVerdict { by_tables: rule.known.is_some(), ..PartVerdict::by(rule) },
         None => PartVerdict {
             verdict: Verdict::Ask,
-            rule: DEFAULT.into(),
+            rule: DEFAULT_RULE.into(),
             reason: otherwise.to_owned(),
             tried: Vec::new(),
             by_tables: false,
         },
     };
     for rule in stricter {
-        if rule.decision > judged.verdict || rule.decision == Verdict::Ask && judged.rule == DEFAULT {
+        if rule.decision > judged.verdict || rule.decision == Verdict::Ask && judged.rule == DEFAULT_RULE {
             judged = PartVerdict::by(rule);
         }
     }
@@ -197,7 +197,7 @@ fn conclude(
         None => Decision {
             verdict: Verdict::Ask,
             rewrite: None,
-            rule: DEFAULT.into(),
+            rule: DEFAULT_RULE.into(),
             reason: "The command line is empty.".into(),
         },
     };
@@ -207,7 +207,7 @@ fn conclude(
             Some(Some(text)) => decision.rewrite = Some(text),
             Some(None) => {
                 decision.verdict = Verdict::Ask;
-                decision.rule = DEFAULT.into();
+                decision.rule = DEFAULT_RULE.into();
                 decision.reason = "Its safe form cannot be written.".into();
             }
         }

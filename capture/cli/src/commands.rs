@@ -448,8 +448,8 @@ fn command_line() -> clap::Command {
 
 /// The commands that connect to no server, or only through its Unix socket.
 const WITHOUT_TCP: &[&str] = &[
-    "run", "attach", "export", "fix-tty", "policy", "audit", "session", "redact", "serve", "config", "init", "service",
-    "setup",
+    "run", "cache", "attach", "export", "fix-tty", "policy", "audit", "session", "redact", "serve", "config", "init",
+    "service", "setup",
 ];
 
 /// The command line without `--tcp` in the help of the commands for which it means nothing.

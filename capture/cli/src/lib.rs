@@ -12,9 +12,13 @@ pub use printing as terminal;
 #[must_use]
 pub fn main() -> std::process::ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    // Agents wait for their hooks: no command line is parsed for them.
-    if arguments.next().is_some_and(|verb| verb == hook_command::VERB) {
+    let verb = arguments.next();
+    // Agents wait for their hooks, and our own agent for its commands: no command line is parsed for them.
+    if verb.as_ref().is_some_and(|verb| verb == hook_command::VERB) {
         return hook_command::main(arguments);
+    }
+    if verb.is_some_and(|verb| verb == agent_run::TOOL_HOST) {
+        return agent_run::tool_host();
     }
     commands::main()
 }

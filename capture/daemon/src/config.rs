@@ -47,6 +47,8 @@ pub struct Config {
     pub actions: Vec<crate::actions::Action>,
     /// Where findings are announced, and how.
     pub notify: notifier::NotifySettings,
+    /// Our own agent.
+    pub agent: agent_settings::AgentSettings,
 }
 
 /// A setting as it counts.
@@ -248,6 +250,7 @@ impl Default for Config {
             monitor: monitor::DetectorLimits::default(),
             actions: Vec::new(),
             notify: notifier::NotifySettings::default(),
+            agent: agent_settings::AgentSettings::default(),
         }
     }
 }
@@ -321,6 +324,7 @@ impl Config {
             "monitor": default.monitor,
             "actions": [],
             "notify": notify_values(&default.notify),
+            "agent": agent_values(&default.agent)?,
         });
         let mut settings = BTreeMap::new();
         flatten("", defaults, SettingOrigin::Default, &mut settings);
@@ -361,6 +365,7 @@ impl Config {
         self.actions.iter().try_for_each(crate::actions::Action::check)?;
         self.notify.check()?;
         self.otlp.check()?;
+        self.agent.check()?;
         Ok(())
     }
 
@@ -424,6 +429,15 @@ fn notify_values(settings: &notifier::NotifySettings) -> serde_json::Value {
         "gather_ms": gather_ms,
         "per_minute": per_minute,
     })
+}
+
+/// The settings of our own agent; by default there is no model and no provider is configured.
+fn agent_values(settings: &agent_settings::AgentSettings) -> serde_json::Result<serde_json::Value> {
+    let mut values = serde_json::to_value(settings)?;
+    if let Some(values) = values.as_object_mut() {
+        values.retain(|_, value| !value.is_null());
+    }
+    Ok(values)
 }
 
 /// What is wrong with the text of a configuration, and where: file, line and column.

@@ -22,6 +22,10 @@ use regex::Regex;
 use serde_json::Value;
 use tests::{
     eventually,
+    models::{
+        Api, Model,
+        script::{Script, say},
+    },
     program::Machine,
     recording::fixtures,
     terminal_user::end_all,
@@ -148,6 +152,8 @@ fn manual() -> Vec<Page> {
 struct Sandbox {
     machine: Machine,
     hooks: Vec<Hook>,
+    /// What our own agent speaks with, on its page.
+    _model: Option<Model>,
 }
 
 impl Sandbox {
@@ -182,7 +188,8 @@ while printf '\033]0;✳ demo\007\033[2J\033[H───────────�
             assert!(server.session(id)["id"].is_string());
         }
         assert!(tests::program::ended_well(server.stop()));
-        let sandbox = Self { machine, hooks: Vec::new() };
+        let model = (page.path == Path::new("docs/agent.md")).then(|| model(&machine));
+        let sandbox = Self { machine, hooks: Vec::new(), _model: model };
         let mut before = String::from("capture ps");
         if !page.text.contains("--name api") {
             before.push_str("\ncapture run --name api --detach -- claude");
@@ -274,6 +281,13 @@ while printf '\033]0;✳ demo\007\033[2J\033[H───────────�
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         Err(format!("line {}: {}\n{script}\n{out}\n{err}", block.line, output.status))
     }
+}
+
+/// A model in the place of Anthropic's.
+fn model(machine: &Machine) -> Model {
+    let model = Model::exact(Api::Anthropic, Script::default().lane("", [say("Yes.")])).unwrap();
+    machine.configure(&format!("[agent.providers.anthropic]\nbase_url = \"{}\"\n", model.url()));
+    model
 }
 
 impl Drop for Sandbox {

@@ -1,5 +1,6 @@
-//! `capture agent`: agents without their user interface, and session files in pi's format.
+//! `capture agent`: our own agent, other agents without their user interface, and session files in pi's format.
 
+mod run;
 mod session;
 
 use std::process::ExitCode;
@@ -15,6 +16,17 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum AgentCommand {
+    /// Give our own agent one prompt and print its answer.
+    ///
+    /// Reads of the workspace are done at once. For everything else you are asked at this terminal; what you do not
+    /// answer is not done. Text that is piped in goes before the prompt. Exit code 1: it failed; 3: a limit was reached;
+    /// 5: it was refused.
+    #[command(after_help = "Examples:
+  capture agent run --model anthropic/claude-sonnet-5 Where is the configuration read?
+  git diff | capture agent run --continue Review this change")]
+    Run(Box<run::Arguments>),
+    /// Show what each request of a session read from the provider's cache, what was expected, and why it was less.
+    Cache(run::Cache),
     /// Give an agent one prompt, without its user interface, and print what it writes.
     ///
     /// Your policy decides permission requests. If it leaves a request to you, answer at this terminal or with `capture
@@ -31,6 +43,8 @@ pub(super) fn run(
     context: impl FnOnce() -> anyhow::Result<Context>,
 ) -> anyhow::Result<ExitCode> {
     match arguments.verb {
+        AgentCommand::Run(arguments) => run::run(context()?, *arguments),
+        AgentCommand::Cache(arguments) => run::cache(&context()?, &arguments),
         AgentCommand::Drive(arguments) => drive::run(&context()?, arguments),
         AgentCommand::Session(arguments) => session::run(json, &arguments),
     }

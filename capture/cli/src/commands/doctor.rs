@@ -126,6 +126,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
             format!("{}{}", root.dir.display(), if there { "" } else { " (does not exist yet)" }),
         );
     }
+    check("agent sandbox", true, agent_run::SANDBOX.to_owned());
     let own = Environment::of_process().config_dir()?;
     if let Some(recorded) = Environment::recorded(&context.data)?
         && recorded.config_dir()? != own

@@ -1,0 +1,31 @@
+//! The clocks and random numbers of a session.
+
+use agent::SessionClock;
+use engine::StepTime;
+use rustix::{
+    rand::{GetRandomFlags, getrandom},
+    time::{ClockId, Timespec, clock_gettime},
+};
+
+/// Those of the system.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SystemClock;
+
+impl SessionClock for SystemClock {
+    fn now(&self) -> StepTime {
+        // Unlike the monotonic clock this one goes on while the machine sleeps.
+        let mono = clock_gettime(ClockId::Boottime);
+        StepTime { wall_ms: millis(clock_gettime(ClockId::Realtime)), mono_ms: millis(mono).unsigned_abs() }
+    }
+
+    fn random(&self) -> u128 {
+        let mut bytes = [0_u8; 16];
+        // Few bytes come whole and at once; if ever not, ids differ by the time they hold.
+        getrandom(&mut bytes, GetRandomFlags::empty()).ok();
+        u128::from_le_bytes(bytes)
+    }
+}
+
+fn millis(time: Timespec) -> i64 {
+    time.tv_sec.saturating_mul(1000).saturating_add(time.tv_nsec / 1_000_000)
+}

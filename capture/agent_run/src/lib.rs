@@ -1,0 +1,56 @@
+//! Our own agent as the command line runs it: which model with which key, which session, who decides about calls, and
+//! one prompt with its answer.
+//!
+//! [`run`] puts the parts together. What a call may do is decided in process by [`permission`] as far as that needs
+//! nobody: denials, and plain reads of the workspace. Everything else is for the person at the own terminal
+//! ([`broker::LocalBroker`]), or is not done.
+//!
+//! Must not parse a command line or read the environment: the caller passes both.
+
+mod answer_limit;
+pub mod broker;
+mod cache_table;
+mod clock;
+mod keys;
+mod model;
+mod model_facts;
+pub mod permission;
+mod person;
+mod run;
+mod sessions;
+
+use std::path::{Path, PathBuf};
+
+pub use cache_table::{CacheTable, cache_table};
+pub use run::{RunOptions, SessionChoice, run};
+pub use tools::host::{VERB as TOOL_HOST, main as tool_host};
+
+/// How commands are kept from doing harm: not at all, yet.
+pub const SANDBOX: &str =
+    "none: commands would run with the user's own rights, so everything but reads of the workspace is asked";
+
+/// Where sessions are, below the data directory.
+#[must_use]
+pub fn sessions_dir(data: &Path) -> PathBuf {
+    data.join("agent/sessions")
+}
+
+/// Why the agent did not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Something that was written or typed cannot be meant.
+    #[error("{0}")]
+    Usage(String),
+    /// There is no such session.
+    #[error("{0}")]
+    NotFound(String),
+    /// It is not allowed.
+    #[error("{0}")]
+    Refused(String),
+    /// The session's file.
+    #[error(transparent)]
+    Session(#[from] session_tree::SessionError),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}

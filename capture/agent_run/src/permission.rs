@@ -1,0 +1,110 @@
+//! What is decided about a call in process, without asking anybody.
+//!
+//! Denied is what the policy denies. Allowed are plain reads of the workspace that are not secrets, whatever concerns
+//! the session alone, and in the mode `accept-edits` edits of the workspace that the policy's preset of that kind
+//! would allow. A rule of the user that leaves a request to a person is obeyed. Everything else is for a broker.
+
+use std::path::{Path, PathBuf};
+
+use approver::{Facts, PermissionRequest, Policy, Preset, RequestKind, Shell, Verdict};
+use engine::{AskedPermission, CallClass, CallDecision, CallVerdict, SessionMode};
+use events::Provider;
+use policy::InForce;
+
+/// The policy of a session, and what it is held against.
+pub struct InProcess {
+    policy: Policy,
+    reads: Policy,
+    edits: Policy,
+    facts: Box<dyn Facts + Send + Sync>,
+    workspace: PathBuf,
+}
+
+impl std::fmt::Debug for InProcess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InProcess").field("workspace", &self.workspace).finish_non_exhaustive()
+    }
+}
+
+impl InProcess {
+    /// The policy in `file` with the rules of the workspace's repository, and why it is not in force, which has to be
+    /// shown: then only the presets count, and a person decides the rest.
+    #[must_use]
+    pub fn new(file: &Path, workspace: &Path, facts: Box<dyn Facts + Send + Sync>) -> (Self, Option<String>) {
+        let InForce { policy, refused } = policy::in_force(file, workspace);
+        let in_process = Self {
+            policy,
+            reads: Policy::preset(Preset::ReadOnly),
+            edits: Policy::preset(Preset::WorkspaceEdits),
+            facts,
+            workspace: workspace.to_owned(),
+        };
+        (in_process, refused.map(|refused| refused.to_string()))
+    }
+
+    /// The decision, when nobody has to be asked.
+    #[must_use]
+    pub fn decide(&self, asked: &AskedPermission) -> Option<CallDecision> {
+        let kind = match asked.facts.kind {
+            CallClass::Note => return Some(decision(CallVerdict::Allow, "session", None, None)),
+            CallClass::Question | CallClass::Other => return None,
+            CallClass::Read | CallClass::ReadOutside => RequestKind::Read,
+            CallClass::Edit => RequestKind::Edit,
+            CallClass::Write => RequestKind::Write,
+            CallClass::Command => RequestKind::Command,
+            CallClass::Fetch => RequestKind::Fetch,
+        };
+        let request = self.request(asked, kind);
+        let own = self.policy.decide(&request, &*self.facts);
+        // A rule that leaves it to a person is obeyed; that there is no rule is not one.
+        let is_open = own.verdict == Verdict::Allow || own.rule == approver::DEFAULT_RULE;
+        let by_preset = |preset: &Policy, by: &str| {
+            let decided = preset.decide(&request, &*self.facts);
+            (is_open && decided.verdict == Verdict::Allow)
+                .then(|| decision(CallVerdict::Allow, by, Some(decided.rule), None))
+        };
+        if own.verdict == Verdict::Deny {
+            return Some(decision(CallVerdict::Deny, "policy", Some(own.rule), Some(own.reason)));
+        }
+        match asked.facts.kind {
+            CallClass::Read => by_preset(&self.reads, "policy"),
+            CallClass::Edit | CallClass::Write if asked.mode == SessionMode::AcceptEdits => {
+                by_preset(&self.edits, "mode")
+            }
+            CallClass::ReadOutside
+            | CallClass::Edit
+            | CallClass::Write
+            | CallClass::Command
+            | CallClass::Fetch
+            | CallClass::Question
+            | CallClass::Note
+            | CallClass::Other => None,
+        }
+    }
+
+    fn request(&self, asked: &AskedPermission, kind: RequestKind) -> PermissionRequest {
+        let command = (kind == RequestKind::Command).then(|| asked.call.arguments.text("command"));
+        PermissionRequest {
+            agent: Provider::Capture,
+            kind,
+            tool: Some(asked.call.tool.clone()),
+            command: command.flatten().map(str::to_owned),
+            cwd: PathBuf::from(&asked.facts.cwd),
+            cwd_is_certain: true,
+            workspace: self.workspace.clone(),
+            paths: asked.facts.paths.iter().map(PathBuf::from).collect(),
+            url: asked.facts.url.clone(),
+            labels: std::collections::BTreeMap::new(),
+            takes_rewrite: true,
+            shell: Shell::Bash,
+        }
+    }
+}
+
+/// A decision without a row of the audit record.
+pub(crate) fn decision(verdict: CallVerdict, by: &str, rule: Option<String>, reason: Option<String>) -> CallDecision {
+    CallDecision { verdict, by: by.to_owned(), rule, audit: None, reason, answer: None, arguments: None }
+}
+
+#[cfg(test)]
+mod tests;

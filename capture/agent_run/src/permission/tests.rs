@@ -1,0 +1,107 @@
+use std::fs;
+
+use engine::{CallFacts, CallId, CallRun, RequestNumber};
+use policy::OnDisk;
+use session_tree::Object;
+
+use super::*;
+
+/// A workspace, and a policy in force there.
+struct House {
+    dir: tempfile::TempDir,
+}
+
+impl House {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for below in ["work/src", "config", "home"] {
+            fs::create_dir_all(dir.path().join(below)).unwrap();
+        }
+        fs::write(dir.path().join("work/src/main.rs"), "fn main() {}\n").unwrap();
+        fs::write(dir.path().join("work/.env"), "TOKEN=ghp_x7Kd93LmQp2RtYv8WzAc5EfGh1Jk4NbS6uXo\n").unwrap();
+        fs::write(dir.path().join("elsewhere.txt"), "text\n").unwrap();
+        Self { dir }
+    }
+
+    fn decide(&self, rules: &str, mode: SessionMode, kind: CallClass, path: &str) -> String {
+        let root = self.dir.path().canonicalize().unwrap();
+        let (workspace, file) = (root.join("work"), root.join("config/policy.toml"));
+        fs::write(&file, format!("version = 1\n{rules}")).unwrap();
+        let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));
+        let (in_process, refused) = InProcess::new(&file, &workspace, Box::new(facts));
+        assert_eq!(refused, None);
+        let asked = AskedPermission {
+            call: CallRun {
+                call: CallId { request: RequestNumber(1), index: 0 },
+                model_id: "c".to_owned(),
+                tool: "tool".to_owned(),
+                arguments: Object::new().with("command", "ls"),
+            },
+            facts: CallFacts {
+                kind,
+                cwd: workspace.to_string_lossy().into_owned(),
+                paths: vec![workspace.join(path).to_string_lossy().into_owned()],
+                ..CallFacts::default()
+            },
+            mode,
+        };
+        match in_process.decide(&asked) {
+            None => "person".to_owned(),
+            Some(decision) => format!("{:?} by {}", decision.verdict, decision.by),
+        }
+    }
+}
+
+#[test]
+fn only_plain_reads_of_the_workspace_need_nobody() {
+    let house = House::new();
+    for (kind, path, decided) in [
+        (CallClass::Read, "src/main.rs", "Allow by policy"),
+        (CallClass::Read, "src", "Allow by policy"),
+        (CallClass::Read, ".env", "person"),
+        // A search would print the secret.
+        (CallClass::Read, ".", "person"),
+        (CallClass::ReadOutside, "../elsewhere.txt", "person"),
+        (CallClass::Edit, "src/main.rs", "person"),
+        (CallClass::Write, "src/new.rs", "person"),
+        (CallClass::Command, ".", "person"),
+        (CallClass::Fetch, ".", "person"),
+        (CallClass::Question, ".", "person"),
+        (CallClass::Other, ".", "person"),
+        (CallClass::Note, ".", "Allow by session"),
+    ] {
+        assert_eq!(house.decide("", SessionMode::Ask, kind, path), decided, "{kind:?} {path}");
+    }
+    // A policy that would allow it leaves it to the person too: nobody else records it.
+    let allows = "preset = \"workspace-edits\"";
+    assert_eq!(house.decide(allows, SessionMode::Ask, CallClass::Edit, "src/main.rs"), "person");
+    assert_eq!(house.decide(allows, SessionMode::Ask, CallClass::Command, "."), "person");
+}
+
+#[test]
+fn a_mode_accepts_edits_that_decide_nothing_later() {
+    let house = House::new();
+    let decide = |kind, path| house.decide("", SessionMode::AcceptEdits, kind, path);
+    assert_eq!(decide(CallClass::Edit, "src/main.rs"), "Allow by mode");
+    assert_eq!(decide(CallClass::Write, "src/new.rs"), "Allow by mode");
+    for path in [".env", ".git/hooks/pre-commit", ".git/config", "../elsewhere.txt", "../config/policy.toml"] {
+        assert_eq!(decide(CallClass::Write, path), "person", "{path}");
+    }
+    assert_eq!(decide(CallClass::Command, "."), "person");
+}
+
+#[test]
+fn rules_of_the_user_are_obeyed() {
+    let house = House::new();
+    let rule =
+        |decision: &str, kind: &str| format!("[[rule]]\nname = \"own\"\ndecision = \"{decision}\"\nkind = {kind}\n");
+    for (rules, mode, kind, decided) in [
+        (rule("deny", "[\"read\"]"), SessionMode::Ask, CallClass::Read, "Deny by policy"),
+        (rule("ask", "[\"read\"]"), SessionMode::Ask, CallClass::Read, "person"),
+        (rule("deny", "[\"edit\"]"), SessionMode::AcceptEdits, CallClass::Edit, "Deny by policy"),
+        (rule("ask", "[\"edit\"]"), SessionMode::AcceptEdits, CallClass::Edit, "person"),
+        (rule("deny", "[\"command\"]"), SessionMode::Ask, CallClass::Command, "Deny by policy"),
+    ] {
+        assert_eq!(house.decide(&rules, mode, kind, "src/main.rs"), decided, "{rules}");
+    }
+}

@@ -1,0 +1,195 @@
+//! The settings of our own agent: `[agent]` in the configuration file.
+//!
+//! What is written there, and what of it cannot be meant. Must not read a key, a file or the environment: `agent_run`
+//! does.
+
+mod provider;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+
+pub use provider::{ModelApi, ProviderSettings};
+
+/// Why modes and options that need a sandbox are refused.
+pub const NO_SANDBOX: &str = "it needs a sandbox, and there is none (level `none`)";
+
+/// The settings of our own agent.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentSettings {
+    /// The model, as PROVIDER/MODEL.
+    pub model: Option<ModelName>,
+    /// What is allowed without a question of its own.
+    pub mode: AgentMode,
+    /// What a session may spend.
+    pub budget: BudgetSettings,
+    /// Names of further variables that commands get.
+    pub pass: Vec<String>,
+    /// Hosts on this machine or in a private network that may be fetched from: `host` or `host:port`.
+    pub allow_hosts: Vec<String>,
+    /// Providers by their names.
+    pub providers: BTreeMap<String, ProviderSettings>,
+}
+
+/// A model of a provider: `anthropic/claude-sonnet-5`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
+pub struct ModelName {
+    /// The provider's name in the settings.
+    pub provider: String,
+    /// The model's name, as the provider knows it.
+    pub model: String,
+}
+
+/// What is allowed without a question of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentMode {
+    /// Reads only; every other call is denied.
+    Plan,
+    /// The policy and the person decide.
+    #[default]
+    Ask,
+    /// Edits in the workspace are allowed.
+    AcceptEdits,
+}
+
+/// What a session may spend; 0 is without a limit.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetSettings {
+    /// Tokens in and out.
+    pub tokens: u64,
+    /// Costs in US dollars.
+    pub cost_usd: f64,
+    /// Time in turns, in minutes.
+    pub minutes: u32,
+    /// Tool calls.
+    pub calls: u64,
+}
+
+/// A setting that cannot be meant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct SettingError {
+    /// The setting, with the tables it is in.
+    pub key: String,
+    /// What is wrong, and what is expected.
+    pub problem: String,
+}
+
+impl SettingError {
+    fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { key: key.into(), problem: problem.into() }
+    }
+}
+
+impl AgentMode {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Plan, Self::Ask, Self::AcceptEdits];
+
+    /// The name, as it is written.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Ask => "ask",
+            Self::AcceptEdits => "accept-edits",
+        }
+    }
+}
+
+impl std::fmt::Display for AgentMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl std::str::FromStr for AgentMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Err(format!("the mode `auto` is not available: {NO_SANDBOX}; use plan, ask or accept-edits"));
+        }
+        let unknown = || format!("expected plan, ask or accept-edits, got `{text}`");
+        Self::ALL.into_iter().find(|mode| mode.name() == text).ok_or_else(unknown)
+    }
+}
+
+impl<'de> Deserialize<'de> for AgentMode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+impl std::str::FromStr for ModelName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // Names of models may have slashes of their own.
+        match text.split_once('/') {
+            Some((provider, model)) if !provider.is_empty() && !model.is_empty() => {
+                Ok(Self { provider: provider.to_owned(), model: model.to_owned() })
+            }
+            Some(_) | None => Err(format!("expected PROVIDER/MODEL, such as anthropic/claude-sonnet-5, got `{text}`")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+impl std::fmt::Display for ModelName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.provider, self.model)
+    }
+}
+
+impl From<ModelName> for String {
+    fn from(name: ModelName) -> Self {
+        name.to_string()
+    }
+}
+
+impl AgentSettings {
+    /// Checks what the types do not say.
+    ///
+    /// # Errors
+    /// The first setting that cannot be meant.
+    pub fn check(&self) -> Result<(), SettingError> {
+        let cost = self.budget.cost_usd;
+        if !cost.is_finite() || cost < 0.0 {
+            return Err(SettingError::new("agent.budget.cost_usd", format!("expected US dollars, got {cost}")));
+        }
+        for (name, provider) in &self.providers {
+            if name.is_empty() || name.contains('/') {
+                return Err(SettingError::new("agent.providers", format!("expected a name without `/`, got `{name}`")));
+            }
+            provider.check(name)?;
+        }
+        Ok(())
+    }
+
+    /// A provider as it counts: with the defaults of the vendor of this name.
+    ///
+    /// # Errors
+    /// There is no such provider, or it is not told how and where it is reached.
+    pub fn provider(&self, name: &str) -> Result<ProviderSettings, SettingError> {
+        ProviderSettings::resolve(name, self.providers.get(name))
+    }
+
+    /// Names of variables that hold keys; commands never get them.
+    #[must_use]
+    pub fn key_variables(&self) -> Vec<String> {
+        let vendors = provider::VENDORS.iter().map(|vendor| vendor.key_env.to_owned());
+        vendors.chain(self.providers.values().filter_map(|provider| provider.key_env.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! Providers: how and where models are reached.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::SettingError;
+
+/// A provider of models. What is absent has the default of the vendor of that name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProviderSettings {
+    /// The API it speaks.
+    pub api: Option<ModelApi>,
+    /// What stands before the path of a request: `https://api.openai.com/v1`.
+    pub base_url: Option<String>,
+    /// The variable that holds the key.
+    pub key_env: Option<String>,
+    /// A program, with its arguments, that prints the key.
+    pub key_command: Vec<String>,
+    /// A file that holds the key and that only its owner can read.
+    pub key_file: Option<PathBuf>,
+    /// Further headers of requests. Their values are treated like keys.
+    pub headers: BTreeMap<String, String>,
+    /// Longest silence before and within an answer, in seconds.
+    pub idle_s: Option<u32>,
+    /// Most tokens of an answer.
+    pub max_output_tokens: Option<u64>,
+    /// Name the limit of an answer `max_tokens`, for older servers of Chat Completions.
+    pub old_max_tokens: bool,
+    /// Send thinking back in the field it came in, for servers of Chat Completions that want that.
+    pub return_reasoning: bool,
+}
+
+/// The APIs of vendors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelApi {
+    /// Anthropic's Messages.
+    Anthropic,
+    /// OpenAI's Responses.
+    Responses,
+    /// OpenAI's Chat Completions, which many servers imitate.
+    Chat,
+    /// Gemini's streamGenerateContent.
+    Gemini,
+}
+
+/// A vendor whose provider need not be configured.
+pub(crate) struct Vendor {
+    name: &'static str,
+    api: ModelApi,
+    base_url: &'static str,
+    pub(crate) key_env: &'static str,
+}
+
+/// Addresses and variables as the vendors' own libraries have them: <https://platform.claude.com/docs/en/api/overview>,
+/// <https://platform.openai.com/docs/api-reference/introduction>, <https://ai.google.dev/gemini-api/docs/api-key>.
+pub(crate) const VENDORS: [Vendor; 3] = [
+    Vendor {
+        name: "anthropic",
+        api: ModelApi::Anthropic,
+        base_url: "https://api.anthropic.com",
+        key_env: "ANTHROPIC_API_KEY",
+    },
+    Vendor {
+        name: "openai",
+        api: ModelApi::Responses,
+        base_url: "https://api.openai.com/v1",
+        key_env: "OPENAI_API_KEY",
+    },
+    Vendor {
+        name: "gemini",
+        api: ModelApi::Gemini,
+        base_url: "https://generativelanguage.googleapis.com",
+        key_env: "GEMINI_API_KEY",
+    },
+];
+
+/// Longest silence that can be configured, in seconds.
+const IDLE_MAX_S: u32 = 900;
+
+impl ProviderSettings {
+    pub(crate) fn check(&self, name: &str) -> Result<(), SettingError> {
+        let wrong = |key: &str, problem: &str| Err(SettingError::new(format!("agent.providers.{name}.{key}"), problem));
+        let sources = [self.key_env.is_some(), !self.key_command.is_empty(), self.key_file.is_some()].map(usize::from);
+        if sources.iter().sum::<usize>() > 1 {
+            return wrong("key_env", "set only one of key_env, key_command and key_file");
+        }
+        if self.key_file.as_ref().is_some_and(|file| !file.is_absolute()) {
+            return wrong("key_file", "expected an absolute path");
+        }
+        if self.idle_s.is_some_and(|idle| idle == 0 || idle > IDLE_MAX_S) {
+            return wrong("idle_s", "expected 1 to 900");
+        }
+        if self.max_output_tokens == Some(0) {
+            return wrong("max_output_tokens", "expected at least 1");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn resolve(name: &str, written: Option<&Self>) -> Result<Self, SettingError> {
+        let vendor = VENDORS.iter().find(|vendor| vendor.name == name);
+        let mut provider = match (written, vendor) {
+            (Some(written), _) => written.clone(),
+            (None, Some(_)) => Self::default(),
+            (None, None) => {
+                let known = VENDORS.map(|vendor| vendor.name).join(", ");
+                let problem = format!("`{name}` is not configured; these need no configuration: {known}");
+                return Err(SettingError::new("agent.providers", problem));
+            }
+        };
+        if let Some(vendor) = vendor {
+            provider.api.get_or_insert(vendor.api);
+            provider.base_url.get_or_insert_with(|| vendor.base_url.to_owned());
+            if provider.key_command.is_empty() && provider.key_file.is_none() {
+                provider.key_env.get_or_insert_with(|| vendor.key_env.to_owned());
+            }
+        }
+        let missing = [("api", provider.api.is_none()), ("base_url", provider.base_url.is_none())];
+        match missing.into_iter().find(|(_, is_missing)| *is_missing) {
+            Some((key, _)) => Err(SettingError::new(format!("agent.providers.{name}.{key}"), "missing")),
+            None => Ok(provider),
+        }
+    }
+}

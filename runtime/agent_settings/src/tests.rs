@@ -1,0 +1,62 @@
+use super::*;
+
+fn parse(text: &str) -> Result<AgentSettings, String> {
+    let settings: AgentSettings = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    settings.check().map_err(|error| error.to_string())?;
+    Ok(settings)
+}
+
+#[test]
+fn everything_can_be_written() {
+    let settings = parse(
+        r#"
+        model = "work/org/model-1"
+        mode = "accept-edits"
+        budget = { cost_usd = 2.5, minutes = 30 }
+        [providers.work]
+        api = "chat"
+        base_url = "http://127.0.0.1:8080/v1"
+        key_command = ["pass", "show", "work"]
+        headers = { "x-team" = "a" }
+        idle_s = 600
+        "#,
+    )
+    .unwrap();
+    let model = settings.model.clone().unwrap();
+    assert_eq!((model.provider.as_str(), model.model.as_str()), ("work", "org/model-1"));
+    assert_eq!(settings.mode, AgentMode::AcceptEdits);
+    assert_eq!(settings.provider("work").unwrap().api, Some(ModelApi::Chat));
+}
+
+#[test]
+fn what_cannot_be_meant_is_named() {
+    for (text, told) in [
+        ("mdoel = \"a/b\"", "unknown field `mdoel`"),
+        ("[providers.a]\nbase_ulr = \"x\"", "unknown field `base_ulr`"),
+        ("model = \"sonnet\"", "expected PROVIDER/MODEL"),
+        ("mode = \"auto\"", "needs a sandbox"),
+        ("mode = \"yolo\"", "expected plan, ask or accept-edits, got `yolo`"),
+        ("[budget]\ncost_usd = -1.0", "agent.budget.cost_usd"),
+        ("[providers.a]\nkey_file = \"key\"", "agent.providers.a.key_file: expected an absolute path"),
+        ("[providers.a]\nkey_env = \"A\"\nkey_command = [\"b\"]", "set only one of"),
+        ("[providers.a]\nidle_s = 0", "agent.providers.a.idle_s"),
+        ("[providers.\"a/b\"]\nidle_s = 1", "without `/`"),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.contains(told), "{text}: {error}");
+    }
+}
+
+#[test]
+fn vendors_have_defaults_and_others_say_how_they_are_reached() {
+    let settings = parse("[providers.gemini]\nkey_file = \"/k\"\n[providers.mine]\napi = \"chat\"").unwrap();
+    let anthropic = settings.provider("anthropic").unwrap();
+    assert_eq!(anthropic.base_url.as_deref(), Some("https://api.anthropic.com"));
+    assert_eq!(anthropic.key_env.as_deref(), Some("ANTHROPIC_API_KEY"));
+    // A file takes the place of the variable.
+    assert_eq!(settings.provider("gemini").unwrap().key_env, None);
+    assert_eq!(settings.provider("mine").unwrap_err().key, "agent.providers.mine.base_url");
+    let error = settings.provider("other").unwrap_err().to_string();
+    assert!(error.contains("anthropic, openai, gemini"), "{error}");
+    assert!(settings.key_variables().contains(&"OPENAI_API_KEY".to_owned()));
+}

@@ -1,0 +1,381 @@
+//! Our own agent with scripted models that are as strict as the vendors': one prompt in all four APIs, calls that nobody
+//! or a person decides, a kill in the middle, limits, and where its key is not.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tests::{
+    eventually,
+    models::{
+        Api, Model,
+        script::{Call, Part, Script, Step, call, say},
+    },
+    program::Machine,
+    terminal_user::{User, end_all, signal},
+};
+
+use super::PROGRAM;
+
+/// Looks like a key and is put together here, so that no file holds it whole.
+fn key() -> String {
+    ["sk-own-", "9f3kQ7vR2mXw8LpZ"].concat()
+}
+
+/// A machine on which our own agent uses a model.
+struct House {
+    machine: Machine,
+    model: Model,
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        end_all(&self.machine.data());
+    }
+}
+
+impl House {
+    fn new(api: Api, script: Script) -> Self {
+        Self::with(api, script, "")
+    }
+
+    /// With more of the configuration's table `[agent]`.
+    fn with(api: Api, script: Script, more: &str) -> Self {
+        let model = Model::exact(api, script).unwrap();
+        let machine = Machine::new(PROGRAM);
+        let (name, version, id) = match api {
+            Api::Anthropic => ("anthropic", "", "claude-sonnet-4-5"),
+            Api::Responses => ("responses", "/v1", "gpt-5"),
+            Api::Chat => ("chat", "/v1", "local"),
+            Api::Gemini => ("gemini", "", "gemini-3-flash-preview"),
+        };
+        let provider = format!("api = \"{name}\"\nbase_url = \"{}{version}\"\nkey_env = \"OWN_AGENT\"", model.url());
+        machine.configure(&format!(
+            "autostart = false\n[agent]\nmodel = \"mine/{id}\"\npass = [\"OWN_AGENT\"]\n{more}\n[agent.providers.mine]\n{provider}\n"
+        ));
+        fs::write(machine.project().join("notes.txt"), "first line\nsecond line\n").unwrap();
+        Self { machine, model }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.machine.command(&[&["agent"], words].concat());
+        command.env("OWN_AGENT", key()).current_dir(self.machine.project());
+        command
+    }
+
+    /// Runs a prompt without anybody at a terminal.
+    fn run(&self, words: &[&str]) -> Run {
+        Run::of(self.command(&[&["run"], words].concat()).output().unwrap())
+    }
+
+    /// Somebody at a terminal runs a prompt.
+    fn at_terminal(&self, words: &str) -> User {
+        let script = format!("\"$PROGRAM\" agent run {words}");
+        User::start_with(&self.machine, &script, &[("OWN_AGENT", key().as_str())])
+    }
+
+    /// The only session's file.
+    fn file(&self) -> PathBuf {
+        let only = |directory: PathBuf| {
+            let mut all = fs::read_dir(directory).unwrap();
+            let one = all.next().unwrap().unwrap().path();
+            assert!(all.next().is_none(), "there is one");
+            one
+        };
+        // Directories of working directories, and files of sessions in them.
+        only(only(self.machine.data().join("agent/sessions")))
+    }
+
+    /// The entries of the only session of this type, as they are stored.
+    fn entries(&self, custom_type: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.file()).unwrap();
+        let entries = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        entries.filter(|entry| entry["customType"] == custom_type).collect()
+    }
+
+    fn notes(&self) -> String {
+        fs::read_to_string(self.machine.project().join("notes.txt")).unwrap()
+    }
+
+    /// Nothing was refused by the vendor, and the key is nowhere.
+    #[track_caller]
+    fn is_clean(&self) {
+        assert_eq!(self.model.refusals(), [""; 0]);
+        let mut open = vec![self.machine.data(), self.machine.project()];
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+                let mode = fs::symlink_metadata(&entry).unwrap().permissions().mode();
+                assert!(!entry.starts_with(self.machine.data()) || mode & 0o077 == 0, "{} {mode:o}", entry.display());
+                if entry.is_dir() {
+                    open.push(entry);
+                } else if entry.is_file() {
+                    let bytes = fs::read(&entry).unwrap();
+                    assert!(!String::from_utf8_lossy(&bytes).contains(&key()), "the key is in {}", entry.display());
+                }
+            }
+        }
+    }
+}
+
+/// What a prompt printed, and its exit code.
+#[derive(Debug)]
+struct Run {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Run {
+    #[track_caller]
+    fn of(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let run = Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };
+        assert!(!run.out.contains(&key()) && !run.err.contains(&key()), "{run:?}");
+        run
+    }
+}
+
+fn tool(name: &str, input: Value) -> Call {
+    Call::new(name, input)
+}
+
+fn edit() -> Call {
+    tool("edit", json!({ "path": "notes.txt", "edits": [{ "old": "second", "new": "2nd" }] }))
+}
+
+#[test]
+fn a_prompt_with_reads_is_answered_in_all_four_apis() {
+    for api in [Api::Anthropic, Api::Responses, Api::Chat, Api::Gemini] {
+        let script = Script::default().lane(
+            "notes",
+            [
+                Step::Answer(vec![
+                    Part::Say("I look. ".to_owned()),
+                    Part::Call(tool("read", json!({ "path": "notes.txt" }))),
+                    Part::Call(tool("glob", json!({ "pattern": "*.txt" }))),
+                ]),
+                call(tool("grep", json!({ "pattern": "second" }))),
+                say("There are two lines."),
+            ],
+        );
+        let house = House::new(api, script);
+        let run = house.run(&["How", "many", "notes?"]);
+        assert_eq!((run.code, run.out.as_str()), (Some(0), "There are two lines.\n"), "{api:?} {run:?}");
+        assert!(run.err.contains("sandbox none"), "{}", run.err);
+        let results = house.model.results("notes").join("\n");
+        assert!(results.contains("second line") && results.contains("notes.txt"), "{api:?} {results}");
+        house.is_clean();
+        // Each request has what the caches did.
+        let session = house.file();
+        let told = house.command(&["cache", session.to_str().unwrap(), "--json"]).output().unwrap();
+        let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+        let requests = told["requests"].as_array().unwrap();
+        assert_eq!(requests.len(), 3, "{told}");
+        for request in requests {
+            assert!(request["usage"]["output"].as_u64().unwrap() > 0, "{api:?} {request}");
+        }
+        let report = house.model.cache_report();
+        let rate = told["hitRate"].as_f64().unwrap();
+        assert!((rate - report.hit_rate()).abs() < 1e-9, "{api:?} {rate} {report:?}");
+        let text = house.command(&["cache", session.to_str().unwrap()]).output().unwrap();
+        assert!(String::from_utf8(text.stdout).unwrap().starts_with("REQUEST"));
+    }
+}
+
+#[test]
+fn what_is_piped_in_goes_before_the_prompt() {
+    let house = House::new(Api::Anthropic, Script::default().lane("summarize", [say("A summary.")]));
+    let mut command = house.command(&["run", "--json", "summarize this"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"what was piped\n").unwrap();
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let lines: Vec<Value> = run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().any(|line| line["type"] == "turn_ended" && line["data"]["outcome"] == "done"));
+    assert!(fs::read_to_string(house.file()).unwrap().contains("what was piped"));
+}
+
+#[test]
+fn without_a_person_nothing_but_reads_is_done() {
+    let script = Script::default().lane(
+        "edit",
+        [
+            call(tool("read", json!({ "path": "notes.txt" }))),
+            call(edit()),
+            call(tool("bash", json!({ "command": "touch made" }))),
+            call(tool("write", json!({ "path": "made", "content": "x" }))),
+            call(tool("read", json!({ "path": "/etc/passwd" }))),
+            say("I could not edit."),
+        ],
+    );
+    let house = House::new(Api::Anthropic, script);
+    let run = house.run(&["edit the notes"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "I could not edit.\n"), "{run:?}");
+    assert_eq!(house.notes(), "first line\nsecond line\n");
+    assert!(!house.machine.project().join("made").exists());
+    let results = house.model.results("edit");
+    assert_eq!(results.iter().filter(|result| result.contains("Nobody answered")).count(), 4, "{results:?}");
+    house.is_clean();
+}
+
+#[test]
+fn the_person_at_the_terminal_decides_and_only_after_the_question() {
+    let command = "env > environment; echo ran >> count";
+    let script = Script::default().lane(
+        "edit",
+        [
+            call(tool("read", json!({ "path": "notes.txt" }))),
+            Step::Answer(vec![Part::Until("typed".to_owned()), Part::Call(edit())]),
+            call(edit()),
+            call(tool("bash", json!({ "command": command }))),
+            call(tool("ask", json!({ "question": "Which one?", "options": ["left", "right"] }))),
+            say("It is done."),
+        ],
+    );
+    let house = House::new(Api::Anthropic, script);
+    let mut user = house.at_terminal("edit the notes");
+    user.expect("sandbox none");
+    // Typed before the question: it must not answer it.
+    user.types("y\n");
+    user.expect("y\r\n");
+    house.model.tell("typed");
+    user.expect("+2nd line");
+    user.expect("Allow it once? [y/N] ");
+    user.types("n\n");
+    user.expect("Allow it once? [y/N] ");
+    assert_eq!(house.notes(), "first line\nsecond line\n");
+    user.types("y\n");
+    user.expect("echo ran >> count");
+    user.expect("Allow it once? [y/N] ");
+    user.types("y\n");
+    user.expect("2. right");
+    user.expect("Answer: ");
+    user.types("2\n");
+    let (_, status) = user.end();
+    assert_eq!(status, 0);
+    assert_eq!(house.notes(), "first line\n2nd line\n");
+    assert_eq!(fs::read_to_string(house.machine.project().join("count")).unwrap(), "ran\n");
+    let results = house.model.results("edit");
+    assert!(results[1].contains("denied by the user") && results[4].contains("right"), "{results:?}");
+    // The command had an environment, and the key is not in it.
+    assert!(fs::read_to_string(house.machine.project().join("environment")).unwrap().contains("PATH="));
+    house.is_clean();
+}
+
+#[test]
+fn a_session_that_was_killed_goes_on_and_runs_nothing_twice() {
+    let script = Script::default()
+        .lane(
+            "append",
+            [call(tool("bash", json!({ "command": "echo ran >> count; exec sleep 7777" }))), say("never said")],
+        )
+        .lane("go on", [say("I went on.")]);
+    let house = House::new(Api::Anthropic, script);
+    let count = house.machine.project().join("count");
+    let mut user = house.at_terminal("append a line");
+    user.expect("Allow it once? [y/N] ");
+    user.types("y\n");
+    eventually("the command runs", || fs::read_to_string(&count).ok().filter(|text| !text.is_empty()));
+    let processes = user.processes();
+    let agent = processes.iter().find(|process| process.command.contains("agent run")).unwrap();
+    signal(agent.pid, Signal::KILL);
+    assert_eq!(user.end().1, 137);
+    eventually("the command ended with it", || {
+        (!user.processes().iter().any(|process| process.command.contains("7777"))).then_some(())
+    });
+    let run = house.run(&["--continue", "go on"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "I went on.\n"), "{run:?}");
+    assert_eq!(fs::read_to_string(&count).unwrap(), "ran\n");
+    let results = house.model.results("go on").join("\n");
+    assert!(results.contains("may have taken effect"), "{results}");
+    assert_eq!(house.entries("capture.started").len(), 1);
+    assert_eq!(house.entries("capture.restored").len(), 1);
+    house.is_clean();
+    // Its id does as well.
+    let id = house.entries("capture.frozen").len();
+    assert_eq!(id, 1, "the prefix is stored once");
+}
+
+#[test]
+fn limits_end_a_prompt_with_their_own_code() {
+    let reads =
+        || Script::default().lane("read", vec![call(tool("read", json!({ "path": "notes.txt" }))), say("Done.")]);
+    let house = House::new(Api::Anthropic, reads());
+    let run = house.run(&["--max-turns", "1", "read it"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(3), ""), "{run:?}");
+    assert!(run.err.contains("the limit of answers (1) is reached"), "{}", run.err);
+    // It goes on where it was.
+    let run = house.run(&["--continue", "--max-turns", "9", "read it"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "Done.\n"), "{run:?}");
+    house.is_clean();
+
+    let house = House::with(Api::Anthropic, reads(), "budget = { calls = 1 }");
+    let run = house.run(&["read it"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.err.contains("the limit of tool calls is reached"), "{}", run.err);
+
+    let house = House::new(Api::Anthropic, reads());
+    let run = house.run(&["--max-cost", "0.000001", "read it"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.err.contains("the limit of costs is reached"), "{}", run.err);
+    // What it costs is not known of this model.
+    let house = House::new(Api::Chat, reads());
+    let run = house.run(&["--max-cost", "1", "read it"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.err.contains("price of the model is unknown"), "{}", run.err);
+}
+
+#[test]
+fn what_cannot_be_meant_and_what_is_not_allowed_says_why() {
+    let house = House::new(Api::Anthropic, Script::default());
+    for (words, code, told) in [
+        (&["--mode", "auto", "x"][..], 2, "sandbox"),
+        (&["--mode", "accept-edits", "x"], 5, "needs you at the terminal"),
+        (&["--model", "sonnet", "x"], 2, "PROVIDER/MODEL"),
+        (&["--model", "anthropic/claude-sonnet-5", "x"], 2, "ANTHROPIC_API_KEY"),
+        (&["--model", "other/x", "x"], 2, "`other` is not configured"),
+        (&["--continue", "x"], 4, "there is no session"),
+        (&["--session", "12345", "x"], 4, "there is no session `12345`"),
+        (&[], 2, "no prompt"),
+    ] {
+        let run = house.run(words);
+        assert_eq!(run.code, Some(code), "{words:?} {run:?}");
+        assert!(run.err.contains(told), "{words:?} {}", run.err);
+    }
+    // An agent does not start it.
+    let run = house.machine.agents_shell("claude", "capture agent run x").output().unwrap();
+    let run = Run::of(run);
+    assert_eq!(run.code, Some(5), "{run:?}");
+    assert!(run.err.contains("started by an agent"), "{}", run.err);
+    assert_eq!(house.model.notes(), [], "no request was sent");
+    let doctor = house.machine.command(&["doctor"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&doctor.stdout).contains("agent sandbox"), "{doctor:?}");
+}
+
+#[test]
+fn the_server_sees_its_sessions() {
+    let script =
+        Script::default().lane("notes", [call(tool("read", json!({ "path": "notes.txt" }))), say("Two lines.")]);
+    let house = House::new(Api::Anthropic, script);
+    let server = house.machine.serve();
+    let run = house.run(&["Read the notes"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let text = fs::read_to_string(house.file()).unwrap();
+    let header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let id = header["id"].as_str().unwrap();
+    server.caught_up(id, &house.file());
+    let session = server.session(id);
+    assert_eq!(session["provider"], "capture", "{session}");
+    let events = server.events(session["id"].as_str().unwrap());
+    let kinds: Vec<&str> = events.iter().filter_map(|event| event["kind"].as_str()).collect();
+    for kind in ["prompt", "tool.call", "tool.result"] {
+        assert!(kinds.contains(&kind), "{kind}: {kinds:?}");
+    }
+    let ps = house.machine.command(&["ps", "--all", "--json"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&ps.stdout).contains(id), "{ps:?}");
+}
