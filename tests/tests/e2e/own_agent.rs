@@ -268,6 +268,31 @@ fn the_person_at_the_terminal_decides_and_only_after_the_question() {
 }
 
 #[test]
+fn a_mode_accepts_edits_and_an_interrupt_ends_the_turn() {
+    let script = Script::default().lane(
+        "edit",
+        [
+            call(tool("read", json!({ "path": "notes.txt" }))),
+            call(edit()),
+            call(tool("bash", json!({ "command": "touch made" }))),
+            say("never said"),
+        ],
+    );
+    let house = House::new(Api::Anthropic, script);
+    let mut user = house.at_terminal("--mode accept-edits edit the notes");
+    // The edit was not asked; the command is.
+    user.expect("touch made");
+    user.expect("Allow it once? [y/N] ");
+    assert_eq!(house.notes(), "first line\n2nd line\n");
+    user.types([3]);
+    assert_eq!(user.end().1, 130);
+    assert!(!house.machine.project().join("made").exists());
+    let granted = house.entries("capture.mode");
+    assert!(granted.iter().any(|entry| entry["data"]["mode"] == "accept-edits"), "{granted:?}");
+    house.is_clean();
+}
+
+#[test]
 fn a_session_that_was_killed_goes_on_and_runs_nothing_twice() {
     let script = Script::default()
         .lane(
@@ -373,7 +398,7 @@ fn the_server_sees_its_sessions() {
     assert_eq!(session["provider"], "capture", "{session}");
     let events = server.events(session["id"].as_str().unwrap());
     let kinds: Vec<&str> = events.iter().filter_map(|event| event["kind"].as_str()).collect();
-    for kind in ["prompt", "tool.call", "tool.result"] {
+    for kind in ["user.prompt", "tool.call", "tool.result"] {
         assert!(kinds.contains(&kind), "{kind}: {kinds:?}");
     }
     let ps = house.machine.command(&["ps", "--all", "--json"]).output().unwrap();
