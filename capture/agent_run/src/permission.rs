@@ -18,6 +18,8 @@ pub struct InProcess {
     edits: Policy,
     facts: Box<dyn Facts + Send + Sync>,
     workspace: PathBuf,
+    /// Whether the policy is the intended one. If not, nothing is allowed: it might have denied it.
+    is_in_force: bool,
 }
 
 impl std::fmt::Debug for InProcess {
@@ -28,7 +30,7 @@ impl std::fmt::Debug for InProcess {
 
 impl InProcess {
     /// The policy in `file` with the rules of the workspace's repository, and why it is not in force, which has to be
-    /// shown: then only the presets count, and a person decides the rest.
+    /// shown: then a person decides about everything.
     #[must_use]
     pub fn new(file: &Path, workspace: &Path, facts: Box<dyn Facts + Send + Sync>) -> (Self, Option<String>) {
         let InForce { policy, refused } = policy::in_force(file, workspace);
@@ -38,6 +40,7 @@ impl InProcess {
             edits: Policy::preset(Preset::WorkspaceEdits),
             facts,
             workspace: workspace.to_owned(),
+            is_in_force: refused.is_none(),
         };
         (in_process, refused.map(|refused| refused.to_string()))
     }
@@ -57,7 +60,8 @@ impl InProcess {
         let request = self.request(asked, kind);
         let own = self.policy.decide(&request, &*self.facts);
         // A rule that leaves it to a person is obeyed; that there is no rule is not one.
-        let is_open = own.verdict == Verdict::Allow || own.rule == approver::DEFAULT_RULE;
+        let is_not_asked = own.verdict == Verdict::Allow || own.rule == approver::DEFAULT_RULE;
+        let is_open = self.is_in_force && is_not_asked;
         let by_preset = |preset: &Policy, by: &str| {
             let decided = preset.decide(&request, &*self.facts);
             (is_open && decided.verdict == Verdict::Allow)

@@ -107,12 +107,16 @@ pub fn run(options: RunOptions) -> Result<u8, RunError> {
     let name = options.model.clone().or_else(|| settings.model.clone()).ok_or_else(|| {
         RunError::Usage("no model: pass --model PROVIDER/MODEL, or set agent.model in the configuration".to_owned())
     })?;
-    let mode = options.mode.unwrap_or(settings.mode);
     let asks = is_at_terminal() && !options.json;
-    if mode == AgentMode::AcceptEdits && !asks {
-        let why = "the mode accept-edits needs you at the terminal: standard input and standard error must be one";
-        return Err(RunError::Refused(format!("{why}, without --json")));
-    }
+    let mode = match (options.mode, settings.mode) {
+        (Some(AgentMode::AcceptEdits), _) if !asks => {
+            let why = "the mode accept-edits needs you at the terminal: standard input and standard error must be one";
+            return Err(RunError::Refused(format!("{why}, without --json")));
+        }
+        // What is only the default is lowered.
+        (None, AgentMode::AcceptEdits) if !asks => AgentMode::Ask,
+        (typed, default) => typed.unwrap_or(default),
+    };
     let prices = usage::prices(Some(&options.prices_file)).map_err(|error| RunError::Usage(error.to_string()))?;
     let model = SessionModel::new(&name, settings, prices, &options.environment, clock.now())?;
     let cwd = options.cwd.canonicalize().map_err(other)?;

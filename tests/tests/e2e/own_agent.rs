@@ -213,7 +213,7 @@ fn without_a_person_nothing_but_reads_is_done() {
             say("I could not edit."),
         ],
     );
-    let house = House::new(Api::Anthropic, script);
+    let house = House::with(Api::Anthropic, script, "mode = \"accept-edits\"");
     let run = house.run(&["edit the notes"]);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "I could not edit.\n"), "{run:?}");
     assert_eq!(house.notes(), "first line\nsecond line\n");

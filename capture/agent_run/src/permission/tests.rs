@@ -24,12 +24,18 @@ impl House {
     }
 
     fn decide(&self, rules: &str, mode: SessionMode, kind: CallClass, path: &str) -> String {
+        let (decided, refused) = self.decide_with(rules, mode, kind, path);
+        assert_eq!(refused, None);
+        decided
+    }
+
+    /// The decision, and why the policy is not in force.
+    fn decide_with(&self, rules: &str, mode: SessionMode, kind: CallClass, path: &str) -> (String, Option<String>) {
         let root = self.dir.path().canonicalize().unwrap();
         let (workspace, file) = (root.join("work"), root.join("config/policy.toml"));
         fs::write(&file, format!("version = 1\n{rules}")).unwrap();
         let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));
         let (in_process, refused) = InProcess::new(&file, &workspace, Box::new(facts));
-        assert_eq!(refused, None);
         let asked = AskedPermission {
             call: CallRun {
                 call: CallId { request: RequestNumber(1), index: 0 },
@@ -45,10 +51,11 @@ impl House {
             },
             mode,
         };
-        match in_process.decide(&asked) {
+        let decided = match in_process.decide(&asked) {
             None => "person".to_owned(),
             Some(decision) => format!("{:?} by {}", decision.verdict, decision.by),
-        }
+        };
+        (decided, refused)
     }
 }
 
@@ -104,4 +111,15 @@ fn rules_of_the_user_are_obeyed() {
     ] {
         assert_eq!(house.decide(&rules, mode, kind, "src/main.rs"), decided, "{rules}");
     }
+}
+
+#[test]
+fn without_the_intended_policy_a_person_decides() {
+    let house = House::new();
+    let (decided, refused) =
+        house.decide_with("nonsense = true", SessionMode::AcceptEdits, CallClass::Read, "src/main.rs");
+    assert_eq!(decided, "person");
+    assert!(refused.unwrap().contains("nonsense"));
+    let (decided, _) = house.decide_with("nonsense = true", SessionMode::AcceptEdits, CallClass::Edit, "src/main.rs");
+    assert_eq!(decided, "person");
 }
