@@ -16,12 +16,14 @@ mod model;
 mod model_facts;
 pub mod permission;
 mod person;
+mod piped;
 mod run;
 mod sessions;
 
 use std::path::{Path, PathBuf};
 
 pub use cache_table::{CacheTable, cache_table};
+pub use piped::piped_text;
 pub use run::{RunOptions, SessionChoice, run};
 pub use tools::host::{VERB as TOOL_HOST, main as tool_host};
 
@@ -41,7 +43,7 @@ pub enum RunError {
     /// Something that was written or typed cannot be meant.
     #[error("{0}")]
     Usage(String),
-    /// There is no such session.
+    /// The session was not found.
     #[error("{0}")]
     NotFound(String),
     /// It is not allowed.

@@ -8,12 +8,12 @@ use crate::{
     entries::{AnswerOrigin, EndedRequest, OWN_KEY, RequestRecord, RuntimeEntry, SentRequest, to_json},
     ids::RequestNumber,
     input::{AnswerEnd, AnswerEvent, AnswerFailure, AnswerFailureKind, AnswerUsage, PauseReason, TurnOutcome},
-    machine::Step,
+    machine::EngineStep,
     retry::{self, RetryDecision},
     state::{Activity, AnswerInProgress, Then},
 };
 
-impl Step<'_> {
+impl EngineStep<'_> {
     /// Has the next request encoded.
     pub(crate) fn prepare(&mut self, retries: u32) {
         self.state.live.requests = self.state.live.requests.max(self.state.recorded.requests) + 1;

@@ -1,8 +1,8 @@
 //! The limits of what a session may spend. They are looked at before each request and each call.
 
-use crate::{input::PauseReason, machine::Step};
+use crate::{input::PauseReason, machine::EngineStep};
 
-impl Step<'_> {
+impl EngineStep<'_> {
     /// When the limit of time is reached, if the turn runs.
     pub(crate) fn time_is_up_at_ms(&self) -> Option<u64> {
         let limit_ms = self.state.limits().wall_ms?;

@@ -13,7 +13,7 @@ use crate::{
     ids::CallId,
     input::{CallClass, CallDecision, CallFacts, CallOutput, CallVerdict, PauseReason, QueueKind, SessionMode},
     limits::{CALLS_PER_ANSWER, PARALLEL_READS},
-    machine::Step,
+    machine::EngineStep,
     recorded::RecordedCall,
     state::{Activity, Then},
 };
@@ -141,7 +141,7 @@ pub(crate) fn text_block(text: impl Into<String>) -> Json {
     Object::new().with("type", "text").with("text", text.into()).into()
 }
 
-impl Step<'_> {
+impl EngineStep<'_> {
     fn batch(&mut self) -> Option<&mut CallBatch> {
         match &mut self.state.live.activity {
             Activity::Calls(batch) | Activity::Paused { calls: Some(batch), .. } => Some(batch),

@@ -1,6 +1,6 @@
 //! [`step`]: what happened in, what is to be done out.
 //!
-//! A step takes its input in and then goes on as far as it can ([`Step::advance`]). What has a consequence outside is
+//! A step takes its input in and then goes on as far as it can ([`EngineStep::advance`]). What has a consequence outside is
 //! tied to an entry ([`Then`]) and happens when that is in the file.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// One step of the machine.
-pub(crate) struct Step<'a> {
+pub(crate) struct EngineStep<'a> {
     pub(crate) state: &'a mut EngineState,
     pub(crate) time: StepTime,
     pub(crate) out: Vec<Effect>,
@@ -31,7 +31,7 @@ pub(crate) struct Step<'a> {
 
 /// Takes an input in and gives what is to be done now.
 pub fn step(state: &mut EngineState, time: StepTime, input: EngineInput) -> Vec<Effect> {
-    let mut step = Step { state, time, out: Vec::new() };
+    let mut step = EngineStep { state, time, out: Vec::new() };
     step.take_in(input);
     step.advance();
     step.tell_activity();
@@ -39,7 +39,7 @@ pub fn step(state: &mut EngineState, time: StepTime, input: EngineInput) -> Vec<
     step.out
 }
 
-impl Step<'_> {
+impl EngineStep<'_> {
     fn take_in(&mut self, input: EngineInput) {
         if !self.state.live.is_open && !matches!(input, EngineInput::Restored { .. } | EngineInput::Facts(_)) {
             return self.refuse("input", "the session is not open yet");

@@ -1,6 +1,6 @@
 //! Turns: from a message to the entry that ends them.
 //!
-//! [`Step::settle`] ends every turn, whether it came to its end, was aborted, or was left by a process that was killed:
+//! [`EngineStep::settle`] ends every turn, whether it came to its end, was aborted, or was left by a process that was killed:
 //! it gives each call that has none its result.
 
 use session_tree::{Json, NewEntry, Object};
@@ -12,7 +12,7 @@ use crate::{
     entries::{Frozen, NOTE_TYPE, OWN_KEY, RuntimeEntry, Sent, TaskEnded, to_json},
     input::{CallOutput, QueueKind, TurnOutcome, UserMessage},
     limits::ROUNDS_PER_TURN,
-    machine::Step,
+    machine::EngineStep,
     recorded::{RecordedCall, RecordedStage, content_of},
     state::{Activity, Ending, Then, TurnClock},
 };
@@ -20,7 +20,7 @@ use crate::{
 /// What the model is told after an answer without text and calls.
 const NUDGE: &str = "Your last answer was empty. Go on with the task, or say that it is done.";
 
-impl Step<'_> {
+impl EngineStep<'_> {
     /// Clears up what the last turn left, or begins one with a message that waits.
     pub(crate) fn idle(&mut self) -> bool {
         if self.state.recorded.is_unfinished() {
@@ -84,7 +84,7 @@ impl Step<'_> {
         false
     }
 
-    /// The turn runs no more; [`Step::settle`] writes its end.
+    /// The turn runs no more; [`EngineStep::settle`] writes its end.
     pub(crate) fn end_turn(&mut self, outcome: TurnOutcome, error: Option<String>) {
         self.state.live.activity = Activity::Idle;
         self.state.live.is_held |= !matches!(outcome, TurnOutcome::Done | TurnOutcome::Length);

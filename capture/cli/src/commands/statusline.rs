@@ -12,12 +12,12 @@ use crate::terminal;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// How to print the counts.
-    #[arg(long = "for", value_enum, default_value_t = Target::Plain, value_name = "TARGET")]
-    target: Target,
+    #[arg(long = "for", value_enum, default_value_t = OutputFormat::Plain, value_name = "TARGET")]
+    target: OutputFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Target {
+enum OutputFormat {
     /// Marks and counts only.
     Plain,
     /// With the colours of a tmux status line.
@@ -48,9 +48,9 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         return context.print_json(&counts);
     }
     match arguments.target {
-        Target::Plain => print_line(&counts.plain()),
-        Target::Tmux => print_line(&counts.tmux()),
-        Target::Title => {
+        OutputFormat::Plain => print_line(&counts.plain()),
+        OutputFormat::Tmux => print_line(&counts.tmux()),
+        OutputFormat::Title => {
             let mut out = terminal::stdout();
             out.control(&format!("\x1b]2;{}\x07", counts.plain()))?;
             Ok(out.flush()?)

@@ -1,11 +1,6 @@
 //! `capture agent run` and `capture agent cache`: our own agent. What they do is `agent_run`'s.
 
-use std::{
-    io::{IsTerminal, Read, Write},
-    os::unix::fs::FileTypeExt,
-    process::ExitCode,
-    time::Duration,
-};
+use std::{io::Write, process::ExitCode, time::Duration};
 
 use agent_run::{RunError, RunOptions, SessionChoice};
 use agent_settings::{AgentMode, ModelName};
@@ -13,9 +8,6 @@ use agent_settings::{AgentMode, ModelName};
 use super::super::{Context, Failed, number::seconds};
 use crate::terminal;
 use daemon::paths;
-
-/// Most bytes of a prompt with what is piped in.
-const PROMPT_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -58,7 +50,7 @@ fn usd(text: &str) -> Result<f64, String> {
 }
 
 pub(super) fn run(context: Context, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let piped = piped()?;
+    let piped = agent_run::piped_text().map_err(failed)?;
     let typed = arguments.prompt.join(" ");
     let (prompt, piped) = match (typed.trim().is_empty(), piped) {
         (false, piped) => (typed, piped),
@@ -101,22 +93,6 @@ pub(super) fn cache(context: &Context, arguments: &Cache) -> anyhow::Result<Exit
         write!(terminal::stdout(), "{}", table.to_text())?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// What is piped in or comes from a file; nothing of a terminal or a device.
-fn piped() -> anyhow::Result<Option<String>> {
-    let stdin = std::io::stdin();
-    // The process's own table of open files says what it is.
-    let kind = std::fs::metadata("/proc/self/fd/0").map(|told| told.file_type());
-    if stdin.is_terminal() || !kind.is_ok_and(|kind| kind.is_file() || kind.is_fifo() || kind.is_socket()) {
-        return Ok(None);
-    }
-    let mut text = String::new();
-    stdin.lock().take(PROMPT_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > PROMPT_BYTES {
-        return Err(Failed::Usage("standard input is longer than 1 MiB".to_owned()).into());
-    }
-    Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
 fn failed(error: RunError) -> anyhow::Error {
