@@ -241,8 +241,9 @@ impl Ingest {
         let now = (self.clock)();
         let mut entries = Vec::with_capacity(views.len());
         for (index, (id, json)) in views.into_iter().enumerate() {
-            let behind = self.sessions.find(id).filter(|slot| self.sessions.is_behind(*slot));
-            let session = match reader.parsed("session", id, &json).filter(|_| behind.is_none()) {
+            let slot = self.sessions.find(id);
+            let is_behind = slot.is_some_and(|slot| self.sessions.is_behind(slot));
+            let session = match reader.parsed("session", id, &json).filter(|_| !is_behind) {
                 Some(session) => session,
                 None => match self.rebuild_view(id)? {
                     Some(session) => session,
@@ -251,7 +252,7 @@ impl Ingest {
             };
             self.sessions.schedule_cold(&session, now);
             let active = is_active(&session, false, now);
-            let mut entry = match self.sessions.find(id) {
+            let mut entry = match slot {
                 Some(slot) => cold_entry(&session, active, self.sessions.known(slot)),
                 None => SessionEntry::cold(&session, active),
             };

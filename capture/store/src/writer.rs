@@ -264,12 +264,11 @@ impl Writer {
         let sqlite = |source| ReadError::Sqlite { what: "sessions", source };
         let mut statement = self
             .connection
-            .prepare(
-                // Without the hint, SQLite walks the index by session, which has a row for each event.
-                "SELECT DISTINCT session FROM events NOT INDEXED WHERE position > (SELECT ifnull(max(position), 0) FROM settled)",
-            )
+            // Without the hint, SQLite walks the index by session, which has a row for each event.
+            .prepare("SELECT DISTINCT session FROM events NOT INDEXED WHERE position > ?1")
             .map_err(sqlite)?;
-        let rows = statement.query_map([], |row| row.get(0).map(SessionRow)).map_err(sqlite)?;
+        let settled = self.settled()? as i64;
+        let rows = statement.query_map([settled], |row| row.get(0).map(SessionRow)).map_err(sqlite)?;
         rows.collect::<Result<_, _>>().map_err(sqlite)
     }
 
