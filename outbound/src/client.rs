@@ -126,7 +126,7 @@ impl OutboundClient {
     /// Posts a body of this type; gives the answer, whose body is not read yet.
     ///
     /// # Errors
-    /// When there is no answer. One with any status is an answer.
+    /// When no answer arrives. An answer with an error status is returned, not an error.
     pub fn post(
         &self,
         url: &Url,
@@ -144,7 +144,7 @@ impl OutboundClient {
     /// Gets an address; gives the answer, whose body is read by the caller and within the same time.
     ///
     /// # Errors
-    /// When there is no answer. One with any status is an answer.
+    /// When no answer arrives. An answer with an error status is returned, not an error.
     pub fn get(&self, url: &Url, accept: &str) -> Result<http::Response<Body>, RequestError> {
         self.agent.get(url.as_str()).header("accept", accept).call().map_err(|error| failure(&error))
     }

@@ -190,7 +190,7 @@ pub fn mark_child(program: Pid) -> io::Result<()> {
     Ok(())
 }
 
-/// What [`mark_program`] marks a process with, and all that is below it: `None` when there is no such process.
+/// What [`mark_program`] marks a process with, and all that is below it. `None` when the process has ended.
 #[must_use]
 pub fn program_mark(pid: u32) -> Option<u64> {
     Some(SIGNATURE | name_of(pid)?)

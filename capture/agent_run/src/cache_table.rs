@@ -23,7 +23,7 @@ pub struct CacheTable {
 /// Reads the requests of a session, which cannot be a new one: then it is the last.
 ///
 /// # Errors
-/// There is no such session, or its file cannot be read.
+/// When the session is not found or its file cannot be read.
 pub fn cache_table(data: &Path, cwd: &Path, session: &SessionChoice) -> Result<CacheTable, RunError> {
     let path = match session {
         SessionChoice::Named(given) => sessions::find(data, given)?,

@@ -31,7 +31,7 @@ pub trait AnswerSource: Send {
     /// Encodes a request from what the session holds now ([`engine::wire::outline`]) and keeps it.
     ///
     /// # Errors
-    /// Why it cannot be sent, for instance because there is no key.
+    /// Why it cannot be sent, for instance because the key is missing.
     fn prepare(&mut self, plan: &RequestPlan, tree: &Tree) -> Result<RequestDigest, AnswerFailure>;
 
     /// Sends the request that was prepared last, and forgets it. Nothing when it was another one.
