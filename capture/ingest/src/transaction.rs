@@ -23,6 +23,8 @@ use super::{
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
 /// Longest time from a commit to the next regular one, however many were made out of turn.
 const REGULAR_WAITS: Duration = Duration::from_millis(200);
+/// How far commits that a person may act on can run ahead of the regular pace before they take turns with it.
+const AHEAD: Duration = Duration::from_millis(400);
 /// How long what an agent says and does between two changes of its state may wait for its commit, so that it shares
 /// one: it is read again from the transcript when it is lost.
 const PROGRESS_WAITS: Duration = Duration::from_secs(1);
@@ -98,6 +100,8 @@ pub(super) struct EventCount {
 struct Pace {
     /// From then on a regular commit may be made; at once before the first.
     regular: Option<Instant>,
+    /// Until then the pace is used up by the commits made so far.
+    used: Option<Instant>,
 }
 
 impl Pace {
@@ -105,6 +109,14 @@ impl Pace {
     fn committed(&mut self, now: Instant) {
         let due = self.regular.map_or(now, |due| due.max(now));
         self.regular = Some((due + COMMIT_EVERY).min(now + REGULAR_WAITS));
+        let used = self.used.map_or(now, |used| used.max(now)) + COMMIT_EVERY;
+        self.used = Some(used.min(now + AHEAD + COMMIT_EVERY));
+    }
+
+    /// When something that a person may act on is to be committed if it came `since`: at once, but a number of them
+    /// that is larger than the pace shares commits.
+    fn soon(&self, since: Instant) -> Instant {
+        self.used.and_then(|used| used.checked_sub(AHEAD)).map_or(since, |free| free.max(since))
     }
 }
 
@@ -118,7 +130,9 @@ pub(super) enum Urgency {
     Progress,
     /// It changes what a session is about, or somebody waits for its commit: with the next regular one.
     Regular,
-    /// A person or a hook waits for it: at once.
+    /// A person may have to act, and no program waits: at once, if that does not happen all the time.
+    Soon,
+    /// A program waits for it, such as the hook of an agent that goes on after it: at once.
     AtOnce,
 }
 
@@ -127,7 +141,9 @@ impl Urgency {
     fn of<'a>(input: &IngestInput, events: impl IntoIterator<Item = &'a Event>) -> Self {
         // Whoever sent anything but lines of a transcript waits for the answer.
         let least = if matches!(input, IngestInput::Batch(_)) { Self::Progress } else { Self::Regular };
-        events.into_iter().map(Self::of_event).fold(least, Self::max)
+        let nobody_waits = matches!(input, IngestInput::Batch(_) | IngestInput::Derived(_));
+        let most = if nobody_waits { Self::Soon } else { Self::AtOnce };
+        events.into_iter().map(Self::of_event).fold(least, Self::max).min(most)
     }
 
     fn of_event(event: &Event) -> Self {
@@ -347,6 +363,7 @@ impl OpenTransaction {
         let regular = self.pace.regular.unwrap_or(since);
         Some(match self.urgency {
             Urgency::AtOnce => since,
+            Urgency::Soon => self.pace.soon(since),
             Urgency::Regular => regular,
             Urgency::Progress if self.watched => regular.max(since + WATCHED_PROGRESS_WAITS),
             Urgency::Progress => regular.max(since + PROGRESS_WAITS),
@@ -506,12 +523,17 @@ mod tests {
     /// and there is always something for a regular one.
     fn commits_in_ten_seconds(at_once_every: u64) -> usize {
         let start = Instant::now();
-        let (mut pace, mut made) = (Pace::default(), 0);
+        let (mut pace, mut made, mut last) = (Pace::default(), 0, None);
         for now in 0..10_000 {
             let time = start + Duration::from_millis(now);
-            if now % at_once_every == 0 || pace.regular.is_none_or(|due| time >= due) {
+            let asked = now / at_once_every * at_once_every;
+            let waits = last.is_none_or(|last| last < asked);
+            if waits && time >= pace.soon(start + Duration::from_millis(asked))
+                || pace.regular.is_none_or(|due| time >= due)
+            {
                 pace.committed(time);
                 made += 1;
+                last = Some(now);
             }
         }
         made
@@ -520,10 +542,25 @@ mod tests {
     #[test]
     fn commits_out_of_turn_take_the_place_of_regular_ones() {
         assert_eq!(commits_in_ten_seconds(20_000), 100, "only regular ones");
-        for every in [110, 150, 170, 300, 1_000] {
+        for every in [7, 30, 80, 110, 150, 170, 300, 1_000] {
             let made = commits_in_ten_seconds(every);
-            assert!(made <= 102, "{made} with one at once every {every} ms");
+            assert!(made <= 105, "{made} with one at once every {every} ms");
         }
+    }
+
+    #[test]
+    fn what_a_person_may_act_on_waits_for_one_turn_at_most() {
+        let start = Instant::now();
+        let mut pace = Pace::default();
+        assert_eq!(pace.soon(start), start);
+        for _ in 0..3 {
+            pace.committed(start);
+        }
+        assert_eq!(pace.soon(start), start, "a few at a time are committed at once");
+        for _ in 0..50 {
+            pace.committed(start);
+        }
+        assert_eq!(pace.soon(start), start + COMMIT_EVERY);
     }
 
     #[test]

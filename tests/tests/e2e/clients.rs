@@ -11,6 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tests::{
+    eventually,
     program::{Machine, Server},
     terminal_user::{end_all, status_number},
 };
@@ -190,4 +191,8 @@ fn streams_up_to_their_limit_leave_room_for_commands_and_hooks() {
     let each = used * 1024 / streams.len() as u64;
     println!("{used} KiB for them, {each} bytes each");
     assert!(each < STREAM_BYTES, "{each} bytes a stream");
+    drop(streams);
+    eventually("the memory of streams that ended is given back", || {
+        (memory().saturating_sub(before) <= used / 4).then_some(())
+    });
 }

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use tests::{
     PATIENCE, eventually,
     program::Machine,
-    transcript::{answer, prompt, session, uuid},
+    terminal_user::status_number,
+    transcript::{answer, append, prompt, session, uuid},
 };
 
 use super::PROGRAM;
@@ -69,7 +70,7 @@ fn all_sessions_are_listed_page_after_page_in_whatever_state() {
 fn a_label_too_many_is_refused_and_nothing_of_the_request_is_done() {
     let machine = Machine::new(PROGRAM);
     let name = session(1);
-    tests::transcript::append(&machine.claude(&name), &prompt(&name, &uuid(1, 1), "/work", "question"));
+    append(&machine.claude(&name), &prompt(&name, &uuid(1, 1), "/work", "question"));
     let server = machine.serve();
     server.caught_up(&name, &machine.claude(&name));
     let put = |labels: &Value| {
@@ -93,10 +94,7 @@ fn a_label_too_many_is_refused_and_nothing_of_the_request_is_done() {
 fn a_reader_that_has_enough_ends_a_command_quietly() {
     let machine = Machine::new(PROGRAM);
     let name = session(1);
-    tests::transcript::append(
-        &machine.claude(&name),
-        &prompt(&name, &uuid(1, 1), "/work", &"question ".repeat(20_000)),
-    );
+    append(&machine.claude(&name), &prompt(&name, &uuid(1, 1), "/work", &"question ".repeat(20_000)));
     let server = machine.serve();
     server.caught_up(&name, &machine.claude(&name));
     for arguments in [
@@ -116,4 +114,48 @@ fn a_reader_that_has_enough_ends_a_command_quietly() {
         assert!(!said.contains("panicked") && output.status.code() != Some(101), "{arguments:?}: {said}");
         assert!(!said.contains("Broken pipe"), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn the_memory_of_an_import_is_given_back() {
+    const SESSIONS: u64 = 24;
+    const ANSWERS: u64 = 40;
+    const ANSWER_BYTES: usize = 60_000;
+    let machine = Machine::new(PROGRAM);
+    machine.configure("[search]\nenabled = false\n");
+    let last = |n| (session(n), machine.claude(&session(n)));
+    for n in 1..=SESSIONS {
+        let (name, path) = last(n);
+        let text: String = (0..ANSWER_BYTES / 8).map(|word| format!("{:07} ", word as u64 * n)).collect();
+        let lines = (2..2 + ANSWERS).map(|line| answer(&name, &uuid(n, line), "/work", &text));
+        append(&path, &(prompt(&name, &uuid(n, 1), "/work", "question") + &lines.collect::<String>()));
+    }
+    let server = machine.serve();
+    let memory = || status_number(server.pid().try_into().unwrap(), "RssAnon").unwrap();
+    let mut most = 0;
+    eventually("all is read", || {
+        most = most.max(memory());
+        let page = server.client.json("/api/v1/sessions?active=all")?;
+        (page["sessions"].as_array()?.len() as u64 == SESSIONS).then_some(())
+    });
+    for n in 1..=SESSIONS {
+        let (name, path) = last(n);
+        server.caught_up(&name, &path);
+        most = most.max(memory());
+    }
+    println!("{most} KiB at most");
+    // What a server needs that has read as many sessions with hardly a word in them.
+    let bare = Machine::new(PROGRAM);
+    bare.configure("[search]\nenabled = false\n");
+    for n in 1..=SESSIONS {
+        append(&bare.claude(&session(n)), &prompt(&session(n), &uuid(n, 1), "/work", "question"));
+    }
+    let bare_server = bare.serve();
+    for n in 1..=SESSIONS {
+        bare_server.caught_up(&session(n), &bare.claude(&session(n)));
+    }
+    let least = status_number(bare_server.pid().try_into().unwrap(), "RssAnon").unwrap();
+    println!("{least} KiB without texts");
+    let limit = least + (most.saturating_sub(least)) / 3;
+    eventually("the memory of the import is given back", || (memory() <= limit).then_some(()));
 }
