@@ -71,6 +71,8 @@ use transaction::{OpenTransaction, TransactionFailure};
 pub const INPUTS: usize = 8;
 /// Most pending approvals and open findings of before the start that a snapshot tells of.
 const OPEN_ITEMS: usize = 10_000;
+/// So long after the last commit of history its import counts as ended.
+const IMPORT_ENDED: Duration = Duration::from_secs(2);
 /// While the store does not work, the wish to end is looked for this often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// What a host or a hook told longer ago than this is history: its own clock says when it was, ms.
@@ -133,6 +135,8 @@ pub struct Ingest {
     unmatched: HashSet<Arc<str>>,
     /// Events of now were taken in that lists do not show yet.
     has_news: bool,
+    /// When the import counts as ended that the last commit was part of.
+    import_ended: Option<Instant>,
     /// Nothing is stored before its secrets are taken out.
     redacted_only: bool,
     /// Asks for a checkpoint of the store.
@@ -224,6 +228,7 @@ impl Ingest {
             wall,
             unmatched: HashSet::new(),
             has_news: false,
+            import_ended: None,
             redacted_only,
             checkpoint,
         };
@@ -345,6 +350,10 @@ impl Ingest {
             } else if behind_is_due && !self.transaction.is_open() {
                 self.commit_all();
             }
+            if self.import_ended.is_some_and(|due| Instant::now() >= due) && !self.transaction.is_open() {
+                self.import_ended = None;
+                self.transaction.writer.release_memory();
+            }
             if self.gave_up() {
                 break;
             }
@@ -372,7 +381,8 @@ impl Ingest {
         let deadline = deadline.map(|due| Duration::from_millis(due.since_ms((self.clock)()).max(0) as u64));
         // What is open is committed soon, and takes them along.
         let behind = self.sessions.behind_due().filter(|_| !self.transaction.is_open());
-        self.transaction.wait().into_iter().chain(deadline).chain(behind).min()
+        let release = self.import_ended.map(|due| due.saturating_duration_since(Instant::now()));
+        self.transaction.wait().into_iter().chain(deadline).chain(behind).chain(release).min()
     }
 
     /// The reducer of a session.
@@ -477,7 +487,12 @@ impl Ingest {
         // History is read once: its rows are complete with each commit.
         let all = !self.transaction.is_live();
         match self.try_commit(all) {
-            Ok(()) => self.publisher.gauges.works(),
+            Ok(()) => {
+                self.publisher.gauges.works();
+                if all {
+                    self.import_ended = Some(Instant::now() + IMPORT_ENDED);
+                }
+            }
             Err(failure) => self.recover(&failure),
         }
     }

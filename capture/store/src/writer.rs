@@ -559,6 +559,13 @@ impl Writer {
         done.map_err(&failed)
     }
 
+    /// Gives the memory back that holds pages of the database, as after an import. What is needed is read again.
+    pub fn release_memory(&self) {
+        if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {
+            tracing::debug!(%error, "cannot give the memory of the database's pages back");
+        }
+    }
+
     /// Moves what was committed from the write-ahead log into the database, as far as no reader
     /// holds it; returns how many bytes of the log are in the database now. Opens a connection of its own, so that it
     /// can be called from another thread.

@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+/// As in `capture`: tests look at how much memory it takes.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     capture::main()
 }
