@@ -50,7 +50,14 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
             1.3,
             1.1,
         ),
-        ("G16", "written by an import, against the store", most(|c| c.written / c.store), " x", 2.5, 1.5),
+        (
+            "G16",
+            "written by an import, against the database and the index it leaves",
+            most(|c| c.written / c.store),
+            " x",
+            2.5,
+            1.5,
+        ),
         ("G17", "write-ahead log at its largest", most(|c| c.log) / 1e6, " MB", 256.0, 64.0),
     ] {
         report.goal(Goal {
@@ -74,6 +81,7 @@ struct Import {
     /// Bytes.
     written: f64,
     log: f64,
+    /// The database and the index.
     store: f64,
 }
 
@@ -93,6 +101,8 @@ fn import(mut world: World) -> Import {
     let program = Program::start(&world.place(&data));
     let settled = program.settled();
     let time = (settled.at - program.started_at).as_secs_f64();
+    // All of it has its price only when the index has it too.
+    program.searchable();
     let (cpu, written, peak) = (program.cpu(), program.written(), program.memory("VmHWM"));
     pause(SETTLE);
     let after = program.memory("VmRSS");
@@ -100,7 +110,7 @@ fn import(mut world: World) -> Import {
     program.stop();
     done.store(true, Ordering::Relaxed);
     watch.join().unwrap();
-    let store = of_file(&data, "capture.db");
+    let (database, index) = (of_file(&data, "capture.db"), of_directory(&data.join("index")));
 
     let program = Program::start(&world.place(&data));
     let ready = ms(program.started_at.elapsed());
@@ -111,12 +121,13 @@ fn import(mut world: World) -> Import {
     let idle = 100.0 * (program.cpu_of_threads() - cpu_before) / start.elapsed().as_secs_f64();
     let per_minute = (program.written() - written_before) / start.elapsed().as_secs_f64() * 60.0 / 1e3;
     println!(
-        "    {:.1} GB, {sessions} sessions, {} events: {time:.1} s, {cpu:.1} s of CPU, {} us an event; written {:.0} MB, store {:.0} MB, log at most {:.0} MB; RSS peak {peak:.0}, after {after:.0} MB; again: ready in {ready:.0} ms, RSS {} MB, idle {} % of a core, {per_minute:.0} kB a minute; load {}",
+        "    {:.1} GB, {sessions} sessions, {} events: {time:.1} s, {cpu:.1} s of CPU, {} us an event; written {:.0} MB, database {:.0} MB, index {:.0} MB, log at most {:.0} MB; RSS peak {peak:.0}, after {after:.0} MB; again: ready in {ready:.0} ms, RSS {} MB, idle {} % of a core, {per_minute:.0} kB a minute; load {}",
         bytes / 1e9,
         settled.events,
         rounded(cpu * 1e6 / settled.events as f64),
         written / 1e6,
-        store / 1e6,
+        database / 1e6,
+        index / 1e6,
         largest.load(Ordering::Relaxed) as f64 / 1e6,
         rounded(program.memory("VmRSS")),
         rounded(idle),
@@ -127,8 +138,13 @@ fn import(mut world: World) -> Import {
         cpu_per_event: cpu * 1e6 / settled.events as f64,
         written,
         log: largest.load(Ordering::Relaxed) as f64,
-        store,
+        store: database + index,
     }
+}
+
+fn of_directory(directory: &Path) -> f64 {
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
+    files.filter_map(|file| file.metadata().ok()).filter(fs::Metadata::is_file).map(|file| file.len() as f64).sum()
 }
 
 fn of_file(data: &Path, name: &str) -> f64 {
