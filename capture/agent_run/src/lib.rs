@@ -1,35 +1,42 @@
 //! Our own agent as the command line runs it: which model with which key, which session, who decides about calls, and
-//! one prompt with its answer.
+//! the front ends: one prompt with its answer ([`run()`]), and commands of a program ([`rpc()`]).
 //!
-//! [`run`] puts the parts together. What a call may do is decided in process by [`permission`] as far as that needs
-//! nobody: denials, and plain reads of the workspace. Everything else is for the person at the own terminal
-//! ([`broker::LocalBroker`]), or is not done.
+//! `open` puts the parts of a session together. What a call may do is decided in process by [`permission`] as far as
+//! that needs nobody: denials, and plain reads of the workspace. Everything else is for the person at the own terminal
+//! or the program that drives the session ([`broker::LocalBroker`]), or is not done.
 //!
 //! Must not parse a command line or read the environment: the caller passes both.
 
-mod answer_limit;
 pub mod broker;
 mod cache_table;
 mod clock;
 mod keys;
 mod model;
 mod model_facts;
+mod open;
 pub mod permission;
 mod person;
 mod piped;
+mod question;
+mod rpc;
 mod run;
 mod sessions;
 
 use std::path::{Path, PathBuf};
 
 pub use cache_table::{CacheTable, cache_table};
+pub use open::{SessionChoice, SessionOptions};
 pub use piped::piped_text;
-pub use run::{RunOptions, SessionChoice, run};
+pub use rpc::{RpcOptions, rpc};
+pub use run::{RunOptions, run};
 pub use tools::host::{VERB as TOOL_HOST, main as tool_host};
 
 /// How commands are kept from doing harm: not at all, yet.
 pub const SANDBOX: &str =
     "none: commands would run with the user's own rights, so everything but reads of the workspace is asked";
+
+/// Threads of the runtime; a session's own thread does most of the work.
+const WORKERS: usize = 2;
 
 /// Where sessions are, below the data directory.
 #[must_use]

@@ -1,39 +1,54 @@
-//! The model of a session: how it is reached, and what the machine has to know of it.
+//! The models of this process: how each is reached, with which key, and what the machine has to know of it.
 
-use std::{ffi::OsString, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use agent::{ModelAnswers, ModelRoute, SessionClock};
-use agent_settings::{AgentSettings, ModelApi, ModelName};
-use engine::{ModelChoice, StepTime};
+use agent::{ModelAnswers, ModelRoute, ModelRoutes, SessionClock};
+use agent_settings::{AgentSettings, ModelApi, ModelName, ProviderSettings};
+use engine::ModelChoice;
 use models::{
     Api, Secret, Target, Thinking,
     transport::{ClientOptions, ModelClient, ModelEndpoint, Patience},
 };
 use prices::{CallTokens, Prices};
+use session_tree::{Json, Object};
 
 use crate::{RunError, keys, model_facts};
 
 /// A model that can be sent requests.
 pub(crate) struct SessionModel {
     pub(crate) choice: ModelChoice,
-    client: ModelClient,
-    route: ModelRoute,
-    prices: Arc<Prices>,
+    pub(crate) route: ModelRoute,
 }
 
-impl SessionModel {
-    /// The model of this name, with its key.
+/// The models that the settings allow. A key is read once.
+pub(crate) struct ModelCatalog {
+    settings: AgentSettings,
+    environment: Vec<(OsString, OsString)>,
+    prices: Arc<Prices>,
+    clock: Arc<dyn SessionClock>,
+    keys: Mutex<HashMap<String, Option<Secret>>>,
+}
+
+impl ModelCatalog {
     pub(crate) fn new(
-        name: &ModelName,
-        settings: &AgentSettings,
+        settings: AgentSettings,
+        environment: Vec<(OsString, OsString)>,
         prices: Prices,
-        environment: &[(OsString, OsString)],
-        now: StepTime,
-    ) -> Result<Self, RunError> {
-        let usage = |error: &dyn std::error::Error| RunError::Usage(error.to_string());
+        clock: Arc<dyn SessionClock>,
+    ) -> Self {
+        Self { settings, environment, prices: Arc::new(prices), clock, keys: Mutex::default() }
+    }
+
+    /// The model of this name, with its key.
+    pub(crate) fn model(&self, name: &ModelName) -> Result<SessionModel, RunError> {
         let of_provider =
             |error: &dyn std::error::Error| RunError::Usage(format!("agent.providers.{}: {error}", name.provider));
-        let provider = settings.provider(&name.provider).map_err(|error| usage(&error))?;
+        let provider = self.settings.provider(&name.provider).map_err(|error| RunError::Usage(error.to_string()))?;
         let (Some(api), Some(base_url)) = (provider.api, &provider.base_url) else {
             return Err(RunError::Usage(format!("agent.providers.{}: api or base_url is missing", name.provider)));
         };
@@ -46,7 +61,7 @@ impl SessionModel {
         target.chat.return_reasoning = provider.return_reasoning;
         target.check().map_err(|error| of_provider(&error))?;
 
-        let key = keys::key_of(&name.provider, &provider, environment)?;
+        let key = self.key(name, &provider)?;
         let mut endpoint = ModelEndpoint::new(base_url, key).map_err(|error| of_provider(&error))?;
         for (header, value) in &provider.headers {
             endpoint =
@@ -60,26 +75,76 @@ impl SessionModel {
         let client = if endpoint.is_loopback() {
             ModelClient::loopback(user_agent)
         } else {
-            let proxy = proxy_of(environment);
+            let proxy = proxy_of(&self.environment);
             let options = ClientOptions { proxy, user_agent: user_agent.to_owned(), ..ClientOptions::default() };
             ModelClient::new(&options)
         };
-        let prices = Arc::new(prices);
+        let client = client.map_err(|error| of_provider(&error))?;
         let choice = ModelChoice {
             provider: name.provider.clone(),
             id: name.model.clone(),
             api: target.api.name().to_owned(),
             thinking: "off".to_owned(),
             cache: model_facts::cache_rules(api, &name.model),
-            is_priced: prices.cost_nano_usd(&name.model, now.wall_ms, &CallTokens::default()).is_some(),
+            is_priced: self.cost_nano_usd(name, &CallTokens::default()).is_some(),
         };
-        let client = client.map_err(|error| of_provider(&error))?;
-        Ok(Self { choice, client, route: ModelRoute { target, endpoint }, prices })
+        Ok(SessionModel { choice, route: ModelRoute { target, endpoint, client } })
     }
 
-    /// Encodes and sends the requests of a session.
-    pub(crate) fn answers(self, session: String, clock: Arc<dyn SessionClock>) -> ModelAnswers {
-        ModelAnswers::new(self.client, vec![self.route], session, self.prices, clock)
+    /// A model as pi's clients know it; costs are in US dollars for a million tokens.
+    pub(crate) fn object(&self, name: &ModelName) -> Object {
+        const MANY: u64 = 1_000;
+        let provider = self.settings.provider(&name.provider).unwrap_or_default();
+        let api = provider.api.unwrap_or(ModelApi::Chat);
+        let cost = |tokens: CallTokens| {
+            let nano = self.cost_nano_usd(name, &tokens).unwrap_or_default();
+            // Billionths of a dollar for a thousand tokens are millionths for a million.
+            #[expect(clippy::cast_precision_loss, reason = "a price has few digits")]
+            agent_rpc::session::number(nano as f64 / 1e6)
+        };
+        let none = CallTokens::default();
+        let cost = Object::new()
+            .with("input", cost(CallTokens { input: MANY, ..none }))
+            .with("output", cost(CallTokens { output: MANY, ..none }))
+            .with("cacheRead", cost(CallTokens { cache_read: MANY, ..none }))
+            .with("cacheWrite", cost(CallTokens { cache_write: MANY, ..none }));
+        let max = provider.max_output_tokens.unwrap_or_else(|| model_facts::max_output_tokens(api, &name.model));
+        Object::new()
+            .with("id", name.model.as_str())
+            .with("name", name.model.as_str())
+            .with("api", wire_api(api).name())
+            .with("provider", name.provider.as_str())
+            .with_some("baseUrl", provider.base_url)
+            .with("reasoning", !model_facts::is_without_reasoning(api, &name.model))
+            .with("input", vec![Json::from("text"), Json::from("image")])
+            .with_some("contextWindow", self.context_window(name))
+            .with("maxTokens", max)
+            .with("cost", cost)
+    }
+
+    /// How many tokens a model takes, when that is known.
+    pub(crate) fn context_window(&self, _: &ModelName) -> Option<u64> {
+        None
+    }
+
+    /// Encodes and sends the requests of a session to these models.
+    pub(crate) fn answers(&self, routes: ModelRoutes, session: String) -> ModelAnswers {
+        ModelAnswers::new(routes, session, Arc::clone(&self.prices), Arc::clone(&self.clock))
+    }
+
+    /// What tokens of a model cost now, in billionths of a US dollar.
+    pub(crate) fn cost_nano_usd(&self, name: &ModelName, tokens: &CallTokens) -> Option<u64> {
+        self.prices.cost_nano_usd(&name.model, self.clock.now().wall_ms, tokens)
+    }
+
+    fn key(&self, name: &ModelName, provider: &ProviderSettings) -> Result<Option<Secret>, RunError> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(key) = keys.get(&name.provider) {
+            return Ok(key.clone());
+        }
+        let key = keys::key_of(&name.provider, provider, &self.environment)?;
+        keys.insert(name.provider.clone(), key.clone());
+        Ok(key)
     }
 }
 

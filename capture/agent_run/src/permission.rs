@@ -4,7 +4,10 @@
 //! the session alone, and in the mode `accept-edits` edits of the workspace that the policy's preset of that kind
 //! would allow. A rule of the user that leaves a request to a person is obeyed. Everything else is for a broker.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use approver::{Facts, PermissionRequest, Policy, Preset, RequestKind, Shell, Verdict};
 use engine::{AskedPermission, CallClass, CallDecision, CallVerdict, SessionMode};
@@ -16,7 +19,7 @@ pub struct InProcess {
     policy: Policy,
     reads: Policy,
     edits: Policy,
-    facts: Box<dyn Facts + Send + Sync>,
+    facts: Arc<dyn Facts + Send + Sync>,
     workspace: PathBuf,
     /// Whether the policy is the intended one. If not, nothing is allowed: it might have denied it.
     is_in_force: bool,
@@ -32,7 +35,7 @@ impl InProcess {
     /// The policy in `file` with the rules of the workspace's repository, and why it is not in force, which has to be
     /// shown: then a person decides about everything.
     #[must_use]
-    pub fn new(file: &Path, workspace: &Path, facts: Box<dyn Facts + Send + Sync>) -> (Self, Option<String>) {
+    pub fn new(file: &Path, workspace: &Path, facts: Arc<dyn Facts + Send + Sync>) -> (Self, Option<String>) {
         let InForce { policy, refused } = policy::in_force(file, workspace);
         let in_process = Self {
             policy,

@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use agent::BoxFuture;
+use engine::CallDecision;
 use processes::wake::{Wake, WakeReceiver, pair};
 use rustix::{
     event::{PollFd, PollFlags, poll},
@@ -18,6 +20,13 @@ use rustix::{
 };
 use tokio::sync::oneshot;
 
+use crate::{
+    broker::PermissionAsker,
+    question::{PermissionQuestion, answered, by_person},
+};
+
+/// Who decides, in the session's file.
+const BY: &str = "terminal";
 /// Longest answer, in bytes; a terminal gives no longer lines.
 const ANSWER_BYTES: usize = 4096;
 
@@ -64,17 +73,37 @@ impl Person {
         std::thread::Builder::new().name("person".to_owned()).spawn(move || ask_all(&asked, &woken))?;
         Ok(Self { questions, wake })
     }
+}
 
-    /// Asks, and waits for a line. Nothing when nobody answers in time.
-    pub(crate) async fn ask(&self, text: String, wait: Duration) -> Option<String> {
-        let (answer, answered) = oneshot::channel();
-        self.questions.send(PersonQuestion { text, answer }).ok()?;
-        // Dropped after the receiver below, also when this future is.
-        let withdrawn = Withdrawn(self.wake.clone());
-        let line = tokio::time::timeout(wait, answered).await.ok()?.ok();
-        drop(withdrawn);
-        line
+impl PermissionAsker for Person {
+    fn ask(&self, question: PermissionQuestion, wait: Duration) -> BoxFuture<'static, Option<CallDecision>> {
+        let (questions, wake) = (self.questions.clone(), self.wake.clone());
+        Box::pin(async move {
+            let (answer, line) = oneshot::channel();
+            questions.send(PersonQuestion { text: shown(&question), answer }).ok()?;
+            // Dropped after the receiver below, also when this future is.
+            let withdrawn = Withdrawn(wake);
+            let line = tokio::time::timeout(wait, line).await.ok()?.ok()?;
+            drop(withdrawn);
+            Some(if question.is_question {
+                let chosen = line.parse::<usize>().ok().and_then(|n| question.options.get(n.checked_sub(1)?));
+                answered(chosen.unwrap_or(&line), BY)
+            } else {
+                by_person(matches!(line.as_str(), "y" | "Y" | "yes"), BY)
+            })
+        })
     }
+}
+
+/// The question on a terminal.
+fn shown(question: &PermissionQuestion) -> String {
+    if question.is_question {
+        let options: String =
+            question.options.iter().zip(1..).map(|(option, n)| format!("  {n}. {option}\n")).collect();
+        return format!("\nThe agent asks: {}\n{options}Answer: ", question.title);
+    }
+    let details: String = question.details.lines().map(|line| format!("  {line}\n")).collect();
+    format!("\n{}\n{details}Allow it once? [y/N] ", question.title)
 }
 
 fn ask_all(asked: &Receiver<PersonQuestion>, woken: &WakeReceiver) {

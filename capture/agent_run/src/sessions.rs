@@ -10,15 +10,18 @@ use session_tree::{Session, Stamp, sessions};
 
 use crate::{RunError, SessionChoice, sessions_dir};
 
+/// Begins a session.
+pub(crate) fn create(data: &Path, cwd: &str, parent: Option<&str>, stamp: Stamp) -> Result<Session, RunError> {
+    let directory = directory_of(data, cwd);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+    made.map_err(|error| RunError::Other(format!("cannot create {}: {error}", directory.display())))?;
+    Ok(Session::create(&directory, cwd, parent, stamp))
+}
+
 /// Opens the session that was chosen, or begins one.
 pub(crate) fn open(data: &Path, cwd: &str, choice: &SessionChoice, stamp: Stamp) -> Result<Session, RunError> {
-    let directory = directory_of(data, cwd);
     let session = match choice {
-        SessionChoice::New => {
-            let made = DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-            made.map_err(|error| RunError::Other(format!("cannot create {}: {error}", directory.display())))?;
-            Ok(Session::create(&directory, cwd, None, stamp))
-        }
+        SessionChoice::New => return create(data, cwd, None, stamp),
         SessionChoice::Last => Session::open(&last(data, cwd)?, cwd, stamp),
         SessionChoice::Named(given) => Session::open(&find(data, given)?, cwd, stamp),
     }?;

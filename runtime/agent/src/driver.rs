@@ -13,8 +13,8 @@ use std::{
 };
 
 use engine::{
-    AnswerEvent, AnswerFailure, AnswerFailureKind, Append, AskedPermission, CallId, CallOutput, CallRun, Effect,
-    EngineActivity, EngineInput, EngineSetup, EngineState, QueueOutcome, RequestNumber, RequestPlan, RuntimeFrame,
+    AnswerEvent, AnswerFailure, Append, AskedPermission, CallId, CallOutput, CallRun, Effect, EngineActivity,
+    EngineInput, EngineSetup, EngineState, FailureKind, QueueOutcome, RequestNumber, RequestPlan, RuntimeFrame,
     SessionFacts, step,
 };
 use session_tree::{Json, Object, Session, Stamp, context::text_of};
@@ -26,7 +26,7 @@ use tokio::{
 
 use crate::{
     changed,
-    handle::{DriverMessage, SessionHandle, SessionSnapshot, SessionUpdate, TurnReport, model_names},
+    handle::{DriverMessage, SessionHandle, SessionReader, SessionSnapshot, SessionUpdate, TurnReport, model_names},
     ports::{AnswerSource, PermissionBroker, SessionClock, ToolRunner},
 };
 
@@ -153,6 +153,7 @@ impl SessionDriver {
                     // Who asked may be gone.
                     let _ = done.send(self.snapshot());
                 }
+                DriverMessage::Read(SessionReader(look_up)) => look_up(&self.session),
                 DriverMessage::Close(done) => {
                     self.close();
                     // The file is free, and nothing more is accepted, before anybody hears of it.
@@ -236,7 +237,7 @@ impl SessionDriver {
     fn send(&mut self, request: RequestNumber) -> Option<EngineInput> {
         let Some(mut stream) = self.answers.send(request) else {
             let failure = AnswerFailure {
-                kind: AnswerFailureKind::Unknown,
+                kind: FailureKind::Unknown,
                 retry_after_ms: None,
                 should_retry: Some(true),
                 message: "the request is not prepared any more".to_owned(),
@@ -254,7 +255,7 @@ impl SessionDriver {
             }
             if !is_over {
                 let failure = AnswerFailure {
-                    kind: AnswerFailureKind::Network,
+                    kind: FailureKind::Network,
                     retry_after_ms: None,
                     should_retry: None,
                     message: "the answer ended before it was complete".to_owned(),
@@ -327,6 +328,7 @@ impl SessionDriver {
             | RuntimeFrame::Text(_)
             | RuntimeFrame::Thinking(_)
             | RuntimeFrame::CallOpened { .. }
+            | RuntimeFrame::Block(_)
             | RuntimeFrame::CallDecided { .. }
             | RuntimeFrame::CallStarted { .. }
             | RuntimeFrame::CallEnded { .. }

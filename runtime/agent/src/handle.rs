@@ -1,13 +1,13 @@
 //! How others reach a session.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use engine::{
     EngineActivity, EngineInput, ModelChoice, PauseReason, RuntimeFrame, SessionMode, SpendLimits, TurnOutcome,
     UserMessage,
 };
 use serde::Serialize;
-use session_tree::Entry;
+use session_tree::{Entry, Session};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 /// The session is closed.
@@ -79,7 +79,17 @@ pub(crate) enum DriverMessage {
     Input(EngineInput),
     Prompt(UserMessage, oneshot::Sender<TurnReport>),
     Snapshot(oneshot::Sender<SessionSnapshot>),
+    Read(SessionReader),
     Close(oneshot::Sender<()>),
+}
+
+/// What somebody looks up in the entries of a session, on its thread.
+pub(crate) struct SessionReader(pub(crate) Box<dyn FnOnce(&Session) + Send>);
+
+impl fmt::Debug for SessionReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionReader")
+    }
 }
 
 impl SessionHandle {
@@ -115,6 +125,24 @@ impl SessionHandle {
         let (done, snapshot) = oneshot::channel();
         self.inbox.send(DriverMessage::Snapshot(done)).await.map_err(|_| SessionClosed)?;
         snapshot.await.map_err(|_| SessionClosed)
+    }
+
+    /// Looks something up in the session's entries, after everything that was handed in before. The session does
+    /// nothing else meanwhile.
+    ///
+    /// # Errors
+    /// The session is closed.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        look_up: impl FnOnce(&Session) -> T + Send + 'static,
+    ) -> Result<T, SessionClosed> {
+        let (done, found) = oneshot::channel();
+        let reader = SessionReader(Box::new(move |session| {
+            // Who asked may be gone.
+            let _ = done.send(look_up(session));
+        }));
+        self.inbox.send(DriverMessage::Read(reader)).await.map_err(|_| SessionClosed)?;
+        found.await.map_err(|_| SessionClosed)
     }
 
     /// Ends the session: the turn is aborted, the tools are ended, and the file is free for others.

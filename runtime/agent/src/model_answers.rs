@@ -1,9 +1,12 @@
 //! Requests of a session, encoded and sent by `models`.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use engine::{
-    AnswerEnd, AnswerEvent, AnswerFailure, AnswerFailureKind, AnswerUsage, RequestNumber, RequestPlan,
+    AnswerEnd, AnswerEvent, AnswerFailure, AnswerUsage, RequestNumber, RequestPlan,
     cache::{BlockDigest, BlockOrigin, RequestDigest},
     wire::{self, WireOutline},
 };
@@ -24,12 +27,40 @@ pub struct ModelRoute {
     pub target: Target,
     /// The host.
     pub endpoint: ModelEndpoint,
+    /// How it is connected to.
+    pub client: ModelClient,
+}
+
+/// The models that a session can use. Clones share them, so that one can be added while the session is open.
+#[derive(Debug, Clone, Default)]
+pub struct ModelRoutes(Arc<Mutex<Vec<ModelRoute>>>);
+
+impl ModelRoutes {
+    /// Adds a model. It takes the place of one with the same name of the same provider.
+    pub fn add(&self, route: ModelRoute) {
+        let mut routes = self.lock();
+        routes.retain(|known| !known.serves(&route.target.provider, &route.target.model));
+        routes.push(route);
+    }
+
+    fn find(&self, provider: &str, model: &str) -> Option<ModelRoute> {
+        self.lock().iter().find(|route| route.serves(provider, model)).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<ModelRoute>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ModelRoute {
+    fn serves(&self, provider: &str, model: &str) -> bool {
+        self.target.provider == provider && self.target.model == model
+    }
 }
 
 /// The models of a session.
 pub struct ModelAnswers {
-    client: ModelClient,
-    routes: Vec<ModelRoute>,
+    routes: ModelRoutes,
     /// By which vendors route requests of one session to one cache.
     cache_key: String,
     prices: Arc<Prices>,
@@ -42,20 +73,14 @@ pub struct ModelAnswers {
 struct PreparedRequest {
     request: RequestNumber,
     encoded: EncodedRequest,
-    route: usize,
+    route: ModelRoute,
 }
 
 impl ModelAnswers {
     /// The models of a session: `cache_key` is its id.
     #[must_use]
-    pub fn new(
-        client: ModelClient,
-        routes: Vec<ModelRoute>,
-        cache_key: String,
-        prices: Arc<Prices>,
-        clock: Arc<dyn SessionClock>,
-    ) -> Self {
-        Self { client, routes, cache_key, prices, clock, transcript: None, prepared: None }
+    pub fn new(routes: ModelRoutes, cache_key: String, prices: Arc<Prices>, clock: Arc<dyn SessionClock>) -> Self {
+        Self { routes, cache_key, prices, clock, transcript: None, prepared: None }
     }
 
     /// What was encoded for a model, or the beginning of it.
@@ -73,28 +98,26 @@ impl ModelAnswers {
 impl AnswerSource for ModelAnswers {
     fn prepare(&mut self, plan: &RequestPlan, tree: &Tree) -> Result<RequestDigest, AnswerFailure> {
         let (provider, id) = (&plan.model.provider, &plan.model.id);
-        let of_plan = |route: &ModelRoute| route.target.provider == *provider && route.target.model == *id;
-        let Some(at) = self.routes.iter().position(of_plan) else {
+        let Some(route) = self.routes.find(provider, id) else {
             return Err(refused(format!("the model `{id}` of `{provider}` is not configured")));
         };
-        let target = self.routes[at].target.clone();
         let outline = wire::outline(tree);
         let cache_key = self.cache_key.clone();
-        let transcript = self.transcript(&target, &outline)?;
+        let transcript = self.transcript(&route.target, &outline)?;
         let keys = message_keys(&outline);
         let messages = outline.messages.iter().map(|message| &*message.message);
         transcript.sync(keys.iter().map(Option::as_deref).zip(messages));
         let markers = markers(&outline, plan.long_system_cache);
         let encoded = transcript.request(Some(&cache_key), &markers).map_err(|error| refused(error.to_string()))?;
         let digest = digest(transcript, &outline, &markers, &encoded.markers);
-        self.prepared = Some(PreparedRequest { request: plan.request, encoded, route: at });
+        self.prepared = Some(PreparedRequest { request: plan.request, encoded, route });
         Ok(digest)
     }
 
     fn send(&mut self, request: RequestNumber) -> Option<Box<dyn AnswerStream>> {
         let prepared = self.prepared.take_if(|prepared| prepared.request == request)?;
-        let route = &self.routes[prepared.route];
-        let exchange = self.client.exchange(&route.endpoint, &prepared.encoded, &request.to_string());
+        let route = &prepared.route;
+        let exchange = route.client.exchange(&route.endpoint, &prepared.encoded, &request.to_string());
         let prices = PricedModel {
             prices: Arc::clone(&self.prices),
             clock: Arc::clone(&self.clock),
@@ -184,7 +207,7 @@ fn digest(
 }
 
 fn refused(message: String) -> AnswerFailure {
-    AnswerFailure { kind: AnswerFailureKind::BadRequest, retry_after_ms: None, should_retry: None, message }
+    AnswerFailure { kind: FailureKind::BadRequest, retry_after_ms: None, should_retry: None, message }
 }
 
 /// What a model's tokens cost.
@@ -244,27 +267,12 @@ fn event_of(event: StreamEvent, prices: &PricedModel) -> Option<AnswerEvent> {
             EndReason::Length => AnswerEnd::Length,
         }),
         StreamEvent::Failed(failure) => AnswerEvent::Failed(AnswerFailure {
-            kind: kind_of(failure.kind),
+            kind: failure.kind,
             retry_after_ms: failure.retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             should_retry: failure.should_retry,
             message: failure.to_string(),
         }),
     })
-}
-
-fn kind_of(kind: FailureKind) -> AnswerFailureKind {
-    match kind {
-        FailureKind::Overloaded => AnswerFailureKind::Overloaded,
-        FailureKind::Rate => AnswerFailureKind::Rate,
-        FailureKind::Quota => AnswerFailureKind::Quota,
-        FailureKind::Auth => AnswerFailureKind::Auth,
-        FailureKind::TooLong => AnswerFailureKind::TooLong,
-        FailureKind::BadRequest => AnswerFailureKind::BadRequest,
-        FailureKind::Refused => AnswerFailureKind::Refused,
-        FailureKind::Network => AnswerFailureKind::Network,
-        FailureKind::Stalled => AnswerFailureKind::Stalled,
-        FailureKind::Unknown => AnswerFailureKind::Unknown,
-    }
 }
 
 #[cfg(test)]

@@ -201,6 +201,7 @@ impl House {
             tools: Vec::new(),
             model,
             limits: self.limits,
+            turns: TurnSettings::default(),
         };
         let parts = SessionParts {
             setup,

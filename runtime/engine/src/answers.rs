@@ -1,13 +1,13 @@
 //! Requests to the model and their answers.
 
-use session_tree::{Json, NewEntry, Object};
+use session_tree::{FailureKind, Json, NewEntry, Object};
 
 use crate::{
     cache::{self, RequestDigest},
     effect::{Effect, RequestPlan, RuntimeFrame},
     entries::{AnswerOrigin, EndedRequest, OWN_KEY, RequestRecord, RuntimeEntry, SentRequest, to_json},
     ids::RequestNumber,
-    input::{AnswerEnd, AnswerEvent, AnswerFailure, AnswerFailureKind, AnswerUsage, PauseReason, TurnOutcome},
+    input::{AnswerEnd, AnswerEvent, AnswerFailure, AnswerUsage, PauseReason, TurnOutcome},
     machine::EngineStep,
     retry::{self, RetryDecision},
     state::{Activity, AnswerInProgress, Then},
@@ -108,12 +108,14 @@ impl EngineStep<'_> {
                 answer.first_ms.get_or_insert(waited_ms);
                 self.out.push(Effect::Tell(RuntimeFrame::CallOpened { tool }));
             }
-            AnswerEvent::Block(block) => {
+            AnswerEvent::Block(mut block) => {
                 answer.first_ms.get_or_insert(waited_ms);
                 if block.text("type") == Some("text") {
                     answer.text.clear();
                 }
-                answer.content.push(Json::Object(block));
+                tell_apart(&mut block, &answer.content, answer.request);
+                answer.content.push(Json::Object(block.clone()));
+                self.out.push(Effect::Tell(RuntimeFrame::Block(block)));
             }
             AnswerEvent::Usage(usage) => answer.usage = Some(usage),
             AnswerEvent::Ended(end) => self.answer_ended(end),
@@ -131,10 +133,9 @@ impl EngineStep<'_> {
         let Some(mut answer) = self.take_answer() else { return };
         if end == AnswerEnd::Refused {
             let message = "the model or the provider refused to answer";
-            self.append_broken(answer, "error", message, Some(AnswerFailureKind::Refused));
+            self.append_broken(answer, "error", message, Some(FailureKind::Refused));
             return self.end_turn(TurnOutcome::Refused, Some(message.to_owned()));
         }
-        tell_apart(&mut answer.content, answer.request);
         let has_calls = answer.content.iter().any(is_call);
         let stop = match end {
             // Some say that a text is all when there are calls, and the other way round.
@@ -145,7 +146,7 @@ impl EngineStep<'_> {
         let content = std::mem::take(&mut answer.content);
         let message = self.answer_message(&answer, content, stop, None);
         self.append(NewEntry::Message(message), false, Then::Nothing);
-        self.append_ended(&answer, None);
+        self.append_ended(&answer, None, None);
     }
 
     fn answer_failed(&mut self, failure: AnswerFailure) {
@@ -157,7 +158,8 @@ impl EngineStep<'_> {
 
     fn after_failure(&mut self, request: RequestNumber, retries: u32, failure: AnswerFailure) {
         let now_ms = self.time.mono_ms;
-        match retry::decide(&failure, &self.state.setup.session, request, retries) {
+        let setup = &self.state.setup;
+        match retry::decide(&failure, &setup.session, request, retries, setup.turns.retries) {
             RetryDecision::Repeat(wait_ms) => {
                 self.state.live.activity =
                     Activity::Retrying { until_ms: now_ms.saturating_add(wait_ms), retries: retries + 1 };
@@ -168,7 +170,7 @@ impl EngineStep<'_> {
             }
             RetryDecision::GiveUp => {
                 let outcome =
-                    if failure.kind == AnswerFailureKind::Refused { TurnOutcome::Refused } else { TurnOutcome::Failed };
+                    if failure.kind == FailureKind::Refused { TurnOutcome::Refused } else { TurnOutcome::Failed };
                 self.end_turn(outcome, Some(failure.message));
             }
         }
@@ -180,7 +182,7 @@ impl EngineStep<'_> {
         mut answer: AnswerInProgress,
         stop: &str,
         error: &str,
-        failure: Option<AnswerFailureKind>,
+        failure: Option<FailureKind>,
     ) {
         let mut content = std::mem::take(&mut answer.content);
         content.retain(|block| !is_call(block));
@@ -191,7 +193,7 @@ impl EngineStep<'_> {
             let message = self.answer_message(&answer, content, stop, Some(error));
             self.append(NewEntry::Message(message), false, Then::Nothing);
         }
-        self.append_ended(&answer, failure);
+        self.append_ended(&answer, failure, Some(error));
     }
 
     fn answer_message(&self, answer: &AnswerInProgress, content: Vec<Json>, stop: &str, error: Option<&str>) -> Object {
@@ -204,14 +206,14 @@ impl EngineStep<'_> {
             .with("provider", model.provider.as_str())
             .with("model", model.id.as_str())
             .with_some("responseModel", other)
-            .with("usage", usage_of(answer.usage.unwrap_or_default()))
+            .with("usage", answer.usage.unwrap_or_default().of_message().to_object())
             .with("stopReason", stop)
             .with_some("errorMessage", error)
             .with("timestamp", self.time.wall_ms)
             .with(OWN_KEY, to_json(&AnswerOrigin { request: answer.request }))
     }
 
-    fn append_ended(&mut self, answer: &AnswerInProgress, failure: Option<AnswerFailureKind>) {
+    fn append_ended(&mut self, answer: &AnswerInProgress, failure: Option<FailureKind>, error: Option<&str>) {
         let cause = answer.usage.filter(|_| failure.is_none()).and_then(|usage| answer.forecast.cause(&usage));
         let ended = EndedRequest {
             n: answer.request,
@@ -227,6 +229,7 @@ impl EngineStep<'_> {
             predicted: answer.forecast.prediction,
             cause,
             failure,
+            error: error.map(str::to_owned),
         }));
         self.append(RequestRecord::Ended(ended).to_entry(), false, Then::Nothing);
     }
@@ -236,35 +239,14 @@ fn is_call(block: &Json) -> bool {
     block.as_object().is_some_and(|block| block.text("type") == Some("toolCall"))
 }
 
-/// Gives calls of one answer ids that differ: results are paired by them.
-fn tell_apart(content: &mut [Json], request: RequestNumber) {
-    let mut seen = std::collections::BTreeSet::new();
-    for (index, block) in content.iter_mut().enumerate() {
-        let Json::Object(block) = block else { continue };
-        if block.text("type") != Some("toolCall") {
-            continue;
-        }
-        let id = block.text("id").unwrap_or_default().to_owned();
-        if id.is_empty() || !seen.insert(id) {
-            let id = format!("call_{request}_{index}");
-            seen.insert(id.clone());
-            block.set("id", id);
-        }
+/// Gives a call an id that no call before it in its answer has: results are paired by them.
+fn tell_apart(block: &mut Object, before: &[Json], request: RequestNumber) {
+    if block.text("type") != Some("toolCall") {
+        return;
     }
-}
-
-/// The usage as messages of pi have it.
-fn usage_of(usage: AnswerUsage) -> Object {
-    let cost = usage.cost_nano_usd.unwrap_or_default();
-    // Costs are shown by pi, which adds them up: an unknown one is 0 there. `capture.request` leaves it out.
-    #[expect(clippy::cast_precision_loss, reason = "billionths of a dollar")]
-    let dollars = serde_json::Number::from_f64(cost as f64 / 1e9).map_or(Json::from(0_u64), Json::Number);
-    let cost = ["input", "output", "cacheRead", "cacheWrite"].map(|key| (key.to_owned(), Json::from(0_u64)));
-    Object::new()
-        .with("input", usage.input)
-        .with("output", usage.output)
-        .with("cacheRead", usage.cache_read)
-        .with("cacheWrite", usage.cache_write_5m + usage.cache_write_1h)
-        .with("totalTokens", usage.prompt_tokens() + usage.output)
-        .with("cost", cost.into_iter().collect::<Object>().with("total", dollars))
+    let id = block.text("id").unwrap_or_default();
+    let is_taken = before.iter().filter_map(Json::as_object).any(|call| call.text("id") == Some(id));
+    if id.is_empty() || is_taken {
+        block.set("id", format!("call_{request}_{}", before.len()));
+    }
 }

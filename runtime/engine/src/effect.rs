@@ -1,14 +1,12 @@
 //! What the machine wants done.
 
 use serde::Serialize;
-use session_tree::{NewEntry, Object};
+use session_tree::{FailureKind, NewEntry, Object};
 
 use crate::{
     cache::{CachePrediction, MissCause},
     ids::{CallId, RequestNumber, Ticket},
-    input::{
-        AnswerFailureKind, AnswerUsage, CallDecision, CallFacts, ModelChoice, PauseReason, SessionMode, TurnOutcome,
-    },
+    input::{AnswerUsage, CallDecision, CallFacts, ModelChoice, PauseReason, SessionMode, TurnOutcome},
 };
 
 /// Something to be done. A driver performs effects in their order, and those of a later step after those of an
@@ -157,6 +155,9 @@ pub enum RuntimeFrame {
         /// The tool.
         tool: String,
     },
+    /// A content block of the answer is whole, in pi's form, as the message of the answer will have it. Those of an
+    /// answer have their order.
+    Block(Object),
     /// A call was decided.
     CallDecided {
         /// The call.
@@ -189,7 +190,9 @@ pub enum RuntimeFrame {
         /// Why less was read than there was.
         cause: Option<MissCause>,
         /// Why it failed.
-        failure: Option<AnswerFailureKind>,
+        failure: Option<FailureKind>,
+        /// What to show a person of the failure.
+        error: Option<String>,
     },
     /// What happened to a message.
     Message {

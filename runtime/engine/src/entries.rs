@@ -6,14 +6,14 @@
 //! `capture`: an answer `{request}`, a message of a user [`Sent`], a result [`ResultOrigin`].
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use session_tree::{Entry, EntryBody, Json, NewEntry};
+use session_tree::{Entry, EntryBody, FailureKind, Json, NewEntry};
 
 use crate::{
     cache::{CachePrediction, ChainPoint, MissCause},
     ids::{CallId, RequestNumber},
     input::{
-        AnswerFailureKind, AnswerUsage, CallDecision, CallFacts, MessageOrigin, ModeGrant, PauseReason, QueueKind,
-        SessionMode, SpendLimits, TurnOutcome,
+        AnswerUsage, CallDecision, CallFacts, MessageOrigin, ModeGrant, PauseReason, QueueKind, SessionMode,
+        SpendLimits, TurnOutcome,
     },
 };
 
@@ -178,7 +178,7 @@ pub struct EndedRequest {
     pub cause: Option<MissCause>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub failure: Option<AnswerFailureKind>,
+    pub failure: Option<FailureKind>,
 }
 
 /// The end of a turn, which is a task of the time machine.

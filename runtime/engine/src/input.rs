@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use session_tree::{Entry, Json, Object};
+use session_tree::{Entry, FailureKind, Json, MessageUsage, Object};
 
 use crate::{
     cache::{CacheRules, RequestDigest},
     context::SessionFacts,
     ids::{CallId, RequestNumber, Ticket},
+    state::TurnSettings,
 };
 
 /// When a step happens. The machine reads no clock.
@@ -69,6 +70,10 @@ pub enum EngineInput {
         /// Who set them.
         by: String,
     },
+    /// Other limits of turns, from now on.
+    SetTurns(TurnSettings),
+    /// Another name of the session; an empty one takes it away.
+    SetName(String),
     /// Asks for a compaction. Not implemented yet, and refused as that.
     Compact,
     /// Asks for files and conversation to go back by one task. Not implemented yet, and refused as that.
@@ -312,6 +317,20 @@ impl AnswerUsage {
         self.input + self.cache_read + self.cache_write_5m + self.cache_write_1h
     }
 
+    /// As messages tell it.
+    #[must_use]
+    pub const fn of_message(&self) -> MessageUsage {
+        MessageUsage {
+            input: self.input,
+            output: self.output,
+            cache_read: self.cache_read,
+            cache_write: self.cache_write_5m + self.cache_write_1h,
+            cache_write_1h: self.cache_write_1h,
+            reasoning: if self.reasoning > 0 { Some(self.reasoning) } else { None },
+            cost_nano_usd: self.cost_nano_usd,
+        }
+    }
+
     /// What is in the cache afterwards.
     #[must_use]
     pub const fn cached_tokens(&self) -> u64 {
@@ -323,39 +342,13 @@ impl AnswerUsage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerFailure {
     /// The kind.
-    pub kind: AnswerFailureKind,
+    pub kind: FailureKind,
     /// How long the provider asks to wait, in milliseconds.
     pub retry_after_ms: Option<u64>,
     /// Whether repeating the request can help, when the provider or its codec says so.
     pub should_retry: Option<bool>,
     /// What to show a person; without keys.
     pub message: String,
-}
-
-/// The kinds of failures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AnswerFailureKind {
-    /// The provider has too much to do.
-    Overloaded,
-    /// Too many requests.
-    Rate,
-    /// The account's quota is used up.
-    Quota,
-    /// The key is missing or refused.
-    Auth,
-    /// The context is longer than the model takes.
-    TooLong,
-    /// The provider calls the request invalid.
-    BadRequest,
-    /// The provider refuses the content.
-    Refused,
-    /// The connection failed or broke.
-    Network,
-    /// The stream was silent for too long.
-    Stalled,
-    /// Anything else.
-    Unknown,
 }
 
 /// What a call would do.

@@ -37,13 +37,14 @@ pub use context::{InstructionFile, ListedSkill, SessionFacts};
 pub use effect::{Append, AskedPermission, CallRun, Effect, EngineActivity, QueueOutcome, RequestPlan, RuntimeFrame};
 pub use ids::{CallId, RequestNumber, Ticket};
 pub use input::{
-    AnswerEnd, AnswerEvent, AnswerFailure, AnswerFailureKind, AnswerUsage, CallClass, CallDecision, CallFacts,
-    CallOutput, CallVerdict, EngineInput, MessageOrigin, ModeGrant, ModelChoice, PauseReason, QueueKind, SessionMode,
-    SpendLimits, StepTime, TurnOutcome, UserMessage,
+    AnswerEnd, AnswerEvent, AnswerFailure, AnswerUsage, CallClass, CallDecision, CallFacts, CallOutput, CallVerdict,
+    EngineInput, MessageOrigin, ModeGrant, ModelChoice, PauseReason, QueueKind, SessionMode, SpendLimits, StepTime,
+    TurnOutcome, UserMessage,
 };
 pub use machine::step;
 pub use recorded::{InterruptedCall, RecordedSession};
-pub use state::{EngineSetup, EngineState};
+pub use session_tree::FailureKind;
+pub use state::{EngineSetup, EngineState, TurnSettings};
 
 #[cfg(test)]
 mod tests;

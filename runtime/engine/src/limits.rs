@@ -10,9 +10,9 @@ pub const QUEUED_MESSAGES: usize = 50;
 pub const CALLS_PER_ANSWER: usize = 32;
 /// Maximum number of reads that run at once.
 pub const PARALLEL_READS: usize = 8;
-/// Maximum number of answers of a turn.
+/// Maximum number of answers of a turn, unless its settings have another.
 pub const ROUNDS_PER_TURN: u32 = 200;
-/// Maximum number of times a request is repeated after a failure.
+/// Maximum number of times a request is repeated after a failure, unless the settings have another.
 pub const RETRIES: u32 = 8;
 /// Maximum number of times a request is repeated because its stream stalled or failed for an unknown reason.
 pub const STALL_RETRIES: u32 = 2;

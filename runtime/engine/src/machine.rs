@@ -56,6 +56,8 @@ impl EngineStep<'_> {
             EngineInput::SetModel(model) => self.set_model(model),
             EngineInput::SetMode { mode, grant } => self.set_mode(mode, grant),
             EngineInput::SetLimits { limits, by } => self.set_limits(limits, by),
+            EngineInput::SetTurns(turns) => self.state.setup.turns = turns,
+            EngineInput::SetName(name) => self.append(NewEntry::SessionInfo { name }, false, Then::Nothing),
             EngineInput::Compact => self.refuse("compact", "compaction is not available yet"),
             EngineInput::Undo => self.refuse("undo", "going back is not available yet"),
             EngineInput::Redo => self.refuse("redo", "going forward is not available yet"),

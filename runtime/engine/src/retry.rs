@@ -1,9 +1,11 @@
 //! What is done about a request that failed. Its tools never ran: calls are run once an answer is complete.
 
+use session_tree::FailureKind;
+
 use crate::{
     ids::RequestNumber,
-    input::{AnswerFailure, AnswerFailureKind},
-    limits::{RETRIES, RETRY_AFTER_MS, STALL_RETRIES},
+    input::AnswerFailure,
+    limits::{RETRY_AFTER_MS, STALL_RETRIES},
 };
 
 /// The wait before the first repetition, in milliseconds; it doubles with each.
@@ -22,22 +24,28 @@ pub(crate) enum RetryDecision {
     GiveUp,
 }
 
-/// Decides about a failure after `retries` repetitions.
-pub(crate) fn decide(failure: &AnswerFailure, session: &str, request: RequestNumber, retries: u32) -> RetryDecision {
+/// Decides about a failure after `retries` repetitions of at most `most`.
+pub(crate) fn decide(
+    failure: &AnswerFailure,
+    session: &str,
+    request: RequestNumber,
+    retries: u32,
+    most: u32,
+) -> RetryDecision {
     let limit = match (failure.should_retry, failure.kind) {
         (Some(false), _) => 0,
-        (_, AnswerFailureKind::Overloaded | AnswerFailureKind::Rate | AnswerFailureKind::Network) => RETRIES,
-        (_, AnswerFailureKind::Stalled | AnswerFailureKind::Unknown) => STALL_RETRIES,
+        (_, FailureKind::Overloaded | FailureKind::Rate | FailureKind::Network) => most,
+        (_, FailureKind::Stalled | FailureKind::Unknown) => STALL_RETRIES.min(most),
         // A quota without a time is used up for good.
-        (_, AnswerFailureKind::Quota) if failure.retry_after_ms.is_some() => RETRIES,
-        (Some(true), _) => STALL_RETRIES,
+        (_, FailureKind::Quota) if failure.retry_after_ms.is_some() => most,
+        (Some(true), _) => STALL_RETRIES.min(most),
         (
             None,
-            AnswerFailureKind::Quota
-            | AnswerFailureKind::Auth
-            | AnswerFailureKind::TooLong
-            | AnswerFailureKind::BadRequest
-            | AnswerFailureKind::Refused,
+            FailureKind::Quota
+            | FailureKind::Auth
+            | FailureKind::TooLong
+            | FailureKind::BadRequest
+            | FailureKind::Refused,
         ) => 0,
     };
     match failure.retry_after_ms {
@@ -64,36 +72,40 @@ fn jittered(session: &str, request: RequestNumber, retries: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::RETRIES;
 
     #[track_caller]
-    fn check(kind: AnswerFailureKind, retry_after_ms: Option<u64>, retries: u32, expected: RetryDecision) {
+    fn check(kind: FailureKind, retry_after_ms: Option<u64>, retries: u32, expected: RetryDecision) {
         let failure = AnswerFailure { kind, retry_after_ms, should_retry: None, message: String::new() };
-        assert_eq!(decide(&failure, "s", RequestNumber(1), retries), expected, "{kind:?} {retry_after_ms:?} {retries}");
+        let decided = decide(&failure, "s", RequestNumber(1), retries, RETRIES);
+        assert_eq!(decided, expected, "{kind:?} {retry_after_ms:?} {retries}");
     }
 
     #[test]
     fn what_the_provider_says_counts() {
         use RetryDecision::{GiveUp, Pause, Repeat};
-        check(AnswerFailureKind::Rate, Some(7000), 0, Repeat(7000));
-        check(AnswerFailureKind::Rate, Some(RETRY_AFTER_MS + 1), 0, Pause(RETRY_AFTER_MS + 1));
-        check(AnswerFailureKind::Quota, Some(5), 0, Repeat(5));
-        check(AnswerFailureKind::Quota, None, 0, GiveUp);
-        check(AnswerFailureKind::Rate, Some(1), RETRIES, GiveUp);
-        for kind in [
-            AnswerFailureKind::Auth,
-            AnswerFailureKind::BadRequest,
-            AnswerFailureKind::TooLong,
-            AnswerFailureKind::Refused,
-        ] {
+        check(FailureKind::Rate, Some(7000), 0, Repeat(7000));
+        check(FailureKind::Rate, Some(RETRY_AFTER_MS + 1), 0, Pause(RETRY_AFTER_MS + 1));
+        check(FailureKind::Quota, Some(5), 0, Repeat(5));
+        check(FailureKind::Quota, None, 0, GiveUp);
+        check(FailureKind::Rate, Some(1), RETRIES, GiveUp);
+        for kind in [FailureKind::Auth, FailureKind::BadRequest, FailureKind::TooLong, FailureKind::Refused] {
             check(kind, Some(1), 0, GiveUp);
         }
-        check(AnswerFailureKind::Stalled, None, STALL_RETRIES, GiveUp);
+        check(FailureKind::Stalled, None, STALL_RETRIES, GiveUp);
         let of = |kind, should_retry| {
             let failure = AnswerFailure { kind, retry_after_ms: Some(9), should_retry, message: String::new() };
-            decide(&failure, "s", RequestNumber(1), 0)
+            decide(&failure, "s", RequestNumber(1), 0, RETRIES)
         };
-        assert_eq!(of(AnswerFailureKind::BadRequest, Some(true)), Repeat(9));
-        assert_eq!(of(AnswerFailureKind::Overloaded, Some(false)), GiveUp);
+        assert_eq!(of(FailureKind::BadRequest, Some(true)), Repeat(9));
+        assert_eq!(of(FailureKind::Overloaded, Some(false)), GiveUp);
+        let failure = AnswerFailure {
+            kind: FailureKind::Overloaded,
+            retry_after_ms: Some(9),
+            should_retry: Some(true),
+            message: String::new(),
+        };
+        assert_eq!(decide(&failure, "s", RequestNumber(1), 0, 0), GiveUp, "retries are off");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::{
     effect::EngineActivity,
     ids::{CallId, RequestNumber, Ticket},
     input::{AnswerUsage, CallOutput, ModelChoice, PauseReason, SpendLimits, TurnOutcome, UserMessage},
+    limits::{RETRIES, ROUNDS_PER_TURN},
     recorded::{InterruptedCall, RecordedSession},
 };
 
@@ -29,6 +30,23 @@ pub struct EngineSetup {
     pub model: ModelChoice,
     /// The limits, unless the session has its own.
     pub limits: SpendLimits,
+    /// How long a turn goes on.
+    pub turns: TurnSettings,
+}
+
+/// How long a turn goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnSettings {
+    /// Maximum number of answers of a turn.
+    pub rounds: u32,
+    /// Maximum number of times a request is repeated after a failure that may pass.
+    pub retries: u32,
+}
+
+impl Default for TurnSettings {
+    fn default() -> Self {
+        Self { rounds: ROUNDS_PER_TURN, retries: RETRIES }
+    }
 }
 
 /// The state of a session.

@@ -11,7 +11,6 @@ use crate::{
     effect::{CallRun, Effect, RuntimeFrame},
     entries::{Frozen, NOTE_TYPE, OWN_KEY, RuntimeEntry, Sent, TaskEnded, to_json},
     input::{CallOutput, QueueKind, TurnOutcome, UserMessage},
-    limits::ROUNDS_PER_TURN,
     machine::EngineStep,
     recorded::{RecordedCall, RecordedStage, content_of},
     state::{Activity, Ending, Then, TurnClock},
@@ -62,8 +61,9 @@ impl EngineStep<'_> {
             self.end_turn(TurnOutcome::Empty, Some("the model gave an empty answer twice".to_owned()));
             return true;
         }
-        if turn.rounds >= ROUNDS_PER_TURN {
-            self.end_turn(TurnOutcome::Rounds, Some(format!("the turn had {ROUNDS_PER_TURN} answers")));
+        let most = self.state.setup.turns.rounds;
+        if turn.rounds >= most {
+            self.end_turn(TurnOutcome::Rounds, Some(format!("the limit of answers ({most}) is reached")));
             return true;
         }
         if let Some(why) = self.limit_reached() {

@@ -7,63 +7,11 @@
 
 use std::time::Duration;
 
+pub use session_tree::FailureKind;
 use session_tree::{Json, Object, time::parse_iso};
 
 /// Most bytes that are kept of what a vendor said.
 const RAW_BYTES: usize = 16 * 1024;
-
-/// The kinds of failures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FailureKind {
-    /// The vendor has too much to do, or an error of its own.
-    Overloaded,
-    /// Too many requests or tokens in a short time.
-    Rate,
-    /// Money or an allowance is used up.
-    Quota,
-    /// The key is missing, wrong, or may not do this.
-    Auth,
-    /// The request is longer than the model takes.
-    TooLong,
-    /// The request is wrong.
-    BadRequest,
-    /// The model or the vendor refuses to answer this.
-    Refused,
-    /// The connection failed, ended early, or spoke something else.
-    Network,
-    /// The answer stopped coming.
-    Stalled,
-    /// Something else.
-    Unknown,
-}
-
-impl FailureKind {
-    /// Whether the same request may succeed later.
-    #[must_use]
-    pub fn may_pass(self) -> bool {
-        match self {
-            Self::Overloaded | Self::Rate | Self::Network | Self::Stalled => true,
-            Self::Quota | Self::Auth | Self::TooLong | Self::BadRequest | Self::Refused | Self::Unknown => false,
-        }
-    }
-
-    /// The word for it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Overloaded => "overloaded",
-            Self::Rate => "rate",
-            Self::Quota => "quota",
-            Self::Auth => "auth",
-            Self::TooLong => "too_long",
-            Self::BadRequest => "bad_request",
-            Self::Refused => "refused",
-            Self::Network => "network",
-            Self::Stalled => "stalled",
-            Self::Unknown => "unknown",
-        }
-    }
-}
 
 /// A failure of a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,6 @@
 //! Tokens of an answer by their kind.
 
 use prices::CallTokens;
-use session_tree::Object;
 
 /// Tokens of one answer. Input is counted once: `input`, `read`, `write_5m` and `write_1h` together are all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,34 +59,6 @@ impl Usage {
             thinking: self.reasoning.unwrap_or(0),
         }
     }
-
-    /// `usage` of a stored message (pi-ai 0.87.1, `Usage`). pi adds up `cost.total` of every message and fails without
-    /// it, so an unknown price is written as 0; that it is unknown is told by `costUnknown`.
-    #[must_use]
-    pub fn to_object(&self, cost_nano_usd: Option<u64>) -> Object {
-        let zero = || 0_u64;
-        let usd = cost_nano_usd.and_then(nano_usd).map_or_else(|| zero().into(), session_tree::Json::Number);
-        let cost = ["input", "output", "cacheRead", "cacheWrite"]
-            .into_iter()
-            .fold(Object::new(), |cost, part| cost.with(part, zero()))
-            .with("total", usd);
-        Object::new()
-            .with("input", self.input)
-            .with("output", self.output)
-            .with("cacheRead", self.read)
-            .with("cacheWrite", self.write_5m.saturating_add(self.write_1h))
-            .with_some("cacheWrite1h", (self.write_1h > 0).then_some(self.write_1h))
-            .with_some("reasoning", self.reasoning)
-            .with("totalTokens", self.total_input().saturating_add(self.output))
-            .with("cost", cost)
-            .with_some("costUnknown", cost_nano_usd.is_none().then_some(true))
-    }
-}
-
-/// US dollars.
-#[expect(clippy::cast_precision_loss, reason = "a cost has far fewer digits")]
-fn nano_usd(nano: u64) -> Option<serde_json::Number> {
-    serde_json::Number::from_f64(nano as f64 / 1e9)
 }
 
 #[cfg(test)]

@@ -25,11 +25,14 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("tools", "runtime/tools", &["agents", "atomic_file", "events", "outbound", "processes", "redact"]),
     ("agent", "runtime/agent", &["engine", "models", "outbound", "prices", "session_tree", "tools"]),
     ("agent_settings", "runtime/agent_settings", &[]),
+    ("agent_rpc", "runtime/agent_rpc", &["engine", "session_tree"]),
+    ("agent_command", "capture/agent_command", &["agent_run", "agent_settings", "client", "daemon"]),
     (
         "agent_run",
         "capture/agent_run",
         &[
             "agent",
+            "agent_rpc",
             "agent_settings",
             "approver",
             "engine",
@@ -133,8 +136,8 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
         "capture",
         "capture/cli",
         &[
+            "agent_command",
             "agent_run",
-            "agent_settings",
             "agents",
             "api",
             "approver",
@@ -190,14 +193,15 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// Pure crates,
-const PURE: &[&str] = &["events", "projections", "approver", "monitor", "redact", "prices", "session_tree", "engine"];
+const PURE: &[&str] =
+    &["events", "projections", "approver", "monitor", "redact", "prices", "session_tree", "engine", "agent_rpc"];
 /// and what they must not reach.
 const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "tantivy", "notify"];
 /// What only these crates of the workspace may name, but for tests and benches.
 const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("rusqlite", &["store", "tailer", "tests"]),
     ("axum", &["server"]),
-    ("anyhow", &["daemon", "client", "hook_command", "capture"]),
+    ("anyhow", &["daemon", "client", "hook_command", "agent_command", "capture"]),
     ("notify", &["tailer"]),
     ("portable-pty", &["terminal"]),
     ("vt100", &["terminal"]),

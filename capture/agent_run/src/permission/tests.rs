@@ -35,7 +35,7 @@ impl House {
         let (workspace, file) = (root.join("work"), root.join("config/policy.toml"));
         fs::write(&file, format!("version = 1\n{rules}")).unwrap();
         let facts = OnDisk::new(vec!["/usr/bin".into()], [root.join("config")], Some(root.join("home")));
-        let (in_process, refused) = InProcess::new(&file, &workspace, Box::new(facts));
+        let (in_process, refused) = InProcess::new(&file, &workspace, Arc::new(facts));
         let asked = AskedPermission {
             call: CallRun {
                 call: CallId { request: RequestNumber(1), index: 0 },

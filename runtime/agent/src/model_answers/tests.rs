@@ -125,8 +125,9 @@ fn answers(url: &str, clock: Arc<dyn SessionClock>) -> ModelAnswers {
     let target = Target::new(Api::Anthropic, "anthropic", "claude-x", 4096);
     let endpoint = ModelEndpoint::new(url, Some(Secret::new("key".to_owned()))).unwrap();
     let prices = Arc::new(Prices::shipped().unwrap());
-    let routes = vec![ModelRoute { target, endpoint }];
-    ModelAnswers::new(ModelClient::loopback("capture-test").unwrap(), routes, "session".to_owned(), prices, clock)
+    let routes = ModelRoutes::default();
+    routes.add(ModelRoute { target, endpoint, client: ModelClient::loopback("capture-test").unwrap() });
+    ModelAnswers::new(routes, "session".to_owned(), prices, clock)
 }
 
 #[test]
@@ -166,6 +167,7 @@ fn a_file_is_written_and_edited_and_the_cache_is_foreseen() {
             tools: schemas.clone(),
             model: choice(),
             limits: SpendLimits::default(),
+            turns: TurnSettings::default(),
         },
         session,
         facts: SessionFacts::default(),
@@ -240,5 +242,5 @@ fn marks_stand_where_the_engine_wants_them() {
     assert_eq!(marked[marked.len() - 3..], [(false, false), (true, false), (true, false)]);
     assert!(answers.send(RequestNumber(2)).is_none(), "another request");
     let unknown = RequestPlan { model: ModelChoice { id: "other".to_owned(), ..choice() }, ..plan(false) };
-    assert_eq!(answers.prepare(&unknown, &tree).unwrap_err().kind, AnswerFailureKind::BadRequest);
+    assert_eq!(answers.prepare(&unknown, &tree).unwrap_err().kind, FailureKind::BadRequest);
 }

@@ -1,13 +1,13 @@
 //! The requests of a session as a table: what was expected of the cache, what came, and why it was less.
 
 use serde::Serialize;
-use session_tree::Tree;
+use session_tree::{FailureKind, Tree};
 
 use crate::{
     cache::{CachePrediction, MissCause},
     entries::{EndedRequest, RequestRecord, RuntimeEntry, SentRequest},
     ids::RequestNumber,
-    input::{AnswerFailureKind, AnswerUsage},
+    input::AnswerUsage,
 };
 
 /// A request of a session.
@@ -33,7 +33,7 @@ pub struct RequestRow {
     /// Why less was read than there was.
     pub cause: Option<MissCause>,
     /// Why it failed.
-    pub failure: Option<AnswerFailureKind>,
+    pub failure: Option<FailureKind>,
     /// How long it took, in milliseconds.
     pub total_ms: Option<u64>,
 }

@@ -111,7 +111,7 @@ fn a_retry_reads_as_if_it_were_the_first_one() {
         total_ms: 1,
         usage: None,
         cause: None,
-        failure: Some(crate::AnswerFailureKind::Network),
+        failure: Some(crate::FailureKind::Network),
     };
     requests.history.apply(RequestRecord::Ended(ended), 1000);
     let again = requests.send(&blocks(6), &[1, 3, 5], 2000);

@@ -267,7 +267,7 @@ fn a_broken_stream_is_repeated_with_another_number() {
             message: "broke".to_owned(),
         })
     };
-    world.answer([AnswerEvent::Text("half".to_owned()), failure(AnswerFailureKind::Network)]);
+    world.answer([AnswerEvent::Text("half".to_owned()), failure(FailureKind::Network)]);
     assert!(matches!(world.state.activity(), EngineActivity::Retrying { .. }));
     let stale = RequestNumber(1);
     world.tick(60_000);
@@ -279,7 +279,7 @@ fn a_broken_stream_is_repeated_with_another_number() {
     assert_eq!(world.talk(), ["u go", "a half", "a whole"]);
     let records: Vec<RequestRecord> = world.tree().leaf_path().into_iter().filter_map(RequestRecord::of).collect();
     assert_eq!(records.len(), 4);
-    assert!(matches!(&records[1], RequestRecord::Ended(e) if e.failure == Some(AnswerFailureKind::Network)));
+    assert!(matches!(&records[1], RequestRecord::Ended(e) if e.failure == Some(FailureKind::Network)));
     assert!(matches!(&records[2], RequestRecord::Sent(sent) if sent.retries == 1));
     world.check_prefixes();
 }
@@ -289,18 +289,14 @@ fn failures_that_do_not_pass_end_the_turn_with_the_reason() {
     let mut world = World::new();
     world.prompt("p1", "go");
     let message = "set ANTHROPIC_API_KEY".to_owned();
-    let failure = AnswerFailure {
-        kind: AnswerFailureKind::Auth,
-        retry_after_ms: None,
-        should_retry: None,
-        message: message.clone(),
-    };
+    let failure =
+        AnswerFailure { kind: FailureKind::Auth, retry_after_ms: None, should_retry: None, message: message.clone() };
     world.answer([AnswerEvent::Failed(failure)]);
     assert_eq!(world.outcomes(), [TurnOutcome::Failed]);
     let ended = world.tree().leaf_path().into_iter().find_map(TaskEnded::of).unwrap();
     assert_eq!(ended.error, Some(message));
     let failure = AnswerFailure {
-        kind: AnswerFailureKind::Stalled,
+        kind: FailureKind::Stalled,
         retry_after_ms: None,
         should_retry: None,
         message: "silent for 60 s".to_owned(),
@@ -320,7 +316,7 @@ fn a_long_wait_that_a_provider_asks_for_is_a_pause_that_ends_by_itself() {
     world.prompt("p1", "go");
     let wait_ms = limits::RETRY_AFTER_MS * 3;
     let failure = AnswerFailure {
-        kind: AnswerFailureKind::Quota,
+        kind: FailureKind::Quota,
         retry_after_ms: Some(wait_ms),
         should_retry: None,
         message: "quota".to_owned(),

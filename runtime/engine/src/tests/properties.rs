@@ -97,7 +97,7 @@ fn happen(world: &mut World, event: &Event, n: usize) {
             end_answer(world, AnswerEvent::Ended(*end.get(usize::from(*how)).unwrap_or(&AnswerEnd::ToolUse)));
         }
         Event::Fail(kind, waits) => {
-            use AnswerFailureKind as Kind;
+            use FailureKind as Kind;
             let kinds = [
                 Kind::Overloaded,
                 Kind::Rate,

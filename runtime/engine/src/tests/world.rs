@@ -67,6 +67,7 @@ pub(super) fn setup() -> EngineSetup {
         tools: ["bash", "read", "write"].map(tool).to_vec(),
         model: model("m1"),
         limits: SpendLimits::default(),
+        turns: TurnSettings::default(),
     }
 }
 

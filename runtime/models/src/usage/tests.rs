@@ -13,16 +13,10 @@ fn shares_and_units_are_those_of_all_input() {
 }
 
 #[test]
-fn a_message_has_its_usage_as_pi_has_it() {
+fn tokens_have_their_prices() {
     let prices = Prices::shipped().unwrap();
     let cost = prices.cost_nano_usd("claude-opus-4-5", 1_780_000_000_000, &USAGE.tokens());
     // 5, 25, 0.5, 6.25 and 10 dollars for a million tokens.
     assert_eq!(cost, Some(5_000_000 + 5_000_000 + 4_000_000 + 3_750_000 + 4_000_000));
-    assert_eq!(
-        USAGE.to_object(cost).to_text(),
-        r#"{"input":1000,"output":200,"cacheRead":8000,"cacheWrite":1000,"cacheWrite1h":400,"reasoning":50,"totalTokens":10200,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.02175}}"#
-    );
-    let unknown = USAGE.to_object(None);
-    assert_eq!(unknown.get("costUnknown"), Some(&true.into()));
     assert_eq!(prices.cost_nano_usd("scripted", 0, &USAGE.tokens()), None);
 }

@@ -1,0 +1,151 @@
+//! The commands of our own agent as they are typed: `capture agent run`, `rpc` and `cache`. What they do is
+//! `agent_run`'s.
+//!
+//! Must not decide or print anything; reads the environment and the working directory of the process.
+
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+
+use agent_run::{CacheTable, RpcOptions, RunError, RunOptions, SessionChoice, SessionOptions};
+use agent_settings::{AgentMode, AgentSettings, ModelName};
+use client::failure::Failed;
+use daemon::paths;
+
+/// What the program knows before it looks at the arguments of a command.
+#[derive(Debug)]
+pub struct CommandPlace {
+    /// The data directory.
+    pub data: PathBuf,
+    /// The settings.
+    pub settings: AgentSettings,
+    /// The user's policy.
+    pub policy_file: PathBuf,
+    /// Whether JSON is to be printed.
+    pub json: bool,
+}
+
+/// Arguments of `capture agent run`.
+#[derive(Debug, clap::Args)]
+pub struct RunArguments {
+    #[command(flatten)]
+    session: SessionArguments,
+    /// The prompt.
+    #[arg(trailing_var_arg = true, value_name = "PROMPT")]
+    prompt: Vec<String>,
+}
+
+/// Arguments of `capture agent rpc`.
+#[derive(Debug, clap::Args)]
+pub struct RpcArguments {
+    #[command(flatten)]
+    session: SessionArguments,
+    /// Name the session.
+    #[arg(long, short, value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// Arguments of `capture agent cache`.
+#[derive(Debug, clap::Args)]
+pub struct CacheArguments {
+    /// The session: its id, at least 3 characters from the start or end of it, or its file [default: the last one of
+    /// this directory].
+    session: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct SessionArguments {
+    /// Continue this session: its id, at least 3 characters from the start or end of it, or its file.
+    #[arg(long, value_name = "SESSION", conflicts_with = "continue_last")]
+    session: Option<String>,
+    /// Continue the last session of this directory.
+    #[arg(long = "continue", short = 'c')]
+    continue_last: bool,
+    /// The model, such as anthropic/claude-sonnet-5 [default: agent.model in the configuration].
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    model: Option<ModelName>,
+    /// What is allowed without a question: plan, ask or accept-edits [default: agent.mode in the configuration].
+    #[arg(long, value_name = "MODE")]
+    mode: Option<AgentMode>,
+    /// Stop when the session has cost this many US dollars.
+    #[arg(long, value_name = "USD", value_parser = usd)]
+    max_cost: Option<f64>,
+    /// Stop a prompt after this many answers of the model.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_turns: Option<u32>,
+    /// Leave a permission request undone that nobody has answered after this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    wait: u32,
+}
+
+fn usd(text: &str) -> Result<f64, String> {
+    let amount: Option<f64> = text.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
+    amount.ok_or_else(|| format!("expected US dollars, such as 0.50, got `{text}`"))
+}
+
+/// Runs `capture agent run`.
+///
+/// # Errors
+/// When there is no prompt, or it cannot begin.
+pub fn run(place: CommandPlace, arguments: RunArguments) -> anyhow::Result<ExitCode> {
+    let piped = agent_run::piped_text().map_err(failed)?;
+    let typed = arguments.prompt.join(" ");
+    let (prompt, piped) = match (typed.trim().is_empty(), piped) {
+        (false, piped) => (typed, piped),
+        (true, Some(piped)) => (piped, None),
+        (true, None) => return Err(Failed::Usage("no prompt: pass one, or pipe one in".to_owned()).into()),
+    };
+    let json = place.json;
+    let options = RunOptions { session: options(place, arguments.session)?, json, context: piped, prompt };
+    Ok(ExitCode::from(agent_run::run(options).map_err(failed)?))
+}
+
+/// Runs `capture agent rpc`.
+///
+/// # Errors
+/// When it cannot begin.
+pub fn rpc(place: CommandPlace, arguments: RpcArguments) -> anyhow::Result<ExitCode> {
+    let options = RpcOptions { session: options(place, arguments.session)?, name: arguments.name };
+    Ok(ExitCode::from(agent_run::rpc(options).map_err(failed)?))
+}
+
+/// What `capture agent cache` shows.
+///
+/// # Errors
+/// When the session is not found or cannot be read.
+pub fn cache(place: &CommandPlace, arguments: &CacheArguments) -> anyhow::Result<CacheTable> {
+    let session = arguments.session.clone().map_or(SessionChoice::Last, SessionChoice::Named);
+    agent_run::cache_table(&place.data, &std::env::current_dir()?, &session).map_err(failed)
+}
+
+fn options(place: CommandPlace, arguments: SessionArguments) -> anyhow::Result<SessionOptions> {
+    let session = match (arguments.session, arguments.continue_last) {
+        (Some(session), _) => SessionChoice::Named(session),
+        (None, true) => SessionChoice::Last,
+        (None, false) => SessionChoice::New,
+    };
+    Ok(SessionOptions {
+        environment: std::env::vars_os().collect(),
+        program: std::env::current_exe()?,
+        cwd: std::env::current_dir()?,
+        policy_file: place.policy_file,
+        prices_file: paths::prices_file()?,
+        facts: Arc::new(paths::policy_facts(&place.data)),
+        data: place.data,
+        settings: place.settings,
+        session,
+        model: arguments.model,
+        mode: arguments.mode,
+        max_cost_usd: arguments.max_cost,
+        max_answers: arguments.max_turns,
+        wait: Duration::from_secs(arguments.wait.into()),
+    })
+}
+
+fn failed(error: RunError) -> anyhow::Error {
+    match error {
+        RunError::Usage(text) => Failed::Usage(text).into(),
+        RunError::NotFound(text) => Failed::NotFound(text).into(),
+        RunError::Refused(text) => Failed::Refused(text).into(),
+        RunError::Session(error) => error.into(),
+        RunError::Other(text) => Failed::Other(text).into(),
+    }
+}

@@ -1,0 +1,312 @@
+//! Sessions of this process: what all front ends need to open one, and the parts of one put together.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use agent::{ModelRoutes, SessionClock, SessionHandle, SessionParts, SessionTools, open};
+use agent_settings::{AgentMode, AgentSettings, ModelName};
+use approver::Facts;
+use engine::{EngineInput, EngineSetup, ModeGrant, ModelChoice, SessionFacts, SessionMode, SpendLimits, TurnSettings};
+use jiff::{Timestamp, tz::TimeZone};
+use outbound::SystemLookup;
+use session_tree::{Json, Object, Session, Stamp};
+use tokio::runtime::Handle;
+use tools::{SCHEMAS, Settings, Tools, host};
+
+use crate::{
+    RunError, SANDBOX,
+    broker::{LocalBroker, PermissionAsker},
+    clock::SystemClock,
+    model::ModelCatalog,
+    permission::InProcess,
+    sessions,
+};
+
+/// The system prompt of new sessions. Sessions keep the one they began with.
+const SYSTEM: &str = include_str!("system.md");
+/// Billionths of a dollar.
+const NANO: f64 = 1e9;
+/// Who grants a mode and sets limits.
+pub(crate) const BY: &str = "the person who ran the command";
+
+/// Which session is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionChoice {
+    /// A new one.
+    New,
+    /// The one of the working directory that was written last.
+    Last,
+    /// This one: its id, a part of it, or the path of its file.
+    Named(String),
+}
+
+/// What a session is opened with.
+pub struct SessionOptions {
+    /// The data directory.
+    pub data: PathBuf,
+    /// The settings.
+    pub settings: AgentSettings,
+    /// The environment of this process.
+    pub environment: Vec<(OsString, OsString)>,
+    /// This program, which hosts the commands the agent runs.
+    pub program: PathBuf,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// The user's policy.
+    pub policy_file: PathBuf,
+    /// The user's own prices of models; the file need not be there.
+    pub prices_file: PathBuf,
+    /// What the policy is held against.
+    pub facts: Arc<dyn Facts + Send + Sync>,
+    /// The session.
+    pub session: SessionChoice,
+    /// Another model than the configured one.
+    pub model: Option<ModelName>,
+    /// Another mode than the configured one.
+    pub mode: Option<AgentMode>,
+    /// Another limit of the session's costs, in US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// Maximum number of answers of the model to a prompt.
+    pub max_answers: Option<u32>,
+    /// How long a permission request waits for whoever is asked.
+    pub wait: Duration,
+}
+
+/// Opens the sessions of this process.
+pub(crate) struct SessionOpener {
+    options: SessionOptions,
+    cwd: PathBuf,
+    cwd_text: String,
+    workspace: PathBuf,
+    pub(crate) model: ModelName,
+    pub(crate) mode: AgentMode,
+    pub(crate) models: ModelCatalog,
+    pub(crate) clock: Arc<dyn SessionClock>,
+}
+
+/// A session that is open.
+pub(crate) struct OpenSession {
+    pub(crate) handle: SessionHandle,
+    pub(crate) id: String,
+    /// The model of the next request.
+    pub(crate) choice: ModelChoice,
+    routes: ModelRoutes,
+    tools: Arc<Tools>,
+}
+
+impl SessionOpener {
+    /// Checks what every session of this process needs. `at_terminal`: whether a person there can be asked.
+    ///
+    /// # Errors
+    /// An agent started this process, or the settings are not enough.
+    pub(crate) fn new(options: SessionOptions, at_terminal: bool) -> Result<Self, RunError> {
+        if let Some(descent) = processes::agent_descent(std::process::id()) {
+            let why = format!("running our own agent is not allowed from this process: {descent}");
+            return Err(RunError::Refused(why));
+        }
+        let clock: Arc<dyn SessionClock> = Arc::new(SystemClock);
+        let settings = &options.settings;
+        let model = options.model.clone().or_else(|| settings.model.clone()).ok_or_else(|| {
+            RunError::Usage("no model: pass --model PROVIDER/MODEL, or set agent.model in the configuration".to_owned())
+        })?;
+        let mode = match (options.mode, settings.mode) {
+            (Some(AgentMode::AcceptEdits), _) if !at_terminal => {
+                let why =
+                    "the mode accept-edits needs you at the terminal: standard input and standard error must be one";
+                return Err(RunError::Refused(format!("{why}, without --json")));
+            }
+            // What is only the default is lowered.
+            (None, AgentMode::AcceptEdits) if !at_terminal => AgentMode::Ask,
+            (typed, default) => typed.unwrap_or(default),
+        };
+        let prices = usage::prices(Some(&options.prices_file)).map_err(|error| RunError::Usage(error.to_string()))?;
+        let models = ModelCatalog::new(settings.clone(), options.environment.clone(), prices, Arc::clone(&clock));
+        let cwd = options.cwd.canonicalize().map_err(other)?;
+        let cwd_text = cwd.to_str().map(str::to_owned).ok_or_else(|| {
+            RunError::Usage(format!("the path of the working directory, {}, is not valid UTF-8", cwd.display()))
+        })?;
+        let workspace = policy::workspace_of(&cwd);
+        Ok(Self { options, cwd, cwd_text, workspace, model, mode, models, clock })
+    }
+
+    /// Ids and times of what is written now.
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp { now_ms: self.clock.now().wall_ms, random: self.clock.random() }
+    }
+
+    /// The file of the session that was chosen, or a new one.
+    pub(crate) fn file(&self, choice: &SessionChoice) -> Result<Session, RunError> {
+        sessions::open(&self.options.data, &self.cwd_text, choice, self.stamp())
+    }
+
+    /// The file of a new session.
+    pub(crate) fn new_file(&self, parent: Option<&str>) -> Result<Session, RunError> {
+        sessions::create(&self.options.data, &self.cwd_text, parent, self.stamp())
+    }
+
+    /// The file of a session that was closed; one that had none is a new one.
+    pub(crate) fn same_file(&self, path: Option<&Path>) -> Result<Session, RunError> {
+        match path {
+            Some(path) => Ok(Session::open(path, &self.cwd_text, self.stamp())?),
+            None => self.new_file(None),
+        }
+    }
+
+    /// The models that are configured.
+    pub(crate) fn known_models(&self) -> Vec<ModelName> {
+        self.options.settings.model.clone().into_iter().collect()
+    }
+
+    /// How long a turn goes on.
+    pub(crate) fn turns(&self) -> TurnSettings {
+        let default = TurnSettings::default();
+        TurnSettings { rounds: self.options.max_answers.unwrap_or(default.rounds), ..default }
+    }
+
+    /// The file of the session that the options choose.
+    pub(crate) fn first_file(&self) -> Result<Session, RunError> {
+        self.file(&self.options.session)
+    }
+
+    /// Opens a session with a model, in the mode and with the limits of the options. `asker` is asked what is not
+    /// decided in process.
+    pub(crate) async fn open(
+        &self,
+        file: Session,
+        model: &ModelName,
+        asker: Option<Arc<dyn PermissionAsker>>,
+    ) -> Result<OpenSession, RunError> {
+        let id = file.tree().header().id().to_owned();
+        let routes = ModelRoutes::default();
+        let model = self.models.model(model)?;
+        routes.add(model.route);
+        let tools = Arc::new(Tools::new(self.tool_settings(&id)).map_err(other)?);
+        let session_tools = Arc::new(SessionTools::new(Arc::clone(&tools)));
+        session_tools.restore(file.tree());
+        let (in_process, refused) =
+            InProcess::new(&self.options.policy_file, &self.workspace, Arc::clone(&self.options.facts));
+        if let Some(why) = refused {
+            printing::print_error_line(&format!("capture: your policy is not in force: {}", printing::safe(&why)));
+        }
+        let broker = LocalBroker::new(in_process, asker, Arc::clone(&session_tools), self.options.wait);
+        let limits = limits_of(&self.options.settings, self.options.max_cost_usd);
+        let parts = SessionParts {
+            setup: EngineSetup {
+                session: id.clone(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                system: SYSTEM.to_owned(),
+                tools: schemas(),
+                model: model.choice.clone(),
+                limits,
+                turns: self.turns(),
+            },
+            session: file,
+            facts: self.facts(),
+            workspace: self.workspace.clone(),
+            answers: Box::new(self.models.answers(routes.clone(), id.clone())),
+            tools: session_tools,
+            broker: Arc::new(broker),
+            clock: Arc::clone(&self.clock),
+        };
+        let handle = open(parts, &Handle::current()).map_err(|error| RunError::Other(error.to_string()))?;
+        let session = OpenSession { handle, id, choice: model.choice, routes, tools };
+        session.grant(self.mode, self.options.max_cost_usd.is_some().then_some(limits)).await;
+        Ok(session)
+    }
+
+    fn tool_settings(&self, id: &str) -> Settings {
+        let options = &self.options;
+        let keys = options.settings.key_variables();
+        let is_key = |name: &OsString| keys.iter().any(|key| name == key.as_str());
+        Settings {
+            cwd: self.cwd.clone(),
+            workspace: self.workspace.clone(),
+            outputs: options.data.join("agent/outputs").join(id),
+            environment: options.environment.iter().filter(|(name, _)| !is_key(name)).cloned().collect(),
+            pass: options.settings.pass.clone(),
+            host: vec![options.program.clone().into(), host::VERB.into()],
+            allow_hosts: options.settings.allow_hosts.clone(),
+            lookup: Arc::new(SystemLookup),
+        }
+    }
+
+    fn facts(&self) -> SessionFacts {
+        let now = Timestamp::from_millisecond(self.clock.now().wall_ms).unwrap_or_default();
+        SessionFacts {
+            date: now.to_zoned(TimeZone::system()).date().to_string(),
+            cwd: self.cwd_text.clone(),
+            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            sandbox: SANDBOX.to_owned(),
+            instructions: Vec::new(),
+            skills: Vec::new(),
+        }
+    }
+}
+
+impl OpenSession {
+    /// The mode and the limits that the person who runs this wants.
+    async fn grant(&self, mode: AgentMode, limits: Option<SpendLimits>) {
+        let mode = match mode {
+            AgentMode::Plan => Some(SessionMode::Plan),
+            // Every process begins in it.
+            AgentMode::Ask => None,
+            AgentMode::AcceptEdits => Some(SessionMode::AcceptEdits),
+        };
+        let grant = ModeGrant { by: BY.to_owned(), audit: None };
+        let mode = mode.map(|mode| EngineInput::SetMode { mode, grant });
+        let limits = limits.map(|limits| EngineInput::SetLimits { limits, by: BY.to_owned() });
+        for input in mode.into_iter().chain(limits) {
+            // A closed session says so when it gets the prompt.
+            let _ = self.handle.input(input).await;
+        }
+    }
+
+    /// Uses another model from the next request on.
+    pub(crate) async fn set_model(&mut self, opener: &SessionOpener, name: &ModelName) -> Result<(), RunError> {
+        let model = opener.models.model(name)?;
+        self.routes.add(model.route);
+        let set = self.handle.input(EngineInput::SetModel(model.choice.clone())).await;
+        set.map_err(|error| RunError::Other(error.to_string()))?;
+        self.choice = model.choice;
+        Ok(())
+    }
+
+    /// Ends the session with everything it runs.
+    pub(crate) async fn close(&self) {
+        self.handle.close().await;
+        self.tools.stop_background();
+    }
+}
+
+/// US dollars in billionths.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "what is out of range is the largest")]
+pub(crate) fn nano_usd(usd: f64) -> u64 {
+    (usd * NANO) as u64
+}
+
+/// The limits of a session; 0 in the settings is without a limit.
+fn limits_of(settings: &AgentSettings, max_cost_usd: Option<f64>) -> SpendLimits {
+    let budget = &settings.budget;
+    let limit = |value: u64| (value > 0).then_some(value);
+    let in_settings = (budget.cost_usd > 0.0).then_some(budget.cost_usd);
+    SpendLimits {
+        tokens: limit(budget.tokens),
+        cost_nano_usd: max_cost_usd.or(in_settings).map(nano_usd),
+        wall_ms: limit(u64::from(budget.minutes) * 60_000),
+        calls: limit(budget.calls),
+    }
+}
+
+fn schemas() -> Vec<Object> {
+    let schemas = Json::parse(SCHEMAS).ok();
+    let schemas = schemas.as_ref().and_then(Json::as_array).unwrap_or_default();
+    schemas.iter().filter_map(Json::as_object).cloned().collect()
+}
+
+pub(crate) fn other(error: std::io::Error) -> RunError {
+    RunError::Other(error.to_string())
+}

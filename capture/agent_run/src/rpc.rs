@@ -1,0 +1,303 @@
+//! RPC mode: a program drives a session by lines of JSON, commands on standard input, answers and events on standard
+//! output. The words are those of pi's RPC mode (`agent_rpc`).
+//!
+//! One task does everything in its order: it reads a command, hands it to the session, and tells what came of it after
+//! the events that led there. A client that does not read holds up only itself: what it missed by more than
+//! 4096 updates is told as `events_lost`. What is asked about a call goes to the client, whose answer counts as that of
+//! the person who started it. Standard input that ends ends the session.
+
+mod client;
+mod commands;
+mod lines;
+
+use std::{
+    collections::{HashMap, HashSet},
+    io::Write,
+    path::PathBuf,
+    sync::Arc,
+};
+
+use agent::{SessionClosed, SessionUpdate};
+use agent_rpc::{AnswerModel, ClientLine, CommandRefusal, EventStream, RpcRequest, failure, success};
+use agent_settings::ModelName;
+use engine::{
+    EngineInput, QueueOutcome, RuntimeFrame, TurnSettings,
+    entries::{OWN_KEY, QueuedRecord, RuntimeEntry},
+};
+use session_tree::{Entry, Json, Session};
+use tokio::{
+    runtime::Builder,
+    signal::unix::{SignalKind, signal},
+    sync::{
+        broadcast::{self, error::RecvError, error::TryRecvError},
+        mpsc,
+    },
+};
+
+use self::{client::RpcClient, lines::InputLine};
+use crate::{
+    RunError, WORKERS,
+    open::{OpenSession, SessionOpener, SessionOptions, other},
+    run::{BY_INTERRUPT, BY_TERMINATE},
+};
+
+/// Exit code as a shell gives it when the terminal is closed.
+const BY_HANGUP: u8 = 129;
+
+/// What a program drives.
+pub struct RpcOptions {
+    /// The first session.
+    pub session: SessionOptions,
+    /// Its name.
+    pub name: Option<String>,
+}
+
+/// Lets a program drive sessions until standard input ends; gives the exit code.
+///
+/// # Errors
+/// It cannot begin: an agent started this process, the settings are not enough, or the session cannot be opened; or
+/// standard output cannot be written to.
+pub fn rpc(options: RpcOptions) -> Result<u8, RunError> {
+    let opener = SessionOpener::new(options.session, false)?;
+    let file = opener.first_file()?;
+    let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build().map_err(other)?;
+    runtime.block_on(async {
+        let (client, questions) = RpcClient::new();
+        let model = opener.model.clone();
+        let mut server = RpcServer::open(opener, Arc::new(client), file, model).await?;
+        if let Some(name) = options.name {
+            server.input(EngineInput::SetName(name)).await.map_err(closed)?;
+        }
+        let ended = server.serve(questions).await;
+        server.session.close().await;
+        ended
+    })
+}
+
+/// What is told of a command.
+type Answer = Result<Option<String>, String>;
+
+/// A session and the program that drives it.
+struct RpcServer {
+    opener: SessionOpener,
+    client: Arc<RpcClient>,
+    session: OpenSession,
+    updates: broadcast::Receiver<SessionUpdate>,
+    events: EventStream,
+    model: ModelName,
+    turns: TurnSettings,
+    /// Messages that were sent and have neither landed nor been queued: the command of each, by the message's id.
+    sent: HashMap<String, SentMessage>,
+    /// Messages that were taken back.
+    withdrawn: HashSet<String>,
+    /// Why the last input was not done.
+    refused: Option<String>,
+}
+
+struct SentMessage {
+    id: Option<Json>,
+    command: String,
+}
+
+impl RpcServer {
+    async fn open(
+        opener: SessionOpener,
+        client: Arc<RpcClient>,
+        file: Session,
+        model: ModelName,
+    ) -> Result<Self, RunError> {
+        let session = opener.open(file, &model, Some(Arc::clone(&client) as _)).await?;
+        let (turns, updates) = (opener.turns(), session.handle.subscribe());
+        let events = EventStream::new(answer_model(&session), turns.retries);
+        let (sent, withdrawn) = (HashMap::new(), HashSet::new());
+        Ok(Self { opener, client, session, updates, events, model, turns, sent, withdrawn, refused: None })
+    }
+
+    /// Takes another session in the place of this one, which is closed. When the other cannot be opened, this one is
+    /// opened again.
+    async fn replace<T>(
+        &mut self,
+        choose: impl FnOnce(&SessionOpener, Option<PathBuf>) -> Result<(Session, T), RunError>,
+    ) -> Result<T, String> {
+        let path = self.session.handle.read(|file| file.is_saved().then(|| file.path().to_owned())).await;
+        let path = path.map_err(|error| error.to_string())?;
+        self.session.close().await;
+        self.drain().map_err(|error| error.to_string())?;
+        let unanswered: Vec<SentMessage> = self.sent.drain().map(|(_, sent)| sent).collect();
+        for sent in unanswered {
+            let line = failure(sent.id.as_ref(), &sent.command, "the session was closed");
+            write(&line).map_err(|error| error.to_string())?;
+        }
+        let chosen = choose(&self.opener, path.clone());
+        let (file, chosen) = match chosen {
+            Ok((file, chosen)) => (Ok(file), Ok(chosen)),
+            Err(error) => (self.opener.same_file(path.as_deref()), Err(error.to_string())),
+        };
+        let file = file.map_err(|error| error.to_string())?;
+        let asker = Arc::clone(&self.client);
+        let session = self.opener.open(file, &self.model, Some(asker as _)).await.map_err(|error| error.to_string())?;
+        self.updates = session.handle.subscribe();
+        self.events = EventStream::new(answer_model(&session), self.turns.retries);
+        self.session = session;
+        self.withdrawn.clear();
+        // What was set for the session before holds on.
+        self.input(EngineInput::SetTurns(self.turns)).await.map_err(|error| error.to_string())?;
+        chosen
+    }
+
+    async fn serve(&mut self, mut questions: mpsc::Receiver<String>) -> Result<u8, RunError> {
+        let mut lines = lines::of_stdin().map_err(other)?;
+        let mut interrupted = signal(SignalKind::interrupt()).map_err(other)?;
+        let mut terminated = signal(SignalKind::terminate()).map_err(other)?;
+        let mut hung_up = signal(SignalKind::hangup()).map_err(other)?;
+        loop {
+            tokio::select! {
+                // What happened is told before what is wanted next.
+                biased;
+                _ = interrupted.recv() => return Ok(BY_INTERRUPT),
+                _ = terminated.recv() => return Ok(BY_TERMINATE),
+                _ = hung_up.recv() => return Ok(BY_HANGUP),
+                update = self.updates.recv() => match update {
+                    Ok(update) => self.update(&update)?,
+                    Err(RecvError::Lagged(count)) => self.lost(count)?,
+                    Err(RecvError::Closed) => return Err(closed(SessionClosed)),
+                },
+                Some(question) = questions.recv() => write(&question)?,
+                line = lines.recv() => match line {
+                    Some(line) => self.line(line).await?,
+                    None => return Ok(0),
+                },
+            }
+        }
+    }
+
+    async fn line(&mut self, line: InputLine) -> Result<(), RunError> {
+        let line = match line {
+            InputLine::Whole(line) => line,
+            InputLine::TooLong => {
+                let error = format!("the line is longer than {} MiB", lines::LINE_BYTES >> 20);
+                return write(&failure(None, "parse", &error));
+            }
+        };
+        if line.trim().is_empty() {
+            return Ok(());
+        }
+        match ClientLine::parse(&line) {
+            Ok(ClientLine::Command(RpcRequest { id, name, command })) => {
+                match self.command(&id, &name, command).await {
+                    Some(Ok(data)) => write(&success(id.as_ref(), &name, data.as_deref())),
+                    Some(Err(error)) => write(&failure(id.as_ref(), &name, &error)),
+                    // It is answered when the session has taken it in.
+                    None => Ok(()),
+                }
+            }
+            Ok(ClientLine::Answer { id, answer }) => {
+                self.client.answered(&id, answer);
+                Ok(())
+            }
+            Err(CommandRefusal { id, name, error }) => write(&failure(id.as_ref(), &name, &error)),
+        }
+    }
+
+    /// Hands something to the session, and tells all that came of it at once.
+    async fn input(&mut self, input: EngineInput) -> Result<(), SessionClosed> {
+        self.session.handle.input(input).await
+    }
+
+    /// Tells all that the session has done by now.
+    async fn settle(&mut self) -> Result<(), String> {
+        self.session.handle.read(|_| ()).await.map_err(|error| error.to_string())?;
+        self.drain().map_err(|error| error.to_string())
+    }
+
+    /// Hands something to the session and waits until it has taken it in.
+    async fn ask(&mut self, input: EngineInput) -> Result<(), String> {
+        self.settle().await?;
+        self.refused = None;
+        self.input(input).await.map_err(|error| error.to_string())?;
+        self.settle().await?;
+        self.refused.take().map_or(Ok(()), Err)
+    }
+
+    fn drain(&mut self) -> Result<(), RunError> {
+        loop {
+            match self.updates.try_recv() {
+                Ok(update) => self.update(&update)?,
+                Err(TryRecvError::Lagged(count)) => self.lost(count)?,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return Ok(()),
+            }
+        }
+    }
+
+    fn lost(&mut self, count: u64) -> Result<(), RunError> {
+        write(&format!(r#"{{"type":"events_lost","count":{count}}}"#))
+    }
+
+    fn update(&mut self, update: &SessionUpdate) -> Result<(), RunError> {
+        let lines = match update {
+            SessionUpdate::Entry(entry) => {
+                if let Some(QueuedRecord::Withdrawn { id }) = QueuedRecord::of(entry) {
+                    self.withdrawn.insert(id);
+                }
+                if let Some(sent) = message_id(entry).and_then(|id| self.sent.remove(id)) {
+                    write(&success(sent.id.as_ref(), &sent.command, None))?;
+                }
+                self.events.entry(entry)
+            }
+            SessionUpdate::Frame(frame) => {
+                match frame {
+                    RuntimeFrame::Message { id, outcome: QueueOutcome::Refused { reason } } => {
+                        if let Some(sent) = self.sent.remove(id) {
+                            write(&failure(sent.id.as_ref(), &sent.command, reason))?;
+                        }
+                    }
+                    RuntimeFrame::Message { id, outcome: QueueOutcome::Queued } => {
+                        if let Some(sent) = self.sent.remove(id) {
+                            write(&success(sent.id.as_ref(), &sent.command, None))?;
+                        }
+                    }
+                    RuntimeFrame::Refused { reason, .. } => self.refused = Some(reason.clone()),
+                    RuntimeFrame::Message {
+                        outcome: QueueOutcome::Landed { .. } | QueueOutcome::Withdrawn, ..
+                    }
+                    | RuntimeFrame::Activity(_)
+                    | RuntimeFrame::TurnStarted
+                    | RuntimeFrame::TurnEnded { .. }
+                    | RuntimeFrame::Text(_)
+                    | RuntimeFrame::Thinking(_)
+                    | RuntimeFrame::CallOpened { .. }
+                    | RuntimeFrame::Block(_)
+                    | RuntimeFrame::CallDecided { .. }
+                    | RuntimeFrame::CallStarted { .. }
+                    | RuntimeFrame::CallEnded { .. }
+                    | RuntimeFrame::RequestEnded { .. }
+                    | RuntimeFrame::DiskTrouble { .. } => {}
+                }
+                self.events.frame(frame, self.opener.clock.now())
+            }
+        };
+        lines.iter().try_for_each(|line| write(line))
+    }
+}
+
+/// The id of a message of the user that has landed.
+fn message_id(entry: &Entry) -> Option<&str> {
+    let message = entry.message().filter(|message| message.text("role") == Some("user"))?;
+    message.get(OWN_KEY)?.as_object()?.text("id")
+}
+
+fn answer_model(session: &OpenSession) -> AnswerModel {
+    let choice = &session.choice;
+    AnswerModel { api: choice.api.clone(), provider: choice.provider.clone(), id: choice.id.clone() }
+}
+
+/// Writes a line to standard output.
+fn write(line: &str) -> Result<(), RunError> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    written.map_err(|error| RunError::Other(format!("cannot write to standard output: {error}")))
+}
+
+fn closed(error: SessionClosed) -> RunError {
+    RunError::Other(error.to_string())
+}

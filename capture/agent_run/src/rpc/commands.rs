@@ -1,0 +1,331 @@
+//! The commands of a client, and what is answered.
+
+use agent_rpc::{RpcCommand, RpcImage, StreamingBehavior, session};
+use agent_settings::ModelName;
+use engine::{EngineActivity, EngineInput, MessageOrigin, QueueKind, SpendLimits, TurnSettings, UserMessage, cache};
+use session_tree::{Json, Object, Session};
+
+use super::{Answer, RpcServer, SentMessage, answer_model};
+use crate::{
+    RunError, SessionChoice,
+    open::{BY, nano_usd},
+};
+
+/// What has no place in this mode, or is not there yet.
+const NO_SHELL: &str = "commands of the client are not available; run them yourself, or ask the agent to";
+const NO_HTML: &str = "not available here; `capture export SESSION --format html` writes the session as HTML";
+const NO_COMPACTION: &str = "compaction is not available yet";
+const NO_TASKS: &str = "undo is not available yet, so there are no tasks";
+
+impl RpcServer {
+    /// Does a command. Nothing when its answer comes with what the session does.
+    pub(super) async fn command(&mut self, id: &Option<Json>, name: &str, command: RpcCommand) -> Option<Answer> {
+        let done = match command {
+            RpcCommand::Prompt { message, images, streaming_behavior } => {
+                let kind = streaming_behavior.map(|behavior| match behavior {
+                    StreamingBehavior::Steer => QueueKind::Steer,
+                    StreamingBehavior::FollowUp => QueueKind::FollowUp,
+                });
+                return self.send(id, name, kind, message, &images).await.err().map(Err);
+            }
+            RpcCommand::Steer { message, images } => {
+                return self.send(id, name, Some(QueueKind::Steer), message, &images).await.err().map(Err);
+            }
+            RpcCommand::FollowUp { message, images } => {
+                return self.send(id, name, Some(QueueKind::FollowUp), message, &images).await.err().map(Err);
+            }
+            RpcCommand::Abort => self.abort().await,
+            RpcCommand::ClearQueue => self.clear_queue().await,
+            RpcCommand::NewSession { parent_session } => {
+                let replaced = self.replace(|opener, _| Ok((opener.new_file(parent_session.as_deref())?, ()))).await;
+                replaced.map(|()| Some(not_cancelled().to_text()))
+            }
+            RpcCommand::SwitchSession { session_path } => {
+                let choice = SessionChoice::Named(session_path);
+                let replaced = self.replace(|opener, _| Ok((opener.file(&choice)?, ()))).await;
+                replaced.map(|()| Some(not_cancelled().to_text()))
+            }
+            RpcCommand::Fork { entry_id } => self.fork(entry_id).await,
+            RpcCommand::Clone => self.copy().await,
+            RpcCommand::GetState => self.state().await,
+            RpcCommand::GetMessages => self.look_up(|file| session::messages(file.tree())).await,
+            RpcCommand::GetEntries { since } => {
+                let found = self.look_up_or(move |file| session::entries(file.tree(), since.as_deref())).await;
+                found.map(Some)
+            }
+            RpcCommand::GetTree => self.look_up(|file| session::tree(file.tree())).await,
+            RpcCommand::GetForkMessages => self.look_up(|file| session::fork_messages(file.tree())).await,
+            RpcCommand::GetLastAssistantText => self.look_up(|file| session::last_text(file.tree())).await,
+            RpcCommand::GetSessionStats => self.stats().await,
+            RpcCommand::SetSessionName { name } if name.trim().is_empty() => {
+                Err("Session name cannot be empty".to_owned())
+            }
+            RpcCommand::SetSessionName { name } => {
+                self.ask(EngineInput::SetName(name.trim().to_owned())).await.map(|()| None)
+            }
+            RpcCommand::GetCommands => Ok(Some(r#"{"commands":[]}"#.to_owned())),
+            RpcCommand::SetModel { provider, model_id } => {
+                self.set_model(ModelName { provider, model: model_id }).await
+            }
+            RpcCommand::CycleModel => self.cycle_model().await,
+            RpcCommand::GetAvailableModels => {
+                let models = self.available().iter().map(|name| Json::from(self.opener.models.object(name)));
+                Ok(Some(Object::new().with("models", models.collect::<Vec<Json>>()).to_text()))
+            }
+            RpcCommand::SetThinkingLevel { level } => self.set_thinking(&level).await,
+            RpcCommand::CycleThinkingLevel => self.cycle_thinking().await,
+            RpcCommand::GetAvailableThinkingLevels => {
+                let levels = self.levels().into_iter().map(Json::from).collect::<Vec<Json>>();
+                Ok(Some(Object::new().with("levels", levels).to_text()))
+            }
+            RpcCommand::SetSteeringMode { mode } => only(&mode, "all"),
+            RpcCommand::SetFollowUpMode { mode } => only(&mode, "one-at-a-time"),
+            RpcCommand::Compact { .. } => self.ask(EngineInput::Compact).await.map(|()| None),
+            RpcCommand::SetAutoCompaction { enabled: true } => Err(NO_COMPACTION.to_owned()),
+            RpcCommand::SetAutoCompaction { enabled: false } => Ok(None),
+            RpcCommand::SetAutoRetry { enabled } => {
+                let retries = if enabled { self.opener.turns().retries } else { 0 };
+                self.turns = TurnSettings { retries, ..self.turns };
+                self.ask(EngineInput::SetTurns(self.turns)).await.map(|()| None)
+            }
+            RpcCommand::AbortRetry => self.abort_retry().await,
+            RpcCommand::Bash { .. } => Err(NO_SHELL.to_owned()),
+            RpcCommand::AbortBash => Ok(None),
+            RpcCommand::ExportHtml { .. } => Err(NO_HTML.to_owned()),
+            RpcCommand::Pause => self.ask(EngineInput::Pause).await.map(|()| None),
+            RpcCommand::Resume => self.ask(EngineInput::Resume).await.map(|()| None),
+            RpcCommand::Limit { tokens, cost_usd, minutes, calls } => {
+                self.limit(tokens, cost_usd, minutes, calls).await
+            }
+            RpcCommand::Cache => self.cache().await,
+            RpcCommand::Undo => self.ask(EngineInput::Undo).await.map(|()| None),
+            RpcCommand::Redo => self.ask(EngineInput::Redo).await.map(|()| None),
+            RpcCommand::Tasks => Err(NO_TASKS.to_owned()),
+        };
+        Some(done)
+    }
+
+    // Messages
+
+    async fn send(
+        &mut self,
+        id: &Option<Json>,
+        name: &str,
+        kind: Option<QueueKind>,
+        message: String,
+        images: &[RpcImage],
+    ) -> Result<(), String> {
+        let message = UserMessage {
+            id: format!("{:032x}", self.opener.clock.random()),
+            content: content_of(message, images),
+            origin: MessageOrigin::Person,
+        };
+        self.sent.insert(message.id.clone(), SentMessage { id: id.clone(), command: name.to_owned() });
+        let input = match kind {
+            None => EngineInput::Prompt(message),
+            Some(kind) => EngineInput::Queue { kind, message },
+        };
+        self.input(input).await.map_err(|error| error.to_string())
+    }
+
+    /// As in pi, what is queued goes on afterwards.
+    async fn abort(&mut self) -> Answer {
+        self.ask(EngineInput::Abort).await?;
+        if self.events.queued().next().is_some() {
+            self.input(EngineInput::Resume).await.map_err(|error| error.to_string())?;
+        }
+        Ok(None)
+    }
+
+    async fn clear_queue(&mut self) -> Answer {
+        self.settle().await?;
+        let queued = self.events.queued().map(|(id, kind, text)| (id.to_owned(), kind, text.to_owned()));
+        let queued: Vec<_> = queued.collect();
+        self.withdrawn.clear();
+        self.ask(EngineInput::Unqueue { id: None }).await?;
+        let of = |of: QueueKind| -> Vec<Json> {
+            let withdrawn = queued.iter().filter(|(id, kind, _)| *kind == of && self.withdrawn.contains(id));
+            withdrawn.map(|(_, _, text)| Json::from(text.as_str())).collect()
+        };
+        let told = Object::new().with("steering", of(QueueKind::Steer)).with("followUp", of(QueueKind::FollowUp));
+        Ok(Some(told.to_text()))
+    }
+
+    async fn abort_retry(&mut self) -> Answer {
+        let snapshot = self.session.handle.snapshot().await.map_err(|error| error.to_string())?;
+        if matches!(snapshot.activity, EngineActivity::Retrying { .. }) {
+            self.ask(EngineInput::Abort).await?;
+        }
+        Ok(None)
+    }
+
+    async fn limit(
+        &mut self,
+        tokens: Option<u64>,
+        cost_usd: Option<f64>,
+        minutes: Option<u64>,
+        calls: Option<u64>,
+    ) -> Answer {
+        if let Some(cost) = cost_usd.filter(|cost| !cost.is_finite() || *cost < 0.0) {
+            return Err(format!("costUsd: expected US dollars, got {cost}"));
+        }
+        let limits = SpendLimits {
+            tokens,
+            cost_nano_usd: cost_usd.map(nano_usd),
+            wall_ms: minutes.map(|minutes| minutes.saturating_mul(60_000)),
+            calls,
+        };
+        self.ask(EngineInput::SetLimits { limits, by: BY.to_owned() }).await.map(|()| None)
+    }
+
+    // Sessions
+
+    async fn fork(&mut self, entry: String) -> Answer {
+        let stamp = self.opener.stamp();
+        let forked = self.replace(move |opener, path| {
+            let forked = opener.same_file(path.as_deref())?.forked(&entry, stamp)?;
+            Ok((forked.session, forked.text))
+        });
+        let text = forked.await?;
+        Ok(Some(Object::new().with("text", text).with("cancelled", false).to_text()))
+    }
+
+    async fn copy(&mut self) -> Answer {
+        let leaf = self.look_up_or(|file| Ok(file.tree().leaf_id().map(str::to_owned))).await?;
+        let leaf = leaf.ok_or("Cannot clone session: no current entry selected")?;
+        let stamp = self.opener.stamp();
+        let copied =
+            self.replace(move |opener, path| Ok((opener.same_file(path.as_deref())?.branched(&leaf, stamp)?, ())));
+        copied.await?;
+        Ok(Some(not_cancelled().to_text()))
+    }
+
+    // Looking up
+
+    async fn look_up(&self, look_up: impl FnOnce(&Session) -> String + Send + 'static) -> Answer {
+        self.session.handle.read(look_up).await.map(Some).map_err(|error| error.to_string())
+    }
+
+    async fn look_up_or<T: Send + 'static>(
+        &self,
+        look_up: impl FnOnce(&Session) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, String> {
+        self.session.handle.read(look_up).await.map_err(|error| error.to_string())?
+    }
+
+    async fn state(&mut self) -> Answer {
+        let snapshot = self.session.handle.snapshot().await.map_err(|error| error.to_string())?;
+        let (name, count) = self
+            .look_up_or(|file| Ok((file.tree().name().map(str::to_owned), session::message_count(file.tree()))))
+            .await?;
+        let state = Object::new()
+            .with("model", self.opener.models.object(&self.model))
+            .with("thinkingLevel", self.session.choice.thinking.as_str())
+            .with("isStreaming", snapshot.activity != EngineActivity::Idle)
+            .with("isCompacting", false)
+            .with("steeringMode", "all")
+            .with("followUpMode", "one-at-a-time")
+            .with("sessionFile", snapshot.path.to_string_lossy().into_owned())
+            .with("sessionId", snapshot.session)
+            .with_some("sessionName", name)
+            .with("autoCompactionEnabled", false)
+            .with("messageCount", count as u64)
+            .with("pendingMessageCount", snapshot.queued as u64)
+            .with("mode", snapshot.mode.name());
+        Ok(Some(state.to_text()))
+    }
+
+    async fn stats(&mut self) -> Answer {
+        let window = self.opener.models.context_window(&self.model);
+        let found = self.look_up_or(move |file| {
+            let head = Object::new()
+                .with("sessionFile", file.path().to_string_lossy().into_owned())
+                .with("sessionId", file.tree().header().id());
+            let stats = session::stats(file.tree(), window);
+            let fields = head.iter().chain(stats.iter()).map(|(key, value)| (key.to_owned(), value.clone()));
+            Ok(fields.collect::<Object>().to_text())
+        });
+        found.await.map(Some)
+    }
+
+    async fn cache(&mut self) -> Answer {
+        let requests = self.look_up_or(|file| Ok(cache::requests(file.tree()))).await?;
+        let told = serde_json::json!({ "hitRate": cache::hit_rate(&requests), "requests": requests });
+        Ok(Some(told.to_string()))
+    }
+
+    // Models
+
+    async fn set_model(&mut self, name: ModelName) -> Answer {
+        self.use_model(name).await?;
+        Ok(Some(self.opener.models.object(&self.model).to_text()))
+    }
+
+    async fn use_model(&mut self, name: ModelName) -> Result<(), String> {
+        self.session.set_model(&self.opener, &name).await.map_err(|error: RunError| error.to_string())?;
+        self.model = name;
+        self.events.set_model(answer_model(&self.session));
+        Ok(())
+    }
+
+    /// The models that can be chosen: the one that is used, the configured one, and those that are listed.
+    fn available(&self) -> Vec<ModelName> {
+        let mut all = vec![self.model.clone()];
+        for name in self.opener.known_models() {
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+        all.sort_by_key(ToString::to_string);
+        all
+    }
+
+    async fn cycle_model(&mut self) -> Answer {
+        let all = self.available();
+        let at = all.iter().position(|name| *name == self.model).unwrap_or_default();
+        let next = all[(at + 1) % all.len()].clone();
+        if next == self.model {
+            return Ok(Some("null".to_owned()));
+        }
+        self.use_model(next).await?;
+        let told = Object::new()
+            .with("model", self.opener.models.object(&self.model))
+            .with("thinkingLevel", self.session.choice.thinking.as_str())
+            .with("isScoped", false);
+        Ok(Some(told.to_text()))
+    }
+
+    fn levels(&self) -> Vec<&'static str> {
+        vec!["off"]
+    }
+
+    async fn set_thinking(&mut self, level: &str) -> Answer {
+        Err(format!("the level of thinking `{level}` is not available yet"))
+    }
+
+    async fn cycle_thinking(&mut self) -> Answer {
+        Ok(Some("null".to_owned()))
+    }
+}
+
+fn not_cancelled() -> Object {
+    Object::new().with("cancelled", false)
+}
+
+/// The mode that there is.
+fn only(mode: &str, there_is: &str) -> Answer {
+    if mode == there_is { Ok(None) } else { Err(format!("only the mode `{there_is}` is available, got `{mode}`")) }
+}
+
+/// A text, with images beside it.
+fn content_of(message: String, images: &[RpcImage]) -> Json {
+    if images.is_empty() {
+        return Json::from(message);
+    }
+    let text = Object::new().with("type", "text").with("text", message);
+    let image = |image: &RpcImage| {
+        let block = Object::new().with("type", "image").with("data", image.data.as_str());
+        Json::from(block.with("mimeType", image.mime_type.as_str()))
+    };
+    Json::from([Json::from(text)].into_iter().chain(images.iter().map(image)).collect::<Vec<Json>>())
+}
