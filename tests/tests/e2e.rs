@@ -31,6 +31,7 @@ mod e2e {
     mod notices;
     mod otlp;
     mod own_agent;
+    mod own_agent_rpc;
     mod owned;
     mod ownership;
     mod packaging;

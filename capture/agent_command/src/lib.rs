@@ -6,7 +6,7 @@
 use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use agent_run::{CacheTable, RpcOptions, RunError, RunOptions, SessionChoice, SessionOptions};
-use agent_settings::{AgentMode, AgentSettings, ModelName};
+use agent_settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 use client::failure::Failed;
 use daemon::paths;
 
@@ -62,6 +62,10 @@ struct SessionArguments {
     /// The model, such as anthropic/claude-sonnet-5 [default: agent.model in the configuration].
     #[arg(long, value_name = "PROVIDER/MODEL")]
     model: Option<ModelName>,
+    /// How much the model is to think: off, minimal, low, medium, high, xhigh or max [default: agent.thinking in the
+    /// configuration, else the vendor's].
+    #[arg(long, value_name = "LEVEL")]
+    thinking: Option<ThinkingLevel>,
     /// What is allowed without a question: plan, ask or accept-edits [default: agent.mode in the configuration].
     #[arg(long, value_name = "MODE")]
     mode: Option<AgentMode>,
@@ -126,6 +130,7 @@ fn options(place: CommandPlace, arguments: SessionArguments) -> anyhow::Result<S
         environment: std::env::vars_os().collect(),
         program: std::env::current_exe()?,
         cwd: std::env::current_dir()?,
+        instructions_file: place.policy_file.with_file_name("AGENTS.md"),
         policy_file: place.policy_file,
         prices_file: paths::prices_file()?,
         facts: Arc::new(paths::policy_facts(&place.data)),
@@ -133,6 +138,7 @@ fn options(place: CommandPlace, arguments: SessionArguments) -> anyhow::Result<S
         settings: place.settings,
         session,
         model: arguments.model,
+        thinking: arguments.thinking,
         mode: arguments.mode,
         max_cost_usd: arguments.max_cost,
         max_answers: arguments.max_turns,

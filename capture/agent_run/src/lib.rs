@@ -10,6 +10,7 @@
 pub mod broker;
 mod cache_table;
 mod clock;
+mod instructions;
 mod keys;
 mod model;
 mod model_facts;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use agent::{ModelAnswers, ModelRoute, ModelRoutes, SessionClock};
-use agent_settings::{AgentSettings, ModelApi, ModelName, ProviderSettings};
+use agent_settings::{AgentSettings, ModelApi, ModelName, ProviderSettings, ThinkingLevel};
 use engine::ModelChoice;
 use models::{
     Api, Secret, Target, Thinking,
@@ -17,7 +17,13 @@ use models::{
 use prices::{CallTokens, Prices};
 use session_tree::{Json, Object};
 
-use crate::{RunError, keys, model_facts};
+use crate::{
+    RunError, keys,
+    model_facts::{self, ModelFacts},
+};
+
+/// What pi takes for the context of a model that says nothing of it, in tokens.
+const UNKNOWN_WINDOW: u64 = 128_000;
 
 /// A model that can be sent requests.
 pub(crate) struct SessionModel {
@@ -44,19 +50,23 @@ impl ModelCatalog {
         Self { settings, environment, prices: Arc::new(prices), clock, keys: Mutex::default() }
     }
 
-    /// The model of this name, with its key.
-    pub(crate) fn model(&self, name: &ModelName) -> Result<SessionModel, RunError> {
+    /// The model of this name, with its key, that thinks as much as this.
+    pub(crate) fn model(&self, name: &ModelName, level: Option<ThinkingLevel>) -> Result<SessionModel, RunError> {
         let of_provider =
             |error: &dyn std::error::Error| RunError::Usage(format!("agent.providers.{}: {error}", name.provider));
         let provider = self.settings.provider(&name.provider).map_err(|error| RunError::Usage(error.to_string()))?;
         let (Some(api), Some(base_url)) = (provider.api, &provider.base_url) else {
             return Err(RunError::Usage(format!("agent.providers.{}: api or base_url is missing", name.provider)));
         };
-        let max_output = provider.max_output_tokens.unwrap_or_else(|| model_facts::max_output_tokens(api, &name.model));
+        let facts = ModelFacts::of(api, &name.model);
+        let max_output = provider.max_output_tokens.unwrap_or(facts.max_output);
         let mut target = Target::new(wire_api(api), &name.provider, &name.model, max_output);
-        if model_facts::is_without_reasoning(api, &name.model) {
-            target.thinking = Thinking::Absent;
-        }
+        target.images = facts.images;
+        target.thinking = match level {
+            Some(level) => facts.thinking(level).ok_or_else(|| no_such_level(name, level, &facts))?,
+            None if facts.reasons => Thinking::Default,
+            None => Thinking::Absent,
+        };
         target.chat.old_max_tokens = provider.old_max_tokens;
         target.chat.return_reasoning = provider.return_reasoning;
         target.check().map_err(|error| of_provider(&error))?;
@@ -84,7 +94,7 @@ impl ModelCatalog {
             provider: name.provider.clone(),
             id: name.model.clone(),
             api: target.api.name().to_owned(),
-            thinking: "off".to_owned(),
+            thinking: level.unwrap_or(ThinkingLevel::Off).name().to_owned(),
             cache: model_facts::cache_rules(api, &name.model),
             is_priced: self.cost_nano_usd(name, &CallTokens::default()).is_some(),
         };
@@ -108,23 +118,42 @@ impl ModelCatalog {
             .with("output", cost(CallTokens { output: MANY, ..none }))
             .with("cacheRead", cost(CallTokens { cache_read: MANY, ..none }))
             .with("cacheWrite", cost(CallTokens { cache_write: MANY, ..none }));
-        let max = provider.max_output_tokens.unwrap_or_else(|| model_facts::max_output_tokens(api, &name.model));
+        let facts = self.facts(name);
+        let sees = ["text", "image"].into_iter().take(if facts.images { 2 } else { 1 });
         Object::new()
             .with("id", name.model.as_str())
             .with("name", name.model.as_str())
             .with("api", wire_api(api).name())
             .with("provider", name.provider.as_str())
             .with_some("baseUrl", provider.base_url)
-            .with("reasoning", !model_facts::is_without_reasoning(api, &name.model))
-            .with("input", vec![Json::from("text"), Json::from("image")])
-            .with_some("contextWindow", self.context_window(name))
-            .with("maxTokens", max)
+            .with("reasoning", facts.reasons)
+            .with("input", sees.map(Json::from).collect::<Vec<Json>>())
+            .with("contextWindow", facts.context_window.unwrap_or(UNKNOWN_WINDOW))
+            .with("maxTokens", provider.max_output_tokens.unwrap_or(facts.max_output))
             .with("cost", cost)
     }
 
-    /// How many tokens a model takes, when that is known.
-    pub(crate) fn context_window(&self, _: &ModelName) -> Option<u64> {
-        None
+    /// What is known of a model.
+    pub(crate) fn facts(&self, name: &ModelName) -> ModelFacts {
+        let api = self.settings.provider(&name.provider).ok().and_then(|provider| provider.api);
+        ModelFacts::of(api.unwrap_or(ModelApi::Chat), &name.model)
+    }
+
+    /// The models that can be chosen without naming them: the configured one, and those of the vendors there is a key of.
+    pub(crate) fn known(&self) -> Vec<ModelName> {
+        let mut known: Vec<ModelName> = self.settings.model.clone().into_iter().collect();
+        for name in self.settings.provider_names() {
+            let Ok(provider) = self.settings.provider(name) else { continue };
+            let of_vendor = provider.key_env.as_ref().is_some_and(|key| self.has_variable(key));
+            let is_reachable = of_vendor || provider.key_file.is_some() || !provider.key_command.is_empty();
+            let models = provider.api.filter(|_| is_reachable).into_iter().flat_map(model_facts::known);
+            known.extend(models.map(|model| ModelName { provider: name.to_owned(), model: model.to_owned() }));
+        }
+        known
+    }
+
+    fn has_variable(&self, name: &str) -> bool {
+        self.environment.iter().any(|(of, value)| of == name && !value.is_empty())
     }
 
     /// Encodes and sends the requests of a session to these models.
@@ -146,6 +175,15 @@ impl ModelCatalog {
         keys.insert(name.provider.clone(), key.clone());
         Ok(key)
     }
+}
+
+fn no_such_level(name: &ModelName, level: ThinkingLevel, facts: &ModelFacts) -> RunError {
+    let levels: Vec<&str> = facts.levels().map(ThinkingLevel::name).collect();
+    RunError::Usage(if levels.is_empty() {
+        format!("the model {name} does not think; leave out the level `{level}`")
+    } else {
+        format!("the model {name} has no level of thinking `{level}`; expected {}", levels.join(", "))
+    })
 }
 
 const fn wire_api(api: ModelApi) -> Api {

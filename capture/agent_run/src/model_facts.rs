@@ -1,48 +1,130 @@
-//! What has to be known of models and is said by no API: how long an answer may be, whether they think, how their
-//! vendor caches.
+//! What has to be known of models and is said by no API: how much they take and give, how they think, how their vendor
+//! caches. Figures and their sources are in `models.tsv`.
 
-use agent_settings::ModelApi;
+use agent_settings::{ModelApi, ThinkingLevel};
 use engine::cache::CacheRules;
+use models::Thinking;
 
+/// Models by API and id, separated by tabs; lines that begin with `#` are not read.
+const TABLE: &str = include_str!("models.tsv");
 /// Milliseconds of a minute.
 const MINUTE_MS: i64 = 60_000;
 /// Most tokens of an answer of a model that is not known.
 const UNKNOWN_OUTPUT: u64 = 8_192;
 /// Most tokens of an answer of models that could give more: an answer that long is a mistake more often than not.
 const LONG_OUTPUT: u64 = 32_000;
-
-/// Most tokens of an answer, by what a name begins with; the first that fits counts.
-/// <https://platform.claude.com/docs/en/about-claude/models/overview>,
-/// <https://platform.openai.com/docs/models>, <https://ai.google.dev/gemini-api/docs/models>.
-const OUTPUTS: [(&str, u64); 9] = [
-    ("claude-3-5", 8_192),
-    ("claude-3-7", LONG_OUTPUT),
-    ("claude-3", 4_096),
-    ("claude-", LONG_OUTPUT),
-    ("gpt-4o", 16_384),
-    ("gpt-", LONG_OUTPUT),
-    ("o", LONG_OUTPUT),
-    ("gemini-2.0", 8_192),
-    ("gemini-", LONG_OUTPUT),
-];
-
-/// Models of OpenAI without reasoning, by what their names begin with:
+/// Levels that are passed on to a model that is not known.
+const COMMON_LEVELS: [ThinkingLevel; 4] =
+    [ThinkingLevel::Off, ThinkingLevel::Low, ThinkingLevel::Medium, ThinkingLevel::High];
+/// Models of OpenAI without reasoning that the table does not list, by what their names begin with:
 /// <https://platform.openai.com/docs/guides/reasoning>. They refuse requests that want reasoning back.
 const WITHOUT_REASONING: [&str; 4] = ["gpt-3", "gpt-4", "chatgpt-", "gpt-5-chat"];
 
-pub(crate) fn max_output_tokens(api: ModelApi, model: &str) -> u64 {
-    match api {
-        // Behind it may be any server with any model.
-        ModelApi::Chat => UNKNOWN_OUTPUT,
-        ModelApi::Anthropic | ModelApi::Responses | ModelApi::Gemini => {
-            let found = OUTPUTS.iter().find(|(name, _)| model.starts_with(name));
-            found.map_or(UNKNOWN_OUTPUT, |(_, tokens)| *tokens)
-        }
+/// What is known of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ModelFacts {
+    /// Tokens of input it takes; nothing when that is not known.
+    pub(crate) context_window: Option<u64>,
+    /// Most tokens of an answer that are asked for.
+    pub(crate) max_output: u64,
+    /// Whether it sees images, as far as that is known.
+    pub(crate) images: bool,
+    /// Whether it may think.
+    pub(crate) reasons: bool,
+    levels: Vec<(ThinkingLevel, Thinking)>,
+}
+
+impl ModelFacts {
+    /// What is known of the model of this name behind this API.
+    pub(crate) fn of(api: ModelApi, model: &str) -> Self {
+        Self::listed(api, model).unwrap_or_else(|| {
+            let reasons = api != ModelApi::Responses || !WITHOUT_REASONING.iter().any(|name| model.starts_with(name));
+            let level = |level: ThinkingLevel| match level {
+                ThinkingLevel::Off => (level, Thinking::Off),
+                _ => (level, Thinking::Effort(level.name().to_owned())),
+            };
+            let levels = if reasons { COMMON_LEVELS.map(level).to_vec() } else { Vec::new() };
+            Self { context_window: None, max_output: UNKNOWN_OUTPUT, images: true, reasons, levels }
+        })
+    }
+
+    fn listed(api: ModelApi, model: &str) -> Option<Self> {
+        let fits = |id: &str| {
+            let rest = model.strip_prefix(id)?;
+            // A day, or what stands for the last one, makes no other model.
+            (rest.is_empty() || rest.starts_with("-20") || rest == "-latest").then_some(id.len())
+        };
+        let rows = TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(Row::of);
+        let fitting = rows.filter(|row| row.api == name_of(api)).filter_map(|row| Some((fits(row.id)?, row)));
+        let (_, row) = fitting.max_by_key(|(length, _)| *length)?;
+        let levels: Vec<_> = row.levels.split(' ').filter_map(level_of).collect();
+        Some(Self {
+            context_window: Some(row.context),
+            max_output: row.output.min(LONG_OUTPUT),
+            images: row.sees == "image",
+            reasons: !levels.is_empty(),
+            levels,
+        })
+    }
+
+    /// The levels of thinking there are.
+    pub(crate) fn levels(&self) -> impl Iterator<Item = ThinkingLevel> {
+        self.levels.iter().map(|(level, _)| *level)
+    }
+
+    /// What a request says for a level; nothing when the model does not have it.
+    pub(crate) fn thinking(&self, level: ThinkingLevel) -> Option<Thinking> {
+        self.levels.iter().find(|(of, _)| *of == level).map(|(_, thinking)| thinking.clone())
     }
 }
 
-pub(crate) fn is_without_reasoning(api: ModelApi, model: &str) -> bool {
-    api == ModelApi::Responses && WITHOUT_REASONING.iter().any(|name| model.starts_with(name))
+/// The models of an API that are known.
+pub(crate) fn known(api: ModelApi) -> impl Iterator<Item = &'static str> {
+    let rows = TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(Row::of);
+    rows.filter(move |row| row.api == name_of(api)).map(|row| row.id)
+}
+
+struct Row {
+    api: &'static str,
+    id: &'static str,
+    context: u64,
+    output: u64,
+    sees: &'static str,
+    levels: &'static str,
+}
+
+impl Row {
+    fn of(line: &'static str) -> Option<Self> {
+        let mut cells = line.split('\t');
+        Some(Self {
+            api: cells.next()?,
+            id: cells.next()?,
+            context: cells.next()?.parse().ok()?,
+            output: cells.next()?.parse().ok()?,
+            sees: cells.next()?,
+            levels: cells.next()?,
+        })
+    }
+}
+
+fn level_of(text: &str) -> Option<(ThinkingLevel, Thinking)> {
+    let (name, word) = text.split_once('=').unwrap_or((text, ""));
+    let level = name.parse().ok()?;
+    let thinking = match word.parse() {
+        Ok(tokens) => Thinking::Budget(tokens),
+        Err(_) if level == ThinkingLevel::Off => Thinking::Off,
+        Err(_) => Thinking::Effort(word.to_owned()),
+    };
+    Some((level, thinking))
+}
+
+const fn name_of(api: ModelApi) -> &'static str {
+    match api {
+        ModelApi::Anthropic => "anthropic",
+        ModelApi::Responses => "responses",
+        ModelApi::Chat => "chat",
+        ModelApi::Gemini => "gemini",
+    }
 }
 
 /// How a vendor caches.
@@ -69,5 +151,59 @@ pub(crate) fn cache_rules(api: ModelApi, model: &str) -> CacheRules {
         }
         ModelApi::Gemini if !model.contains("flash") => prefix(4_096),
         ModelApi::Responses | ModelApi::Chat | ModelApi::Gemini => prefix(1_024),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_read() {
+        let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
+        let mut count = 0;
+        for line in lines {
+            let row = Row::of(line).unwrap_or_else(|| panic!("{line}"));
+            let words = row.levels.split(' ').filter(|word| *word != "-").count();
+            assert_eq!(row.levels.split(' ').filter_map(level_of).count(), words, "{line}");
+            assert!(row.output <= row.context && ["image", "text"].contains(&row.sees), "{line}");
+            count += 1;
+        }
+        assert!(count > 50, "{count}");
+    }
+
+    #[test]
+    fn a_model_is_found_by_its_name_with_and_without_a_day() {
+        let of = |api, model| ModelFacts::of(api, model);
+        let sonnet = of(ModelApi::Anthropic, "claude-sonnet-4-5-20250929");
+        assert_eq!(sonnet, of(ModelApi::Anthropic, "claude-sonnet-4-5"));
+        assert_eq!((sonnet.context_window, sonnet.max_output), (Some(200_000), LONG_OUTPUT));
+        assert_eq!(sonnet.thinking(ThinkingLevel::High), Some(Thinking::Budget(16_384)));
+        assert_eq!(sonnet.thinking(ThinkingLevel::Max), None);
+        let effort = of(ModelApi::Anthropic, "claude-sonnet-5").thinking(ThinkingLevel::Minimal);
+        assert_eq!(effort, Some(Thinking::Effort("low".to_owned())));
+        assert_eq!(of(ModelApi::Responses, "gpt-4o-2024-11-20").max_output, 16_384);
+        assert!(!of(ModelApi::Responses, "gpt-4o").reasons);
+        assert!(!of(ModelApi::Responses, "gpt-5-chat-latest").reasons);
+        assert!(of(ModelApi::Responses, "gpt-5.2").reasons);
+        let pro = of(ModelApi::Gemini, "gemini-2.5-pro");
+        assert_eq!(pro.thinking(ThinkingLevel::Off), None);
+        // Another model of the same beginning is not that model.
+        assert_eq!(of(ModelApi::Responses, "gpt-5.9").context_window, None);
+        assert_eq!(of(ModelApi::Chat, "claude-sonnet-5").max_output, UNKNOWN_OUTPUT);
+    }
+
+    #[test]
+    fn budgets_leave_room_for_an_answer() {
+        for api in [ModelApi::Anthropic, ModelApi::Responses, ModelApi::Gemini] {
+            for model in known(api) {
+                let facts = ModelFacts::of(api, model);
+                for level in facts.levels() {
+                    let thinking = facts.thinking(level);
+                    let is_short = !matches!(thinking, Some(Thinking::Budget(tokens)) if tokens >= facts.max_output);
+                    assert!(is_short || api == ModelApi::Gemini, "{model} {level:?}");
+                }
+            }
+        }
     }
 }

@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-use agent::{ModelRoutes, SessionClock, SessionHandle, SessionParts, SessionTools, open};
-use agent_settings::{AgentMode, AgentSettings, ModelName};
+use agent::{ModelRoutes, SessionClock, SessionHandle, SessionParts, SessionTools, ToolRunner, open};
+use agent_settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 use approver::Facts;
 use engine::{EngineInput, EngineSetup, ModeGrant, ModelChoice, SessionFacts, SessionMode, SpendLimits, TurnSettings};
 use jiff::{Timestamp, tz::TimeZone};
@@ -21,6 +21,7 @@ use crate::{
     RunError, SANDBOX,
     broker::{LocalBroker, PermissionAsker},
     clock::SystemClock,
+    instructions::{self, InstructionPlaces},
     model::ModelCatalog,
     permission::InProcess,
     sessions,
@@ -58,6 +59,8 @@ pub struct SessionOptions {
     pub cwd: PathBuf,
     /// The user's policy.
     pub policy_file: PathBuf,
+    /// The user's own instructions; the file need not be there.
+    pub instructions_file: PathBuf,
     /// The user's own prices of models; the file need not be there.
     pub prices_file: PathBuf,
     /// What the policy is held against.
@@ -66,6 +69,8 @@ pub struct SessionOptions {
     pub session: SessionChoice,
     /// Another model than the configured one.
     pub model: Option<ModelName>,
+    /// Another level of thinking than the configured one.
+    pub thinking: Option<ThinkingLevel>,
     /// Another mode than the configured one.
     pub mode: Option<AgentMode>,
     /// Another limit of the session's costs, in US dollars.
@@ -83,6 +88,7 @@ pub(crate) struct SessionOpener {
     cwd_text: String,
     workspace: PathBuf,
     pub(crate) model: ModelName,
+    pub(crate) thinking: Option<ThinkingLevel>,
     pub(crate) mode: AgentMode,
     pub(crate) models: ModelCatalog,
     pub(crate) clock: Arc<dyn SessionClock>,
@@ -130,7 +136,8 @@ impl SessionOpener {
             RunError::Usage(format!("the path of the working directory, {}, is not valid UTF-8", cwd.display()))
         })?;
         let workspace = policy::workspace_of(&cwd);
-        Ok(Self { options, cwd, cwd_text, workspace, model, mode, models, clock })
+        let thinking = options.thinking.or(options.settings.thinking);
+        Ok(Self { options, cwd, cwd_text, workspace, model, thinking, mode, models, clock })
     }
 
     /// Ids and times of what is written now.
@@ -156,15 +163,13 @@ impl SessionOpener {
         }
     }
 
-    /// The models that are configured.
-    pub(crate) fn known_models(&self) -> Vec<ModelName> {
-        self.options.settings.model.clone().into_iter().collect()
-    }
-
     /// How long a turn goes on.
     pub(crate) fn turns(&self) -> TurnSettings {
         let default = TurnSettings::default();
-        TurnSettings { rounds: self.options.max_answers.unwrap_or(default.rounds), ..default }
+        TurnSettings {
+            rounds: self.options.max_answers.unwrap_or(default.rounds),
+            retries: self.options.settings.retries.unwrap_or(default.retries),
+        }
     }
 
     /// The file of the session that the options choose.
@@ -178,11 +183,12 @@ impl SessionOpener {
         &self,
         file: Session,
         model: &ModelName,
+        thinking: Option<ThinkingLevel>,
         asker: Option<Arc<dyn PermissionAsker>>,
     ) -> Result<OpenSession, RunError> {
         let id = file.tree().header().id().to_owned();
         let routes = ModelRoutes::default();
-        let model = self.models.model(model)?;
+        let model = self.models.model(model, thinking)?;
         routes.add(model.route);
         let tools = Arc::new(Tools::new(self.tool_settings(&id)).map_err(other)?);
         let session_tools = Arc::new(SessionTools::new(Arc::clone(&tools)));
@@ -192,6 +198,7 @@ impl SessionOpener {
         if let Some(why) = refused {
             printing::print_error_line(&format!("capture: your policy is not in force: {}", printing::safe(&why)));
         }
+        let facts = self.facts(&in_process, &session_tools);
         let broker = LocalBroker::new(in_process, asker, Arc::clone(&session_tools), self.options.wait);
         let limits = limits_of(&self.options.settings, self.options.max_cost_usd);
         let parts = SessionParts {
@@ -205,7 +212,7 @@ impl SessionOpener {
                 turns: self.turns(),
             },
             session: file,
-            facts: self.facts(),
+            facts,
             workspace: self.workspace.clone(),
             answers: Box::new(self.models.answers(routes.clone(), id.clone())),
             tools: session_tools,
@@ -234,14 +241,25 @@ impl SessionOpener {
         }
     }
 
-    fn facts(&self) -> SessionFacts {
+    /// What the model has to know of the place it works in.
+    fn facts(&self, in_process: &InProcess, tools: &SessionTools) -> SessionFacts {
+        let places = InstructionPlaces {
+            own: &self.options.instructions_file,
+            workspace: &self.workspace,
+            cwd: &self.cwd,
+            names: &self.options.settings.instructions,
+        };
+        let found = instructions::find(&places, |path| in_process.may_read(&self.cwd, path), |text| tools.clean(text));
+        for note in &found.notes {
+            printing::print_error_line(&format!("capture: {}", printing::safe(note)));
+        }
         let now = Timestamp::from_millisecond(self.clock.now().wall_ms).unwrap_or_default();
         SessionFacts {
             date: now.to_zoned(TimeZone::system()).date().to_string(),
             cwd: self.cwd_text.clone(),
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             sandbox: SANDBOX.to_owned(),
-            instructions: Vec::new(),
+            instructions: found.files,
             skills: Vec::new(),
         }
     }
@@ -266,8 +284,13 @@ impl OpenSession {
     }
 
     /// Uses another model from the next request on.
-    pub(crate) async fn set_model(&mut self, opener: &SessionOpener, name: &ModelName) -> Result<(), RunError> {
-        let model = opener.models.model(name)?;
+    pub(crate) async fn set_model(
+        &mut self,
+        opener: &SessionOpener,
+        name: &ModelName,
+        thinking: Option<ThinkingLevel>,
+    ) -> Result<(), RunError> {
+        let model = opener.models.model(name, thinking)?;
         self.routes.add(model.route);
         let set = self.handle.input(EngineInput::SetModel(model.choice.clone())).await;
         set.map_err(|error| RunError::Other(error.to_string()))?;

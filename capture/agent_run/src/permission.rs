@@ -10,9 +10,12 @@ use std::{
 };
 
 use approver::{Facts, PermissionRequest, Policy, Preset, RequestKind, Shell, Verdict};
-use engine::{AskedPermission, CallClass, CallDecision, CallVerdict, SessionMode};
+use engine::{
+    AskedPermission, CallClass, CallDecision, CallFacts, CallId, CallRun, CallVerdict, RequestNumber, SessionMode,
+};
 use events::Provider;
 use policy::InForce;
+use session_tree::Object;
 
 /// The policy of a session, and what it is held against.
 pub struct InProcess {
@@ -87,6 +90,24 @@ impl InProcess {
             | CallClass::Note
             | CallClass::Other => None,
         }
+    }
+
+    /// Whether a file of the workspace may be read without asking anybody, as the tool `read` would.
+    pub(crate) fn may_read(&self, cwd: &Path, path: &Path) -> bool {
+        let call = CallRun {
+            call: CallId { request: RequestNumber(0), index: 0 },
+            model_id: String::new(),
+            tool: "read".to_owned(),
+            arguments: Object::new(),
+        };
+        let facts = CallFacts {
+            kind: CallClass::Read,
+            cwd: cwd.to_string_lossy().into_owned(),
+            paths: vec![path.to_string_lossy().into_owned()],
+            ..CallFacts::default()
+        };
+        let asked = AskedPermission { call, facts, mode: SessionMode::Ask };
+        self.decide(&asked).is_some_and(|decision| decision.verdict == CallVerdict::Allow)
     }
 
     fn request(&self, asked: &AskedPermission, kind: RequestKind) -> PermissionRequest {

@@ -19,7 +19,7 @@ use std::{
 
 use agent::{SessionClosed, SessionUpdate};
 use agent_rpc::{AnswerModel, ClientLine, CommandRefusal, EventStream, RpcRequest, failure, success};
-use agent_settings::ModelName;
+use agent_settings::{ModelName, ThinkingLevel};
 use engine::{
     EngineInput, QueueOutcome, RuntimeFrame, TurnSettings,
     entries::{OWN_KEY, QueuedRecord, RuntimeEntry},
@@ -85,6 +85,7 @@ struct RpcServer {
     updates: broadcast::Receiver<SessionUpdate>,
     events: EventStream,
     model: ModelName,
+    thinking: Option<ThinkingLevel>,
     turns: TurnSettings,
     /// Messages that were sent and have neither landed nor been queued: the command of each, by the message's id.
     sent: HashMap<String, SentMessage>,
@@ -106,11 +107,12 @@ impl RpcServer {
         file: Session,
         model: ModelName,
     ) -> Result<Self, RunError> {
-        let session = opener.open(file, &model, Some(Arc::clone(&client) as _)).await?;
+        let thinking = opener.thinking;
+        let session = opener.open(file, &model, thinking, Some(Arc::clone(&client) as _)).await?;
         let (turns, updates) = (opener.turns(), session.handle.subscribe());
         let events = EventStream::new(answer_model(&session), turns.retries);
         let (sent, withdrawn) = (HashMap::new(), HashSet::new());
-        Ok(Self { opener, client, session, updates, events, model, turns, sent, withdrawn, refused: None })
+        Ok(Self { opener, client, session, updates, events, model, thinking, turns, sent, withdrawn, refused: None })
     }
 
     /// Takes another session in the place of this one, which is closed. When the other cannot be opened, this one is
@@ -135,7 +137,11 @@ impl RpcServer {
         };
         let file = file.map_err(|error| error.to_string())?;
         let asker = Arc::clone(&self.client);
-        let session = self.opener.open(file, &self.model, Some(asker as _)).await.map_err(|error| error.to_string())?;
+        let session = self
+            .opener
+            .open(file, &self.model, self.thinking, Some(asker as _))
+            .await
+            .map_err(|error| error.to_string())?;
         self.updates = session.handle.subscribe();
         self.events = EventStream::new(answer_model(&session), self.turns.retries);
         self.session = session;

@@ -55,7 +55,7 @@ pub fn run(options: RunOptions) -> Result<u8, RunError> {
     };
     let format = if options.json { PrintFormat::JsonLines } else { PrintFormat::Text };
     let (exit, message) = runtime.block_on(async {
-        let session = opener.open(file, &opener.model, person).await?;
+        let session = opener.open(file, &opener.model, opener.thinking, person).await?;
         let (id, model, mode) = (&session.id, &opener.model, opener.mode);
         let header = format!("capture: session {id}, model {model}, mode {mode}; sandbox {SANDBOX}");
         printing::print_error_line(&printing::safe(&header));

@@ -13,7 +13,7 @@ use engine::{
 };
 use session_tree::{
     Entry, EntryBody, Json, Object,
-    context::{messages::messages_of, text_of},
+    context::{messages_of, text_of},
 };
 
 use self::lines::{event, message_event, update};
@@ -131,15 +131,14 @@ impl EventStream {
                 self.queue_changed(entry, &mut out);
                 out.push(event("entry_appended").with("entry", entry.fields().clone()).to_text());
             }
-            EntryBody::ThinkingLevelChange(level) => {
-                out.push(event("thinking_level_changed").with_some("level", level.cloned()).to_text());
-            }
             EntryBody::SessionInfo(name) => {
                 let name = name.filter(|name| !name.trim().is_empty());
                 out.push(event("session_info_changed").with_some("name", name).to_text());
             }
             EntryBody::Message(None)
             | EntryBody::ModelChange(_)
+            // It is told when it is set.
+            | EntryBody::ThinkingLevelChange(_)
             | EntryBody::Compaction(_)
             | EntryBody::BranchSummary(_)
             | EntryBody::Label(_)

@@ -4,15 +4,20 @@
 //! does.
 
 mod provider;
+mod thinking;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 pub use provider::{ModelApi, ProviderSettings};
+pub use thinking::ThinkingLevel;
 
 /// Why modes and options that need a sandbox are refused.
 pub const NO_SANDBOX: &str = "it needs a sandbox, and there is none (level `none`)";
+
+/// Most repetitions of a request that can be configured.
+const RETRIES_MAX: u32 = 20;
 
 /// The settings of our own agent.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
@@ -20,10 +25,16 @@ pub const NO_SANDBOX: &str = "it needs a sandbox, and there is none (level `none
 pub struct AgentSettings {
     /// The model, as PROVIDER/MODEL.
     pub model: Option<ModelName>,
+    /// How much the model is to think; nothing leaves that to the vendor.
+    pub thinking: Option<ThinkingLevel>,
+    /// How often a request that failed is repeated.
+    pub retries: Option<u32>,
     /// What is allowed without a question of its own.
     pub mode: AgentMode,
     /// What a session may spend.
     pub budget: BudgetSettings,
+    /// Names of files with instructions that are read where a directory has no AGENTS.md, such as `CLAUDE.md`.
+    pub instructions: Vec<String>,
     /// Names of further variables that commands get.
     pub pass: Vec<String>,
     /// Hosts on this machine or in a private network that may be fetched from: `host` or `host:port`.
@@ -166,6 +177,12 @@ impl AgentSettings {
         if !cost.is_finite() || cost < 0.0 {
             return Err(SettingError::new("agent.budget.cost_usd", format!("expected US dollars, got {cost}")));
         }
+        if self.retries.is_some_and(|retries| retries > RETRIES_MAX) {
+            return Err(SettingError::new("agent.retries", format!("expected 0 to {RETRIES_MAX}")));
+        }
+        if let Some(name) = self.instructions.iter().find(|name| name.is_empty() || name.contains('/')) {
+            return Err(SettingError::new("agent.instructions", format!("expected names of files, got `{name}`")));
+        }
         for (name, provider) in &self.providers {
             if name.is_empty() || name.contains('/') {
                 return Err(SettingError::new("agent.providers", format!("expected a name without `/`, got `{name}`")));
@@ -181,6 +198,13 @@ impl AgentSettings {
     /// There is no such provider, or it is not told how and where it is reached.
     pub fn provider(&self, name: &str) -> Result<ProviderSettings, SettingError> {
         ProviderSettings::resolve(name, self.providers.get(name))
+    }
+
+    /// Names of the providers that can be used: those that are configured, and the vendors.
+    pub fn provider_names(&self) -> impl Iterator<Item = &str> {
+        let vendors = provider::VENDORS.iter().map(|vendor| vendor.name());
+        let others = self.providers.keys().map(String::as_str);
+        vendors.chain(others.filter(|name| provider::VENDORS.iter().all(|vendor| vendor.name() != *name)))
     }
 
     /// Names of variables that hold keys; commands never get them.

@@ -54,6 +54,12 @@ pub(crate) struct Vendor {
     pub(crate) key_env: &'static str,
 }
 
+impl Vendor {
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
 /// Addresses and variables as the vendors' own libraries have them: <https://platform.claude.com/docs/en/api/overview>,
 /// <https://platform.openai.com/docs/api-reference/introduction>, <https://ai.google.dev/gemini-api/docs/api-key>.
 pub(crate) const VENDORS: [Vendor; 3] = [

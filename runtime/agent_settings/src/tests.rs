@@ -12,6 +12,8 @@ fn everything_can_be_written() {
         r#"
         model = "work/org/model-1"
         mode = "accept-edits"
+        thinking = "high"
+        retries = 0
         budget = { cost_usd = 2.5, minutes = 30 }
         [providers.work]
         api = "chat"
@@ -25,6 +27,8 @@ fn everything_can_be_written() {
     let model = settings.model.clone().unwrap();
     assert_eq!((model.provider.as_str(), model.model.as_str()), ("work", "org/model-1"));
     assert_eq!(settings.mode, AgentMode::AcceptEdits);
+    assert_eq!((settings.thinking, settings.retries), (Some(ThinkingLevel::High), Some(0)));
+    assert_eq!(settings.provider_names().collect::<Vec<_>>(), ["anthropic", "openai", "gemini", "work"]);
     assert_eq!(settings.provider("work").unwrap().api, Some(ModelApi::Chat));
 }
 
@@ -35,6 +39,9 @@ fn what_cannot_be_meant_is_named() {
         ("[providers.a]\nbase_ulr = \"x\"", "unknown field `base_ulr`"),
         ("model = \"sonnet\"", "expected PROVIDER/MODEL"),
         ("mode = \"auto\"", "needs a sandbox"),
+        ("instructions = [\"../x\"]", "agent.instructions: expected names of files, got `../x`"),
+        ("thinking = \"hard\"", "expected off, minimal, low, medium, high, xhigh or max, got `hard`"),
+        ("retries = 99", "agent.retries: expected 0 to 20"),
         ("mode = \"yolo\"", "expected plan, ask or accept-edits, got `yolo`"),
         ("[budget]\ncost_usd = -1.0", "agent.budget.cost_usd"),
         ("[providers.a]\nkey_file = \"key\"", "agent.providers.a.key_file: expected an absolute path"),

@@ -7,7 +7,7 @@ use crate::{
     effect::{Effect, RequestPlan, RuntimeFrame},
     entries::{AnswerOrigin, EndedRequest, OWN_KEY, RequestRecord, RuntimeEntry, SentRequest, to_json},
     ids::RequestNumber,
-    input::{AnswerEnd, AnswerEvent, AnswerFailure, AnswerUsage, PauseReason, TurnOutcome},
+    input::{AnswerEnd, AnswerEvent, AnswerFailure, PauseReason, TurnOutcome},
     machine::EngineStep,
     retry::{self, RetryDecision},
     state::{Activity, AnswerInProgress, Then},

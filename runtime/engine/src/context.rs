@@ -22,7 +22,7 @@ pub struct SessionFacts {
     pub system: String,
     /// How commands are kept from doing harm, in a sentence.
     pub sandbox: String,
-    /// Instructions that apply here, the most general first. Within the limit of size already.
+    /// Instructions that apply here, the most general first. Within the limit of size, and without secrets, already.
     pub instructions: Vec<InstructionFile>,
     /// The skills that can be used.
     pub skills: Vec<ListedSkill>,
@@ -31,10 +31,21 @@ pub struct SessionFacts {
 /// A file with instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstructionFile {
+    /// Whose instructions they are.
+    pub origin: InstructionOrigin,
     /// Its path.
     pub path: String,
     /// Its text.
     pub text: String,
+}
+
+/// Whose instructions a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstructionOrigin {
+    /// The user's own, for every repository.
+    User,
+    /// Those of the repository.
+    Repository,
 }
 
 /// A skill in the list.
@@ -77,7 +88,11 @@ fn text(facts: &SessionFacts, model: &str) -> String {
         }
     }
     for file in &facts.instructions {
-        let _ = write!(text, "\nInstructions of the repository in {}:\n{}\n", file.path, file.text.trim_end());
+        let whose = match file.origin {
+            InstructionOrigin::User => "user",
+            InstructionOrigin::Repository => "repository",
+        };
+        let _ = write!(text, "\nInstructions of the {whose} in {}:\n{}\n", file.path, file.text.trim_end());
     }
     if !facts.skills.is_empty() {
         text.push_str("\nSkills:\n");

@@ -33,7 +33,7 @@ mod state;
 mod turn;
 pub mod wire;
 
-pub use context::{InstructionFile, ListedSkill, SessionFacts};
+pub use context::{InstructionFile, InstructionOrigin, ListedSkill, SessionFacts};
 pub use effect::{Append, AskedPermission, CallRun, Effect, EngineActivity, QueueOutcome, RequestPlan, RuntimeFrame};
 pub use ids::{CallId, RequestNumber, Ticket};
 pub use input::{

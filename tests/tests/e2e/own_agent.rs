@@ -23,14 +23,14 @@ use tests::{
 use super::PROGRAM;
 
 /// Looks like a key and is put together here, so that no file holds it whole.
-fn key() -> String {
+pub(super) fn key() -> String {
     ["sk-own-", "9f3kQ7vR2mXw8LpZ"].concat()
 }
 
 /// A machine on which our own agent uses a model.
-struct House {
-    machine: Machine,
-    model: Model,
+pub(super) struct House {
+    pub(super) machine: Machine,
+    pub(super) model: Model,
 }
 
 impl Drop for House {
@@ -40,12 +40,12 @@ impl Drop for House {
 }
 
 impl House {
-    fn new(api: Api, script: Script) -> Self {
+    pub(super) fn new(api: Api, script: Script) -> Self {
         Self::with(api, script, "")
     }
 
     /// With more of the configuration's table `[agent]`.
-    fn with(api: Api, script: Script, more: &str) -> Self {
+    pub(super) fn with(api: Api, script: Script, more: &str) -> Self {
         let model = Model::exact(api, script).unwrap();
         let machine = Machine::new(PROGRAM);
         let (name, version, id) = match api {
@@ -62,14 +62,14 @@ impl House {
         Self { machine, model }
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub(super) fn command(&self, words: &[&str]) -> Command {
         let mut command = self.machine.command(&[&["agent"], words].concat());
         command.env("OWN_AGENT", key()).current_dir(self.machine.project());
         command
     }
 
     /// Runs a prompt without anybody at a terminal.
-    fn run(&self, words: &[&str]) -> Run {
+    pub(super) fn run(&self, words: &[&str]) -> Run {
         Run::of(self.command(&[&["run"], words].concat()).output().unwrap())
     }
 
@@ -80,7 +80,7 @@ impl House {
     }
 
     /// The only session's file.
-    fn file(&self) -> PathBuf {
+    pub(super) fn file(&self) -> PathBuf {
         let only = |directory: PathBuf| {
             let mut all = fs::read_dir(directory).unwrap();
             let one = all.next().unwrap().unwrap().path();
@@ -92,19 +92,30 @@ impl House {
     }
 
     /// The entries of the only session of this type, as they are stored.
-    fn entries(&self, custom_type: &str) -> Vec<Value> {
+    pub(super) fn entries(&self, custom_type: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.file()).unwrap();
         let entries = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         entries.filter(|entry| entry["customType"] == custom_type).collect()
     }
 
-    fn notes(&self) -> String {
+    pub(super) fn notes(&self) -> String {
         fs::read_to_string(self.machine.project().join("notes.txt")).unwrap()
+    }
+
+    /// Whether a command that the agent ran is still there.
+    pub(super) fn runs(&self, word: &str) -> bool {
+        let project = self.machine.project().canonicalize().unwrap();
+        fs::read_dir("/proc").unwrap().any(|entry| {
+            let process = entry.unwrap().path();
+            let words = fs::read(process.join("cmdline")).unwrap_or_default();
+            let is_here = fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == project);
+            is_here && words.split(|byte| *byte == 0).any(|of| of == word.as_bytes())
+        })
     }
 
     /// Nothing was refused by the vendor, and the key is nowhere.
     #[track_caller]
-    fn is_clean(&self) {
+    pub(super) fn is_clean(&self) {
         assert_eq!(self.model.refusals(), [""; 0]);
         let mut open = vec![self.machine.data(), self.machine.project()];
         while let Some(directory) = open.pop() {
@@ -124,10 +135,10 @@ impl House {
 
 /// What a prompt printed, and its exit code.
 #[derive(Debug)]
-struct Run {
-    code: Option<i32>,
-    out: String,
-    err: String,
+pub(super) struct Run {
+    pub(super) code: Option<i32>,
+    pub(super) out: String,
+    pub(super) err: String,
 }
 
 impl Run {
@@ -140,7 +151,7 @@ impl Run {
     }
 }
 
-fn tool(name: &str, input: Value) -> Call {
+pub(super) fn tool(name: &str, input: Value) -> Call {
     Call::new(name, input)
 }
 
@@ -308,11 +319,10 @@ fn a_session_that_was_killed_goes_on_and_runs_nothing_twice() {
     eventually("the command runs", || fs::read_to_string(&count).ok().filter(|text| !text.is_empty()));
     let processes = user.processes();
     let agent = processes.iter().find(|process| process.command.contains("agent run")).unwrap();
+    eventually("the command sleeps", || house.runs("7777").then_some(()));
     signal(agent.pid, Signal::KILL);
     assert_eq!(user.end().1, 137);
-    eventually("the command ended with it", || {
-        (!user.processes().iter().any(|process| process.command.contains("7777"))).then_some(())
-    });
+    eventually("the command ended with it", || (!house.runs("7777")).then_some(()));
     let run = house.run(&["--continue", "go on"]);
     assert_eq!((run.code, run.out.as_str()), (Some(0), "I went on.\n"), "{run:?}");
     assert_eq!(fs::read_to_string(&count).unwrap(), "ran\n");
@@ -403,4 +413,28 @@ fn the_server_sees_its_sessions() {
     }
     let ps = house.machine.command(&["ps", "--all", "--json"]).output().unwrap();
     assert!(String::from_utf8_lossy(&ps.stdout).contains(id), "{ps:?}");
+}
+
+#[test]
+fn instructions_are_told_as_files_and_not_as_the_system() {
+    let house = House::new(Api::Anthropic, Script::default().lane("notes", [say("Two lines.")]));
+    let project = house.machine.project();
+    fs::create_dir_all(project.join(".git")).unwrap();
+    fs::create_dir_all(project.join("inner")).unwrap();
+    let secret = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    fs::write(project.join("AGENTS.md"), format!("Use tabs. {secret}")).unwrap();
+    fs::write(project.join("outside"), "").unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", project.join("inner/AGENTS.md")).unwrap();
+    let mut command = house.command(&["run", "Read the notes"]);
+    let run = Run::of(command.current_dir(project.join("inner")).output().unwrap());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.err.contains("inner/AGENTS.md is not read"), "{}", run.err);
+    let text = fs::read_to_string(house.file()).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let context = lines.iter().find(|line| line["customType"] == "capture.context").unwrap();
+    let context = context["content"].as_str().unwrap();
+    assert!(context.contains("Instructions of the repository in ") && context.contains("Use tabs."), "{context}");
+    let system = lines.iter().find(|line| line["message"]["role"] == "system").unwrap().to_string();
+    assert!(!system.contains("Use tabs.") && !text.contains(&secret));
+    house.is_clean();
 }

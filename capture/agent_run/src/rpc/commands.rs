@@ -1,13 +1,13 @@
 //! The commands of a client, and what is answered.
 
 use agent_rpc::{RpcCommand, RpcImage, StreamingBehavior, session};
-use agent_settings::ModelName;
+use agent_settings::{ModelName, ThinkingLevel};
 use engine::{EngineActivity, EngineInput, MessageOrigin, QueueKind, SpendLimits, TurnSettings, UserMessage, cache};
 use session_tree::{Json, Object, Session};
 
 use super::{Answer, RpcServer, SentMessage, answer_model};
 use crate::{
-    RunError, SessionChoice,
+    SessionChoice,
     open::{BY, nano_usd},
 };
 
@@ -72,10 +72,13 @@ impl RpcServer {
                 let models = self.available().iter().map(|name| Json::from(self.opener.models.object(name)));
                 Ok(Some(Object::new().with("models", models.collect::<Vec<Json>>()).to_text()))
             }
-            RpcCommand::SetThinkingLevel { level } => self.set_thinking(&level).await,
+            RpcCommand::SetThinkingLevel { level } => match level.parse() {
+                Ok(level) => self.set_thinking(level).await.map(|()| None),
+                Err(error) => Err(error),
+            },
             RpcCommand::CycleThinkingLevel => self.cycle_thinking().await,
             RpcCommand::GetAvailableThinkingLevels => {
-                let levels = self.levels().into_iter().map(Json::from).collect::<Vec<Json>>();
+                let levels = self.levels().into_iter().map(|level| Json::from(level.name())).collect::<Vec<Json>>();
                 Ok(Some(Object::new().with("levels", levels).to_text()))
             }
             RpcCommand::SetSteeringMode { mode } => only(&mode, "all"),
@@ -236,7 +239,7 @@ impl RpcServer {
     }
 
     async fn stats(&mut self) -> Answer {
-        let window = self.opener.models.context_window(&self.model);
+        let window = self.opener.models.facts(&self.model).context_window;
         let found = self.look_up_or(move |file| {
             let head = Object::new()
                 .with("sessionFile", file.path().to_string_lossy().into_owned())
@@ -262,7 +265,10 @@ impl RpcServer {
     }
 
     async fn use_model(&mut self, name: ModelName) -> Result<(), String> {
-        self.session.set_model(&self.opener, &name).await.map_err(|error: RunError| error.to_string())?;
+        // A model that does not have the level thinks as its vendor has it.
+        let facts = self.opener.models.facts(&name);
+        self.thinking = self.thinking.filter(|level| facts.thinking(*level).is_some());
+        self.session.set_model(&self.opener, &name, self.thinking).await.map_err(|error| error.to_string())?;
         self.model = name;
         self.events.set_model(answer_model(&self.session));
         Ok(())
@@ -271,7 +277,7 @@ impl RpcServer {
     /// The models that can be chosen: the one that is used, the configured one, and those that are listed.
     fn available(&self) -> Vec<ModelName> {
         let mut all = vec![self.model.clone()];
-        for name in self.opener.known_models() {
+        for name in self.opener.models.known() {
             if !all.contains(&name) {
                 all.push(name);
             }
@@ -295,16 +301,31 @@ impl RpcServer {
         Ok(Some(told.to_text()))
     }
 
-    fn levels(&self) -> Vec<&'static str> {
-        vec!["off"]
+    /// The levels of thinking of the model.
+    fn levels(&self) -> Vec<ThinkingLevel> {
+        let levels: Vec<ThinkingLevel> = self.opener.models.facts(&self.model).levels().collect();
+        if levels.is_empty() { vec![ThinkingLevel::Off] } else { levels }
     }
 
-    async fn set_thinking(&mut self, level: &str) -> Answer {
-        Err(format!("the level of thinking `{level}` is not available yet"))
+    async fn set_thinking(&mut self, level: ThinkingLevel) -> Result<(), String> {
+        let is_without = self.levels() == [ThinkingLevel::Off];
+        let thinking = Some(level).filter(|level| !is_without || *level != ThinkingLevel::Off);
+        let name = self.model.clone();
+        self.session.set_model(&self.opener, &name, thinking).await.map_err(|error| error.to_string())?;
+        self.thinking = thinking;
+        let line = Object::new().with("type", "thinking_level_changed").with("level", level.name()).to_text();
+        super::write(&line).map_err(|error| error.to_string())
     }
 
     async fn cycle_thinking(&mut self) -> Answer {
-        Ok(Some("null".to_owned()))
+        let levels = self.levels();
+        if levels.len() < 2 {
+            return Ok(Some("null".to_owned()));
+        }
+        let at = levels.iter().position(|level| Some(*level) == self.thinking);
+        let next = levels[at.map_or(0, |at| (at + 1) % levels.len())];
+        self.set_thinking(next).await?;
+        Ok(Some(Object::new().with("level", next.name()).to_text()))
     }
 }
 

@@ -1,0 +1,447 @@
+//! Our own agent driven by a program: the words of pi's RPC mode, replayed from a recording of pi, what the client is
+//! asked, and how it ends.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, Stdio},
+    sync::mpsc::{Receiver, channel},
+};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tests::{
+    PATIENCE, eventually,
+    models::{
+        Api,
+        script::{Part, Script, Step, call, say},
+    },
+    terminal_user::signal,
+};
+
+use super::own_agent::{House, key, tool};
+
+/// What pi 0.87.1 wrote and read.
+const RECORDING: &str = include_str!("../../../fixtures/pi-rpc/pi-0.87.1.jsonl");
+
+/// A program that drives the agent.
+struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<Value>,
+    /// What was read and not asked for yet.
+    unread: Vec<Value>,
+    sent: usize,
+    /// How questions about calls are answered; nothing leaves them.
+    answer: Option<Value>,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Client {
+    fn start(house: &House, words: &[&str]) -> Self {
+        let mut command = house.command(&[&["rpc"], words].concat());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (send, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                assert!(!line.contains(&key()), "{line}");
+                if send.send(serde_json::from_str(&line).unwrap()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            child,
+            input: Some(input),
+            lines,
+            unread: Vec::new(),
+            sent: 0,
+            answer: Some(json!({ "confirmed": true })),
+        }
+    }
+
+    fn write(&mut self, line: &str) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(line.as_bytes()).and_then(|()| input.write_all(b"\n")).and_then(|()| input.flush()).unwrap();
+    }
+
+    /// Sends a command with an id of its own, which it gives.
+    fn send(&mut self, mut command: Value) -> String {
+        self.sent += 1;
+        let id = format!("c{}", self.sent);
+        command["id"] = id.clone().into();
+        self.write(&command.to_string());
+        id
+    }
+
+    /// The next line. Questions about calls are answered.
+    #[track_caller]
+    fn next(&mut self) -> Value {
+        let line = self.lines.recv_timeout(PATIENCE).unwrap();
+        if line["type"] == "extension_ui_request"
+            && let Some(answer) = &self.answer
+        {
+            let mut answer = answer.clone();
+            answer["type"] = "extension_ui_response".into();
+            answer["id"] = line["id"].clone();
+            self.write(&answer.to_string());
+        }
+        line
+    }
+
+    /// Reads up to a line for which this holds, and gives all that was read.
+    #[track_caller]
+    fn until(&mut self, holds: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let mut read = std::mem::take(&mut self.unread);
+        while !read.last().is_some_and(&holds) {
+            let line = self.next();
+            read.push(line);
+        }
+        read
+    }
+
+    /// Sends a command and gives its answer, with what came before it.
+    #[track_caller]
+    fn ask(&mut self, command: Value) -> (Value, Vec<Value>) {
+        let id = self.send(command);
+        let mut read = self.until(|line| line["type"] == "response" && line["id"] == *id);
+        (read.pop().unwrap(), read)
+    }
+
+    /// The data of a command that is done.
+    #[track_caller]
+    fn data(&mut self, command: Value) -> Value {
+        let (answer, _) = self.ask(command);
+        assert_eq!(answer["success"], true, "{answer}");
+        answer["data"].clone()
+    }
+
+    /// Why a command is not done.
+    #[track_caller]
+    fn refused(&mut self, command: Value) -> String {
+        let (answer, _) = self.ask(command);
+        assert_eq!(answer["success"], false, "{answer}");
+        answer["error"].as_str().unwrap().to_owned()
+    }
+
+    /// Sends a prompt and gives all that comes of it.
+    #[track_caller]
+    fn prompt(&mut self, text: &str) -> Vec<Value> {
+        self.send(json!({ "type": "prompt", "message": text }));
+        self.until(|line| line["type"] == "agent_settled")
+    }
+
+    /// Ends standard input; gives the exit code.
+    fn end(mut self) -> Option<i32> {
+        drop(self.input.take());
+        self.child.wait().unwrap().code()
+    }
+}
+
+/// What an event is, as far as the order of events is concerned; nothing for those that pi may tell differently often.
+fn kind_of(line: &Value) -> Option<String> {
+    let kind = line["type"].as_str().unwrap();
+    match kind {
+        // Pieces of an output; our own events; what is asked of the client.
+        "tool_execution_update" | "bash_execution_update" | "entry_appended" | "extension_ui_request" => None,
+        "message_update" => Some(line["assistantMessageEvent"]["type"].as_str().unwrap().to_owned()),
+        "message_start" | "message_end" => {
+            let role = line["message"]["role"].as_str().unwrap();
+            // The session context is ours.
+            (role != "custom").then(|| format!("{kind} {role}"))
+        }
+        "response" => Some(format!("response {}", line["command"])),
+        _ => Some(kind.to_owned()),
+    }
+}
+
+/// Whether the order of such events is the tools' own.
+fn is_of_tools(kind: &str) -> bool {
+    kind.starts_with("tool_execution") || kind.ends_with("toolResult")
+}
+
+/// The kinds of events, repeated ones once: those in order, and how often those of tools come.
+fn kinds(lines: &[Value]) -> (Vec<String>, BTreeMap<String, usize>) {
+    let (mut ordered, mut of_tools) = (Vec::new(), BTreeMap::new());
+    for kind in lines.iter().filter_map(kind_of) {
+        if is_of_tools(&kind) {
+            *of_tools.entry(kind).or_default() += 1;
+        } else if ordered.last() != Some(&kind) || !kind.ends_with("_delta") {
+            ordered.push(kind);
+        }
+    }
+    (ordered, of_tools)
+}
+
+/// The paths of an object's fields, those of lists by their first item.
+fn fields(value: &Value, path: &str, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                let path = format!("{path}.{key}");
+                into.insert(path.clone());
+                fields(value, &path, into);
+            }
+        }
+        Value::Array(items) => {
+            if let Some(item) = items.first() {
+                fields(item, &format!("{path}[]"), into);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The model of the recording.
+fn script() -> Script {
+    let with_id = |call: tests::models::script::Call, id: &str| {
+        let id = Some(id.to_owned());
+        tests::models::script::Call { id, ..call }
+    };
+    let read = with_id(tool("read", json!({ "path": "notes.txt" })), "toolu_a");
+    let echo = with_id(tool("bash", json!({ "command": "echo hi" })), "toolu_b");
+    let wait = "while [ ! -e go ]; do sleep 0.05; done; echo went";
+    let wait = with_id(tool("bash", json!({ "command": wait })), "toolu_c");
+    Script::default()
+        .lane(
+            "How many notes",
+            [
+                Step::Answer(vec![
+                    Part::Think("hm".to_owned()),
+                    Part::Say("I look.".to_owned()),
+                    Part::Call(read),
+                    Part::Call(echo),
+                ]),
+                say("There are two lines."),
+            ],
+        )
+        .lane("now run", [call(wait)])
+        .lane("steer it", [say("Steered.")])
+        .lane("and then", [say("Followed.")])
+        .lane("hang", [Step::Answer(vec![Part::Say("A long text".to_owned()), Part::Until("never".to_owned())])])
+        .lane("retry", [Step::Fail { status: 529, retry_after: None, times: 1 }, say("After a retry.")])
+        .lane("fails", [Step::Fail { status: 400, retry_after: None, times: 9 }])
+}
+
+/// Commands that pi does and we do not, or the other way round; why stands in `docs/agent.md`.
+const DIFFERENT: [(&str, bool); 2] = [("bash", false), ("set_model nope", true)];
+
+/// Fields of pi that we do not have: what providers beside pi's own types add, and what belongs to pi's tools.
+const NOT_OURS: [&str; 4] = [".message.content[].index", ".message.sections", ".messages[].sections", ".tree[]"];
+
+#[test]
+fn a_recording_of_pi_is_answered_as_pi_answered() {
+    let house = House::new(Api::Anthropic, script());
+    let mut client = Client::start(&house, &[]);
+    let lines: Vec<Value> = RECORDING.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut parts: Vec<(Value, Vec<Value>)> = Vec::new();
+    for line in lines {
+        match line["dir"].as_str() {
+            Some("in") => parts.push((line["line"].clone(), Vec::new())),
+            _ => parts.last_mut().unwrap().1.push(line["line"].clone()),
+        }
+    }
+    let (mut forks, mut state) = (Value::Null, Value::Null);
+    let mut told = BTreeMap::new();
+    for (mut command, recorded) in parts {
+        let name = command["type"].as_str().unwrap().to_owned();
+        match name.as_str() {
+            "fork" => command["entryId"] = forks["messages"][1]["entryId"].clone(),
+            "switch_session" => command["sessionPath"] = state["sessionFile"].clone(),
+            _ => {}
+        }
+        let id = command["id"].as_str().unwrap().to_owned();
+        // The last line is not JSON; the recorder wrote it after the last command.
+        let expected: Vec<Value> = recorded.into_iter().filter(|line| line["command"] != "parse").collect();
+        client.write(&command.to_string());
+        if id == "r18" {
+            fs::write(house.machine.project().join("go"), "").unwrap();
+        }
+        let (ordered, of_tools) = kinds(&expected);
+        let mut read = Vec::new();
+        loop {
+            read.push(client.next());
+            let (ours, of_ours) = kinds(&read);
+            if ours.len() >= ordered.len() && of_ours.values().sum::<usize>() >= of_tools.values().sum() {
+                break;
+            }
+        }
+        assert_eq!(kinds(&read), (ordered, of_tools), "{command}");
+        let answer_in = |lines: &[Value]| lines.iter().find(|line| line["type"] == "response").cloned().unwrap();
+        let (ours, theirs) = (answer_in(&read), answer_in(&expected));
+        let named = format!("{name} {}", command["modelId"].as_str().unwrap_or_default());
+        let different = DIFFERENT.iter().find(|(of, _)| named.trim() == *of);
+        let success = different.map_or(theirs["success"].clone(), |(_, success)| Value::Bool(*success));
+        assert_eq!(ours["success"], success, "{command} {ours}");
+        match name.as_str() {
+            "get_fork_messages" => forks = ours["data"].clone(),
+            "get_state" if id == "r39" => state = ours["data"].clone(),
+            _ => {}
+        }
+        if different.is_none() {
+            for (lines, whose) in [(&read, 0), (&expected, 1)] {
+                for line in lines {
+                    let kind = kind_of(line).unwrap_or_default();
+                    let stop = line["message"]["stopReason"].as_str().unwrap_or_default();
+                    let of: &mut [BTreeSet<String>; 2] = told.entry(format!("{kind} {stop}")).or_default();
+                    fields(line, "", &mut of[whose]);
+                }
+            }
+        }
+    }
+    let mut missing = Vec::new();
+    for (kind, [ours, theirs]) in &told {
+        let is_ours = |path: &&String| NOT_OURS.iter().any(|not| path.starts_with(not) || path.contains(not));
+        missing.extend(theirs.difference(ours).filter(|path| !is_ours(path)).map(|path| format!("{kind}{path}")));
+    }
+    assert_eq!(missing, [""; 0]);
+    client.write("not json");
+    let line = client.next();
+    assert_eq!((&line["command"], &line["success"]), (&json!("parse"), &json!(false)), "{line}");
+    assert_eq!(client.end(), Some(0));
+}
+
+#[test]
+fn the_client_is_asked_and_only_a_yes_allows() {
+    let edit = || call(tool("edit", json!({ "path": "notes.txt", "edits": [{ "old": "second", "new": "2nd" }] })));
+    let question = json!({ "question": "Which one?", "options": ["left", "right"] });
+    let script = Script::default()
+        .lane("first", [call(tool("read", json!({ "path": "notes.txt" }))), edit(), say("No.")])
+        .lane("second", [edit(), say("Yes.")])
+        .lane("third", [call(tool("ask", question)), call(tool("ask", json!({ "question": "Why?" }))), say("Thanks.")])
+        .lane("fourth", [call(tool("bash", json!({ "command": "touch made" }))), say("Nobody.")]);
+    let house = House::new(Api::Anthropic, script);
+    let mut client = Client::start(&house, &["--wait", "1"]);
+    let asked = |lines: &[Value]| -> Vec<Value> {
+        lines.iter().filter(|line| line["type"] == "extension_ui_request").cloned().collect()
+    };
+    // Anything but a yes is a no.
+    client.answer = Some(json!({ "value": "yes" }));
+    let question = asked(&client.prompt("first"));
+    assert_eq!(question.len(), 1, "{question:?}");
+    assert_eq!((&question[0]["method"], &question[0]["timeout"]), (&json!("confirm"), &json!(1000)));
+    assert!(question[0]["title"].as_str().unwrap().contains("edit"), "{question:?}");
+    assert!(question[0]["message"].as_str().unwrap().contains("+2nd line"), "{question:?}");
+    assert_eq!(house.notes(), "first line\nsecond line\n");
+    client.answer = Some(json!({ "confirmed": true }));
+    client.prompt("second");
+    assert_eq!(house.notes(), "first line\n2nd line\n");
+    client.answer = Some(json!({ "value": "right" }));
+    let questions = asked(&client.prompt("third"));
+    assert_eq!((&questions[0]["method"], &questions[0]["options"]), (&json!("select"), &json!(["left", "right"])));
+    assert_eq!(questions[1]["method"], "input");
+    assert!(house.model.results("third").iter().all(|result| result.contains("right")));
+    // Nobody answers, and nothing is done.
+    client.answer = None;
+    client.prompt("fourth");
+    assert!(house.model.results("fourth")[0].contains("Nobody answered"));
+    assert!(!house.machine.project().join("made").exists());
+    let decided = house.entries("capture.decided");
+    let by = decided.iter().map(|entry| entry["data"]["by"].as_str().unwrap()).collect::<Vec<_>>();
+    assert_eq!(by, ["policy", "client", "client", "client", "client", "nobody"]);
+    assert_eq!(client.end(), Some(0));
+    house.is_clean();
+}
+
+#[test]
+fn what_is_not_available_says_so_and_our_own_words_work() {
+    let reads = || [call(tool("read", json!({ "path": "notes.txt" }))), say("Done.")];
+    let script = Script::default().lane("read", reads()).lane("more", reads());
+    let house = House::new(Api::Anthropic, script);
+    let mut client = Client::start(&house, &["--name", "A name"]);
+    for (command, told) in [
+        (json!({ "type": "compact" }), "not available yet"),
+        (json!({ "type": "set_auto_compaction", "enabled": true }), "not available yet"),
+        (json!({ "type": "undo" }), "not available yet"),
+        (json!({ "type": "redo" }), "not available yet"),
+        (json!({ "type": "tasks" }), "not available yet"),
+        (json!({ "type": "bash", "command": "touch made" }), "not available"),
+        (json!({ "type": "export_html" }), "capture export"),
+        (json!({ "type": "set_steering_mode", "mode": "one-at-a-time" }), "only the mode `all`"),
+        (json!({ "type": "set_model", "provider": "other", "modelId": "x" }), "`other` is not configured"),
+        (json!({ "type": "fork", "entryId": "nope" }), "nope"),
+        (json!({ "type": "switch_session", "sessionPath": "/nowhere.jsonl" }), "/nowhere.jsonl"),
+        (json!({ "type": "clone" }), "no current entry"),
+        (json!({ "type": "pause" }), "no turn is running"),
+        (json!({ "type": "limit", "costUsd": -1 }), "US dollars"),
+        (json!({ "type": "prompt", "message": "" }), "empty"),
+        (json!({ "type": "prompt" }), "missing field `message`"),
+    ] {
+        let error = client.refused(command.clone());
+        assert!(error.contains(told), "{command}: {error}");
+    }
+    assert!(!house.machine.project().join("made").exists());
+    assert_eq!(client.data(json!({ "type": "get_state" }))["sessionName"], "A name");
+    // The limit stops before the second request; more lets it go on.
+    client.data(json!({ "type": "limit", "calls": 1 }));
+    client.send(json!({ "type": "prompt", "message": "read" }));
+    client.until(|line| line["type"] == "turn_paused" && line["reason"] == "call_limit");
+    client.data(json!({ "type": "limit" }));
+    client.data(json!({ "type": "resume" }));
+    client.until(|line| line["type"] == "agent_settled");
+    let cache = client.data(json!({ "type": "cache" }));
+    assert_eq!(cache["requests"].as_array().unwrap().len(), 2, "{cache}");
+    // A line that is too long is skipped, and the next one is read.
+    client.write(&format!(r#"{{"type":"prompt","message":"{}"}}"#, "x".repeat(5 << 20)));
+    assert!(client.next()["error"].as_str().unwrap().contains("longer than 4 MiB"));
+    // Another session, and back.
+    let first = client.data(json!({ "type": "get_state" }));
+    client.data(json!({ "type": "new_session" }));
+    let second = client.data(json!({ "type": "get_state" }));
+    assert_ne!(first["sessionId"], second["sessionId"]);
+    assert_eq!(second["messageCount"], 0);
+    client.data(json!({ "type": "switch_session", "sessionPath": first["sessionFile"] }));
+    assert_eq!(client.data(json!({ "type": "get_state" }))["sessionId"], first["sessionId"]);
+    client.prompt("more");
+    assert_eq!(client.data(json!({ "type": "get_last_assistant_text" }))["text"], "Done.");
+    assert_eq!(client.end(), Some(0));
+    house.is_clean();
+}
+
+#[test]
+fn the_end_of_its_input_and_signals_end_all_it_runs() {
+    let sleep = || Script::default().lane("sleep", [call(tool("bash", json!({ "command": "exec sleep 7777" })))]);
+    for how in [None, Some(Signal::TERM)] {
+        let house = House::new(Api::Anthropic, sleep());
+        let mut client = Client::start(&house, &[]);
+        client.send(json!({ "type": "prompt", "message": "sleep" }));
+        client.until(|line| line["type"] == "tool_execution_start");
+        eventually("the command runs", || house.runs("7777").then_some(()));
+        let code = match how {
+            None => client.end(),
+            Some(with) => {
+                signal(client.child.id().try_into().unwrap(), with);
+                client.child.wait().unwrap().code()
+            }
+        };
+        assert_eq!(code, Some(if how.is_some() { 143 } else { 0 }));
+        eventually("the command ended with it", || (!house.runs("7777")).then_some(()));
+        let ended = house.entries("capture.task");
+        assert_eq!(ended[0]["data"]["outcome"], "aborted", "{ended:?}");
+    }
+}
+
+#[test]
+fn what_it_may_not_do_is_refused_before_it_begins() {
+    let house = House::new(Api::Anthropic, Script::default());
+    for (words, code, told) in [
+        (&["--mode", "accept-edits"][..], 5, "needs you at the terminal"),
+        (&["--model", "sonnet"], 2, "PROVIDER/MODEL"),
+        (&["--continue"], 4, "there is no session"),
+    ] {
+        let output = house.command(&[&["rpc"], words].concat()).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{words:?} {output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(told), "{words:?} {output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+    }
+    let run = house.machine.agents_shell("claude", "capture agent rpc").output().unwrap();
+    assert_eq!(run.status.code(), Some(5), "{run:?}");
+}
