@@ -51,6 +51,14 @@ pub struct CacheArguments {
     session: Option<String>,
 }
 
+impl CacheArguments {
+    /// The session that was named.
+    #[must_use]
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+}
+
 #[derive(Debug, clap::Args)]
 struct SessionArguments {
     /// Continue this session: its id, at least 3 characters from the start or end of it, or its file.

@@ -9,6 +9,8 @@ use std::{
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::Path,
     process::{Command, Stdio},
+    sync::mpsc::channel,
+    time::Duration,
 };
 
 use agent_settings::ProviderSettings;
@@ -17,6 +19,8 @@ use rustix::fs::OFlags;
 
 use crate::RunError;
 
+/// How long a program that prints a key may take: the user may have to unlock it.
+const COMMAND: Duration = Duration::from_secs(120);
 /// Most bytes of a key.
 const MOST: u64 = 64 * 1024;
 
@@ -30,7 +34,7 @@ pub(crate) fn key_of(
     let text = if let Some(file) = &provider.key_file {
         from_file(file)?
     } else if let Some((program, arguments)) = provider.key_command.split_first() {
-        from_command(program, arguments)?
+        from_command(program, arguments, COMMAND)?
     } else if let Some(variable) = &provider.key_env {
         let value = environment.iter().find(|(name, _)| name == variable.as_str()).map(|(_, value)| value);
         let value = value.and_then(|value| value.to_str()).filter(|value| !value.trim().is_empty());
@@ -69,11 +73,20 @@ fn from_file(path: &Path) -> Result<String, RunError> {
 }
 
 /// What the program prints. Its errors go to the user's terminal.
-fn from_command(program: &str, arguments: &[String]) -> Result<String, RunError> {
+fn from_command(program: &str, arguments: &[String], limit: Duration) -> Result<String, RunError> {
     let wrong = |why: &str| RunError::Usage(format!("cannot use the key command `{program}`: {why}"));
     let child = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let mut child = child.map_err(|error| wrong(&error.to_string()))?;
-    let text = child.stdout.take().map_or_else(|| Ok(String::new()), read_key);
+    let (send, printed) = channel();
+    if let Some(output) = child.stdout.take() {
+        // It ends with the last program that has the output.
+        std::thread::spawn(move || drop(send.send(read_key(output))));
+    }
+    let Ok(text) = printed.recv_timeout(limit) else {
+        // It may have ended by itself meanwhile.
+        let _ = child.kill().and_then(|()| child.wait());
+        return Err(wrong(&format!("it did not end within {} s", limit.as_secs())));
+    };
     let ended = child.wait().map_err(|error| wrong(&error.to_string()))?;
     if !ended.success() {
         return Err(wrong(&format!("it ended with {ended}")));
@@ -121,6 +134,9 @@ mod tests {
         }
         assert!(key(&of_command(&["false"])).unwrap_err().contains("exit status: 1"));
         assert!(key(&of_command(&["true"])).unwrap_err().contains("is empty"));
+        let words = ["-c".to_owned(), "echo from-command; exec sleep 60".to_owned()];
+        let error = from_command("sh", &words, Duration::from_millis(1)).unwrap_err().to_string();
+        assert!(error.contains("did not end within 0 s") && !error.contains("from-command"), "{error}");
         // Whoever else can read it could have it.
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         let error = key(&of_file).unwrap_err();

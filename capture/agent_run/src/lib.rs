@@ -19,6 +19,7 @@ pub mod permission;
 mod person;
 mod piped;
 mod question;
+mod refused_request;
 mod rpc;
 mod run;
 mod sessions;

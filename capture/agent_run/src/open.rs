@@ -24,7 +24,7 @@ use crate::{
     instructions::{self, InstructionPlaces},
     model::ModelCatalog,
     permission::InProcess,
-    sessions,
+    refused_request, sessions,
 };
 
 /// The system prompt of new sessions. Sessions keep the one they began with.
@@ -151,7 +151,7 @@ impl SessionOpener {
     }
 
     /// The file of a new session.
-    pub(crate) fn new_file(&self, parent: Option<&str>) -> Result<Session, RunError> {
+    pub(crate) fn new_file(&self, parent: Option<&str>) -> Session {
         sessions::create(&self.options.data, &self.cwd_text, parent, self.stamp())
     }
 
@@ -159,8 +159,25 @@ impl SessionOpener {
     pub(crate) fn same_file(&self, path: Option<&Path>) -> Result<Session, RunError> {
         match path {
             Some(path) => Ok(Session::open(path, &self.cwd_text, self.stamp())?),
-            None => self.new_file(None),
+            None => Ok(self.new_file(None)),
         }
+    }
+
+    /// What is limited, in words that follow others; nothing when nothing is.
+    pub(crate) fn limits_in_words(&self) -> String {
+        let limits = limits_of(&self.options.settings, self.options.max_cost_usd);
+        #[expect(clippy::cast_precision_loss, reason = "it is shown")]
+        let usd = |nano: u64| format!("{:.2} US dollars", nano as f64 / NANO);
+        let of_session = [
+            limits.cost_nano_usd.map(usd),
+            limits.tokens.map(|tokens| format!("{tokens} tokens")),
+            limits.wall_ms.map(|ms| format!("{} minutes", ms / 60_000)),
+            limits.calls.map(|calls| format!("{calls} tool calls")),
+        ];
+        let of_session: Vec<String> = of_session.into_iter().flatten().collect();
+        let of_session = (!of_session.is_empty()).then(|| format!(", at most {} a session", of_session.join(" and ")));
+        let of_prompt = self.options.max_answers.map(|answers| format!(", at most {answers} answers a prompt"));
+        of_session.into_iter().chain(of_prompt).collect()
     }
 
     /// How long a turn goes on.
@@ -198,6 +215,9 @@ impl SessionOpener {
         if let Some(why) = refused {
             printing::print_error_line(&format!("capture: your policy is not in force: {}", printing::safe(&why)));
         }
+        let cleaning = Arc::clone(&session_tools);
+        let keep = refused_request::keep_in(self.outputs(&id), move |text| cleaning.clean(text));
+        let answers = self.models.answers(routes.clone(), id.clone()).keeping(keep);
         let facts = self.facts(&in_process, &session_tools);
         let broker = LocalBroker::new(in_process, asker, Arc::clone(&session_tools), self.options.wait);
         let limits = limits_of(&self.options.settings, self.options.max_cost_usd);
@@ -214,7 +234,7 @@ impl SessionOpener {
             session: file,
             facts,
             workspace: self.workspace.clone(),
-            answers: Box::new(self.models.answers(routes.clone(), id.clone())),
+            answers: Box::new(answers),
             tools: session_tools,
             broker: Arc::new(broker),
             clock: Arc::clone(&self.clock),
@@ -225,6 +245,11 @@ impl SessionOpener {
         Ok(session)
     }
 
+    /// Where outputs of a session are that are too long for its file.
+    fn outputs(&self, id: &str) -> PathBuf {
+        self.options.data.join("agent/outputs").join(id)
+    }
+
     fn tool_settings(&self, id: &str) -> Settings {
         let options = &self.options;
         let keys = options.settings.key_variables();
@@ -232,7 +257,7 @@ impl SessionOpener {
         Settings {
             cwd: self.cwd.clone(),
             workspace: self.workspace.clone(),
-            outputs: options.data.join("agent/outputs").join(id),
+            outputs: self.outputs(id),
             environment: options.environment.iter().filter(|(name, _)| !is_key(name)).cloned().collect(),
             pass: options.settings.pass.clone(),
             host: vec![options.program.clone().into(), host::VERB.into()],

@@ -57,7 +57,8 @@ pub fn run(options: RunOptions) -> Result<u8, RunError> {
     let (exit, message) = runtime.block_on(async {
         let session = opener.open(file, &opener.model, opener.thinking, person).await?;
         let (id, model, mode) = (&session.id, &opener.model, opener.mode);
-        let header = format!("capture: session {id}, model {model}, mode {mode}; sandbox {SANDBOX}");
+        let limits = opener.limits_in_words();
+        let header = format!("capture: session {id}, model {model}, mode {mode}{limits}; sandbox {SANDBOX}");
         printing::print_error_line(&printing::safe(&header));
         let ended = print_until_signal(&session.handle, message, format).await;
         session.close().await;

@@ -1,27 +1,20 @@
 //! Which session a prompt belongs to.
 
-use std::{
-    fs::DirBuilder,
-    os::unix::fs::DirBuilderExt,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use session_tree::{Session, Stamp, sessions};
 
 use crate::{RunError, SessionChoice, sessions_dir};
 
 /// Begins a session.
-pub(crate) fn create(data: &Path, cwd: &str, parent: Option<&str>, stamp: Stamp) -> Result<Session, RunError> {
-    let directory = directory_of(data, cwd);
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-    made.map_err(|error| RunError::Other(format!("cannot create {}: {error}", directory.display())))?;
-    Ok(Session::create(&directory, cwd, parent, stamp))
+pub(crate) fn create(data: &Path, cwd: &str, parent: Option<&str>, stamp: Stamp) -> Session {
+    Session::create(&directory_of(data, cwd), cwd, parent, stamp)
 }
 
 /// Opens the session that was chosen, or begins one.
 pub(crate) fn open(data: &Path, cwd: &str, choice: &SessionChoice, stamp: Stamp) -> Result<Session, RunError> {
     let session = match choice {
-        SessionChoice::New => return create(data, cwd, None, stamp),
+        SessionChoice::New => return Ok(create(data, cwd, None, stamp)),
         SessionChoice::Last => Session::open(&last(data, cwd)?, cwd, stamp),
         SessionChoice::Named(given) => Session::open(&find(data, given)?, cwd, stamp),
     }?;
@@ -40,7 +33,10 @@ fn directory_of(data: &Path, cwd: &str) -> PathBuf {
 
 /// The file of the session of a directory that was written last.
 pub(crate) fn last(data: &Path, cwd: &str) -> Result<PathBuf, RunError> {
-    let found = sessions::most_recent(&directory_of(data, cwd), Some(cwd))?;
+    let in_its_own = sessions::most_recent(&directory_of(data, cwd), Some(cwd))?;
+    let beside = sessions::most_recent(&sessions_dir(data), Some(cwd))?;
+    let changed = |path: &PathBuf| path.metadata().and_then(|found| found.modified()).ok();
+    let found = in_its_own.into_iter().chain(beside).max_by_key(changed);
     found.ok_or_else(|| RunError::NotFound(format!("there is no session of our own agent in {cwd}")))
 }
 
@@ -49,7 +45,8 @@ pub(crate) fn find(data: &Path, given: &str) -> Result<PathBuf, RunError> {
     if given.ends_with(".jsonl") {
         return Ok(PathBuf::from(given));
     }
-    let mut all = Vec::new();
+    // Somebody may have put one beside the directories.
+    let mut all = sessions::list(&sessions_dir(data), None)?;
     for directory in std::fs::read_dir(sessions_dir(data)).into_iter().flatten().flatten() {
         all.extend(sessions::list(&directory.path(), None)?);
     }

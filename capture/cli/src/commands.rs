@@ -311,8 +311,9 @@ enum Command {
     #[command(after_help = "Example:
   capture telemetry env claude")]
     Telemetry(telemetry::Arguments),
-    /// Run an agent without its user interface; inspect and edit session files in the format of the agent pi.
+    /// Run capture's own agent, or another agent without its user interface; inspect and edit session files.
     #[command(after_help = "Examples:
+  capture agent run --model anthropic/claude-sonnet-5 \"fix the failing test\"
   capture agent drive --agent codex \"fix the failing test\"
   capture agent session tree session.jsonl")]
     Agent(agent::Arguments),

@@ -2,6 +2,8 @@
 
 use std::{
     collections::HashMap,
+    fmt::Write as _,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -58,8 +60,12 @@ impl ModelRoute {
     }
 }
 
+/// Keeps the body of a request that a vendor called invalid, which is a defect of ours more often than not. Gives where.
+pub type KeepRequest = Arc<dyn Fn(&[u8]) -> Option<PathBuf> + Send + Sync>;
+
 /// The models of a session.
 pub struct ModelAnswers {
+    keep: Option<KeepRequest>,
     routes: ModelRoutes,
     /// By which vendors route requests of one session to one cache.
     cache_key: String,
@@ -80,7 +86,13 @@ impl ModelAnswers {
     /// The models of a session: `cache_key` is its id.
     #[must_use]
     pub fn new(routes: ModelRoutes, cache_key: String, prices: Arc<Prices>, clock: Arc<dyn SessionClock>) -> Self {
-        Self { routes, cache_key, prices, clock, transcript: None, prepared: None }
+        Self { keep: None, routes, cache_key, prices, clock, transcript: None, prepared: None }
+    }
+
+    /// With somebody who keeps requests that were called invalid.
+    #[must_use]
+    pub fn keeping(self, keep: KeepRequest) -> Self {
+        Self { keep: Some(keep), ..self }
     }
 
     /// What was encoded for a model, or the beginning of it.
@@ -124,7 +136,11 @@ impl AnswerSource for ModelAnswers {
             model: route.target.model.clone(),
         };
         Some(Box::new(match exchange {
-            Ok(exchange) => ModelStream::Open(Box::new(exchange), prices),
+            Ok(exchange) => {
+                let refused =
+                    self.keep.clone().map(|keep| RefusedRequest { keep, body: prepared.encoded.body.to_vec() });
+                ModelStream::Open(Box::new(exchange), prices, refused)
+            }
             Err(error) => ModelStream::Failed(Some(refused(error.to_string()))),
         }))
     }
@@ -231,8 +247,27 @@ impl PricedModel {
     }
 }
 
+/// A request that is kept when it is called invalid.
+struct RefusedRequest {
+    keep: KeepRequest,
+    body: Vec<u8>,
+}
+
+impl RefusedRequest {
+    /// Says of a failure where the request is.
+    async fn kept(self, mut failure: AnswerFailure) -> AnswerFailure {
+        if failure.kind == FailureKind::BadRequest {
+            let kept = tokio::task::spawn_blocking(move || (self.keep)(&self.body)).await;
+            if let Ok(Some(path)) = kept {
+                let _ = write!(failure.message, " (the request is kept in {})", path.display());
+            }
+        }
+        failure
+    }
+}
+
 enum ModelStream {
-    Open(Box<Exchange>, PricedModel),
+    Open(Box<Exchange>, PricedModel, Option<RefusedRequest>),
     Failed(Option<AnswerFailure>),
 }
 
@@ -241,9 +276,14 @@ impl AnswerStream for ModelStream {
         Box::pin(async move {
             match self {
                 Self::Failed(failure) => failure.take().map(AnswerEvent::Failed),
-                Self::Open(exchange, prices) => loop {
-                    if let Some(event) = event_of(exchange.next().await?, prices) {
-                        return Some(event);
+                Self::Open(exchange, prices, refused) => loop {
+                    match event_of(exchange.next().await?, prices) {
+                        Some(AnswerEvent::Failed(failure)) => {
+                            let Some(refused) = refused.take() else { return Some(AnswerEvent::Failed(failure)) };
+                            return Some(AnswerEvent::Failed(refused.kept(failure).await));
+                        }
+                        Some(event) => return Some(event),
+                        None => {}
                     }
                 },
             }

@@ -37,7 +37,7 @@ impl RpcServer {
             RpcCommand::Abort => self.abort().await,
             RpcCommand::ClearQueue => self.clear_queue().await,
             RpcCommand::NewSession { parent_session } => {
-                let replaced = self.replace(|opener, _| Ok((opener.new_file(parent_session.as_deref())?, ()))).await;
+                let replaced = self.replace(|opener, _| Ok((opener.new_file(parent_session.as_deref()), ()))).await;
                 replaced.map(|()| Some(not_cancelled().to_text()))
             }
             RpcCommand::SwitchSession { session_path } => {

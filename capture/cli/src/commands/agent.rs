@@ -6,7 +6,12 @@ use std::{io::Write, process::ExitCode};
 
 use agent_command::{CacheArguments, CommandPlace, RpcArguments, RunArguments};
 
-use super::{Context, drive};
+use api::{
+    routes::UsageOfAll,
+    usage::{UsageBy, UsageQuery, UsageSums},
+};
+
+use super::{Context, drive, find, print_json};
 use crate::terminal;
 
 #[derive(Debug, clap::Args)]
@@ -33,6 +38,8 @@ enum AgentCommand {
     /// `extension_ui_request`. The session ends with standard input.
     Rpc(Box<RpcArguments>),
     /// Show what each request of a session read from the provider's cache, what was expected, and why it was less.
+    ///
+    /// Of a session of another agent, show how much of its input was read from the cache.
     Cache(CacheArguments),
     /// Give an agent one prompt, without its user interface, and print what it writes.
     ///
@@ -52,18 +59,45 @@ pub(super) fn run(
     match arguments.verb {
         AgentCommand::Run(arguments) => agent_command::run(place(context()?)?, *arguments),
         AgentCommand::Rpc(arguments) => agent_command::rpc(place(context()?)?, *arguments),
-        AgentCommand::Cache(arguments) => {
-            let table = agent_command::cache(&place(context()?)?, &arguments)?;
-            if json {
-                super::print_json(&table)?;
-            } else {
-                write!(terminal::stdout(), "{}", table.to_text())?;
-            }
-            Ok(ExitCode::SUCCESS)
-        }
+        AgentCommand::Cache(arguments) => cache(json, context()?, &arguments),
         AgentCommand::Drive(arguments) => drive::run(&context()?, arguments),
         AgentCommand::Session(arguments) => session::run(json, &arguments),
     }
+}
+
+/// Shows the requests of a session of our own agent, or how much of its input an observed session read from a cache.
+fn cache(json: bool, context: Context, arguments: &CacheArguments) -> anyhow::Result<ExitCode> {
+    let observed = arguments.session().map(|session| (session.to_owned(), context.running()));
+    let table = match (agent_command::cache(&place(context)?, arguments), observed) {
+        (Ok(table), _) => table,
+        (Err(_), Some((session, Ok(Some(client))))) if find(&client, &session).is_ok() => {
+            let query = UsageQuery { by: Some(UsageBy::Session), session: Some(session), ..UsageQuery::default() };
+            let report = client.get::<UsageOfAll>("", &query)?;
+            return if json { print_json(&report).map(|()| ExitCode::SUCCESS) } else { observed_cache(&report.total) };
+        }
+        (Err(error), _) => return Err(error),
+    };
+    if json {
+        print_json(&table)?;
+    } else {
+        write!(terminal::stdout(), "{}", table.to_text())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn observed_cache(total: &UsageSums) -> anyhow::Result<ExitCode> {
+    let mut out = terminal::stdout();
+    match total.cache_hit_rate {
+        Some(rate) => writeln!(
+            out,
+            "{:.1} % of the input was read from the cache, in {} calls. What each call read is known only of sessions of \
+             capture's own agent.",
+            rate * 100.0,
+            total.calls
+        )?,
+        None => writeln!(out, "The agent reported no usage.")?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn place(context: Context) -> anyhow::Result<CommandPlace> {

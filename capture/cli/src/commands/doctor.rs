@@ -68,6 +68,9 @@ pub(super) struct Arguments {
     deep: bool,
 }
 
+/// The row about what keeps commands of our own agent from doing harm: a note, not something that is well.
+const SANDBOX: &str = "agent sandbox";
+
 /// Column at which the detail of a check begins.
 const DETAIL_COLUMN: usize = 19;
 
@@ -126,7 +129,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
             format!("{}{}", root.dir.display(), if there { "" } else { " (does not exist yet)" }),
         );
     }
-    check("agent sandbox", true, agent_run::SANDBOX.to_owned());
+    check(SANDBOX, true, agent_run::SANDBOX.to_owned());
     let own = Environment::of_process().config_dir()?;
     if let Some(recorded) = Environment::recorded(&context.data)?
         && recorded.config_dir()? != own
@@ -180,7 +183,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
     } else {
         let mut out = terminal::stdout();
         for check in &report.checks {
-            let line = format!("{} {:<16} {}", if check.ok { "✓" } else { "✗" }, title(check), safe(&check.detail));
+            let mark = match (check.ok, check.name == SANDBOX) {
+                (false, _) => "✗",
+                (true, true) => "·",
+                (true, false) => "✓",
+            };
+            let line = format!("{mark} {:<16} {}", title(check), safe(&check.detail));
             writeln!(out, "{}", terminal::prose(&line, DETAIL_COLUMN))?;
         }
     }

@@ -1,9 +1,9 @@
 //! Session files on disk: opened with their lock, appended to with one write, replaced as a whole.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, DirBuilder, File, TryLockError},
     io::{ErrorKind, Read, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -13,6 +13,8 @@ use crate::session_error::SessionError;
 const TRIES: usize = 16;
 /// Mode of session files: only their owner may read them.
 const MODE: u32 = 0o600;
+/// Mode of directories that are made for them.
+const DIRECTORY_MODE: u32 = 0o700;
 
 /// Opens a file for appending, locks it, and reads it.
 pub(super) fn open(path: &Path) -> Result<(File, Vec<u8>), SessionError> {
@@ -33,7 +35,8 @@ pub(super) fn open(path: &Path) -> Result<(File, Vec<u8>), SessionError> {
 /// Makes a file that is there whole or not at all; none is overwritten.
 pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<File, SessionError> {
     if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).map_err(SessionError::io("create the directory of", path))?;
+        let made = DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory);
+        made.map_err(SessionError::io("create the directory of", path))?;
     }
     let (file, temporary) = write_beside(path, bytes)?;
     // Unlike a rename, a link does not replace what is there. Some file systems have none.
