@@ -6,6 +6,7 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::PathBuf,
     process::{Command, Output, Stdio},
+    time::Duration,
 };
 
 use rustix::process::Signal;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use tests::{
     eventually,
     models::{
-        Api, Model,
+        AnswerProgress, Api, Model,
         script::{Call, Part, Script, Step, call, say},
     },
     program::Machine,
@@ -437,4 +438,89 @@ fn instructions_are_told_as_files_and_not_as_the_system() {
     let system = lines.iter().find(|line| line["message"]["role"] == "system").unwrap().to_string();
     assert!(!system.contains("Use tabs.") && !text.contains(&secret));
     house.is_clean();
+}
+
+#[test]
+fn failures_are_repeated_as_often_as_configured_and_as_the_provider_says() {
+    let busy = |times| Step::Fail { status: 529, retry_after: None, times };
+    let house = House::new(Api::Anthropic, Script::default().lane("read", [busy(1), say("Done.")]));
+    let run = house.run(&["read"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "Done.\n"), "{run:?}");
+    let house = House::with(Api::Anthropic, Script::default().lane("read", [busy(1), say("Done.")]), "retries = 0");
+    let run = house.run(&["read"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!(house.model.notes().iter().filter(|note| note.did == AnswerProgress::Failed).count(), 1);
+    // Longer than ten minutes is a pause, and print mode waits for none.
+    let later = Step::Fail { status: 429, retry_after: Some(Duration::from_secs(3600)), times: 1 };
+    let house = House::new(Api::Anthropic, Script::default().lane("read", [later, say("Done.")]));
+    let run = house.run(&["read"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.err.contains("quota is used up for now"), "{}", run.err);
+}
+
+#[test]
+fn a_request_that_is_called_invalid_is_kept() {
+    let invalid = Step::Fail { status: 400, retry_after: None, times: 9 };
+    let house = House::new(Api::Anthropic, Script::default().lane("read", [invalid]));
+    let run = house.run(&["read the notes"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let (_, path) = run.err.split_once("the request is kept in ").unwrap();
+    let body = fs::read_to_string(path.split(')').next().unwrap()).unwrap();
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert!(body["messages"].to_string().contains("read the notes"), "{body}");
+    assert_eq!(house.model.notes().iter().filter(|note| note.did == AnswerProgress::Failed).count(), 1);
+    house.is_clean();
+}
+
+#[test]
+fn limits_and_the_level_of_thinking_are_told_and_sent() {
+    let script = || Script::default().lane("notes", [say("Two lines.")]);
+    let house = House::with(Api::Anthropic, script(), "thinking = \"low\"\nbudget = { calls = 7 }");
+    let run = house.run(&["--max-cost", "0.5", "--max-turns", "3", "--thinking", "high", "Read the notes"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let limits = "at most 0.50 US dollars and 7 tool calls a session, at most 3 answers a prompt";
+    assert!(run.err.contains(limits), "{}", run.err);
+    let text = fs::read_to_string(house.file()).unwrap();
+    assert!(text.contains(r#""type":"thinking_level_change""#) && text.contains(r#""thinkingLevel":"high""#), "{text}");
+    // The model has none above that.
+    let run = house.run(&["--thinking", "max", "Read the notes"]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(
+        run.err.contains("has no level of thinking `max`; expected off, minimal, low, medium, high"),
+        "{}",
+        run.err
+    );
+    house.is_clean();
+}
+
+#[test]
+fn a_price_that_is_not_known_is_not_a_price_of_nothing() {
+    let script = || Script::default().lane("notes", [say("Two lines.")]);
+    for (api, is_known) in [(Api::Anthropic, true), (Api::Chat, false)] {
+        let house = House::new(api, script());
+        assert_eq!(house.run(&["Read the notes"]).code, Some(0));
+        let text = fs::read_to_string(house.file()).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let answer = lines.into_iter().find(|line| line["message"]["role"] == "assistant").unwrap();
+        let usage = &answer["message"]["usage"];
+        assert_eq!(usage["costUnknown"] == true, !is_known, "{usage}");
+        assert_eq!(usage["cost"]["total"].as_f64().unwrap() > 0.0, is_known, "{usage}");
+    }
+}
+
+#[test]
+fn a_session_beside_the_directories_is_found() {
+    let script = Script::default().lane("notes", [say("Two lines.")]).lane("again", [say("Still two.")]);
+    let house = House::new(Api::Anthropic, script);
+    assert_eq!(house.run(&["Read the notes"]).code, Some(0));
+    let file = house.file();
+    let sessions = house.machine.data().join("agent/sessions");
+    let moved = sessions.join(file.file_name().unwrap());
+    fs::rename(&file, &moved).unwrap();
+    fs::remove_dir(file.parent().unwrap()).unwrap();
+    let id = file.file_stem().unwrap().to_str().unwrap().rsplit('_').next().unwrap().to_owned();
+    for words in [&["--continue", "again"][..], &["--session", &id, "again"]] {
+        let run = house.run(words);
+        assert_eq!((run.code, run.out.as_str()), (Some(0), "Still two.\n"), "{run:?}");
+    }
 }

@@ -231,6 +231,8 @@ impl EntryWriter<'_, '_> {
         if input + output + read + write == 0 {
             return;
         }
+        // Ours says that it does not know a price; pi writes 0 then.
+        let cost = amount(shape::<Cost<'_>>(tokens.cost).total).filter(|_| !is_true(tokens.cost_unknown));
         let usage = UsageReported {
             message_id: self.name.clone(),
             model,
@@ -238,7 +240,7 @@ impl EntryWriter<'_, '_> {
             output_tokens: output,
             cache_read_tokens: read,
             cache_write_tokens: write,
-            cost_nano_usd: amount(shape::<Cost<'_>>(tokens.cost).total).filter(|cost| *cost > 0.0).and_then(nano_usd),
+            cost_nano_usd: cost.filter(|cost| *cost > 0.0).and_then(nano_usd),
             ..UsageReported::default()
         };
         self.put(USAGE, usage, None);

@@ -51,7 +51,7 @@ shape! {
 
 shape! {
     /// Tokens of one answer.
-    Tokens { input, output, cache_read, cache_write, cost, }
+    Tokens { input, output, cache_read, cache_write, cost, cost_unknown, }
 }
 
 shape! {

@@ -387,6 +387,7 @@ fn what_an_answer_cost_is_reported_unless_its_price_is_unknown() {
         })
     };
     assert_eq!(cost(r#"{"input":0.001,"total":0.0035}"#), Some(Some(3_500_000)));
+    assert_eq!(cost(r#"{"total":1},"costUnknown":true"#), Some(None));
     for unknown in [r#"{"total":0}"#, r#"{"total":"much"}"#, r#"{"total":-1}"#, "null", "7"] {
         assert_eq!(cost(unknown), Some(None), "{unknown}");
     }

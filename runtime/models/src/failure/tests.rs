@@ -90,6 +90,14 @@ fn a_wait_is_told_in_many_ways() {
 }
 
 #[test]
+fn whether_it_is_worth_another_attempt_is_the_vendors_to_say() {
+    let of = |should_retry| {
+        Failure::of_http(&HttpAnswer { status: 529, should_retry, ..HttpAnswer::default() }).should_retry
+    };
+    assert_eq!([None, Some("false"), Some(" true "), Some("maybe")].map(of), [None, Some(false), Some(true), None]);
+}
+
+#[test]
 fn a_key_is_in_no_failure() {
     let key = Secret::new(" sk-very-secret\n".to_owned());
     let body = r#"{"error":{"message":"Incorrect API key provided: sk-very-secret.","code":"invalid_api_key"}}"#;
