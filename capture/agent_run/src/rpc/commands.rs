@@ -69,8 +69,9 @@ impl RpcServer {
             }
             RpcCommand::CycleModel => self.cycle_model().await,
             RpcCommand::GetAvailableModels => {
-                let models = self.available().iter().map(|name| Json::from(self.opener.models.object(name)));
-                Ok(Some(Object::new().with("models", models.collect::<Vec<Json>>()).to_text()))
+                let models: Vec<Json> =
+                    self.available().iter().map(|name| Json::from(self.opener.models.object(name))).collect();
+                Ok(Some(Object::new().with("models", models).to_text()))
             }
             RpcCommand::SetThinkingLevel { level } => match level.parse() {
                 Ok(level) => self.set_thinking(level).await.map(|()| None),
