@@ -39,9 +39,9 @@ impl ModelFacts {
     pub(crate) fn of(api: ModelApi, model: &str) -> Self {
         Self::listed(api, model).unwrap_or_else(|| {
             let reasons = api != ModelApi::Responses || !WITHOUT_REASONING.iter().any(|name| model.starts_with(name));
-            let level = |level: ThinkingLevel| match level {
-                ThinkingLevel::Off => (level, Thinking::Off),
-                _ => (level, Thinking::Effort(level.name().to_owned())),
+            let level = |level: ThinkingLevel| {
+                let is_off = level == ThinkingLevel::Off;
+                (level, if is_off { Thinking::Off } else { Thinking::Effort(level.name().to_owned()) })
             };
             let levels = if reasons { COMMON_LEVELS.map(level).to_vec() } else { Vec::new() };
             Self { context_window: None, max_output: UNKNOWN_OUTPUT, images: true, reasons, levels }

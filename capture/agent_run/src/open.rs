@@ -102,6 +102,9 @@ pub(crate) struct OpenSession {
     pub(crate) choice: ModelChoice,
     routes: ModelRoutes,
     tools: Arc<Tools>,
+    session_tools: Arc<SessionTools>,
+    /// Of which day its facts are.
+    date: String,
 }
 
 impl SessionOpener {
@@ -210,8 +213,7 @@ impl SessionOpener {
         let tools = Arc::new(Tools::new(self.tool_settings(&id)).map_err(other)?);
         let session_tools = Arc::new(SessionTools::new(Arc::clone(&tools)));
         session_tools.restore(file.tree());
-        let (in_process, refused) =
-            InProcess::new(&self.options.policy_file, &self.workspace, Arc::clone(&self.options.facts));
+        let (in_process, refused) = self.in_process();
         if let Some(why) = refused {
             printing::print_error_line(&format!("capture: your policy is not in force: {}", printing::safe(&why)));
         }
@@ -235,12 +237,13 @@ impl SessionOpener {
             facts,
             workspace: self.workspace.clone(),
             answers: Box::new(answers),
-            tools: session_tools,
+            tools: Arc::clone(&session_tools) as _,
             broker: Arc::new(broker),
             clock: Arc::clone(&self.clock),
         };
         let handle = open(parts, &Handle::current()).map_err(|error| RunError::Other(error.to_string()))?;
-        let session = OpenSession { handle, id, choice: model.choice, routes, tools };
+        let (choice, date) = (model.choice, self.date());
+        let session = OpenSession { handle, id, choice, routes, tools, session_tools, date };
         session.grant(self.mode, self.options.max_cost_usd.is_some().then_some(limits)).await;
         Ok(session)
     }
@@ -266,6 +269,17 @@ impl SessionOpener {
         }
     }
 
+    /// What is decided in process, and why the policy is not in force.
+    fn in_process(&self) -> (InProcess, Option<String>) {
+        InProcess::new(&self.options.policy_file, &self.workspace, Arc::clone(&self.options.facts))
+    }
+
+    /// The date where the person is.
+    fn date(&self) -> String {
+        let now = Timestamp::from_millisecond(self.clock.now().wall_ms).unwrap_or_default();
+        now.to_zoned(TimeZone::system()).date().to_string()
+    }
+
     /// What the model has to know of the place it works in.
     fn facts(&self, in_process: &InProcess, tools: &SessionTools) -> SessionFacts {
         let places = InstructionPlaces {
@@ -278,9 +292,8 @@ impl SessionOpener {
         for note in &found.notes {
             printing::print_error_line(&format!("capture: {}", printing::safe(note)));
         }
-        let now = Timestamp::from_millisecond(self.clock.now().wall_ms).unwrap_or_default();
         SessionFacts {
-            date: now.to_zoned(TimeZone::system()).date().to_string(),
+            date: self.date(),
             cwd: self.cwd_text.clone(),
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             sandbox: SANDBOX.to_owned(),
@@ -305,6 +318,18 @@ impl OpenSession {
         for input in mode.into_iter().chain(limits) {
             // A closed session says so when it gets the prompt.
             let _ = self.handle.input(input).await;
+        }
+    }
+
+    /// Says what has changed with a new day, before a prompt.
+    pub(crate) async fn refresh(&mut self, opener: &SessionOpener) {
+        let date = opener.date();
+        if date != self.date {
+            let (in_process, _) = opener.in_process();
+            let facts = opener.facts(&in_process, &self.session_tools);
+            // A closed session says so when it gets the prompt.
+            let _ = self.handle.input(EngineInput::Facts(facts)).await;
+            self.date = date;
         }
     }
 

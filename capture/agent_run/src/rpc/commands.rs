@@ -119,6 +119,7 @@ impl RpcServer {
         message: String,
         images: &[RpcImage],
     ) -> Result<(), String> {
+        self.session.refresh(&self.opener).await;
         let message = UserMessage {
             id: format!("{:032x}", self.opener.clock.random()),
             content: content_of(message, images),
