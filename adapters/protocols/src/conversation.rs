@@ -13,7 +13,7 @@ use events::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{acp, app_server, drive, stream_json};
+use super::{acp, app_server, drive, is_own, runtime, stream_json};
 use crate::codec::PermissionRequest;
 use agents::agent::Protocol;
 use hooks::delivery::{
@@ -237,6 +237,9 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
 /// What a request asks for. Whatever is not known for certain makes it one that is not known whole, on
 /// which no rule decides.
 fn permission_details(provider: Provider, asks: &PermissionPayload, cwd: &str) -> Option<PermissionDetails> {
+    if is_own(provider) {
+        return runtime::details(&asks.request);
+    }
     let drive = drive(provider)?;
     let asked = match drive.protocol {
         Protocol::StreamJson => stream_json_details(provider, asks)?,

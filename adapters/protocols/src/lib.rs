@@ -8,7 +8,8 @@
 //! own error, which is never a yes. A grant of the agent's own ("for this session", "always") is never
 //! given: it would outlive the decision.
 //!
-//! [`conversation`] is what is delivered of it, [`program`] the process of the agent.
+//! [`conversation`] is what is delivered of it, [`program`] the process of the agent, [`runtime`] what our own agent
+//! asks for.
 //!
 //! Shapes: recorded from Claude Code 2.1.328, Codex 0.169.0 and Gemini CLI 0.61.0
 //! (`fixtures/protocol`).
@@ -22,6 +23,7 @@ pub mod codex_daemon;
 pub mod conversation;
 pub mod program;
 mod rpc;
+pub mod runtime;
 pub mod stream_json;
 pub mod telemetry;
 
@@ -56,6 +58,9 @@ pub fn codec(protocol: Protocol, cwd: &str) -> Box<dyn Codec> {
 /// input.
 #[must_use]
 pub fn can_express(provider: Provider, tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
+    if is_own(provider) {
+        return runtime::can_express(tool, input, given);
+    }
     drive(provider).is_some_and(|drive| match drive.protocol {
         Protocol::StreamJson => stream_json::can_express(tool, input, given),
         Protocol::AppServer => app_server::can_express(input, given),
@@ -66,11 +71,21 @@ pub fn can_express(provider: Provider, tool: Option<&str>, input: Option<&str>, 
 /// Whether a request asks for nothing but to run its command.
 #[must_use]
 pub fn is_plain(provider: Provider, input: &str) -> bool {
+    if is_own(provider) {
+        return runtime::is_plain(input);
+    }
     drive(provider).is_some_and(|drive| match drive.protocol {
         Protocol::StreamJson => stream_json::is_plain(input),
         Protocol::AppServer => app_server::is_plain(input),
         Protocol::Acp => acp::is_plain(input),
     })
+}
+
+/// Whether it is our own agent: it takes another command in place of the one it asked for, and runs commands with
+/// bash.
+#[must_use]
+pub const fn is_own(provider: Provider) -> bool {
+    matches!(provider, Provider::Capture)
 }
 
 /// Cuts what an agent writes into lines.

@@ -1,6 +1,6 @@
 //! The events a terminal host reports of its run: claims read from the screen, input, recordings and the exit.
 
-use events::{Confidence, Dialog, Reason, State};
+use events::{ApprovalKind, Confidence, Dialog, Reason, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
 pub enum HostEvent {
-    /// The screen claims a state.
+    /// The screen, or our own agent, claims a state.
     Claim(ScreenClaim),
     /// The screen no longer claims anything.
     Withdrawn,
@@ -45,6 +45,15 @@ pub enum HostEvent {
         #[serde(default)]
         signal: Option<i32>,
     },
+    /// A person put the session into a mode, of our own agent.
+    ModeGranted {
+        /// The mode.
+        mode: String,
+        /// Who, in words.
+        by: String,
+    },
+    /// Our own agent decided about a call in process: the policy denied it, or a mode that a person granted allows it.
+    CallDecided(Box<CallDecided>),
     /// Frames were dropped because the server was unreachable for too long.
     Gap {
         /// How many frames were dropped.
@@ -55,7 +64,35 @@ pub enum HostEvent {
     Unknown,
 }
 
-/// A claim read from a screen.
+/// A decision of our own agent that nobody was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallDecided {
+    /// The model's id of the call.
+    pub call: String,
+    /// The tool.
+    pub tool: String,
+    /// What it would do.
+    #[serde(default)]
+    pub about: Option<ApprovalKind>,
+    /// What it would do it with: the command, the file, the address.
+    #[serde(default)]
+    pub subject: Option<String>,
+    /// The directory in which it would run.
+    pub cwd: String,
+    /// Whether it was allowed.
+    pub allowed: bool,
+    /// The mode that allows it; the policy decided without one.
+    #[serde(default)]
+    pub mode: Option<String>,
+    /// The rule.
+    #[serde(default)]
+    pub rule: Option<String>,
+    /// Why, in one sentence.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// A claim read from a screen, or made by our own agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScreenClaim {
     /// The state.

@@ -2,8 +2,10 @@
 //! the front ends: one prompt with its answer ([`run()`]), and commands of a program ([`rpc()`]).
 //!
 //! `open` puts the parts of a session together. What a call may do is decided in process by [`permission`] as far as
-//! that needs nobody: denials, and plain reads of the workspace. Everything else is for the person at the own terminal
-//! or the program that drives the session ([`broker::LocalBroker`]), or is not done.
+//! that needs nobody: denials, and plain reads of the workspace. Everything else is decided by the server and by whoever
+//! can be asked here, the person at the own terminal or the program that drives the session
+//! ([`server_broker::ServerBroker`]); without a connection by the latter alone ([`broker::LocalBroker`]); or it is not
+//! done. What the session does is said to the server (`status`).
 //!
 //! Must not parse a command line or read the environment: the caller passes both.
 
@@ -22,7 +24,9 @@ mod question;
 mod refused_request;
 mod rpc;
 mod run;
+pub mod server_broker;
 mod sessions;
+mod status;
 
 use std::path::{Path, PathBuf};
 
@@ -39,6 +43,8 @@ pub const SANDBOX: &str =
 
 /// Threads of the runtime; a session's own thread does most of the work.
 const WORKERS: usize = 2;
+/// The same in a word, for whoever decides about a request.
+pub const SANDBOX_LEVEL: &str = "none";
 
 /// Where sessions are, below the data directory.
 #[must_use]

@@ -583,6 +583,8 @@ impl Runs {
             | HostEvent::Prompt { .. }
             | HostEvent::Text { .. }
             | HostEvent::Alive
+            | HostEvent::ModeGranted { .. }
+            | HostEvent::CallDecided(_)
             | HostEvent::Unknown => {}
         }
     }

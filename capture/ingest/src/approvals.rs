@@ -141,7 +141,12 @@ impl Ingest {
     }
 
     /// Adds a row to the record.
-    fn record(&mut self, what: &'static str, approval: &Approval, evidence: &Value) -> Result<(), TransactionFailure> {
+    pub(super) fn record(
+        &mut self,
+        what: &'static str,
+        approval: &Approval,
+        evidence: &Value,
+    ) -> Result<(), TransactionFailure> {
         let row = AuditRow { at: (self.clock)(), what, approval, evidence };
         let body = if self.redacted_only {
             // What the agent asked and what people said of it comes from whoever waits, as it was.

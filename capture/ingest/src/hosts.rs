@@ -5,6 +5,8 @@
 //! matched by process or by directory, the run's session is merged into it; when the agent switches to another session
 //! (`/clear`, resume), the run follows.
 
+mod session;
+
 use std::{collections::HashMap, sync::Arc};
 
 use events::{
@@ -26,6 +28,9 @@ const AWAITED: usize = 64;
 const TOGETHER_MS: i64 = 3_000;
 /// A program that only starts the agent and the agent end this close to one another, ms.
 const ENDS_TOGETHER_MS: i64 = 3_000;
+
+/// Why what our own agent said of its session does not hold any more.
+const LINK_GONE: &str = "the process that runs the session is not connected any more";
 
 /// Inputs from the hosts of runs.
 pub enum HostInput {
@@ -66,6 +71,18 @@ struct Host {
     exited: bool,
 }
 
+impl Host {
+    /// Whether it runs its session itself and says what it does.
+    fn is_session(&self) -> bool {
+        self.hello.session.is_some()
+    }
+
+    /// Whose word its claims are.
+    fn source(&self) -> Source {
+        if self.is_session() { Source::Runtime } else { Source::Pty }
+    }
+}
+
 impl Hosts {
     /// A host is there, or something of it changed. What is known of its run stays, but for the session when another
     /// agent runs there now. Gives the session.
@@ -102,6 +119,8 @@ impl Hosts {
             | HostEvent::Prompt { .. }
             | HostEvent::Text { .. }
             | HostEvent::Alive
+            | HostEvent::ModeGranted { .. }
+            | HostEvent::CallDecided(_)
             | HostEvent::Gap { .. }
             | HostEvent::Unknown => {}
         }
@@ -187,9 +206,10 @@ impl Ingest {
             HostInput::Frame { run, frame, .. } => self.apply_frame(*run, frame),
             HostInput::Lost(run) => {
                 if let Some(host) = self.hosts.runs.remove(run)
-                    && let (Some(session), Some(_)) = (host.session, host.claim)
+                    && let (Some(session), Some(_)) = (host.session, &host.claim)
                 {
-                    self.withdraw_screen(session, "the terminal host of its run is gone")?;
+                    let why = if host.is_session() { LINK_GONE } else { "the terminal host of its run is gone" };
+                    self.withdraw_claim(session, host.source(), why)?;
                 }
                 Ok(())
             }
@@ -198,6 +218,9 @@ impl Ingest {
 
     fn apply_hello(&mut self, hello: &Hello) -> Result<(), TransactionFailure> {
         let session = self.hosts.connect(hello);
+        if let Some(named) = &hello.session {
+            return self.seat_named(hello, named);
+        }
         let seated = session.is_some_and(|id| self.sessions.find(id).is_some());
         if !seated {
             self.seat(hello.run, hello.provider)?;
@@ -211,6 +234,9 @@ impl Ingest {
     /// Finds the session a run hosts, or makes one that is named by the run.
     fn seat(&mut self, run: RunId, provider: Provider) -> Result<(), TransactionFailure> {
         let Some(hello) = self.hosts.runs.get(&run).map(|host| host.hello.clone()) else { return Ok(()) };
+        if let Some(named) = &hello.session {
+            return self.seat_named(&hello, named);
+        }
         let process = (hello.pid, hello.start_ticks);
         let known = self.sessions.all_loaded().filter(|(_, s)| {
             s.session.provider == provider
@@ -277,7 +303,7 @@ impl Ingest {
         if before == Some(known.id) {
             return Ok(());
         }
-        let claim = host.claim.clone();
+        let (claim, source) = (host.claim.clone(), host.source());
         let claim = claim.filter(|claim| !self.is_moot_claim(run, slot, claim));
         let now = (self.clock)();
         if self.state(slot)?.session.run_id != Some(run) {
@@ -285,11 +311,11 @@ impl Ingest {
             self.inject(slot, Source::Process, now, "run-id", named.into())?;
         }
         if let Some(claim) = &claim {
-            self.inject(slot, Source::Pty, now, "run-claim", signal_of(claim).into())?;
+            self.inject(slot, source, now, "run-claim", signal_of(claim).into())?;
         }
         self.publisher.onlooker.will_host(run, known.id);
         let merged = match before.and_then(|id| self.sessions.find(id)) {
-            Some(before) => self.leave_session(before, &known, claim.is_some(), now)?,
+            Some(before) => self.leave_session(before, &known, claim.is_some().then_some(source), now)?,
             None => None,
         };
         let hosted = HostedSession { run, session: known.id, merged };
@@ -304,7 +330,7 @@ impl Ingest {
         &mut self,
         before: usize,
         hosted: &KnownSession,
-        has_claim: bool,
+        claimed_by: Option<Source>,
         now: Timestamp,
     ) -> Result<Option<SessionId>, TransactionFailure> {
         let left = self.sessions.known(before).clone();
@@ -313,8 +339,8 @@ impl Ingest {
             self.inject(before, Source::Runtime, now, "merged", note.into())?;
             return Ok(Some(left.id));
         }
-        if has_claim {
-            self.withdraw_screen(left.id, "its run switched to another session")?;
+        if let Some(source) = claimed_by {
+            self.withdraw_claim(left.id, source, "its run switched to another session")?;
         }
         Ok(None)
     }
@@ -326,18 +352,24 @@ impl Ingest {
             && self.hosts.runs.get(&run).is_some_and(|host| host.hello.provider == Provider::Unknown)
     }
 
-    fn withdraw_screen(&mut self, session: SessionId, why: &str) -> Result<(), TransactionFailure> {
+    fn withdraw_claim(&mut self, session: SessionId, source: Source, why: &str) -> Result<(), TransactionFailure> {
         let Some(slot) = self.sessions.find(session) else { return Ok(()) };
-        self.inject(slot, Source::Pty, (self.clock)(), "screen-gone", withdrawn(why).into())
+        self.inject(slot, source, (self.clock)(), "screen-gone", withdrawn(why).into())
     }
 
     fn apply_frame(&mut self, run: RunId, frame: &HostFrame) -> Result<(), TransactionFailure> {
         let Some((session, pid)) = self.hosts.apply(run, frame) else { return Ok(()) };
         let Some(slot) = session.and_then(|id| self.sessions.find(id)) else { return Ok(()) };
         let annotation = |topic, value: &str| Some(Annotation { topic, value: value.to_owned() }.into());
+        let host = self.hosts.runs.get(&run);
+        let (claims_by, is_session) = host.map_or((Source::Pty, false), |host| (host.source(), host.is_session()));
+        if is_session && self.apply_decision_frame(slot, run, frame)? {
+            return Ok(());
+        }
         let (source, payload): (Source, Option<Payload>) = match &frame.event {
             HostEvent::Claim(claim) if self.is_moot_claim(run, slot, claim) => (Source::Pty, None),
-            HostEvent::Claim(claim) => (Source::Pty, Some(signal_of(claim).into())),
+            HostEvent::Claim(claim) => (claims_by, Some(signal_of(claim).into())),
+            HostEvent::Withdrawn if is_session => (claims_by, Some(withdrawn(LINK_GONE).into())),
             HostEvent::Withdrawn => (Source::Pty, Some(withdrawn("the screen no longer shows a known state").into())),
             HostEvent::Notification { text } => (Source::Pty, annotation(Topic::Notice, text)),
             HostEvent::Answered { meaning } => (Source::Input, annotation(Topic::Input, meaning)),
@@ -362,7 +394,9 @@ impl Ingest {
             HostEvent::Prompt { .. } => (Source::Pty, Some(UserPrompt::default().into())),
             HostEvent::Text { .. } => (Source::Pty, annotation(Topic::Screen, "text that came to be visible")),
             HostEvent::Alive => (Source::Pty, Some(Heartbeat {}.into())),
-            HostEvent::Bell | HostEvent::Unknown => (Source::Pty, None),
+            HostEvent::Bell | HostEvent::Unknown | HostEvent::ModeGranted { .. } | HostEvent::CallDecided(_) => {
+                (Source::Pty, None)
+            }
         };
         let Some(payload) = payload else { return Ok(()) };
         self.deliver(slot, run, frame, source, payload)
@@ -381,7 +415,7 @@ impl Ingest {
         if !known.capture {
             return Ok(());
         }
-        let identity = Identity::of(Provider::Capture, "host", &[&run.to_bytes(), &frame.n.to_le_bytes()]);
+        let identity = identity_of(run, frame);
         if !self.transaction.writer.learn(identity, known.row)? {
             return Ok(());
         }
@@ -403,6 +437,8 @@ impl Ingest {
             | HostEvent::Bell
             | HostEvent::Answered { .. }
             | HostEvent::Exited { .. }
+            | HostEvent::ModeGranted { .. }
+            | HostEvent::CallDecided(_)
             | HostEvent::Gap { .. }
             | HostEvent::Unknown => (Confidence::High, None),
         };
@@ -498,6 +534,11 @@ impl Ingest {
 /// Whether a session is named by its run or process, because the agent has not named it yet.
 pub(super) fn is_awaited(name: Option<&str>) -> bool {
     name.is_some_and(|name| name.starts_with(AWAITED_RUN) || name.starts_with(super::link::AWAITED))
+}
+
+/// What makes a frame the same when it is delivered again.
+fn identity_of(run: RunId, frame: &HostFrame) -> Identity {
+    Identity::of(Provider::Capture, "host", &[&run.to_bytes(), &frame.n.to_le_bytes()])
 }
 
 fn withdrawn(words: &str) -> Signal {

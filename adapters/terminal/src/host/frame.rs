@@ -180,6 +180,10 @@ pub struct Hello {
     /// Whether this host knows [`HostRequest::Answer`]; older ones do not even refuse it.
     #[serde(default)]
     pub answers: bool,
+    /// The agent's own id of the session, from a host that runs the session itself: our own agent, which says what it
+    /// does, and has no screen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// Something that happened in a run.

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::JoinHandle,
     time::{Duration, Instant},
@@ -67,6 +67,8 @@ pub struct HostLink {
     orders: Option<Sender<LinkCommand>>,
     /// Events dropped because the channel to the thread was full.
     missed: Arc<AtomicU64>,
+    connected: Arc<AtomicBool>,
+    tried: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -83,11 +85,14 @@ impl HostLink {
     pub fn start(hello: Hello, find: FindSocket, requests: Sender<PendingRequest>) -> std::io::Result<Self> {
         let (orders, incoming) = bounded(COMMANDS);
         let missed = Arc::new(AtomicU64::new(0));
+        let (connected, tried) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let worker = LinkWorker {
             hello,
             find,
             requests,
             missed: Arc::clone(&missed),
+            connected: Arc::clone(&connected),
+            tried: Arc::clone(&tried),
             spool: VecDeque::new(),
             next: 1,
             sent: 0,
@@ -96,7 +101,7 @@ impl HostLink {
             started: false,
         };
         let thread = std::thread::Builder::new().name("link".into()).spawn(move || worker.run(&incoming))?;
-        Ok(Self { orders: Some(orders), missed, thread: Some(thread) })
+        Ok(Self { orders: Some(orders), missed, connected, tried, thread: Some(thread) })
     }
 
     /// Sends an event to the server; never waits.
@@ -107,6 +112,27 @@ impl HostLink {
     /// Sends a changed description: size, version, agent in the foreground.
     pub fn hello(&self, hello: Hello) {
         self.send_command(LinkCommand::Hello(Box::new(hello)));
+    }
+
+    /// Whether the server is connected now.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.connected.load(Ordering::Relaxed)
+    }
+
+    /// Whether it was tried at least once to connect, and where that is allowed to start a server.
+    #[must_use]
+    pub fn has_tried(&self) -> bool {
+        self.tried.load(Ordering::Relaxed)
+    }
+
+    /// Ends without waiting for a server that is not connected: what it was not sent is in the session's file.
+    pub fn close(mut self) {
+        if !self.is_connected() {
+            // The thread ends by itself, or with the process.
+            self.orders = None;
+            self.thread = None;
+        }
     }
 
     fn send_command(&self, order: LinkCommand) {
@@ -156,6 +182,8 @@ struct LinkWorker {
     find: FindSocket,
     requests: Sender<PendingRequest>,
     missed: Arc<AtomicU64>,
+    connected: Arc<AtomicBool>,
+    tried: Arc<AtomicBool>,
     /// Frames that are not acknowledged yet.
     spool: VecDeque<HostFrame>,
     next: u64,
@@ -175,6 +203,7 @@ impl LinkWorker {
             let over = ending.is_some() && self.spool.is_empty();
             if self.connection.is_none() && !over && Instant::now() >= retry {
                 self.connect();
+                self.tried.store(true, Ordering::Relaxed);
                 retry = Instant::now() + self.wait;
                 self.wait = (self.wait * 2).min(RETRY_LONGEST);
             }
@@ -294,6 +323,7 @@ impl LinkWorker {
         let hello = HostMessage::Hello(Box::new(self.hello.clone()));
         if self.send(&hello) {
             self.wait = RETRY_FIRST;
+            self.connected.store(true, Ordering::Relaxed);
             self.send_frames();
         } else {
             self.disconnect();
@@ -318,6 +348,7 @@ impl LinkWorker {
     }
 
     fn disconnect(&mut self) {
+        self.connected.store(false, Ordering::Relaxed);
         if let Some(connection) = self.connection.take() {
             connection.stream.shutdown(std::net::Shutdown::Both).ok();
             // The reader may stand before a full channel.

@@ -380,6 +380,8 @@ impl ScreenThread {
             | HostEvent::Text { .. }
             | HostEvent::Alive
             | HostEvent::Gap { .. }
+            | HostEvent::ModeGranted { .. }
+            | HostEvent::CallDecided(_)
             | HostEvent::Unknown => {}
         }
     }

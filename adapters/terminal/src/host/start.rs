@@ -275,6 +275,7 @@ pub(super) fn hello(
         socket: socket.map(|path| path.display().to_string()),
         recording: None,
         answers: true,
+        session: None,
     }
 }
 

@@ -88,7 +88,11 @@ fn short(told: &HostEvent) -> String {
         HostEvent::Prompt { text } => format!("prompt {text}"),
         HostEvent::Text { .. } => "text".into(),
         HostEvent::Alive => "alive".into(),
-        HostEvent::Exited { .. } | HostEvent::Gap { .. } | HostEvent::Unknown => "?".into(),
+        HostEvent::Exited { .. }
+        | HostEvent::Gap { .. }
+        | HostEvent::ModeGranted { .. }
+        | HostEvent::CallDecided(_)
+        | HostEvent::Unknown => "?".into(),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The thread that started the agent talks to it ([`driver`]); other threads read, wait for decisions and handle
 //! signals, and send it events. Permission requests take the same path as a hook's: into the spool, and then the driver
-//! waits for the server ([`server`]).
+//! waits for the server (`agent_link`).
 //!
 //! The policy decides, or a person with the scope `control` whose process was not started by an agent. In this command,
 //! a request can only be allowed by the user at its own terminal while the question is shown. That answer goes to the
@@ -11,11 +11,9 @@
 //! started by an agent, it asks nobody. Nothing in the environment or on the agent's pipes decides. In all other cases
 //! the request is denied.
 
-mod deltas;
 mod driver;
 mod events;
 mod output;
-mod server;
 
 use std::{ffi::OsString, io::IsTerminal, path::PathBuf, process::ExitCode, time::Duration};
 

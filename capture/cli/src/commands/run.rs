@@ -15,7 +15,7 @@ use ::terminal::{
         child,
         launch::{self, LaunchOutcome},
         runs,
-        start::{FindSocket, Outside},
+        start::Outside,
         supervise,
         terminal::{RawMode, Saved},
         wire::{Notify, OnHangup, RecordSpec, Spec, StreamTarget},
@@ -26,7 +26,7 @@ use anyhow::Context as _;
 use events::RunId;
 
 use super::{Failed, export::CastVersionArgument, number::integer};
-use api::{Client, Endpoint, routes::GetRun, runs::RunState};
+use api::{Client, routes::GetRun, runs::RunState};
 
 use crate::terminal::{self, safe};
 use client::failure::with_causes;
@@ -314,7 +314,7 @@ pub(super) fn outside(spec: &Spec) -> Outside {
     Outside {
         clock: clock::now,
         rules: Box::new(rules),
-        find: find(spec.data.clone()),
+        find: agent_link::find_socket(spec.data.clone()),
         record: recording::wanted(spec),
         written: if redacted_only::is_on(&spec.data) { redaction::of_run } else { |_| () },
     }
@@ -331,21 +331,4 @@ fn rules() -> Arc<ScreenRules> {
         );
         ScreenRules::load(None).unwrap_or_default()
     }))
-}
-
-/// Finds the server's socket, and starts a server where the configuration allows it.
-fn find(data: PathBuf) -> FindSocket {
-    Box::new(move |may_start| {
-        if !may_start {
-            return Endpoint::load(&data).ok().flatten().map(|endpoint| endpoint.socket);
-        }
-        let config = paths::config_file().and_then(|file| Config::load(&file)).ok()?;
-        match client::connect(&data, &config, Connection::Unix) {
-            Ok(client) => Some(client.endpoint().socket.clone()),
-            Err(error) => {
-                tracing::debug!(error = with_causes(&error), "no server");
-                Endpoint::load(&data).ok().flatten().map(|endpoint| endpoint.socket)
-            }
-        }
-    })
 }

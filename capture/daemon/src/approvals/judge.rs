@@ -123,9 +123,9 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<PermissionR
         paths: approval.paths.iter().map(PathBuf::from).collect(),
         url: approval.url.clone(),
         labels: session.map(|session| session.labels.clone()).unwrap_or_default(),
-        takes_rewrite: accepts_rewrite(approval.provider),
-        // It is the user's login shell, which nobody tells.
-        shell: Shell::Unknown,
+        takes_rewrite: accepts_rewrite(approval.provider) || protocol::is_own(approval.provider),
+        // Of other agents it is the user's login shell, which nobody tells.
+        shell: if protocol::is_own(approval.provider) { Shell::Bash } else { Shell::Unknown },
     })
 }
 

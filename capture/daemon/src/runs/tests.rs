@@ -45,6 +45,7 @@ impl ScriptedHost {
             socket: None,
             recording: None,
             answers: true,
+            session: None,
         };
         host.say(&HostMessage::Hello(Box::new(hello))).await;
         while runs.list().is_empty() {

@@ -30,6 +30,7 @@ fn hello(n: u128, provider: Provider, cwd: &str) -> Hello {
         socket: None,
         recording: None,
         answers: true,
+        session: None,
     }
 }
 

@@ -22,6 +22,7 @@ fn hello() -> Hello {
         socket: None,
         recording: None,
         answers: true,
+        session: None,
     }
 }
 

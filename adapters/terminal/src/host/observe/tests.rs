@@ -38,6 +38,7 @@ fn start(provider: Provider) -> (ScreenHandle, Receiver<FromScreen>, Sender<Pend
         socket: None,
         recording: None,
         answers: true,
+        session: None,
     };
     let (server, requests) = bounded(4);
     let link = HostLink::start(hello.clone(), Box::new(|_| None), bounded(1).0).unwrap();

@@ -9,15 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
+use agent_link::{DecisionOutcome, DeltaSender, ServerReporter};
 use agents::AgentAnswer;
 use anyhow::Context as _;
+use api::approvals::{DecisionRequest, DecisionScope, Verdict};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use events::{ApprovalId, Confidence, Payload, Provider, SessionId, Source};
 use hooks::delivery::Delivery;
 use projections::Approval;
 use protocols::{
     AgentLine, Codec, Meaning, PermissionRequest, TurnEnd,
-    conversation::{self, ProtocolEventKind},
+    conversation::{self, PermissionPayload, ProtocolEventKind},
     program::{Program, Streams},
 };
 use rustix::{
@@ -26,14 +28,11 @@ use rustix::{
 };
 
 use super::{
-    deltas::DeltaSender,
     events::{DriverEvent, forward_errors, listen, listen_to_signals, listen_to_user},
     output::{DecisionSource, DriveOutput, OutputWriter, ended, question, request_output},
-    server::{self, ServerReporter},
 };
 use crate::terminal::{self, safe};
 use client::failure::with_causes;
-use hook_command::DecisionOutcome;
 
 /// Maximum number of pending events.
 const EVENTS: usize = 256;
@@ -191,12 +190,12 @@ impl Driver {
         };
         if let Some(session) = &self.session {
             for pending in &self.pending {
-                self.server.report(
+                self.report(
                     &pending.request.session,
                     ProtocolEventKind::Settled { approval: pending.approval.id.clone() },
                 );
             }
-            self.server.report(session, ProtocolEventKind::Left);
+            self.report(session, ProtocolEventKind::Left);
         }
         if let Some(code) = self.stopped {
             return Ok(code);
@@ -251,9 +250,9 @@ impl Driver {
             match meaning {
                 Meaning::Send(line) => self.send(&line),
                 Meaning::Session(id) => {
-                    self.server.report(&id, ProtocolEventKind::Began);
+                    self.report(&id, ProtocolEventKind::Began);
                     if self.prompted {
-                        self.server.report(&id, ProtocolEventKind::Works);
+                        self.report(&id, ProtocolEventKind::Works);
                     }
                     let provider = self.options.provider.as_str();
                     self.output.write(&DriveOutput::Session { provider, session_id: &id, cwd: &self.options.cwd })?;
@@ -280,7 +279,7 @@ impl Driver {
                     self.program.reap();
                     if let Some(at) = self.decided.iter().position(|decided| decided.call == call) {
                         let DecidedCall { session, approval, .. } = self.decided.swap_remove(at);
-                        self.server.report(&session, ProtocolEventKind::Returned { approval, outcome });
+                        self.report(&session, ProtocolEventKind::Returned { approval, outcome });
                     }
                 }
                 Meaning::Asks(request) => self.on_request(*request)?,
@@ -298,9 +297,29 @@ impl Driver {
         Ok(())
     }
 
+    /// Tells the server something of a session.
+    fn report(&self, session: &str, what: ProtocolEventKind) {
+        if let Err(error) = self.server.report(session, what) {
+            super::super::complain(&format!("cannot report to the server: {}", with_causes(&error.into())));
+        }
+    }
+
+    /// Delivers a request, and gives it as the server sees it.
+    fn request_decision(&self, request: &PermissionRequest) -> anyhow::Result<(Approval, Delivery)> {
+        let delivery = self.server.request(&request.session, PermissionPayload::of(request))?;
+        Ok((approval(&delivery)?, delivery))
+    }
+
+    /// What the user at this terminal says, as a person's decision. False when no server can be reached.
+    fn decide_there(&self, approval: &ApprovalId, allow: bool) -> anyhow::Result<bool> {
+        let decision = if allow { Verdict::Allow } else { Verdict::Deny };
+        let request = DecisionRequest { decision, message: None, scope: DecisionScope::Once, answers: None };
+        Ok(agent_link::decide(self.server.data(), approval, &request)?)
+    }
+
     fn report_working(&self) {
         if let Some(session) = self.session.as_deref().filter(|_| self.pending.is_empty() && self.outcome.is_none()) {
-            self.server.report(session, ProtocolEventKind::Works);
+            self.report(session, ProtocolEventKind::Works);
         }
     }
 
@@ -311,7 +330,7 @@ impl Driver {
         self.output.write(&ended(&outcome))?;
         self.outcome = Some(outcome);
         if let Some(session) = &self.session {
-            self.server.report(session, ProtocolEventKind::Rests);
+            self.report(session, ProtocolEventKind::Rests);
         }
         // That is all it is to do: its input ends, and it goes.
         self.input.shutdown(Shutdown::Write).ok();
@@ -330,7 +349,7 @@ impl Driver {
         if self.pending.len() >= PENDING {
             return self.answer(&request, &denial("too many requests are pending, so this one is denied"));
         }
-        let asked = self.server.request(&request).and_then(|delivery| Ok((approval(&delivery)?, delivery)));
+        let asked = self.request_decision(&request);
         let (approval, delivery) = match asked {
             Ok(asked) => asked,
             Err(error) => {
@@ -344,7 +363,7 @@ impl Driver {
         let id = request.id.clone();
         let now = Instant::now();
         std::thread::Builder::new().name("waits".into()).spawn(move || {
-            let waited = server::wait(&data, &delivery, patience);
+            let waited = agent_link::wait_for_decision(&data, &delivery, patience);
             // The conversation may be over.
             events.send(DriverEvent::Waited(id, waited)).ok();
         })?;
@@ -378,8 +397,7 @@ impl Driver {
 
     /// Tells the server that it needs no decision any more.
     fn report_settled(&self, pending: &WaitingRequest) {
-        self.server
-            .report(&pending.request.session, ProtocolEventKind::Settled { approval: pending.approval.id.clone() });
+        self.report(&pending.request.session, ProtocolEventKind::Settled { approval: pending.approval.id.clone() });
     }
 
     fn on_decision(&mut self, id: &str, waited: DecisionOutcome) -> anyhow::Result<()> {
@@ -447,8 +465,8 @@ impl Driver {
         let Some(id) = self.asked.clone() else { return Ok(()) };
         let Some(pending) = self.pending.iter().find(|pending| pending.request.id == id) else { return Ok(()) };
         let allow = matches!(line.trim(), "y" | "Y" | "yes");
-        let at_desk = if pending.alone { Ok(false) } else { self.server.decide(&pending.approval.id, allow) };
-        match at_desk {
+        let by_server = if pending.alone { Ok(false) } else { self.decide_there(&pending.approval.id, allow) };
+        match by_server {
             // The server answers whoever waits for it, which is us.
             Ok(true) => Ok(()),
             Ok(false) => {

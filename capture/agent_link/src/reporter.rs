@@ -6,21 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Context as _;
-use api::{
-    approvals::{DecisionRequest, DecisionScope, Verdict},
-    routes::DecideApproval,
-};
+use api::{approvals::DecisionRequest, routes::DecideApproval};
+use client::{Client, ClientError, Connection};
 use events::{ApprovalId, DeliveryId, Provider, Source, Timestamp};
-use hooks::delivery::{Agent, Delivery};
+use hooks::delivery::{Agent, Delivery, SpoolError};
 use processes::start_ticks;
-use protocols::{
-    PermissionRequest,
-    conversation::{PermissionPayload, ProtocolEvent, ProtocolEventKind},
-};
+use protocols::conversation::{PermissionPayload, ProtocolEvent, ProtocolEventKind};
 
-use client::failure::with_causes;
-use client::{Client, Connection};
 use daemon::{clock, paths, redacted_only};
 use hook_command::{self as hook, DecisionOutcome};
 
@@ -28,9 +20,29 @@ use hook_command::{self as hook, DecisionOutcome};
 /// none, so that it reads them in order.
 const CATCH_UP_WITHIN: Duration = Duration::from_secs(5);
 
+/// Why something could not be told or asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// It cannot be written as JSON.
+    #[error("cannot encode what is reported: {0}")]
+    Encode(#[from] serde_json::Error),
+    /// There are no random bytes for its id.
+    #[error("cannot read random bytes from the system: {0}")]
+    Random(#[source] std::io::Error),
+    /// There can be no thread for it.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] std::io::Error),
+    /// It cannot be put into the spool.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// The server refuses it, in its words.
+    #[error(transparent)]
+    Refused(#[from] ClientError),
+}
+
 /// Tells the server of one conversation.
 #[derive(Debug)]
-pub(super) struct ServerReporter {
+pub struct ServerReporter {
     data: PathBuf,
     provider: Provider,
     cwd: String,
@@ -43,31 +55,42 @@ pub(super) struct ServerReporter {
 
 impl ServerReporter {
     /// For the agent that runs in this process.
-    pub(super) fn new(data: PathBuf, provider: Provider, cwd: String, pid: u32) -> Self {
+    #[must_use]
+    pub fn new(data: PathBuf, provider: Provider, cwd: String, pid: u32) -> Self {
         let agent = start_ticks(pid).map(|start_ticks| Agent { pid, start_ticks, shared: false });
         Self { data, provider, cwd, agent, behind: Cell::new(None), last: Cell::new(Timestamp::MIN) }
     }
 
     /// Tells something of a session. What cannot be told is lost, and nothing is allowed by it.
-    pub(super) fn report(&self, session: &str, what: ProtocolEventKind) {
-        if let Err(error) = self.deliver(session, what) {
-            super::super::complain(&format!("cannot report to the server: {}", with_causes(&error)));
-        }
+    ///
+    /// # Errors
+    /// When it cannot be put where the server finds it.
+    pub fn report(&self, session: &str, what: ProtocolEventKind) -> Result<(), ReportError> {
+        self.deliver(session, what).map(drop)
     }
 
     /// Delivers a request: what is decided is decided for just this delivery.
-    pub(super) fn request(&self, request: &PermissionRequest) -> anyhow::Result<Delivery> {
-        self.deliver(&request.session, ProtocolEventKind::Asks(PermissionPayload::of(request)))
+    ///
+    /// # Errors
+    /// As [`report`](Self::report).
+    pub fn request(&self, session: &str, request: PermissionPayload) -> Result<Delivery, ReportError> {
+        self.deliver(session, ProtocolEventKind::Asks(request))
     }
 
-    fn deliver(&self, session: &str, what: ProtocolEventKind) -> anyhow::Result<Delivery> {
+    /// Whether the server heard of the last delivery at once.
+    #[must_use]
+    pub fn is_heard(&self) -> bool {
+        self.behind.get().is_none()
+    }
+
+    fn deliver(&self, session: &str, what: ProtocolEventKind) -> Result<Delivery, ReportError> {
         // Its own hooks name the very process, where a script started it.
         let agent = self.agent.filter(|_| matches!(what, ProtocolEventKind::Began));
         let payload = ProtocolEvent { session_id: session.to_owned(), cwd: self.cwd.clone(), what }.payload()?;
         let at = clock::now().max(self.last.get().plus_ms(1));
         self.last.set(at);
         let delivery = Delivery {
-            id: DeliveryId::mint(at, clock::random().context("cannot read random bytes from the system")?),
+            id: DeliveryId::mint(at, clock::random().map_err(ReportError::Random)?),
             provider: self.provider,
             source: Source::Protocol,
             at,
@@ -87,24 +110,24 @@ impl ServerReporter {
     }
 
     /// Where the server's files are.
-    pub(super) fn data(&self) -> &Path {
+    #[must_use]
+    pub fn data(&self) -> &Path {
         &self.data
-    }
-
-    /// What the user at the terminal says, as a person's decision. False when no server can be reached.
-    ///
-    /// # Errors
-    /// When the server refuses it, in its words.
-    pub(super) fn decide(&self, approval: &ApprovalId, allow: bool) -> anyhow::Result<bool> {
-        let Ok(Some(client)) = Client::running(&self.data, Connection::Unix) else { return Ok(false) };
-        let decision = if allow { Verdict::Allow } else { Verdict::Deny };
-        let request = DecisionRequest { decision, message: None, scope: DecisionScope::Once, answers: None };
-        client.send::<DecideApproval>(approval.as_str(), &request)?;
-        Ok(true)
     }
 }
 
 /// Waits for the decision on a delivery.
-pub(super) fn wait(data: &Path, delivery: &Delivery, patience: Duration) -> DecisionOutcome {
+#[must_use]
+pub fn wait_for_decision(data: &Path, delivery: &Delivery, patience: Duration) -> DecisionOutcome {
     hook::decision(data, delivery, patience, true)
+}
+
+/// A person's decision, from this process. False when no server can be reached.
+///
+/// # Errors
+/// When the server refuses it, in its words.
+pub fn decide(data: &Path, approval: &ApprovalId, decision: &DecisionRequest) -> Result<bool, ReportError> {
+    let Ok(Some(client)) = Client::running(data, Connection::Unix) else { return Ok(false) };
+    client.send::<DecideApproval>(approval.as_str(), decision)?;
+    Ok(true)
 }

@@ -28,7 +28,7 @@ const UNREACHABLE: Duration = Duration::from_secs(5);
 
 /// Sends the deltas of one conversation.
 #[derive(Debug)]
-pub(super) struct DeltaSender {
+pub struct DeltaSender {
     deltas: Option<Sender<SessionText>>,
     lost: Arc<AtomicU64>,
 }
@@ -41,7 +41,8 @@ struct SessionText {
 
 impl DeltaSender {
     /// For an agent. Nothing is sent where nothing secret may be: a part of a secret is not recognized as one.
-    pub(super) fn new(data: PathBuf, provider: Provider) -> Self {
+    #[must_use]
+    pub fn new(data: PathBuf, provider: Provider) -> Self {
         let lost = Arc::new(AtomicU64::new(0));
         let (deltas, waiting) = bounded(WAITING);
         let counted = Arc::clone(&lost);
@@ -52,7 +53,7 @@ impl DeltaSender {
     }
 
     /// Sends a text, unless too many wait.
-    pub(super) fn send(&self, session: &str, text: &str) {
+    pub fn send(&self, session: &str, text: &str) {
         let Some(deltas) = &self.deltas else { return };
         if deltas.try_send(SessionText { session: session.to_owned(), text: text.to_owned() }).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);

@@ -1,0 +1,185 @@
+//! Permission requests of our own agent.
+//!
+//! It says everything that is decided on: what kind of call it is, the directory it runs in, the files, and the
+//! arguments byte for byte. So a request of it is always whole, and rules decide on it.
+
+use std::collections::BTreeMap;
+
+use agents::AgentAnswer;
+use events::ApprovalKind;
+use hooks::delivery::permission::PermissionDetails;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json, value::RawValue};
+
+/// The tool that runs commands.
+const SHELL: &str = "bash";
+/// The tool that asks a person.
+const QUESTION: &str = "ask";
+
+/// A permission request as our own agent delivers it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RuntimeRequest {
+    /// The model's id of the call, by which the session file names it.
+    pub call: String,
+    /// The tool.
+    pub tool: String,
+    /// What it asks for; `None` for what is none of these.
+    pub kind: Option<ApprovalKind>,
+    /// The directory in which it would run.
+    pub cwd: String,
+    /// The files it would touch.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// The address it would connect to.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// The arguments of the call, byte for byte; of a question, [`question_input`].
+    pub arguments: Box<RawValue>,
+    /// The mode of the session.
+    pub mode: String,
+    /// How commands are kept from doing harm.
+    pub sandbox: String,
+}
+
+impl RuntimeRequest {
+    /// The request as it is delivered.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn to_raw(&self) -> Result<Box<RawValue>, serde_json::Error> {
+        serde_json::value::to_raw_value(self)
+    }
+}
+
+/// The input of a question in the form in which every agent's questions are answered: by their words.
+#[must_use]
+pub fn question_input(question: &str, options: &[&str]) -> Value {
+    let options: Vec<Value> = options.iter().map(|label| json!({ "label": label })).collect();
+    json!({ "questions": [{ "question": question, "options": options }] })
+}
+
+/// The answer to the only question of an input made by [`question_input`].
+#[must_use]
+pub fn answer_to<'a>(question: &str, answers: &'a BTreeMap<String, String>) -> Option<&'a str> {
+    answers.get(question).map(String::as_str)
+}
+
+#[derive(Deserialize)]
+struct QuestionInput {
+    questions: Vec<OneQuestion>,
+}
+
+#[derive(Deserialize)]
+struct OneQuestion {
+    question: String,
+}
+
+/// The details of a request; `None` when it cannot be decoded.
+pub(crate) fn details(request: &RawValue) -> Option<PermissionDetails> {
+    let request: RuntimeRequest = serde_json::from_str(request.get()).ok()?;
+    let input = request.arguments.get();
+    let command = if request.tool == SHELL { Some(command_of(input)?) } else { None };
+    let question = questions(input).into_iter().next();
+    let subject = command.clone().or_else(|| request.paths.first().cloned()).or_else(|| request.url.clone());
+    Some(PermissionDetails {
+        about: request.kind,
+        call_id: Some(request.call),
+        tool: Some(request.tool),
+        command,
+        paths: Some(request.paths),
+        url: request.url,
+        input: Some(input.to_owned()),
+        cwd: Some(request.cwd),
+        subject: subject.or(question),
+        ..PermissionDetails::default()
+    })
+}
+
+/// Whether a request for this tool with this input can be decided so.
+pub(crate) fn can_express(tool: Option<&str>, input: Option<&str>, given: &AgentAnswer) -> bool {
+    if !given.allow {
+        return true;
+    }
+    let asked = || input.map(questions).unwrap_or_default();
+    match (tool, &given.rewrite, &given.answers) {
+        // An allowance without answers would not answer the question.
+        (Some(QUESTION), None, Some(answers)) => asked().iter().any(|question| answers.contains_key(question)),
+        (Some(QUESTION), ..) | (_, _, Some(_)) => false,
+        (tool, Some(_), None) => tool == Some(SHELL),
+        (_, None, None) => true,
+    }
+}
+
+/// Whether the input of a command asks for nothing but to run it, for so long.
+pub(crate) fn is_plain(input: &str) -> bool {
+    const KNOWN: [&str; 2] = ["command", "timeout_s"];
+    let input = serde_json::from_str::<Map<String, Value>>(input);
+    input.is_ok_and(|input| input.keys().all(|key| KNOWN.contains(&key.as_str())))
+}
+
+fn command_of(input: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct ShellInput {
+        command: String,
+    }
+    serde_json::from_str::<ShellInput>(input).ok().map(|input| input.command)
+}
+
+fn questions(input: &str) -> Vec<String> {
+    let input = serde_json::from_str::<QuestionInput>(input);
+    input.map(|input| input.questions.into_iter().map(|asked| asked.question).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(tool: &str, kind: ApprovalKind, arguments: Value) -> Box<RawValue> {
+        let request = RuntimeRequest {
+            call: "c1".into(),
+            tool: tool.into(),
+            kind: Some(kind),
+            cwd: "/w".into(),
+            paths: Vec::new(),
+            url: None,
+            arguments: RawValue::from_string(arguments.to_string()).unwrap(),
+            mode: "ask".into(),
+            sandbox: "none".into(),
+        };
+        request.to_raw().unwrap()
+    }
+
+    const ALLOW: AgentAnswer = AgentAnswer { allow: true, message: None, rewrite: None, answers: None };
+
+    #[test]
+    fn a_command_is_known_whole() {
+        let arguments = json!({ "command": "git  status\n", "timeout_s": 5 });
+        let details = details(&request("bash", ApprovalKind::Command, arguments.clone())).unwrap();
+        assert_eq!((details.command.as_deref(), details.cut), (Some("git  status\n"), false));
+        assert_eq!((details.input, details.cwd.as_deref()), (Some(arguments.to_string()), Some("/w")));
+        assert_eq!(details.call_id.as_deref(), Some("c1"));
+        assert!(super::details(&request("bash", ApprovalKind::Command, json!({ "cmd": "ls" }))).is_none());
+        assert!(super::details(&RawValue::from_string("{}".into()).unwrap()).is_none());
+    }
+
+    #[test]
+    fn what_can_be_answered() {
+        let rewrite = AgentAnswer { rewrite: Some("git --no-pager status".into()), ..ALLOW };
+        assert!(can_express(Some("bash"), Some(r#"{"command":"git status"}"#), &rewrite));
+        assert!(!can_express(Some("edit"), Some("{}"), &rewrite));
+        assert!(can_express(Some("edit"), None, &ALLOW));
+        let input = question_input("Which?", &["left", "right"]).to_string();
+        let answers = |question: &str| Some(BTreeMap::from([(question.to_owned(), "left".to_owned())]));
+        assert!(can_express(Some("ask"), Some(&input), &AgentAnswer { answers: answers("Which?"), ..ALLOW }));
+        assert!(!can_express(Some("ask"), Some(&input), &AgentAnswer { answers: answers("What?"), ..ALLOW }));
+        assert!(!can_express(Some("ask"), Some(&input), &ALLOW));
+        assert!(!can_express(Some("bash"), Some(&input), &AgentAnswer { answers: answers("Which?"), ..ALLOW }));
+        assert!(can_express(Some("ask"), None, &AgentAnswer { allow: false, ..ALLOW }));
+    }
+
+    #[test]
+    fn only_a_command_and_its_time_are_plain() {
+        assert!(is_plain(r#"{"command":"ls","timeout_s":600}"#));
+        assert!(!is_plain(r#"{"command":"ls","background":true}"#) && !is_plain("[]"));
+    }
+}

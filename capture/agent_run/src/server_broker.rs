@@ -1,0 +1,371 @@
+//! The broker of a session with a server: what needs nobody is decided in process, everything else by the server, as of
+//! any agent: by the policy, by what was allowed for the session, by a person anywhere. The person at the own terminal
+//! is asked too; who is first decides.
+//!
+//! Without a server the person at the own terminal decides alone, and without one nobody does. Nothing is ever allowed
+//! because nobody could be reached.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use agent::{BoxFuture, PermissionBroker, SessionTools};
+use agent_link::{DecisionOutcome, ReportError, ServerReporter};
+use agents::AgentAnswer;
+use api::approvals::{DecisionRequest, DecisionScope, Verdict};
+use engine::{AskedPermission, CallClass, CallDecision, CallVerdict};
+use events::{ApprovalId, Provider};
+use hooks::delivery::Delivery;
+use protocols::{
+    conversation::{PermissionPayload, ProtocolEventKind},
+    runtime::{RuntimeRequest, answer_to, question_input},
+};
+use serde_json::value::RawValue;
+use session_tree::Json;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+
+use crate::{
+    SANDBOX_LEVEL,
+    broker::{by_person, question, unanswered},
+    permission::{InProcess, decision},
+    person::Person,
+    status::{SessionStatus, arguments_of, kind_of},
+};
+
+/// The person at the terminal is not asked what a rule answers, which takes no longer than this.
+const RULES_WITHIN: Duration = Duration::from_millis(300);
+/// Interval between looks at whether the first attempt to reach a server is over.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long that attempt is waited for.
+const TRIED_WITHIN: Duration = Duration::from_secs(10);
+/// Delay before the server is asked again after it gave no answer: it may have been restarted.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How often it is asked again.
+const AGAIN_TIMES: u32 = 5;
+
+/// Decides about the calls of a session.
+#[derive(Debug)]
+pub struct ServerBroker {
+    in_process: InProcess,
+    asker: Arc<Asker>,
+}
+
+/// Asks the server and the person at the terminal.
+#[derive(Debug)]
+struct Asker {
+    data: PathBuf,
+    session: String,
+    reporter: Mutex<SessionReporter>,
+    status: Arc<SessionStatus>,
+    person: Option<Arc<Person>>,
+    tools: Arc<SessionTools>,
+    wait: Duration,
+}
+
+#[derive(Debug)]
+struct SessionReporter {
+    reporter: ServerReporter,
+    /// Whether the server was told where the session began, which decides what its workspace is.
+    has_begun: bool,
+}
+
+impl ServerBroker {
+    /// For a session in this working directory.
+    pub(crate) fn new(
+        in_process: InProcess,
+        data: PathBuf,
+        (session, cwd): (String, String),
+        status: Arc<SessionStatus>,
+        person: Option<Arc<Person>>,
+        tools: Arc<SessionTools>,
+        wait: Duration,
+    ) -> Self {
+        let reporter = ServerReporter::new(data.clone(), Provider::Capture, cwd, std::process::id());
+        let reporter = Mutex::new(SessionReporter { reporter, has_begun: false });
+        Self { in_process, asker: Arc::new(Asker { data, session, reporter, status, person, tools, wait }) }
+    }
+}
+
+impl PermissionBroker for ServerBroker {
+    fn decide(&self, asked: AskedPermission) -> BoxFuture<'static, CallDecision> {
+        if let Some(decision) = self.in_process.decide(&asked) {
+            self.asker.status.decided(&asked, &decision);
+            return Box::pin(std::future::ready(decision));
+        }
+        Box::pin(Arc::clone(&self.asker).decide(asked))
+    }
+}
+
+/// A request that the server knows. When nobody waits for its decision any more, the server is told.
+struct DeliveredRequest {
+    asker: Arc<Asker>,
+    delivery: Arc<Delivery>,
+    approval: ApprovalId,
+    is_settled: bool,
+}
+
+impl Drop for DeliveredRequest {
+    fn drop(&mut self) {
+        if self.is_settled {
+            return;
+        }
+        let (asker, approval) = (Arc::clone(&self.asker), self.approval.clone());
+        // A thread: it writes a file and waits for the server to hear of it.
+        let told = move || asker.report(ProtocolEventKind::Settled { approval });
+        if let Err(error) = std::thread::Builder::new().name("settles".to_owned()).spawn(told) {
+            complain(&format!("cannot tell the server that a request is over: {error}"));
+        }
+    }
+}
+
+/// What somebody said.
+enum Heard {
+    Server(DecisionOutcome),
+    Typed(Option<String>),
+    Nobody,
+}
+
+impl Asker {
+    async fn decide(self: Arc<Self>, asked: AskedPermission) -> CallDecision {
+        let until = Instant::now() + self.wait;
+        if self.has_server().await {
+            match self.deliver(&asked).await {
+                Ok(request) => return self.decide_with_server(&asked, request, until).await,
+                Err(error) => complain(&format!("cannot report a permission request to the server: {error}")),
+            }
+        }
+        let _waiting = self.status.waits(&asked);
+        match self.ask_person(&asked, until).await {
+            Some(line) => by_person(&asked, &line),
+            None => unanswered(),
+        }
+    }
+
+    async fn has_server(&self) -> bool {
+        let tried = async {
+            loop {
+                match self.status.has_server() {
+                    Some(is_there) => return is_there,
+                    None => sleep(LOOK_EVERY).await,
+                }
+            }
+        };
+        timeout(TRIED_WITHIN, tried).await.unwrap_or(false)
+    }
+
+    async fn decide_with_server(
+        self: Arc<Self>,
+        asked: &AskedPermission,
+        mut request: DeliveredRequest,
+        until: Instant,
+    ) -> CallDecision {
+        let _waiting = self.status.waits(asked);
+        let mut tries = 0;
+        let mut server = Some(self.wait_for(&request, until));
+        // A rule answers before anybody is asked.
+        let early = async { wait_on(&mut server).await };
+        let mut heard = timeout(RULES_WITHIN, early).await.ok().map(Heard::Server);
+        let mut asks = self.person.is_some();
+        let mut was_shown = false;
+        loop {
+            let said = match heard.take() {
+                Some(said) => said,
+                None => {
+                    was_shown |= asks;
+                    let person =
+                        async { if asks { self.ask_person(asked, until).await } else { std::future::pending().await } };
+                    tokio::select! {
+                        outcome = wait_on(&mut server) => Heard::Server(outcome),
+                        line = person => Heard::Typed(line),
+                        () = sleep_until(until) => Heard::Nobody,
+                    }
+                }
+            };
+            match said {
+                Heard::Server(DecisionOutcome::Decided(answer)) => {
+                    request.is_settled = true;
+                    if was_shown {
+                        let word = if answer.allow { "allowed" } else { "denied" };
+                        complain(&format!("{word}, as decided through the server"));
+                    }
+                    return from_server(asked, answer);
+                }
+                Heard::Server(DecisionOutcome::Undecided) if tries < AGAIN_TIMES && Instant::now() < until => {
+                    tries += 1;
+                    server = Some(self.wait_later(&request, until));
+                }
+                // The person here decides, or nobody does.
+                Heard::Server(DecisionOutcome::Undecided | DecisionOutcome::NoServer) => server = None,
+                Heard::Typed(Some(line)) if server.is_none() || is_no_answer(asked, &line) => {
+                    return by_person(asked, &line);
+                }
+                Heard::Typed(Some(line)) => match self.decide_there(&request, asked, &line).await {
+                    // The server answers whoever waits for it, which is us.
+                    Ok(true) => (asks, was_shown) = (false, false),
+                    Ok(false) => return by_person(asked, &line),
+                    Err(ReportError::Refused(error)) if error.status() == Some(404) => {
+                        // It does not know the session, by the user's configuration.
+                        return by_person(asked, &line);
+                    }
+                    // It says why and what to do; the question stands again.
+                    Err(error) => complain(&error.to_string()),
+                },
+                Heard::Typed(None) => asks = false,
+                Heard::Nobody => return unanswered(),
+            }
+            if server.is_none() && !asks {
+                return unanswered();
+            }
+        }
+    }
+
+    /// Delivers a request. A future that is dropped meanwhile leaves a request that is settled at once.
+    async fn deliver(self: &Arc<Self>, asked: &AskedPermission) -> Result<DeliveredRequest, ReportError> {
+        let payload = payload_of(asked)?;
+        let (done, delivered) = oneshot::channel();
+        let asker = Arc::clone(self);
+        let delivers = move || {
+            let delivered = asker.deliver_now(payload);
+            // Nobody waits for it any more: it is dropped, and with that settled.
+            drop(done.send(delivered));
+        };
+        std::thread::Builder::new().name("delivers".to_owned()).spawn(delivers).map_err(ReportError::Thread)?;
+        delivered.await.unwrap_or_else(|_| Err(ReportError::Thread(io::ErrorKind::Interrupted.into())))
+    }
+
+    fn deliver_now(self: &Arc<Self>, payload: PermissionPayload) -> Result<DeliveredRequest, ReportError> {
+        let mut session = self.reporter();
+        if !session.has_begun {
+            session.reporter.report(&self.session, ProtocolEventKind::Began)?;
+            session.has_begun = true;
+        }
+        let delivery = session.reporter.request(&self.session, payload)?;
+        drop(session);
+        let approval = delivery.approval_id();
+        Ok(DeliveredRequest { asker: Arc::clone(self), delivery: Arc::new(delivery), approval, is_settled: false })
+    }
+
+    /// Waits on a thread of its own: it reads from a socket.
+    fn wait_for(&self, request: &DeliveredRequest, until: Instant) -> oneshot::Receiver<DecisionOutcome> {
+        let (done, decided) = oneshot::channel();
+        let (data, delivery) = (self.data.clone(), Arc::clone(&request.delivery));
+        let patience = until.saturating_duration_since(Instant::now());
+        let waits = move || {
+            // Whoever asked may not wait any more.
+            drop(done.send(agent_link::wait_for_decision(&data, &delivery, patience)));
+        };
+        if let Err(error) = std::thread::Builder::new().name("waits".to_owned()).spawn(waits) {
+            complain(&format!("cannot wait for a decision: {error}"));
+        }
+        decided
+    }
+
+    /// The same after a moment.
+    fn wait_later(self: &Arc<Self>, request: &DeliveredRequest, until: Instant) -> oneshot::Receiver<DecisionOutcome> {
+        let (done, decided) = oneshot::channel();
+        let (data, delivery) = (self.data.clone(), Arc::clone(&request.delivery));
+        tokio::spawn(async move {
+            sleep(AGAIN).await;
+            let patience = until.saturating_duration_since(Instant::now());
+            let waits = move || drop(done.send(agent_link::wait_for_decision(&data, &delivery, patience)));
+            drop(std::thread::Builder::new().name("waits".to_owned()).spawn(waits));
+        });
+        decided
+    }
+
+    async fn ask_person(&self, asked: &AskedPermission, until: Instant) -> Option<String> {
+        let person = self.person.clone()?;
+        let text = question(asked, self.tools.diff(asked.call.call).as_deref());
+        person.ask(text, until.saturating_duration_since(Instant::now())).await
+    }
+
+    /// What the person at this terminal says, as a person's decision. False when no server can be reached.
+    async fn decide_there(
+        &self,
+        request: &DeliveredRequest,
+        asked: &AskedPermission,
+        line: &str,
+    ) -> Result<bool, ReportError> {
+        let own = by_person(asked, line);
+        let decision = if own.verdict == CallVerdict::Allow { Verdict::Allow } else { Verdict::Deny };
+        let answers = own.answer.map(|answer| [(question_of(asked).to_owned(), answer)].into());
+        let decision = DecisionRequest { decision, message: own.reason, scope: DecisionScope::Once, answers };
+        let (data, approval) = (self.data.clone(), request.approval.clone());
+        let decided = tokio::task::spawn_blocking(move || agent_link::decide(&data, &approval, &decision)).await;
+        decided.unwrap_or(Ok(false))
+    }
+
+    fn report(&self, what: ProtocolEventKind) {
+        if let Err(error) = self.reporter().reporter.report(&self.session, what) {
+            complain(&format!("cannot report to the server: {error}"));
+        }
+    }
+
+    fn reporter(&self) -> MutexGuard<'_, SessionReporter> {
+        self.reporter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits for the server; without one it never ends.
+async fn wait_on(server: &mut Option<oneshot::Receiver<DecisionOutcome>>) -> DecisionOutcome {
+    match server {
+        // A thread that could not be made leaves nothing behind.
+        Some(decided) => decided.await.unwrap_or(DecisionOutcome::NoServer),
+        None => std::future::pending().await,
+    }
+}
+
+/// The decision that the server's answer is.
+fn from_server(asked: &AskedPermission, answer: AgentAnswer) -> CallDecision {
+    let AgentAnswer { allow, message, rewrite, answers } = answer;
+    if !allow {
+        let reason = message.filter(|message| !message.is_empty()).unwrap_or_else(|| "denied by the user".to_owned());
+        return decision(CallVerdict::Deny, "server", None, Some(reason));
+    }
+    let mut decided = decision(CallVerdict::Allow, "server", None, message);
+    decided.arguments = rewrite.map(|command| asked.call.arguments.clone().with("command", command));
+    decided.answer = answers.and_then(|answers| answer_to(question_of(asked), &answers).map(str::to_owned));
+    decided
+}
+
+/// Whether a typed line leaves a question without an answer.
+fn is_no_answer(asked: &AskedPermission, line: &str) -> bool {
+    by_person(asked, line).verdict == CallVerdict::Unanswered
+}
+
+fn question_of(asked: &AskedPermission) -> &str {
+    asked.call.arguments.text("question").unwrap_or_default()
+}
+
+/// The request as it is delivered: everything that is decided on.
+fn payload_of(asked: &AskedPermission) -> Result<PermissionPayload, serde_json::Error> {
+    let arguments = if asked.facts.kind == CallClass::Question {
+        let options = asked.call.arguments.get("options").and_then(Json::as_array).unwrap_or_default();
+        let options: Vec<&str> = options.iter().filter_map(Json::as_str).collect();
+        question_input(question_of(asked), &options).to_string()
+    } else {
+        arguments_of(asked)
+    };
+    let request = RuntimeRequest {
+        call: asked.call.model_id.clone(),
+        tool: asked.call.tool.clone(),
+        kind: kind_of(asked.facts.kind),
+        cwd: asked.facts.cwd.clone(),
+        paths: asked.facts.paths.clone(),
+        url: asked.facts.url.clone(),
+        arguments: RawValue::from_string(arguments)?,
+        mode: asked.mode.name().to_owned(),
+        sandbox: SANDBOX_LEVEL.to_owned(),
+    };
+    Ok(PermissionPayload { request: request.to_raw()?, item: None, call: Some(request.call), place: Some(request.cwd) })
+}
+
+fn complain(text: &str) {
+    printing::print_error_line(&format!("capture: {}", printing::safe(text)));
+}

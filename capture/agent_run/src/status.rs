@@ -1,0 +1,299 @@
+//! What a session does, said to the server: one claim at a time, told by the session itself.
+//!
+//! The session's file says everything that counts; this only says it at once. A server that is away hears of it later
+//! or from the file.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agent::{SessionHandle, SessionUpdate};
+use agent_link::{DeltaSender, SessionLink};
+use engine::{
+    AnswerFailureKind, AskedPermission, CallClass, CallDecision, CallVerdict, EngineActivity, PauseReason,
+    RuntimeFrame, SessionMode, TurnOutcome,
+};
+use events::{ApprovalKind, Confidence, Dialog, Reason, State};
+use session_tree::Json;
+use terminal::claim::{CallDecided, ScreenClaim};
+use tokio::{runtime::Handle, sync::broadcast::error::RecvError, task::JoinHandle};
+
+/// What a session says of itself.
+#[derive(Debug)]
+pub(crate) struct SessionStatus {
+    link: Mutex<Option<SessionLink>>,
+    deltas: Option<DeltaSender>,
+    session: String,
+    claims: Mutex<SessionClaims>,
+}
+
+#[derive(Debug, Default)]
+struct SessionClaims {
+    /// What the machine does.
+    base: Option<ScreenClaim>,
+    /// Whom it waits for, the first first.
+    waiting: Vec<(u64, ScreenClaim)>,
+    numbers: u64,
+    /// What was said last.
+    said: Option<ScreenClaim>,
+    /// Why the last request failed.
+    failure: Option<AnswerFailureKind>,
+    /// Whether a turn ended whose end is still what the session waits for.
+    has_ended: bool,
+}
+
+/// Says that the session waits for a decision until it is dropped.
+#[derive(Debug)]
+pub(crate) struct WaitingClaim {
+    status: Arc<SessionStatus>,
+    number: u64,
+}
+
+impl Drop for WaitingClaim {
+    fn drop(&mut self) {
+        let mut claims = self.status.claims();
+        claims.waiting.retain(|(number, _)| *number != self.number);
+        self.status.say(&mut claims);
+    }
+}
+
+impl SessionStatus {
+    /// Over this connection; without one nothing is said.
+    pub(crate) fn new(link: Option<SessionLink>, deltas: Option<DeltaSender>, session: String) -> Arc<Self> {
+        let status = Self { link: Mutex::new(link), deltas, session, claims: Mutex::new(SessionClaims::default()) };
+        status.base(claim(State::Waiting, Some(Reason::NewSession), "no prompt yet"));
+        Arc::new(status)
+    }
+
+    /// Says what a session does, until it is closed.
+    pub(crate) fn follow(self: &Arc<Self>, session: &SessionHandle, runtime: &Handle) -> JoinHandle<()> {
+        let (status, mut updates) = (Arc::clone(self), session.subscribe());
+        let session = session.clone();
+        runtime.spawn(async move {
+            loop {
+                match updates.recv().await {
+                    Ok(SessionUpdate::Frame(frame)) => status.apply(&frame),
+                    Ok(SessionUpdate::Entry(_)) => {}
+                    Err(RecvError::Closed) => return,
+                    // What was missed does not count any more, but for what it came to.
+                    Err(RecvError::Lagged(_)) => match session.snapshot().await {
+                        Ok(now) => status.activity(now.activity),
+                        Err(_) => return,
+                    },
+                }
+            }
+        })
+    }
+
+    /// Says that a person is waited for.
+    pub(crate) fn waits(self: &Arc<Self>, asked: &AskedPermission) -> WaitingClaim {
+        let kind = kind_of(asked.facts.kind);
+        let (state, reason) = match kind {
+            Some(ApprovalKind::Question) => (State::Waiting, Reason::Question),
+            kind => (State::WaitingApproval, kind.map_or(Reason::Tool, ApprovalKind::reason)),
+        };
+        let dialog = Dialog {
+            about: kind.filter(|kind| *kind != ApprovalKind::Question),
+            subject: subject_of(asked),
+            ..Dialog::default()
+        };
+        let waiting =
+            ScreenClaim { dialog: Some(Box::new(dialog)), ..claim(state, Some(reason), "a call waits for a decision") };
+        let mut claims = self.claims();
+        claims.numbers += 1;
+        let number = claims.numbers;
+        claims.waiting.push((number, waiting));
+        self.say(&mut claims);
+        drop(claims);
+        WaitingClaim { status: Arc::clone(self), number }
+    }
+
+    /// Says that a person granted a mode.
+    pub(crate) fn mode_granted(&self, mode: SessionMode, by: &str) {
+        if let Some(link) = &*self.link() {
+            link.mode_granted(mode.name(), by);
+        }
+    }
+
+    /// Says what was decided in process: denials, and what a mode allows. Plain reads are too many to be told.
+    pub(crate) fn decided(&self, asked: &AskedPermission, decision: &CallDecision) {
+        let allowed = decision.verdict == CallVerdict::Allow;
+        if allowed && decision.by != "mode" {
+            return;
+        }
+        if let Some(link) = &*self.link() {
+            link.call_decided(CallDecided {
+                call: asked.call.model_id.clone(),
+                tool: asked.call.tool.clone(),
+                about: kind_of(asked.facts.kind),
+                subject: subject_of(asked),
+                cwd: asked.facts.cwd.clone(),
+                allowed,
+                mode: (decision.by == "mode").then(|| asked.mode.name().to_owned()),
+                rule: decision.rule.clone(),
+                reason: decision.reason.clone(),
+            });
+        }
+    }
+
+    /// Whether a server is there that could decide. The first attempt to connect, with which one may be started, is
+    /// waited for.
+    pub(crate) fn has_server(&self) -> Option<bool> {
+        let link = self.link();
+        let Some(link) = &*link else { return Some(false) };
+        if link.has_server() { Some(true) } else { link.has_tried().then_some(false) }
+    }
+
+    /// Says that the process ends with this code.
+    pub(crate) fn end(&self, code: u8) {
+        if let Some(link) = self.link().take() {
+            link.end(code);
+        }
+    }
+
+    fn link(&self) -> MutexGuard<'_, Option<SessionLink>> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn claims(&self) -> MutexGuard<'_, SessionClaims> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn base(&self, claim: ScreenClaim) {
+        let mut claims = self.claims();
+        claims.base = Some(claim);
+        self.say(&mut claims);
+    }
+
+    /// Says what holds now, if that is something else than before.
+    fn say(&self, claims: &mut SessionClaims) {
+        let now = claims.waiting.first().map(|(_, claim)| claim).or(claims.base.as_ref()).cloned();
+        let Some(now) = now.filter(|now| claims.said.as_ref() != Some(now)) else { return };
+        if let Some(link) = &*self.link() {
+            link.claim(now.clone());
+        }
+        claims.said = Some(now);
+    }
+
+    fn apply(&self, frame: &RuntimeFrame) {
+        match frame {
+            RuntimeFrame::Activity(activity) => self.activity(*activity),
+            RuntimeFrame::TurnStarted => {
+                let mut claims = self.claims();
+                claims.failure = None;
+                claims.has_ended = false;
+            }
+            RuntimeFrame::TurnEnded { outcome, error } => self.ended(*outcome, error.as_deref()),
+            RuntimeFrame::RequestEnded { failure, .. } => self.claims().failure = *failure,
+            RuntimeFrame::Text(text) => {
+                if let Some(deltas) = &self.deltas {
+                    deltas.send(&self.session, text);
+                }
+            }
+            RuntimeFrame::DiskTrouble { error: Some(error) } => {
+                self.base(claim(State::Waiting, Some(Reason::Error), error));
+            }
+            RuntimeFrame::DiskTrouble { error: None }
+            | RuntimeFrame::Thinking(_)
+            | RuntimeFrame::CallOpened { .. }
+            | RuntimeFrame::CallDecided { .. }
+            | RuntimeFrame::CallStarted { .. }
+            | RuntimeFrame::CallEnded { .. }
+            | RuntimeFrame::Message { .. }
+            | RuntimeFrame::Refused { .. } => {}
+        }
+    }
+
+    fn activity(&self, activity: EngineActivity) {
+        let works = |reason, words| claim(State::Running, Some(reason), words);
+        self.base(match activity {
+            // How the turn ended is what it waits for.
+            EngineActivity::Idle if self.claims().has_ended => return,
+            EngineActivity::Idle => claim(State::Waiting, Some(Reason::NewSession), "no prompt yet"),
+            EngineActivity::Waiting => works(Reason::Thinking, "a request was sent"),
+            EngineActivity::Streaming => works(Reason::Streaming, "an answer is coming"),
+            EngineActivity::Deciding | EngineActivity::Running => works(Reason::Tool, "tools are running"),
+            EngineActivity::Retrying { .. } => works(Reason::Retrying, "a request failed and will be repeated"),
+            EngineActivity::Paused(why) => paused(why),
+        });
+    }
+
+    fn ended(&self, outcome: TurnOutcome, error: Option<&str>) {
+        let mut claims = self.claims();
+        let reason = match outcome {
+            TurnOutcome::Done | TurnOutcome::Length | TurnOutcome::Rounds => Reason::TurnComplete,
+            TurnOutcome::Aborted | TurnOutcome::Interrupted => Reason::Interrupted,
+            TurnOutcome::Refused | TurnOutcome::Empty => Reason::Error,
+            TurnOutcome::Failed => match claims.failure {
+                Some(AnswerFailureKind::Auth) => Reason::Auth,
+                Some(AnswerFailureKind::Quota | AnswerFailureKind::Rate) => Reason::Quota,
+                Some(
+                    AnswerFailureKind::Overloaded
+                    | AnswerFailureKind::TooLong
+                    | AnswerFailureKind::BadRequest
+                    | AnswerFailureKind::Refused
+                    | AnswerFailureKind::Network
+                    | AnswerFailureKind::Stalled
+                    | AnswerFailureKind::Unknown,
+                )
+                | None => Reason::Error,
+            },
+        };
+        claims.has_ended = true;
+        claims.base = Some(claim(State::Waiting, Some(reason), error.unwrap_or("the turn is over")));
+        self.say(&mut claims);
+    }
+}
+
+fn claim(state: State, reason: Option<Reason>, words: &str) -> ScreenClaim {
+    ScreenClaim { state, reason, strength: Confidence::High, words: words.to_owned(), dialog: None }
+}
+
+fn paused(why: PauseReason) -> ScreenClaim {
+    let (reason, words) = match why {
+        PauseReason::Quota => (Reason::Quota, "paused: the provider's quota is used up for now"),
+        PauseReason::Requested => (Reason::Interrupted, "paused, as requested"),
+        PauseReason::Loop => (Reason::Error, "paused: the same calls are repeated with the same results"),
+        PauseReason::TokenLimit => (Reason::Error, "paused: the limit of tokens is reached"),
+        PauseReason::CostLimit => (Reason::Error, "paused: the limit of costs is reached"),
+        PauseReason::PriceUnknown => {
+            (Reason::Error, "paused: costs are limited, and the price of the model is unknown")
+        }
+        PauseReason::TimeLimit => (Reason::Error, "paused: the limit of time is reached"),
+        PauseReason::CallLimit => (Reason::Error, "paused: the limit of tool calls is reached"),
+    };
+    claim(State::Waiting, Some(reason), words)
+}
+
+/// What a call asks for.
+pub(crate) const fn kind_of(class: CallClass) -> Option<ApprovalKind> {
+    match class {
+        CallClass::Read | CallClass::ReadOutside => Some(ApprovalKind::Read),
+        CallClass::Edit => Some(ApprovalKind::Edit),
+        CallClass::Write => Some(ApprovalKind::Write),
+        CallClass::Command => Some(ApprovalKind::Command),
+        CallClass::Fetch => Some(ApprovalKind::Fetch),
+        CallClass::Question => Some(ApprovalKind::Question),
+        CallClass::Note | CallClass::Other => None,
+    }
+}
+
+/// What it would do it with.
+fn subject_of(asked: &AskedPermission) -> Option<String> {
+    let (arguments, facts) = (&asked.call.arguments, &asked.facts);
+    let of_class = match facts.kind {
+        CallClass::Command => arguments.text("command"),
+        CallClass::Question => arguments.text("question"),
+        CallClass::Read
+        | CallClass::ReadOutside
+        | CallClass::Edit
+        | CallClass::Write
+        | CallClass::Fetch
+        | CallClass::Note
+        | CallClass::Other => None,
+    };
+    of_class.map(str::to_owned).or_else(|| facts.paths.first().cloned()).or_else(|| facts.url.clone())
+}
+
+/// The arguments as JSON.
+pub(crate) fn arguments_of(asked: &AskedPermission) -> String {
+    Json::from(asked.call.arguments.clone()).to_text()
+}
