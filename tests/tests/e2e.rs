@@ -32,6 +32,7 @@ mod e2e {
     mod otlp;
     mod own_agent;
     mod own_agent_rpc;
+    mod own_agent_server;
     mod owned;
     mod ownership;
     mod packaging;

@@ -75,7 +75,7 @@ impl House {
     }
 
     /// Somebody at a terminal runs a prompt.
-    fn at_terminal(&self, words: &str) -> User {
+    pub(super) fn at_terminal(&self, words: &str) -> User {
         let script = format!("\"$PROGRAM\" agent run {words}");
         User::start_with(&self.machine, &script, &[("OWN_AGENT", key().as_str())])
     }
@@ -144,7 +144,7 @@ pub(super) struct Run {
 
 impl Run {
     #[track_caller]
-    fn of(output: Output) -> Self {
+    pub(super) fn of(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         let run = Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };
         assert!(!run.out.contains(&key()) && !run.err.contains(&key()), "{run:?}");
@@ -156,7 +156,7 @@ pub(super) fn tool(name: &str, input: Value) -> Call {
     Call::new(name, input)
 }
 
-fn edit() -> Call {
+pub(super) fn edit() -> Call {
     tool("edit", json!({ "path": "notes.txt", "edits": [{ "old": "second", "new": "2nd" }] }))
 }
 

@@ -20,10 +20,11 @@ impl Ingest {
     /// A host that names its session hosts it from the start.
     pub(super) fn seat_named(&mut self, hello: &Hello, session: &str) -> Result<(), TransactionFailure> {
         let now = (self.clock)();
-        let known = self.sessions.find_by_provider(hello.provider, session);
+        let session: Arc<str> = Arc::from(session);
+        let known = self.sessions.find_by_provider(hello.provider, &session);
         let slot = match known {
             Some(slot) => slot,
-            None => self.resolve(hello.provider, &Arc::from(session), hello.started_at.min(now))?,
+            None => self.resolve(hello.provider, &session, hello.started_at.min(now))?,
         };
         if known.is_none() {
             self.turn_off_if_ignored(slot, &hello.cwd)?;

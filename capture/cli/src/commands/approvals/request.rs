@@ -65,10 +65,12 @@ fn question(question: &answer::Question) -> String {
     text
 }
 
-/// An edit of a file as a diff. The names of the fields are those of Claude Code's `Edit`, `MultiEdit` and `Write` and
-/// of Gemini CLI's `replace` and `write_file`.
+/// An edit of a file as a diff. The names of the fields are those of Claude Code's `Edit`, `MultiEdit` and `Write`, of
+/// Gemini CLI's `replace` and `write_file`, and of our own agent's `edit` and `write`.
 fn edit(fields: &Map<String, Value>, name: &str) -> Option<String> {
     const PATH: &[&str] = &["file_path", "path", "absolute_path"];
+    const OLD: &[&str] = &["old_string", "old"];
+    const NEW: &[&str] = &["new_string", "new"];
     const USED: &[&str] = &["file_path", "path", "absolute_path", "old_string", "new_string", "content", "edits"];
     let path = text(fields, PATH)?;
     let diff = if let (Some(old), Some(new)) = (text(fields, &["old_string"]), text(fields, &["new_string"])) {
@@ -76,7 +78,9 @@ fn edit(fields: &Map<String, Value>, name: &str) -> Option<String> {
     } else if let Some(Value::Array(edits)) = fields.get("edits") {
         let one = |edit: &Value| {
             let edit = edit.as_object()?;
-            Some(diff(path, text(edit, &["old_string"])?, text(edit, &["new_string"])?))
+            let diff = diff(path, text(edit, OLD)?, text(edit, NEW)?);
+            // Whether it replaces every match, for instance.
+            Some(diff + &others(edit, &[OLD, NEW].concat()))
         };
         edits.iter().map(one).collect::<Option<String>>()?
     } else {

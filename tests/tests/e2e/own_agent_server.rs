@@ -1,0 +1,352 @@
+//! Our own agent beside a server: who decides about its calls, what the record says of it, and what it says of itself.
+
+use std::{
+    fs,
+    process::{Child, Stdio},
+};
+
+use serde_json::{Value, json};
+use tests::{
+    eventually,
+    models::{
+        Api,
+        script::{Part, Script, Step, call, hold, say},
+    },
+    program::Server,
+};
+
+use super::{
+    approvals::save_policy,
+    own_agent::{House, Run, edit, tool},
+};
+
+fn bash(command: &str) -> Step {
+    call(tool("bash", json!({ "command": command })))
+}
+
+/// A prompt that runs without anybody at a terminal.
+fn start(house: &House, words: &[&str]) -> Child {
+    let mut command = house.command(&[&["run"], words].concat());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn ended(child: Child) -> Run {
+    Run::of(child.wait_with_output().unwrap())
+}
+
+/// The request that waits for a decision.
+#[track_caller]
+fn asked(server: &Server) -> Value {
+    eventually("our own agent waits for a decision", || {
+        let list = server.client.json("/api/v1/approvals?state=pending")?;
+        list["approvals"].as_array()?.iter().find(|a| a["answer"] == "protocol").cloned()
+    })
+}
+
+#[track_caller]
+fn done(house: &House, words: &[&str]) -> String {
+    let output = house.machine.command(words).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The rows of the record.
+fn record(house: &House) -> Vec<Value> {
+    let exported = done(house, &["audit", "export"]);
+    exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["row"].clone()).collect()
+}
+
+/// What the record says happened, and who decided it, in order.
+fn recorded(house: &House) -> Vec<String> {
+    let row = |row: &Value| match row["approval"]["by"].as_str() {
+        Some(by) if row["what"] == "decided" || row["what"] == "granted" => {
+            format!("{} {} by {by}", row["what"].as_str().unwrap(), row["approval"]["state"].as_str().unwrap())
+        }
+        _ => row["what"].as_str().unwrap().to_owned(),
+    };
+    record(house).iter().map(row).collect()
+}
+
+/// The only session of our own agent.
+#[track_caller]
+fn session(server: &Server) -> Value {
+    eventually("the session is listed", || {
+        let list = server.client.json("/api/v1/sessions?provider=capture")?;
+        list["sessions"].as_array()?.first().cloned()
+    })
+}
+
+/// Waits until the session's state, its reason and the source that says so are these.
+#[track_caller]
+fn is_in(server: &Server, state: &str, reason: &str, source: &str) -> Value {
+    eventually(&format!("the session is {state} {reason} by {source}"), || {
+        let session = session(server);
+        let status = &session["status"];
+        let evidence = status["evidence"].as_array()?.first()?["source"].as_str()?;
+        (status["state"] == state && status["reason"] == reason && evidence == source).then_some(session)
+    })
+}
+
+const POLICY: &str = "version = 1\n\
+    [[rule]]\nname = \"touch\"\ndecision = \"allow\"\ncommand = [\"touch\", \"by-rule\"]\n\
+    [[rule]]\nname = \"never\"\ndecision = \"deny\"\ncommand = [\"touch\", \"never\"]\nreason = \"not here\"\n";
+
+#[test]
+fn rules_and_people_elsewhere_decide_and_it_is_recorded() {
+    let script = Script::default().lane(
+        "work",
+        [
+            bash("touch by-rule"),
+            bash("touch never"),
+            bash("touch by-person"),
+            call(tool("read", json!({ "path": "notes.txt" }))),
+            call(edit()),
+            call(tool("ask", json!({ "question": "Which one?", "options": ["left", "right"] }))),
+            say("It is done."),
+        ],
+    );
+    let house = House::new(Api::Anthropic, script);
+    save_policy(&house.machine, POLICY);
+    let server = house.machine.serve();
+    let run = start(&house, &["work"]);
+
+    let request = asked(&server);
+    let project = house.machine.project();
+    assert_eq!(
+        (&request["kind"], &request["command"], &request["exact"], &request["cwd"], &request["provider"]),
+        (
+            &json!("command"),
+            &json!("touch by-person"),
+            &json!(true),
+            &json!(project.to_str().unwrap()),
+            &json!("capture")
+        ),
+        "{request}"
+    );
+    assert!(project.join("by-rule").exists() && !project.join("by-person").exists());
+    // The session says itself that it waits.
+    let waiting = is_in(&server, "waiting_approval", "tool", "runtime");
+    assert_eq!(waiting["status"]["activity"], "touch by-person", "{waiting}");
+    let id = waiting["id"].as_str().unwrap();
+    assert!(done(&house, &["explain", id]).contains("runtime"));
+    done(&house, &["approve", request["id"].as_str().unwrap()]);
+
+    let request = asked(&server);
+    assert_eq!((&request["kind"], &request["exact"]), (&json!("edit"), &json!(true)), "{request}");
+    assert_eq!(request["paths"], json!([project.join("notes.txt").to_str().unwrap()]));
+    // It is shown as what it would change.
+    let shown = done(&house, &["approvals", request["id"].as_str().unwrap()]);
+    assert!(shown.contains("-second") && shown.contains("+2nd"), "{shown}");
+    done(&house, &["deny", request["id"].as_str().unwrap(), "--message", "Leave the notes alone."]);
+
+    let request = asked(&server);
+    assert_eq!(request["kind"], "question", "{request}");
+    is_in(&server, "waiting", "question", "runtime");
+    let unanswered = house.machine.command(&["approve", request["id"].as_str().unwrap()]).output().unwrap();
+    assert!(!unanswered.status.success(), "{unanswered:?}");
+    done(&house, &["approve", request["id"].as_str().unwrap(), "--answer", "right"]);
+
+    let run = ended(run);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "It is done.\n"), "{run:?}");
+    assert!(project.join("by-person").exists() && !project.join("never").exists());
+    assert_eq!(house.notes(), "first line\nsecond line\n");
+    let results = house.model.results("work");
+    assert!(results[1].contains("not here"), "{results:?}");
+    assert!(results[4].contains("Leave the notes alone.") && results[5].contains("right"), "{results:?}");
+    let rows = recorded(&house);
+    let decided: Vec<&str> = rows.iter().map(String::as_str).filter(|row| row.starts_with("decided")).collect();
+    assert_eq!(
+        decided,
+        [
+            "decided allowed by policy",
+            "decided denied by policy",
+            "decided allowed by person",
+            "decided denied by person",
+            "decided allowed by person"
+        ],
+        "{rows:?}"
+    );
+    assert_eq!(rows.iter().filter(|row| *row == "asked").count(), 3, "{rows:?}");
+    assert!(done(&house, &["audit", "verify"]).contains("intact"));
+    is_in(&server, "exited", "clean", "process");
+    house.is_clean();
+}
+
+#[test]
+fn the_own_terminal_and_everybody_else_are_asked_and_the_first_decides() {
+    let script =
+        Script::default().lane("work", [bash("touch elsewhere"), bash("touch here"), bash("touch none"), say("Done.")]);
+    let house = House::new(Api::Anthropic, script);
+    let server = house.machine.serve();
+    let mut user = house.at_terminal("work");
+    user.expect("touch elsewhere");
+    user.expect("Allow it once? [y/N] ");
+    done(&house, &["approve", asked(&server)["id"].as_str().unwrap()]);
+    user.expect("allowed, as decided through the server");
+    user.expect("touch here");
+    user.expect("Allow it once? [y/N] ");
+    let here = asked(&server)["id"].as_str().unwrap().to_owned();
+    user.types("y\n");
+    user.expect("touch none");
+    user.expect("Allow it once? [y/N] ");
+    // What was decided here cannot be decided there any more.
+    let late = house.machine.command(&["deny", &here]).output().unwrap();
+    assert!(String::from_utf8_lossy(&late.stderr).contains("already allowed"), "{late:?}");
+    user.types("n\n");
+    assert_eq!(user.end().1, 0);
+    let project = house.machine.project();
+    let made = ["elsewhere", "here", "none"].map(|name| project.join(name).exists());
+    assert_eq!(made, [true, true, false]);
+    let rows = recorded(&house);
+    let decided: Vec<&str> = rows.iter().map(String::as_str).filter(|row| row.starts_with("decided")).collect();
+    assert_eq!(
+        decided,
+        ["decided allowed by person", "decided allowed by person", "decided denied by person"],
+        "{rows:?}"
+    );
+    house.is_clean();
+}
+
+#[test]
+fn a_request_that_nobody_answers_in_time_is_not_done() {
+    let script = Script::default().lane("work", [bash("touch made"), say("I could not.")]);
+    let house = House::new(Api::Anthropic, script);
+    let server = house.machine.serve();
+    let run = house.run(&["--wait", "1", "work"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "I could not.\n"), "{run:?}");
+    assert!(!house.machine.project().join("made").exists());
+    let results = house.model.results("work");
+    assert!(results[0].contains("Nobody answered"), "{results:?}");
+    eventually("the request is closed", || {
+        let list = server.client.json("/api/v1/approvals?state=pending")?;
+        list["approvals"].as_array()?.is_empty().then_some(())
+    });
+}
+
+#[test]
+fn a_server_that_dies_allows_nothing() {
+    // Nobody is at a terminal.
+    let script = Script::default().lane("work", [bash("touch made"), say("I could not.")]);
+    let house = House::new(Api::Anthropic, script);
+    let server = house.machine.serve();
+    let run = start(&house, &["--wait", "3", "work"]);
+    asked(&server);
+    server.kill();
+    let run = ended(run);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "I could not.\n"), "{run:?}");
+    assert!(!house.machine.project().join("made").exists());
+    assert!(house.model.results("work")[0].contains("Nobody answered"));
+    // The next one knows that nobody waits any more.
+    let server = house.machine.serve();
+    eventually("the request is closed", || {
+        let list = server.client.json("/api/v1/approvals")?;
+        let all = list["approvals"].as_array()?;
+        (all.len() == 1 && all[0]["state"] != "pending" && all[0]["allowed"] != true).then_some(())
+    });
+
+    // Somebody is.
+    let script = Script::default().lane("work", [bash("touch made"), say("Done.")]);
+    let house = House::new(Api::Anthropic, script);
+    let server = house.machine.serve();
+    let mut user = house.at_terminal("work");
+    user.expect("touch made");
+    user.expect("Allow it once? [y/N] ");
+    asked(&server);
+    server.kill();
+    user.types("y\n");
+    assert_eq!(user.end().1, 0);
+    assert!(house.machine.project().join("made").exists());
+}
+
+#[test]
+fn a_decision_reaches_the_agent_through_the_next_server() {
+    let script = Script::default().lane("work", [bash("touch made"), say("Done.")]);
+    let house = House::new(Api::Anthropic, script);
+    let server = house.machine.serve();
+    let run = start(&house, &["work"]);
+    let id = asked(&server)["id"].as_str().unwrap().to_owned();
+    server.kill();
+    let server = house.machine.serve();
+    assert_eq!(asked(&server)["id"], id.as_str());
+    // After a restart it has to be looked at once more.
+    eventually("it is allowed", || {
+        house.machine.command(&["approve", &id]).output().unwrap().status.success().then_some(())
+    });
+    let run = ended(run);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "Done.\n"), "{run:?}");
+    assert!(house.machine.project().join("made").exists());
+}
+
+#[test]
+fn a_mode_is_recorded_as_what_a_person_granted_and_so_is_what_it_allows() {
+    let script = Script::default().lane(
+        "work",
+        [call(tool("read", json!({ "path": "notes.txt" }))), call(edit()), bash("touch never"), say("Done.")],
+    );
+    let house = House::new(Api::Anthropic, script);
+    save_policy(&house.machine, POLICY);
+    let server = house.machine.serve();
+    let mut user = house.at_terminal("--mode accept-edits work");
+    user.expect("Done.");
+    assert_eq!(user.end().1, 0);
+    assert_eq!(house.notes(), "first line\n2nd line\n");
+    is_in(&server, "exited", "clean", "process");
+    assert_eq!(
+        recorded(&house),
+        ["granted allowed by person", "decided allowed by grant", "decided denied by policy"]
+    );
+    let rows = record(&house);
+    assert_eq!(rows[0]["approval"]["subject"], "accept-edits", "{rows:?}");
+    assert_eq!(rows[1]["evidence"]["mode"], "accept-edits", "{rows:?}");
+    assert_eq!(rows[2]["approval"]["rule"], "never", "{rows:?}");
+    assert!(done(&house, &["audit", "show"]).contains("granted by person"));
+    // What is forgotten is gone from the record too.
+    let id = session(&server)["id"].as_str().unwrap().to_owned();
+    done(&house, &["forget", &id, "--yes"]);
+    assert!(!done(&house, &["audit", "export"]).contains("accept-edits"));
+}
+
+#[test]
+fn a_session_says_itself_what_it_does() {
+    let script = Script::default()
+        .lane(
+            "work",
+            [
+                Step::Answer(vec![
+                    Part::Until("answer".to_owned()),
+                    Part::Say("I begin. ".to_owned()),
+                    Part::Until("call".to_owned()),
+                    Part::Call(tool("bash", json!({ "command": "until test -e go; do sleep 0.02; done" }))),
+                ]),
+                hold("It is", "end", " done."),
+            ],
+        )
+        .lane("fail", [Step::Fail { status: 401, retry_after: None, times: 9 }]);
+    let house = House::new(Api::Anthropic, script);
+    let server = house.machine.serve();
+    let run = start(&house, &["work"]);
+    is_in(&server, "running", "thinking", "runtime");
+    house.model.tell("answer");
+    is_in(&server, "running", "streaming", "runtime");
+    house.model.tell("call");
+    is_in(&server, "waiting_approval", "tool", "runtime");
+    done(&house, &["approve", asked(&server)["id"].as_str().unwrap()]);
+    is_in(&server, "running", "tool", "runtime");
+    let listed = server.client.json("/api/v1/runs").unwrap();
+    assert_eq!(listed["runs"][0]["provider"], "capture", "{listed}");
+    assert_eq!(listed["runs"][0]["session_id"], session(&server)["id"], "{listed}");
+    fs::write(house.machine.project().join("go"), "").unwrap();
+    house.model.tell("end");
+    assert_eq!(ended(run).code, Some(0));
+    is_in(&server, "exited", "clean", "process");
+
+    let failed = house.run(&["--continue", "fail"]);
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    let events = eventually("the failure is told", || {
+        let all = server.events(session(&server)["id"].as_str().unwrap());
+        all.iter().any(|event| event["source"] == "runtime" && event["data"]["reason"] == "auth").then_some(all)
+    });
+    // It was said by the session itself, and not read from its file.
+    let said = events.iter().filter(|event| event["source"] == "runtime" && event["kind"] == "signal");
+    assert!(said.count() >= 5, "{events:?}");
+}
