@@ -37,6 +37,8 @@ pub struct SessionDescription {
     pub version: String,
     /// The working directory.
     pub cwd: String,
+    /// The commands it takes.
+    pub takes: &'static [&'static str],
 }
 
 /// The connection of a session. It connects again by itself and keeps what it could not send, and nobody waits for it.
@@ -132,6 +134,7 @@ fn hello(run: RunId, started_at: Timestamp, described: SessionDescription) -> He
         recording: None,
         answers: false,
         session: Some(described.session),
+        takes: described.takes.iter().map(|&name| name.to_owned()).collect(),
     }
 }
 

@@ -127,7 +127,7 @@ impl Drop for DeliveredRequest {
 /// What somebody said.
 enum Heard {
     Server(DecisionOutcome),
-    Typed(Option<String>),
+    Person(Option<CallDecision>),
     Nobody,
 }
 
@@ -141,10 +141,7 @@ impl Asker {
             }
         }
         let _waiting = self.status.waits(&asked);
-        match self.ask_person(&asked, until).await {
-            Some(line) => by_person(&asked, &line),
-            None => unanswered(),
-        }
+        self.ask_person(&asked, until).await.unwrap_or_else(unanswered)
     }
 
     async fn has_server(&self) -> bool {
@@ -182,7 +179,7 @@ impl Asker {
                         async { if asks { self.ask_person(asked, until).await } else { std::future::pending().await } };
                     tokio::select! {
                         outcome = wait_on(&mut server) => Heard::Server(outcome),
-                        line = person => Heard::Typed(line),
+                        decision = person => Heard::Person(decision),
                         () = sleep_until(until) => Heard::Nobody,
                     }
                 }
@@ -202,21 +199,17 @@ impl Asker {
                 }
                 // The person here decides, or nobody does.
                 Heard::Server(DecisionOutcome::Undecided | DecisionOutcome::NoServer) => server = None,
-                Heard::Typed(Some(line)) if server.is_none() || is_no_answer(asked, &line) => {
-                    return by_person(asked, &line);
-                }
-                Heard::Typed(Some(line)) => match self.decide_there(&request, asked, &line).await {
+                Heard::Person(Some(own)) if server.is_none() || own.verdict == CallVerdict::Unanswered => return own,
+                Heard::Person(Some(own)) => match self.decide_there(&request, asked, &own).await {
                     // The server answers whoever waits for it, which is us.
                     Ok(true) => (asks, was_shown) = (false, false),
-                    Ok(false) => return by_person(asked, &line),
-                    Err(ReportError::Refused(error)) if error.status() == Some(404) => {
-                        // It does not know the session, by the user's configuration.
-                        return by_person(asked, &line);
-                    }
+                    Ok(false) => return own,
+                    // It does not know the session, by the user's configuration.
+                    Err(ReportError::Refused(error)) if error.status() == Some(404) => return own,
                     // It says why and what to do; the question stands again.
                     Err(error) => complain(&error.to_string()),
                 },
-                Heard::Typed(None) => asks = false,
+                Heard::Person(None) => asks = false,
                 Heard::Nobody => return unanswered(),
             }
             if server.is_none() && !asks {
@@ -279,23 +272,23 @@ impl Asker {
         decided
     }
 
-    async fn ask_person(&self, asked: &AskedPermission, until: Instant) -> Option<String> {
+    async fn ask_person(&self, asked: &AskedPermission, until: Instant) -> Option<CallDecision> {
         let person = self.person.clone()?;
         let text = question(asked, self.tools.diff(asked.call.call).as_deref());
-        person.ask(text, until.saturating_duration_since(Instant::now())).await
+        let line = person.ask(text, until.saturating_duration_since(Instant::now())).await?;
+        Some(by_person(asked, &line))
     }
 
-    /// What the person at this terminal says, as a person's decision. False when no server can be reached.
+    /// What the person here says, as a person's decision. False when no server can be reached.
     async fn decide_there(
         &self,
         request: &DeliveredRequest,
         asked: &AskedPermission,
-        line: &str,
+        own: &CallDecision,
     ) -> Result<bool, ReportError> {
-        let own = by_person(asked, line);
         let decision = if own.verdict == CallVerdict::Allow { Verdict::Allow } else { Verdict::Deny };
-        let answers = own.answer.map(|answer| [(question_of(asked).to_owned(), answer)].into());
-        let decision = DecisionRequest { decision, message: own.reason, scope: DecisionScope::Once, answers };
+        let answers = own.answer.clone().map(|answer| [(question_of(asked).to_owned(), answer)].into());
+        let decision = DecisionRequest { decision, message: own.reason.clone(), scope: DecisionScope::Once, answers };
         let (data, approval) = (self.data.clone(), request.approval.clone());
         let decided = tokio::task::spawn_blocking(move || agent_link::decide(&data, &approval, &decision)).await;
         decided.unwrap_or(Ok(false))
@@ -332,11 +325,6 @@ fn from_server(asked: &AskedPermission, answer: AgentAnswer) -> CallDecision {
     decided.arguments = rewrite.map(|command| asked.call.arguments.clone().with("command", command));
     decided.answer = answers.and_then(|answers| answer_to(question_of(asked), &answers).map(str::to_owned));
     decided
-}
-
-/// Whether a typed line leaves a question without an answer.
-fn is_no_answer(asked: &AskedPermission, line: &str) -> bool {
-    by_person(asked, line).verdict == CallVerdict::Unanswered
 }
 
 fn question_of(asked: &AskedPermission) -> &str {

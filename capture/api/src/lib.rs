@@ -28,6 +28,7 @@ pub mod runs;
 pub mod scope;
 pub mod search;
 pub mod sessions;
+pub mod steering;
 pub mod usage;
 
 pub use client::{Client, ClientError, Connection};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ErrorCode, Scope, agentapi::*, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, mcp::*,
-    prompts::*, retention::*, runs::*, search::*, sessions::*, usage::*,
+    prompts::*, retention::*, runs::*, search::*, sessions::*, steering::*, usage::*,
 };
 
 /// Writes the schema of a type.
@@ -384,8 +384,10 @@ operations! {
     SessionScreen = GET "/api/v1/sessions/{id}/screen" Read (NoQuery, NoBody) -> Picture, Conflict;
     /// Which rule reads that screen, and why the others do not.
     ExplainSession = GET "/api/v1/sessions/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict;
-    /// Types into the run that hosts a session.
-    SessionInput = POST "/api/v1/sessions/{id}/input" Control (NoQuery, Input) -> InputSent, Conflict;
+    /// Starts a session: capture's own agent, or another one over its protocol. Its process outlives the server and its clients.
+    StartSession = POST "/api/v1/sessions" Control (NoQuery, SessionRequest) -> StartedSession, Conflict;
+    /// Tells a session what to do, or types into the run that hosts it.
+    SessionInput = POST "/api/v1/sessions/{id}/input" Control (NoQuery, SessionInputRequest) -> SessionInputTaken, Conflict;
     /// Sets or removes labels of a session, which policies can refer to.
     LabelSession = PUT "/api/v1/sessions/{id}/labels" Control (NoQuery, Labels) -> Labels;
     /// Turns the capture of a session on or off.

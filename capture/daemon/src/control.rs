@@ -12,6 +12,7 @@ use api::{
     retention::{PruneRequest, RemovalReport, RetentionStatus},
     runs::{Explanation, Input as RunInput, InputSent, Picture, Run},
     search::{IndexStatus, SearchPage, SearchQuery},
+    steering::{SessionCommand, SessionInputTaken, StartedSession},
 };
 use events::{DeliveryId, Finding, FindingId, PromptId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt};
@@ -19,9 +20,10 @@ use ingest::{ChangeReply, Gauges, IngestHandle, IngestInput};
 use projections::Prompt;
 use retention::Retention;
 use server::{
-    ApprovalFilter, Control, Decision, DecisionWait, HostConnection, Peer, Refusal, Reply, RunTarget, Telemetry,
-    TelemetryRefusal,
+    ApprovalFilter, Control, Decision, DecisionWait, HostConnection, Peer, Refusal, Reply, RunTarget, SessionStart,
+    Telemetry, TelemetryRefusal,
 };
+use terminal::host::frame::CommandOrigin;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +36,7 @@ use crate::{
     prompts::Prompts,
     runs::Runs,
     search::Search,
+    session_starter::SessionStarter,
     telemetry::TelemetryReceiver,
 };
 
@@ -62,6 +65,8 @@ pub struct DaemonParts {
     pub search: Search,
     /// Removes sessions.
     pub retention: Retention,
+    /// Starts sessions.
+    pub starter: SessionStarter,
     /// Ends conversations with hosts.
     pub cancel: CancellationToken,
 }
@@ -212,6 +217,21 @@ impl Control for Daemon {
         self.with(|parts| async move {
             let typing = tokio::spawn(async move { parts.runs.send_input(&target, input).await });
             typing.await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
+        })
+    }
+
+    fn start_session(&self, start: SessionStart) -> Reply<StartedSession> {
+        // A process that was started is not left alone because the client goes away.
+        self.with(|parts| async move {
+            let starting = tokio::spawn(async move { parts.starter.start(start, &parts.runs).await });
+            starting.await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
+        })
+    }
+
+    fn command(&self, session: SessionId, command: SessionCommand) -> Reply<SessionInputTaken> {
+        self.with(move |parts| async move {
+            let task = async move { parts.runs.command(session, command, CommandOrigin::Person).await };
+            tokio::spawn(task).await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
         })
     }
 

@@ -3,6 +3,7 @@
 //! There is one task per connection. A host's reports go to ingest and are acknowledged after the commit. The table
 //! here only lists the connected hosts and how the others ended.
 
+mod command;
 mod lines;
 mod question;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use api::{
 };
 use events::{RunId, SessionId, State};
 use ingest::{HostInput, HostedSession, IngestHandle, IngestInput};
+use processes::agent_descent;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use server::{HostConnection, HostStream, LiveView, Peer, Refusal, RunTarget};
@@ -220,6 +222,9 @@ impl Runs {
     /// As [`screen`](Self::screen), and when a dialog is open that text may answer.
     pub async fn send_input(&self, target: &RunTarget, input: RunInput) -> Result<InputSent, Refusal> {
         let (run, asks) = self.find_reconnected(target).await?;
+        if !run.hello.takes.is_empty() {
+            return self.send_as_command(&run, asks.as_ref(), input).await;
+        }
         if input.text.is_some() && !input.force && self.has_open_dialog(&run) {
             return Err(Refusal::Conflict(
                 "a dialog is open, and the text could answer it; send keys (`--keys`), or type the text all the same \
@@ -445,6 +450,13 @@ impl Runs {
                 hello.host_pid,
                 peer.pid.map_or_else(|| "not known which".to_owned(), |pid| format!("process {pid}"))
             );
+            return None;
+        }
+        // What our own agent says of itself nobody else says for it: not what it runs, nor any other agent.
+        if hello.session.is_some()
+            && let Some(descent) = agent_descent(hello.host_pid)
+        {
+            tracing::warn!(%run, "a process that says it runs a session was {descent}; its connection was closed");
             return None;
         }
         let (asks, mut asked) = mpsc::channel(ASKS);

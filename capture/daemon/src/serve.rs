@@ -384,6 +384,7 @@ impl RunningService {
             notices: notices.clone(),
             search: search.clone(),
             retention: retention.clone(),
+            starter: SessionStarter { program: std::env::current_exe()?, data: data.to_owned() },
             cancel: cancel.clone(),
         }));
         config.mcp = Some(mcp_endpoint::answer(data, &options.config.mcp, cancel));

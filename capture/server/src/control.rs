@@ -9,6 +9,7 @@ use api::{
     retention::{PruneRequest, RemovalReport, RetentionStatus},
     runs::{Explanation, Input, InputSent, Picture, Run},
     search::{IndexStatus, SearchPage, SearchQuery},
+    steering::{SessionCommand, SessionInputTaken, SessionRequest, StartedSession},
 };
 use events::{ApprovalId, ApprovalState, DeliveryId, Finding, FindingId, PromptId, SessionId, Timestamp};
 use futures_util::future::BoxFuture;
@@ -104,6 +105,12 @@ pub trait Control: Send + Sync + 'static {
     /// Types into a run.
     fn send_input(&self, target: RunTarget, input: Input) -> Reply<InputSent>;
 
+    /// Starts a session in a process that outlives the server.
+    fn start_session(&self, start: SessionStart) -> Reply<StartedSession>;
+
+    /// Tells a session what to do.
+    fn command(&self, session: SessionId, command: SessionCommand) -> Reply<SessionInputTaken>;
+
     /// Searches the texts of all sessions, or of the one that the query names.
     fn search(&self, query: SearchQuery, session: Option<SessionId>) -> Reply<SearchPage>;
 
@@ -155,6 +162,15 @@ pub struct Decision {
     /// The answers to questions, by question.
     pub answers: Option<BTreeMap<String, String>>,
     /// Who decided.
+    pub who: Who,
+}
+
+/// A session to be started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionStart {
+    /// What.
+    pub request: SessionRequest,
+    /// For whom.
     pub who: Who,
 }
 
@@ -349,6 +365,14 @@ impl Control for NoControl {
     }
 
     fn send_input(&self, _: RunTarget, _: Input) -> Reply<InputSent> {
+        unavailable()
+    }
+
+    fn start_session(&self, _: SessionStart) -> Reply<StartedSession> {
+        unavailable()
+    }
+
+    fn command(&self, _: SessionId, _: SessionCommand) -> Reply<SessionInputTaken> {
         unavailable()
     }
 

@@ -16,6 +16,7 @@ pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod site;
 pub(crate) mod status;
+pub(crate) mod steering;
 pub(crate) mod streams;
 pub(crate) mod timeline;
 pub(crate) mod usage;

@@ -46,7 +46,7 @@ pub use clients::ClientLimits;
 pub use config::{Config, ControlRefusal, Exposure, Health, Limits, McpAnswer, McpBody, Redact};
 pub use control::{
     ApprovalFilter, Control, Decision, DecisionWait, HostConnection, HostStream, NoControl, Refusal, Reply, RunTarget,
-    Telemetry, TelemetryKind, TelemetryRefusal, Who,
+    SessionStart, Telemetry, TelemetryKind, TelemetryRefusal, Who,
 };
 pub use entry::SessionEntry;
 pub use frame::Frame;

@@ -29,7 +29,7 @@ use crate::{
     error::ApiError,
     handlers::{
         admin, agentapi, approvals, attention, compat, findings, history, mcp, otlp, prompts, retention, runs, search,
-        sessions, site, status, streams, timeline, usage, wait,
+        sessions, site, status, steering, streams, timeline, usage, wait,
     },
 };
 
@@ -146,7 +146,8 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::WaitForState => of(operation, wait::wait),
         O::SessionScreen => of(operation, runs::session_screen),
         O::ExplainSession => of(operation, runs::session_explain),
-        O::SessionInput => of(operation, runs::session_input),
+        O::StartSession => of(operation, steering::start),
+        O::SessionInput => of(operation, steering::input),
         O::LabelSession => of(operation, admin::label),
         O::CaptureSession => of(operation, admin::set_capture),
         O::ForgetSession => of(operation, retention::forget),

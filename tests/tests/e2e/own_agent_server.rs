@@ -71,7 +71,7 @@ fn recorded(house: &House) -> Vec<String> {
 #[track_caller]
 fn session(server: &Server) -> Value {
     eventually("the session is listed", || {
-        let list = server.client.json("/api/v1/sessions?provider=capture")?;
+        let list = server.client.json("/api/v1/sessions?provider=capture&active=all")?;
         list["sessions"].as_array()?.first().cloned()
     })
 }

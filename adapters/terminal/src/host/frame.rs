@@ -53,7 +53,7 @@ pub enum ServerMessage {
 }
 
 /// A request the server makes of a host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum HostRequest {
     /// The current screen: a [`Picture`](crate::screen::Picture).
@@ -99,6 +99,134 @@ pub enum HostRequest {
         /// How.
         answer: DialogAnswer,
     },
+    /// Do something with the session, of a host that runs it itself: a [`CommandOutcome`]. An error means that nothing
+    /// was done.
+    Session {
+        /// What.
+        command: SessionCommand,
+        /// Who wants it.
+        by: CommandOrigin,
+    },
+}
+
+/// What can be done with a session that a host runs itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum SessionCommand {
+    /// Begin a turn; refused while one is running.
+    Prompt {
+        /// The prompt.
+        text: String,
+    },
+    /// A message for the running turn, at the next boundary between tools and requests.
+    Steer {
+        /// The message.
+        text: String,
+    },
+    /// A message for after the turn.
+    FollowUp {
+        /// The message.
+        text: String,
+    },
+    /// End the turn now.
+    Abort,
+    /// Stop at the next boundary.
+    Pause,
+    /// Go on after a pause.
+    Resume,
+    /// Compact the context.
+    Compact,
+    /// Use another model, from the next request on.
+    SetModel {
+        /// The model, as `PROVIDER/MODEL`.
+        model: String,
+    },
+    /// Set other limits; they take the place of those before.
+    Limit {
+        /// The limits.
+        limits: SessionLimits,
+    },
+    /// End the session's process.
+    End,
+}
+
+impl SessionCommand {
+    /// The names of all.
+    pub const NAMES: [&str; 10] =
+        ["prompt", "steer", "follow_up", "abort", "pause", "resume", "compact", "set_model", "limit", "end"];
+
+    /// Its name, as it is written.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Prompt { .. } => "prompt",
+            Self::Steer { .. } => "steer",
+            Self::FollowUp { .. } => "follow_up",
+            Self::Abort => "abort",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Compact => "compact",
+            Self::SetModel { .. } => "set_model",
+            Self::Limit { .. } => "limit",
+            Self::End => "end",
+        }
+    }
+}
+
+/// How much a session may spend. What is absent has no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SessionLimits {
+    /// Tokens in and out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Costs, in US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Time in turns, in minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minutes: Option<u32>,
+    /// Tool calls that were started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+}
+
+/// Who wants something of a session. The server says it; nothing that a client sends does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum CommandOrigin {
+    /// A person, or a program that acts for one.
+    Person,
+    /// A rule of the user, because of a finding.
+    Monitor {
+        /// The finding's id.
+        finding: String,
+    },
+}
+
+/// What became of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandOutcome {
+    /// What.
+    pub outcome: OutcomeKind,
+    /// The id of the message, by which the session's file names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The entry of the session's file that the message is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+}
+
+/// What can become of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    /// The message is part of the conversation.
+    Landed,
+    /// The message waits for its moment.
+    Queued,
+    /// It was done, or will be at the next boundary.
+    Done,
 }
 
 /// Whether somebody is at the terminal of a run.
@@ -184,6 +312,10 @@ pub struct Hello {
     /// does, and has no screen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The commands ([`SessionCommand::name`]) that this host takes for its session; none from a host with a terminal,
+    /// into which one types.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub takes: Vec<String>,
 }
 
 /// Something that happened in a run.

@@ -446,6 +446,12 @@ impl ScreenThread {
                 self.step_at = Some(now);
                 return;
             }
+            HostRequest::Session { command, .. } => {
+                return reply(Err(format!(
+                    "`{}` needs a session of capture's own agent; this run has a terminal",
+                    command.name()
+                )));
+            }
             HostRequest::Screen => return reply(as_json(self.with_observer(Observer::picture))),
             HostRequest::Explain => return reply(as_json(self.with_observer(Observer::explain))),
             HostRequest::Type { text, paste } => {

@@ -276,6 +276,7 @@ pub(super) fn hello(
         recording: None,
         answers: true,
         session: None,
+        takes: Vec::new(),
     }
 }
 

@@ -46,6 +46,7 @@ impl ScriptedHost {
             recording: None,
             answers: true,
             session: None,
+            takes: Vec::new(),
         };
         host.say(&HostMessage::Hello(Box::new(hello))).await;
         while runs.list().is_empty() {

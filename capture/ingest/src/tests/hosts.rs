@@ -31,6 +31,7 @@ fn hello(n: u128, provider: Provider, cwd: &str) -> Hello {
         recording: None,
         answers: true,
         session: None,
+        takes: Vec::new(),
     }
 }
 

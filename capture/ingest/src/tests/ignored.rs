@@ -136,6 +136,7 @@ fn a_run_in_an_ignored_directory_stores_nothing() {
         recording: None,
         answers: true,
         session: None,
+        takes: Vec::new(),
     };
     for seconds in [1.0, 3.0, 5.0] {
         world.until(seconds);

@@ -52,7 +52,7 @@ pub(crate) async fn decide(mut call: Call<DecideApproval>) -> HandlerResult {
     call.answer(&view)
 }
 
-const fn who(transport: &Transport) -> Who {
+pub(super) const fn who(transport: &Transport) -> Who {
     match transport {
         Transport::Unix(peer) => Who { pid: peer.pid, uid: Some(peer.uid), address: None },
         Transport::Tcp(from, ..) => Who { pid: None, uid: None, address: Some(*from) },

@@ -138,14 +138,6 @@ pub(crate) async fn session_explain(call: Call<ExplainSession>) -> HandlerResult
     call.answer(&explanation)
 }
 
-/// `POST /api/v1/sessions/{id}/input`
-pub(crate) async fn session_input(mut call: Call<SessionInput>) -> HandlerResult {
-    let input = checked(call.body().await?)?;
-    let target = RunTarget::Session(target(&call).await?);
-    let sent = call.app.ask(call.app.control.send_input(target, input)).await?;
-    call.answer(&sent)
-}
-
 /// The run in the path: by its id, a part of it, or its name; else the run that hosts the session of this name.
 pub(super) async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, ApiError> {
     let target = RunTarget::Run(call.segment.clone());
@@ -173,7 +165,7 @@ pub(super) async fn of_run<O: Operation>(call: &Call<O>) -> Result<RunTarget, Ap
 }
 
 /// One thing at a time: text, keys or an interrupt.
-fn checked(input: Input) -> Result<Input, ApiError> {
+pub(super) fn checked(input: Input) -> Result<Input, ApiError> {
     let given = [input.text.is_some(), input.keys.is_some(), input.interrupt];
     if given.iter().filter(|given| **given).count() != 1 {
         return Err(ApiError::body("expected exactly one of `text`, `keys` and `interrupt`"));

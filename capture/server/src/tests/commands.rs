@@ -6,13 +6,14 @@ use tokio::sync::{mpsc, oneshot};
 use super::*;
 use crate::{
     ApprovalFilter, Control, Decision, DecisionWait, HostConnection, NoControl, Peer, Refusal, Reply, RunTarget,
-    Telemetry, TelemetryRefusal,
+    SessionStart, Telemetry, TelemetryRefusal,
 };
 use api::{
     approvals::ApprovalView,
     hooks::HookAnswer,
     prompts::Receipt,
     runs::{Explanation, Input, InputSent, Picture, Run},
+    steering::{SessionCommand, SessionInputTaken, StartedSession},
     search::{IndexStatus, SearchPage, SearchQuery},
 };
 
@@ -140,6 +141,14 @@ impl Control for Commands {
 
     fn send_input(&self, target: RunTarget, input: Input) -> Reply<InputSent> {
         self.ask(|reply| Command::Input { target, input, reply })
+    }
+
+    fn start_session(&self, start: SessionStart) -> Reply<StartedSession> {
+        NoControl.start_session(start)
+    }
+
+    fn command(&self, session: SessionId, command: SessionCommand) -> Reply<SessionInputTaken> {
+        NoControl.command(session, command)
     }
 
     fn search(&self, query: SearchQuery, session: Option<SessionId>) -> Reply<SearchPage> {

@@ -23,6 +23,7 @@ fn hello() -> Hello {
         recording: None,
         answers: true,
         session: None,
+        takes: Vec::new(),
     }
 }
 
@@ -168,6 +169,8 @@ fn without_room_the_oldest_go_and_leave_a_gap() {
         find: Box::new(|_| None),
         requests,
         missed: Arc::default(),
+        connected: Arc::default(),
+        tried: Arc::default(),
         spool: VecDeque::new(),
         next: 1,
         sent: 0,

@@ -1,0 +1,179 @@
+//! What the server wants of a session: prompts, messages for the running turn, limits. Each has an outcome, which is
+//! known once the machine has taken it in.
+
+use std::{sync::Arc, time::Duration};
+
+use agent::{SessionHandle, SessionUpdate};
+use crossbeam_channel::Receiver;
+use engine::{
+    EngineActivity, EngineInput, MessageOrigin, QueueKind, QueueOutcome, RuntimeFrame, SpendLimits, UserMessage,
+};
+use serde::Serialize;
+use session_tree::Json;
+use terminal::host::{
+    frame::{
+        CommandOrigin, CommandOutcome, HostRequest, OutcomeKind, Presence, SessionCommand, SessionLimits,
+    },
+    link::PendingRequest,
+};
+use tokio::{
+    runtime::Handle,
+    sync::{Notify, broadcast::error::TryRecvError},
+    time::timeout,
+};
+
+/// Longest wait for the machine to take something in. The server waits longer.
+const WITHIN: Duration = Duration::from_secs(4);
+/// Billionths of a dollar.
+const NANO: f64 = 1e9;
+/// Why what is done in a terminal cannot be done.
+const NO_TERMINAL: &str = "this session has no terminal; send it a prompt, or `steer` the running turn";
+
+/// Chooses another model for a session: gives what the machine is told, or why there is none.
+pub(crate) type ChooseModel = Arc<dyn Fn(&str) -> Result<EngineInput, String> + Send + Sync>;
+
+/// A session that takes commands.
+#[derive(Clone)]
+pub(crate) struct CommandedSession {
+    /// The session.
+    pub(crate) session: SessionHandle,
+    /// Ids of messages.
+    pub(crate) random: fn() -> u128,
+    /// Chooses another model.
+    pub(crate) choose_model: ChooseModel,
+    /// Is notified when the process is to end; nothing when it ends by itself.
+    pub(crate) end: Option<Arc<Notify>>,
+    /// Whether somebody is at the terminal of this process.
+    pub(crate) at_terminal: bool,
+}
+
+impl CommandedSession {
+    /// Answers requests of the server, one after the other, until the connection is closed. On a thread of its own.
+    pub(crate) fn answer_all(self, requests: Receiver<PendingRequest>, runtime: Handle) -> std::io::Result<()> {
+        let answers = move || {
+            for PendingRequest { ask, reply } in requests {
+                let answer = runtime.block_on(async { timeout(WITHIN, self.answer(ask)).await });
+                reply(answer.unwrap_or_else(|_| Err("the session did not answer in time".to_owned())));
+            }
+        };
+        std::thread::Builder::new().name("commands".to_owned()).spawn(answers).map(drop)
+    }
+
+    async fn answer(&self, ask: HostRequest) -> Result<serde_json::Value, String> {
+        match ask {
+            HostRequest::Session { command, by } => as_json(self.apply(command, by).await?),
+            HostRequest::Presence => {
+                as_json(Presence { attached: self.at_terminal, ..Presence::default() })
+            }
+            // An empty one only asks whether a prompt would be taken.
+            HostRequest::Prompt { text } if text.is_empty() => match self.snapshot().await? {
+                EngineActivity::Idle => Ok(serde_json::Value::Null),
+                _ => Err("the agent is working".to_owned()),
+            },
+            HostRequest::Prompt { text } => {
+                as_json(self.apply(SessionCommand::Prompt { text }, CommandOrigin::Person).await?)
+            }
+            // The prompt was submitted when it was sent.
+            HostRequest::Submit | HostRequest::Announce { .. } => Ok(serde_json::Value::Null),
+            HostRequest::Interrupt => as_json(self.apply(SessionCommand::Abort, CommandOrigin::Person).await?),
+            HostRequest::Screen
+            | HostRequest::Explain
+            | HostRequest::Type { .. }
+            | HostRequest::Keys { .. }
+            | HostRequest::Answer { .. } => Err(NO_TERMINAL.to_owned()),
+        }
+    }
+
+    async fn apply(&self, command: SessionCommand, by: CommandOrigin) -> Result<CommandOutcome, String> {
+        let who = match &by {
+            CommandOrigin::Person => "a person, through the server".to_owned(),
+            CommandOrigin::Monitor { finding } => format!("a rule of the user, for finding {finding}"),
+        };
+        let origin = || match &by {
+            CommandOrigin::Person => MessageOrigin::Person,
+            CommandOrigin::Monitor { finding } => MessageOrigin::Monitor { finding: finding.clone() },
+        };
+        let message = |text: String| UserMessage {
+            id: format!("{:032x}", (self.random)()),
+            content: Json::from(text),
+            origin: origin(),
+        };
+        let queued = |kind, text| {
+            let message = message(text);
+            (Some(message.id.clone()), EngineInput::Queue { kind, message })
+        };
+        let (id, input) = match command {
+            SessionCommand::Prompt { text } => {
+                let message = message(text);
+                (Some(message.id.clone()), EngineInput::Prompt(message))
+            }
+            SessionCommand::Steer { text } => queued(QueueKind::Steer, text),
+            SessionCommand::FollowUp { text } => queued(QueueKind::FollowUp, text),
+            SessionCommand::Abort => (None, EngineInput::Abort),
+            SessionCommand::Pause => (None, EngineInput::Pause),
+            SessionCommand::Resume => (None, EngineInput::Resume),
+            SessionCommand::Compact => (None, EngineInput::Compact),
+            SessionCommand::SetModel { model } => (None, (self.choose_model)(&model)?),
+            SessionCommand::Limit { limits } => {
+                (None, EngineInput::SetLimits { limits: spend_limits(limits)?, by: who })
+            }
+            SessionCommand::End => {
+                let end = self.end.as_ref();
+                end.ok_or("this session ends with its command; `abort` ends the turn")?.notify_one();
+                return Ok(CommandOutcome { outcome: OutcomeKind::Done, message: None, entry: None });
+            }
+        };
+        self.take_in(id, input).await
+    }
+
+    /// Hands something to the machine. What comes of it at once is told before the machine answers the next question.
+    async fn take_in(&self, id: Option<String>, input: EngineInput) -> Result<CommandOutcome, String> {
+        let closed = |error: agent::SessionClosed| error.to_string();
+        let mut updates = self.session.subscribe();
+        self.session.input(input).await.map_err(closed)?;
+        self.session.snapshot().await.map_err(closed)?;
+        let mut outcome = CommandOutcome { outcome: OutcomeKind::Done, message: id.clone(), entry: None };
+        loop {
+            match updates.try_recv() {
+                Ok(SessionUpdate::Frame(RuntimeFrame::Message { id: of, outcome: what })) if Some(&of) == id.as_ref() => {
+                    match what {
+                        QueueOutcome::Queued => outcome.outcome = OutcomeKind::Queued,
+                        QueueOutcome::Landed { entry } => {
+                            outcome = CommandOutcome {
+                                outcome: OutcomeKind::Landed,
+                                entry: Some(entry),
+                                ..outcome
+                            };
+                        }
+                        QueueOutcome::Refused { reason } => return Err(reason),
+                        QueueOutcome::Withdrawn => return Err("the message was taken back".to_owned()),
+                    }
+                }
+                Ok(SessionUpdate::Frame(RuntimeFrame::Refused { reason, .. })) if id.is_none() => return Err(reason),
+                Ok(SessionUpdate::Frame(_) | SessionUpdate::Entry(_)) | Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return Ok(outcome),
+            }
+        }
+    }
+
+    async fn snapshot(&self) -> Result<EngineActivity, String> {
+        self.session.snapshot().await.map(|now| now.activity).map_err(|error| error.to_string())
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "what is out of range is the largest")]
+fn spend_limits(limits: SessionLimits) -> Result<SpendLimits, String> {
+    if limits.cost_usd.is_some_and(|usd| !usd.is_finite() || usd < 0.0) {
+        return Err("`cost_usd` must be a number, 0 or more".to_owned());
+    }
+    Ok(SpendLimits {
+        tokens: limits.tokens,
+        cost_nano_usd: limits.cost_usd.map(|usd| (usd * NANO) as u64),
+        wall_ms: limits.minutes.map(|minutes| u64::from(minutes) * 60_000),
+        calls: limits.calls,
+    })
+}
+
+fn as_json(answer: impl Serialize) -> Result<serde_json::Value, String> {
+    serde_json::to_value(answer).map_err(|error| error.to_string())
+}

@@ -1,0 +1,227 @@
+//! Starting sessions, and what a session can be told to do.
+
+use events::{Provider, RunId, SessionId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+pub use terminal::host::frame::{CommandOutcome, OutcomeKind, SessionCommand, SessionLimits};
+
+use crate::runs::Input;
+
+/// Input for a session: `do` with what it needs, or, for a run with a terminal, exactly one of `text`, `keys` and
+/// `interrupt`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SessionInputRequest {
+    /// What to do. capture's own agent takes all of them, agents in `capture run` take `prompt` and `abort`.
+    #[serde(rename = "do", default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<SessionAction>,
+    /// The text of `prompt`, `steer` and `follow_up`; without `do`, typed as it is: a newline at its end presses Enter,
+    /// one within it makes it a paste.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The model of `set_model`: `PROVIDER/MODEL`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The limits of `limit`; they take the place of those before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<SessionLimits>,
+    /// Presses Enter after the text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub submit: bool,
+    /// Keys by name, pressed one after another: `enter`, `esc`, `ctrl-c`, `up`, `y`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Vec<String>>,
+    /// Interrupts the program.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupt: bool,
+    /// Types the text even while a dialog is open, where it may answer the dialog.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub force: bool,
+}
+
+/// What a session can be told to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionAction {
+    /// Begin a turn; refused while one is running.
+    Prompt,
+    /// Take a message into the running turn, at the next boundary between tools and requests.
+    Steer,
+    /// Take a message after the turn.
+    FollowUp,
+    /// End the turn now.
+    Abort,
+    /// Stop at the next boundary.
+    Pause,
+    /// Go on after a pause.
+    Resume,
+    /// Compact the context; not available yet.
+    Compact,
+    /// Use another model, from the next request on.
+    SetModel,
+    /// Set other limits.
+    Limit,
+    /// End the process of a session that the server started.
+    End,
+}
+
+/// What a request for input asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SessionInputKind {
+    /// To do something with the session.
+    Command(SessionCommand),
+    /// To type.
+    Typed(Input),
+}
+
+impl SessionInputRequest {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// What is missing or does not belong there.
+    pub fn kind(self) -> Result<SessionInputKind, String> {
+        let Self { action, text, model, limits, submit, keys, interrupt, force } = self;
+        let Some(action) = action else {
+            if model.is_some() || limits.is_some() {
+                return Err("`model` and `limits` need `do`".to_owned());
+            }
+            return Ok(SessionInputKind::Typed(Input { text, submit, keys, interrupt, force }));
+        };
+        if submit || keys.is_some() || interrupt || force {
+            return Err("`submit`, `keys`, `interrupt` and `force` are for typing, without `do`".to_owned());
+        }
+        let is_text_needed = matches!(action, SessionAction::Prompt | SessionAction::Steer | SessionAction::FollowUp);
+        let unused = [
+            ("text", text.is_some() && !is_text_needed),
+            ("model", model.is_some() && action != SessionAction::SetModel),
+            ("limits", limits.is_some() && action != SessionAction::Limit),
+        ];
+        if let Some((name, _)) = unused.iter().find(|(_, is_unused)| *is_unused) {
+            return Err(format!("`{name}` does not belong to this `do`"));
+        }
+        let text = || text.filter(|text| !text.trim().is_empty()).ok_or_else(|| "`text` is missing".to_owned());
+        Ok(SessionInputKind::Command(match action {
+            SessionAction::Prompt => SessionCommand::Prompt { text: text()? },
+            SessionAction::Steer => SessionCommand::Steer { text: text()? },
+            SessionAction::FollowUp => SessionCommand::FollowUp { text: text()? },
+            SessionAction::Abort => SessionCommand::Abort,
+            SessionAction::Pause => SessionCommand::Pause,
+            SessionAction::Resume => SessionCommand::Resume,
+            SessionAction::Compact => SessionCommand::Compact,
+            SessionAction::SetModel => SessionCommand::SetModel { model: model.ok_or("`model` is missing")? },
+            SessionAction::Limit => SessionCommand::Limit { limits: limits.ok_or("`limits` is missing")? },
+            SessionAction::End => SessionCommand::End,
+        }))
+    }
+}
+
+/// Input that was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionInputTaken {
+    /// The run of the session.
+    pub run: RunId,
+    /// Always true.
+    pub sent: bool,
+    /// What became of it; absent for what was typed.
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<CommandOutcome>,
+}
+
+/// A session to be started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SessionRequest {
+    /// The agent: `capture` (default), or one that `capture agent drive` supports.
+    #[serde(default = "own", skip_serializing_if = "is_own")]
+    pub agent: Provider,
+    /// The working directory; absolute.
+    pub cwd: String,
+    /// A name for it; no other active run may have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The first prompt. Other agents than `capture` need one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// The first skill; not available yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill: Option<String>,
+    /// The model of capture's own agent: `PROVIDER/MODEL`; the configured one without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The mode of capture's own agent, `plan` or `ask` (default).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<StartMode>,
+    /// The session of capture's own agent to continue: its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<String>,
+    /// How long a permission request waits for a decision, in seconds, at most 3,600; 600 without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_s: Option<u32>,
+}
+
+/// The modes in which a session can be started from elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StartMode {
+    /// Only reads; everything else is denied.
+    Plan,
+    /// The policy and people decide.
+    Ask,
+}
+
+const fn own() -> Provider {
+    Provider::Capture
+}
+
+fn is_own(agent: &Provider) -> bool {
+    *agent == Provider::Capture
+}
+
+/// A session that was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StartedSession {
+    /// Its id. The session of an agent that has not named it yet is merged into the one it names, and its id leads
+    /// there.
+    pub session_id: SessionId,
+    /// The run of its process.
+    pub run_id: RunId,
+    /// The agent.
+    pub agent: Provider,
+    /// The working directory.
+    pub cwd: String,
+    /// The process, which outlives the server and its clients.
+    pub pid: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(body: &str) -> Result<SessionInputKind, String> {
+        serde_json::from_str::<SessionInputRequest>(body).unwrap().kind()
+    }
+
+    #[test]
+    fn what_belongs_to_what() {
+        let command = |body: &str| match kind(body).unwrap() {
+            SessionInputKind::Command(command) => command.name(),
+            SessionInputKind::Typed(_) => "typed",
+        };
+        assert_eq!(command(r#"{"do":"steer","text":"left"}"#), "steer");
+        assert_eq!(command(r#"{"do":"limit","limits":{"calls":3}}"#), "limit");
+        assert_eq!(command(r#"{"text":"left","submit":true}"#), "typed");
+        for (body, why) in [
+            (r#"{"do":"prompt"}"#, "`text` is missing"),
+            (r#"{"do":"prompt","text":" "}"#, "`text` is missing"),
+            (r#"{"do":"abort","text":"x"}"#, "`text` does not belong to this `do`"),
+            (r#"{"do":"set_model"}"#, "`model` is missing"),
+            (r#"{"do":"abort","interrupt":true}"#, "are for typing"),
+            (r#"{"model":"a/b"}"#, "need `do`"),
+        ] {
+            assert!(kind(body).unwrap_err().contains(why), "{body}");
+        }
+        for name in SessionCommand::NAMES {
+            assert!(serde_json::from_value::<SessionAction>(name.into()).is_ok(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a session is told to do: by a message to the host that runs it, or, where an agent works in a terminal, by
+//! typing, as far as that goes.
+
+use api::{
+    runs::{Input as RunInput, InputSent, Run},
+    steering::{CommandOutcome, OutcomeKind, SessionCommand, SessionInputTaken},
+};
+use events::{RunId, SessionId};
+use server::{Refusal, RunTarget};
+use terminal::host::frame::{CommandOrigin, HostRequest};
+
+use tokio::sync::mpsc;
+
+use super::{PromptOutcome, QueuedRequest, Runs, question::question};
+
+impl Runs {
+    /// Tells a session what to do.
+    ///
+    /// # Errors
+    /// When no run hosts it, its agent cannot do that, or refuses it as things stand.
+    pub async fn command(
+        &self,
+        session: SessionId,
+        command: SessionCommand,
+        by: CommandOrigin,
+    ) -> Result<SessionInputTaken, Refusal> {
+        let target = RunTarget::Session(session);
+        let (run, asks) = self.find_reconnected(&target).await?;
+        if !run.hello.takes.is_empty() {
+            if !run.hello.takes.iter().any(|name| name == command.name()) {
+                return Err(not_taken(&run, &command));
+            }
+            let answer = question(&run, asks.as_ref(), HostRequest::Session { command, by }).await?;
+            let outcome: CommandOutcome =
+                serde_json::from_value(answer).map_err(|error| Refusal::Failed(error.to_string()))?;
+            return Ok(taken(run.id, outcome));
+        }
+        match command {
+            SessionCommand::Prompt { text } => match self.prompt(session, &text).await {
+                PromptOutcome::Typed => Ok(taken(run.id, done())),
+                PromptOutcome::Refused(why) | PromptOutcome::Unknown(why) => Err(Refusal::Conflict(why)),
+            },
+            SessionCommand::Abort => {
+                self.send_input(&target, RunInput { interrupt: true, ..RunInput::default() }).await?;
+                Ok(taken(run.id, done()))
+            }
+            SessionCommand::Steer { .. }
+            | SessionCommand::FollowUp { .. }
+            | SessionCommand::Pause
+            | SessionCommand::Resume
+            | SessionCommand::Compact
+            | SessionCommand::SetModel { .. }
+            | SessionCommand::Limit { .. }
+            | SessionCommand::End => Err(not_taken(&run, &command)),
+        }
+    }
+
+    /// Typed text for a session without a terminal is a prompt, and an interrupt ends its turn.
+    pub(super) async fn send_as_command(
+        &self,
+        run: &Run,
+        asks: Option<&mpsc::Sender<QueuedRequest>>,
+        input: RunInput,
+    ) -> Result<InputSent, Refusal> {
+        let command = match input {
+            RunInput { text: Some(text), .. } => SessionCommand::Prompt { text },
+            RunInput { interrupt: true, .. } => SessionCommand::Abort,
+            RunInput { .. } => {
+                let why = format!("run {} has no terminal; send it text, or interrupt it", run.id);
+                return Err(Refusal::Conflict(why));
+            }
+        };
+        question(run, asks, HostRequest::Session { command, by: CommandOrigin::Person }).await?;
+        Ok(InputSent { run: run.id, sent: true })
+    }
+
+    /// Whether the run that hosts a session takes a command; without such a run it does not.
+    #[must_use]
+    pub fn takes(&self, session: SessionId, command: &str) -> bool {
+        let run = self.find(&RunTarget::Session(session));
+        run.is_ok_and(|(run, _)| run.hello.takes.iter().any(|name| name == command))
+    }
+}
+
+fn taken(run: RunId, outcome: CommandOutcome) -> SessionInputTaken {
+    SessionInputTaken { run, sent: true, outcome: Some(outcome) }
+}
+
+const fn done() -> CommandOutcome {
+    CommandOutcome { outcome: OutcomeKind::Done, message: None, entry: None }
+}
+
+fn not_taken(run: &Run, command: &SessionCommand) -> Refusal {
+    let takes = if run.hello.takes.is_empty() {
+        "`prompt` and `abort`".to_owned()
+    } else {
+        run.hello.takes.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    };
+    Refusal::Conflict(format!("{} does not take `{}`; it takes {takes}", run.hello.provider, command.name()))
+}

@@ -1,0 +1,203 @@
+//! Starts sessions in processes of their own, which outlive the server and its clients: the program runs itself as the
+//! host of the session, is told what to run over its standard input, says on its standard output that it has begun, and
+//! connects as every host does.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use agents::Agent;
+use api::{
+    runs::RunState,
+    steering::{SessionRequest, StartMode, StartedSession},
+};
+use events::{Provider, RunId, SessionId};
+use serde::{Deserialize, Serialize};
+use server::{Refusal, RunTarget, SessionStart};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::runs::Runs;
+
+/// How long a host may take to begin.
+const BEGINS_WITHIN: Duration = Duration::from_secs(20);
+/// How long its session may take to be known after that.
+const KNOWN_WITHIN: Duration = Duration::from_secs(5);
+/// Interval between looks at whether it is.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Longest line in which a host says that it has begun, bytes.
+const LINE_BYTES: u64 = 64 << 10;
+/// Time a permission request waits for a decision when nobody says otherwise, seconds.
+const WAIT_S: u32 = 600;
+/// Longest such time, seconds.
+const LONGEST_WAIT_S: u32 = 3_600;
+/// Longest first prompt, bytes.
+const PROMPT_BYTES: usize = 1 << 20;
+
+/// The words with which the program is the host of a session.
+pub const HOST_WORDS: [&str; 3] = ["agent", "drive", "--hosted"];
+
+/// What the host of a session is told, in one line of JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostSpec {
+    /// The data directory.
+    pub data: PathBuf,
+    /// The agent.
+    pub agent: Provider,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// The name of its run.
+    pub name: Option<String>,
+    /// The first prompt.
+    pub prompt: Option<String>,
+    /// The model, as `PROVIDER/MODEL`.
+    pub model: Option<String>,
+    /// Whether only reads are allowed.
+    pub is_plan: bool,
+    /// The session to continue.
+    pub continues: Option<String>,
+    /// How long a permission request waits, seconds.
+    pub wait_s: u32,
+    /// For whom it is started, in words.
+    pub by: String,
+}
+
+/// What the host of a session says, in one line of JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostAnswer {
+    /// It has begun.
+    Begun {
+        /// Its run.
+        run: RunId,
+    },
+    /// It cannot begin, for this reason.
+    Refused(String),
+}
+
+/// Starts sessions. A handle: clones share nothing.
+#[derive(Debug, Clone)]
+pub struct SessionStarter {
+    /// The program.
+    pub program: PathBuf,
+    /// The data directory.
+    pub data: PathBuf,
+}
+
+impl SessionStarter {
+    /// Starts a session and waits until it is known.
+    ///
+    /// # Errors
+    /// When it cannot be meant, or does not begin.
+    pub async fn start(&self, start: SessionStart, runs: &Runs) -> Result<StartedSession, Refusal> {
+        let SessionStart { request, who } = start;
+        let by = serde_json::to_string(&who).unwrap_or_default();
+        let spec = self.spec(request, format!("a client of the server: {by}"), runs)?;
+        let (agent, cwd) = (spec.agent, spec.cwd.display().to_string());
+        let program = self.program.clone();
+        let begun = tokio::task::spawn_blocking(move || begin(&program, &spec));
+        let begun = timeout(BEGINS_WITHIN, begun).await;
+        let (run, pid) = match begun {
+            Ok(Ok(begun)) => begun?,
+            Ok(Err(error)) => return Err(Refusal::Failed(error.to_string())),
+            Err(_) => {
+                let seconds = BEGINS_WITHIN.as_secs();
+                return Err(Refusal::Conflict(format!("the session did not begin within {seconds} s")));
+            }
+        };
+        let session_id = session_of(run, runs).await?;
+        Ok(StartedSession { session_id, run_id: run, agent, cwd, pid })
+    }
+
+    fn spec(&self, request: SessionRequest, by: String, runs: &Runs) -> Result<HostSpec, Refusal> {
+        let invalid = |name, reason: &str| Err(Refusal::Invalid { name, reason: reason.to_owned() });
+        let SessionRequest { agent, cwd, name, prompt, skill, model, mode, continues, wait_s } = request;
+        if skill.is_some() {
+            return Err(Refusal::Conflict("skills are not available yet; start the session with a prompt".into()));
+        }
+        let is_own = agent == Provider::Capture;
+        if !is_own && Agent::of(agent).is_none_or(|agent| agent.drive.is_none()) {
+            return Err(Refusal::Invalid { name: "agent", reason: format!("cannot start {agent} without a terminal") });
+        }
+        if !is_own && (model.is_some() || mode.is_some() || continues.is_some()) {
+            return invalid("agent", "`model`, `mode` and `continues` are for capture's own agent");
+        }
+        let prompt = prompt.filter(|prompt| !prompt.trim().is_empty());
+        if !is_own && prompt.is_none() {
+            return invalid("prompt", "this agent needs a first prompt");
+        }
+        if prompt.as_ref().is_some_and(|prompt| prompt.len() > PROMPT_BYTES) {
+            return invalid("prompt", "it is too long");
+        }
+        let cwd = PathBuf::from(cwd);
+        if !cwd.is_absolute() || !cwd.is_dir() {
+            return invalid("cwd", "expected the absolute path of a directory");
+        }
+        let wait_s = wait_s.unwrap_or(WAIT_S);
+        if !(1..=LONGEST_WAIT_S).contains(&wait_s) {
+            return invalid("wait_s", "expected 1 to 3600");
+        }
+        if let Some(name) = &name {
+            let is_active = |run: api::runs::Run| {
+                run.state == RunState::Running && run.hello.name.as_deref() == Some(name)
+            };
+            if name.trim().is_empty() {
+                return invalid("name", "it is empty");
+            }
+            if runs.list().into_iter().any(is_active) {
+                return Err(Refusal::Conflict(format!("an active run is already named `{name}`")));
+            }
+        }
+        let is_plan = mode == Some(StartMode::Plan);
+        let data = self.data.clone();
+        Ok(HostSpec { data, agent, cwd, name, prompt, model, is_plan, continues, wait_s, by })
+    }
+}
+
+/// Starts the host and waits for its word. Blocks.
+fn begin(program: &Path, spec: &HostSpec) -> Result<(RunId, u32), Refusal> {
+    let failed = |error: std::io::Error| Refusal::Failed(format!("cannot start the host of a session: {error}"));
+    let mut command = Command::new(program);
+    command.args(HOST_WORDS).arg("--data-dir").arg(&spec.data).current_dir(&spec.cwd);
+    // A group of its own: what a terminal sends to the server is not meant for it.
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    let mut host = command.spawn().map_err(failed)?;
+    let pid = host.id();
+    let answer = speak(&mut host, spec).map_err(failed);
+    // It ends when it ends; until then this server, while it runs, is its parent.
+    let waits = move || drop(host.wait());
+    std::thread::Builder::new().name("session".to_owned()).spawn(waits).map_err(failed)?;
+    match answer? {
+        HostAnswer::Begun { run } => Ok((run, pid)),
+        HostAnswer::Refused(why) => Err(Refusal::Conflict(why)),
+    }
+}
+
+fn speak(host: &mut Child, spec: &HostSpec) -> std::io::Result<HostAnswer> {
+    let mut line = serde_json::to_string(spec)?;
+    line.push('\n');
+    let closed = || std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+    host.stdin.take().ok_or_else(closed)?.write_all(line.as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(host.stdout.take().ok_or_else(closed)?.take(LINE_BYTES)).read_line(&mut answer)?;
+    Ok(serde_json::from_str(&answer)?)
+}
+
+/// The session of a run, once it is known.
+async fn session_of(run: RunId, runs: &Runs) -> Result<SessionId, Refusal> {
+    let target = RunTarget::Run(run.to_string());
+    let until = Instant::now() + KNOWN_WITHIN;
+    loop {
+        if let Some(session) = runs.get(&target).ok().and_then(|run| run.session_id) {
+            return Ok(session);
+        }
+        if Instant::now() >= until {
+            return Err(Refusal::Conflict(format!(
+                "the session of run {run} has begun, and is not known yet; `capture runs` lists it"
+            )));
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}

@@ -1,0 +1,49 @@
+//! Starting sessions and telling them what to do.
+
+use api::{
+    routes::{SessionInput, StartSession},
+    steering::{SessionInputKind, SessionInputRequest, SessionInputTaken},
+};
+use events::SessionId;
+
+use crate::{
+    RunTarget,
+    answer::HandlerResult,
+    app::App,
+    call::Call,
+    control::SessionStart,
+    error::ApiError,
+    handlers::{approvals::who, runs::checked},
+    lookup::target,
+};
+
+/// `POST /api/v1/sessions`
+pub(crate) async fn start(mut call: Call<StartSession>) -> HandlerResult {
+    let request = call.body().await?;
+    let start = SessionStart { request, who: who(&call.connection.transport) };
+    let started = call.app.ask(call.app.control.start_session(start)).await?;
+    call.answer(&started)
+}
+
+/// `POST /api/v1/sessions/{id}/input`
+pub(crate) async fn input(mut call: Call<SessionInput>) -> HandlerResult {
+    let request = call.body().await?;
+    let session = target(&call).await?;
+    let taken = apply(&call.app, session, request).await?;
+    call.answer(&taken)
+}
+
+/// Carries out input for a session.
+pub(crate) async fn apply(
+    app: &App,
+    session: SessionId,
+    request: SessionInputRequest,
+) -> Result<SessionInputTaken, ApiError> {
+    match request.kind().map_err(ApiError::body)? {
+        SessionInputKind::Command(command) => app.ask(app.control.command(session, command)).await,
+        SessionInputKind::Typed(input) => {
+            let sent = app.ask(app.control.send_input(RunTarget::Session(session), checked(input)?)).await?;
+            Ok(SessionInputTaken { run: sent.run, sent: sent.sent, outcome: None })
+        }
+    }
+}
