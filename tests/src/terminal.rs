@@ -130,6 +130,8 @@ impl PlayedTerminal {
             | HostEvent::Answered { .. }
             | HostEvent::Exited { .. }
             | HostEvent::Gap { .. }
+            | HostEvent::ModeGranted { .. }
+            | HostEvent::CallDecided(_)
             | HostEvent::Unknown => None,
         })
     }
@@ -223,6 +225,8 @@ fn take(runs: &mut [Option<Run>], at: i64, played: &mut PlayedTerminal) {
                 | HostEvent::Answered { .. }
                 | HostEvent::Exited { .. }
                 | HostEvent::Gap { .. }
+                | HostEvent::ModeGranted { .. }
+                | HostEvent::CallDecided(_)
                 | HostEvent::Unknown => {}
             }
             played.told.push((when.as_millisecond(), run, told));

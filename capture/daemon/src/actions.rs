@@ -1,19 +1,22 @@
 //! Runs automatic actions on findings. Only actions that the user's configuration names explicitly are run, and never
-//! more than an interrupt, a queued prompt or a note. Without a rule, nothing is done.
+//! more than an interrupt, a queued prompt or a note, and, of capture's own agent, a message into the running turn, a
+//! pause or limits. Without a rule, nothing is done.
 
 use std::collections::BTreeMap;
 
+use api::steering::{OutcomeKind, SessionCommand, SessionLimits};
 use events::{Finding, FindingKind, SessionId, State};
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput};
 use projections::Session;
 use serde::Deserialize;
 use server::RunTarget;
 use store::Reader;
+use terminal::host::frame::CommandOrigin;
 
 use crate::{prompts::Prompts, runs::Runs};
 
 /// A rule of the user: `[[actions]]`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
     /// The kinds of findings it is for; empty for none.
@@ -24,9 +27,12 @@ pub struct Action {
     /// What to do.
     #[serde(rename = "do")]
     pub kind: ActionKind,
-    /// The prompt to queue, or the note.
+    /// The prompt to queue, the message, or the note.
     #[serde(default)]
     pub text: Option<String>,
+    /// The limits to set; they take the place of the session's.
+    #[serde(default)]
+    pub limits: Option<SessionLimits>,
 }
 
 /// What can be done about a finding.
@@ -39,6 +45,12 @@ pub enum ActionKind {
     Queue,
     /// Add a note to the session.
     Note,
+    /// Send a message into the running turn of capture's own agent.
+    Steer,
+    /// Pause the turn of capture's own agent at its next boundary.
+    Pause,
+    /// Set limits of a session of capture's own agent.
+    Limit,
 }
 
 impl Action {
@@ -49,9 +61,19 @@ impl Action {
     pub fn check(&self) -> anyhow::Result<()> {
         let text = self.text.as_deref().is_some_and(|text| !text.trim().is_empty());
         match self.kind {
-            ActionKind::Interrupt => anyhow::ensure!(self.text.is_none(), "actions: `interrupt` takes no `text`"),
-            ActionKind::Queue | ActionKind::Note => anyhow::ensure!(text, "actions: `queue` and `note` need a `text`"),
+            ActionKind::Interrupt | ActionKind::Pause | ActionKind::Limit => {
+                anyhow::ensure!(self.text.is_none(), "actions: `interrupt`, `pause` and `limit` take no `text`");
+            }
+            ActionKind::Queue | ActionKind::Note | ActionKind::Steer => {
+                anyhow::ensure!(text, "actions: `queue`, `note` and `steer` need a `text`");
+            }
         }
+        let has_limits = self.limits.is_some_and(|limits| limits != SessionLimits::default());
+        anyhow::ensure!(
+            has_limits == (self.kind == ActionKind::Limit) && (has_limits || self.limits.is_none()),
+            "actions: `limit` needs `limits` with at least one of `tokens`, `cost_usd`, `minutes` and `calls`, and \
+             nothing else takes them"
+        );
         anyhow::ensure!(!self.on.is_empty(), "actions: `on` must name at least one kind of finding");
         Ok(())
     }
@@ -99,9 +121,35 @@ impl Actions {
                 (ActionKind::Note, Some(text)) => {
                     self.inputs.send(note(session.id, text.clone())).ok();
                 }
-                (ActionKind::Queue | ActionKind::Note, None) => {}
+                (ActionKind::Steer, Some(text)) => {
+                    self.command(&session, finding, SessionCommand::Steer { text: text.clone() });
+                }
+                (ActionKind::Pause, _) => self.command(&session, finding, SessionCommand::Pause),
+                (ActionKind::Limit, _) => {
+                    let limits = rule.limits.unwrap_or_default();
+                    self.command(&session, finding, SessionCommand::Limit { limits });
+                }
+                (ActionKind::Queue | ActionKind::Note | ActionKind::Steer, None) => {}
             }
         }
+    }
+
+    /// Tells a session of capture's own agent what to do, and notes what became of it. Other agents take nothing like
+    /// it, which is noted too.
+    fn command(&self, session: &Session, finding: &Finding, command: SessionCommand) {
+        let (runs, inputs, id) = (self.runs.clone(), self.inputs.clone(), session.id);
+        let (what, name) = (finding.what.clone(), command.name());
+        let by = CommandOrigin::Monitor { finding: finding.id.to_string() };
+        self.runtime.spawn(async move {
+            let said = match runs.command(id, command, by).await {
+                Ok(taken) => match taken.outcome.map(|outcome| outcome.outcome) {
+                    Some(OutcomeKind::Queued) => format!("a rule's `{name}` waits for the next boundary: {what}"),
+                    Some(OutcomeKind::Landed | OutcomeKind::Done) | None => format!("`{name}` by a rule: {what}"),
+                },
+                Err(refusal) => format!("a rule's `{name}` was not done ({what}): {refusal}"),
+            };
+            inputs.send_async(note(id, said)).await.ok();
+        });
     }
 
     /// Interrupts an agent at work. At a dialog the same key would answer it: there nothing is pressed.

@@ -29,6 +29,7 @@ pub mod roots;
 pub mod runs;
 pub mod search;
 pub mod serve;
+pub mod session_starter;
 pub mod settings;
 pub mod supervisor;
 pub mod telemetry;

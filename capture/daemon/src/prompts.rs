@@ -14,6 +14,7 @@ use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput, IngestStoppe
 use projections::{Prompt, Session};
 use server::Refusal;
 use store::{EntityFilter, Reader};
+use terminal::host::frame::CommandOrigin;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep},
@@ -255,7 +256,7 @@ impl Queue {
         if self.commit(typing.clone()).await.is_err() {
             return;
         }
-        match self.parts.runs.prompt(session, &typing.text).await {
+        match self.type_or_send(session, &typing).await {
             PromptOutcome::Typed => self.close(session, typing, QueuedState::Delivered, None).await,
             PromptOutcome::Unknown(why) => self.close(session, typing, QueuedState::Unclear, Some(why)).await,
             PromptOutcome::Refused(why) => {
@@ -269,6 +270,19 @@ impl Queue {
                 }
             }
         }
+    }
+
+    /// Types a prompt, or sends it to a session that takes prompts, which is told whose it is.
+    async fn type_or_send(&self, session: SessionId, prompt: &Prompt) -> PromptOutcome {
+        let runs = &self.parts.runs;
+        if !runs.takes(session, "prompt") {
+            return runs.prompt(session, &prompt.text).await;
+        }
+        let by = match prompt.by {
+            QueuedBy::Person => CommandOrigin::Person,
+            QueuedBy::Monitor => CommandOrigin::Monitor { finding: format!("queued as {}", prompt.id) },
+        };
+        runs.send_prompt(session, &prompt.text, by).await
     }
 
     async fn close(&mut self, session: SessionId, prompt: Prompt, state: QueuedState, why: Option<String>) {

@@ -45,6 +45,7 @@ use crate::{
     redacted_only, roots,
     runs::Runs,
     search::{self, Search},
+    session_starter::SessionStarter,
     settings,
     supervisor::Supervisor,
     telemetry::TelemetryReceiver,

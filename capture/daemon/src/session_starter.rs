@@ -140,9 +140,8 @@ impl SessionStarter {
             return invalid("wait_s", "expected 1 to 3600");
         }
         if let Some(name) = &name {
-            let is_active = |run: api::runs::Run| {
-                run.state == RunState::Running && run.hello.name.as_deref() == Some(name)
-            };
+            let is_active =
+                |run: api::runs::Run| run.state == RunState::Running && run.hello.name.as_deref() == Some(name);
             if name.trim().is_empty() {
                 return invalid("name", "it is empty");
             }
@@ -161,8 +160,8 @@ fn begin(program: &Path, spec: &HostSpec) -> Result<(RunId, u32), Refusal> {
     let failed = |error: std::io::Error| Refusal::Failed(format!("cannot start the host of a session: {error}"));
     let mut command = Command::new(program);
     command.args(HOST_WORDS).arg("--data-dir").arg(&spec.data).current_dir(&spec.cwd);
-    // A group of its own: what a terminal sends to the server is not meant for it.
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    // It leaves the server's terminal by itself.
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut host = command.spawn().map_err(failed)?;
     let pid = host.id();
     let answer = speak(&mut host, spec).map_err(failed);

@@ -15,13 +15,15 @@ use std::{
     time::Duration,
 };
 
+use api::steering::{SessionInputRequest, SessionInputTaken};
 use axum::{
     body::Bytes,
     extract::ws::{CloseCode, CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code},
     response::Response,
 };
 use futures_util::{SinkExt, StreamExt, task::AtomicWaker};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_tungstenite::tungstenite;
 
@@ -30,8 +32,9 @@ use crate::{
     clients::StreamSlot,
     compat::CompatStream,
     error::ApiError,
+    handlers::steering,
     live_view::Interest,
-    lookup::ids_of,
+    lookup::{id_of, ids_of},
     stream_format::StreamFormat,
     tail::{Item, Resume, Tail},
 };
@@ -50,6 +53,7 @@ pub(crate) fn answer(
     upgrade: WebSocketUpgrade,
     interest: Interest,
     resume: Option<Resume>,
+    control: Result<(), ApiError>,
     slot: Option<StreamSlot>,
 ) -> Response {
     let client = SocketClient {
@@ -57,6 +61,7 @@ pub(crate) fn answer(
         tail: Tail::new(app, interest, resume),
         format: StreamFormat::frames(),
         compat_sessions: Vec::new(),
+        control,
         resume_at: 0,
         out: Vec::new(),
         positions: Vec::new(),
@@ -131,6 +136,8 @@ struct SocketClient {
     format: StreamFormat,
     /// Sessions asked for in the form older clients know.
     compat_sessions: Vec<events::SessionId>,
+    /// Whether the client may tell sessions what to do, as was found at the upgrade.
+    control: Result<(), ApiError>,
     /// The last position sent.
     resume_at: u64,
     /// Room for messages on their way, and for the position a client that has it can resume from.
@@ -268,13 +275,12 @@ impl SocketClient {
             None => Err(End::Gone),
             Some(Err(error)) => Err(end_of(error)),
             Some(Ok(Message::Text(text))) => {
-                if let Err(error) = self.listen(&text).await {
-                    let epoch = self.app.live_view.epoch().json();
-                    let data = serde_json::to_string(&error.body_of().error).unwrap_or_else(|_| "null".into());
-                    let answer = format!("{{\"type\":\"error\",\"epoch\":{epoch},\"data\":{data}}}");
-                    write(socket, self.app.limits.write, [Message::text(answer)], || ()).await?;
-                }
-                Ok(())
+                let answer = match self.listen(&text).await {
+                    Ok(None) => return Ok(()),
+                    Ok(Some((kind, data))) => self.message(kind, &data),
+                    Err(error) => self.message("error", &json_of(&error.body_of().error)),
+                };
+                write(socket, self.app.limits.write, [Message::text(answer)], || ()).await
             }
             Some(Ok(Message::Binary(_))) => Err(End::Close(
                 close_code::UNSUPPORTED,
@@ -287,39 +293,69 @@ impl SocketClient {
         }
     }
 
-    /// Carries out a message of the client.
-    async fn listen(&mut self, text: &str) -> Result<(), ApiError> {
+    /// A message that is not a frame.
+    fn message(&self, kind: &str, data: &str) -> String {
+        let epoch = self.app.live_view.epoch().json();
+        format!("{{\"type\":\"{kind}\",\"epoch\":{epoch},\"data\":{data}}}")
+    }
+
+    /// Carries out a message of the client; gives the kind of the answer and its data.
+    async fn listen(&mut self, text: &str) -> Result<Option<(&'static str, String)>, ApiError> {
         #[derive(Deserialize)]
         struct Words {
+            /// What to tell a session, as in `POST /api/v1/sessions/{id}/input`.
+            input: Option<SessionInputRequest>,
+            /// Which session, and what the answer is known by.
+            session: Option<String>,
+            id: Option<Box<RawValue>>,
             subscribe: Option<Vec<String>>,
             after: Option<u64>,
             epoch: Option<String>,
             #[serde(rename = "type")]
             name: Option<String>,
             #[serde(rename = "sessionId")]
-            session: Option<String>,
+            compat_session: Option<String>,
         }
         let words: Words = serde_json::from_str(text).map_err(ApiError::body)?;
+        if let Some(input) = words.input {
+            let answer = self.input(words.session, input).await;
+            let id = words.id.as_deref().map_or("null", RawValue::get);
+            return Ok(Some(match answer {
+                Ok(taken) => ("input", format!("{{\"id\":{id},\"answer\":{}}}", json_of(&taken))),
+                Err(error) => ("input", format!("{{\"id\":{id},\"error\":{}}}", json_of(&error.body_of().error))),
+            }));
+        }
         if let Some(names) = words.subscribe {
             let ids = ids_of(&self.app, names.iter().map(String::as_str)).await?;
+            let subscribed = format!("{{\"sessions\":{}}}", json_of(&ids));
             let interest = if ids.is_empty() { Interest::All } else { Interest::Sessions(ids) };
             let resume = words.after.map(|after| Resume { after, epoch: words.epoch });
             self.format = StreamFormat::frames();
             self.compat_sessions.clear();
             self.tail = Tail::new(&self.app, interest, resume);
-            return Ok(());
+            return Ok(Some(("subscribed", subscribed)));
         }
-        match (words.name.as_deref(), words.session) {
+        match (words.name.as_deref(), words.compat_session) {
             (Some("subscribe-stream"), Some(session)) => {
                 let ids = ids_of(&self.app, std::iter::once(session.as_str())).await?;
                 self.compat_sessions
                     .extend(ids.into_iter().filter(|id| !self.compat_sessions.contains(id)).collect::<Vec<_>>());
                 self.format = StreamFormat::Compat(CompatStream::of_sessions());
                 self.tail = Tail::new(&self.app, Interest::Sessions(self.compat_sessions.clone()), None);
-                Ok(())
+                Ok(None)
             }
-            _ => Err(ApiError::body("expected {\"subscribe\":[\"session-id\"]}")),
+            _ => {
+                Err(ApiError::body("expected {\"subscribe\":[\"session-id\"]} or {\"input\":{...},\"session\":\"id\"}"))
+            }
         }
+    }
+
+    /// Tells a session what to do.
+    async fn input(&self, session: Option<String>, input: SessionInputRequest) -> Result<SessionInputTaken, ApiError> {
+        self.control.clone()?;
+        let session = session.ok_or_else(|| ApiError::body("`session` is missing"))?;
+        let session = id_of(&self.app, &session).await?;
+        steering::apply(&self.app, session, input).await
     }
 
     /// The close reason for a client that is too slow, with the position to resume from. A reason has at most 123
@@ -329,6 +365,10 @@ impl SocketClient {
         let full = format!("{reason}; resume with ?after={}&epoch={epoch}", self.resume_at);
         if full.len() <= 123 { full } else { reason.to_owned() }
     }
+}
+
+fn json_of(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".into())
 }
 
 /// Writes messages and flushes once; `sent` is called for each that is on its way. A client that

@@ -291,10 +291,7 @@ fn a_mode_is_recorded_as_what_a_person_granted_and_so_is_what_it_allows() {
     assert_eq!(user.end().1, 0);
     assert_eq!(house.notes(), "first line\n2nd line\n");
     is_in(&server, "exited", "clean", "process");
-    assert_eq!(
-        recorded(&house),
-        ["granted allowed by person", "decided allowed by grant", "decided denied by policy"]
-    );
+    assert_eq!(recorded(&house), ["granted allowed by person", "decided allowed by grant", "decided denied by policy"]);
     let rows = record(&house);
     assert_eq!(rows[0]["approval"]["subject"], "accept-edits", "{rows:?}");
     assert_eq!(rows[1]["evidence"]["mode"], "accept-edits", "{rows:?}");

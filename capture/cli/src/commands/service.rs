@@ -144,7 +144,7 @@ fn unit(context: &Context) -> anyhow::Result<String> {
     let lines: String = environment.variables().map(line).collect();
     Ok(format!(
         "[Unit]\nDescription=capture: observes coding-agent sessions\nDocumentation=man:capture(1)\n\n[Service]\n\
-         ExecStart={} serve --data-dir {}\n{lines}Restart=on-failure\nRestartSec=2\n\n[Install]\nWantedBy=default.target\n",
+         ExecStart={} serve --data-dir {}\n{lines}Restart=on-failure\nRestartSec=2\nKillMode=process\n\n[Install]\nWantedBy=default.target\n",
         word(&program.display().to_string()),
         word(&data.display().to_string()),
     ))

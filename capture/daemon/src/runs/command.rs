@@ -11,7 +11,10 @@ use terminal::host::frame::{CommandOrigin, HostRequest};
 
 use tokio::sync::mpsc;
 
-use super::{PromptOutcome, QueuedRequest, Runs, question::question};
+use super::{
+    PromptOutcome, QueuedRequest, Runs,
+    question::{Unanswered, question},
+};
 
 impl Runs {
     /// Tells a session what to do.
@@ -72,6 +75,20 @@ impl Runs {
         };
         question(run, asks, HostRequest::Session { command, by: CommandOrigin::Person }).await?;
         Ok(InputSent { run: run.id, sent: true })
+    }
+
+    /// Sends a prompt to a session that takes prompts.
+    pub async fn send_prompt(&self, session: SessionId, text: &str, by: CommandOrigin) -> PromptOutcome {
+        let (run, asks) = match self.find(&RunTarget::Session(session)) {
+            Ok(found) => found,
+            Err(refusal) => return PromptOutcome::Refused(refusal.to_string()),
+        };
+        let command = SessionCommand::Prompt { text: text.to_owned() };
+        match question(&run, asks.as_ref(), HostRequest::Session { command, by }).await {
+            Ok(_) => PromptOutcome::Typed,
+            Err(Unanswered::Refused(refusal)) => PromptOutcome::Refused(refusal.to_string()),
+            Err(Unanswered::Unknown(refusal)) => PromptOutcome::Unknown(format!("it may have been sent: {refusal}")),
+        }
     }
 
     /// Whether the run that hosts a session takes a command; without such a run it does not.

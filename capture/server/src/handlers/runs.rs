@@ -6,7 +6,7 @@ use api::{
     part::{PART_HINT, shown},
     routes::{
         AnnounceDelivery, ConnectHost, ExplainRun, ExplainSession, GetRun, ListRuns, RunInput, RunScreen, SendDelta,
-        SessionInput, SessionScreen,
+        SessionScreen,
     },
     runs::{Input, RunPage},
 };

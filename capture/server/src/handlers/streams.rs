@@ -1,7 +1,7 @@
 //! Streams of events, over server-sent events and over WebSockets.
 
 use api::{
-    Operation,
+    Operation, Scope,
     routes::{Stream, StreamOverWebSocket, StreamQuery},
 };
 use axum::extract::{
@@ -37,7 +37,9 @@ pub(crate) async fn websocket(mut call: Call<StreamOverWebSocket>) -> HandlerRes
     let resume = resume(&call);
     let upgrade = WebSocketUpgrade::from_request_parts(&mut call.parts, &()).await.map_err(|why| refused(&why))?;
     let slot = call.stream()?;
-    Ok(ws::answer(&call.app, upgrade, interest, resume, slot))
+    // What may be done over it is decided here, by the head of this request.
+    let control = call.app.gate.check_scope(Scope::Control, &call.parts.headers, &call.connection.transport);
+    Ok(ws::answer(&call.app, upgrade, interest, resume, control, slot))
 }
 
 fn refused(why: &WebSocketUpgradeRejection) -> ApiError {

@@ -13,8 +13,8 @@ use api::{
     hooks::HookAnswer,
     prompts::Receipt,
     runs::{Explanation, Input, InputSent, Picture, Run},
-    steering::{SessionCommand, SessionInputTaken, StartedSession},
     search::{IndexStatus, SearchPage, SearchQuery},
+    steering::{SessionCommand, SessionInputTaken, StartedSession},
 };
 
 /// What the server asked for.

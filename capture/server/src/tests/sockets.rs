@@ -23,9 +23,13 @@ use super::*;
 use crate::{Peer, ServeError, SocketError};
 
 pub(super) async fn websocket(live: &Live, query: &str) -> WebSocketStream<TcpStream> {
+    websocket_with(live, query, "read").await
+}
+
+async fn websocket_with(live: &Live, query: &str, name: &str) -> WebSocketStream<TcpStream> {
     let address = live.serving.address();
     let mut request = format!("ws://{address}/api/v1/ws{query}").into_client_request().unwrap();
-    request.headers_mut().insert("authorization", format!("Bearer {}", token("read")).parse().unwrap());
+    request.headers_mut().insert("authorization", format!("Bearer {}", token(name)).parse().unwrap());
     client_async(request, live.connect().await).await.unwrap().0
 }
 
@@ -78,6 +82,11 @@ async fn subscribing_narrows() {
     let mut socket = websocket(&live, "").await;
     assert_eq!(frame(&mut socket).await["data"]["sessions"].as_array().unwrap().len(), 2);
     socket.send(r#"{"subscribe":["agent-2"]}"#.into()).await.unwrap();
+    let subscribed = frame(&mut socket).await;
+    assert_eq!(
+        (&subscribed["type"], &subscribed["data"]["sessions"][0]),
+        (&"subscribed".into(), &id(2).to_string().into())
+    );
     let snapshot = frame(&mut socket).await;
     assert_eq!(snapshot["data"]["sessions"].as_array().unwrap().len(), 1);
     publish(&live.live_view, &prompt(1, 1, 1));
@@ -87,6 +96,31 @@ async fn subscribing_narrows() {
         socket.send(messages.into()).await.unwrap();
         let answer = frame(&mut socket).await;
         assert_eq!((&answer["type"], &answer["data"]["code"]), (&"error".into(), &code.into()), "{messages}");
+    }
+}
+
+#[tokio::test]
+async fn who_may_only_read_tells_no_session_what_to_do() {
+    let live = Live::new().await;
+    live.live_view.load([entry(1, State::Running)], 0);
+    let input = r#"{"input":{"do":"prompt","text":"go"},"session":"agent-1","id":7}"#;
+    for (name, code) in [("read", "wrong_scope"), ("owner", "unavailable")] {
+        let mut socket = websocket_with(&live, "", name).await;
+        assert_eq!(frame(&mut socket).await["type"], "snapshot");
+        socket.send(input.into()).await.unwrap();
+        let answer = frame(&mut socket).await;
+        assert_eq!((&answer["type"], &answer["data"]["id"]), (&"input".into(), &7.into()), "{answer}");
+        assert_eq!(answer["data"]["error"]["code"], code, "{answer}");
+        for bad in [
+            r#"{"input":{"do":"prompt"},"session":"agent-1"}"#,
+            r#"{"input":{"do":"abort"}}"#,
+            r#"{"input":{"do":"fly"}}"#,
+        ] {
+            socket.send(bad.into()).await.unwrap();
+            let answer = frame(&mut socket).await;
+            let error = if answer["type"] == "error" { &answer["data"] } else { &answer["data"]["error"] };
+            assert!(error["code"] == "bad_body" || error["code"] == "wrong_scope", "{bad} {answer}");
+        }
     }
 }
 
@@ -104,6 +138,7 @@ async fn a_websocket_resumes() {
     }
     assert_eq!(frame(&mut socket).await["type"], "status");
     socket.send(r#"{"subscribe":["agent-1"],"after":1199,"epoch":"epoch-1"}"#.into()).await.unwrap();
+    assert_eq!(frame(&mut socket).await["type"], "subscribed");
     assert_eq!(frame(&mut socket).await["position"], 1200);
 }
 
