@@ -33,6 +33,7 @@ mod e2e {
     mod own_agent;
     mod own_agent_rpc;
     mod own_agent_server;
+    mod own_agent_sessions;
     mod owned;
     mod ownership;
     mod packaging;

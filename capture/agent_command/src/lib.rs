@@ -5,10 +5,11 @@
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
-use agent_run::{CacheTable, RpcOptions, RunError, RunOptions, SessionChoice, SessionOptions};
+use agent_run::{BY_COMMAND, CacheTable, HostOptions, RpcOptions, RunError, RunOptions, SessionChoice, SessionOptions};
 use agent_settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 use client::failure::Failed;
-use daemon::paths;
+use daemon::{paths, session_starter::HostSpec};
+use events::RunId;
 
 /// What the program knows before it looks at the arguments of a command.
 #[derive(Debug)]
@@ -119,6 +120,27 @@ pub fn rpc(place: CommandPlace, arguments: RpcArguments) -> anyhow::Result<ExitC
     Ok(ExitCode::from(agent_run::rpc(options).map_err(failed)?))
 }
 
+/// Hosts a session of our own agent that the server started. `begun` is called with its run once it takes commands.
+///
+/// # Errors
+/// When it cannot begin.
+pub fn host(place: CommandPlace, spec: HostSpec, begun: impl FnOnce(RunId)) -> anyhow::Result<ExitCode> {
+    let model = spec.model.as_deref().map(str::parse::<ModelName>).transpose();
+    let arguments = SessionArguments {
+        session: spec.continues,
+        continue_last: false,
+        model: model.map_err(|error| Failed::Usage(error.to_string()))?,
+        thinking: None,
+        mode: Some(if spec.is_plan { AgentMode::Plan } else { AgentMode::Ask }),
+        max_cost: None,
+        max_turns: None,
+        wait: spec.wait_s,
+    };
+    let session = SessionOptions { by: spec.by, ..options(place, arguments)? };
+    let options = HostOptions { session, name: spec.name, prompt: spec.prompt };
+    Ok(ExitCode::from(agent_run::host(options, begun).map_err(failed)?))
+}
+
 /// What `capture agent cache` shows.
 ///
 /// # Errors
@@ -151,6 +173,7 @@ fn options(place: CommandPlace, arguments: SessionArguments) -> anyhow::Result<S
         max_cost_usd: arguments.max_cost,
         max_answers: arguments.max_turns,
         wait: Duration::from_secs(arguments.wait.into()),
+        by: BY_COMMAND.to_owned(),
     })
 }
 

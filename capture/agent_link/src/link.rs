@@ -27,14 +27,16 @@ const REQUESTS: usize = 32;
 pub struct SessionDescription {
     /// The agent.
     pub provider: Provider,
-    /// The agent's own id of the session.
-    pub session: String,
+    /// The agent's own id of the session, from a program that runs it itself.
+    pub session: Option<String>,
+    /// The process of the agent, with its start in clock ticks, when it is another one than this.
+    pub process: Option<(u32, u64)>,
     /// The name that a person gave it.
     pub name: Option<String>,
     /// The command that runs it, word by word.
     pub command: Vec<String>,
     /// The version of the agent.
-    pub version: String,
+    pub version: Option<String>,
     /// The working directory.
     pub cwd: String,
     /// The commands it takes.
@@ -108,6 +110,12 @@ impl SessionLink {
         self.host.has_tried()
     }
 
+    /// Says nothing of the session any more, whose process goes on with another one.
+    pub fn leave(self) {
+        self.host.send_event(clock::now(), HostEvent::Withdrawn);
+        self.host.close();
+    }
+
     /// Says how the program ends, and waits for the server to have stored it, unless there is none.
     pub fn end(self, code: u8) {
         self.host.send_event(clock::now(), HostEvent::Exited { code: Some(code.into()), signal: None });
@@ -116,24 +124,26 @@ impl SessionLink {
 }
 
 fn hello(run: RunId, started_at: Timestamp, described: SessionDescription) -> Hello {
-    let pid = std::process::id();
+    let host_pid = std::process::id();
+    let own = || (host_pid, start_ticks(host_pid).unwrap_or_default());
+    let (pid, ticks) = described.process.unwrap_or_else(own);
     Hello {
         run,
         name: described.name,
         command: described.command,
         provider: described.provider,
-        version: Some(described.version),
+        version: described.version,
         cwd: described.cwd,
         pid,
-        start_ticks: start_ticks(pid).unwrap_or_default(),
-        host_pid: pid,
+        start_ticks: ticks,
+        host_pid,
         started_at,
         terminal: false,
         size: None,
         socket: None,
         recording: None,
         answers: false,
-        session: Some(described.session),
+        session: described.session,
         takes: described.takes.iter().map(|&name| name.to_owned()).collect(),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agent::{SessionHandle, SessionUpdate};
+use agent::{SessionClock, SessionHandle, SessionUpdate};
 use crossbeam_channel::Receiver;
 use engine::{
     EngineActivity, EngineInput, MessageOrigin, QueueKind, QueueOutcome, RuntimeFrame, SpendLimits, UserMessage,
@@ -11,9 +11,7 @@ use engine::{
 use serde::Serialize;
 use session_tree::Json;
 use terminal::host::{
-    frame::{
-        CommandOrigin, CommandOutcome, HostRequest, OutcomeKind, Presence, SessionCommand, SessionLimits,
-    },
+    frame::{CommandOrigin, CommandOutcome, HostRequest, OutcomeKind, Presence, SessionCommand, SessionLimits},
     link::PendingRequest,
 };
 use tokio::{
@@ -38,7 +36,7 @@ pub(crate) struct CommandedSession {
     /// The session.
     pub(crate) session: SessionHandle,
     /// Ids of messages.
-    pub(crate) random: fn() -> u128,
+    pub(crate) clock: Arc<dyn SessionClock>,
     /// Chooses another model.
     pub(crate) choose_model: ChooseModel,
     /// Is notified when the process is to end; nothing when it ends by itself.
@@ -62,9 +60,7 @@ impl CommandedSession {
     async fn answer(&self, ask: HostRequest) -> Result<serde_json::Value, String> {
         match ask {
             HostRequest::Session { command, by } => as_json(self.apply(command, by).await?),
-            HostRequest::Presence => {
-                as_json(Presence { attached: self.at_terminal, ..Presence::default() })
-            }
+            HostRequest::Presence => as_json(Presence { attached: self.at_terminal, ..Presence::default() }),
             // An empty one only asks whether a prompt would be taken.
             HostRequest::Prompt { text } if text.is_empty() => match self.snapshot().await? {
                 EngineActivity::Idle => Ok(serde_json::Value::Null),
@@ -94,7 +90,7 @@ impl CommandedSession {
             CommandOrigin::Monitor { finding } => MessageOrigin::Monitor { finding: finding.clone() },
         };
         let message = |text: String| UserMessage {
-            id: format!("{:032x}", (self.random)()),
+            id: format!("{:032x}", self.clock.random()),
             content: Json::from(text),
             origin: origin(),
         };
@@ -135,15 +131,13 @@ impl CommandedSession {
         let mut outcome = CommandOutcome { outcome: OutcomeKind::Done, message: id.clone(), entry: None };
         loop {
             match updates.try_recv() {
-                Ok(SessionUpdate::Frame(RuntimeFrame::Message { id: of, outcome: what })) if Some(&of) == id.as_ref() => {
+                Ok(SessionUpdate::Frame(RuntimeFrame::Message { id: of, outcome: what }))
+                    if Some(&of) == id.as_ref() =>
+                {
                     match what {
                         QueueOutcome::Queued => outcome.outcome = OutcomeKind::Queued,
                         QueueOutcome::Landed { entry } => {
-                            outcome = CommandOutcome {
-                                outcome: OutcomeKind::Landed,
-                                entry: Some(entry),
-                                ..outcome
-                            };
+                            outcome = CommandOutcome { outcome: OutcomeKind::Landed, entry: Some(entry), ..outcome };
                         }
                         QueueOutcome::Refused { reason } => return Err(reason),
                         QueueOutcome::Withdrawn => return Err("the message was taken back".to_owned()),

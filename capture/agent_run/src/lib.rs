@@ -12,6 +12,7 @@
 pub mod broker;
 mod cache_table;
 mod clock;
+mod commands;
 mod instructions;
 mod keys;
 mod model;
@@ -20,21 +21,24 @@ mod open;
 pub mod permission;
 mod person;
 mod piped;
+mod place;
 mod question;
 mod refused_request;
 mod rpc;
 mod run;
 pub mod server_broker;
+mod session_host;
 mod sessions;
 mod status;
 
 use std::path::{Path, PathBuf};
 
 pub use cache_table::{CacheTable, cache_table};
-pub use open::{SessionChoice, SessionOptions};
+pub use open::{BY_COMMAND, SessionChoice, SessionOptions};
 pub use piped::piped_text;
 pub use rpc::{RpcOptions, rpc};
 pub use run::{RunOptions, run};
+pub use session_host::{HostOptions, host};
 pub use tools::host::{VERB as TOOL_HOST, main as tool_host};
 
 /// How commands are kept from doing harm: not at all, yet.

@@ -11,6 +11,7 @@ use agent::{ModelRoutes, SessionClock, SessionHandle, SessionParts, SessionTools
 use agent_settings::{AgentMode, AgentSettings, ModelName, ThinkingLevel};
 use approver::Facts;
 use engine::{EngineInput, EngineSetup, ModeGrant, ModelChoice, SessionFacts, SessionMode, SpendLimits, TurnSettings};
+use events::RunId;
 use jiff::{Timestamp, tz::TimeZone};
 use outbound::SystemLookup;
 use session_tree::{Json, Object, Session, Stamp};
@@ -19,20 +20,22 @@ use tools::{SCHEMAS, Settings, Tools, host};
 
 use crate::{
     RunError, SANDBOX,
-    broker::{LocalBroker, PermissionAsker},
+    broker::PermissionAsker,
     clock::SystemClock,
     instructions::{self, InstructionPlaces},
     model::ModelCatalog,
     permission::InProcess,
+    place::{PlacedSession, SessionPlace},
     refused_request, sessions,
+    status::SessionStatus,
 };
 
 /// The system prompt of new sessions. Sessions keep the one they began with.
 const SYSTEM: &str = include_str!("system.md");
 /// Billionths of a dollar.
 const NANO: f64 = 1e9;
-/// Who grants a mode and sets limits.
-pub(crate) const BY: &str = "the person who ran the command";
+/// Who grants a mode and sets limits, on the command line.
+pub const BY_COMMAND: &str = "the person who ran the command";
 
 /// Which session is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +82,8 @@ pub struct SessionOptions {
     pub max_answers: Option<u32>,
     /// How long a permission request waits for whoever is asked.
     pub wait: Duration,
+    /// Who grants the mode and sets the limits, in words.
+    pub by: String,
 }
 
 /// Opens the sessions of this process.
@@ -90,8 +95,9 @@ pub(crate) struct SessionOpener {
     pub(crate) model: ModelName,
     pub(crate) thinking: Option<ThinkingLevel>,
     pub(crate) mode: AgentMode,
-    pub(crate) models: ModelCatalog,
+    pub(crate) models: Arc<ModelCatalog>,
     pub(crate) clock: Arc<dyn SessionClock>,
+    pub(crate) session_place: SessionPlace,
 }
 
 /// A session that is open.
@@ -105,14 +111,18 @@ pub(crate) struct OpenSession {
     session_tools: Arc<SessionTools>,
     /// Of which day its facts are.
     date: String,
+    /// The run as which the server knows its process; nothing without a connection.
+    pub(crate) run: Option<RunId>,
+    status: Arc<SessionStatus>,
 }
 
 impl SessionOpener {
-    /// Checks what every session of this process needs. `at_terminal`: whether a person there can be asked.
+    /// Checks what every session of this process needs. At a terminal a person can be asked.
     ///
     /// # Errors
     /// An agent started this process, or the settings are not enough.
-    pub(crate) fn new(options: SessionOptions, at_terminal: bool) -> Result<Self, RunError> {
+    pub(crate) fn new(options: SessionOptions, session_place: SessionPlace) -> Result<Self, RunError> {
+        let at_terminal = session_place.at_terminal;
         if let Some(descent) = processes::agent_descent(std::process::id()) {
             let why = format!("running our own agent is not allowed from this process: {descent}");
             return Err(RunError::Refused(why));
@@ -134,13 +144,29 @@ impl SessionOpener {
         };
         let prices = usage::prices(Some(&options.prices_file)).map_err(|error| RunError::Usage(error.to_string()))?;
         let models = ModelCatalog::new(settings.clone(), options.environment.clone(), prices, Arc::clone(&clock));
+        let models = Arc::new(models);
         let cwd = options.cwd.canonicalize().map_err(other)?;
         let cwd_text = cwd.to_str().map(str::to_owned).ok_or_else(|| {
             RunError::Usage(format!("the path of the working directory, {}, is not valid UTF-8", cwd.display()))
         })?;
         let workspace = policy::workspace_of(&cwd);
         let thinking = options.thinking.or(options.settings.thinking);
-        Ok(Self { options, cwd, cwd_text, workspace, model, thinking, mode, models, clock })
+        Ok(Self { options, cwd, cwd_text, workspace, model, thinking, mode, models, clock, session_place })
+    }
+
+    /// The data directory.
+    pub(crate) fn data(&self) -> &Path {
+        &self.options.data
+    }
+
+    /// The working directory.
+    pub(crate) fn cwd_text(&self) -> &str {
+        &self.cwd_text
+    }
+
+    /// How long a permission request waits.
+    pub(crate) fn wait(&self) -> Duration {
+        self.options.wait
     }
 
     /// Ids and times of what is written now.
@@ -221,7 +247,8 @@ impl SessionOpener {
         let keep = refused_request::keep_in(self.outputs(&id), move |text| cleaning.clean(text));
         let answers = self.models.answers(routes.clone(), id.clone()).keeping(keep);
         let facts = self.facts(&in_process, &session_tools);
-        let broker = LocalBroker::new(in_process, asker, Arc::clone(&session_tools), self.options.wait);
+        let mut placed = self.place(&id);
+        let broker = self.broker(&id, &placed, in_process, asker, Arc::clone(&session_tools));
         let limits = limits_of(&self.options.settings, self.options.max_cost_usd);
         let parts = SessionParts {
             setup: EngineSetup {
@@ -238,13 +265,15 @@ impl SessionOpener {
             workspace: self.workspace.clone(),
             answers: Box::new(answers),
             tools: Arc::clone(&session_tools) as _,
-            broker: Arc::new(broker),
+            broker,
             clock: Arc::clone(&self.clock),
         };
         let handle = open(parts, &Handle::current()).map_err(|error| RunError::Other(error.to_string()))?;
+        self.serve(&mut placed, &handle, &routes);
+        let PlacedSession { run, status, .. } = placed;
         let (choice, date) = (model.choice, self.date());
-        let session = OpenSession { handle, id, choice, routes, tools, session_tools, date };
-        session.grant(self.mode, self.options.max_cost_usd.is_some().then_some(limits)).await;
+        let session = OpenSession { handle, id, choice, routes, tools, session_tools, date, run, status };
+        session.grant(&self.options.by, self.mode, self.options.max_cost_usd.is_some().then_some(limits)).await;
         Ok(session)
     }
 
@@ -305,16 +334,19 @@ impl SessionOpener {
 
 impl OpenSession {
     /// The mode and the limits that the person who runs this wants.
-    async fn grant(&self, mode: AgentMode, limits: Option<SpendLimits>) {
+    async fn grant(&self, by: &str, mode: AgentMode, limits: Option<SpendLimits>) {
         let mode = match mode {
             AgentMode::Plan => Some(SessionMode::Plan),
             // Every process begins in it.
             AgentMode::Ask => None,
             AgentMode::AcceptEdits => Some(SessionMode::AcceptEdits),
         };
-        let grant = ModeGrant { by: BY.to_owned(), audit: None };
+        let grant = ModeGrant { by: by.to_owned(), audit: None };
+        if let Some(mode) = mode {
+            self.status.mode_granted(mode, by);
+        }
         let mode = mode.map(|mode| EngineInput::SetMode { mode, grant });
-        let limits = limits.map(|limits| EngineInput::SetLimits { limits, by: BY.to_owned() });
+        let limits = limits.map(|limits| EngineInput::SetLimits { limits, by: by.to_owned() });
         for input in mode.into_iter().chain(limits) {
             // A closed session says so when it gets the prompt.
             let _ = self.handle.input(input).await;
@@ -348,10 +380,18 @@ impl OpenSession {
         Ok(())
     }
 
-    /// Ends the session with everything it runs.
+    /// Ends the session with everything it runs. The process goes on with another one.
     pub(crate) async fn close(&self) {
         self.handle.close().await;
         self.tools.stop_background();
+        self.status.leave();
+    }
+
+    /// The same, and the process ends with this code.
+    pub(crate) async fn end(&self, code: u8) {
+        self.handle.close().await;
+        self.tools.stop_background();
+        self.status.end(code);
     }
 }
 

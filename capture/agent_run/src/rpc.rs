@@ -38,6 +38,7 @@ use self::{client::RpcClient, lines::InputLine};
 use crate::{
     RunError, WORKERS,
     open::{OpenSession, SessionOpener, SessionOptions, other},
+    place::SessionPlace,
     run::{BY_INTERRUPT, BY_TERMINATE},
 };
 
@@ -58,7 +59,7 @@ pub struct RpcOptions {
 /// It cannot begin: an agent started this process, the settings are not enough, or the session cannot be opened; or
 /// standard output cannot be written to.
 pub fn rpc(options: RpcOptions) -> Result<u8, RunError> {
-    let opener = SessionOpener::new(options.session, false)?;
+    let opener = SessionOpener::new(options.session, SessionPlace::rpc(options.name.clone()))?;
     let file = opener.first_file()?;
     let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build().map_err(other)?;
     runtime.block_on(async {
@@ -69,7 +70,7 @@ pub fn rpc(options: RpcOptions) -> Result<u8, RunError> {
             server.input(EngineInput::SetName(name)).await.map_err(closed)?;
         }
         let ended = server.serve(questions).await;
-        server.session.close().await;
+        server.session.end(*ended.as_ref().unwrap_or(&1)).await;
         ended
     })
 }

@@ -18,6 +18,7 @@ use crate::{
     broker::PermissionAsker,
     open::{SessionOpener, SessionOptions, other},
     person::{Person, is_at_terminal},
+    place::SessionPlace,
 };
 
 /// Exit codes as a shell gives them.
@@ -42,7 +43,7 @@ pub struct RunOptions {
 /// It cannot begin: an agent started this process, the settings are not enough, or the session cannot be opened.
 pub fn run(options: RunOptions) -> Result<u8, RunError> {
     let at_terminal = is_at_terminal() && !options.json;
-    let opener = SessionOpener::new(options.session, at_terminal)?;
+    let opener = SessionOpener::new(options.session, SessionPlace::run(at_terminal))?;
     let file = opener.first_file()?;
     let person = if at_terminal { Some(Arc::new(Person::at_terminal().map_err(other)?)) } else { None };
     let person = person.map(|person| -> Arc<dyn PermissionAsker> { person });
@@ -61,16 +62,13 @@ pub fn run(options: RunOptions) -> Result<u8, RunError> {
         let header = format!("capture: session {id}, model {model}, mode {mode}{limits}; sandbox {SANDBOX}");
         printing::print_error_line(&printing::safe(&header));
         let ended = print_until_signal(&session.handle, message, format).await;
-        session.close().await;
+        session.end(ended.as_ref().map_or(1, |(ended, _)| ended.code())).await;
         ended.map_err(other)
     })?;
     if let Some(message) = message {
         printing::print_error_line(&format!("capture: {}", printing::safe(&message)));
     }
-    Ok(match exit {
-        EndedBy::Turn(exit) => exit.code(),
-        EndedBy::Signal(code) => code,
-    })
+    Ok(exit.code())
 }
 
 /// What ended the printing.
@@ -78,6 +76,16 @@ pub fn run(options: RunOptions) -> Result<u8, RunError> {
 enum EndedBy {
     Turn(PrintExit),
     Signal(u8),
+}
+
+impl EndedBy {
+    /// The exit code.
+    const fn code(self) -> u8 {
+        match self {
+            Self::Turn(exit) => exit.code(),
+            Self::Signal(code) => code,
+        }
+    }
 }
 
 /// Prints until the turn ends. The first signal aborts the turn, the second one does not wait for it.

@@ -32,9 +32,9 @@ use tokio::{
 
 use crate::{
     SANDBOX_LEVEL,
-    broker::{by_person, question, unanswered},
+    broker::PermissionAsker,
     permission::{InProcess, decision},
-    person::Person,
+    question::{PermissionQuestion, unanswered},
     status::{SessionStatus, arguments_of, kind_of},
 };
 
@@ -50,25 +50,22 @@ const AGAIN: Duration = Duration::from_secs(1);
 const AGAIN_TIMES: u32 = 5;
 
 /// Decides about the calls of a session.
-#[derive(Debug)]
 pub struct ServerBroker {
     in_process: InProcess,
     asker: Arc<Asker>,
 }
 
-/// Asks the server and the person at the terminal.
-#[derive(Debug)]
+/// Asks the server, and whoever can be asked here: the person at the terminal, or the program that drives the session.
 struct Asker {
     data: PathBuf,
     session: String,
     reporter: Mutex<SessionReporter>,
     status: Arc<SessionStatus>,
-    person: Option<Arc<Person>>,
+    person: Option<Arc<dyn PermissionAsker>>,
     tools: Arc<SessionTools>,
     wait: Duration,
 }
 
-#[derive(Debug)]
 struct SessionReporter {
     reporter: ServerReporter,
     /// Whether the server was told where the session began, which decides what its workspace is.
@@ -82,7 +79,7 @@ impl ServerBroker {
         data: PathBuf,
         (session, cwd): (String, String),
         status: Arc<SessionStatus>,
-        person: Option<Arc<Person>>,
+        person: Option<Arc<dyn PermissionAsker>>,
         tools: Arc<SessionTools>,
         wait: Duration,
     ) -> Self {
@@ -274,9 +271,8 @@ impl Asker {
 
     async fn ask_person(&self, asked: &AskedPermission, until: Instant) -> Option<CallDecision> {
         let person = self.person.clone()?;
-        let text = question(asked, self.tools.diff(asked.call.call).as_deref());
-        let line = person.ask(text, until.saturating_duration_since(Instant::now())).await?;
-        Some(by_person(asked, &line))
+        let question = PermissionQuestion::of(asked, self.tools.diff(asked.call.call).as_deref());
+        person.ask(question, until.saturating_duration_since(Instant::now())).await
     }
 
     /// What the person here says, as a person's decision. False when no server can be reached.

@@ -149,6 +149,13 @@ impl SessionStatus {
         }
     }
 
+    /// Says nothing of the session any more; its process goes on.
+    pub(crate) fn leave(&self) {
+        if let Some(link) = self.link().take() {
+            link.leave();
+        }
+    }
+
     fn link(&self) -> MutexGuard<'_, Option<SessionLink>> {
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("agent", "runtime/agent", &["engine", "models", "outbound", "prices", "session_tree", "tools"]),
     ("agent_settings", "runtime/agent_settings", &[]),
     ("agent_rpc", "runtime/agent_rpc", &["engine", "session_tree"]),
-    ("agent_command", "capture/agent_command", &["agent_run", "agent_settings", "client", "daemon"]),
+    ("agent_command", "capture/agent_command", &["agent_run", "agent_settings", "client", "daemon", "events"]),
     (
         "agent_run",
         "capture/agent_run",

@@ -25,7 +25,7 @@ const AGENTS: [&str; 3] = ["claude", "codex", "gemini"];
 const READ_ONLY: &str = "version = 1\npreset = \"read-only\"\n";
 
 /// A machine on which the agents are simulated.
-fn machine(policy: &str) -> Machine {
+pub(super) fn machine(policy: &str) -> Machine {
     let mut machine = Machine::new(PROGRAM);
     machine.configure("autostart = false\n");
     for agent in AGENTS {
@@ -65,7 +65,7 @@ struct RunOutcome {
     heard: Vec<Value>,
 }
 
-fn steps(machine: &Machine, agent: &str, steps: &[Step]) -> PathBuf {
+pub(super) fn steps(machine: &Machine, agent: &str, steps: &[Step]) -> PathBuf {
     let file = machine.home().join(format!("steps-{agent}"));
     fs::remove_file(file.with_extension("heard")).ok();
     fs::write(&file, serde_json::to_string(steps).unwrap()).unwrap();

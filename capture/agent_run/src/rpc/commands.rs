@@ -8,7 +8,7 @@ use session_tree::{Json, Object, Session};
 use super::{Answer, RpcServer, SentMessage, answer_model};
 use crate::{
     SessionChoice,
-    open::{BY, nano_usd},
+    open::{BY_COMMAND, nano_usd},
 };
 
 /// What has no place in this mode, or is not there yet.
@@ -180,7 +180,7 @@ impl RpcServer {
             wall_ms: minutes.map(|minutes| minutes.saturating_mul(60_000)),
             calls,
         };
-        self.ask(EngineInput::SetLimits { limits, by: BY.to_owned() }).await.map(|()| None)
+        self.ask(EngineInput::SetLimits { limits, by: BY_COMMAND.to_owned() }).await.map(|()| None)
     }
 
     // Sessions

@@ -60,7 +60,7 @@ pub(super) fn run(
         AgentCommand::Run(arguments) => agent_command::run(place(context()?)?, *arguments),
         AgentCommand::Rpc(arguments) => agent_command::rpc(place(context()?)?, *arguments),
         AgentCommand::Cache(arguments) => cache(json, context()?, &arguments),
-        AgentCommand::Drive(arguments) => drive::run(&context()?, arguments),
+        AgentCommand::Drive(arguments) => drive::run(context()?, arguments),
         AgentCommand::Session(arguments) => session::run(json, &arguments),
     }
 }
@@ -100,7 +100,7 @@ fn observed_cache(total: &UsageSums) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn place(context: Context) -> anyhow::Result<CommandPlace> {
+pub(super) fn place(context: Context) -> anyhow::Result<CommandPlace> {
     let policy_file = context.policy_file()?;
     Ok(CommandPlace { policy_file, data: context.data, settings: context.config.agent, json: context.json })
 }

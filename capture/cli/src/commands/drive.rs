@@ -13,13 +13,20 @@
 
 mod driver;
 mod events;
+mod hosted;
 mod output;
 
-use std::{ffi::OsString, io::IsTerminal, path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    ffi::OsString,
+    io::IsTerminal,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 
 use ::events::Provider;
 use ::terminal::host::child::resolve;
-use agents::Agent;
+use agents::{Agent, CannotRun};
 use anyhow::Context as _;
 use processes::nearest_agent;
 use protocols as protocol;
@@ -33,8 +40,8 @@ use daemon::paths;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// The agent.
-    #[arg(long, value_name = "AGENT", value_parser = agent())]
-    agent: Provider,
+    #[arg(long, value_name = "AGENT", value_parser = agent(), required_unless_present = "hosted")]
+    agent: Option<Provider>,
     /// Working directory of the agent [default: the current directory].
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
@@ -47,8 +54,16 @@ pub(super) struct Arguments {
     /// Deny a request that nobody has decided after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = seconds(1..=3_600))]
     wait: u32,
+    /// Be the host of a session that the server started.
+    #[arg(long, hide = true, conflicts_with_all = ["agent", "prompt"])]
+    hosted: bool,
     /// The prompt.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROMPT")]
+    #[arg(
+        required_unless_present = "hosted",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROMPT"
+    )]
     prompt: Vec<String>,
 }
 
@@ -70,34 +85,65 @@ pub(super) fn child(arguments: &Child) -> ExitCode {
     ExitCode::from(error.shell_code())
 }
 
-pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let given = arguments.cwd.unwrap_or_else(|| PathBuf::from("."));
+/// What drives an agent in a directory.
+struct PreparedAgent {
+    codec: Box<dyn protocol::Codec>,
+    words: Vec<OsString>,
+    cwd: PathBuf,
+    cwd_text: String,
+}
+
+/// Finds out how an agent is driven in a directory.
+fn prepare(
+    agent: Provider,
+    directory: &Path,
+    program: Option<OsString>,
+    more: Vec<OsString>,
+) -> anyhow::Result<PreparedAgent> {
     // Agents tell the directory without links, and so it is compared.
-    let cwd = given.canonicalize().with_context(|| format!("cannot use the working directory {}", given.display()))?;
+    let cwd = directory
+        .canonicalize()
+        .with_context(|| format!("cannot use the working directory {}", directory.display()))?;
     if !cwd.is_dir() {
         return Err(Failed::Usage(format!("{} is not a directory", cwd.display())).into());
     }
-    let told = cwd
+    let cwd_text = cwd
         .to_str()
         .ok_or_else(|| {
             Failed::Usage(format!("the path of the working directory, {}, is not valid UTF-8", cwd.display()))
         })?
         .to_owned();
-    let none = || Failed::Usage(format!("`capture agent drive` does not support {}", arguments.agent));
-    let drive = protocol::drive(arguments.agent).ok_or_else(none)?;
-    let codec = protocol::codec(drive.protocol, &told);
+    let none = || Failed::Usage(format!("`capture agent drive` does not support {agent}"));
+    let drive = protocol::drive(agent).ok_or_else(none)?;
+    let codec = protocol::codec(drive.protocol, &cwd_text);
     let mut words: Vec<OsString> = drive.command.iter().map(OsString::from).collect();
-    if let Some(program) = arguments.program {
+    if let Some(program) = program {
         // Looked for from here, and run from there.
         let path = PathBuf::from(&program);
         words[0] = if path.components().count() > 1 { std::path::absolute(path)?.into_os_string() } else { program };
     }
-    words.extend(arguments.agent_arg);
+    words.extend(more);
     let path = paths::variable("PATH").map(PathBuf::into_os_string);
-    if let Err(error) = resolve(&words[0], path.as_deref()) {
-        super::complain(&error.to_string());
-        return Ok(ExitCode::from(error.shell_code()));
-    }
+    resolve(&words[0], path.as_deref())?;
+    Ok(PreparedAgent { codec, words, cwd, cwd_text })
+}
+
+pub(super) fn run(context: Context, arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let agent = match arguments.agent {
+        Some(agent) if !arguments.hosted => agent,
+        Some(_) | None => return hosted::run(context),
+    };
+    let directory = arguments.cwd.unwrap_or_else(|| PathBuf::from("."));
+    let prepared = match prepare(agent, &directory, arguments.program, arguments.agent_arg) {
+        Ok(prepared) => prepared,
+        Err(error) => match error.downcast::<CannotRun>() {
+            Ok(error) => {
+                super::complain(&error.to_string());
+                return Ok(ExitCode::from(error.shell_code()));
+            }
+            Err(error) => return Err(error),
+        },
+    };
     // Where the configuration allows it, this starts a server. Without one the agent works all the same.
     if let Err(error) = context.client() {
         super::complain(&format!("cannot reach the server that decides permission requests: {}", with_causes(&error)));
@@ -113,13 +159,13 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> anyhow::Result<Exi
     let asks = !by_agent && !context.json && in_front && terminals;
     let talk = driver::DriverOptions {
         data: context.data.clone(),
-        provider: arguments.agent,
-        cwd: told,
+        provider: agent,
+        cwd: prepared.cwd_text,
         prompt: arguments.prompt.join(" "),
         patience: Duration::from_secs(u64::from(arguments.wait)),
         asks,
         json: context.json,
     };
-    let code = driver::run(talk, codec, &words, &cwd)?;
+    let code = driver::run(talk, prepared.codec, &prepared.words, &prepared.cwd, None)?;
     Ok(ExitCode::from(code))
 }

@@ -1,5 +1,7 @@
 //! The conversation with the agent: one loop over all events.
 
+mod commands;
+
 use std::{
     ffi::OsString,
     io::Write,
@@ -9,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use agent_link::{DecisionOutcome, DeltaSender, ServerReporter};
+use agent_link::{DecisionOutcome, DeltaSender, ServerReporter, SessionLink};
 use agents::AgentAnswer;
 use anyhow::Context as _;
 use api::approvals::{DecisionRequest, DecisionScope, Verdict};
@@ -28,7 +30,8 @@ use rustix::{
 };
 
 use super::{
-    events::{DriverEvent, forward_errors, listen, listen_to_signals, listen_to_user},
+    events::{DriverEvent, forward_errors, listen, listen_to_server, listen_to_signals, listen_to_user},
+    hosted::Hosting,
     output::{DecisionSource, DriveOutput, OutputWriter, ended, question, request_output},
 };
 use crate::terminal::{self, safe};
@@ -85,6 +88,8 @@ struct DecidedCall {
 }
 
 struct Driver {
+    /// The connection of a session that the server started.
+    link: Option<SessionLink>,
     options: DriverOptions,
     codec: Box<dyn Codec>,
     program: Program,
@@ -107,7 +112,13 @@ struct Driver {
 }
 
 /// Talks with the agent until it is gone; gives the exit code.
-pub(super) fn run(options: DriverOptions, codec: Box<dyn Codec>, words: &[OsString], cwd: &Path) -> anyhow::Result<u8> {
+pub(super) fn run(
+    options: DriverOptions,
+    codec: Box<dyn Codec>,
+    words: &[OsString],
+    cwd: &Path,
+    hosting: Option<Hosting<'_>>,
+) -> anyhow::Result<u8> {
     let (events, inbox) = bounded(EVENTS);
     // Before the agent is there, so that none is left behind.
     listen_to_signals(events.clone()).context("cannot set up signal handling")?;
@@ -125,7 +136,18 @@ pub(super) fn run(options: DriverOptions, codec: Box<dyn Codec>, words: &[OsStri
     let server = ServerReporter::new(options.data.clone(), options.provider, options.cwd.clone(), program.pid());
     let deltas = DeltaSender::new(options.data.clone(), options.provider);
     let output = OutputWriter::new(options.json);
+    let of = (options.provider, options.cwd.as_str());
+    let link = hosting.map(|hosting| hosting.connect(&options.data, of, program.pid())).transpose();
+    let link = match link.context("cannot connect to the server")? {
+        Some((link, requests)) => {
+            let wanted = events.clone();
+            thread("commands").spawn(move || listen_to_server(requests, &wanted))?;
+            Some(link)
+        }
+        None => None,
+    };
     let driver = Driver {
+        link,
         options,
         codec,
         program,
@@ -165,6 +187,7 @@ impl Driver {
                 Ok(DriverEvent::Waited(request, waited)) => self.on_decision(&request, waited)?,
                 Ok(DriverEvent::Typed(line)) => self.on_typed(&line)?,
                 Ok(DriverEvent::Signal(signal)) => self.on_signal(signal)?,
+                Ok(DriverEvent::Request(request)) => self.on_server_request(request)?,
                 Err(RecvTimeoutError::Timeout) => self.on_deadline()?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -196,6 +219,9 @@ impl Driver {
                 );
             }
             self.report(session, ProtocolEventKind::Left);
+        }
+        if let Some(link) = self.link.take() {
+            link.end(u8::try_from(code).unwrap_or(FAILED));
         }
         if let Some(code) = self.stopped {
             return Ok(code);
@@ -331,6 +357,10 @@ impl Driver {
         self.outcome = Some(outcome);
         if let Some(session) = &self.session {
             self.report(session, ProtocolEventKind::Rests);
+        }
+        if self.link.is_some() && self.stopped.is_none() {
+            // The server may tell it more.
+            return Ok(());
         }
         // That is all it is to do: its input ends, and it goes.
         self.input.shutdown(Shutdown::Write).ok();
@@ -493,14 +523,7 @@ impl Driver {
     fn on_signal(&mut self, signal: Signal) -> anyhow::Result<()> {
         let first = signal == Signal::INT && self.stopped.is_none() && self.outcome.is_none();
         self.stopped = Some(if signal == Signal::INT { BY_INTERRUPT } else { BY_TERMINATE });
-        // Requests are taken off the table before the turn is stopped: none is answered with a yes now.
-        while let Some(id) = self.pending.first().map(|pending| pending.request.id.clone()) {
-            let Some(pending) = self.remove(&id) else { break };
-            self.report_settled(&pending);
-            let line = self.codec.cancel(&pending.request);
-            self.send(&line);
-            self.output.write(&DriveOutput::Settled { approval_id: &pending.approval.id })?;
-        }
+        self.withdraw_requests()?;
         let stop = if first { self.codec.interrupt() } else { None };
         match stop {
             Some(line) => self.send(&line),
@@ -511,6 +534,18 @@ impl Driver {
                 self.program.signal(if told { Signal::KILL } else { Signal::TERM });
                 self.patience = Some((Instant::now() + GRACE, Signal::KILL));
             }
+        }
+        Ok(())
+    }
+
+    /// Takes requests off the table before the turn is stopped: none is answered with a yes after that.
+    fn withdraw_requests(&mut self) -> anyhow::Result<()> {
+        while let Some(id) = self.pending.first().map(|pending| pending.request.id.clone()) {
+            let Some(pending) = self.remove(&id) else { break };
+            self.report_settled(&pending);
+            let line = self.codec.cancel(&pending.request);
+            self.send(&line);
+            self.output.write(&DriveOutput::Settled { approval_id: &pending.approval.id })?;
         }
         Ok(())
     }

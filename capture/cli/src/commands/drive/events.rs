@@ -5,8 +5,8 @@ use std::{
     os::unix::net::UnixStream,
 };
 
-use ::terminal::host::signals::Signals;
-use crossbeam_channel::Sender;
+use ::terminal::host::{link::PendingRequest, signals::Signals};
+use crossbeam_channel::{Receiver, Sender};
 use protocols::{AgentLine, LineSplitter};
 use rustix::{
     event::{PollFd, PollFlags, poll},
@@ -28,6 +28,8 @@ pub(super) enum DriverEvent {
     Typed(String),
     /// Somebody wants us to stop.
     Signal(Signal),
+    /// The server wants something.
+    Request(PendingRequest),
 }
 
 /// Reads what the agent writes. The conversation ends when it does.
@@ -59,6 +61,15 @@ pub(super) fn listen_to_user(events: &Sender<DriverEvent>) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
         if events.send(DriverEvent::Typed(line)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Takes requests of the server.
+pub(super) fn listen_to_server(requests: Receiver<PendingRequest>, events: &Sender<DriverEvent>) {
+    for request in requests {
+        if events.send(DriverEvent::Request(request)).is_err() {
             return;
         }
     }

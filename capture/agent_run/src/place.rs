@@ -1,0 +1,135 @@
+//! A session and the server: what the server is told of it, who decides about its calls, and what it takes from there.
+
+use std::sync::Arc;
+
+use agent::{ModelRoutes, PermissionBroker, SessionHandle, SessionTools};
+use agent_link::{DeltaSender, SessionDescription, SessionLink};
+use agent_settings::{ModelName, ThinkingLevel};
+use crossbeam_channel::Receiver;
+use engine::EngineInput;
+use events::{Provider, RunId};
+use terminal::host::link::PendingRequest;
+use tokio::{runtime::Handle, sync::Notify};
+
+use crate::{
+    broker::{LocalBroker, PermissionAsker},
+    commands::{ChooseModel, CommandedSession},
+    model::ModelCatalog,
+    open::SessionOpener,
+    permission::InProcess,
+    server_broker::ServerBroker,
+    status::SessionStatus,
+};
+
+/// What the sessions of a process are opened for.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionPlace {
+    /// The command that runs them, word by word.
+    pub(crate) command: &'static [&'static str],
+    /// The name of the run.
+    pub(crate) name: Option<String>,
+    /// The commands they take.
+    pub(crate) takes: &'static [&'static str],
+    /// Is notified when the process is to end.
+    pub(crate) end: Option<Arc<Notify>>,
+    /// Whether somebody is at the terminal of this process.
+    pub(crate) at_terminal: bool,
+}
+
+impl SessionPlace {
+    /// One prompt on the command line: nobody could go on after a pause.
+    pub(crate) const fn run(at_terminal: bool) -> Self {
+        const TAKES: &[&str] = &["prompt", "steer", "follow_up", "abort", "compact", "set_model", "limit"];
+        Self { command: &["capture", "agent", "run"], name: None, takes: TAKES, end: None, at_terminal }
+    }
+
+    /// A program drives the sessions.
+    pub(crate) const fn rpc(name: Option<String>) -> Self {
+        const TAKES: &[&str] =
+            &["prompt", "steer", "follow_up", "abort", "pause", "resume", "compact", "set_model", "limit"];
+        Self { command: &["capture", "agent", "rpc"], name, takes: TAKES, end: None, at_terminal: false }
+    }
+
+    /// The server started it.
+    pub(crate) const fn hosted(name: Option<String>, end: Arc<Notify>) -> Self {
+        const TAKES: &[&str] =
+            &["prompt", "steer", "follow_up", "abort", "pause", "resume", "compact", "set_model", "limit", "end"];
+        Self { command: &["capture", "agent", "drive"], name, takes: TAKES, end: Some(end), at_terminal: false }
+    }
+}
+
+/// A session's connection to the server, where there is one.
+pub(crate) struct PlacedSession {
+    pub(crate) status: Arc<SessionStatus>,
+    pub(crate) run: Option<RunId>,
+    requests: Option<Receiver<PendingRequest>>,
+}
+
+impl SessionOpener {
+    /// Connects a session. Without a connection it works all the same.
+    pub(crate) fn place(&self, session: &str) -> PlacedSession {
+        let place = &self.session_place;
+        let described = SessionDescription {
+            provider: Provider::Capture,
+            session: Some(session.to_owned()),
+            process: None,
+            name: place.name.clone(),
+            command: place.command.iter().map(|&word| word.to_owned()).collect(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            cwd: self.cwd_text().to_owned(),
+            takes: place.takes,
+        };
+        let (link, requests) = match SessionLink::start(self.data(), described) {
+            Ok((link, requests)) => (Some(link), Some(requests)),
+            Err(error) => {
+                printing::print_error_line(&format!("capture: cannot connect to the server: {error}"));
+                (None, None)
+            }
+        };
+        let run = link.as_ref().map(SessionLink::run);
+        let deltas = link.is_some().then(|| DeltaSender::new(self.data().to_owned(), Provider::Capture));
+        PlacedSession { status: SessionStatus::new(link, deltas, session.to_owned()), run, requests }
+    }
+
+    /// Who decides about its calls.
+    pub(crate) fn broker(
+        &self,
+        session: &str,
+        placed: &PlacedSession,
+        in_process: InProcess,
+        asker: Option<Arc<dyn PermissionAsker>>,
+        tools: Arc<SessionTools>,
+    ) -> Arc<dyn PermissionBroker> {
+        if placed.run.is_none() {
+            return Arc::new(LocalBroker::new(in_process, asker, tools, self.wait()));
+        }
+        let of = (session.to_owned(), self.cwd_text().to_owned());
+        let (data, status) = (self.data().to_owned(), Arc::clone(&placed.status));
+        Arc::new(ServerBroker::new(in_process, data, of, status, asker, tools, self.wait()))
+    }
+
+    /// Says what the session does, and takes in what the server wants of it.
+    pub(crate) fn serve(&self, placed: &mut PlacedSession, handle: &SessionHandle, routes: &ModelRoutes) {
+        placed.status.follow(handle, &Handle::current());
+        let Some(requests) = placed.requests.take() else { return };
+        let commanded = CommandedSession {
+            session: handle.clone(),
+            clock: Arc::clone(&self.clock),
+            choose_model: choose_model(Arc::clone(&self.models), self.thinking, routes.clone()),
+            end: self.session_place.end.clone(),
+            at_terminal: self.session_place.at_terminal,
+        };
+        if let Err(error) = commanded.answer_all(requests, Handle::current()) {
+            printing::print_error_line(&format!("capture: cannot take commands of the server: {error}"));
+        }
+    }
+}
+
+fn choose_model(models: Arc<ModelCatalog>, thinking: Option<ThinkingLevel>, routes: ModelRoutes) -> ChooseModel {
+    Arc::new(move |name| {
+        let name: ModelName = name.parse().map_err(|error| format!("{error}"))?;
+        let model = models.model(&name, thinking).map_err(|error| error.to_string())?;
+        routes.add(model.route);
+        Ok(EngineInput::SetModel(model.choice))
+    })
+}

@@ -1,0 +1,69 @@
+//! A session without a terminal of its own, in a process that the server started: it takes what the server tells it,
+//! and ends when it is told to, or by a signal.
+
+use std::sync::Arc;
+
+use engine::{EngineInput, MessageOrigin, UserMessage};
+use events::RunId;
+use session_tree::Json;
+use tokio::{
+    runtime::Builder,
+    signal::unix::{SignalKind, signal},
+    sync::Notify,
+};
+
+use crate::{
+    RunError, WORKERS,
+    open::{SessionOpener, SessionOptions, other},
+    place::SessionPlace,
+    run::BY_TERMINATE,
+};
+
+/// A session that is hosted.
+pub struct HostOptions {
+    /// The session.
+    pub session: SessionOptions,
+    /// The name of its run.
+    pub name: Option<String>,
+    /// The first prompt.
+    pub prompt: Option<String>,
+}
+
+/// Hosts a session; gives the exit code. `begun` is called with its run once it takes commands.
+///
+/// # Errors
+/// It cannot begin: an agent started this process, the settings are not enough, the session cannot be opened, or there
+/// can be no connection to the server.
+pub fn host(options: HostOptions, begun: impl FnOnce(RunId)) -> Result<u8, RunError> {
+    let HostOptions { session, name, prompt } = options;
+    let end = Arc::new(Notify::new());
+    let opener = SessionOpener::new(session, SessionPlace::hosted(name, Arc::clone(&end)))?;
+    let file = opener.first_file()?;
+    let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build().map_err(other)?;
+    runtime.block_on(async {
+        let mut terminated = signal(SignalKind::terminate()).map_err(other)?;
+        let mut interrupted = signal(SignalKind::interrupt()).map_err(other)?;
+        let session = opener.open(file, &opener.model, opener.thinking, None).await?;
+        let run = session.run.ok_or_else(|| RunError::Other("cannot connect to the server".to_owned()))?;
+        if let Some(prompt) = prompt {
+            let message = UserMessage {
+                id: format!("{:032x}", opener.clock.random()),
+                content: Json::from(prompt),
+                origin: MessageOrigin::Person,
+            };
+            let sent = session.handle.input(EngineInput::Prompt(message)).await;
+            sent.map_err(|error| RunError::Other(error.to_string()))?;
+        }
+        begun(run);
+        let code = loop {
+            tokio::select! {
+                () = end.notified() => break 0,
+                _ = terminated.recv() => break BY_TERMINATE,
+                // It ends the turn, as at a terminal.
+                _ = interrupted.recv() => drop(session.handle.input(EngineInput::Abort).await),
+            }
+        };
+        session.end(code).await;
+        Ok(code)
+    })
+}

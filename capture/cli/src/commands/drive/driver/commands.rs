@@ -1,0 +1,92 @@
+//! What the server tells the driver of a session that it started.
+
+use std::{net::Shutdown, time::Instant};
+
+use ::terminal::host::{
+    frame::{CommandOutcome, HostRequest, OutcomeKind, Presence, SessionCommand},
+    link::PendingRequest,
+};
+use serde_json::Value;
+
+use super::{Driver, GRACE, Signal};
+
+/// Why what is done in a terminal cannot be done.
+const NO_TERMINAL: &str = "this session has no terminal; send it a prompt, or `abort` its turn";
+/// Why a prompt is not taken.
+const WORKING: &str = "the agent is working; wait for the end of its turn, or `abort` it";
+
+impl Driver {
+    /// Answers a request of the server.
+    pub(super) fn on_server_request(&mut self, request: PendingRequest) -> anyhow::Result<()> {
+        let PendingRequest { ask, reply } = request;
+        let answer = match ask {
+            HostRequest::Session { command, .. } => self.on_command(command)?,
+            // An empty one only asks whether a prompt would be taken.
+            HostRequest::Prompt { text } if text.is_empty() => {
+                if self.is_ready() {
+                    Ok(Value::Null)
+                } else {
+                    Err(WORKING.to_owned())
+                }
+            }
+            HostRequest::Prompt { text } => self.on_command(SessionCommand::Prompt { text })?,
+            HostRequest::Submit | HostRequest::Announce { .. } => Ok(Value::Null),
+            HostRequest::Interrupt => self.on_command(SessionCommand::Abort)?,
+            HostRequest::Presence => Ok(serde_json::to_value(Presence::default())?),
+            HostRequest::Screen
+            | HostRequest::Explain
+            | HostRequest::Type { .. }
+            | HostRequest::Keys { .. }
+            | HostRequest::Answer { .. } => Err(NO_TERMINAL.to_owned()),
+        };
+        reply(answer);
+        Ok(())
+    }
+
+    /// Whether the agent waits for a prompt.
+    fn is_ready(&self) -> bool {
+        self.prompted && self.outcome.is_some() && self.stopped.is_none()
+    }
+
+    fn on_command(&mut self, command: SessionCommand) -> anyhow::Result<Result<Value, String>> {
+        match command {
+            SessionCommand::Prompt { text } => {
+                if !self.is_ready() {
+                    return Ok(Err(WORKING.to_owned()));
+                }
+                let Some(line) = self.codec.prompt(&text) else {
+                    return Ok(Err("the agent takes no prompt at the moment".to_owned()));
+                };
+                self.outcome = None;
+                self.send(&line);
+                self.report_working();
+            }
+            // A turn that is over has nothing to end.
+            SessionCommand::Abort if self.outcome.is_some() => {}
+            SessionCommand::Abort => {
+                self.withdraw_requests()?;
+                let Some(line) = self.codec.interrupt() else {
+                    return Ok(Err("the agent has no turn to end yet".to_owned()));
+                };
+                self.send(&line);
+            }
+            SessionCommand::End => {
+                self.withdraw_requests()?;
+                self.stopped = Some(0);
+                self.input.shutdown(Shutdown::Write).ok();
+                self.patience = Some((Instant::now() + GRACE, Signal::TERM));
+            }
+            SessionCommand::Steer { .. }
+            | SessionCommand::FollowUp { .. }
+            | SessionCommand::Pause
+            | SessionCommand::Resume
+            | SessionCommand::Compact
+            | SessionCommand::SetModel { .. }
+            | SessionCommand::Limit { .. } => {
+                return Ok(Err(format!("the agent's protocol has nothing like `{}`", command.name())));
+            }
+        }
+        let done = CommandOutcome { outcome: OutcomeKind::Done, message: None, entry: None };
+        Ok(Ok(serde_json::to_value(done)?))
+    }
+}
