@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent::{SessionHandle, SessionUpdate};
 use agent_link::{DeltaSender, SessionLink};
 use engine::{
-    AnswerFailureKind, AskedPermission, CallClass, CallDecision, CallVerdict, EngineActivity, PauseReason,
+    AskedPermission, CallClass, CallDecision, CallVerdict, EngineActivity, FailureKind, PauseReason,
     RuntimeFrame, SessionMode, TurnOutcome,
 };
 use events::{ApprovalKind, Confidence, Dialog, Reason, State};
@@ -35,7 +35,7 @@ struct SessionClaims {
     /// What was said last.
     said: Option<ScreenClaim>,
     /// Why the last request failed.
-    failure: Option<AnswerFailureKind>,
+    failure: Option<FailureKind>,
     /// Whether a turn ended whose end is still what the session waits for.
     has_ended: bool,
 }
@@ -230,16 +230,16 @@ impl SessionStatus {
             TurnOutcome::Aborted | TurnOutcome::Interrupted => Reason::Interrupted,
             TurnOutcome::Refused | TurnOutcome::Empty => Reason::Error,
             TurnOutcome::Failed => match claims.failure {
-                Some(AnswerFailureKind::Auth) => Reason::Auth,
-                Some(AnswerFailureKind::Quota | AnswerFailureKind::Rate) => Reason::Quota,
+                Some(FailureKind::Auth) => Reason::Auth,
+                Some(FailureKind::Quota | FailureKind::Rate) => Reason::Quota,
                 Some(
-                    AnswerFailureKind::Overloaded
-                    | AnswerFailureKind::TooLong
-                    | AnswerFailureKind::BadRequest
-                    | AnswerFailureKind::Refused
-                    | AnswerFailureKind::Network
-                    | AnswerFailureKind::Stalled
-                    | AnswerFailureKind::Unknown,
+                    FailureKind::Overloaded
+                    | FailureKind::TooLong
+                    | FailureKind::BadRequest
+                    | FailureKind::Refused
+                    | FailureKind::Network
+                    | FailureKind::Stalled
+                    | FailureKind::Unknown,
                 )
                 | None => Reason::Error,
             },
