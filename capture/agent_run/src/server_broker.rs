@@ -159,12 +159,13 @@ impl Asker {
         mut request: DeliveredRequest,
         until: Instant,
     ) -> CallDecision {
-        let _waiting = self.status.waits(asked);
         let mut tries = 0;
         let mut server = Some(self.wait_for(&request, until));
         // A rule answers before anybody is asked.
         let early = async { wait_on(&mut server).await };
         let mut heard = timeout(RULES_WITHIN, early).await.ok().map(Heard::Server);
+        // Until then the server says so itself.
+        let _waiting = heard.is_none().then(|| self.status.waits(asked));
         let mut asks = self.person.is_some();
         let mut was_shown = false;
         loop {

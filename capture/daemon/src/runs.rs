@@ -452,8 +452,8 @@ impl Runs {
             );
             return None;
         }
-        // What our own agent says of itself nobody else says for it: not what it runs, nor any other agent.
-        if hello.session.is_some()
+        // Nobody else speaks for our own agent, or takes what a session is told: not what it runs, nor any other agent.
+        if (hello.session.is_some() || !hello.takes.is_empty())
             && let Some(descent) = agent_descent(hello.host_pid)
         {
             tracing::warn!(%run, "a process that says it runs a session was {descent}; its connection was closed");

@@ -23,6 +23,8 @@ pub(super) enum Command {
     SetCapture { session: SessionId, enabled: bool, reply: oneshot::Sender<Result<(), Refusal>> },
     Screen { target: RunTarget, reply: oneshot::Sender<Result<Picture, Refusal>> },
     Input { target: RunTarget, input: Input, reply: oneshot::Sender<Result<InputSent, Refusal>> },
+    Session { session: SessionId, command: SessionCommand, reply: oneshot::Sender<Result<SessionInputTaken, Refusal>> },
+    Start { start: SessionStart, reply: oneshot::Sender<Result<StartedSession, Refusal>> },
     Telemetry { message: Telemetry, reply: oneshot::Sender<Result<Vec<u8>, TelemetryRefusal>> },
 }
 
@@ -144,11 +146,11 @@ impl Control for Commands {
     }
 
     fn start_session(&self, start: SessionStart) -> Reply<StartedSession> {
-        NoControl.start_session(start)
+        self.ask(|reply| Command::Start { start, reply })
     }
 
     fn command(&self, session: SessionId, command: SessionCommand) -> Reply<SessionInputTaken> {
-        NoControl.command(session, command)
+        self.ask(|reply| Command::Session { session, command, reply })
     }
 
     fn search(&self, query: SearchQuery, session: Option<SessionId>) -> Reply<SearchPage> {

@@ -1,6 +1,9 @@
 //! Runs: what is asked of capture, and what is refused before.
 
-use api::runs::{Input, InputSent};
+use api::{
+    runs::{Input, InputSent},
+    steering::{CommandOutcome, OutcomeKind, SessionCommand, SessionInputTaken},
+};
 use events::RunId;
 use tokio::sync::mpsc;
 
@@ -60,6 +63,44 @@ async fn input_is_handed_on_as_it_was_given() {
             assert_eq!(answer.json(), serde_json::json!({ "run": RunId::from_bits(7), "sent": true }));
         }
     }
+}
+
+#[tokio::test]
+async fn a_session_is_told_what_to_do_and_the_answer_says_what_became_of_it() {
+    let (server, mut inbox) = server();
+    let body = r#"{"do":"steer","text":"left"}"#;
+    let serve = async {
+        match inbox.recv().await {
+            Some(Command::Session { session, command, reply }) => {
+                assert_eq!((session, command), (id(1), SessionCommand::Steer { text: "left".into() }));
+                let outcome = CommandOutcome { outcome: OutcomeKind::Queued, message: Some("m".into()), entry: None };
+                let run = RunId::from_bits(7);
+                reply.send(Ok(SessionInputTaken { run, sent: true, outcome: Some(outcome) })).unwrap();
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let (answer, ()) = tokio::join!(server.send(post("/api/v1/sessions/agent-1/input", body)), serve);
+    assert_eq!(answer.status.as_u16(), 200);
+    let told = serde_json::json!({ "run": RunId::from_bits(7), "sent": true, "outcome": "queued", "message": "m" });
+    assert_eq!(answer.json(), told);
+    for bad in [r#"{"do":"steer"}"#, r#"{"do":"abort","keys":["esc"]}"#, r#"{"model":"a/b"}"#, "{}"] {
+        let answer = server.send(post("/api/v1/sessions/agent-1/input", bad)).await;
+        assert_eq!(answer.error(), (400, "bad_body".into()), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_control_starts_nothing() {
+    let (server, mut inbox) = server();
+    for name in ["read", "ingest"] {
+        let mut request = post("/api/v1/sessions", r#"{"cwd":"/w"}"#);
+        request.headers_mut().insert("authorization", format!("Bearer {}", token(name)).parse().unwrap());
+        assert_eq!(server.send(request).await.error(), (403, "wrong_scope".into()), "{name}");
+    }
+    let unknown = server.send(post("/api/v1/sessions", r#"{"cwd":"/w","approved":true}"#)).await;
+    assert_eq!(unknown.error(), (400, "bad_body".into()));
+    assert!(inbox.try_recv().is_err(), "nothing was asked for");
 }
 
 #[tokio::test]
