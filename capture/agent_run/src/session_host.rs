@@ -1,7 +1,7 @@
 //! A session without a terminal of its own, in a process that the server started: it takes what the server tells it,
 //! and ends when it is told to, or by a signal.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use engine::{EngineInput, MessageOrigin, UserMessage};
 use events::RunId;
@@ -18,6 +18,9 @@ use crate::{
     place::SessionPlace,
     run::BY_TERMINATE,
 };
+
+/// Interval between looks at whether it is another day, which the model is told.
+const DAYS_EVERY: Duration = Duration::from_secs(60);
 
 /// A session that is hosted.
 pub struct HostOptions {
@@ -43,7 +46,7 @@ pub fn host(options: HostOptions, begun: impl FnOnce(RunId)) -> Result<u8, RunEr
     runtime.block_on(async {
         let mut terminated = signal(SignalKind::terminate()).map_err(other)?;
         let mut interrupted = signal(SignalKind::interrupt()).map_err(other)?;
-        let session = opener.open(file, &opener.model, opener.thinking, None).await?;
+        let mut session = opener.open(file, &opener.model, opener.thinking, None).await?;
         let run = session.run.ok_or_else(|| RunError::Other("cannot connect to the server".to_owned()))?;
         if let Some(prompt) = prompt {
             let message = UserMessage {
@@ -55,8 +58,10 @@ pub fn host(options: HostOptions, begun: impl FnOnce(RunId)) -> Result<u8, RunEr
             sent.map_err(|error| RunError::Other(error.to_string()))?;
         }
         begun(run);
+        let mut days = tokio::time::interval(DAYS_EVERY);
         let code = loop {
             tokio::select! {
+                _ = days.tick() => session.refresh(&opener).await,
                 () = end.notified() => break 0,
                 _ = terminated.recv() => break BY_TERMINATE,
                 // It ends the turn, as at a terminal.

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent::{SessionHandle, SessionUpdate};
 use agent_link::{DeltaSender, SessionLink};
 use engine::{
-    AskedPermission, CallClass, CallDecision, CallVerdict, EngineActivity, FailureKind, PauseReason,
-    RuntimeFrame, SessionMode, TurnOutcome,
+    AskedPermission, CallClass, CallDecision, CallVerdict, EngineActivity, FailureKind, PauseReason, RuntimeFrame,
+    SessionMode, TurnOutcome,
 };
 use events::{ApprovalKind, Confidence, Dialog, Reason, State};
 use session_tree::Json;
