@@ -71,7 +71,7 @@ use transaction::{OpenTransaction, TransactionFailure};
 pub const INPUTS: usize = 8;
 /// Most pending approvals and open findings of before the start that a snapshot tells of.
 const OPEN_ITEMS: usize = 10_000;
-/// So long after the last commit of history its import counts as ended.
+/// So long after the start, or the last commit of history, that counts as over, and its memory is given back.
 const IMPORT_ENDED: Duration = Duration::from_secs(2);
 /// While the store does not work, the wish to end is looked for this often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -135,7 +135,7 @@ pub struct Ingest {
     unmatched: HashSet<Arc<str>>,
     /// Events of now were taken in that lists do not show yet.
     has_news: bool,
-    /// When the import counts as ended that the last commit was part of.
+    /// When the start, or the import that the last commit was part of, counts as over.
     import_ended: Option<Instant>,
     /// Nothing is stored before its secrets are taken out.
     redacted_only: bool,
@@ -228,7 +228,8 @@ impl Ingest {
             wall,
             unmatched: HashSet::new(),
             has_news: false,
-            import_ended: None,
+            // A start reads much that is not needed later.
+            import_ended: Some(Instant::now() + IMPORT_ENDED),
             redacted_only,
             checkpoint,
         };
