@@ -12,7 +12,7 @@ use api::{
     list::Limit,
     routes::{DecideApproval, GetApproval, ListApprovals},
 };
-use events::{ApprovalKind, ApprovalState, DecidedBy, DecidedVia, Timestamp};
+use events::{ApprovalKind, ApprovalState, DecidedBy, DecidedVia, Provider, Timestamp};
 use projections::Approval;
 
 pub(super) use self::request::exact;
@@ -261,6 +261,10 @@ fn whole(shown: &ApprovalView) -> String {
         text += match shown.answer {
             Some(DecidedVia::Hook) => {
                 "\nthe agent's hook is waiting for the answer: capture approve ID, capture deny ID\n"
+            }
+            Some(DecidedVia::Protocol) if approval.provider == Provider::Capture => {
+                "\ncapture's own agent is waiting for the answer. It has no sandbox: what you allow runs with your \
+                 rights. capture approve ID, capture deny ID\n"
             }
             Some(DecidedVia::Protocol) => {
                 "\n`capture agent drive` is waiting for the answer: capture approve ID, capture deny ID\n"
