@@ -199,6 +199,7 @@ impl SessionStatus {
                 self.base(claim(State::Waiting, Some(Reason::Error), error));
             }
             RuntimeFrame::DiskTrouble { error: None }
+            | RuntimeFrame::Block(_)
             | RuntimeFrame::Thinking(_)
             | RuntimeFrame::CallOpened { .. }
             | RuntimeFrame::CallDecided { .. }
