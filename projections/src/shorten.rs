@@ -35,18 +35,17 @@ pub fn one_line(text: &str, limit: usize) -> String {
     line
 }
 
-/// The end of a text, whole lines kept, at most `limit` bytes.
+/// The text as it is, or of one longer than `limit` bytes its first three quarters and the rest of its end, with `…`
+/// between them.
 #[must_use]
-pub fn ending(text: &str, limit: usize) -> String {
+pub fn both_ends(text: &str, limit: usize) -> String {
     let text = text.trim();
     if text.len() <= limit {
         return text.to_owned();
     }
-    let mut start = text.len() - limit;
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    format!("…{}", &text[start..])
+    let head = text.floor_char_boundary(limit / 4 * 3);
+    let tail = text.ceil_char_boundary(text.len() - limit / 4);
+    format!("{}…{}", &text[..head], &text[tail..])
 }
 
 #[cfg(test)]
@@ -68,8 +67,22 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_text() {
-        assert_eq!(ending(" abc ", 9), "abc");
-        assert_eq!(ending("日本語", 4), "…語");
+    fn the_ends_of_a_text() {
+        assert_eq!(both_ends(" abc ", 9), "abc");
+        assert_eq!(both_ends("abcdefghijklm", 8), "abcdef…lm");
+        assert_eq!(both_ends("日本語日本語", 16), "日本語日…語");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_ends_are_those_of_the_text(text in "[^…]{0,60}", limit in 0_usize..60) {
+            let (text, cut) = (text.trim(), both_ends(&text, limit));
+            match cut.split_once('…') {
+                None => proptest::prop_assert!(cut == text && text.len() <= limit),
+                Some((head, tail)) => proptest::prop_assert!(
+                    text.starts_with(head) && text.ends_with(tail) && head.len() + tail.len() <= limit
+                ),
+            }
+        }
     }
 }

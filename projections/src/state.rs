@@ -15,8 +15,8 @@ use std::{
 };
 
 use events::{
-    ApprovalId, Claim, Confidence, Event, Payload, Provider, Reason, SessionId, Source, State, StatusChanged,
-    Timestamp, TurnId, TurnOutcome, UsageReported,
+    ApprovalId, Block, Claim, Confidence, Event, Payload, Provider, Reason, SessionId, Source, State, StatusChanged,
+    TextRef, Timestamp, TurnId, TurnOutcome, UsageReported,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,8 +38,10 @@ const OTHER_CLOCK_MS: i64 = 3_600_000;
 
 /// Longest prompt or title kept with a session, characters.
 const PROMPT_CHARS: usize = 400;
-/// Longest text kept with a turn, bytes.
-const TURN_TEXT_BYTES: usize = 2_000;
+/// Longest text kept with a turn, bytes. Sessions in memory have ten of them each.
+const TURN_TEXT_BYTES: usize = 1_024;
+/// Longest text that is folded whole, bytes.
+const WHOLE_TEXT_BYTES: u64 = 256 << 10;
 /// Number of finished turns kept with a session; the store has all of them.
 const RECENT_TURNS: usize = 10;
 /// Number of responses whose token counts may still grow.
@@ -336,7 +338,22 @@ impl SessionState {
         speaks(&event.payload) && !last_words
     }
 
-    /// Takes in one event of the log, in order. Derived events only move the sequence.
+    /// The whole text that an event is to be folded with, where the event itself has the beginning and the end only:
+    /// that of a prompt, an answer or a question. Titles and turns are made from it. It depends on the event alone, so
+    /// that the fold of the log is the live state.
+    #[must_use]
+    pub fn whole_text_of(event: &Event) -> Option<&TextRef> {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "of others the text is not kept with a session")]
+        let is_kept = match &event.payload {
+            Payload::UserPrompt(_) | Payload::AssistantMessage(_) | Payload::QuestionAsked(_) => true,
+            Payload::AssistantDelta(delta) => delta.block == Block::Text,
+            _ => false,
+        };
+        event.text_ref.as_ref().filter(|text| is_kept && text.stored && text.length <= WHOLE_TEXT_BYTES)
+    }
+
+    /// Takes in one event of the log, in order, with the whole of the text that [`Self::whole_text_of`] names. Derived
+    /// events only move the sequence.
     pub fn fold(&mut self, event: &Event) -> Vec<Conclusion> {
         self.session.last_sequence = self.session.last_sequence.max(event.sequence);
         if event.derived {

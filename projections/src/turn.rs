@@ -17,7 +17,7 @@ pub struct Turn {
     pub trigger: TurnTrigger,
     /// What was asked, shortened.
     pub prompt: Option<String>,
-    /// What the agent said, shortened: the end of its last message.
+    /// What the agent said last, shortened: of a long message the beginning and the end.
     pub text: Option<String>,
     /// Messages of the model.
     pub messages: u32,

@@ -120,7 +120,7 @@ pub struct StoredSession {
     pub known: KnownSession,
     /// Its reducer as it was when the program ended.
     pub state: SessionState,
-    /// Its log.
+    /// Its log. Texts that are folded whole are whole.
     pub events: Vec<Event>,
 }
 
@@ -464,7 +464,11 @@ impl World {
             .into_iter()
             .filter_map(|known| {
                 let state = writer.snapshot(known.row).unwrap()?;
-                let events = reader.events(known.id, 0, usize::MAX >> 1, &[]).unwrap();
+                let mut events = reader.events(known.id, 0, usize::MAX >> 1, &[]).unwrap();
+                for event in events.iter_mut().filter(|event| SessionState::whole_text_of(event).is_some()) {
+                    let mut left = u64::MAX;
+                    reader.whole_text(event, &mut left).unwrap();
+                }
                 Some(StoredSession { known, state, events })
             })
             .collect();

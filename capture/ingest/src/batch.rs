@@ -104,7 +104,7 @@ impl Ingest {
             }
             let is_as_read = is_as_read && !matches!(event.payload, Payload::SessionStarted(_));
             let prepared = PreparedParts { text: text.map(|_| index), payload: is_as_read.then_some(index) };
-            self.fold(slot, event, prepared, &mut additions)?;
+            self.fold_prepared(slot, event, text, prepared, &mut additions)?;
         }
         for ((slot, other), at) in forks {
             self.fork(slot, other, at, batch.history, &mut additions)?;
@@ -227,7 +227,7 @@ impl Ingest {
         let Some(identity) = self.learn_next(new.identity, row)? else { return Ok(()) };
         let draft = UnsequencedEvent { new, identity, payload: Some(growth.into()), text: None, history };
         let event = self.make(slot, draft)?;
-        self.fold(slot, event, PreparedParts::NONE, additions)
+        self.fold(slot, event, additions)
     }
 
     /// Keeps where a session's transcript stands beside the session.

@@ -7,7 +7,7 @@ use events::{
     Annotation, Claim, Confidence, Event, Identity, NewEvent, Origin, Payload, Provider, Repeat, SessionForked,
     SessionId, Signal, Source, State, Timestamp, Topic,
 };
-use projections::{Conclusion, LABELS};
+use projections::{Conclusion, LABELS, SessionState};
 use server::Refusal;
 use store::PackedText;
 
@@ -84,11 +84,22 @@ impl Ingest {
         Ok(event)
     }
 
-    /// Folds an event and keeps what follows from it.
+    /// Folds an event of which nothing is prepared.
     pub(super) fn fold(
         &mut self,
         slot: usize,
         event: Event,
+        additions: &mut Additions,
+    ) -> Result<(), TransactionFailure> {
+        self.fold_prepared(slot, event, None, PreparedParts::NONE, additions)
+    }
+
+    /// Folds an event and keeps what follows from it. `text` is its long text.
+    pub(super) fn fold_prepared(
+        &mut self,
+        slot: usize,
+        mut event: Event,
+        text: Option<&PackedText>,
         prepared: PreparedParts,
         additions: &mut Additions,
     ) -> Result<(), TransactionFailure> {
@@ -105,7 +116,12 @@ impl Ingest {
         let state = self.sessions.state(&self.transaction.writer, slot)?;
         let process_before = state.process();
         let sequence = event.sequence;
+        let whole = SessionState::whole_text_of(&event).and(text).and_then(PackedText::unpacked);
+        let cut = whole.map(|whole| event.text.replace(whole));
         let conclusions = state.fold(&event);
+        if let Some(cut) = cut {
+            event.text = cut;
+        }
         let process = state.process();
         // What comes behind a turn's end, its tokens above all, is still the turn's.
         let adds = matches!(
@@ -271,7 +287,7 @@ impl Ingest {
     ) -> Result<(), TransactionFailure> {
         self.transaction.writer.learn(draft.identity, self.sessions.known(parent).row)?;
         let event = self.make(parent, draft)?;
-        self.fold(parent, event, PreparedParts::NONE, additions)
+        self.fold(parent, event, additions)
     }
 
     /// Notes that a session repeats another's records, the first of which is of `at`.
@@ -304,7 +320,7 @@ impl Ingest {
         );
         let new = NewEvent { created_at: Some(at), ..new };
         let event = self.make(slot, UnsequencedEvent { history, ..UnsequencedEvent::of(&new) })?;
-        self.fold(slot, event, PreparedParts::NONE, additions)
+        self.fold(slot, event, additions)
     }
 
     pub(super) fn apply_capture(&mut self, id: SessionId, on: bool) -> Result<(), TransactionFailure> {
@@ -374,7 +390,7 @@ impl Ingest {
         }
         let event = self.make(slot, UnsequencedEvent { history, ..UnsequencedEvent::of(new) })?;
         let mut additions = Additions::default();
-        self.fold(slot, event, PreparedParts::NONE, &mut additions)?;
+        self.fold(slot, event, &mut additions)?;
         Ok(additions.write(&mut self.transaction, &self.sessions, &[], history)?)
     }
 }

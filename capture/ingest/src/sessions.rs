@@ -545,13 +545,14 @@ fn fold_log(
             }
             Err(error) => return Err(error),
         };
-        for event in &page {
+        let is_last = page.len() < FOLD_PAGE;
+        for event in page {
             after = event.sequence;
             let first =
                 || SessionState::new(id, provider, Some(Arc::clone(&provider_session_id)), event.created_at, rules);
-            state.get_or_insert_with(first).fold(event);
+            reader.fold(state.get_or_insert_with(first), event)?;
         }
-        if page.len() < FOLD_PAGE {
+        if is_last {
             break;
         }
     }

@@ -260,8 +260,9 @@ impl World {
                 StatusRules::default(),
             );
             let mut concluded = Vec::new();
+            let reader = ingest.transaction.writer.reader();
             for event in &events {
-                concluded.extend(again.fold(event));
+                concluded.extend(reader.fold(&mut again, event.clone()).unwrap());
             }
             concluded.extend(again.advance(now));
             assert_eq!(live.advance(now), [], "nothing is overdue");

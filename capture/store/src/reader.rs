@@ -9,13 +9,13 @@ use std::{
 };
 
 use events::{Cursor, Event, Kind, SessionId, Timestamp};
-use projections::{Session, SessionState, Turn, WorkLog};
+use projections::{Conclusion, Session, SessionState, Turn, WorkLog};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, types::ValueRef};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     damage::DamagedRows,
-    error::ReadError,
+    error::{ReadError, ReadFailure},
     open::plan_once,
     rows::{COLUMNS, HISTORY, bits, event},
     text::{unhex, unpack},
@@ -181,7 +181,7 @@ impl Reader {
         let Some(mut state) = state else { return Ok(None) };
         // Its row may be behind its log for some seconds.
         for event in self.events(id, state.session.last_sequence, usize::MAX, &[])? {
-            state.fold(&event);
+            self.fold(&mut state, event)?;
         }
         Ok(Some(state))
     }
@@ -420,6 +420,25 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Folds an event into its session, with the whole of its text where the reducer wants it. If the text cannot be
+    /// read, or is gone, the part that the event has is folded.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn fold(&self, state: &mut SessionState, mut event: Event) -> Result<Vec<Conclusion>, ReadError> {
+        if let Some(whole) = SessionState::whole_text_of(&event) {
+            match self.text(&whole.hash) {
+                Ok(Some(text)) => event.text = Some(text),
+                Ok(None) => {}
+                Err(error) if error.failure() == ReadFailure::Damaged => {
+                    self.damaged.note("text", &whole.hash, error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(state.fold(&event))
     }
 
     /// Puts the whole text into an event that has a part of it, while there is room for it: `left` bytes, of which what

@@ -70,6 +70,12 @@ impl PackedText {
         Some(Self { hash, length, codec, body })
     }
 
+    /// The whole text; `None` if it is not stored.
+    #[must_use]
+    pub fn unpacked(&self) -> Option<String> {
+        unpack(self.codec, self.body.as_deref()?)
+    }
+
     /// How an event refers to it.
     #[must_use]
     pub fn reference(&self) -> TextRef {
@@ -121,7 +127,7 @@ mod tests {
                     prop_assert_eq!(packed.length, whole.len() as u64);
                     let (head, tail) = text.split_once('…').unwrap();
                     prop_assert!(text.len() < INLINE_BYTES && whole.starts_with(head) && whole.ends_with(tail));
-                    prop_assert_eq!(unpack(packed.codec, &packed.body.unwrap()), Some(whole));
+                    prop_assert_eq!(packed.unpacked(), Some(whole));
                 }
             }
         }
@@ -136,14 +142,14 @@ mod tests {
     fn above_the_cap_only_hash_and_length_are_kept() {
         let mut text = "x".repeat(TEXT_CAP_BYTES + 1);
         let packed = PackedText::split(&mut text).unwrap();
-        assert!(!packed.reference().stored);
+        assert!(!packed.reference().stored && packed.unpacked().is_none());
         assert_eq!(packed.length, TEXT_CAP_BYTES as u64 + 1);
         // Where large texts are wanted, they come back whole.
         let whole = "a large text ".repeat(100_000);
         let mut cut = whole.clone();
         let packed = PackedText::split_within(LARGE_TEXT_CAP_BYTES, &mut cut).unwrap();
         assert!(packed.reference().stored && cut.len() < 1_000);
-        assert_eq!(unpack(packed.codec, packed.body.as_deref().unwrap()), Some(whole));
+        assert_eq!(packed.unpacked(), Some(whole));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::{
     FailureKind, Turn, TurnWork, Usage,
     conversation::{OpenCall, Phase},
     failure::{self, FinishedCall},
-    shorten::{ending, one_line},
+    shorten::{both_ends, one_line},
     status::Process,
     title::{self, TitleSource},
 };
@@ -469,10 +469,8 @@ impl SessionState {
         let Some(text) = text.filter(|t| !t.trim().is_empty()) else { return };
         let Some(turn) = self.turn.as_mut().or(self.recent.back_mut()) else { return };
         let same = message_id.is_some() && self.turn_message.as_deref() == message_id;
-        turn.text = match turn.text.take() {
-            Some(before) if same => Some(ending(&format!("{before}\n{text}"), TURN_TEXT_BYTES)),
-            Some(_) | None => Some(ending(text, TURN_TEXT_BYTES)),
-        };
+        let joined = turn.text.take().filter(|_| same).map(|before| format!("{before}\n{text}"));
+        turn.text = Some(both_ends(joined.as_deref().unwrap_or(text), TURN_TEXT_BYTES));
         self.turn_message = message_id.map(str::to_owned);
     }
 

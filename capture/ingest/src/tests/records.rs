@@ -46,6 +46,38 @@ fn a_turn() {
 }
 
 #[test]
+fn titles_and_turns_are_made_from_whole_texts() {
+    let mut world = World::new();
+    let reminder = format!("<system-reminder>{}</system-reminder>\n", "Mind the style guide. ".repeat(40));
+    let asked = format!("{reminder}Port the billing service to Rust. {}", "Keep its tests. ".repeat(60));
+    let answered: String = (0..400).map(|n| format!("word{n} ")).collect();
+    world.live("s", vec![saying(&asked, prompt("s", "p", 1.0)), saying(&answered, answer("s", "a", 2.0))]);
+    let enormous = format!("Write the release notes of version two. {}", "x".repeat(store::TEXT_CAP_BYTES));
+    world.live("big", vec![saying(&enormous, prompt("big", "p2", 3.0))]);
+    world.commit();
+    let check = |world: &World| {
+        let session = world.session("s");
+        assert_eq!(session.title.as_deref(), Some("Port the billing service to Rust"));
+        let first: String = asked.chars().take(399).collect();
+        assert_eq!(session.summary.last_prompt, Some(format!("{}…", first.replace('\n', " "))));
+        let turn = world.read().turns(world.id("s"), 0, 10).unwrap().remove(0);
+        assert_eq!(turn.prompt, session.summary.last_prompt);
+        let (head, tail) = turn.text.as_deref().unwrap().split_once('…').unwrap();
+        assert!(answered.starts_with(head) && answered.trim().ends_with(tail));
+        assert!(head.len() > 700 && tail.len() > 200, "{} and {}", head.len(), tail.len());
+        // Of what is not stored the event's own part is all there is.
+        assert_eq!(world.session("big").title.as_deref(), Some("Write the release notes of version two"));
+    };
+    check(&world);
+    world.assert_sound();
+    // As at a power cut: the log is folded into the sessions again.
+    world.start();
+    world.until(3.0);
+    check(&world);
+    world.assert_sound();
+}
+
+#[test]
 fn blocks_of_one_message_are_one_event_within_a_batch() {
     let mut world = World::new();
     let said = |record: &str, text| block("s", record, 1.0, "m", text, Stop::ToolUse);

@@ -72,14 +72,17 @@ async fn fold(app: &App, id: SessionId, at: Option<Timestamp>) -> Result<Session
             .read(move |reader| {
                 let events = reader.events(id, after, PAGE, &[])?;
                 let first = events.iter().filter(|e| !e.derived).map(SessionState::moment_of).min();
-                for event in events.iter().filter(|e| at.is_none_or(|at| SessionState::moment_of(e) <= at)) {
+                let next = (events.len() == PAGE).then(|| events.last().map(|e| e.sequence)).flatten();
+                for event in events {
+                    let moment = SessionState::moment_of(&event);
+                    if at.is_some_and(|at| moment > at) {
+                        continue;
+                    }
                     let name = || Some(event.provider_session_id.as_ref().into());
-                    let moment = SessionState::moment_of(event);
-                    state
-                        .get_or_insert_with(|| SessionState::new(id, event.provider, name(), moment, rules))
-                        .fold(event);
+                    let first = || SessionState::new(id, event.provider, name(), moment, rules);
+                    reader.fold(state.get_or_insert_with(first), event)?;
                 }
-                Ok((state, first, (events.len() == PAGE).then(|| events.last().map(|e| e.sequence)).flatten()))
+                Ok((state, first, next))
             })
             .await?;
         state = folded;

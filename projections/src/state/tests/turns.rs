@@ -394,3 +394,21 @@ fn turns_as_the_terminal_shows_them() {
         ]
     );
 }
+
+#[test]
+fn of_a_long_answer_a_turn_has_the_beginning_and_the_end() {
+    let part = |n: u32| format!("part {n} {}", "and so on ".repeat(60));
+    let delta = |n: u32| {
+        let delta = AssistantDelta { message_id: Some("m".into()), block: Block::Text, ..AssistantDelta::default() };
+        on(f64::from(n), says(&part(n), delta))
+    };
+    let mut tape = Tape::played(&[on(0.0, prompt("go")), delta(1)]);
+    let text = |tape: &Tape| tape.state.open_turn().unwrap().text.clone().unwrap();
+    assert_eq!(text(&tape), part(1).trim());
+    tape.play(&delta(2));
+    tape.play(&delta(3));
+    let text = text(&tape);
+    let (head, tail) = text.split_once('…').unwrap();
+    assert!(head.starts_with(part(1).trim()) && part(3).trim().ends_with(tail), "{text}");
+    assert!(text.len() <= 1_024 + '…'.len_utf8(), "{}", text.len());
+}
