@@ -6,8 +6,10 @@
 //!
 //! What the session says is untrusted. It stands in the page as text only: every text goes through the caller's
 //! function ([`HtmlOptions::redact`]) and then through `Html::text`, which leaves no character that means something
-//! in HTML. The script never makes HTML of a text. The page of a session tree ([`crate::tree_html`]) has the same
+//! in HTML. What a model wrote is shown by its Markdown (`markdown`), whose elements are ours. The script never makes HTML of a text. The page of a session tree ([`crate::tree_html`]) has the same
 //! policy.
+
+mod markdown;
 
 use std::fmt::Write as _;
 
@@ -90,10 +92,10 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
             html.open(item, class, heading);
             if let Some(thinking) = thinking {
                 html.raw("<details><summary>Thinking</summary>");
-                html.block("text", thinking);
+                html.markdown(thinking);
                 html.raw("</details>\n");
             }
-            html.block("text", &text.text);
+            html.markdown(&text.text);
         }
         // The caller writes sub-agents.
         ItemBody::Subagent(_) => return String::new(),
@@ -135,7 +137,7 @@ pub fn item(item: &ConversationItem, options: HtmlOptions<'_>) -> String {
         }
         ItemBody::Compaction { text, .. } => {
             html.open(item, "compaction", "The context was compacted");
-            html.block("text", &text.text);
+            html.markdown(&text.text);
         }
         ItemBody::TurnEnd { outcome, number, duration_ms } => {
             let how = match outcome_words(*outcome) {

@@ -11,6 +11,8 @@ const HOSTILE: &[&str] = &[
     "\" onmouseover=\"alert(1)",
     "</title></style><svg onload=alert(1)>",
     "<!-- --> ]]> &lt;script&gt;",
+    "![a](javascript:alert`1`) [b]( jAvAsCrIpT:alert(1) ) <javascript:alert(1)> [c](data:text/html,x \"t\") [d](//x)",
+    "[e]: vbscript:x\n\n[e] [f](java\tscript:x) [g](&#106;avascript:x) [h](file:///etc/passwd) `<script>`",
     "a\u{202e}b\u{0}c\u{1b}]52;c\u{7}\u{e0041}\u{2028}",
 ];
 
@@ -68,8 +70,8 @@ fn nothing_a_session_says_is_more_than_text() {
         let page: String = bodies.into_iter().map(written).collect();
         for tag in tags(&page) {
             let name = tag.trim_start_matches('/').split(' ').next().unwrap();
-            let known =
-                ["article", "h2", "a", "time", "pre", "details", "summary", "b", "code", "span"].contains(&name);
+            let known = ["article", "h2", "a", "time", "pre", "details", "summary", "b", "code", "span"];
+            let known = known.contains(&name) || ["div", "p", "br"].contains(&name);
             assert!(known && !tag.contains(" on"), "{tag}: {text}");
             assert!(!tag.contains("href") || tag == "a href=\"#e12\"", "{tag}");
         }
@@ -78,6 +80,108 @@ fn nothing_a_session_says_is_more_than_text() {
         let names: Vec<&str> = tags(&begin).iter().map(|tag| tag.split(' ').next().unwrap()).collect();
         assert_eq!(names.iter().filter(|name| ["script", "img", "svg", "a"].contains(name)).count(), 0, "{begin}");
     }
+}
+
+/// What a page shows of an answer.
+#[track_caller]
+fn check_answer(markdown: &str, expected: &str) {
+    let html = written(ItemBody::Message { model: None, thinking: None, text: said(markdown), stop: None });
+    let (_, shown) = html.split_once("<div class=\"md\">").unwrap();
+    assert_eq!(shown, format!("{expected}</div>\n</article>\n"), "{markdown}");
+}
+
+#[test]
+fn answers_are_shown_by_their_markdown() {
+    check_answer(
+        "# Plan\n\none *two* **three** ~~four~~\nfive",
+        "<h3>Plan</h3>\n<p>one <em>two</em> <strong>three</strong> <del>four</del><br>\nfive</p>\n",
+    );
+    check_answer("- a\n  1. b\n- [x] c", "<ul><li>a<ol><li>b</li>\n</ol>\n</li>\n<li>☑ c</li>\n</ul>\n");
+    check_answer("7. g\n8. h", "<ol start=\"7\"><li>g</li>\n<li>h</li>\n</ol>\n");
+    check_answer(
+        "```rust\nlet a = \"<b>\";\n```",
+        "<pre class=\"input\"><code>let a = &quot;&lt;b&gt;&quot;;\n</code></pre>\n",
+    );
+    check_answer(
+        "use `a<b>`\n\n---\n> q",
+        "<p>use <code>a&lt;b&gt;</code></p>\n<hr>\n<blockquote><p>q</p>\n</blockquote>\n",
+    );
+    check_answer(
+        "| a | b |\n|---|---|\n| 1 | <i> |\n",
+        "<div class=\"table\"><table><tr><th>a</th><th>b</th></tr>\n<tr><td>1</td><td>&lt;i&gt;</td></tr>\n</table></div>\n",
+    );
+    check_answer(
+        "a <b onclick=x>bold</b>\n\n<div>\nblock\n</div>",
+        "<p>a &lt;b onclick=x&gt;bold&lt;/b&gt;</p>\n<pre class=\"text\">&lt;div&gt;\nblock\n&lt;/div&gt;</pre>\n",
+    );
+}
+
+#[test]
+fn links_say_where_they_lead_and_only_harmless_ones_are_followed() {
+    let followed = |address: &str, words: &str| format!("<a rel=\"noreferrer\" href=\"{address}\">{words}</a>");
+    let behind = |address: &str| format!(" <span class=\"address\">({address})</span>");
+    let a = "https://example.org/?a=1&amp;b=2";
+    check_answer(
+        "[docs](https://example.org/?a=1&b=2 \"title\")",
+        &format!("<p>{}{}</p>\n", followed(a, "docs"), behind(a)),
+    );
+    check_answer("<https://example.org/?a=1&b=2>", &format!("<p>{}</p>\n", followed(a, a)));
+    check_answer("<me@example.org>", &format!("<p>{}</p>\n", followed("mailto:me@example.org", "me@example.org")));
+    // The words of a link may lie.
+    check_answer(
+        "[https://bank.example](http://evil.example)",
+        &format!(
+            "<p>{}{}</p>\n",
+            followed("http://evil.example", "https://bank.example"),
+            behind("http://evil.example")
+        ),
+    );
+    for address in
+        ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "//example.org", "src/lib.rs", "vbscript:x"]
+    {
+        check_answer(&format!("[a]({address})"), &format!("<p>a{}</p>\n", behind(address)));
+    }
+    // A picture is not loaded, and a secret is in no address.
+    check_answer("![alt](https://example.org/p.png)", &format!("<p>alt{}</p>\n", behind("https://example.org/p.png")));
+    check_answer(
+        "[a](https://example.org/hunter2)",
+        &format!("<p>a{}</p>\n", behind("https://example.org/[redacted]")),
+    );
+    check_answer("hun\\_ter hunt\\er2 hunter&#50;", "<p>hun_ter hunt\\er2 [redacted]</p>\n");
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_markdown_becomes_whole_elements_of_ours(markdown in "([#>*_`~|\\[\\]()!<\\-+\\\\&;:/a1 \\n\\t]|https:|javascript:|on){0,80}") {
+        let html = written(ItemBody::Message { model: None, thinking: None, text: said(&format!("x{markdown}")), stop: None });
+        let (_, shown) = html.split_once("<div class=\"md\">").unwrap();
+        let mut open = vec!["article", "div"];
+        for tag in tags(shown) {
+            let name = tag.trim_start_matches('/').split(' ').next().unwrap();
+            match tag.strip_prefix('/') {
+                Some(closed) => proptest::prop_assert_eq!(open.pop(), Some(closed), "{}", shown),
+                None if ["br", "hr"].contains(&name) => {}
+                None => open.push(name),
+            }
+            let attributes = tag.strip_prefix(name).unwrap_or_default();
+            let is_ours = attributes.is_empty()
+                || attributes.starts_with(" rel=\"noreferrer\" href=\"https:")
+                || attributes.starts_with(" start=\"")
+                || [" class=\"input\"", " class=\"text\"", " class=\"table\"", " class=\"address\""].contains(&attributes);
+            proptest::prop_assert!(is_ours, "{tag}: {shown}");
+        }
+        proptest::prop_assert!(open.is_empty(), "{shown}");
+    }
+}
+
+#[test]
+fn what_is_deep_or_long_is_shown_all_the_same() {
+    let deep = |n: usize| format!("{}end", "> ".repeat(n));
+    let html = written(ItemBody::Message { model: None, thinking: None, text: said(&deep(5_000)), stop: None });
+    assert!(html.matches("<blockquote>").count() <= 24 && html.contains("end"));
+    let long = format!("# {}", "a".repeat(300 << 10));
+    let html = written(ItemBody::Message { model: None, thinking: None, text: said(&long), stop: None });
+    assert!(html.contains("<pre class=\"text\"># aaa"));
 }
 
 #[test]
@@ -151,14 +255,16 @@ fn hostile_texts_make_no_request_and_run_nothing() {
         "W".repeat(3_000),
     ]);
     for (sequence, text) in (1..).zip(items) {
-        let body = call(ToolKind::Execute, &text, &text);
-        page += &item(&ConversationItem { sequence, at, turn_id: None, agent_id: None, body }, OPTIONS);
+        let answer = ItemBody::Message { model: None, thinking: Some(text.clone()), text: said(&text), stop: None };
+        for (sequence, body) in [(2 * sequence, call(ToolKind::Execute, &text, &text)), (2 * sequence + 1, answer)] {
+            page += &item(&ConversationItem { sequence, at, turn_id: None, agent_id: None, body }, OPTIONS);
+        }
     }
     page += &end();
     let shown = document(dir.path(), &page, "#e2");
     assert!(!shown.contains("<title>pwned"), "{shown}");
     assert_eq!(shown.matches("<details open").count(), 1, "the one that is addressed: {shown}");
-    for element in ["<img", "<svg", "<iframe", "<link", "href=\"javascript"] {
+    for element in ["<img", "<svg", "<iframe", "<link", "<form", "href=\"javascript", "href=\"data", "href=\"file"] {
         assert!(!shown.contains(element), "{element}: {shown}");
     }
     assert_eq!(told(&address, asked), 0, "somebody asked the canary");
@@ -173,9 +279,15 @@ fn the_page_fits_a_telephone() {
     assert!(width_within(dir.path(), &format!("<!doctype html><pre>{wide}</pre>"), WIDTH) > WIDTH, "it is measured");
     let at = Timestamp::from_millisecond(5);
     let edit = serde_json::json!({"file_path": wide, "old_string": wide, "new_string": "x"}).to_string();
+    let row = "| a | bb | ccc | dddd | eeeee | ffffff | ggggggg | hhhhhhhh | iiiiiiiii | jjjjjjjjjj |\n";
+    let table = format!("{row}{}\n{row}", "|---".repeat(10) + "|");
+    let markdown = format!(
+        "# {wide}\n\n- {wide}\n  > `{wide}`\n\n[{wide}](https://{wide}.org)\n\n```\n{wide}\n```\n\n{table}| {wide} |\n"
+    );
     let bodies = [
         ItemBody::Prompt { origin: PromptOrigin::Human, text: said(&wide), attachments: 2 },
         ItemBody::Message { model: None, thinking: Some(wide.clone()), text: said(&wide), stop: None },
+        ItemBody::Message { model: None, thinking: None, text: said(&markdown), stop: None },
         call(ToolKind::Execute, &wide, &wide),
         call(ToolKind::Edit, &wide, &edit),
         ItemBody::Question { text: said(&wide), options: vec![wide.clone()], answer: Some(said(&wide)) },

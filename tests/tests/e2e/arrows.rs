@@ -219,6 +219,7 @@ const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("vt100", &["terminal"]),
     ("jsonc-parser", &["hooks"]),
     ("prost", &["export", "protocols", "tests"]),
+    ("pulldown-cmark", &["export"]),
     ("zbus", &["notifier"]),
     ("reqwest", &["models"]),
     ("rustls", &["models", "outbound"]),
