@@ -77,6 +77,15 @@ pub fn subagent_heading(subagent: &Subagent) -> String {
     format!("**Sub-agent** {}\n\n", subagent_facts(subagent).join(" · "))
 }
 
+/// A line that stands for what a sub-agent did, if it was forgotten while it was read.
+#[must_use]
+pub fn subagent_forgotten() -> String {
+    format!("*{FORGOTTEN}*\n\n")
+}
+
+/// What stands for a sub-agent that was forgotten.
+pub(crate) const FORGOTTEN: &str = "(forgotten meanwhile)";
+
 /// What kind of sub-agent it is, what it is about, and how far it is.
 pub(crate) fn subagent_facts(subagent: &Subagent) -> Vec<String> {
     let turns = format!("{} turn{}", subagent.turns, if subagent.turns == 1 { "" } else { "s" });

@@ -20,8 +20,8 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::{
     conversation::{
-        approval_words, attachment_words, duration, ended, head_of, outcome_words, prompt_words, subagent_facts,
-        without_colours,
+        FORGOTTEN, approval_words, attachment_words, duration, ended, head_of, outcome_words, prompt_words,
+        subagent_facts, without_colours,
     },
     tree_html::policy_of,
 };
@@ -159,6 +159,12 @@ pub fn begin_subagent(subagent: &Subagent, options: HtmlOptions<'_>) -> String {
     html.text(&subagent_facts(subagent).join(" · "));
     html.raw("</summary>\n");
     html.out
+}
+
+/// A line that stands for what a sub-agent did, if it was forgotten while it was read.
+#[must_use]
+pub fn subagent_forgotten() -> String {
+    format!("<p class=\"note\">{FORGOTTEN}</p>\n")
 }
 
 /// The end of a sub-agent.

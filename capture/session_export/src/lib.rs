@@ -12,13 +12,13 @@ use std::{
 use agents::Agent;
 use api::{
     Client, ClientError,
-    history::{ConversationQuery, ConversationTexts, EventsQuery, HistoryQuery},
+    history::{ConversationPage, ConversationQuery, ConversationTexts, EventsQuery, HistoryQuery},
     list::Limit,
     routes::{ListEvents, ListTurns, ReadConversation},
 };
 use events::{Kind, SessionId, Timestamp};
 use export::{
-    conversation::{ConversationFormat, heading, item, subagent_heading},
+    conversation::{ConversationFormat, heading, item, subagent_forgotten, subagent_heading},
     conversation_html::{self, HtmlOptions},
     dataset::{DatasetTurns, TurnRecord},
     otlp::{AgentTrace, OtlpOptions, SessionTrace},
@@ -35,6 +35,8 @@ const TURNS: usize = 1_000;
 const DEPTH: usize = 8;
 /// Spans in a line of an OTLP file.
 const SPANS: usize = 500;
+/// What the server answers about a session that it does not have.
+const NOT_FOUND: u16 = 404;
 
 /// Why a session was not written.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +70,7 @@ pub fn write_markdown(client: &Client, session: &Session, out: &mut dyn Write) -
                 depth += 1;
                 nested(&redaction::text(&subagent_heading(subagent)), depth)
             }
+            ConversationPart::SubagentForgotten => nested(&subagent_forgotten(), depth),
             ConversationPart::SubagentEnds => {
                 depth -= 1;
                 // Ends the quotation of the sub-agent.
@@ -116,6 +119,7 @@ pub fn write_html(client: &Client, session: &Session, out: &mut dyn Write) -> Re
                 inside.push(subagent.session_id);
                 out.write_all(conversation_html::begin_subagent(subagent, options).as_bytes())?;
             }
+            ConversationPart::SubagentForgotten => out.write_all(conversation_html::subagent_forgotten().as_bytes())?,
             ConversationPart::SubagentEnds => {
                 inside.pop();
                 out.write_all(conversation_html::end_subagent().as_bytes())?;
@@ -191,7 +195,10 @@ pub fn each_item<E: From<SessionExportError>>(
     session: &Session,
     take: impl FnMut(ConversationItem) -> Result<(), E>,
 ) -> Result<(), E> {
-    items_of(client, session.id, take)
+    match items_of(&pages_of(client), session.id, take)? {
+        ConversationEnd::Complete => Ok(()),
+        ConversationEnd::Forgotten(error) => Err(SessionExportError::from(error).into()),
+    }
 }
 
 /// Whether the conversations of sub-agents are read too.
@@ -210,6 +217,8 @@ pub enum ConversationPart<'a> {
     Item(&'a ConversationItem),
     /// A sub-agent: its items follow, if they are wanted.
     SubagentBegins(&'a Subagent),
+    /// The items of the sub-agent that began last cannot be read any more: it was forgotten meanwhile.
+    SubagentForgotten,
     /// Nothing more of the sub-agent that began last.
     SubagentEnds,
 }
@@ -224,7 +233,34 @@ pub fn each_part<E: From<SessionExportError>>(
     subagents: Subagents,
     mut take: impl FnMut(ConversationPart<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    parts_of(client, session.id, subagents, &mut vec![session.id], &mut take)
+    parts(&pages_of(client), session.id, subagents, &mut take)
+}
+
+/// Reads a page of a conversation.
+type ReadPage<'a> = dyn Fn(SessionId, &ConversationQuery) -> Result<ConversationPage, ClientError> + 'a;
+
+fn pages_of(client: &Client) -> impl Fn(SessionId, &ConversationQuery) -> Result<ConversationPage, ClientError> {
+    |id, query| client.get::<ReadConversation>(&id.to_string(), query)
+}
+
+fn parts<E: From<SessionExportError>>(
+    read: &ReadPage<'_>,
+    id: SessionId,
+    subagents: Subagents,
+    take: &mut TakePart<'_, E>,
+) -> Result<(), E> {
+    match parts_of(read, id, subagents, &mut vec![id], take)? {
+        ConversationEnd::Complete => Ok(()),
+        ConversationEnd::Forgotten(error) => Err(SessionExportError::from(error).into()),
+    }
+}
+
+/// How far a conversation was read.
+enum ConversationEnd {
+    /// To its end.
+    Complete,
+    /// Until the server did not know the session any more.
+    Forgotten(ClientError),
 }
 
 /// What takes in a part of a conversation.
@@ -232,13 +268,13 @@ type TakePart<'a, E> = dyn FnMut(ConversationPart<'_>) -> Result<(), E> + 'a;
 
 /// The parts of a session or a sub-agent; `inside` are the sessions it is in, itself the last.
 fn parts_of<E: From<SessionExportError>>(
-    client: &Client,
+    read: &ReadPage<'_>,
     id: SessionId,
     subagents: Subagents,
     inside: &mut Vec<SessionId>,
     take: &mut TakePart<'_, E>,
-) -> Result<(), E> {
-    items_of(client, id, |item| {
+) -> Result<ConversationEnd, E> {
+    items_of(read, id, |item| {
         take(ConversationPart::Item(&item))?;
         let started = match &item.body {
             ItemBody::ToolCall { subagents, .. } => subagents.as_slice(),
@@ -256,8 +292,11 @@ fn parts_of<E: From<SessionExportError>>(
             let child = subagent.session_id;
             if subagents == Subagents::Unfolded && inside.len() < DEPTH && !inside.contains(&child) {
                 inside.push(child);
-                parts_of(client, child, subagents, inside, take)?;
+                let end = parts_of(read, child, subagents, inside, take)?;
                 inside.pop();
+                if let ConversationEnd::Forgotten(_) = end {
+                    take(ConversationPart::SubagentForgotten)?;
+                }
             }
             take(ConversationPart::SubagentEnds)?;
         }
@@ -266,22 +305,25 @@ fn parts_of<E: From<SessionExportError>>(
 }
 
 fn items_of<E: From<SessionExportError>>(
-    client: &Client,
+    read: &ReadPage<'_>,
     id: SessionId,
     mut take: impl FnMut(ConversationItem) -> Result<(), E>,
-) -> Result<(), E> {
-    let id = id.to_string();
+) -> Result<ConversationEnd, E> {
     let mut query = ConversationQuery {
         limit: Some(Limit::of(PAGE)),
         texts: Some(ConversationTexts::Whole),
         ..ConversationQuery::default()
     };
     loop {
-        let page = client.get::<ReadConversation>(&id, &query).map_err(SessionExportError::from)?;
+        let page = match read(id, &query) {
+            Ok(page) => page,
+            Err(error) if error.status() == Some(NOT_FOUND) => return Ok(ConversationEnd::Forgotten(error)),
+            Err(error) => return Err(SessionExportError::from(error).into()),
+        };
         page.items.into_iter().try_for_each(&mut take)?;
         match page.next_cursor {
             Some(cursor) => query.cursor = Some(cursor.parse().map_err(SessionExportError::from)?),
-            None => return Ok(()),
+            None => return Ok(ConversationEnd::Complete),
         }
     }
 }
@@ -312,3 +354,6 @@ fn each_turn(client: &Client, session: &Session, mut take: impl FnMut(Turn)) -> 
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use export::conversation::{ConversationFormat, heading, item, subagent_heading};
+use export::conversation::{ConversationFormat, heading, item, subagent_forgotten, subagent_heading};
 use projections::Session;
 use session_export::{ConversationPart, SessionExportError, Subagents, each_item, each_part};
 
@@ -41,6 +41,7 @@ pub(super) fn show(context: &Context, client: &Client, session: &Session, subage
                 depth += 1;
                 subagent_heading(subagent)
             }
+            ConversationPart::SubagentForgotten => subagent_forgotten(),
             ConversationPart::SubagentEnds => {
                 depth -= 1;
                 "\n".to_owned()
