@@ -31,8 +31,8 @@ pub(crate) struct PendingCall {
     pub(crate) name: String,
     pub(crate) tool: ToolKind,
     pub(crate) title: Option<String>,
-    /// The file an edit is about, as the agent names it; not if it is about several.
-    pub(crate) path: Option<String>,
+    /// The files an edit is about, as the agent names them, as far as their paths are whole.
+    pub(crate) paths: Vec<String>,
     pub(crate) background: bool,
     pub(crate) at: Timestamp,
     /// The same call: the same tool, the same input, the same helper.
@@ -148,7 +148,7 @@ impl PendingCall {
             name: one_line(&call.name, TITLE_CHARS),
             tool: call.tool,
             title: call.title.as_deref().map(|title| one_line(title, TITLE_CHARS)),
-            path: call.title.clone().filter(|path| call.tool == ToolKind::Edit && is_one_file(path)),
+            paths: call.edited_files().filter(|path| is_whole(path)).map(str::to_owned).collect(),
             background: call.background,
             at,
             same,
@@ -169,9 +169,9 @@ impl PendingCall {
     }
 }
 
-/// Whether the title of an edit is the path of one file, and all of it.
-fn is_one_file(title: &str) -> bool {
-    !title.contains(", ") && !title.ends_with('…') && title.len() <= PATH_BYTES
+/// Whether a path of an edit is all of it: the title of a call may be cut.
+fn is_whole(path: &str) -> bool {
+    !path.ends_with('…') && path.len() <= PATH_BYTES
 }
 
 impl ToolStep {

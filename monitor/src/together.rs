@@ -119,8 +119,8 @@ impl Together {
         self.members.len() + self.files.len() + self.shared.len() + self.stopped.len() + self.waits.len()
     }
 
-    /// Takes an event, and the file it says was changed.
-    pub(crate) fn apply(&mut self, event: &Event, edited: Option<EditedFile>, now: EventContext<'_>) -> Vec<Effect> {
+    /// Takes an event, and the files it says were changed.
+    pub(crate) fn apply(&mut self, event: &Event, edited: Vec<EditedFile>, now: EventContext<'_>) -> Vec<Effect> {
         let id = event.session_id;
         let mut effects = Vec::new();
         #[expect(clippy::wildcard_enum_match_arm, reason = "few kinds of events say something of others")]
@@ -148,8 +148,8 @@ impl Together {
             Payload::SessionExited(_) if event.derived => self.leave(id, now, &mut effects),
             Payload::StatusChanged(change) => self.changed(id, event.provider, change, now, &mut effects),
             Payload::ToolResult(_) => {
-                if let Some(edited) = edited {
-                    self.edited(id, event.provider, &edited, now, &mut effects);
+                for edited in &edited {
+                    self.edited(id, event.provider, edited, now, &mut effects);
                 }
             }
             _ => {}

@@ -65,8 +65,8 @@ pub(crate) struct SessionWatch {
     approvals: ApprovalWatch,
     context: ContextUse,
     ending: EndingDetector,
-    /// The file that the event at hand says was changed.
-    edited: Option<EditedFile>,
+    /// The files that the event at hand says were changed.
+    edited: Vec<EditedFile>,
 }
 
 /// When an event happened, as the reducer has it: by our clock what was seen live, by its own what is history
@@ -111,13 +111,13 @@ impl SessionWatch {
             approvals: ApprovalWatch::default(),
             context: ContextUse::default(),
             ending: EndingDetector::default(),
-            edited: None,
+            edited: Vec::new(),
         }
     }
 
-    /// The file that the last event says was changed, once.
-    pub(crate) fn take_edited(&mut self) -> Option<EditedFile> {
-        self.edited.take()
+    /// The files that the last event says were changed, once.
+    pub(crate) fn take_edited(&mut self) -> Vec<EditedFile> {
+        std::mem::take(&mut self.edited)
     }
 
     /// Raises what several sessions show, if this one is followed.
@@ -426,7 +426,7 @@ impl SessionWatch {
         self.ending.stepped(&call, &step, took_ms, at, rules, &mut self.findings);
         conflict::apply(&step, at, &mut self.findings);
         if call.tool == events::ToolKind::Edit && result.outcome == events::ToolOutcome::Ok {
-            self.edited = call.path.clone().map(|path| EditedFile { path, event: event.id });
+            self.edited = call.paths.iter().cloned().map(|path| EditedFile { path, event: event.id }).collect();
         }
         if call.tool == events::ToolKind::Question || call.tool == events::ToolKind::Subagent {
             return;

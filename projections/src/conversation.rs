@@ -57,6 +57,9 @@ pub struct OpenCall {
     pub tool: ToolKind,
     /// One line about it.
     pub title: Option<String>,
+    /// The files of an edit that is about several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// It asked for more rights.
     pub escalated: bool,
     /// When it was called.

@@ -79,12 +79,16 @@ impl TurnWork {
         }
     }
 
-    pub(crate) fn returned(&mut self, call: &FinishedCall<'_>, failed: Option<FailureKind>) {
+    /// Takes in a call that ended; `files` are those of an edit that is about several.
+    pub(crate) fn returned(&mut self, call: &FinishedCall<'_>, files: &[String], failed: Option<FailureKind>) {
         match call.outcome {
             ToolOutcome::Denied => self.denied = self.denied.saturating_add(1),
             ToolOutcome::Cancelled | ToolOutcome::Blocked => {}
             ToolOutcome::Ok | ToolOutcome::Error => match (call.tool, call.title) {
-                (ToolKind::Edit, Some(file)) if call.outcome == ToolOutcome::Ok => self.changed(file),
+                (ToolKind::Edit, Some(file)) if call.outcome == ToolOutcome::Ok => match files {
+                    [] => self.changed(file),
+                    files => files.iter().for_each(|file| self.changed(file)),
+                },
                 (ToolKind::Execute, Some(command)) if runs_tests(command) => {
                     let passed = call.outcome == ToolOutcome::Ok && failed.is_none();
                     let count = if passed { &mut self.tests_passed } else { &mut self.tests_failed };
@@ -199,13 +203,17 @@ mod tests {
             outcome,
             text: None,
         };
-        work.returned(&edit("src/a.rs", ToolOutcome::Ok), None);
-        work.returned(&edit("src/a.rs", ToolOutcome::Ok), None);
-        work.returned(&edit("src/b.rs", ToolOutcome::Error), Some(FailureKind::Other));
-        work.returned(&edit("src/c.rs", ToolOutcome::Denied), None);
+        work.returned(&edit("src/a.rs", ToolOutcome::Ok), &[], None);
+        work.returned(&edit("src/a.rs", ToolOutcome::Ok), &[], None);
+        work.returned(&edit("src/b.rs", ToolOutcome::Error), &[], Some(FailureKind::Other));
+        work.returned(&edit("src/c.rs", ToolOutcome::Denied), &[], None);
         assert_eq!((work.files.as_slice(), work.denied), (["src/a.rs".to_owned()].as_slice(), 1));
+        // Of a patch of several files each is one.
+        let several = ["src/d.rs".to_owned(), "src/a.rs".to_owned()];
+        work.returned(&edit("src/d.rs, src/a.rs", ToolOutcome::Ok), &several, None);
+        assert_eq!(work.files, ["src/a.rs", "src/d.rs"]);
         let many: Vec<String> = (0..20).map(|n| format!("{n}.rs")).collect();
-        many.iter().for_each(|file| work.returned(&edit(file, ToolOutcome::Ok), None));
+        many.iter().for_each(|file| work.returned(&edit(file, ToolOutcome::Ok), &[], None));
         assert_eq!((work.files.len(), work.more_files), (FILES, true));
     }
 }

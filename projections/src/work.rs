@@ -53,7 +53,11 @@ impl WorkLog {
         #[expect(clippy::wildcard_enum_match_arm, reason = "calls and answers are what was done")]
         match &event.payload {
             Payload::ToolCall(call) => match (call.tool, &call.title) {
-                (ToolKind::Edit, Some(file)) => *self.files.entry(one_line(file, FILE_CHARS)).or_default() += 1,
+                (ToolKind::Edit, _) => {
+                    for file in call.edited_files() {
+                        *self.files.entry(one_line(file, FILE_CHARS)).or_default() += 1;
+                    }
+                }
                 (ToolKind::Execute, Some(command)) => {
                     self.calls.insert(call.call_id.clone(), self.commands.len());
                     let command = one_line(command, COMMAND_CHARS);
@@ -196,10 +200,18 @@ mod tests {
             // The id of a call that is used again is the last one's.
             event(11, call("c", ToolKind::Execute, "cargo test"), None),
             event(12, result("c", ToolOutcome::Ok), None),
+            event(
+                13,
+                ToolCall {
+                    files: vec!["src/a.rs".into(), "b.rs".into()],
+                    ..call("e", ToolKind::Edit, "src/a.rs, b.rs")
+                },
+                None,
+            ),
         ] {
             work.apply(&event);
         }
-        assert_eq!(work.files, BTreeMap::from([("src/a.rs".to_owned(), 2)]));
+        assert_eq!(work.files, BTreeMap::from([("src/a.rs".to_owned(), 3), ("b.rs".to_owned(), 1)]));
         let run = |command: &str, outcome, exit_code| CommandRun { command: command.into(), outcome, exit_code };
         let expected = [
             run("cargo test", Some(ToolOutcome::Error), Some(1)),

@@ -254,8 +254,8 @@ pub(crate) struct CalledTool {
     pub(crate) name: Arc<str>,
     /// Its kind, as far as it is known.
     pub(crate) kind: Option<ToolKind>,
-    /// The file it reads or changes.
-    pub(crate) file: Option<Arc<str>>,
+    /// The files it reads or changes.
+    pub(crate) files: Vec<Arc<str>>,
 }
 
 /// What is known of a session where an event belongs, as the index has it.
@@ -384,8 +384,9 @@ impl SessionContext {
             Payload::ToolCall(call) => Ok(Some(CalledTool::of(call))),
             Payload::ApprovalRequested(request) => {
                 let call = request.call_id.as_ref().and_then(|id| self.calls.get(id));
-                let named =
-                    || request.tool.as_deref().map(|name| CalledTool { name: name.into(), kind: None, file: None });
+                let named = || {
+                    request.tool.as_deref().map(|name| CalledTool { name: name.into(), kind: None, files: Vec::new() })
+                };
                 Ok(call.cloned().or_else(named))
             }
             Payload::ToolResult(result) => {
@@ -405,11 +406,11 @@ impl SessionContext {
 
 impl CalledTool {
     fn of(call: &events::ToolCall) -> Self {
-        let has_file = matches!(call.tool, ToolKind::Edit | ToolKind::Read);
+        let read = call.title.as_deref().filter(|_| call.tool == ToolKind::Read);
         Self {
             name: call.name.as_str().into(),
             kind: Some(call.tool),
-            file: call.title.as_deref().filter(|_| has_file).map(Arc::from),
+            files: read.into_iter().chain(call.edited_files()).map(Arc::from).collect(),
         }
     }
 }

@@ -103,7 +103,7 @@ impl Fields {
         if let Some(tool) = tool {
             values.push((self.tool, shared(&tool.name)));
             values.extend(tool.kind.map(|kind| (self.tool, known(kind.as_str()))));
-            values.extend(tool.file.as_ref().map(|file| (self.file, shared(file))));
+            values.extend(tool.files.iter().map(|file| (self.file, shared(file))));
         }
         values.extend(outcome_of(&event.payload).map(|outcome| (self.outcome, known(outcome))));
         values.extend(context.model.as_ref().map(|model| (self.model, shared(model))));

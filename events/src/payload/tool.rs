@@ -46,12 +46,24 @@ data! {
         /// One line for people: the command, the file, the URL, the question.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
+        /// The files of an edit that is about several; at most 64, each up to 1,024 bytes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<String>,
         /// The agent asked for more rights than it has, so a dialog is likely.
         #[serde(default, skip_serializing_if = "is_false")]
         escalated: bool,
         /// The call goes on after its turn (a background command).
         #[serde(default, skip_serializing_if = "is_false")]
         background: bool,
+    }
+}
+
+impl ToolCall {
+    /// The files that an edit is about, as the agent names them.
+    pub fn edited_files(&self) -> impl Iterator<Item = &str> {
+        let title = self.title.as_deref().filter(|_| self.files.is_empty());
+        let is_edit = self.tool == ToolKind::Edit;
+        title.into_iter().chain(self.files.iter().map(String::as_str)).filter(move |_| is_edit)
     }
 }
 

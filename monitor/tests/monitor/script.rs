@@ -196,6 +196,16 @@ impl Script {
         self.returns(&id, End::Ok, &format!("The file {file} has been updated."));
     }
 
+    /// Edits several files at once.
+    pub(crate) fn patch(&mut self, files: &[&str]) {
+        let input: String = files.iter().map(|file| format!("*** Update File: {file}\n@@\n+x\n")).collect();
+        let id = self.call("apply_patch", ToolKind::Edit, &files.join(", "), &format!("*** Begin Patch\n{input}"));
+        if let Some(Payload::ToolCall(call)) = self.lines.last_mut().map(|line| &mut line.payload) {
+            call.files = files.iter().map(|file| (*file).to_owned()).collect();
+        }
+        self.returns(&id, End::Ok, "Done!");
+    }
+
     pub(crate) fn write(&mut self, file: &str, content: &str) {
         let input = serde_json::json!({ "file_path": file, "content": content }).to_string();
         let id = self.call("Write", ToolKind::Edit, file, &input);

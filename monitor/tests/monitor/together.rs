@@ -109,6 +109,21 @@ fn two_sessions_at_work_that_edit_one_file_have_one_finding() {
 }
 
 #[test]
+fn each_file_of_a_patch_is_compared() {
+    let (mut a, mut b) = (at_work(0), at_work(10));
+    a.edit("/p/src/main.rs", "a", "b");
+    b.wait(20);
+    b.patch(&["/p/src/lib.rs", "src/main.rs", "/p/src/main.rs"]);
+    let told = Several::played(&[("a", &a), ("b", &b)], 900_000).told();
+    assert_eq!(told[0].1.what, "two sessions edit the same file: /p/src/main.rs");
+    let (mut a, mut b) = (at_work(0), at_work(10));
+    a.patch(&["/p/src/a.rs", "/p/src/b.rs"]);
+    b.wait(20);
+    b.patch(&["/p/src/c.rs", "/p/src/d.rs"]);
+    assert_eq!(Several::played(&[("a", &a), ("b", &b)], 900_000).words(), [""; 0]);
+}
+
+#[test]
 fn edits_one_after_the_other_are_no_conflict() {
     // The first has ended its turn when the second edits.
     let (mut a, mut b) = (at_work(0), at_work(100));

@@ -78,6 +78,7 @@ impl SessionState {
                         name: call.name.clone(),
                         tool: call.tool,
                         title: call.title.as_deref().map(|t| one_line(t, 200)),
+                        files: call.files.clone(),
                         escalated: call.escalated,
                         at,
                     });
@@ -98,7 +99,7 @@ impl SessionState {
                     };
                     let failed = failure::classify(&finished);
                     if let Some(turn) = &mut self.turn {
-                        turn.work.returned(&finished, failed);
+                        turn.work.returned(&finished, call.as_ref().map_or(&[], |call| &call.files), failed);
                     }
                     self.count_failure(failed);
                     self.answered(call.as_ref(), by);

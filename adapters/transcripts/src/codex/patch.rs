@@ -1,9 +1,13 @@
-//! The one-line title of a call: the files of a patch, the beginning of anything else.
+//! The one-line title of a call: the files of a patch, the beginning of anything else; and the files of a patch.
 
 /// Longest title, bytes.
 const TITLE: usize = 240;
-/// Maximum number of files of a patch that are named.
-const FILES: usize = 4;
+/// Maximum number of files of a patch that its title names.
+const TITLE_FILES: usize = 4;
+/// Maximum number of files of a patch.
+const FILES: usize = 64;
+/// Longest path of a file, bytes.
+const FILE_BYTES: usize = 1024;
 
 /// The text on one line, cut.
 pub(super) fn title(text: &str) -> Option<String> {
@@ -26,17 +30,38 @@ pub(super) fn title(text: &str) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
-/// The files a patch (`*** Begin Patch`) touches.
-pub(super) fn files(patch: &str) -> Option<String> {
-    let mut names = patch.lines().filter_map(|line| {
-        let rest = line.strip_prefix("*** ")?;
-        ["Update File: ", "Add File: ", "Delete File: "].iter().find_map(|head| rest.strip_prefix(head))
-    });
-    let named: Vec<&str> = names.by_ref().take(FILES).collect();
-    let more = names.count();
-    let list = named.join(", ");
-    match more {
-        0 => title(&list),
-        more => title(&format!("{list} and {more} more")),
+/// What can be seen of a patch (`*** Begin Patch`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Patch {
+    /// The first files, in one line.
+    pub(super) title: Option<String>,
+    /// The files it touches, if there are several.
+    pub(super) files: Vec<String>,
+}
+
+impl Patch {
+    /// Looks at a patch.
+    pub(super) fn of(patch: &str) -> Self {
+        let mut named: Vec<&str> = Vec::new();
+        let mut files: Vec<String> = Vec::new();
+        for line in patch.lines() {
+            let Some(rest) = line.strip_prefix("*** ") else { continue };
+            let path = |heads: &[&str]| heads.iter().find_map(|head| rest.strip_prefix(head)).map(str::trim_end);
+            let touched = path(&["Update File: ", "Add File: ", "Delete File: "]);
+            named.extend(touched);
+            let file = touched.or_else(|| path(&["Move to: "])).filter(|file| file.len() <= FILE_BYTES);
+            if let Some(file) = file.filter(|file| files.len() < FILES && !files.iter().any(|known| known == file)) {
+                files.push(file.to_owned());
+            }
+        }
+        let list = named.iter().take(TITLE_FILES).copied().collect::<Vec<_>>().join(", ");
+        let title = match named.len().saturating_sub(TITLE_FILES) {
+            0 => title(&list),
+            more => title(&format!("{list} and {more} more")),
+        };
+        if files.len() == 1 {
+            files.clear();
+        }
+        Self { title, files }
     }
 }

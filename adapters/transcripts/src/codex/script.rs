@@ -4,7 +4,7 @@
 
 use events::ToolKind;
 
-use super::patch;
+use super::patch::{self, Patch};
 
 /// What can be seen of a script.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(super) struct Script {
     pub(super) tool: ToolKind,
     /// Its first command, or the one that asks for more rights; else its patch, or its tool.
     pub(super) title: Option<String>,
+    /// The files of its patch, if it edits several.
+    pub(super) files: Vec<String>,
     /// It asks for more rights.
     pub(super) escalated: bool,
 }
@@ -36,8 +38,8 @@ pub(super) fn scan(source: &str) -> Script {
             ) => {
                 seen.escalate();
             }
-            (_, ScriptToken::Text(value)) if value.starts_with("*** Begin Patch") && seen.files.is_none() => {
-                seen.files = patch::files(&unquote(value));
+            (_, ScriptToken::Text(value)) if value.starts_with("*** Begin Patch") && seen.patch.is_none() => {
+                seen.patch = Some(Patch::of(&unquote(value)));
             }
             _ => {}
         }
@@ -55,7 +57,7 @@ struct ScriptScan<'s> {
     last: Option<&'s str>,
     asking: Option<&'s str>,
     escalated: bool,
-    files: Option<String>,
+    patch: Option<Patch>,
 }
 
 impl<'s> ScriptScan<'s> {
@@ -85,16 +87,19 @@ impl<'s> ScriptScan<'s> {
 
     fn finish(self, source: &str) -> Script {
         let command = self.asking.or(self.first).and_then(|text| patch::title(&unquote(text)));
+        let mut files = Vec::new();
         let (tool, title) = if self.runs {
             (ToolKind::Execute, command)
         } else if self.edits {
-            (ToolKind::Edit, self.files)
+            let patch = self.patch.unwrap_or_default();
+            files = patch.files;
+            (ToolKind::Edit, patch.title)
         } else if let Some(name) = self.other {
             (kind(name), Some(full_name(name)))
         } else {
             (ToolKind::Other, None)
         };
-        Script { tool, title: title.or_else(|| patch::title(source)), escalated: self.escalated }
+        Script { tool, title: title.or_else(|| patch::title(source)), files, escalated: self.escalated }
     }
 }
 

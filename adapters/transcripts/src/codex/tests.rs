@@ -108,10 +108,11 @@ fn show(event: &NewEvent) -> String {
         Payload::UserPrompt(prompt) => format!("{} {}", prompt.origin, "📎".repeat(prompt.attachments as usize)),
         Payload::AssistantMessage(message) => message.stop.map_or(String::new(), |stop| stop.to_string()),
         Payload::ToolCall(call) => format!(
-            "{} {} {}{}",
+            "{} {} {}{}{}",
             call.name,
             call.tool,
             call.title.as_deref().map_or("-".into(), |title| format!("[{title}]")),
+            if call.files.is_empty() { String::new() } else { format!(" of {}", call.files.join("|")) },
             if call.escalated { " escalated" } else { "" }
         ),
         Payload::ToolResult(result) => format!(

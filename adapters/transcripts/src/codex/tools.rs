@@ -7,7 +7,8 @@ use events::{Confidence, QuestionAnswered, QuestionAsked, ToolCall, ToolKind, To
 
 use super::{
     memory::{CodexMemory, OpenCall},
-    outcome, patch,
+    outcome,
+    patch::{self, Patch},
     records::{Answered, Arguments, Call, CodexOutput, Field, Question, RawField, VerifiedAnswer},
     script,
     writer::EventWriter,
@@ -28,8 +29,8 @@ pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut CodexMemory, w: &mut
         .unwrap_or_default();
     let scripted = tag == "custom_tool_call" && name == "exec";
     let said = if scripted {
-        let script::Script { tool, title, escalated } = script::scan(&text);
-        CallSummary { tool, title, escalated, questions: Vec::new() }
+        let script::Script { tool, title, files, escalated } = script::scan(&text);
+        CallSummary { tool, title, files, escalated, questions: Vec::new() }
     } else {
         CallSummary::read(&name, call.namespace, &text)
     };
@@ -51,6 +52,7 @@ pub(super) fn call(tag: &str, call: &Call<'_>, memory: &mut CodexMemory, w: &mut
         },
         tool: said.tool,
         title: said.title,
+        files: said.files,
         escalated: said.escalated,
         ..ToolCall::default()
     };
@@ -87,6 +89,7 @@ fn join(questions: &[CodexQuestion]) -> String {
 struct CallSummary {
     tool: ToolKind,
     title: Option<String>,
+    files: Vec<String>,
     escalated: bool,
     questions: Vec<CodexQuestion>,
 }
@@ -98,12 +101,16 @@ impl CallSummary {
         let arguments: Arguments<'_> = serde_json::from_str(text).unwrap_or_default();
         let escalated = arguments.sandbox_permissions.name().is_some_and(|said| said == "require_escalated")
             || arguments.with_escalated_permissions.is_true();
-        let mut questions = Vec::new();
+        let (mut questions, mut files) = (Vec::new(), Vec::new());
         let title = match tool {
             ToolKind::Execute => {
                 arguments.cmd.or(arguments.command).and_then(command).or_else(|| arguments.chars.text())
             }
-            ToolKind::Edit => patch::files(&arguments.input.text().unwrap_or_else(|| text.to_owned())),
+            ToolKind::Edit => {
+                let patch = Patch::of(&arguments.input.text().unwrap_or_else(|| text.to_owned()));
+                files = patch.files;
+                patch.title
+            }
             ToolKind::Mcp => Some(script::full_name(&match space.as_ref() {
                 "" => name.to_owned(),
                 space => format!("{}__{name}", space.trim_end_matches("__")),
@@ -116,7 +123,7 @@ impl CallSummary {
             ToolKind::Read | ToolKind::Fetch => arguments.path.or(arguments.query).or(arguments.url).text(),
             ToolKind::Plan | ToolKind::Other => None,
         };
-        Self { tool, title: title.and_then(|title| patch::title(&title)), escalated, questions }
+        Self { tool, title: title.and_then(|title| patch::title(&title)), files, escalated, questions }
     }
 }
 

@@ -45,8 +45,8 @@ impl MessageCalls {
             name: call.name.to_string(),
             tool: kind,
             title: about.title,
-            escalated: false,
             background: about.background,
+            ..events::ToolCall::default()
         };
         let called = NewEvent {
             text: call.args.map(|a| a.get().to_owned()),

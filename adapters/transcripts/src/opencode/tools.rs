@@ -97,8 +97,7 @@ impl OpencodeRecordWriter<'_, '_> {
             name: name.to_owned(),
             tool,
             title: title(tool, &input),
-            escalated: false,
-            background: false,
+            ..ToolCall::default()
         };
         self.emit(id, CALL, call, raw.map(|raw| raw.get().to_owned()));
         if tool == ToolKind::Question {

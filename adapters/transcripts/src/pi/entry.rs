@@ -191,9 +191,8 @@ impl EntryWriter<'_, '_> {
                 call_id: words(part.id).unwrap_or_default(),
                 tool,
                 title: title(tool, part.arguments),
-                escalated: false,
-                background: false,
                 name,
+                ..ToolCall::default()
             };
             self.put(CALL + index, call, part.arguments.map(|a| a.get().to_owned()));
         }

@@ -77,8 +77,8 @@ impl QwenRecordWriter<'_, '_> {
                 name: call.name.to_string(),
                 tool,
                 title: about.title,
-                escalated: false,
                 background: tool == ToolKind::Execute && about.background,
+                ..ToolCall::default()
             };
             self.emit(CALL + index, told, call.args.map(|args| args.get().to_owned()));
         }

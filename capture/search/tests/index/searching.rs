@@ -38,7 +38,8 @@ fn corpus(log: &mut Log) -> Running {
         call_id: "2".into(),
         name: "apply_patch".into(),
         tool: ToolKind::Edit,
-        title: Some("src/lib.rs".into()),
+        title: Some("src/lib.rs, b.rs and 1 more".into()),
+        files: vec!["src/lib.rs".into(), "b.rs".into(), "src/far_away.rs".into()],
         ..Default::default()
     };
     log.add("codex/b", edit, "*** Begin Patch");
@@ -83,6 +84,7 @@ fn queries_find_what_they_name() {
         ("tool:apply_patch", vec![8, 12]),
         ("file:lib.rs", vec![8, 12]),
         ("file:src/lib.rs kind:call", vec![8]),
+        ("file:far_away.rs kind:call", vec![8]),
         ("agent:claude peer", vec![5]),
         ("model:opus kind:prompt", vec![2]),
         ("project:my-app kind:prompt", vec![2]),

@@ -168,7 +168,7 @@ impl TranscriptDecoder {
                 name.starts_with("mcp__").then(|| name.trim_start_matches("mcp__").replacen("__", ": ", 1))
             });
         let background = parsed.run_in_background == Some(true);
-        let payload = ToolCall { call_id: call_id.clone(), name, tool, title, escalated: false, background };
+        let payload = ToolCall { call_id: call_id.clone(), name, tool, title, background, ..ToolCall::default() };
         self.emit(line, record, owner, CALL + index, payload, input.map(str::to_owned), out);
         if let Some(question) = question {
             let options = question.options.into_iter().map(|c| c.label.into_string()).collect();

@@ -354,7 +354,7 @@ fn calls_and_their_titles() {
     check(
         r#"@response_item {"type":"custom_tool_call","call_id":"c","name":"apply_patch","input":"*** Begin Patch\n*** Update File: a.rs\n*** Add File: b.rs\n*** End Patch"}"#,
         &[
-            "tool.call apply_patch edit [a.rs, b.rs] \"*** Begin Patch\\n*** Update File: a.rs\\n*** Add File: b.rs\\n*** End Patch\"",
+            "tool.call apply_patch edit [a.rs, b.rs] of a.rs|b.rs \"*** Begin Patch\\n*** Update File: a.rs\\n*** Add File: b.rs\\n*** End Patch\"",
         ],
     );
     check(
@@ -554,6 +554,33 @@ fn scripts() {
     ] {
         assert_eq!(look(source), expected, "{source}");
     }
+}
+
+#[test]
+fn all_files_of_a_patch_are_named() {
+    let check = |lines: &[&str], title: &str, files: &[&str]| {
+        let patch = format!("*** Begin Patch\n{}\n*** End Patch\n", lines.join("\n"));
+        let seen = Patch::of(&patch);
+        assert_eq!(
+            (seen.title.as_deref().unwrap_or_default(), &*seen.files),
+            (title, &*files.iter().map(|f| (*f).to_owned()).collect::<Vec<_>>()),
+            "{patch}"
+        );
+        // As a script writes it.
+        let script = script::scan(&format!("await tools.apply_patch({});", serde_json::to_string(&patch).unwrap()));
+        assert_eq!((script.tool, &script.files), (events::ToolKind::Edit, &seen.files), "{patch}");
+    };
+    check(&["*** Update File: a.rs", "@@", "-x", "+*** y"], "a.rs", &[]);
+    check(&["*** Update File: a.rs", "*** Move to: b, c.rs", "@@"], "a.rs", &["a.rs", "b, c.rs"]);
+    check(
+        &["*** Update File: a.rs", "@@", "*** Add File: b.rs", "+1", "*** Update File: a.rs"],
+        "a.rs, b.rs, a.rs",
+        &["a.rs", "b.rs"],
+    );
+    let five = ["a", "b", "c", "d", "e"].map(|name| format!("*** Delete File: {name}"));
+    check(&five.each_ref().map(String::as_str), "a, b, c, d and 1 more", &["a", "b", "c", "d", "e"]);
+    let many: String = (0..100).map(|n| format!("*** Add File: {n}\n")).collect();
+    assert_eq!(Patch::of(&many).files.len(), 64);
 }
 
 proptest::proptest! {
