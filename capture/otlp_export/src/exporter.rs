@@ -120,7 +120,7 @@ pub struct Exporter {
     pending_until: u64,
     /// When traces may be sent again, after a failure.
     next_traces: Instant,
-    next_metrics: Instant,
+    pub(crate) next_metrics: Instant,
     began: Timestamp,
     waits: ApprovalWaits,
 }
@@ -182,7 +182,7 @@ impl Exporter {
         self.note();
     }
 
-    fn round(&mut self) {
+    pub(crate) fn round(&mut self) {
         if self.shared.settings.traces && Instant::now() >= self.next_traces {
             let until = self.shared.committed.load(Ordering::Relaxed);
             // A session that cannot be exported must not end the service, at each of its starts.
@@ -297,7 +297,7 @@ impl Exporter {
     }
 
     /// Writes down how far it came.
-    fn note(&mut self) {
+    pub(crate) fn note(&mut self) {
         self.noted = Instant::now();
         if let Err(error) = self.file.write(&self.sent) {
             tracing::warn!(%error, "cannot write down how far sessions were sent; some are sent again after a restart");

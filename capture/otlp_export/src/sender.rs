@@ -1,7 +1,7 @@
 //! Sends encoded messages to the collector.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -16,20 +16,40 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// Longest pause a collector may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// Ends the request under way, from another thread.
+/// Ends the request under way, from another thread, and lets none begin afterwards.
 #[derive(Clone, Default)]
-pub(crate) struct RequestStop(Arc<Mutex<Option<Stopper>>>);
+pub(crate) struct RequestStop(Arc<Mutex<StopState>>);
+
+#[derive(Default)]
+enum StopState {
+    /// No request was made yet.
+    #[default]
+    Unused,
+    /// This ends requests.
+    Running(Stopper),
+    Stopped,
+}
 
 impl RequestStop {
     pub(crate) fn stop(&self) {
-        let stopper = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(stop) = stopper {
+        let state = std::mem::replace(&mut *self.lock(), StopState::Stopped);
+        if let StopState::Running(stop) = state {
             stop();
         }
     }
 
-    fn put(&self, stopper: Stopper) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(stopper);
+    /// What ends requests from now on; false if they were stopped already.
+    fn put(&self, stopper: Stopper) -> bool {
+        let mut state = self.lock();
+        let is_stopped = matches!(*state, StopState::Stopped);
+        if !is_stopped {
+            *state = StopState::Running(stopper);
+        }
+        !is_stopped
+    }
+
+    fn lock(&self) -> MutexGuard<'_, StopState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -92,7 +112,9 @@ impl Sender {
                 let hosts: Vec<String> = self.settings.host().into_iter().collect();
                 let client = HttpClient::new(&hosts, self.settings.ca_file.as_deref(), &self.context);
                 let client = client.map_err(mendable)?;
-                self.stop.put(client.stopper());
+                if !self.stop.put(client.stopper()) {
+                    return Err(mendable("capture stops".to_owned()));
+                }
                 self.client.insert(client)
             }
         };

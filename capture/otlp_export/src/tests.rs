@@ -1,5 +1,7 @@
 //! What is read from a store, as ingest would have written it.
 
+mod exporting;
+
 use events::{
     Annotation, Confidence, Event, EventId, Origin, Payload, PromptOrigin, Provider, SessionId, Source, State,
     StatusChanged, Timestamp, ToolCall, ToolKind, ToolOutcome, ToolResult, Topic, TurnCompleted, TurnId, TurnOutcome,
@@ -32,7 +34,7 @@ struct Log {
     writer: Writer,
     row: SessionRow,
     position: u64,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 fn session() -> Session {
@@ -50,7 +52,7 @@ impl Log {
         let row = writer.add_session(session.id, session.provider, "agent-1").unwrap();
         writer.put_session(row, session.last_event_at, &serde_json::to_string(&session).unwrap(), "{}").unwrap();
         writer.commit().unwrap();
-        Self { writer, row, position: 0, _directory: directory }
+        Self { writer, row, position: 0, directory }
     }
 
     fn put(&mut self, ms: i64, payload: impl Into<Payload>) -> &mut Self {

@@ -203,3 +203,6 @@ async fn blocking<T: Send + 'static>(
     let read = done.map_err(|error| Refusal::Failed(error.to_string()))?;
     read.map_err(|error| Refusal::Failed(error.to_string()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -102,6 +102,13 @@ fn runs_that_a_reboot_cut_off_are_offered() {
     let text = says(&machine, &["resume", &second], 0);
     assert!(text.contains(&format!("args: --resume {second} --model claude-opus-5-5")), "{text}");
     assert!(text.contains(cwd.to_str().unwrap()), "{text}");
+    // The only one that is left is resumed without being named.
+    eventually("the run that was resumed is over", || {
+        let json: Value = serde_json::from_str(&says(&machine, &["resume", "--last", "--json"], 0)).ok()?;
+        (json["command"][2] == *first).then_some(())
+    });
+    let text = says(&machine, &["resume", "--last"], 0);
+    assert!(text.contains(&format!("args: --resume {first} --model claude-opus-5-5")), "{text}");
 }
 
 #[test]

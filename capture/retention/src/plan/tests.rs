@@ -6,26 +6,26 @@ use store::Writer;
 
 use super::*;
 
-const DAY_MS: i64 = 86_400_000;
+pub(crate) const DAY_MS: i64 = 86_400_000;
 /// A later time of which nothing is stored.
-const NOW: Timestamp = Timestamp::from_millisecond(1_000 * DAY_MS);
+pub(crate) const NOW: Timestamp = Timestamp::from_millisecond(1_000 * DAY_MS);
 
 /// A store with sessions, each with one event.
-struct World {
-    _dir: tempfile::TempDir,
-    writer: Writer,
-    sessions: Vec<Session>,
+pub(crate) struct World {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) writer: Writer,
+    pub(crate) sessions: Vec<Session>,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let writer = Writer::open(dir.path()).unwrap();
-        Self { _dir: dir, writer, sessions: Vec::new() }
+        Self { dir, writer, sessions: Vec::new() }
     }
 
     /// A session whose last event was this many days ago.
-    fn add(&mut self, name: &str, days: i64, parent: Option<&str>, directory: &str) -> &mut Session {
+    pub(crate) fn add(&mut self, name: &str, days: i64, parent: Option<&str>, directory: &str) -> &mut Session {
         let at = NOW.plus_ms(-days * DAY_MS);
         let id = SessionId::mint(Timestamp::MIN, Provider::Claude, name);
         let mut session =
