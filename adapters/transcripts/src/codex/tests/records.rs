@@ -560,7 +560,7 @@ fn scripts() {
 fn all_files_of_a_patch_are_named() {
     let check = |lines: &[&str], title: &str, files: &[&str]| {
         let patch = format!("*** Begin Patch\n{}\n*** End Patch\n", lines.join("\n"));
-        let seen = Patch::of(&patch);
+        let seen = patch::Patch::of(&patch);
         assert_eq!(
             (seen.title.as_deref().unwrap_or_default(), &*seen.files),
             (title, &*files.iter().map(|f| (*f).to_owned()).collect::<Vec<_>>()),
@@ -580,7 +580,7 @@ fn all_files_of_a_patch_are_named() {
     let five = ["a", "b", "c", "d", "e"].map(|name| format!("*** Delete File: {name}"));
     check(&five.each_ref().map(String::as_str), "a, b, c, d and 1 more", &["a", "b", "c", "d", "e"]);
     let many: String = (0..100).map(|n| format!("*** Add File: {n}\n")).collect();
-    assert_eq!(Patch::of(&many).files.len(), 64);
+    assert_eq!(patch::Patch::of(&many).files.len(), 64);
 }
 
 proptest::proptest! {
