@@ -2,10 +2,14 @@
 //!
 //! The stream sends `status_change` and one `message_update` for each message there is, then the same as they come.
 
+use std::time::Duration;
+
 use api::agentapi::{AgentApiMessage, AgentApiRole, AgentApiState};
-use events::{Event, Kind, RunId, SessionId, State, Timestamp};
-use serde::Serialize;
+use events::{Block, Event, Kind, Payload, PromptOrigin, Reason, RunId, SessionId, State, Stop, Timestamp};
+use projections::SessionStatus;
+use serde::{Deserialize, Serialize};
 use store::{ReadError, Reader};
+use tokio::time::{Instant, sleep};
 
 use crate::{app::App, error::ApiError, frame::FrameKind, tail::Item};
 
@@ -14,7 +18,14 @@ const MESSAGES: usize = 1_000;
 /// Most bytes of long texts in an answer.
 const TEXTS: u64 = 16 << 20;
 /// The events that are messages.
-const KINDS: [Kind; 2] = [Kind::UserPrompt, Kind::AssistantMessage];
+const KINDS: [Kind; 3] = [Kind::UserPrompt, Kind::AssistantMessage, Kind::AssistantDelta];
+/// How long an answer may take from the agent to the store when it is known already that the turn is over. Claude Code
+/// 2.1.328 writes it up to 1.1 s after it calls its Stop hook.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+/// Interval between reads of the store during that wait.
+const AGAIN: Duration = Duration::from_millis(20);
+/// Number of last messages among which that of the agent itself is looked for, not of its sub-agents.
+const LAST_MESSAGES: usize = 8;
 
 /// Translates a stream of one session.
 pub(crate) struct AgentApiStream {
@@ -76,7 +87,13 @@ impl AgentApiStream {
             }
             Item::Frame(frame) if !self.follows(app, frame.session) => {}
             Item::Frame(frame) => match frame.kind {
-                FrameKind::Status(state) => self.status(state_of(state), &mut out)?,
+                FrameKind::Status(state) => {
+                    if state_of(state) == AgentApiState::Stable {
+                        answered(app, self.session).await?;
+                        self.messages(app, &mut out).await?;
+                    }
+                    self.status(state_of(state), &mut out)?;
+                }
                 FrameKind::Event(kind) if KINDS.contains(&kind) => self.messages(app, &mut out).await?,
                 FrameKind::Event(_) | FrameKind::Approval | FrameKind::Finding | FrameKind::Delta => {}
             },
@@ -129,9 +146,55 @@ pub(crate) fn messages(
     Ok(messages)
 }
 
-/// A message; `None` for one without a text, as those with calls only.
+/// Returns once the answer with which the turn of a session ended is stored: hooks and registries tell its end before
+/// the agent writes the answer down, and clients take the last message for the answer as soon as the status is `stable`.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(crate) async fn answered(app: &App, session: SessionId) -> Result<(), ApiError> {
+    let until = Instant::now() + ANSWERED_WITHIN;
+    while turn_is_complete(app, session) && Instant::now() < until {
+        if !app.read(move |reader| awaits_answer(reader, session)).await? {
+            break;
+        }
+        sleep(AGAIN).await;
+    }
+    Ok(())
+}
+
+/// Whether a session waits because its agent finished.
+fn turn_is_complete(app: &App, session: SessionId) -> bool {
+    #[derive(Deserialize)]
+    struct Standing {
+        status: SessionStatus,
+    }
+    let entry = app.live_view.get(session).filter(|entry| entry.state == State::Waiting);
+    let json = entry.and_then(|entry| entry.json);
+    let standing = json.and_then(|json| serde_json::from_str::<Standing>(json.as_str()).ok());
+    standing.is_some_and(|standing| standing.status.reason == Some(Reason::TurnComplete))
+}
+
+/// Whether the last message of a session is one that the agent goes on after.
+fn awaits_answer(reader: &Reader, session: SessionId) -> Result<bool, ReadError> {
+    let events = reader.last_events(session, LAST_MESSAGES, &KINDS)?;
+    let last = events.iter().rev().find(|event| event.agent_id.is_none());
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other kind was read")]
+    Ok(last.is_some_and(|event| match &event.payload {
+        Payload::UserPrompt(prompt) => prompt.origin != PromptOrigin::Command,
+        Payload::AssistantMessage(message) => message.stop == Some(Stop::ToolUse),
+        Payload::AssistantDelta(delta) => delta.stop == Some(Stop::ToolUse),
+        _ => false,
+    }))
+}
+
+/// A message; `None` for one without a text, as those with calls or thoughts only.
 fn message(event: Event) -> Option<AgentApiMessage> {
-    let role = if event.payload.kind() == Kind::UserPrompt { AgentApiRole::User } else { AgentApiRole::Agent };
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the others are of the agent")]
+    let role = match &event.payload {
+        Payload::UserPrompt(_) => AgentApiRole::User,
+        Payload::AssistantDelta(delta) if delta.block != Block::Text => return None,
+        _ => AgentApiRole::Agent,
+    };
     let content = event.text.filter(|text| !text.is_empty())?;
     Some(AgentApiMessage { id: event.sequence, content, role, time: event.created_at })
 }

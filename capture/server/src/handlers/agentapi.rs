@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::runs::of_run;
 use crate::{
     Frame, RunTarget,
-    agentapi::{AgentApiStream, messages, present, state_of},
+    agentapi::{AgentApiStream, answered, messages, present, state_of},
     answer::HandlerResult,
     app::App,
     call::Call,
@@ -32,6 +32,7 @@ const BEGINS_WITHIN: Duration = Duration::from_secs(15);
 /// `GET /api/v1/runs/{id}/agentapi/status`
 pub(crate) async fn status(call: Call<AgentApiGetStatus>) -> HandlerResult {
     let session = hosted(&call).await?;
+    answered(&call.app, session).await?;
     let (status, agent) = standing(&call, session);
     call.answer(&AgentApiStatus { status, agent_type: agent.to_string(), transport: "pty".to_owned() })
 }
@@ -39,6 +40,7 @@ pub(crate) async fn status(call: Call<AgentApiGetStatus>) -> HandlerResult {
 /// `GET /api/v1/runs/{id}/agentapi/messages`
 pub(crate) async fn list_messages(call: Call<AgentApiGetMessages>) -> HandlerResult {
     let session = hosted(&call).await?;
+    answered(&call.app, session).await?;
     let messages = call.app.read(move |reader| messages(reader, session, None)).await?;
     call.answer(&AgentApiMessages { messages })
 }

@@ -1,7 +1,7 @@
 //! The interface of coder/agentapi.
 
 use api::runs::{Input, InputSent};
-use events::{AssistantMessage, RunId};
+use events::{AssistantDelta, AssistantMessage, Block, Reason, RunId, Stop};
 
 use super::{
     commands::{Command, commands},
@@ -41,6 +41,56 @@ async fn status_and_messages_have_the_words_of_agentapi() {
         ]})
     );
     assert_eq!(server.get("/api/v1/runs/agent-9/agentapi/status").await.error(), (404, "not_found".into()));
+}
+
+fn complete(n: u128) -> SessionEntry {
+    let mut session = session(n, State::Waiting);
+    session.status.reason = Some(Reason::TurnComplete);
+    SessionEntry::of(&session, true).unwrap()
+}
+
+fn goes_on(sequence: u64, position: u64) -> Event {
+    event(1, sequence, position, AssistantMessage { stop: Some(Stop::ToolUse), ..AssistantMessage::default() })
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_is_there_when_the_status_is_stable() {
+    let (control, _inbox) = commands(1);
+    let mut server = TestServer::with(Health::default(), |config| config.control = control);
+    let row = server.log.session(&session(1, State::Running));
+    server.log.append(row, &[prompt(1, 1, 1), goes_on(2, 2)]);
+    // A hook has told that the turn is over; its answer is on its way.
+    server.live_view.put(complete(1));
+    for path in ["status", "messages"] {
+        let path = format!("{BASE}/{path}");
+        let mut asked = std::pin::pin!(server.get(&path));
+        tokio::select! {
+            biased;
+            answer = &mut asked => panic!("without the answer: {}", answer.json()),
+            () = tokio::time::sleep(Duration::from_millis(100)) => {}
+        }
+    }
+    let end = AssistantDelta { stop: Some(Stop::EndTurn), block: Block::Text, ..AssistantDelta::default() };
+    server.log.append(row, &[event(1, 3, 3, end)]);
+    let messages = server.get(&format!("{BASE}/messages")).await.json()["messages"].clone();
+    let contents: Vec<&str> = messages.as_array().unwrap().iter().map(|m| m["content"].as_str().unwrap()).collect();
+    assert_eq!(contents, ["text 1", "text 2", "text 3"], "each part of a message is one");
+    assert_eq!(server.get(&format!("{BASE}/status")).await.json()["status"], "stable");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_never_comes_is_not_waited_for_longer_than_a_moment() {
+    let (control, _inbox) = commands(1);
+    let mut server = TestServer::with(Health::default(), |config| config.control = control);
+    let row = server.log.session(&session(1, State::Running));
+    server.log.append(row, &[prompt(1, 1, 1)]);
+    server.live_view.put(complete(1));
+    assert_eq!(server.get(&format!("{BASE}/status")).await.json()["status"], "stable");
+    // One that was interrupted has no answer.
+    server.live_view.put(entry(1, State::Waiting));
+    let began = tokio::time::Instant::now();
+    assert_eq!(server.get(&format!("{BASE}/status")).await.json()["status"], "stable");
+    assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test]
