@@ -169,7 +169,7 @@ fn turn_is_complete(app: &App, session: SessionId) -> bool {
         status: SessionStatus,
     }
     let entry = app.live_view.get(session).filter(|entry| entry.state == State::Waiting);
-    let json = entry.and_then(|entry| entry.json);
+    let json = entry.and_then(|entry| entry.json.clone());
     let standing = json.and_then(|json| serde_json::from_str::<Standing>(json.as_str()).ok());
     standing.is_some_and(|standing| standing.status.reason == Some(Reason::TurnComplete))
 }
@@ -179,12 +179,13 @@ fn awaits_answer(reader: &Reader, session: SessionId) -> Result<bool, ReadError>
     let events = reader.last_events(session, LAST_MESSAGES, &KINDS)?;
     let last = events.iter().rev().find(|event| event.agent_id.is_none());
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other kind was read")]
-    Ok(last.is_some_and(|event| match &event.payload {
+    let goes_on = |event: &Event| match &event.payload {
         Payload::UserPrompt(prompt) => prompt.origin != PromptOrigin::Command,
         Payload::AssistantMessage(message) => message.stop == Some(Stop::ToolUse),
         Payload::AssistantDelta(delta) => delta.stop == Some(Stop::ToolUse),
         _ => false,
-    }))
+    };
+    Ok(last.is_some_and(goes_on))
 }
 
 /// A message; `None` for one without a text, as those with calls or thoughts only.

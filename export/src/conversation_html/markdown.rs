@@ -114,7 +114,8 @@ impl Html<'_> {
         let redacted = (self.options.redact)(address);
         let has_scheme =
             SCHEMES.iter().any(|scheme| redacted.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme)));
-        let is_plain = !redacted.chars().any(|c| c.is_whitespace() || is_unseen(c));
+        // A bracket is what stands where a secret was.
+        let is_plain = !redacted.chars().any(|c| c == '[' || c.is_whitespace() || is_unseen(c));
         let is_followed = is_link && has_scheme && is_plain && redacted == address;
         if is_followed {
             self.raw("<a rel=\"noreferrer\" href=\"");

@@ -27,7 +27,7 @@ fn exporter(log: &Log, collector: &TcpListener, panics: &Arc<AtomicBool>) -> (Ot
     let context = ChannelContext {
         // Whatever waits for a collector without being stopped waits for longer than a test may take.
         attempt: Duration::from_secs(86_400),
-        ..ChannelContext::new(Arc::new(|_| None), clock)
+        ..ChannelContext::new(Arc::new(|_: &str| None), clock)
     };
     let endpoint = format!("http://{}", collector.local_addr().unwrap());
     let parts = ExporterParts {
@@ -35,7 +35,7 @@ fn exporter(log: &Log, collector: &TcpListener, panics: &Arc<AtomicBool>) -> (Ot
         reader: log.writer.reader(),
         settings: OtlpSettings { endpoint, ..OtlpSettings::default() },
         context,
-        sessions: Arc::new(Vec::new),
+        sessions: Arc::new(|| -> Vec<(Provider, State, u64)> { Vec::new() }),
         version: "1.2.3",
     };
     Exporter::new(parts).unwrap()
@@ -119,18 +119,18 @@ fn what_makes_the_exporter_panic_is_skipped_and_the_rest_is_sent() {
     let (mut log, listener, panics) = (Log::new(), listen(), Arc::<AtomicBool>::default());
     let (handle, mut own) = exporter(&log, &listener, &panics);
     let told = collects(listener);
-    log.prompt(0).call(10, "a").result(20, "a");
-    handle.committed(3);
+    log.prompt(0).call(10, "a").result(20, "a").turn_end(600, 1);
+    handle.committed(log.position);
     panics.store(true, Ordering::Relaxed);
     own.next_metrics += Duration::from_secs(86_400);
     own.round();
     assert!(handle.counts().trouble.unwrap().contains("not sent"));
     assert_eq!((handle.counts().sent, handle.counts().behind), (0, 0), "it does not try again");
     panics.store(false, Ordering::Relaxed);
-    log.call(30, "b").result(40, "b").turn_end(600, 1);
+    log.prompt(700).call(710, "b").result(720, "b").turn_end(900, 2);
     handle.committed(log.position);
     own.round();
-    assert_eq!(told.recv().unwrap(), ["execute_tool Bash", "invoke_agent claude"], "the call behind it, and its turn");
+    assert_eq!(told.recv().unwrap(), ["execute_tool Bash", "invoke_agent claude"], "of the second turn");
     assert_eq!(handle.counts().sent, 2);
     // Where it went on is known after a restart, too.
     own.note();

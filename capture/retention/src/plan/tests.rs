@@ -28,14 +28,16 @@ impl World {
     pub(crate) fn add(&mut self, name: &str, days: i64, parent: Option<&str>, directory: &str) -> &mut Session {
         let at = NOW.plus_ms(-days * DAY_MS);
         let id = SessionId::mint(Timestamp::MIN, Provider::Claude, name);
-        let mut session =
-            SessionState::new(id, Provider::Claude, Some(Arc::from(name)), at, StatusRules::default()).session;
+        let mut state = SessionState::new(id, Provider::Claude, Some(Arc::from(name)), at, StatusRules::default());
+        let session = &mut state.session;
         session.parent_session_id = parent.map(|name| SessionId::mint(Timestamp::MIN, Provider::Claude, name));
         session.began_in = Some(directory.to_owned());
         session.status.state = State::Idle;
+        session.last_sequence = 1;
+        let session = session.clone();
         self.writer.begin().unwrap();
         let row = self.writer.add_session(id, Provider::Claude, name).unwrap();
-        self.writer.put_session(row, at, &serde_json::to_string(&session).unwrap(), "{}").unwrap();
+        self.writer.put_session(row, at, &json(&session), &json(&state)).unwrap();
         self.writer.append(row, &event(self.sessions.len() as u64 + 1, id, at), None).unwrap();
         self.writer.commit().unwrap();
         self.sessions.push(session);
@@ -48,6 +50,10 @@ impl World {
         let name = |about: &About| about.names.first().cloned().unwrap_or_default();
         plan.about().map(name).collect()
     }
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap()
 }
 
 fn event(position: u64, session: SessionId, at: Timestamp) -> Event {

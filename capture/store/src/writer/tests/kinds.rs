@@ -36,6 +36,7 @@ fn payloads() -> Vec<Payload> {
             name: "Bash".into(),
             tool: ToolKind::Execute,
             title: text(),
+            files: vec!["a.rs".into(), "b.rs".into()],
             escalated: true,
             background: true,
         }
