@@ -135,6 +135,28 @@ impl User {
         (self.shown[..at].to_vec(), status.parse().unwrap())
     }
 
+    /// Answers these questions whenever one is shown, until the command ended; what was shown since the start, and
+    /// the status.
+    #[track_caller]
+    pub fn answers(&mut self, questions: &[(&str, &str)]) -> (Vec<u8>, i32) {
+        let mut deadline = Instant::now() + PATIENCE;
+        loop {
+            let rest = &self.shown[self.looked..];
+            let end = position(rest, END.as_bytes());
+            let asked = questions.iter().filter_map(|one| Some((position(rest, one.0.as_bytes())?, one)));
+            let first = asked.min_by_key(|(at, _)| *at).filter(|(at, _)| end.is_none_or(|end| *at < end));
+            if let Some((at, (question, answer))) = first {
+                self.looked += at + question.len();
+                self.types(answer);
+                deadline = Instant::now() + PATIENCE;
+            } else if end.is_some() || Instant::now() >= deadline {
+                return self.end();
+            } else {
+                self.read_for(Duration::from_millis(50));
+            }
+        }
+    }
+
     /// Reads until this much was shown in all, bytes.
     #[track_caller]
     pub fn read_up_to(&mut self, bytes: usize) {
@@ -209,8 +231,7 @@ impl User {
         let deadline = Instant::now() + PATIENCE;
         let mut from = self.looked;
         loop {
-            let found = self.shown[from..].windows(text.len()).position(|window| window == text);
-            if let Some(at) = found {
+            if let Some(at) = position(&self.shown[from..], text) {
                 return Some(from + at);
             }
             from = self.shown.len().saturating_sub(text.len()).max(self.looked);
@@ -296,6 +317,11 @@ pub fn status_number(pid: i32, field: &str) -> Option<u64> {
 pub fn state(pid: i32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit(") ").next()?.chars().next()
+}
+
+/// Where this text is first.
+fn position(within: &[u8], text: &[u8]) -> Option<usize> {
+    within.windows(text.len()).position(|window| window == text)
 }
 
 /// The end of something long.

@@ -1,0 +1,136 @@
+//! How good our own agent is: each subcommand measures one row of its acceptance, from outside, with the program that
+//! `--binary` names, before models on loopback, on machines with throw-away homes.
+//!
+//! The table says each figure beside its limits and the load of the machine. The exit code is 1 when a limit that has
+//! to be met is missed, and 2 when a row could not be measured.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
+
+mod cache;
+mod faults;
+mod kill;
+mod place;
+mod report;
+mod turns;
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand};
+use tests::models::Api;
+
+use self::report::{Report, Row};
+
+/// What is measured, or why it cannot be.
+type Outcome<T> = Result<T, String>;
+
+/// Measures our own agent.
+#[derive(Debug, Parser)]
+#[command(name = "agentbench")]
+struct Options {
+    /// The program `capture`; the one that was built with this program when none is named.
+    #[arg(long, global = true, value_name = "PROGRAM")]
+    binary: Option<PathBuf>,
+    /// How many processes to run at once in rows that measure no time.
+    #[arg(long, global = true, default_value_t = 2)]
+    jobs: usize,
+    #[command(subcommand)]
+    row: Measured,
+}
+
+#[derive(Debug, Subcommand)]
+enum Measured {
+    /// A1: many answers in all four APIs before a server that refuses what the vendor refuses.
+    Turns(turns::Turns),
+    /// A2 to A4: what is read from the vendor's cache, and how misses are explained. Without options everything.
+    Cache(cache::Cache),
+    /// A5: SIGKILL at every line that is written, at every request, and at random.
+    Kill(kill::Kill),
+    /// A6: servers that answer wrongly, slowly or not at all.
+    Faults(faults::Faults),
+}
+
+/// What all rows need.
+#[derive(Debug)]
+struct Bench {
+    binary: PathBuf,
+    jobs: usize,
+    /// Holds what is made for a run.
+    scratch: tempfile::TempDir,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let mut report = Report::default();
+    let measured = Bench::new(options.binary.as_deref(), options.jobs).and_then(|bench| bench.measure(&options.row));
+    let code = match measured {
+        Ok(rows) => {
+            report.add(rows);
+            u8::from(report.is_missed())
+        }
+        Err(problem) => {
+            eprintln!("agentbench: {problem}");
+            2
+        }
+    };
+    println!("{}\n\n{}", report::machine(), report.table());
+    ExitCode::from(code)
+}
+
+impl Bench {
+    fn new(binary: Option<&Path>, jobs: usize) -> Outcome<Self> {
+        let own = std::env::current_exe().map_err(|error| error.to_string())?;
+        let binary = binary.map_or_else(|| own.with_file_name("capture-e2e"), Path::to_owned);
+        let binary = binary.canonicalize().map_err(|error| format!("{}: {error}", binary.display()))?;
+        let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
+        Ok(Self { binary, jobs: jobs.max(1), scratch })
+    }
+
+    fn measure(&self, row: &Measured) -> Outcome<Vec<Row>> {
+        match row {
+            Measured::Turns(asked) => turns::turns(self, asked),
+            Measured::Cache(asked) => cache::cache(self, asked),
+            Measured::Kill(asked) => kill::kill(self, asked),
+            Measured::Faults(asked) => faults::faults(self, asked),
+        }
+    }
+
+    /// A copy of the program that differs as a later version would: in the built-in system prompt.
+    fn another_version(&self) -> Outcome<PathBuf> {
+        let copy = self.scratch.path().join("capture-other");
+        let mut bytes = std::fs::read(&self.binary).map_err(|error| error.to_string())?;
+        let (old, new) = (b"You are a coding agent. ", b"You are A Coding Agent. ");
+        let at = bytes.windows(old.len()).position(|window| window == old);
+        let at = at.ok_or("the program does not hold its system prompt")?;
+        bytes[at..at + new.len()].copy_from_slice(new);
+        std::fs::write(&copy, bytes).map_err(|error| error.to_string())?;
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&copy, mode).map_err(|error| error.to_string())?;
+        Ok(copy)
+    }
+
+    /// Does something for each of them, several at once, and gives the results in their order.
+    fn each<T: Sync, R: Send>(&self, jobs: usize, of: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        let mut results: Vec<(usize, R)> = std::thread::scope(|scope| {
+            let worker = || {
+                let mut mine = Vec::new();
+                loop {
+                    let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(one) = of.get(at) else { return mine };
+                    mine.push((at, work(one)));
+                }
+            };
+            let workers: Vec<_> = (0..jobs.clamp(1, of.len().max(1))).map(|_| scope.spawn(worker)).collect();
+            workers.into_iter().flat_map(|worker| worker.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
+        });
+        results.sort_by_key(|(at, _)| *at);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+fn api(text: &str) -> Result<Api, String> {
+    let known = place::APIS.into_iter().find(|api| place::api_name(*api) == text);
+    known.ok_or_else(|| "expected anthropic, responses, chat or gemini".to_owned())
+}

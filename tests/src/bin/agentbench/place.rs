@@ -1,0 +1,156 @@
+//! Our own agent on a machine of its own, pointed at a model on loopback.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+use tests::{
+    models::Api,
+    program::Machine,
+    terminal_user::{User, end_all},
+};
+
+use crate::Outcome;
+
+/// The variable that holds the key of the model.
+pub(crate) const KEY: &str = "OWN_AGENT";
+/// What the agent shows when it wants to be allowed something, and when it asks something.
+pub(crate) const MAY_I: &str = "Allow it once? [y/N] ";
+pub(crate) const ANSWER: &str = "Answer: ";
+
+/// All four.
+pub(crate) const APIS: [Api; 4] = [Api::Anthropic, Api::Responses, Api::Chat, Api::Gemini];
+
+/// The name of an API as the settings have it.
+pub(crate) fn api_name(api: Api) -> &'static str {
+    match api {
+        Api::Anthropic => "anthropic",
+        Api::Responses => "responses",
+        Api::Chat => "chat",
+        Api::Gemini => "gemini",
+    }
+}
+
+/// A machine of its own.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) machine: Machine,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        end_all(&self.machine.data());
+    }
+}
+
+impl Place {
+    /// A machine on which this program uses the model at this address. `more` is more of the table `[agent]`,
+    /// `provider` more of its provider's.
+    pub(crate) fn new(program: &Path, api: Api, url: &str, more: &str, provider: &str) -> Outcome<Self> {
+        let program = program.to_str().ok_or_else(|| format!("{}: not valid UTF-8", program.display()))?;
+        let machine = Machine::new(program);
+        let (version, model) = match api {
+            Api::Anthropic => ("", "claude-sonnet-4-5"),
+            Api::Responses => ("/v1", "gpt-5"),
+            Api::Chat => ("/v1", "local"),
+            Api::Gemini => ("", "gemini-3-flash-preview"),
+        };
+        machine.configure(&format!(
+            "autostart = false\n[agent]\nmodel = \"mine/{model}\"\n{more}\n[agent.providers.mine]\napi = \"{}\"\n\
+             base_url = \"{url}{version}\"\nkey_env = \"{KEY}\"\n{provider}\n",
+            api_name(api)
+        ));
+        Ok(Self { machine })
+    }
+
+    /// `capture agent` with these words, ready to run in the project.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.machine.command(&[&["agent"], words].concat());
+        command.env(KEY, "sk-bench").current_dir(self.machine.project());
+        command
+    }
+
+    /// Runs a prompt without anybody at a terminal.
+    pub(crate) fn run(&self, words: &[&str]) -> Outcome<Ran> {
+        let output = self.command(&[&["run"], words].concat()).output().map_err(|error| error.to_string())?;
+        Ok(Ran::of(output))
+    }
+
+    /// Somebody at a terminal runs a prompt of plain words.
+    pub(crate) fn at_terminal(&self, words: &str) -> User {
+        let script = format!("\"$PROGRAM\" agent run {words}");
+        User::start_with(&self.machine, &script, &[(KEY, "sk-bench")])
+    }
+
+    /// The files of its sessions, by name.
+    pub(crate) fn sessions(&self) -> Vec<PathBuf> {
+        let below = |directory: PathBuf| {
+            let entries = fs::read_dir(directory).into_iter().flatten();
+            entries.filter_map(|entry| Some(entry.ok()?.path())).collect::<Vec<_>>()
+        };
+        let mut files: Vec<PathBuf> =
+            below(self.machine.data().join("agent/sessions")).into_iter().flat_map(below).collect();
+        files.retain(|file| file.extension().is_some_and(|end| end == "jsonl"));
+        files.sort();
+        files
+    }
+
+    /// The complete lines of its only session.
+    pub(crate) fn entries(&self) -> Outcome<Vec<Value>> {
+        match self.sessions().as_slice() {
+            [] => Ok(Vec::new()),
+            [file] => entries(file),
+            several => Err(format!("there are {} sessions", several.len())),
+        }
+    }
+
+    /// What `capture agent cache` says of the only session.
+    pub(crate) fn cache_table(&self) -> Outcome<Value> {
+        let sessions = self.sessions();
+        let file = sessions.last().ok_or("there is no session")?;
+        let words = ["cache", file.to_str().unwrap_or_default(), "--json"];
+        let output = self.command(&words).output().map_err(|error| error.to_string())?;
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("capture agent cache: {error}: {output:?}"))
+    }
+
+    /// A file of the project; empty when it is not there.
+    pub(crate) fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.machine.project().join(name)).unwrap_or_default()
+    }
+
+    /// Writes a file of the project.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Outcome<()> {
+        fs::write(self.machine.project().join(name), text).map_err(|error| format!("{name}: {error}"))
+    }
+}
+
+/// The complete lines of a session's file.
+pub(crate) fn entries(file: &Path) -> Outcome<Vec<Value>> {
+    let text = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    // A line that was torn by a kill is told by the program, and is none of a session.
+    Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+}
+
+/// What a prompt printed, and its exit code.
+#[derive(Debug, Clone)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    fn of(output: Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    }
+
+    /// An error unless the model has answered to the end.
+    pub(crate) fn is_done(self) -> Outcome<Self> {
+        if self.code == Some(0) { Ok(self) } else { Err(format!("exit {:?}: {}{}", self.code, self.out, self.err)) }
+    }
+}
