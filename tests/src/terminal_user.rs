@@ -141,20 +141,27 @@ impl User {
     pub fn answers(&mut self, questions: &[(&str, &str)]) -> (Vec<u8>, i32) {
         let mut deadline = Instant::now() + PATIENCE;
         loop {
-            let rest = &self.shown[self.looked..];
-            let end = position(rest, END.as_bytes());
-            let asked = questions.iter().filter_map(|one| Some((position(rest, one.0.as_bytes())?, one)));
-            let first = asked.min_by_key(|(at, _)| *at).filter(|(at, _)| end.is_none_or(|end| *at < end));
-            if let Some((at, (question, answer))) = first {
-                self.looked += at + question.len();
-                self.types(answer);
+            if self.answers_shown(questions, Duration::from_millis(50)) {
                 deadline = Instant::now() + PATIENCE;
-            } else if end.is_some() || Instant::now() >= deadline {
+            } else if position(&self.shown[self.looked..], END.as_bytes()).is_some() || Instant::now() >= deadline {
                 return self.end();
-            } else {
-                self.read_for(Duration::from_millis(50));
             }
         }
+    }
+
+    /// Answers the first of these questions that is shown, or reads for up to this time. Whether there was one.
+    pub fn answers_shown(&mut self, questions: &[(&str, &str)], patience: Duration) -> bool {
+        let rest = &self.shown[self.looked..];
+        let asked = questions.iter().filter_map(|one| Some((position(rest, one.0.as_bytes())?, one)));
+        if let Some((at, (question, answer))) = asked.min_by_key(|(at, _)| *at) {
+            self.looked += at + question.len();
+            self.types(answer);
+            return true;
+        }
+        if position(rest, END.as_bytes()).is_none() {
+            self.read_for(patience);
+        }
+        false
     }
 
     /// Reads until this much was shown in all, bytes.

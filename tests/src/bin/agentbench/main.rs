@@ -5,11 +5,19 @@
 //! to be met is missed, and 2 when a row could not be measured.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
+mod abort;
 mod cache;
+mod canned;
 mod faults;
+mod growth;
 mod kill;
+mod memory;
+mod overhead;
+mod peers;
 mod place;
 mod report;
+mod rpc;
+mod start;
 mod turns;
 
 use std::{
@@ -49,6 +57,16 @@ enum Measured {
     Kill(kill::Kill),
     /// A6: servers that answer wrongly, slowly or not at all.
     Faults(faults::Faults),
+    /// A8: what is added to a turn, beside a client that only posts and reads.
+    Overhead(overhead::Overhead),
+    /// A10: from the start of the program to its first request, beside other agents.
+    Start(start::Start),
+    /// A11: memory after a long turn, and of further sessions, beside other agents.
+    Memory(memory::Memory),
+    /// A12: how memory grows over many turns.
+    Growth(growth::Growth),
+    /// A13: interrupts at random moments.
+    Abort(abort::Abort),
 }
 
 /// What all rows need.
@@ -93,6 +111,11 @@ impl Bench {
             Measured::Cache(asked) => cache::cache(self, asked),
             Measured::Kill(asked) => kill::kill(self, asked),
             Measured::Faults(asked) => faults::faults(self, asked),
+            Measured::Overhead(asked) => overhead::overhead(self, asked),
+            Measured::Start(asked) => start::start(self, asked),
+            Measured::Memory(asked) => memory::memory(self, asked),
+            Measured::Growth(asked) => growth::growth(self, asked),
+            Measured::Abort(asked) => abort::abort(self, asked),
         }
     }
 

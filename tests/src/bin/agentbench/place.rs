@@ -52,18 +52,24 @@ impl Place {
     pub(crate) fn new(program: &Path, api: Api, url: &str, more: &str, provider: &str) -> Outcome<Self> {
         let program = program.to_str().ok_or_else(|| format!("{}: not valid UTF-8", program.display()))?;
         let machine = Machine::new(program);
+        let place = Self { machine };
+        place.point_to(api, url, more, provider);
+        Ok(place)
+    }
+
+    /// Has the program use the model at this address.
+    pub(crate) fn point_to(&self, api: Api, url: &str, more: &str, provider: &str) {
         let (version, model) = match api {
             Api::Anthropic => ("", "claude-sonnet-4-5"),
             Api::Responses => ("/v1", "gpt-5"),
             Api::Chat => ("/v1", "local"),
             Api::Gemini => ("", "gemini-3-flash-preview"),
         };
-        machine.configure(&format!(
+        self.machine.configure(&format!(
             "autostart = false\n[agent]\nmodel = \"mine/{model}\"\n{more}\n[agent.providers.mine]\napi = \"{}\"\n\
              base_url = \"{url}{version}\"\nkey_env = \"{KEY}\"\n{provider}\n",
             api_name(api)
         ));
-        Ok(Self { machine })
     }
 
     /// `capture agent` with these words, ready to run in the project.
