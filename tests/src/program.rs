@@ -134,6 +134,12 @@ impl Machine {
         fs::write(self.dir.path().join("config/capture/config.toml"), toml).unwrap();
     }
 
+    /// Writes the user's policy.
+    pub fn policy(&self, toml: &str) {
+        fs::create_dir_all(self.dir.path().join("config/capture")).unwrap();
+        fs::write(self.dir.path().join("config/capture/policy.toml"), toml).unwrap();
+    }
+
     /// The program with these arguments, ready to run.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {

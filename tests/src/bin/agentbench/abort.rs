@@ -97,7 +97,7 @@ fn interrupt(bench: &Bench, moment: Duration) -> Outcome<Interrupted> {
         ],
     );
     let model = Model::start(Api::Anthropic, script).map_err(|error| error.to_string())?;
-    let place = Place::new(&bench.binary, Api::Anthropic, &model.url(), "", "")?;
+    let place = Place::new(bench, Api::Anthropic, &model.url(), "", "")?;
     place.write("lines.txt", &(0..200).map(|n| format!("line {n};\n")).collect::<String>())?;
     let mut user = place.at_terminal(&format!("--mode accept-edits {WORK}"));
     // Questions are answered until the moment has come.

@@ -1,7 +1,7 @@
 //! A2, A3, A4: how much of what the vendor's cache could have given was read from it, held against the best that was
 //! possible, and whether each miss is explained.
 
-use std::{fs, path::{Path, PathBuf}, time::Duration};
+use std::{fs, path::PathBuf, time::Duration};
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -113,9 +113,9 @@ struct Setting {
 }
 
 impl Setting {
-    fn new(program: &Path, api: Api, script: Script) -> Outcome<Self> {
+    fn new(bench: &Bench, api: Api, script: Script) -> Outcome<Self> {
         let model = Model::exact(api, script).map_err(|error| error.to_string())?;
-        let place = Place::new(program, api, &model.url(), "", "")?;
+        let place = Place::new(bench, api, &model.url(), "", "")?;
         let lines: String = (0..2000).map(|n| format!("{n:05} the quick brown fox jumps over it\n")).collect();
         place.write("lines.txt", &lines)?;
         Ok(Self { model, place })
@@ -172,7 +172,7 @@ fn long(bench: &Bench, api: Api, turns: usize, rounds: usize) -> Outcome<Row> {
         steps.push(say(&format!("That was turn {turn}.")));
         script = script.lane(&format!("turn-{turn:04}"), steps);
     }
-    let setting = Setting::new(&bench.binary, api, script)?;
+    let setting = Setting::new(bench, api, script)?;
     for turn in 0..turns {
         let prompt = format!("turn-{turn:04}");
         setting.prompt(if turn == 0 { &["turn-0000"] } else { &["--continue", &prompt] })?;
@@ -202,7 +202,7 @@ fn resumed(bench: &Bench, api: Api, restarts: usize, other: Option<&PathBuf>) ->
     let script = Script::default()
         .lane("begin", vec![call(read(1, 80)), call(read(100, 80)), say("Begun.")])
         .lane("again", vec![say("Here I am again.")]);
-    let setting = Setting::new(&bench.binary, api, script)?;
+    let setting = Setting::new(bench, api, script)?;
     setting.prompt(&["begin"])?;
     let mut worst: f64 = 1.0;
     for restart in 0..restarts {
@@ -238,7 +238,7 @@ fn resumed(bench: &Bench, api: Api, restarts: usize, other: Option<&PathBuf>) ->
 /// A4: another session of the same version begins warm.
 fn second_session(bench: &Bench, api: Api) -> Outcome<Row> {
     let script = Script::default().lane("hello", vec![call(read(1, 60)), say("Hello.")]);
-    let setting = Setting::new(&bench.binary, api, script)?;
+    let setting = Setting::new(bench, api, script)?;
     setting.prompt(&["hello"])?;
     // Nothing of what is in the first session is in the second.
     let elsewhere = setting.place.machine.home().join("elsewhere");
@@ -294,7 +294,7 @@ fn model_switch(bench: &Bench, api: Api) -> Outcome<Row> {
     let script = Script::default()
         .lane("begin", vec![call(read(1, 200)), say("Begun.")])
         .lane("again", vec![call(read(300, 40)), say("Here I am again.")]);
-    let setting = Setting::new(&bench.binary, api, script)?;
+    let setting = Setting::new(bench, api, script)?;
     setting.prompt(&["begin"])?;
     setting.prompt(&["--continue", "--model", other_model(api), "again"])?;
     setting.is_accepted()?;
@@ -312,7 +312,7 @@ fn retry(bench: &Bench, api: Api) -> Outcome<Row> {
             say("Begun."),
         ],
     );
-    let setting = Setting::new(&bench.binary, api, script)?;
+    let setting = Setting::new(bench, api, script)?;
     setting.prompt(&["begin"])?;
     setting.is_accepted()?;
     let report = setting.model.cache_report();
@@ -328,7 +328,7 @@ fn parallel(bench: &Bench, api: Api, reads: usize) -> Outcome<Row> {
     let script = Script::default()
         .lane("begin", vec![call(read(1, 200)), Step::Answer(many), call(read(300, 10)), say("Begun.")])
         .lane("again", vec![say("Here I am again.")]);
-    let setting = Setting::new(&bench.binary, api, script)?;
+    let setting = Setting::new(bench, api, script)?;
     setting.prompt(&["begin"])?;
     setting.prompt(&["--continue", "again"])?;
     setting.is_accepted()?;
@@ -343,7 +343,7 @@ fn pause(bench: &Bench, api: Api) -> Outcome<Row> {
     let script = Script::default()
         .lane("begin", vec![call(read(1, 200)), say("Begun.")])
         .lane("again", vec![say("Here I am again.")]);
-    let setting = Setting::new(&bench.binary, api, script)?;
+    let setting = Setting::new(bench, api, script)?;
     setting.prompt(&["begin"])?;
     setting.model.pass(LONG);
     setting.prompt(&["--continue", "again"])?;

@@ -154,7 +154,7 @@ fn play(bench: &Bench, case: &Case) -> Outcome<Ended> {
         .lane("first-prompt", vec![case.step.clone(), say("Recovered.")])
         .lane("second-prompt", vec![say("The second answer.")]);
     let model = Model::exact(case.api, script).map_err(|error| error.to_string())?;
-    let place = Place::new(&bench.binary, case.api, &model.url(), "", &format!("idle_s = {IDLE_S}"))?;
+    let place = Place::new(bench, case.api, &model.url(), "", &format!("idle_s = {IDLE_S}"))?;
     let limit = case.limit + WORK;
     let (code, out, err, took) = run(&place, &["run", "first-prompt, with words of the user"], limit + LATE)?;
     let entries = place.entries()?;

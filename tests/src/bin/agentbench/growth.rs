@@ -43,7 +43,7 @@ pub(crate) fn growth(bench: &Bench, asked: &Growth) -> Outcome<Vec<Row>> {
         }),
     )
     .map_err(told)?;
-    let place = Place::new(&bench.binary, Api::Anthropic, &model.url(), "", "")?;
+    let place = Place::new(bench, Api::Anthropic, &model.url(), "", "")?;
     let lines: String = (0..asked.turns + LINES).map(|n| format!("{n:06} {}\n", "abcdefgh ".repeat(8))).collect();
     place.write("lines.txt", &lines)?;
     let mut samples = Vec::new();

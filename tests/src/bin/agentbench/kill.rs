@@ -51,6 +51,13 @@ pub(crate) struct Kill {
     seed: u64,
 }
 
+impl Kill {
+    /// Some random kills.
+    pub(crate) fn few() -> Self {
+        Self { all: false, random: 24, seed: 1 }
+    }
+}
+
 /// When a kill happens.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
@@ -200,7 +207,7 @@ impl Life {
             script.lane(&format!("{WORK}{life}"), (1..=ANSWERS).map(|n| answer(life, n)))
         });
         let model = Model::exact(Api::Anthropic, script).map_err(|error| error.to_string())?;
-        let place = Place::new(&bench.binary, Api::Anthropic, &model.url(), "", "")?;
+        let place = Place::new(bench, Api::Anthropic, &model.url(), "", "")?;
         for life in 0..KILLS {
             place.write(&list(life), &(1..=ANSWERS).map(todo).collect::<String>())?;
         }

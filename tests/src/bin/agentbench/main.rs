@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod abort;
+mod approvals;
 mod cache;
 mod canned;
 mod faults;
@@ -14,6 +15,7 @@ mod kill;
 mod memory;
 mod overhead;
 mod peers;
+mod pi;
 mod place;
 mod report;
 mod rpc;
@@ -23,6 +25,7 @@ mod turns;
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
 };
 
 use clap::{Parser, Subcommand};
@@ -43,6 +46,9 @@ struct Options {
     /// How many processes to run at once in rows that measure no time.
     #[arg(long, global = true, default_value_t = 2)]
     jobs: usize,
+    /// Copy every session that is made into this directory.
+    #[arg(long, global = true, value_name = "DIR")]
+    keep: Option<PathBuf>,
     #[command(subcommand)]
     row: Measured,
 }
@@ -57,6 +63,8 @@ enum Measured {
     Kill(kill::Kill),
     /// A6: servers that answer wrongly, slowly or not at all.
     Faults(faults::Faults),
+    /// A7: what is decided about each tool, by whom, and that nothing else runs.
+    Approvals(approvals::Approvals),
     /// A8: what is added to a turn, beside a client that only posts and reads.
     Overhead(overhead::Overhead),
     /// A10: from the start of the program to its first request, beside other agents.
@@ -67,21 +75,25 @@ enum Measured {
     Growth(growth::Growth),
     /// A13: interrupts at random moments.
     Abort(abort::Abort),
+    /// A14: pi reads and takes up what is written here.
+    Pi(pi::Pi),
 }
 
 /// What all rows need.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Bench {
     binary: PathBuf,
     jobs: usize,
+    /// Where copies of sessions go.
+    keep: Option<PathBuf>,
     /// Holds what is made for a run.
-    scratch: tempfile::TempDir,
+    scratch: Arc<tempfile::TempDir>,
 }
 
 fn main() -> ExitCode {
     let options = Options::parse();
     let mut report = Report::default();
-    let measured = Bench::new(options.binary.as_deref(), options.jobs).and_then(|bench| bench.measure(&options.row));
+    let measured = Bench::new(&options).and_then(|bench| bench.measure(&options.row));
     let code = match measured {
         Ok(rows) => {
             report.add(rows);
@@ -97,12 +109,19 @@ fn main() -> ExitCode {
 }
 
 impl Bench {
-    fn new(binary: Option<&Path>, jobs: usize) -> Outcome<Self> {
+    fn new(options: &Options) -> Outcome<Self> {
         let own = std::env::current_exe().map_err(|error| error.to_string())?;
-        let binary = binary.map_or_else(|| own.with_file_name("capture-e2e"), Path::to_owned);
+        let binary = options.binary.as_deref().map_or_else(|| own.with_file_name("capture-e2e"), Path::to_owned);
         let binary = binary.canonicalize().map_err(|error| format!("{}: {error}", binary.display()))?;
         let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-        Ok(Self { binary, jobs: jobs.max(1), scratch })
+        let bench = Self { binary, jobs: options.jobs.max(1), keep: None, scratch: Arc::new(scratch) };
+        options.keep.as_ref().map_or(Ok(bench.clone()), |keep| bench.keeping(keep))
+    }
+
+    /// The same, with copies of sessions in this directory.
+    fn keeping(&self, directory: &Path) -> Outcome<Self> {
+        std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        Ok(Self { keep: Some(directory.to_owned()), ..self.clone() })
     }
 
     fn measure(&self, row: &Measured) -> Outcome<Vec<Row>> {
@@ -111,11 +130,13 @@ impl Bench {
             Measured::Cache(asked) => cache::cache(self, asked),
             Measured::Kill(asked) => kill::kill(self, asked),
             Measured::Faults(asked) => faults::faults(self, asked),
+            Measured::Approvals(asked) => approvals::approvals(self, asked),
             Measured::Overhead(asked) => overhead::overhead(self, asked),
             Measured::Start(asked) => start::start(self, asked),
             Measured::Memory(asked) => memory::memory(self, asked),
             Measured::Growth(asked) => growth::growth(self, asked),
             Measured::Abort(asked) => abort::abort(self, asked),
+            Measured::Pi(asked) => pi::pi(self, asked),
         }
     }
 

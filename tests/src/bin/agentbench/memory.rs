@@ -102,7 +102,7 @@ pub(crate) fn memory(bench: &Bench, asked: &Memory) -> Outcome<Vec<Row>> {
 fn begin(bench: &Bench, who: Who, program: &[std::path::PathBuf], turns: usize) -> Outcome<Running> {
     let told = |error: std::io::Error| error.to_string();
     // The project is known only with the machine, and the script needs it.
-    let machine = Place::new(&bench.binary, who.api(), "http://127.0.0.1:9", "", "")?;
+    let machine = Place::new(bench, who.api(), "http://127.0.0.1:9", "", "")?;
     let project = machine.machine.project();
     let lines: String = (0..2000).map(|n| format!("{n:05} the quick brown fox jumps over it\n")).collect();
     machine.write("lines.txt", &lines)?;

@@ -70,7 +70,7 @@ pub(crate) fn overhead(bench: &Bench, asked: &Overhead) -> Outcome<Vec<Row>> {
     let share = with_tool[1] / with_tool[0];
     let row = Row::new("A8", "a turn with a read, large against small", format!("{share:.2} ×"));
     rows.push(row.must("1.3 ×", share <= 1.3).stretch("1.1 ×", share <= 1.1));
-    let place = Place::new(&bench.binary, Api::Anthropic, "http://127.0.0.1:9", "", "")?;
+    let place = Place::new(bench, Api::Anthropic, "http://127.0.0.1:9", "", "")?;
     if !Rpc::is_there(&place)? {
         rows.push(Row::new("A8", "a turn without tools", "not measured: the program has no `agent rpc`"));
         return Ok(rows);
@@ -120,7 +120,7 @@ fn tool_turns(bench: &Bench, turns: usize, tokens: usize, taken: &mut Taken) -> 
         if n < all { Some(answer(n, "", &[("read", read)])) } else { Some(answer(n, "Done.", &[])) }
     };
     let model = Canned::start(true, Box::new(said)).map_err(told)?;
-    let place = Place::new(&bench.binary, Api::Anthropic, &model.url(), "", "")?;
+    let place = Place::new(bench, Api::Anthropic, &model.url(), "", "")?;
     place.write("lines.txt", &"some words of a line\n".repeat(2000))?;
     let mut command = place.command(&["run", "go on"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(told)?;
@@ -148,7 +148,7 @@ fn plain_turns(bench: &Bench, turns: usize, tokens: usize, taken: &mut Taken) ->
     let said: Arc<str> = Arc::from("An answer of some words, as models give it. ".repeat(10));
     let say = move |n: usize| Some(answer(n, &said, &[]));
     let model = Canned::start(true, Box::new(say.clone())).map_err(told)?;
-    let place = Place::new(&bench.binary, Api::Anthropic, &model.url(), "", "")?;
+    let place = Place::new(bench, Api::Anthropic, &model.url(), "", "")?;
     let mut rpc = Rpc::start(place.command(&["rpc"]))?;
     let mut times = Vec::new();
     for turn in 0..turns + WARM {

@@ -13,7 +13,7 @@ use tests::{
     terminal_user::{User, end_all},
 };
 
-use crate::Outcome;
+use crate::{Bench, Outcome};
 
 /// The variable that holds the key of the model.
 pub(crate) const KEY: &str = "OWN_AGENT";
@@ -38,21 +38,31 @@ pub(crate) fn api_name(api: Api) -> &'static str {
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) machine: Machine,
+    /// Where copies of its sessions go.
+    keep: Option<PathBuf>,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         end_all(&self.machine.data());
+        for file in self.sessions() {
+            if let (Some(keep), Some(name)) = (&self.keep, file.file_name())
+                && let Err(error) = fs::copy(&file, keep.join(name))
+            {
+                eprintln!("{}: {error}", file.display());
+            }
+        }
     }
 }
 
 impl Place {
-    /// A machine on which this program uses the model at this address. `more` is more of the table `[agent]`,
+    /// A machine on which the program uses the model at this address. `more` is more of the table `[agent]`,
     /// `provider` more of its provider's.
-    pub(crate) fn new(program: &Path, api: Api, url: &str, more: &str, provider: &str) -> Outcome<Self> {
+    pub(crate) fn new(bench: &Bench, api: Api, url: &str, more: &str, provider: &str) -> Outcome<Self> {
+        let program = &bench.binary;
         let program = program.to_str().ok_or_else(|| format!("{}: not valid UTF-8", program.display()))?;
         let machine = Machine::new(program);
-        let place = Self { machine };
+        let place = Self { machine, keep: bench.keep.clone() };
         place.point_to(api, url, more, provider);
         Ok(place)
     }

@@ -32,7 +32,7 @@ pub(crate) fn start(bench: &Bench, asked: &Start) -> Outcome<Vec<Row>> {
     for round in 0..=asked.n {
         for (at, (who, program)) in agents.iter().enumerate() {
             let model = Canned::start(false, Box::new(|_| None)).map_err(|error| error.to_string())?;
-            let place = Place::new(&bench.binary, who.api(), &model.url(), "", "")?;
+            let place = Place::new(bench, who.api(), &model.url(), "", "")?;
             let mut command = prompted(*who, program, &place, &model.url(), "hello")?;
             let began = Instant::now();
             let mut child = command.spawn().map_err(|error| format!("{}: {error}", who.name()))?;

@@ -32,6 +32,13 @@ pub(crate) struct Turns {
     strict: bool,
 }
 
+impl Turns {
+    /// Two prompts in each API.
+    pub(crate) fn few() -> Self {
+        Self { api: Vec::new(), n: 2 * ANSWERS, strict: true }
+    }
+}
+
 pub(crate) fn turns(bench: &Bench, asked: &Turns) -> Outcome<Vec<Row>> {
     let apis = if asked.api.is_empty() { &APIS[..] } else { &asked.api };
     let prompts = asked.n.div_ceil(ANSWERS);
@@ -40,7 +47,7 @@ pub(crate) fn turns(bench: &Bench, asked: &Turns) -> Outcome<Vec<Row>> {
         let script = (0..prompts).fold(Script::default(), |script, part| script.lane(&word(part), answers(part)));
         let model = if asked.strict { Model::exact(*api, script) } else { Model::start(*api, script) };
         let model = model.map_err(|error| error.to_string())?;
-        let place = Place::new(&bench.binary, *api, &model.url(), "", "")?;
+        let place = Place::new(bench, *api, &model.url(), "", "")?;
         prepare(&place, prompts)?;
         let mut trouble = Vec::new();
         for part in 0..prompts {
