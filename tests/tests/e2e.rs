@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking and tell their figures")]
 
 mod e2e {
+    mod agentbench;
     mod approvals;
     mod arrows;
     mod audit;

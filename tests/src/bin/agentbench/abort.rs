@@ -11,7 +11,7 @@ use serde_json::json;
 use tests::{
     Random,
     models::{
-        Api, AnswerProgress, Model,
+        AnswerProgress, Api, Model,
         script::{Call, Part, Script, Step, say},
     },
     within,
@@ -55,8 +55,7 @@ struct Interrupted {
 
 pub(crate) fn abort(bench: &Bench, asked: &Abort) -> Outcome<Vec<Row>> {
     let mut random = Random::new(asked.seed);
-    let moments: Vec<Duration> =
-        (0..asked.n).map(|_| Duration::from_micros(random.below(LONGEST_MS * 1000))).collect();
+    let moments: Vec<Duration> = (0..asked.n).map(|_| Duration::from_micros(random.below(LONGEST_MS * 1000))).collect();
     // One at a time: times are measured.
     let ended = moments.iter().map(|moment| interrupt(bench, *moment)).collect::<Outcome<Vec<_>>>()?;
     let times: Vec<f64> = ended.iter().map(|one| one.rest_ms).collect();
@@ -89,7 +88,12 @@ fn interrupt(bench: &Bench, moment: Duration) -> Outcome<Interrupted> {
     let script = Script::default().lane(
         WORK,
         vec![
-            Step::Answer(vec![Part::Think("Let me see.".to_owned()), slowly("one two three four five six "), read(1), read(30)]),
+            Step::Answer(vec![
+                Part::Think("Let me see.".to_owned()),
+                slowly("one two three four five six "),
+                read(1),
+                read(30),
+            ]),
             Step::Answer(vec![slowly("seven eight nine "), Part::Call(Call::new("edit", edit))]),
             Step::Answer(vec![bash("sleep 0.05; echo one".to_owned()), bash("echo two".to_owned())]),
             Step::Answer(vec![slowly("ten eleven "), bash(stubborn)]),

@@ -133,9 +133,8 @@ impl Setting {
     fn causes(&self) -> Outcome<Vec<(u64, String)>> {
         let table = self.place.cache_table()?;
         let requests = table["requests"].as_array().cloned().unwrap_or_default();
-        let cause = |(at, request): (usize, &Value)| {
-            Some((at as u64 + 1, request["cause"]["cause"].as_str()?.to_owned()))
-        };
+        let cause =
+            |(at, request): (usize, &Value)| Some((at as u64 + 1, request["cause"]["cause"].as_str()?.to_owned()));
         Ok(requests.iter().enumerate().filter_map(cause).collect())
     }
 
@@ -175,7 +174,8 @@ fn long(bench: &Bench, api: Api, turns: usize, rounds: usize) -> Outcome<Row> {
     let setting = Setting::new(bench, api, script)?;
     for turn in 0..turns {
         let prompt = format!("turn-{turn:04}");
-        setting.prompt(if turn == 0 { &["turn-0000"] } else { &["--continue", &prompt] })?;
+        let words = ["--continue", &prompt];
+        setting.prompt(&words[usize::from(turn == 0)..])?;
     }
     setting.is_accepted()?;
     let report = setting.model.cache_report();
@@ -259,9 +259,8 @@ fn second_session(bench: &Bench, api: Api) -> Outcome<Row> {
     for file in &files {
         let entries = crate::place::entries(file)?;
         let is_second = entries.first().is_some_and(|header| header["cwd"] == elsewhere.to_str().unwrap_or_default());
-        let ended = entries.iter().find(|entry| {
-            entry["customType"] == "capture.request" && entry["data"]["phase"] == "ended"
-        });
+        let ended =
+            entries.iter().find(|entry| entry["customType"] == "capture.request" && entry["data"]["phase"] == "ended");
         if let (true, Some(ended)) = (is_second, ended) {
             first = ended["data"]["usage"]["cacheRead"].as_u64().unwrap_or_default();
         }

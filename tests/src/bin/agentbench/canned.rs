@@ -145,7 +145,9 @@ impl State {
         if method != "POST" || !is_asked {
             let body = "{\"data\":[],\"has_more\":false}";
             let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
-            return reader.get_mut().write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
+            return reader
+                .get_mut()
+                .write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
         }
         if !self.keeps_bodies {
             body = Vec::new();

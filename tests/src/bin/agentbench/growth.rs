@@ -1,6 +1,9 @@
 //! A12: how the memory of an agent grows in a long session whose tools print much.
 
-use std::{process::Stdio, time::{Duration, Instant}};
+use std::{
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
 use clap::Args;
 use serde_json::json;

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tests::{
     Random,
     models::{
-        Api, AnswerProgress, Model,
+        AnswerProgress, Api, Model,
         script::{Call, Part, Script, Step, say},
     },
     terminal_user::{processes, signal},

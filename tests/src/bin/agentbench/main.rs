@@ -9,6 +9,7 @@ mod abort;
 mod approvals;
 mod cache;
 mod canned;
+mod decisions;
 mod faults;
 mod growth;
 mod kill;
@@ -67,6 +68,8 @@ enum Measured {
     Approvals(approvals::Approvals),
     /// A8: what is added to a turn, beside a client that only posts and reads.
     Overhead(overhead::Overhead),
+    /// A9: how long a decision takes that nobody has to be asked about.
+    Decisions(decisions::Decisions),
     /// A10: from the start of the program to its first request, beside other agents.
     Start(start::Start),
     /// A11: memory after a long turn, and of further sessions, beside other agents.
@@ -132,6 +135,7 @@ impl Bench {
             Measured::Faults(asked) => faults::faults(self, asked),
             Measured::Approvals(asked) => approvals::approvals(self, asked),
             Measured::Overhead(asked) => overhead::overhead(self, asked),
+            Measured::Decisions(asked) => decisions::decisions(self, asked),
             Measured::Start(asked) => start::start(self, asked),
             Measured::Memory(asked) => memory::memory(self, asked),
             Measured::Growth(asked) => growth::growth(self, asked),
@@ -167,7 +171,10 @@ impl Bench {
                 }
             };
             let workers: Vec<_> = (0..jobs.clamp(1, of.len().max(1))).map(|_| scope.spawn(worker)).collect();
-            workers.into_iter().flat_map(|worker| worker.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
+            workers
+                .into_iter()
+                .flat_map(|worker| worker.join().unwrap_or_else(|e| std::panic::resume_unwind(e)))
+                .collect()
         });
         results.sort_by_key(|(at, _)| *at);
         results.into_iter().map(|(_, result)| result).collect()

@@ -91,7 +91,9 @@ pub(crate) fn memory(bench: &Bench, asked: &Memory) -> Outcome<Vec<Row>> {
             [Who::Codex, Who::Pi].into_iter().filter_map(|who| Some((who, smallest(who)?))).collect();
         let told: Vec<String> = shares.iter().map(|(who, share)| format!("{} {share:.2}", who.name())).collect();
         let is_met = shares.iter().all(|(_, share)| *share <= 0.35) && further(kib) <= 4.0;
-        let row = if shares.is_empty() { row } else {
+        let row = if shares.is_empty() {
+            row
+        } else {
             row.must(format!("0.35 × of codex and pi ({}), 4 MB", told.join(", ")), is_met)
         };
         rows.push(row.stretch("20 MB, 1.5 MB", ours <= 20.0 && further(kib) <= 1.5));

@@ -68,11 +68,8 @@ impl Report {
         };
         for row in &self.rows {
             let (must, stretch) = (told(&row.must), told(&row.stretch));
-            let _ = writeln!(
-                table,
-                "| {} | {} | {} | {must} | {stretch} | {} |",
-                row.id, row.what, row.value, row.load
-            );
+            let _ =
+                writeln!(table, "| {} | {} | {} | {must} | {stretch} | {} |", row.id, row.what, row.value, row.load);
         }
         table
     }

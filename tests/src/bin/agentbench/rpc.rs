@@ -62,8 +62,7 @@ impl Rpc {
         let deadline = Instant::now() + limit;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let (at, line) =
-                self.lines.recv_timeout(left).map_err(|error| format!("waiting for `{kind}`: {error}"))?;
+            let (at, line) = self.lines.recv_timeout(left).map_err(|error| format!("waiting for `{kind}`: {error}"))?;
             if line["type"] == kind {
                 return Ok((at, line));
             }

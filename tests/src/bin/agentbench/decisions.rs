@@ -1,0 +1,102 @@
+//! A9: how long a decision takes that nobody has to be asked about.
+//!
+//! One by a rule of the server is seen in what the program prints: from the permission request to its decision. One in
+//! process is too short for that, so answers with many reads are held against answers with one: what a further read
+//! takes, with the reading itself and all that is written about it.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+    time::Instant,
+};
+
+use clap::Args;
+use serde_json::{Value, json};
+use tests::models::Api;
+
+use crate::{
+    Bench, Outcome,
+    canned::{Canned, answer},
+    peers::text,
+    place::Place,
+    report::{Row, at_share, median, ms},
+};
+
+/// Reads of the larger answers; the agent runs up to 32 calls of one.
+const READS: usize = 31;
+/// A policy by which the command of this row may run.
+const POLICY: &str = "version = 1\n[[rule]]\nname = \"named\"\ndecision = \"allow\"\ncommand = [\"true\", \"...\"]\n";
+
+#[derive(Debug, Args)]
+pub(crate) struct Decisions {
+    /// Decisions of each kind.
+    #[arg(long, default_value_t = 150)]
+    n: usize,
+}
+
+pub(crate) fn decisions(bench: &Bench, asked: &Decisions) -> Outcome<Vec<Row>> {
+    Ok(vec![by_rule(bench, asked.n)?, in_process(bench, asked.n / 3)?])
+}
+
+/// Commands that a rule of the policy allows, with a server.
+fn by_rule(bench: &Bench, n: usize) -> Outcome<Row> {
+    let told = |error: std::io::Error| error.to_string();
+    let say = move |at: usize| {
+        let command = json!({ "command": format!("true {at}") });
+        Some(if at < n { answer(at, "", &[("bash", command)]) } else { answer(at, "Done.", &[]) })
+    };
+    let model = Canned::start(false, Box::new(say)).map_err(told)?;
+    let place = Place::new(bench, Api::Anthropic, &model.url(), "", "")?;
+    place.machine.policy(POLICY);
+    let _server = place.machine.serve();
+    let mut command = place.command(&["run", "--json", "go on"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(told)?;
+    let output = child.stdout.take().ok_or("no standard output")?;
+    let (mut times, mut since, mut verdicts) = (Vec::new(), None, Vec::new());
+    for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+        let now = Instant::now();
+        let line: Value = serde_json::from_slice(&line).unwrap_or_default();
+        match text(&line["type"]) {
+            "entry" if line["data"]["customType"] == "capture.asked" => since = Some(now),
+            "call_decided" => {
+                verdicts.push(text(&line["data"]["decision"]["verdict"]).to_owned());
+                times.extend(since.take().map(|since: Instant| ms(now - since)));
+            }
+            _ => {}
+        }
+    }
+    child.wait().map_err(told)?;
+    let what = "a decision by a rule, request to answer";
+    let allowed = verdicts.iter().filter(|verdict| *verdict == "allow").count();
+    if allowed < n {
+        let value = format!("{allowed} of {n} allowed: {:?}", verdicts.first());
+        return Ok(Row::new("A9", what, value).must("p50 3 ms, p99 15 ms", false));
+    }
+    let (p50, p99) = (median(&times), at_share(&times, 0.99));
+    let row = Row::new("A9", what, format!("p50 {p50:.2} ms, p99 {p99:.2} ms, {} decisions", times.len()));
+    let row = row.must("p50 3 ms, p99 15 ms", p50 <= 3.0 && p99 <= 15.0);
+    Ok(row.stretch("p50 1.5 ms, p99 6 ms", p50 <= 1.5 && p99 <= 6.0))
+}
+
+/// Reads of the workspace.
+fn in_process(bench: &Bench, n: usize) -> Outcome<Row> {
+    let of = |reads: usize| -> Outcome<f64> {
+        let say = move |at: usize| {
+            let read = |call: usize| ("read", json!({ "path": "lines.txt", "offset": 1 + at * 40 + call, "limit": 1 }));
+            let calls: Vec<(&str, Value)> = (0..reads).map(read).collect();
+            Some(if at < n { answer(at, "", &calls) } else { answer(at, "Done.", &[]) })
+        };
+        let model = Canned::start(false, Box::new(say)).map_err(|error| error.to_string())?;
+        let place = Place::new(bench, Api::Anthropic, &model.url(), "", "")?;
+        place.write("lines.txt", &"a line\n".repeat(40 * (n + 1)))?;
+        place.run(&["go on"])?.is_done()?;
+        let exchanges = model.exchanges();
+        let gap = |pair: &[crate::canned::Exchange]| Some(ms(pair[1].read - pair[0].answered?));
+        Ok(median(&exchanges.windows(2).filter_map(gap).collect::<Vec<_>>()))
+    };
+    let (many, one) = (of(READS)?, of(1)?);
+    let each = (many - one) / (READS - 1) as f64;
+    let value = format!("{each:.3} ms ({READS} reads {many:.2} ms, one {one:.2} ms)");
+    let row = Row::new("A9", "a read of the workspace: decided, done and written down", value);
+    Ok(row.must("0.2 ms", each <= 0.2))
+}
