@@ -25,6 +25,11 @@ const UNEXPLAINED_TOKENS: u64 = 1024;
 /// unless they are more than this part of what was there, in percent.
 const UNEXPLAINED_PERCENT: u64 = 2;
 
+/// Requests a minute of one session that a provider without marks sends to one machine.
+const REQUESTS_PER_MINUTE: usize = 15;
+/// Milliseconds of a minute.
+const MINUTE_MS: i64 = 60_000;
+
 /// How a provider caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheRules {
@@ -179,7 +184,11 @@ pub fn forecast(
     let excuse = excuse(history, rules, model, digest, &new, chain, held, &prediction, now_ms);
     let otherwise = match rules {
         CacheRules::Markers { .. } => Some(MissCause::EvictedByVendor),
-        CacheRules::Prefix { .. } => Some(MissCause::RoutedElsewhere),
+        // <https://platform.openai.com/docs/guides/prompt-caching>: above that rate requests go to other machines.
+        CacheRules::Prefix { .. } if history.recent(MINUTE_MS, now_ms) >= REQUESTS_PER_MINUTE => {
+            Some(MissCause::RoutedElsewhere)
+        }
+        CacheRules::Prefix { .. } => Some(MissCause::EvictedByVendor),
         CacheRules::None => None,
     };
     CacheForecast { prediction, held, excuse, otherwise }

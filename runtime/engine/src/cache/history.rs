@@ -121,6 +121,16 @@ impl CacheHistory {
         &self.total
     }
 
+    /// Number of requests in these milliseconds before now, as far as the pauses between them are remembered.
+    pub(super) fn recent(&self, within_ms: i64, now_ms: i64) -> usize {
+        let Some(last_ms) = self.sent_at_ms else { return 0 };
+        let ages = self.gaps_ms.iter().rev().scan(now_ms - last_ms, |age, gap| {
+            *age += gap;
+            Some(*age)
+        });
+        std::iter::once(now_ms - last_ms).chain(ages).take_while(|age| *age < within_ms).count()
+    }
+
     /// Tokens that the last request left in the cache.
     pub(super) fn held(&self, rules: &CacheRules) -> u64 {
         let Some(last) = &self.last else { return 0 };

@@ -165,7 +165,19 @@ fn every_miss_has_its_cause() {
     assert_eq!((read.read, cause), (10_000, Some(MissCause::EvictedByVendor)));
 
     let (read, cause) = miss(PREFIX, |requests| requests.send(&blocks(12), &[], 1000));
-    assert_eq!((read.read, cause), (9984, Some(MissCause::RoutedElsewhere)));
+    assert_eq!((read.read, cause), (9984, Some(MissCause::EvictedByVendor)));
+    // Many requests in a minute go to several machines.
+    let many = |every_ms: i64| {
+        miss(PREFIX, |requests| {
+            for n in 1..15 {
+                let sent = requests.send(&blocks(10), &[], n * every_ms);
+                requests.end(&sent, [16, 9984, 0]);
+            }
+            requests.send(&blocks(12), &[], 15 * every_ms)
+        })
+    };
+    assert_eq!(many(3999).1, Some(MissCause::RoutedElsewhere));
+    assert_eq!(many(4001).1, Some(MissCause::EvictedByVendor));
 
     let (read, cause) = miss(CacheRules::None, |requests| requests.send(&blocks(12), &[], 1000));
     assert_eq!((read, cause), (CachePrediction::default(), None));

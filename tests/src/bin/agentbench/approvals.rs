@@ -245,7 +245,7 @@ fn table(bench: &Bench, mode: &str, person: Person, rule: Rule, server: bool) ->
     let model = Model::exact(Api::Anthropic, Script::default().lane(WORK, steps)).map_err(|error| error.to_string())?;
     let ready = prepared(place, &model, rule.policy().as_deref())?;
     let running = server.then(|| ready.machine.serve());
-    let wait = if person == Person::Absent { "--wait 1s " } else { "" };
+    let wait = if person == Person::Absent { "--wait 1 " } else { "" };
     let mut user = ready.at_terminal(&format!("{wait}--mode {mode} {WORK}"));
     let words = match person {
         Person::Allows => Some("y\n"),

@@ -24,6 +24,9 @@ const LONG: Duration = Duration::from_secs(6 * 60);
 
 #[derive(Debug, Args)]
 pub(crate) struct Cache {
+    /// The APIs; all of them when none is given.
+    #[arg(long, value_delimiter = ',', value_parser = super::api)]
+    api: Vec<Api>,
     /// Prompts of a long session (A2).
     #[arg(long, value_name = "N")]
     turns: Option<usize>,
@@ -51,9 +54,12 @@ pub(crate) struct Cache {
     /// An answer with this many reads (A4).
     #[arg(long, value_name = "N")]
     parallel: Option<usize>,
-    /// A pause that is longer than the vendor keeps anything (A4).
+    /// A vendor that drops everything before its time (A4).
     #[arg(long)]
-    pause: bool,
+    dropped: bool,
+    /// More requests a minute than go to one machine of the vendor, where it has several (A4).
+    #[arg(long)]
+    rate: bool,
 }
 
 impl Cache {
@@ -62,20 +68,21 @@ impl Cache {
     }
 
     fn has_flag(&self) -> bool {
-        [self.second_session, self.model_switch, self.retry, self.pause].contains(&true)
+        [self.second_session, self.model_switch, self.retry, self.dropped, self.rate].contains(&true)
     }
 }
 
 pub(crate) fn cache(bench: &Bench, asked: &Cache) -> Outcome<Vec<Row>> {
     let all = asked.is_empty();
+    let apis = if asked.api.is_empty() { &APIS[..] } else { &asked.api };
     let mut rows = Vec::new();
     if let Some(turns) = asked.turns.or(all.then_some(50)) {
-        for api in APIS {
+        for &api in apis {
             rows.push(long(bench, api, turns, asked.rounds)?);
         }
     }
     if let Some(restarts) = asked.resume.or(all.then_some(10)) {
-        for api in APIS {
+        for &api in apis {
             rows.push(resumed(bench, api, restarts, None)?);
             if asked.upgrade || all {
                 let other = match &asked.other {
@@ -86,7 +93,7 @@ pub(crate) fn cache(bench: &Bench, asked: &Cache) -> Outcome<Vec<Row>> {
             }
         }
     }
-    for api in APIS {
+    for &api in apis {
         if asked.second_session || all {
             rows.push(second_session(bench, api)?);
         }
@@ -99,8 +106,11 @@ pub(crate) fn cache(bench: &Bench, asked: &Cache) -> Outcome<Vec<Row>> {
         if let Some(reads) = asked.parallel.or(all.then_some(24)) {
             rows.push(parallel(bench, api, reads)?);
         }
-        if asked.pause || all {
-            rows.push(pause(bench, api)?);
+        if asked.dropped || all {
+            rows.push(dropped(bench, api)?);
+        }
+        if (asked.rate || all) && api != Api::Anthropic {
+            rows.push(rate(bench, api)?);
         }
     }
     Ok(rows)
@@ -338,7 +348,7 @@ fn parallel(bench: &Bench, api: Api, reads: usize) -> Outcome<Row> {
 }
 
 /// A4: the vendor drops everything although less time has passed than it says.
-fn pause(bench: &Bench, api: Api) -> Outcome<Row> {
+fn dropped(bench: &Bench, api: Api) -> Outcome<Row> {
     let script = Script::default()
         .lane("begin", vec![call(read(1, 200)), say("Begun.")])
         .lane("again", vec![say("Here I am again.")]);
@@ -349,4 +359,15 @@ fn pause(bench: &Bench, api: Api) -> Outcome<Row> {
     setting.is_accepted()?;
     let what = format!("everything was dropped early, {}", api_name(api));
     Ok(explained(what, &setting.causes()?, &[(3, "evicted_by_vendor")]))
+}
+
+/// A4: a minute with so many requests that the vendor sends some to a machine that knows nothing of the session.
+fn rate(bench: &Bench, api: Api) -> Outcome<Row> {
+    let mut steps: Vec<Step> = (0..19).map(|n| call(read(1 + n * 50, 50))).collect();
+    steps.push(say("Done."));
+    let setting = Setting::new(bench, api, Script::default().lane("begin", steps))?;
+    setting.prompt(&["begin"])?;
+    setting.is_accepted()?;
+    let what = format!("20 requests in a minute, {}", api_name(api));
+    Ok(explained(what, &setting.causes()?, &[(16, "routed_elsewhere")]))
 }

@@ -82,7 +82,15 @@ pub(super) struct Best {
 
 impl Best {
     pub(super) fn serve(&mut self, api: Api, blocks: &[Block], minimum: u64, now_ms: u64) -> u64 {
-        let chain = chain(blocks);
+        let mut chain = chain(blocks);
+        if api != Api::Anthropic {
+            // Caches without markers know no blocks: what counts is how long the prompt is up to there.
+            let mut bytes = 0;
+            for ((_, tokens), block) in chain.iter_mut().zip(blocks) {
+                bytes += block.text.len();
+                *tokens = (bytes / TOKEN) as u64;
+            }
+        }
         let longest = blocks.iter().filter_map(|block| block.marker).map(super::Ttl::ms).max();
         let keep = longest.unwrap_or(KEPT_MS);
         let is_kept = |(hash, _): &&([u8; 32], u64)| self.kept.get(hash).is_some_and(|(until, _)| *until > now_ms);
