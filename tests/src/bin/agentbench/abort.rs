@@ -42,9 +42,14 @@ pub(crate) struct Abort {
     seed: u64,
 }
 
+/// The entry at the end of a turn.
+const TASK: &[u8] = b"\"capture.task\"";
+
 /// How an interrupt went.
 struct Interrupted {
     rest_ms: f64,
+    /// Until the program ended.
+    end_ms: f64,
     /// Processes that were still there.
     left: usize,
     /// What the session's file says.
@@ -63,14 +68,17 @@ pub(crate) fn abort(bench: &Bench, asked: &Abort) -> Outcome<Vec<Row>> {
     let wrong = ended.iter().filter(|one| one.outcome != "aborted").count();
     let going = ended.iter().filter(|one| one.goes_on).count();
     let p99 = at_share(&times, 0.99);
+    let ends: Vec<f64> = ended.iter().map(|one| one.end_ms).collect();
     let value = format!(
-        "p50 {:.1} ms, p99 {p99:.1} ms, worst {:.1} ms; {left} processes left, {wrong} of {} not told as aborted, \
-         {going} went on",
+        "p50 {:.1} ms, p99 {p99:.1} ms, worst {:.1} ms; the program ended after p50 {:.0} ms, worst {:.0} ms; {left} \
+         processes left, {wrong} of {} not told as aborted, {going} went on",
         at_share(&times, 0.5),
         at_share(&times, 1.0),
+        at_share(&ends, 0.5),
+        at_share(&ends, 1.0),
         asked.n
     );
-    let row = Row::new("A13", format!("Ctrl-C to the end of the program, {} moments", asked.n), value);
+    let row = Row::new("A13", format!("Ctrl-C to the end of the turn, {} moments", asked.n), value);
     let is_sound = left + wrong + going == 0;
     Ok(vec![row.must("p99 100 ms, none left", p99 <= 100.0 && is_sound).stretch("30 ms", p99 <= 30.0 && is_sound)])
 }
@@ -120,10 +128,19 @@ fn interrupt(bench: &Bench, moment: Duration) -> Outcome<Interrupted> {
         user.answers_shown(&[(MAY_I, "y\n")], Duration::from_millis(1));
     }
     let asked = model.notes().len();
+    let file = place.sessions().first().cloned().ok_or("there is no session")?;
     let interrupted = Instant::now();
     user.types([3]);
+    // At rest: the turn's end is written.
+    let rest = loop {
+        let text = fs::read(&file).map_err(|error| error.to_string())?;
+        if text.windows(TASK.len()).any(|window| window == TASK) || interrupted.elapsed() > LIMIT {
+            break interrupted.elapsed();
+        }
+        user.answers_shown(&[], Duration::from_micros(200));
+    };
     let (shown, status) = user.end();
-    let rest_ms = ms(interrupted.elapsed());
+    let (rest_ms, end_ms) = (ms(rest), ms(interrupted.elapsed()));
     if status != 130 {
         return Err(format!("it ended with {status}: {}", String::from_utf8_lossy(&shown)));
     }
@@ -134,7 +151,7 @@ fn interrupt(bench: &Bench, moment: Duration) -> Outcome<Interrupted> {
     let outcome = ended.map(|entry| crate::peers::text(&entry["data"]["outcome"]).to_owned()).unwrap_or_default();
     // A request may have been on its way.
     let goes_on = model.notes().iter().skip(asked).filter(|note| note.did == AnswerProgress::Asked).count() > 1;
-    Ok(Interrupted { rest_ms, left, outcome, goes_on })
+    Ok(Interrupted { rest_ms, end_ms, left, outcome, goes_on })
 }
 
 /// Processes that sleep for these seconds.

@@ -22,8 +22,8 @@ use crate::{
     report::{Row, at_share, median, ms},
 };
 
-/// Reads of the larger answers; the agent runs up to 32 calls of one.
-const READS: usize = 31;
+/// Calls of the larger answers; the agent runs up to 32 of one.
+const CALLS: usize = 31;
 /// A policy by which the command of this row may run.
 const POLICY: &str = "version = 1\n[[rule]]\nname = \"named\"\ndecision = \"allow\"\ncommand = [\"true\", \"...\"]\n";
 
@@ -78,12 +78,28 @@ fn by_rule(bench: &Bench, n: usize) -> Outcome<Row> {
     Ok(row.stretch("p50 1.5 ms, p99 6 ms", p50 <= 1.5 && p99 <= 6.0))
 }
 
-/// Reads of the workspace.
+/// Reads of the workspace, and as many calls that no policy is asked about.
 fn in_process(bench: &Bench, n: usize) -> Outcome<Row> {
-    let of = |reads: usize| -> Outcome<f64> {
+    let read = |at: usize, call: usize| json!({ "path": "lines.txt", "offset": 1 + at * 40 + call, "limit": 1 });
+    let todo = |at: usize, call: usize| json!({ "items": [{ "text": format!("{at}.{call}"), "state": "done" }] });
+    let reads = further(bench, n, "read", read)?;
+    let todos = further(bench, n, "todo", todo)?;
+    let each = reads - todos;
+    let value = format!("{each:.3} ms: {reads:.3} ms for a further read, {todos:.3} ms for a further call of todo");
+    let row = Row::new("A9", "a read of the workspace, decided in process and done, without what is written", value);
+    Ok(row.must("0.2 ms", each <= 0.2))
+}
+
+/// What a further call in an answer takes, ms.
+fn further(
+    bench: &Bench,
+    n: usize,
+    tool: &'static str,
+    input: impl Fn(usize, usize) -> Value + Copy + Send + Sync + 'static,
+) -> Outcome<f64> {
+    let of = |calls: usize| -> Outcome<f64> {
         let say = move |at: usize| {
-            let read = |call: usize| ("read", json!({ "path": "lines.txt", "offset": 1 + at * 40 + call, "limit": 1 }));
-            let calls: Vec<(&str, Value)> = (0..reads).map(read).collect();
+            let calls: Vec<(&str, Value)> = (0..calls).map(|call| (tool, input(at, call))).collect();
             Some(if at < n { answer(at, "", &calls) } else { answer(at, "Done.", &[]) })
         };
         let model = Canned::start(false, Box::new(say)).map_err(|error| error.to_string())?;
@@ -94,9 +110,5 @@ fn in_process(bench: &Bench, n: usize) -> Outcome<Row> {
         let gap = |pair: &[crate::canned::Exchange]| Some(ms(pair[1].read - pair[0].answered?));
         Ok(median(&exchanges.windows(2).filter_map(gap).collect::<Vec<_>>()))
     };
-    let (many, one) = (of(READS)?, of(1)?);
-    let each = (many - one) / (READS - 1) as f64;
-    let value = format!("{each:.3} ms ({READS} reads {many:.2} ms, one {one:.2} ms)");
-    let row = Row::new("A9", "a read of the workspace: decided, done and written down", value);
-    Ok(row.must("0.2 ms", each <= 0.2))
+    Ok((of(CALLS)? - of(1)?) / (CALLS - 1) as f64)
 }

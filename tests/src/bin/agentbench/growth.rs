@@ -2,6 +2,7 @@
 
 use std::{
     process::Stdio,
+    sync::{Arc, Condvar, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -34,50 +35,82 @@ pub(crate) struct Growth {
     turns: usize,
 }
 
+/// How many requests may be answered: the memory is looked at while one is held back.
+#[derive(Debug, Default)]
+struct Gate {
+    open: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn pass(&self, n: usize) {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who waits is let go when the measurement ends.
+        drop(self.changed.wait_while(open, |open| *open <= n));
+    }
+
+    fn open(&self, up_to: usize) {
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = up_to;
+        self.changed.notify_all();
+    }
+}
+
+/// Opens it at the end.
+struct Opened(Arc<Gate>);
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.0.open(usize::MAX);
+    }
+}
+
 pub(crate) fn growth(bench: &Bench, asked: &Growth) -> Outcome<Vec<Row>> {
     let told = |error: std::io::Error| error.to_string();
-    let model = Canned::start(
-        false,
-        Box::new(|n| {
-            if n % ROUNDS == ROUNDS - 1 {
-                return Some(answer(n, "That is all.", &[]));
-            }
-            Some(answer(n, "", &[("read", json!({ "path": "lines.txt", "offset": 1 + n, "limit": LINES }))]))
-        }),
-    )
-    .map_err(told)?;
+    let gate = Opened(Arc::default());
+    let passed = Arc::clone(&gate.0);
+    let say = move |n: usize| {
+        passed.pass(n);
+        if n % ROUNDS == ROUNDS - 1 {
+            return Some(answer(n, "That is all.", &[]));
+        }
+        Some(answer(n, "", &[("read", json!({ "path": "lines.txt", "offset": 1 + n, "limit": LINES }))]))
+    };
+    let model = Canned::start(false, Box::new(say)).map_err(told)?;
     let place = Place::new(bench, Api::Anthropic, &model.url(), "", "")?;
     let lines: String = (0..asked.turns + LINES).map(|n| format!("{n:06} {}\n", "abcdefgh ".repeat(8))).collect();
     place.write("lines.txt", &lines)?;
-    let mut samples = Vec::new();
     let began = Instant::now();
+    let mut samples = Vec::new();
+    let mut look = |pid: u32, turn: usize| -> Outcome<()> {
+        // The request behind this turn is there and waits.
+        gate.0.open(turn);
+        model.wait_for(turn, LIMIT * 10).ok_or_else(|| format!("turn {turn} did not come"))?;
+        samples.push((turn, pss_kib(&tree(pid))));
+        Ok(())
+    };
     if Rpc::is_there(&place)? {
         let mut rpc = Rpc::start(place.command(&["rpc"]))?;
-        let mut prompts = 0;
-        for turn in (EVERY..=asked.turns).step_by(EVERY) {
-            while prompts * ROUNDS < turn {
-                if prompts > 0 {
-                    rpc.wait_for("agent_end", LIMIT * 10)?;
+        for turn in 0..asked.turns {
+            if turn % ROUNDS == 0 {
+                if turn > 0 {
+                    rpc.wait_for("agent_end", LIMIT)?;
                 }
-                rpc.send(&json!({ "type": "prompt", "message": format!("go on {prompts}") }))?;
-                prompts += 1;
+                rpc.send(&json!({ "type": "prompt", "message": format!("go on {turn}") }))?;
             }
-            model.wait_for(turn - 1, LIMIT * 10).ok_or_else(|| format!("turn {turn} did not come"))?;
-            samples.push((model.count(), pss_kib(&tree(rpc.pid()))));
+            if turn % EVERY == EVERY / 2 {
+                look(rpc.pid(), turn)?;
+            } else {
+                gate.0.open(turn + 1);
+                model.wait_for(turn, LIMIT).ok_or_else(|| format!("turn {turn} did not come"))?;
+            }
         }
     } else {
-        eprintln!("the program has no `agent rpc`: one prompt, {} turns", ROUNDS);
+        eprintln!("the program has no `agent rpc`: one prompt, {ROUNDS} turns");
         let mut command = place.command(&["run", "go on"]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(told)?;
-        for turn in (EVERY / 5..ROUNDS).step_by(EVERY / 5) {
-            let came = model.wait_for(turn - 1, LIMIT);
-            samples.push((model.count(), pss_kib(&tree(child.id()))));
-            if came.is_none() {
-                end(&mut child);
-                return Err(format!("turn {turn} did not come"));
-            }
-        }
+        let looked = (EVERY / 5..ROUNDS).step_by(EVERY / 5).try_for_each(|turn| look(child.id(), turn));
         end(&mut child);
+        looked?;
     }
     let (Some((from, least)), Some((to, most))) = (samples.first().copied(), samples.last().copied()) else {
         return Err("too few turns".to_owned());

@@ -66,7 +66,11 @@ pub(crate) fn pi(bench: &Bench, asked: &Pi) -> Outcome<Vec<Row>> {
         messages += ours.len();
         if theirs["messages"].as_array() != Some(&ours) {
             differing += 1;
-            eprintln!("{}: pi reads {}", file.display(), theirs["error"]);
+            let none = Vec::new();
+            let list = theirs["messages"].as_array().unwrap_or(&none);
+            let at = ours.iter().zip(list).take_while(|(ours, theirs)| ours == theirs).count();
+            let (ours, theirs) = (ours.get(at), list.get(at).or(theirs.get("error")));
+            eprintln!("{}: message {at} is {ours:?}, in pi {theirs:?}", file.display());
         }
     }
     let version = peers::version(program, bench.scratch.path());
@@ -119,6 +123,15 @@ fn contexts(bench: &Bench, program: &[PathBuf], files: &[PathBuf]) -> Outcome<Ve
     if contexts.len() == files.len() { Ok(contexts) } else { Err(format!("pi read {} files", contexts.len())) }
 }
 
+/// A session as it would be in another directory: pi asks about one that is not there.
+fn moved(file: &Path, place: &Place) -> Outcome<String> {
+    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let (first, rest) = text.split_once('\n').ok_or("an empty session")?;
+    let mut header: Value = serde_json::from_str(first).map_err(|error| error.to_string())?;
+    header["cwd"] = place.machine.project().to_string_lossy().into();
+    Ok(format!("{header}\n{rest}"))
+}
+
 /// pi itself takes sessions up and goes on with them.
 fn goes_on(bench: &Bench, program: &[PathBuf], files: &[PathBuf]) -> Outcome<Row> {
     let mut done = 0;
@@ -128,7 +141,7 @@ fn goes_on(bench: &Bench, program: &[PathBuf], files: &[PathBuf]) -> Outcome<Row
         let model = Model::start(Api::Anthropic, script).map_err(|error| error.to_string())?;
         let place = Place::new(bench, Api::Anthropic, &model.url(), "", "")?;
         let copy = place.machine.home().join("session.jsonl");
-        fs::copy(file, &copy).map_err(|error| error.to_string())?;
+        fs::write(&copy, moved(file, &place)?).map_err(|error| error.to_string())?;
         let mut command = peers::prompted(Who::Pi, program, &place, &model.url(), "taken up by pi")?;
         command.arg("--session").arg(&copy).stdout(Stdio::piped()).stderr(Stdio::piped());
         let output = command.output().map_err(|error| error.to_string())?;
