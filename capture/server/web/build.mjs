@@ -1,0 +1,43 @@
+// Builds dist/ from src/ and static/. The same sources give the same bytes: no source maps, no dates, no hashes.
+import { build } from "esbuild";
+import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+/** Most bytes of the whole bundle. */
+const LIMIT = 250_000;
+
+const at = (path) => fileURLToPath(new URL(path, import.meta.url));
+const dist = process.argv[2] ?? at("dist");
+rmSync(dist, { recursive: true, force: true });
+mkdirSync(dist, { recursive: true });
+
+const shared = {
+  bundle: true,
+  minify: true,
+  legalComments: "none",
+  charset: "utf8",
+  target: ["chrome123", "firefox125", "safari17.5"],
+  logLevel: "warning",
+};
+await build({
+  ...shared,
+  entryPoints: { app: at("src/main.tsx") },
+  outdir: dist,
+  format: "esm",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+});
+await build({ ...shared, entryPoints: { sw: at("src/sw.ts") }, outdir: dist, format: "iife" });
+for (const file of readdirSync(at("static")).sort()) copyFileSync(at(`static/${file}`), `${dist}/${file}`);
+
+let sum = 0;
+for (const file of readdirSync(dist).sort()) {
+  const { size } = statSync(`${dist}/${file}`);
+  sum += size;
+  console.log(`${String(size).padStart(8)}  ${file}`);
+}
+console.log(`${String(sum).padStart(8)}  in all`);
+if (sum > LIMIT) {
+  console.error(`the bundle has ${sum} bytes; at most ${LIMIT} are allowed`);
+  process.exit(1);
+}

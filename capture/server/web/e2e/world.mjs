@@ -1,0 +1,149 @@
+// A machine of its own for a test: a home, a server on a port of the system's choice, and agents that call their
+// hooks as real ones do.
+
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** The program under test. */
+export const PROGRAM = process.env.CAPTURE_BINARY ?? "";
+
+/** Waits until a condition holds; polls, because it looks at another process. */
+export async function eventually(what, condition, within = 20_000) {
+  const end = Date.now() + within;
+  for (;;) {
+    const found = await condition();
+    if (found !== undefined && found !== null && found !== false) return found;
+    if (Date.now() > end) throw new Error(`not within ${within} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** A machine; `close` ends all it started. */
+export class World {
+  constructor(root = mkdtempSync(join(tmpdir(), "cw-"))) {
+    this.root = root;
+    this.home = join(root, "home");
+    this.data = join(root, "d");
+    this.children = new Set();
+    for (const directory of [this.home, join(root, "config"), join(root, "run")]) mkdirSync(directory, { recursive: true, mode: 0o700 });
+  }
+
+  get environment() {
+    return {
+      PATH: process.env.PATH,
+      HOME: this.home,
+      XDG_CONFIG_HOME: join(this.root, "config"),
+      XDG_RUNTIME_DIR: join(this.root, "run"),
+      CAPTURE_DATA_DIR: this.data,
+      LANG: "C.UTF-8",
+      TERM: "xterm-256color",
+    };
+  }
+
+  /** Starts the server and waits until it answers. */
+  async serve(...options) {
+    this.server = this.spawn(["serve", ...options], "ignore");
+    const file = join(this.data, "endpoint.json");
+    await eventually("the server answers", async () => {
+      if (this.server.exitCode !== null) throw new Error(`the server ended with ${this.server.exitCode}`);
+      if (!existsSync(file)) return false;
+      try {
+        const endpoint = JSON.parse(readFileSync(file, "utf8"));
+        if (endpoint.pid !== this.server.pid) return false;
+        this.url = endpoint.url;
+        return (await fetch(`${this.url}/healthz`)).ok;
+      } catch {
+        return false;
+      }
+    });
+    this.token = readFileSync(join(this.data, "tokens/owner"), "utf8").trim();
+    return this.url;
+  }
+
+  /** Ends the server at once, as a power cut would. */
+  async kill() {
+    const ended = new Promise((resolve) => this.server.once("exit", resolve));
+    this.server.kill("SIGKILL");
+    await ended;
+  }
+
+  /** Starts the program. */
+  spawn(args, output = "pipe") {
+    const child = spawn(PROGRAM, args, { env: this.environment, cwd: this.home, stdio: ["pipe", output, output] });
+    child.stdin.on("error", () => undefined);
+    this.children.add(child);
+    child.once("exit", () => this.children.delete(child));
+    return child;
+  }
+
+  /** Runs the program to its end; answers what it printed. */
+  run(...args) {
+    const { status, stdout, stderr } = spawnSync(PROGRAM, args, { env: this.environment, cwd: this.home, encoding: "utf8" });
+    if (status !== 0) throw new Error(`${args.join(" ")}: ${status}\n${stdout}${stderr}`);
+    return stdout;
+  }
+
+  /** A request with the owner's token. */
+  async api(path, body, method = body === undefined ? "GET" : "POST") {
+    const response = await fetch(this.url + path, {
+      method,
+      headers: { Authorization: `Bearer ${this.token}`, "Content-Type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return text === "" ? null : JSON.parse(text);
+  }
+
+  /** An agent of this machine. */
+  agent(name, session, project = "project") {
+    return new Agent(this, name, session, project);
+  }
+
+  /** Ends everything, and removes the home. */
+  async close() {
+    if (this.server !== undefined && this.server.exitCode === null) spawnSync(PROGRAM, ["serve", "--stop"], { env: this.environment });
+    for (const child of this.children) child.kill("SIGKILL");
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** An agent that calls its hooks. */
+export class Agent {
+  constructor(world, name, session, project) {
+    this.world = world;
+    this.name = name;
+    this.session = session;
+    this.cwd = join(world.home, project);
+    mkdirSync(this.cwd, { recursive: true });
+  }
+
+  /** Calls a hook and waits for its end; answers what it says to the agent, or nothing. */
+  async hook(event, fields = {}, wait = "0") {
+    const child = this.world.spawn(["hook", this.name, "--approver", wait]);
+    let said = "";
+    child.stdout.on("data", (piece) => (said += piece));
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.stdin.end(JSON.stringify({ session_id: this.session, cwd: this.cwd, hook_event_name: event, ...fields }));
+    await ended;
+    return said === "" ? null : JSON.parse(said);
+  }
+
+  /** Begins a session with a prompt. */
+  async begin(prompt) {
+    await this.hook("SessionStart", { source: "startup" });
+    await this.hook("UserPromptSubmit", { prompt });
+  }
+
+  /** Asks for permission; the promise is what the agent is told. */
+  ask(tool, input, wait = "60") {
+    return this.hook("PermissionRequest", { tool_name: tool, tool_input: input }, wait);
+  }
+
+  /** Writes a file of the project. */
+  write(name, text) {
+    writeFileSync(join(this.cwd, name), text);
+  }
+}

@@ -1,0 +1,2758 @@
+// Generated from /openapi.json by scripts/types.mjs. Do not edit.
+
+/** What was weighed, and which rule decided. */
+export type Account = {
+  /** Every claim there is, the one that decides first, then the stronger before the weaker. */
+  claims: Weighed[];
+  /** The rule that decided. */
+  rule: Rule;
+};
+
+/** What an agent's accounting covers. */
+export type AccountScope = ("session" | "call");
+
+/** What an agent's accounting says of one model. */
+export type AccountedModel = {
+  /** Input tokens read from a cache. */
+  cache_read_tokens?: number;
+  /** Those of them that stay in the cache for an hour instead of five minutes. */
+  cache_write_hour_tokens?: number;
+  /** Input tokens written to a cache. */
+  cache_write_tokens?: number;
+  /** The cost, billionths of a US dollar. */
+  cost_nano_usd?: number | null;
+  /** Input tokens that no cache served. */
+  input_tokens?: number;
+  /** Model. */
+  model: string;
+  /** Output tokens, thinking included. */
+  output_tokens?: number;
+  /** Output tokens spent on thinking. */
+  thinking_tokens?: number;
+};
+
+/** Which sessions count. */
+export type ActiveFilter = ("true" | "all");
+
+/** A message to the agent. */
+export type AgentApiInput = {
+  /** The text. */
+  content: string;
+  /** What it is. */
+  type: AgentApiInputKind;
+};
+
+/** What a message to the agent is. */
+export type AgentApiInputKind = ("user" | "raw");
+
+/** A message of the conversation. */
+export type AgentApiMessage = {
+  /** Its text. */
+  content: string;
+  /** Its place in the conversation: later messages have larger ids. */
+  id: number;
+  /** Who said it. */
+  role: AgentApiRole;
+  /** When. */
+  time: Timestamp;
+};
+
+/** The messages of the conversation, oldest first. */
+export type AgentApiMessages = {
+  /** The messages; of a long conversation the last 1,000. */
+  messages: AgentApiMessage[];
+};
+
+/** Who said something. */
+export type AgentApiRole = ("user" | "agent");
+
+/** A message that was typed. */
+export type AgentApiSent = {
+  /** Always true. */
+  ok: boolean;
+};
+
+/** Whether the agent works. */
+export type AgentApiState = ("running" | "stable");
+
+/** How the agent is. */
+export type AgentApiStatus = {
+  /** The agent. */
+  agent_type: string;
+  /** Whether it works. */
+  status: AgentApiState;
+  /** Always `pty`. */
+  transport: string;
+};
+
+/** A remark about the session: a title, a mode, a note. */
+export type Annotation = {
+  /** What it is about. */
+  topic: Topic;
+  /** The new value. */
+  value: string;
+};
+
+/** The answer that an option of a dialog gives to its approval. */
+export type Answer = ("allow_once" | "allow_always" | "deny" | "other");
+
+/** What an approval is about. */
+export type ApprovalKind = ("command" | "edit" | "plan" | "mcp" | "fetch" | "trust" | "write" | "question" | "read");
+
+/** How long people took to answer requests for permission. */
+export type ApprovalLatency = {
+  /** Requests that people answered. */
+  answered: number;
+  /** Half of them were answered within this time, ms. */
+  p50_ms: number;
+  /** Nine of ten were answered within this time, ms. */
+  p90_ms: number;
+  /** The tool; absent for all tools together. */
+  tool?: string | null;
+};
+
+/** A page of approvals. */
+export type ApprovalPage = {
+  /** The approvals. */
+  approvals: ApprovalView[];
+  /** The position of the log the page reflects. */
+  as_of: number;
+  /** Continues the list; `null` on the last page. */
+  next_cursor: string | null;
+};
+
+/**
+ * The agent stopped to ask for permission. What it asks for is exact unless it was read from a
+ * screen.
+ */
+export type ApprovalRequested = {
+  /** What it is about. */
+  about?: (ApprovalKind | null);
+  /** Ours: names the approval until it is closed. */
+  approval_id: string;
+  /** The provider's id of the call, when it says. */
+  call_id?: string | null;
+  /** The command, every byte of it. */
+  command?: string | null;
+  /** Part of the request was too long and is left out. */
+  cut?: boolean;
+  /** The directory it would happen in. */
+  cwd?: string | null;
+  /** The delivery of the hook that asks, which may wait for the answer. */
+  delivery?: string | null;
+  /** The dialog it was read from. */
+  dialog?: (Dialog | null);
+  /** The BLAKE3 hash of what the hook was called with. */
+  digest?: string | null;
+  /** The tool's input, JSON. */
+  input?: string | null;
+  /** The key of the claim that was made with it. */
+  key?: string | null;
+  /** The files it is for, as the agent names them. */
+  paths?: string[];
+  /** The PATH of the agent. */
+  search_path?: string | null;
+  /** The provider's name of the tool. */
+  tool?: string | null;
+  /** The URL to be fetched. */
+  url?: string | null;
+};
+
+/** An approval was closed; or, with an `outcome`, its call ended. */
+export type ApprovalResolved = {
+  /** Whether it was allowed; absent when not known. */
+  allowed?: boolean | null;
+  /** Names the approval. */
+  approval_id: string;
+  /** Who decided, when it was decided through capture. */
+  by?: (DecidedBy | null);
+  /** The reason, or the message to the agent. */
+  message?: string | null;
+  /** How the requested call ended. */
+  outcome?: (ToolOutcome | null);
+  /** The command that runs instead of the requested one. */
+  rewrite?: string | null;
+  /** The rule of the policy. */
+  rule?: string | null;
+  /** The new state. */
+  state?: (ApprovalState | null);
+  /** How the decision reaches the agent. */
+  via?: (DecidedVia | null);
+};
+
+/** The state of an approval. */
+export type ApprovalState = ("pending" | "allowed" | "denied" | "answered_elsewhere" | "expired" | "withdrawn");
+
+/** An approval with everything needed to decide it. */
+export type ApprovalView = {
+  /** The sub-agent that made the request, if it was not the main agent. */
+  agent_id?: string | null;
+  /** Whether it was allowed; absent when not known. */
+  allowed?: boolean | null;
+  /** How a decision made here would reach the agent; absent when it cannot. */
+  answer?: (DecidedVia | null);
+  /** Who decided. */
+  by?: (DecidedBy | null);
+  /** The call it is about, by the agent's id. */
+  call_id?: string | null;
+  /** When it was closed. */
+  closed_at?: (Timestamp | null);
+  /** The whole command; absent when it is only known from a screen. */
+  command: string | null;
+  /** How certain it is that the agent waits for a decision. */
+  confidence: Confidence;
+  /** The directory it would happen in. */
+  cwd: string | null;
+  /** The delivery of the hook that made the request. */
+  delivery?: string | null;
+  /** The BLAKE3 hash of what the hook was called with. */
+  digest?: string | null;
+  /** Whether every byte of the request is known; rules decide only then. */
+  exact: boolean;
+  /** The files the command would run or change, as they were when it was requested. */
+  files?: FileView[];
+  /** Its id. */
+  id: string;
+  /** The tool's input, JSON. */
+  input?: string | null;
+  /** The key of the claim made with it. */
+  key?: string | null;
+  /** What it is about; absent when not known. */
+  kind: (ApprovalKind | null);
+  /** Why, or the message the agent received. */
+  message?: string | null;
+  /** Whether it may run or change files that are not listed. */
+  more_files?: boolean;
+  /** When it was requested. */
+  opened_at: Timestamp;
+  /** The answers a dialog offers. */
+  options?: Choice[];
+  /** How the requested call ended. */
+  outcome?: (ToolOutcome | null);
+  /** The files it is for. */
+  paths: string[];
+  /** What the user's policy says. */
+  policy?: (PolicyView | null);
+  /** The agent. */
+  provider: Provider;
+  /** The question shown to the user. */
+  question?: string | null;
+  /** The command that ran instead of the requested one. */
+  rewrite?: string | null;
+  /** The rule that decided. */
+  rule?: string | null;
+  /** The PATH of the agent, on which it finds its programs. */
+  search_path?: string | null;
+  /** The session it belongs to. */
+  session_id: SessionId;
+  /** The source that reported it. */
+  source: Source;
+  /** Its state. */
+  state: ApprovalState;
+  /** What it is about, in the words of the source; may be cut. */
+  subject: string | null;
+  /** A rule that would allow exactly this from now on. */
+  suggested_rule?: string | null;
+  /** The agent's name of the tool. */
+  tool: string | null;
+  /** Why no decision made here would reach the agent, and what to do instead. */
+  unanswerable?: string | null;
+  /** The URL to be fetched. */
+  url?: string | null;
+  /** How the decision was delivered to the agent. */
+  via?: (DecidedVia | null);
+  /** How long it was pending, ms; absent while it is. */
+  waited_ms?: number | null;
+};
+
+/** A part of a message that came after the message's event was committed, or live output. */
+export type AssistantDelta = {
+  /** Which part. */
+  block: Block;
+  /** Content blocks this part stands for. */
+  blocks?: number;
+  /** The provider's id of the message. */
+  message_id?: string | null;
+  /** Why the model stopped, when this part is the first to say. */
+  stop?: (Stop | null);
+};
+
+/**
+ * One message of the model. Blocks of one message are one event. The text the user reads is
+ * the event's text.
+ */
+export type AssistantMessage = {
+  /** Content blocks of any kind merged into this event. */
+  blocks?: number;
+  /** The provider's id of the message. */
+  message_id?: string | null;
+  /** Model that wrote it. */
+  model?: string | null;
+  /** Why the model stopped; `end_turn` ends the turn. */
+  stop?: (Stop | null);
+  /** The model's thinking, as far as it is readable. */
+  thinking?: string | null;
+  /** Tool calls among them. */
+  tool_calls?: number;
+};
+
+/** A session that needs a person. */
+export type AttentionItem = {
+  /** Its pending approvals. */
+  approvals?: string[];
+  /** Its working directory. */
+  cwd: string | null;
+  /** Its open findings of this need. */
+  findings?: string[];
+  /** What it needs first. */
+  need: Need;
+  /** Its agent. */
+  provider: Provider;
+  /** Whether what it asks for could do irreversible harm. */
+  risky: boolean;
+  /** The session. */
+  session_id: SessionId;
+  /** Since when. */
+  since: Timestamp;
+  /** Its title. */
+  title: string | null;
+  /** What it is about, in a few words. */
+  what: string | null;
+  /** Why we say so, where a finding does. */
+  why: string | null;
+};
+
+/** What needs a person, the most urgent first. */
+export type AttentionList = {
+  /** The position of the log the list reflects. */
+  as_of: number;
+  /** The active sessions that need somebody. */
+  items: AttentionItem[];
+};
+
+/** The part of a message a text belongs to. */
+export type Block = ("text" | "thinking");
+
+/** What came back from a tool call. */
+export type CallResult = {
+  /** How long it took, milliseconds: as the agent says, else by the times of call and result. */
+  duration_ms?: number | null;
+  /** The exit code of a command, if it is known. */
+  exit_code?: number | null;
+  /** How it ended. */
+  outcome: ToolOutcome;
+  /** The text; of a long one the beginning and the end. */
+  text: string;
+  /** Where the whole text is, if this is not all of it. */
+  text_ref?: (TextRef | null);
+};
+
+/** Whether a session is captured from now on. */
+export type CaptureAnswer = {
+  /** Whether it is captured. */
+  enabled: boolean;
+  /** The session. */
+  id: SessionId;
+};
+
+/** Turns the capture of a session on or off. */
+export type CaptureRequest = {
+  /** Whether the session is to be captured. */
+  enabled: boolean;
+};
+
+/** A channel to try out. */
+export type ChannelTest = {
+  /** The channel's name in the configuration. */
+  channel: string;
+};
+
+/** An option of a dialog. */
+export type Choice = {
+  /**
+   * What it means for the approval that is asked for; absent where the rules do not say, as for a
+   * question.
+   */
+  answer?: (Answer | null);
+  /** The key that gives this answer at once: `1`, `y`, `esc`; absent when it can only be selected. */
+  key?: string | null;
+  /** Its text on the screen. */
+  label: string;
+  /** Whether the cursor is on it, so that Enter gives it. */
+  selected?: boolean;
+};
+
+/** A command that was run. */
+export type CommandRun = {
+  /** The command, in one line. */
+  command: string;
+  /** Its exit code, when known. */
+  exit_code: number | null;
+  /** How it ended; absent while it runs. */
+  outcome: (ToolOutcome | null);
+};
+
+/** Who started a compaction. */
+export type CompactTrigger = ("manual" | "auto");
+
+/** How far something can be trusted. */
+export type Confidence = ("low" | "medium" | "high");
+
+/** The context was compacted. */
+export type ContextCompacted = {
+  /** Tokens after. */
+  tokens_after?: number | null;
+  /** Tokens before. */
+  tokens_before?: number | null;
+  /** Who started it. */
+  trigger?: (CompactTrigger | null);
+};
+
+/** Something a person reads in a conversation. */
+export type ConversationItem = ({
+  /** Images and files that came with it. */
+  attachments?: number;
+  /** Who asked. */
+  origin: PromptOrigin;
+  /** The text; of a long one the beginning and the end. */
+  text: string;
+  /** Where the whole text is, if this is not all of it. */
+  text_ref?: (TextRef | null);
+  type: "prompt";
+} | {
+  /** The model that wrote it. */
+  model?: string | null;
+  /** Why the model stopped. */
+  stop?: (Stop | null);
+  /** The text; of a long one the beginning and the end. */
+  text: string;
+  /** Where the whole text is, if this is not all of it. */
+  text_ref?: (TextRef | null);
+  /** The model's thinking, as far as it is readable. */
+  thinking?: string | null;
+  type: "message";
+} | {
+  /** The agent's id of the call. */
+  call_id: string;
+  /** The input, as the agent wrote it. */
+  input: ItemText;
+  /** The agent's name of the tool; empty if only the result is known. */
+  name: string;
+  /** What came back; absent while it runs, and if it was never seen to end. */
+  result?: (CallResult | null);
+  /** The sub-agents it started. */
+  subagents?: Subagent[];
+  /** One line about the call: the command, the file, the URL. */
+  title?: string | null;
+  /** What the tool does. */
+  tool: ToolKind;
+  type: "tool_call";
+} | Subagent & {
+  type: "subagent";
+} | {
+  /** Its id. */
+  approval_id: string;
+  /** Who decided, if it was decided through capture. */
+  by?: (DecidedBy | null);
+  /** The call it is about, by the agent's id. */
+  call_id?: string | null;
+  /** When it was closed. */
+  closed_at?: (Timestamp | null);
+  /** Its state. */
+  state: ApprovalState;
+  /** The command, the file or the URL. */
+  subject?: string | null;
+  type: "approval";
+} | {
+  /** The answer, if it was seen. */
+  answer?: (ItemText | null);
+  /** The answers offered. */
+  options?: string[];
+  /** The text; of a long one the beginning and the end. */
+  text: string;
+  /** Where the whole text is, if this is not all of it. */
+  text_ref?: (TextRef | null);
+  type: "question";
+} | {
+  /** Its kind. */
+  class: ErrorClass;
+  /** The provider's code. */
+  code?: string | null;
+  /** The text; of a long one the beginning and the end. */
+  text: string;
+  /** Where the whole text is, if this is not all of it. */
+  text_ref?: (TextRef | null);
+  type: "error";
+} | {
+  /** The text; of a long one the beginning and the end. */
+  text: string;
+  /** Where the whole text is, if this is not all of it. */
+  text_ref?: (TextRef | null);
+  /** Who started it. */
+  trigger?: (CompactTrigger | null);
+  type: "compaction";
+} | {
+  /** How long it took, milliseconds. */
+  duration_ms: number;
+  /** Its number within the session, from 1. */
+  number: number;
+  /** How it ended. */
+  outcome: TurnOutcome;
+  type: "turn_end";
+}) & ({
+  /** The agent's id of the sub-agent it came from, if that has no session of its own. */
+  agent_id?: string | null;
+  /** When it began. */
+  at: Timestamp;
+  /** The sequence of its first event in the session. */
+  sequence: number;
+  /** The turn it belongs to. */
+  turn_id?: (TurnId | null);
+});
+
+/** A page of a conversation, oldest first. */
+export type ConversationPage = {
+  /** The position of the log the page reflects. */
+  as_of: number;
+  /** The items. */
+  items: ConversationItem[];
+  /** Continues the list; `null` on the last page. */
+  next_cursor: string | null;
+};
+
+/** How long texts of a conversation are sent. */
+export type ConversationTexts = ("short" | "whole");
+
+/** Who decided. */
+export type DecidedBy = ("policy" | "person" | "grant");
+
+/** How a decision reaches the agent. */
+export type DecidedVia = ("hook" | "keys" | "protocol");
+
+/** A decision. */
+export type DecisionRequest = {
+  /** The answers to questions, by question. */
+  answers?: Record<string, string> | null;
+  /** `allow` or `deny`. */
+  decision: Verdict;
+  /** The reason that the agent gets when it is denied. */
+  message?: string | null;
+  /** `once` (default), or `session` for the same request again in the same session. */
+  scope?: DecisionScope;
+};
+
+/** What a decision covers. */
+export type DecisionScope = ("once" | "session");
+
+export type DeliveryId = string;
+
+/** A delivery is in the spool, or could not be stored there. */
+export type DeliveryNotice = {
+  /** The delivery. */
+  id: DeliveryId;
+  /** Why it could not be stored: it is lost. */
+  lost?: string | null;
+};
+
+/** The delivery is being read. */
+export type DeliveryTaken = Record<string, unknown>;
+
+/** The delta was taken in. */
+export type DeltaTaken = Record<string, unknown>;
+
+/** A dialog an agent shows: what it asks, and how it can be answered. */
+export type Dialog = {
+  /** The kind of approval it asks for; absent for a question. */
+  about?: (ApprovalKind | null);
+  /**
+   * Tells this dialog from every other of its run: from one with other words, and from one with the
+   * same words that came before or after it. Who answers names the mark, so that what was decided for
+   * one dialog never reaches another.
+   */
+  mark?: string | null;
+  /** Its options, in order. */
+  options?: Choice[];
+  /** The question it asks: `Do you want to proceed?`. */
+  question?: string | null;
+  /** The subject of the question: command, file or URL. Read from a screen, so it may be cut. */
+  subject?: string | null;
+  /**
+   * Why keys cannot answer it, when they cannot whatever the screen shows: the version of the agent was not
+   * tested, say.
+   */
+  unanswerable?: string | null;
+};
+
+/** An empty object. */
+export type EmptyBody = Record<string, unknown>;
+
+/** The body of every answer that reports an error. */
+export type Error = {
+  /** The error. */
+  error: ErrorText;
+};
+
+/** The sort of an error. */
+export type ErrorClass = ("auth" | "rate_limit" | "quota" | "network" | "provider" | "context" | "other");
+
+/** The agent reported an error. Its message is the event's text. */
+export type ErrorReported = {
+  /** The kind. */
+  class: ErrorClass;
+  /** The provider's code: `529`, `usage_limit_exceeded`. */
+  code?: string | null;
+  /** The error ended the turn. */
+  ends_turn?: boolean;
+  /** The agent tries again by itself. */
+  retrying?: boolean;
+};
+
+/** An error. */
+export type ErrorText = {
+  /** What went wrong, for programs: one of the codes listed with each route. */
+  code: string;
+  /** What to do about it. */
+  hint?: string | null;
+  /** What went wrong, for people. */
+  message: string;
+};
+
+/** The wire form, and the one place that names its fields. */
+export type Event = ({
+  agent_id?: string | null;
+  confidence: Confidence;
+  created_at: Timestamp;
+  data: Record<string, unknown>;
+  derived: boolean;
+  history?: boolean;
+  id: EventId;
+  kind: Kind;
+  observed_at: Timestamp;
+  origin: Origin;
+  parent_id?: (EventId | null);
+  position: number;
+  provider: Provider;
+  provider_session_id: string;
+  sequence: number;
+  session_id: SessionId;
+  severity?: (Severity | null);
+  source: Source;
+  text?: string | null;
+  text_ref?: (TextRef | null);
+  turn_id?: (TurnId | null);
+});
+
+export type EventId = string;
+
+/** A page of events, as the server sends it and a client reads it. */
+export type EventPage = {
+  /** The position of the log the page reflects. */
+  as_of: number;
+  /** The events. */
+  events: Event[];
+  /** The sequence of the last event, for `after`. */
+  next_after: number;
+  /** Continues the list; `null` on the last page. */
+  next_cursor: string | null;
+};
+
+/** A claim about the state and who made it. */
+export type Evidence = {
+  /** When. */
+  at: Timestamp;
+  /** What, in the source's words. */
+  claim: string;
+  /** Who. */
+  source: Source;
+  /** How far it can be trusted. */
+  strength: Confidence;
+};
+
+/** A file as it was. */
+export type FileView = {
+  /** The BLAKE3 hash of its content, hexadecimal; absent when it could not be read or is too large. */
+  hash?: string | null;
+  /** Its path. */
+  path: string;
+  /** Its size, bytes; absent when there was none. */
+  size?: number | null;
+};
+
+/**
+ * Something a person should know of a session. Also the data of an event `finding`, one for each
+ * change of it: the newest is how it stands.
+ */
+export type Finding = {
+  /** When a person acknowledged it. */
+  acknowledged_at?: (Timestamp | null);
+  /** The approval it is about. */
+  approval_id?: string | null;
+  /** How often it was seen. */
+  count: number;
+  /** The events it was concluded from, oldest first. */
+  evidence?: EventId[];
+  /** When it began. */
+  first_at: Timestamp;
+  /** Names it: made from `session_id`, `key` and `first_at`. */
+  id: string;
+  /**
+   * One cause, one key: while a finding of the session with this key is not resolved, there is
+   * no other.
+   */
+  key: string;
+  /** The kind. */
+  kind: FindingKind;
+  /** When it was last seen. */
+  last_at: Timestamp;
+  /** Why it was resolved. */
+  resolution?: string | null;
+  /** When it was resolved. */
+  resolved_at?: (Timestamp | null);
+  /** The session it belongs to. */
+  session_id: SessionId;
+  /** How severe it is. */
+  severity: Severity;
+  /** Its state. */
+  state: FindingState;
+  /** What it is about, as far as one thing can be named: the tool and the command. */
+  subject?: string | null;
+  /** When it is expected to end by itself: the reset of a limit. */
+  until?: (Timestamp | null);
+  /** What, in a few words: `cargo test failed 4 times`. */
+  what: string;
+  /** Why we say so, in one sentence. */
+  why: string;
+};
+
+/** The kind of a finding. */
+export type FindingKind = ("approval" | "risky_approval" | "approval_backlog" | "question" | "stuck" | "loop" | "repeated_failure" | "auth" | "rate_limit" | "quota" | "network" | "merge_conflict" | "context_full" | "crash" | "open_work" | "completion" | "long_job" | "provider" | "idle" | "shared_files" | "shared_quota" | "several_blocked");
+
+/** A page of findings. */
+export type FindingPage = {
+  /** The position of the log the page reflects. */
+  as_of: number;
+  /** The findings. */
+  findings: Finding[];
+  /** Continues the list; `null` on the last page. */
+  next_cursor: string | null;
+};
+
+/** The state of a finding. */
+export type FindingState = ("open" | "acknowledged" | "resolved");
+
+/** Whether capture sees all of a session. */
+export type Health = ("ok" | "behind" | "issues");
+
+/** The session is alive; nothing else is said. */
+export type Heartbeat = Record<string, unknown>;
+
+/** A decision, as the answer to an agent that waits for it. */
+export type HookAnswer = {
+  /** Allowed or denied. */
+  allow: boolean;
+  /** The answers to questions, by question. */
+  answers?: Record<string, string> | null;
+  /** What the agent is told when it is denied. */
+  message?: string | null;
+  /** The command to run in place of the one asked for. */
+  rewrite?: string | null;
+};
+
+/** A hook waits for the decision on its delivery. */
+export type HookWait = {
+  /** The BLAKE3 hash of what the hook was called with, hexadecimal. */
+  digest: string;
+  /** Whether it waits for a person too, and not only for a rule. */
+  people?: boolean;
+  /** How long it waits, ms; at most an hour. */
+  wait_ms: number;
+  /** The delivery itself, when nothing else reports the request. */
+  whole?: unknown;
+};
+
+/** The state of the index. */
+export type IndexState = ("ready" | "building" | "paused");
+
+/** The index and how far it is. */
+export type IndexStatus = {
+  /** Its size on the disk, bytes. */
+  bytes: number;
+  /** The position of the log up to which texts are searchable. */
+  indexed: number;
+  /** Its state. */
+  state: IndexState;
+  /** Searchable texts. */
+  texts: number;
+  /** The last committed position of the log. */
+  total: number;
+  /** Why nothing can be added at the moment. */
+  trouble?: string | null;
+};
+
+/** Input for a run: exactly one of `text`, `keys` and `interrupt`. */
+export type Input = {
+  /** Types the text even while a dialog is open, where it may answer the dialog. */
+  force?: boolean;
+  /** Interrupts the program. */
+  interrupt?: boolean;
+  /** Keys by name, pressed one after another: `enter`, `esc`, `ctrl-c`, `up`, `y`. */
+  keys?: string[] | null;
+  /** Presses Enter after the text. */
+  submit?: boolean;
+  /** Typed as it is; a newline at its end presses Enter, one within it makes it a paste. */
+  text?: string | null;
+};
+
+/** Input that was typed. */
+export type InputSent = {
+  /** The run. */
+  run: RunId;
+  /** Always true. */
+  sent: boolean;
+};
+
+/** A text of a conversation. */
+export type ItemText = {
+  /** The text; of a long one the beginning and the end. */
+  text: string;
+  /** Where the whole text is, if this is not all of it. */
+  text_ref?: (TextRef | null);
+};
+
+/** The kind of an event. */
+export type Kind = ("session.started" | "session.exited" | "turn.started" | "turn.completed" | "user.prompt" | "assistant.delta" | "assistant.message" | "tool.call" | "tool.result" | "approval.requested" | "approval.resolved" | "status.changed" | "error" | "heartbeat" | "question.asked" | "question.answered" | "usage.reported" | "context.compacted" | "session.forked" | "annotation" | "signal" | "unrecognized" | "finding" | "notification" | "prompt.queued");
+
+/** Labels to set on a session or to remove. */
+export type Labels = {
+  /** Values by key; `null` removes a label. At most 32, each key and value at most 100 characters. */
+  labels: Record<string, string | null>;
+};
+
+/** A message of the Model Context Protocol. */
+export type McpMessage = {
+  /** Always `2.0`. */
+  jsonrpc: string;
+};
+
+/** A prompt or an answer. */
+export type Message = {
+  /** When. */
+  at: Timestamp;
+  /** Its event. */
+  id: EventId;
+  /** `user` or `assistant`. */
+  role: string;
+  /** The sequence of its event. */
+  sequence: number;
+  /** Its text, cut to what an event carries. */
+  text: string | null;
+};
+
+/** The last prompts and answers of a session. */
+export type Messages = {
+  /** The messages, oldest first. */
+  messages: Message[];
+  /** The session. */
+  sessionId: SessionId;
+};
+
+/** What a session needs of a person. What is listed first is looked at first. */
+export type Need = ("approval" | "question" | "failure" | "stuck" | "prompt");
+
+/** The outcome of a notification. */
+export type Notification = {
+  /** Number of attempts. */
+  attempts: number;
+  /** The channel, as the configuration names it. */
+  channel: string;
+  /** Why it was not sent. */
+  error?: string | null;
+  /** The findings of this session it is about. */
+  findings: string[];
+  /** Names the message; one that is grouped tells of several findings. */
+  message_id: string;
+  /** Its outcome. */
+  outcome: SendOutcome;
+};
+
+/** The turn that is going on. */
+export type OpenTurn = {
+  /** Its id. */
+  id: TurnId;
+  /** What was asked, shortened. */
+  prompt: string | null;
+  /** When. */
+  started_at: Timestamp;
+};
+
+/** Which bytes, or which delivery, an event was made from. */
+export type Origin = ({
+  file: {
+    /** Which of the files that had this path, from 1. */
+    generation: number;
+    /** Length of the record without its newline, bytes. */
+    length: number;
+    /** Start of the record, bytes. */
+    offset: number;
+    /** Absolute path. */
+    path: string;
+  };
+} | {
+  delivery: {
+    /** The id minted by the sender. */
+    id: string;
+  };
+} | "derived");
+
+/** A decision of the policy. */
+export type PolicyDecision = ("allow" | "deny" | "ask");
+
+/** What the user's policy says about an approval. */
+export type PolicyView = {
+  /** Its decision. */
+  decision: PolicyDecision;
+  /** Why. */
+  reason: string;
+  /** The rule that decided. */
+  rule: string;
+};
+
+/** A queued prompt. */
+export type Prompt = {
+  /** Who queued it. */
+  by: QueuedBy;
+  /** When it was delivered or cancelled. */
+  ended_at?: (Timestamp | null);
+  /** Its id. */
+  id: string;
+  /** When it was queued. */
+  queued_at: Timestamp;
+  /** Secrets were taken out of its text before it was stored: what is stored is not what is to be typed. */
+  redacted?: boolean;
+  /** The session it belongs to. */
+  session_id: SessionId;
+  /** Its state. */
+  state: QueuedState;
+  /** The prompt. */
+  text: string;
+  /** The reason of its state, where it is not obvious. */
+  why?: string | null;
+};
+
+/** Who is behind a prompt. */
+export type PromptOrigin = ("human" | "steering" | "wakeup" | "agent" | "command");
+
+/** A page of queued prompts. */
+export type PromptPage = {
+  /** The position of the log the page reflects. */
+  as_of: number;
+  /** Continues the list; `null` on the last page. */
+  next_cursor: string | null;
+  /** The prompts. */
+  prompts: Prompt[];
+};
+
+/** A prompt to queue. */
+export type PromptRequest = {
+  /** The prompt: 1 to 65,536 bytes, without control characters other than newlines and tabs. */
+  text: string;
+};
+
+/** The agent a session belongs to. */
+export type Provider = ("unknown" | "claude" | "codex" | "gemini" | "pi" | "capture" | "qwen" | "opencode" | "aider" | "crush" | "goose" | "amp");
+
+/** Which sessions to remove to save space. Sessions that run are never removed. */
+export type PruneRequest = {
+  /** Only say what would be removed. */
+  dry_run?: boolean;
+  /** The oldest sessions, until the database holds at most this, bytes. */
+  larger_than_bytes?: number | null;
+  /** Sessions whose last event is older, seconds. */
+  older_than_s?: number | null;
+  /** Only sessions that began in this directory or below it; without another condition all of them. */
+  project?: string | null;
+};
+
+/** How well work went. */
+export type Quality = {
+  /** How long turns ran, without the time they waited for an approval, ms. */
+  active_ms: number;
+  /** Those that the agent finished. */
+  completed_turns: number;
+  /** Tool calls that failed. */
+  failed_calls: number;
+  /** What failed, by kind. */
+  failures: Record<string, number>;
+  /** The longer times between two turns, ms. */
+  idle_ms: number;
+  /**
+   * How often a test failed, files were edited, and the same test ran again; `null` when the turns are of
+   * a time when it was not counted.
+   */
+  test_fix_loops: number | null;
+  /** Tool calls. */
+  tool_calls: number;
+  /** Turns that are over. */
+  turns: number;
+  /**
+   * How long the agent waited for the user, ms: for approvals, and between two turns with at most 30 minutes between
+   * them.
+   */
+  waiting_ms: number;
+};
+
+/** How well sessions went. Sub-agents count with what their parents' turns say of them. */
+export type QualityReport = {
+  /** How long requests waited for people: all tools together, then each tool, the most frequent first. */
+  approvals: ApprovalLatency[];
+  /** Sessions that were left out because of `limit`. */
+  more_sessions: number;
+  /** The sessions. */
+  sessions: SessionQuality[];
+  /** Start of the period; `null` when it has none. */
+  since: (Timestamp | null);
+  /** All sessions together. */
+  total: Quality;
+  /** End of the period; `null` when it has none. */
+  until: (Timestamp | null);
+};
+
+/** The user answered, or turned the question away. */
+export type QuestionAnswered = {
+  /** The provider's id of the call that asked. */
+  call_id?: string | null;
+};
+
+/** The agent asked the user something. The question is the event's text. */
+export type QuestionAsked = {
+  /** The provider's id of the call that asks. */
+  call_id?: string | null;
+  /** The answers offered. */
+  options?: string[];
+};
+
+/** Who queued a prompt. */
+export type QueuedBy = ("person" | "monitor");
+
+/** A change of a queued prompt. Its text is the event's text. */
+export type QueuedPrompt = {
+  /** Who queued it. */
+  by: QueuedBy;
+  /** Its id. */
+  prompt_id: string;
+  /** Its state. */
+  state: QueuedState;
+  /** The reason of its state, where it is not obvious. */
+  why?: string | null;
+};
+
+/** The state of a queued prompt. */
+export type QueuedState = ("queued" | "delivering" | "delivered" | "unclear" | "cancelled");
+
+/** How much of a quota is used, in the words of the provider. */
+export type QuotaReported = {
+  /** Its name: `primary`, `secondary`. */
+  name: string;
+  /** When its window ends. */
+  resets_at?: (Timestamp | null);
+  /** The part that is used, thousandths. */
+  used_permille: number;
+  /** Length of its window, minutes. */
+  window_minutes?: number | null;
+};
+
+/** A quota and how far it is used. */
+export type QuotaView = {
+  /** When it was reported last. */
+  at: Timestamp;
+  /** The provider's name of the quota. */
+  name: string;
+  /** The agent that reported it. */
+  provider: Provider;
+  /** When its window ends. */
+  resets_at: (Timestamp | null);
+  /** How far it was used when it was reported last, percent. */
+  used_percent: number;
+  /**
+   * When it will be used up if it is used as in the window so far; `null` when that is after its window ends, or
+   * cannot be told.
+   */
+  used_up_at: (Timestamp | null);
+  /** Length of its window, minutes. */
+  window_minutes: number | null;
+};
+
+/** Why a session is in its state. Each belongs to the state its line names. */
+export type Reason = ("thinking" | "streaming" | "tool" | "retrying" | "compacting" | "subagents" | "new_session" | "turn_complete" | "question" | "interrupted" | "denied" | "error" | "auth" | "quota" | "background" | "edit" | "plan" | "mcp" | "fetch" | "trust" | "quiet" | "clean" | "failed" | "killed" | "no_evidence" | "lost");
+
+/** The outcome of a message. */
+export type Receipt = {
+  /** When the outcome was known. */
+  at: Timestamp;
+  /** How many attempts were made. */
+  attempts?: number | null;
+  /** The findings and approvals it was about. */
+  causes: string[];
+  /** The channel. */
+  channel: string;
+  /** Why the last attempt failed. */
+  error?: string | null;
+  /** The message. */
+  message_id: string;
+  /** `sent`, `failed` or `dropped`. */
+  outcome: string;
+  /** Why it was not attempted. */
+  why?: string | null;
+};
+
+/** A page of turns of all sessions: those of a session stand together, in order. */
+export type RecentTurnPage = {
+  /** The position of the log the page reflects. */
+  as_of: number;
+  /** Continues the list; `null` on the last page. */
+  next_cursor: string | null;
+  /** The turns. */
+  turns: SessionTurn[];
+};
+
+/** A region of the screen. */
+export type RegionText = {
+  /** Its name. */
+  name: string;
+  /** Its text; absent when it is not on the screen. */
+  text: string | null;
+};
+
+/** What is removed, or would be. */
+export type RemovalReport = {
+  /** Backups elsewhere, which still hold the sessions; they are left alone. */
+  backups_elsewhere: string[];
+  /** About how much the database holds of them, bytes. */
+  bytes: number;
+  /** Whether nothing was removed. */
+  dry_run: boolean;
+  /** Their events. */
+  events: number;
+  /** Files of the data directory that are removed whole: recordings, backups, damaged databases. */
+  files: string[];
+  /** The sessions, with their sub-agents. */
+  sessions: RemovedSession[];
+};
+
+/** A session that is removed. */
+export type RemovedSession = {
+  /** About how much the database holds of it, bytes. */
+  bytes: number;
+  /** Its events. */
+  events: number;
+  /** Its id. */
+  id: SessionId;
+  /** Whether it seems to run. */
+  is_running: boolean;
+  /** Its last event. */
+  last_event_at: Timestamp;
+  /** The session it is a sub-agent of. */
+  parent_session_id: (SessionId | null);
+  /** The agent. */
+  provider: Provider;
+  /** Its title. */
+  title: string | null;
+};
+
+/** What is still to be erased, and the size of the database. */
+export type RetentionStatus = {
+  /** The size of the database, bytes. */
+  database_bytes: number;
+  /** Sessions that were removed, and of which something is still in the files. */
+  erasing: number;
+  /** Why that cannot be done at the moment; it is tried again. */
+  trouble: string | null;
+  /** What of that is in use, bytes. */
+  used_bytes: number;
+};
+
+/** Which rule decided between the claims. */
+export type Rule = ("process_gone" | "silence" | "alone" | "unanimous" | "strongest" | "closest" | "latest" | "first");
+
+/** One expression of a rule. */
+export type RuleCheck = {
+  /** What it found. */
+  found: string | null;
+  /** Whether it had to match. */
+  need: RuleNeed;
+  /** Whether that is as the rule wants it. */
+  ok: boolean;
+  /** The expression. */
+  pattern: string;
+  /** The region it was looked for in. */
+  region: string;
+};
+
+/** A file of rules. */
+export type RuleFile = {
+  /** Its name. */
+  name: string;
+  /** The versions it is for. */
+  versions: string;
+};
+
+/** Whether a rule matches. */
+export type RuleMatch = ({
+  outcome: "chosen";
+} | {
+  outcome: "below";
+} | {
+  /** How long it must still match, ms. */
+  ms: number;
+  outcome: "debouncing";
+} | {
+  outcome: "held";
+} | {
+  outcome: "no_match";
+});
+
+/** How an expression counts. */
+export type RuleNeed = ("all" | "any" | "none");
+
+/** What a rule says of the screen. */
+export type RuleOutcome = {
+  /** What decided: the first that failed, or all that matched. */
+  checks: RuleCheck[];
+  /** Its name. */
+  name: string;
+  /** Whether it matches. */
+  outcome: RuleMatch;
+  /** Its priority. */
+  priority: number;
+  /** And why. */
+  reason: (Reason | null);
+  /** The state it would claim. */
+  state: State;
+  /** How strong. */
+  strength: Confidence;
+};
+
+/** A run. */
+export type Run = {
+  /** Whether this host knows [`HostRequest::Answer`]; older ones do not even refuse it. */
+  answers: boolean;
+  /** The command, word by word. */
+  command: string[];
+  /** Working directory at the start. */
+  cwd: string;
+  /** When it ended. */
+  ended_at: (Timestamp | null);
+  /** Its exit code. */
+  exit_code: number | null;
+  /** The signal that ended it. */
+  exit_signal: number | null;
+  /** Frames that its terminal host dropped while no server accepted them. */
+  frames_lost: number;
+  /** Process id of the host. */
+  host_pid: number;
+  /** Its id. */
+  id: RunId;
+  /** The name its user gave it. */
+  name: string | null;
+  /** Process id of the program. */
+  pid: number;
+  /** The agent, when it is one we know. */
+  provider: Provider;
+  /** The file its output is recorded in. */
+  recording: string | null;
+  /** The run. */
+  run: RunId;
+  /** What its screen shows. */
+  screen_state: (State | null);
+  /** The session it hosts now. */
+  session_id: (SessionId | null);
+  /** Rows and columns of its screen. */
+  size: [number, number] | null;
+  /** The socket at which one attaches to it. */
+  socket: string | null;
+  /** Its start in clock ticks since boot. */
+  start_ticks: number;
+  /** When it started. */
+  started_at: Timestamp;
+  /** Whether it runs. */
+  state: RunState;
+  /** Whether it has a terminal of ours; without, its output went where it would have gone anyway. */
+  terminal: boolean;
+  /** Its version, as its screen says it. */
+  version: string | null;
+};
+
+export type RunId = string;
+
+/** The runs: first the active ones, newest first, then those that ended recently. */
+export type RunPage = {
+  /** The position of the log the page reflects. */
+  as_of: number;
+  /** Continues the list; always `null`: all runs are on one page. */
+  next_cursor: string | null;
+  /** The runs. */
+  runs: Run[];
+};
+
+/** The state of a run. */
+export type RunState = ("running" | "exited" | "unreachable");
+
+/** The current screen. */
+export type Screen = {
+  /** The state the program tells itself (OSC 7501): `state=working:app=codex`. */
+  agent_state: string | null;
+  /** Whether the alternate screen is shown. */
+  alternate: boolean;
+  /** When bytes came last. */
+  at: Timestamp;
+  /** What is claimed now. */
+  claim: (ScreenClaim | null);
+  /** Row and column of the cursor, from 0; absent while it is hidden. */
+  cursor: [number, number] | null;
+  /** The rows as text, from the top, without blanks at their ends. */
+  lines: string[];
+  /** Rows and columns. */
+  size: TerminalSize;
+  /** Bytes that were not parsed since the screen was last redrawn: it may be wrong. */
+  skipped_bytes: number;
+  /** The title (OSC 0, 2). */
+  title: string | null;
+};
+
+/** A claim read from a screen. */
+export type ScreenClaim = {
+  /** The dialog, when there is one. */
+  dialog: (Dialog | null);
+  /** Why. */
+  reason: (Reason | null);
+  /** The state. */
+  state: State;
+  /** The confidence in the claim. */
+  strength: Confidence;
+  /**
+   * The rule, what it matched and in which region, for people:
+   * `claude/permission: "Do you want to proceed?" in bottom`.
+   */
+  words: string;
+};
+
+/** Why the screen is read the way it is. */
+export type ScreenExplanation = {
+  /** What is claimed. */
+  claim: (ScreenClaim | null);
+  /** The files the rules are from. */
+  files: RuleFile[];
+  /** That rule does not match at this moment: its claim stands because no other has taken its place. */
+  kept: boolean;
+  /** How often the parser failed and the screen was reset. */
+  panics: number;
+  /** Whose rules. */
+  provider: Provider;
+  /** Each region as it is now. */
+  regions: RegionText[];
+  /** The rule it is claimed by. */
+  rule: string | null;
+  /** Each rule, the most urgent first. */
+  rules: RuleOutcome[];
+  /** The agent's version, as its screen says it. */
+  version: string | null;
+};
+
+/** A text that matches. */
+export type SearchHit = {
+  /** The agent. */
+  agent: Provider;
+  /** When it was written. */
+  at: Timestamp;
+  /** The event it belongs to. */
+  id: EventId;
+  /** What the text is. */
+  kind: TextKind;
+  /** The position of that event in the log. */
+  position: number;
+  /** How well it matches; comparable within one search only. */
+  score: number;
+  /** Its sequence within the session. */
+  sequence: number;
+  /** The session. */
+  session_id: SessionId;
+  /** The part of the text that matches. */
+  snippet: Snippet;
+  /** Where it stands in a file of the agent. */
+  source?: (SourceRange | null);
+  /** Its title. */
+  title?: string | null;
+  /** The number of that turn within the session, from 1. */
+  turn?: number | null;
+  /** The turn it belongs to. */
+  turn_id?: (TurnId | null);
+};
+
+/** A page of hits. */
+export type SearchPage = {
+  /** More texts than `matches` may match: the matches of a phrase are counted up to 1,000. */
+  at_least: boolean;
+  /** The hits. */
+  hits: SearchHit[];
+  /** The position of the log up to which texts are searchable. */
+  indexed: number;
+  /** How many texts match in all. */
+  matches: number;
+  /** Continues the list; `null` on the last page. */
+  next_cursor: string | null;
+  /** How long the search took, microseconds. */
+  took_us: number;
+  /** The last committed position of the log; larger than `indexed` while the index is built. */
+  total: number;
+};
+
+/** The order of hits. */
+export type SearchSort = ("relevance" | "time");
+
+/** The outcome of a message. */
+export type SendOutcome = ("sent" | "failed" | "dropped");
+
+/** One session: a conversation of one agent. */
+export type Session = {
+  /** How long it waited for approvals that are closed, ms, one by one. */
+  approval_wait_ms: number;
+  /** Where it began: what is its own to work on. No `cd` and no record that comes later moves it. */
+  began_in?: string | null;
+  /** Version of the agent. */
+  cli_version?: string | null;
+  /** Working directory. */
+  cwd: string | null;
+  /** What failed so far, by its sort: tool results and errors. */
+  failures?: Record<string, number>;
+  /** The session whose history this one continues. */
+  forked_from?: string | null;
+  /** Git branch. */
+  git_branch: string | null;
+  /** Whether capture sees all of it. */
+  health: Health;
+  /** Ours. */
+  id: SessionId;
+  /** What the user labelled it with. */
+  labels?: Record<string, string>;
+  /** Last output of the model. */
+  last_assistant_output_at: (Timestamp | null);
+  /** Last event of it. */
+  last_event_at: Timestamp;
+  /** Sequence of its last event. */
+  last_sequence: number;
+  /** Last prompt of a person. */
+  last_user_prompt_at: (Timestamp | null);
+  /** The session this one turned out to be; ask there. */
+  merged_into?: (SessionId | null);
+  /** Model. */
+  model: string | null;
+  /** The session whose helper this is. */
+  parent_session_id: (SessionId | null);
+  /** Ids of the approvals it waits for. */
+  pending_approvals: string[];
+  /** Permission mode, in the agent's words. */
+  permission_mode?: string | null;
+  /** Process id, while it is alive. */
+  pid: number | null;
+  /** The agent. */
+  provider: Provider;
+  /** The agent's own id of it. */
+  provider_session_id: string | null;
+  /** The run that hosts it, when capture started its process. */
+  run_id: string | null;
+  /** First sign of it. */
+  started_at: Timestamp;
+  /** What it is doing, and why we say so. */
+  status: Status;
+  /** What it is about, in three lines. */
+  summary: Summary;
+  /** Title: the agent's or user's name for it, else what the last prompt that is a task of its own asks for. */
+  title: string | null;
+  /** Its files. */
+  transcripts: TranscriptView[];
+  /** The open turn. */
+  turn: (OpenTurn | null);
+  /** Turns so far, the open one included. */
+  turns: number;
+  /** Tokens so far. */
+  usage: Usage;
+};
+
+/** The session's process said goodbye, or capture concluded that it is gone (derived). */
+export type SessionExited = {
+  /** Exit code, when known. */
+  code?: number | null;
+  /** clean, failed or killed. */
+  reason?: (Reason | null);
+};
+
+/**
+ * The session repeats another's history up to a record and goes its own way from there; or
+ * it went back to an earlier record of its own (rewind).
+ */
+export type SessionForked = {
+  /** The provider's id of the last record both share, when known. */
+  at?: string | null;
+  /** The provider's id of the session it comes from; its own for a rewind. */
+  from: string;
+};
+
+export type SessionId = string;
+
+/** A page of sessions. */
+export type SessionPage = {
+  /** The position of the log the page reflects. */
+  as_of: number;
+  /** Continues the list; `null` on the last page. */
+  next_cursor: string | null;
+  /** The sessions. */
+  sessions: Session[];
+};
+
+/** How well a session went. */
+export type SessionQuality = {
+  /** How long turns ran, without the time they waited for an approval, ms. */
+  active_ms: number;
+  /** Those that the agent finished. */
+  completed_turns: number;
+  /** Tool calls that failed. */
+  failed_calls: number;
+  /** What failed, by kind. */
+  failures: Record<string, number>;
+  /** The longer times between two turns, ms. */
+  idle_ms: number;
+  /** The end of its last turn. */
+  last_turn_at: Timestamp;
+  /** The agent. */
+  provider: Provider;
+  /** The session. */
+  session_id: SessionId;
+  /**
+   * How often a test failed, files were edited, and the same test ran again; `null` when the turns are of
+   * a time when it was not counted.
+   */
+  test_fix_loops: number | null;
+  /** Its title. */
+  title: string | null;
+  /** Tool calls. */
+  tool_calls: number;
+  /** Turns that are over. */
+  turns: number;
+  /**
+   * How long the agent waited for the user, ms: for approvals, and between two turns with at most 30 minutes between
+   * them.
+   */
+  waiting_ms: number;
+};
+
+/** A session was first seen. Repeated when a later record knows more. */
+export type SessionStarted = {
+  /** What kind of helper: `general-purpose`, `/root/helper`. */
+  agent_type?: string | null;
+  /** Version of the agent. */
+  cli_version?: string | null;
+  /** Working directory. */
+  cwd?: string | null;
+  /** Git branch. */
+  git_branch?: string | null;
+  /** How it came to be. */
+  how?: StartKind;
+  /** Model. */
+  model?: string | null;
+  /** The provider's id of the session whose helper this is. */
+  parent_provider_session_id?: string | null;
+  /** Our id of that session; filled in when the event is committed. */
+  parent_session_id?: (SessionId | null);
+};
+
+/** What a session is about, in short. */
+export type SessionSummary = {
+  /** What it is doing, in one word. */
+  activity: string | null;
+  /** What it is doing, in one line. */
+  current: string | null;
+  /** The session. */
+  id: SessionId;
+  /** When its last event happened. */
+  last_event_at: Timestamp;
+  /** The last prompt, shortened. */
+  last_prompt: string | null;
+  /** Why it is in that state. */
+  reason: (Reason | null);
+  /** What it did last, in one line. */
+  recent: string | null;
+  /** Its state. */
+  state: State;
+  /** Its title. */
+  title: string | null;
+  /** Several lines for a tooltip. */
+  tooltip: string;
+};
+
+/** A turn and its session. */
+export type SessionTurn = {
+  /** The session. */
+  session_id: SessionId;
+  /** The turn. */
+  turn: Turn;
+};
+
+/** The tokens of a session. */
+export type SessionUsage = {
+  /** Input tokens read from a cache. */
+  cache_read_tokens: number;
+  /** Those of them that stay in the cache for an hour instead of five minutes. */
+  cache_write_hour_tokens?: number;
+  /** Input tokens written to a cache. */
+  cache_write_tokens: number;
+  /** The session. */
+  id: SessionId;
+  /** Input tokens that no cache served. */
+  input_tokens: number;
+  /** Its model. */
+  model: string | null;
+  /** Output tokens. */
+  output_tokens: number;
+  /** Output tokens spent on thinking, as far as the agent tells. */
+  thinking_tokens?: number;
+};
+
+/** How much an event should worry a person. */
+export type Severity = ("info" | "warning" | "error");
+
+/**
+ * One claim of one source. The adapter that read it also says how strong it is and how long it
+ * holds, so that no reducer needs to know the provider.
+ */
+export type Signal = ({
+  claim: "state";
+  /** Why, when the source says so. */
+  reason?: (Reason | null);
+  /** The state. */
+  state: State;
+} | {
+  claim: "turn_ended";
+  /** How it ended. */
+  outcome: TurnOutcome;
+  /** Sub-agents the agent knows to be still at work. */
+  pending_subagents?: number;
+} | {
+  claim: "process_alive";
+  /** Process id. */
+  pid: number;
+  /**
+   * Start time in clock ticks since boot (`/proc/<pid>/stat`, field 22); tells a reused
+   * pid from the process that was meant.
+   */
+  start_ticks: number;
+} | {
+  claim: "process_gone";
+  /** Whether the agent ended cleanly (removed its registry file, wrote its end). */
+  clean: boolean;
+  /** Process id. */
+  pid: number;
+} | {
+  claim: "withdrawn";
+}) & ({
+  /** The dialog on the agent's screen that the claim is read from. */
+  dialog?: (Dialog | null);
+  /**
+   * The moment from which the claim counts, when that is later than its own: what is likely at
+   * first becomes true unless another event comes before then.
+   */
+  holds_from?: (Timestamp | null);
+  /**
+   * Distinguishes claims of one source that hold at the same time, such as two requests
+   * made at once. A claim replaces the one with the same key.
+   */
+  key?: string | null;
+  /** How far the source can be trusted in this. */
+  strength: Confidence;
+  /** When the claim expires, if it does. */
+  valid_until?: (Timestamp | null);
+  /** The source's own words, for `explain`: `waiting: permission prompt`. */
+  words?: string | null;
+});
+
+/** A part of a text, without secrets, on one line. */
+export type Snippet = {
+  /** What matches: ranges of `text`, bytes, in order and without overlaps. */
+  highlights: number[][];
+  /** The text; `…` stands where something was left out. */
+  text: string;
+};
+
+/** Where a piece of knowledge came from. */
+export type Source = ("transcript" | "registry" | "hook" | "telemetry" | "pty" | "input" | "process" | "protocol" | "runtime");
+
+/** One source and how it is doing. */
+export type SourceHealth = {
+  /** Whether it is being read. */
+  active: boolean;
+  /** Records that were merged into the event of another one: the blocks of a message. */
+  coalesced: number;
+  /** Details, in one line. */
+  detail: string | null;
+  /** Events that the source lost. */
+  dropped: number;
+  /** Failures so far. */
+  errors: number;
+  /** Files it follows. */
+  files: number;
+  /** How long it has been seen behind its newest bytes or deliveries, ms; absent where nothing is read in order. */
+  lag_ms?: number | null;
+  /** When its last event happened. */
+  last_event_at: (Timestamp | null);
+  /** Which: `claude transcripts`, `hooks`. */
+  name: string;
+  /** What needs attention, in one line; absent while all is well. */
+  trouble?: string | null;
+};
+
+/** The bytes of a record in a file. */
+export type SourceRange = {
+  /** Its length, bytes. */
+  length: number;
+  /** Where the record begins, bytes. */
+  offset: number;
+  /** The file, absolute. */
+  path: string;
+};
+
+/** All sources. */
+export type Sources = {
+  /** The sources. */
+  sources: SourceHealth[];
+};
+
+/** The outcome of a claim. */
+export type Standing = ("decides" | "agrees" | "weaker" | "overruled" | "not_yet" | "over");
+
+/** How a session came to be. */
+export type StartKind = ("unknown" | "new" | "resume" | "fork" | "subagent");
+
+/** The status of a session. */
+export type State = ("running" | "waiting" | "waiting_approval" | "idle" | "exited" | "unknown");
+
+/** A state of findings, or all of them. */
+export type StateFilter = ("open" | "acknowledged" | "resolved" | "all");
+
+/** The status of a session. */
+export type Status = {
+  /** What is going on, in one line: the command, the tool, the question. */
+  activity: string | null;
+  /** How sure we are. */
+  confidence: Confidence;
+  /** Claims that say otherwise and were overruled. */
+  disagreements: Evidence[];
+  /** The claims that decided. */
+  evidence: Evidence[];
+  /** Why. */
+  reason: (Reason | null);
+  /** Since when, by the clock of the evidence. */
+  since: Timestamp;
+  /** The state. */
+  state: State;
+};
+
+/** A session's status at a time, and what it was decided from. */
+export type StatusAt = {
+  /** Every claim that held then, and the rule that decided. */
+  account: Account;
+  /** The time asked for; `null` for the present. */
+  at: (Timestamp | null);
+  /** The session. */
+  session_id: SessionId;
+  /** The status then. */
+  status: Status;
+};
+
+/** One change of a session's status. */
+export type StatusChange = {
+  /** When, by the clock of the evidence. */
+  at: Timestamp;
+  /** How sure capture was. */
+  confidence: Confidence;
+  /** The claims that decided, as their sources worded them. */
+  evidence: string[];
+  /** The state before; `null` for the first. */
+  from: (State | null);
+  /** When capture saw it. */
+  observed_at: Timestamp;
+  /** Why. */
+  reason: (Reason | null);
+  /** The sequence of the event that records the change. */
+  sequence: number;
+  /** The source of the claim that decided. */
+  source?: (Source | null);
+  /** The state from then on. */
+  to: State;
+};
+
+/** A page of status changes of a session, oldest first. */
+export type StatusChangePage = {
+  /** The position of the log the page reflects. */
+  as_of: number;
+  /** The changes. */
+  changes: StatusChange[];
+  /** Continues the list; `null` on the last page. */
+  next_cursor: string | null;
+};
+
+/** The status changed (derived). */
+export type StatusChanged = {
+  /** What was going on, in one line. */
+  activity?: string | null;
+  /** The claims that decided, in their sources' words: `registry: waiting: permission prompt`. */
+  evidence?: string[];
+  /** The state before; absent for the first. */
+  from?: (State | null);
+  /** Why. */
+  reason?: (Reason | null);
+  /** The state now. */
+  to: State;
+};
+
+/** Why the model stopped. */
+export type Stop = ("end_turn" | "tool_use" | "max_tokens" | "aborted" | "refusal" | "other");
+
+/** A sub-agent in the conversation that started it, folded: its own conversation is read by its session's id. */
+export type Subagent = {
+  /** What kind of sub-agent it is, in the agent's words: `general-purpose`, `/root/helper`. */
+  agent_type?: string | null;
+  /** Its last event. */
+  last_event_at: Timestamp;
+  /** Its session. */
+  session_id: SessionId;
+  /** When it began. */
+  started_at: Timestamp;
+  /** What it is doing. */
+  state: State;
+  /** Its title. */
+  title?: string | null;
+  /** Its turns so far. */
+  turns: number;
+};
+
+/** What a session is about, without asking a model. */
+export type Summary = {
+  /** What it is doing now. */
+  current: string | null;
+  /** What was asked last. */
+  last_prompt: string | null;
+  /** What it did lately, the newest turn first: files changed, commands, tests, approvals, errors. */
+  recent: string | null;
+};
+
+/** Rows and columns of a terminal. */
+export type TerminalSize = {
+  /** Columns. */
+  columns: number;
+  /** Rows. */
+  rows: number;
+};
+
+/** What an agent says now, before anything of it is stored. */
+export type TextDelta = {
+  /** Number of deltas that were joined to this one. */
+  joined?: number;
+  /** Number of deltas before it that were lost. */
+  lost?: number;
+  /** The agent. */
+  provider: Provider;
+  /** Its own id of the session. */
+  session_id: string;
+  /** The text, at most 16 KiB. */
+  text: string;
+};
+
+/** What a text is. */
+export type TextKind = ("prompt" | "answer" | "thinking" | "call" | "output" | "error" | "question" | "summary" | "title" | "note" | "approval" | "finding");
+
+/** A text that is longer than what an event carries, and where the whole of it is. */
+export type TextRef = {
+  /** BLAKE3 of the text, first 16 bytes, hexadecimal. */
+  hash: string;
+  /** Length, bytes. */
+  length: number;
+  /** Whether the text itself is kept; false above the cap, where only `origin` leads to it. */
+  stored: boolean;
+};
+
+/** A page of events of all sessions, the newest first. */
+export type TimelinePage = {
+  /** The position of the log the page reflects. */
+  as_of: number;
+  /** The events. */
+  events: Event[];
+  /** Continues the list with older events; `null` on the last page. */
+  next_cursor: string | null;
+  /** The sessions they belong to. */
+  sessions: TimelineSession[];
+};
+
+/** A session that events on a page belong to. */
+export type TimelineSession = {
+  /** Its working directory. */
+  cwd: string | null;
+  /** Its id. */
+  id: SessionId;
+  /** Its agent. */
+  provider: Provider;
+  /** Its title. */
+  title: string | null;
+};
+
+export type Timestamp = string;
+
+/** The agent called a tool. The input, as the agent wrote it, is the event's text. */
+export type ToolCall = {
+  /** The call goes on after its turn (a background command). */
+  background?: boolean;
+  /** The provider's id of the call. */
+  call_id: string;
+  /** The agent asked for more rights than it has, so a dialog is likely. */
+  escalated?: boolean;
+  /** The provider's name of the tool. */
+  name: string;
+  /** One line for people: the command, the file, the URL, the question. */
+  title?: string | null;
+  /** What it does. */
+  tool: ToolKind;
+};
+
+/** What a tool does, as far as status and approval care. */
+export type ToolKind = ("execute" | "edit" | "read" | "fetch" | "mcp" | "plan" | "question" | "subagent" | "other");
+
+/** How a tool call ended. */
+export type ToolOutcome = ("ok" | "error" | "denied" | "blocked" | "cancelled");
+
+/** A tool call returned. Its output is the event's text. */
+export type ToolResult = {
+  /** The provider's id of the call. */
+  call_id: string;
+  /** Only details of a call whose result was reported before. */
+  detail?: boolean;
+  /** How long it took, milliseconds. */
+  duration_ms?: number | null;
+  /** Exit code of a command, when known. */
+  exit_code?: number | null;
+  /** How it ended. */
+  outcome: ToolOutcome;
+};
+
+/** What an annotation is about. */
+export type Topic = ("title" | "model" | "cwd" | "git_branch" | "permission_mode" | "cli_version" | "queue" | "command" | "notice" | "merged_into" | "capture" | "note" | "run" | "input" | "label" | "screen" | "trace");
+
+/** One file of a session. */
+export type TranscriptView = {
+  /** Which of the files that had this path, from 1. */
+  generation: number;
+  /** Records that were damaged or not understood. */
+  issues: number;
+  /** Read up to here, bytes. */
+  offset: number;
+  /** Absolute path. */
+  path: string;
+  /** Size when last looked at, bytes. */
+  size: number;
+};
+
+/** One turn of a session, open or over. */
+export type Turn = {
+  /** Approvals asked for. */
+  approvals: number;
+  /** End. */
+  completed_at: (Timestamp | null);
+  /** What failed, by its sort. */
+  failures?: Record<string, number>;
+  /** Its id. */
+  id: TurnId;
+  /** Messages of the model. */
+  messages: number;
+  /** Its number within the session, from 1. */
+  number: number;
+  /** How it ended; absent while it is open. */
+  outcome: (TurnOutcome | null);
+  /** What was asked, shortened. */
+  prompt: string | null;
+  /** Start. */
+  started_at: Timestamp;
+  /** Prompts typed while it ran. */
+  steering: number;
+  /**
+   * How often a test had failed, files were edited, and the same test ran again; absent in turns of a time when it was
+   * not counted.
+   */
+  test_fix_loops?: number | null;
+  /** What the agent said, shortened: the end of its last message. */
+  text: string | null;
+  /** Tool calls. */
+  tool_calls: number;
+  /** Tool calls that failed. */
+  tool_errors: number;
+  /** What opened it. */
+  trigger: TurnTrigger;
+  /** Tokens spent. */
+  usage: Usage;
+  /** What was done in it. */
+  work?: TurnWork;
+};
+
+/** A turn is over (derived). */
+export type TurnCompleted = {
+  /** From its start to its end, milliseconds by capture's clock or the provider's. */
+  duration_ms: number;
+  /** Its number within the session, from 1. */
+  number: number;
+  /** How it ended. */
+  outcome: TurnOutcome;
+};
+
+export type TurnId = string;
+
+/** How a turn ended. */
+export type TurnOutcome = ("completed" | "interrupted" | "denied" | "failed" | "exited" | "superseded" | "timed_out");
+
+/** A page of turns. */
+export type TurnPage = {
+  /** The position of the log the page reflects. */
+  as_of: number;
+  /** The number of the last turn, for `after`. */
+  next_after: number;
+  /** Continues the list; `null` on the last page. */
+  next_cursor: string | null;
+  /** The turns. */
+  turns: Turn[];
+};
+
+/** A turn was opened (derived). */
+export type TurnStarted = {
+  /** Its number within the session, from 1. */
+  number: number;
+  /** What opened it. */
+  trigger: TurnTrigger;
+};
+
+/** What opened a turn. */
+export type TurnTrigger = ("prompt" | "wakeup" | "command");
+
+/** What was done in a turn. */
+export type TurnWork = {
+  /** Commands that were begun, without those that run tests. */
+  commands?: number;
+  /** Calls that a person refused. */
+  denied?: number;
+  /** The files that were changed, as the agent names them, each once, in the order of their first change; at most 8. */
+  files?: string[];
+  /** The last of them, shortened. */
+  last_command?: string | null;
+  /** Whether the last tests passed. */
+  last_tests_passed?: boolean | null;
+  /** Whether more files were changed than are named. */
+  more_files?: boolean;
+  /** Commands that ran tests, some of which failed. */
+  tests_failed?: number;
+  /** Commands that ran tests, which passed. */
+  tests_passed?: number;
+};
+
+/**
+ * A record that is not understood, or damaged. Nothing is dropped: `origin` says where
+ * its bytes are, the event's text holds them as far as they are readable.
+ */
+export type Unrecognized = {
+  /** Hash of its bytes (BLAKE3, hexadecimal), where they are not kept. */
+  hash?: string | null;
+  /** What was wrong with it, for damaged ones. */
+  issue?: string | null;
+  /** Its length, bytes. */
+  length?: number;
+  /** The record's own kind: `type` (`system/foo`), or `damaged`, `oversized`. */
+  raw_kind: string;
+};
+
+/** Tokens. */
+export type Usage = {
+  /** Input tokens read from a cache. */
+  cache_read_tokens: number;
+  /** Those of them that stay in the cache for an hour instead of five minutes. */
+  cache_write_hour_tokens?: number;
+  /** Input tokens written to a cache. */
+  cache_write_tokens: number;
+  /** Input tokens that no cache served. */
+  input_tokens: number;
+  /** Output tokens. */
+  output_tokens: number;
+  /** Output tokens spent on thinking, as far as the agent tells. */
+  thinking_tokens?: number;
+};
+
+/**
+ * Sums of an agent's own accounting. It may know calls that its files do not show, such as those that make a title
+ * or compact a conversation.
+ */
+export type UsageAccount = {
+  /**
+   * When the accounting began. A session that goes on in another one's process goes on with its sums, and has
+   * the same time here.
+   */
+  began_at?: (Timestamp | null);
+  /** The sums by model. */
+  models: AccountedModel[];
+  /** What it covers. */
+  scope: AccountScope;
+};
+
+/** What a row of a report stands for. */
+export type UsageBy = ("day" | "project" | "model" | "session" | "agent");
+
+/** Tokens and costs in a period. */
+export type UsageReport = {
+  /** What a row stands for. */
+  by: UsageBy;
+  /** Rows that were left out because of `limit`; the oldest days, or what cost least. */
+  more_rows: number;
+  /** The date of the prices. */
+  prices_date: string;
+  /** The quotas, as agents reported them last. */
+  quotas: QuotaView[];
+  /** Start of the period; `null` when it has none. */
+  since: (Timestamp | null);
+  /** The sum. */
+  total: UsageSums;
+  /** Models whose price is not known. */
+  unpriced_models: string[];
+  /** End of the period; `null` when it has none. */
+  until: (Timestamp | null);
+  /** The rows: days in order, others by cost and tokens, the highest first. */
+  usage: UsageRow[];
+};
+
+/**
+ * Tokens spent on one model response that were not reported before; never a total of several responses. A source
+ * hands in the whole count of the response so far, and the log gets what it grew by.
+ */
+export type UsageReported = {
+  /**
+   * What the agent's own accounting says. It covers responses that are reported one by one too, so it is compared
+   * with them and never added to them.
+   */
+  account?: (UsageAccount | null);
+  /** Input tokens read from a cache. */
+  cache_read_tokens?: number;
+  /** Those of them that stay in the cache for an hour instead of five minutes. */
+  cache_write_hour_tokens?: number;
+  /** Input tokens written to a cache. */
+  cache_write_tokens?: number;
+  /** What the response cost according to the agent, billionths of a US dollar. */
+  cost_nano_usd?: number | null;
+  /** Input tokens that no cache served. */
+  input_tokens?: number;
+  /** The provider's id of the message or response they were spent on. */
+  message_id?: string | null;
+  /** Model. */
+  model?: string | null;
+  /** Output tokens, thinking included. */
+  output_tokens?: number;
+  /** The quotas, if they changed since the last report. */
+  quotas?: QuotaReported[];
+  /** Output tokens spent on thinking. */
+  thinking_tokens?: number;
+};
+
+/** The tokens of a day, a project, a model, a session or an agent. */
+export type UsageRow = {
+  /** The part of the input that a cache served, 0 to 1; `null` without input. */
+  cache_hit_rate: number | null;
+  /** Input tokens read from a cache. */
+  cache_read_tokens: number;
+  /** Those of them that stay in the cache for an hour instead of five minutes. */
+  cache_write_hour_tokens?: number;
+  /** Input tokens written to a cache. */
+  cache_write_tokens: number;
+  /**
+   * Calls of models. What an agent accounts for beside the calls in its transcripts counts as one call of a session and
+   * a model.
+   */
+  calls: number;
+  /** What the calls with a known price cost, US dollars; `null` when no call has one. */
+  cost_usd: number | null;
+  /** The day, as `2026-11-23`. */
+  day?: string | null;
+  /** Input tokens that no cache served. */
+  input_tokens: number;
+  /** The model; `null` when the agent does not tell, and in rows of anything else. */
+  model: string | null;
+  /** Output tokens. */
+  output_tokens: number;
+  /** The session whose sub-agent this session is. */
+  parent_session_id?: (SessionId | null);
+  /** The directory. */
+  project?: string | null;
+  /** The agent. */
+  provider?: (Provider | null);
+  /** The part of it that agents reported themselves. */
+  reported_cost_usd: number;
+  /** The session. */
+  session_id?: (SessionId | null);
+  /** The sums of the session's sub-agents, which have rows of their own too. */
+  subagents?: (UsageSums | null);
+  /** Output tokens spent on thinking, as far as the agent tells. */
+  thinking_tokens?: number;
+  /** The title of the session. */
+  title?: string | null;
+  /** Calls whose price is not known: their cost is missing in `cost_usd`. */
+  unpriced_calls: number;
+};
+
+/** Tokens and what they cost. */
+export type UsageSums = {
+  /** The part of the input that a cache served, 0 to 1; `null` without input. */
+  cache_hit_rate: number | null;
+  /** Input tokens read from a cache. */
+  cache_read_tokens: number;
+  /** Those of them that stay in the cache for an hour instead of five minutes. */
+  cache_write_hour_tokens?: number;
+  /** Input tokens written to a cache. */
+  cache_write_tokens: number;
+  /**
+   * Calls of models. What an agent accounts for beside the calls in its transcripts counts as one call of a session and
+   * a model.
+   */
+  calls: number;
+  /** What the calls with a known price cost, US dollars; `null` when no call has one. */
+  cost_usd: number | null;
+  /** Input tokens that no cache served. */
+  input_tokens: number;
+  /** Output tokens. */
+  output_tokens: number;
+  /** The part of it that agents reported themselves. */
+  reported_cost_usd: number;
+  /** Output tokens spent on thinking, as far as the agent tells. */
+  thinking_tokens?: number;
+  /** Calls whose price is not known: their cost is missing in `cost_usd`. */
+  unpriced_calls: number;
+};
+
+/** Something was asked of the agent. The text is the event's text. */
+export type UserPrompt = {
+  /** Images and files that came with it. */
+  attachments?: number;
+  /** Who asked. */
+  origin: PromptOrigin;
+  /** The provider's id of the turn, when it has one. */
+  provider_turn_id?: string | null;
+};
+
+/** A person's decision. */
+export type Verdict = ("allow" | "deny");
+
+/** One claim, as it was weighed. */
+export type Weighed = {
+  /** For which sub-agent, when not for the main conversation. */
+  agent: string | null;
+  /** Since when it is held. */
+  at: Timestamp;
+  /** The source's own words. */
+  claim: string;
+  /** The event that made it; absent for what the conversation as a whole says. */
+  event: (EventId | null);
+  /** When it begins to count, if not at once. */
+  from: (Timestamp | null);
+  /** Why. */
+  reason: (Reason | null);
+  /** The source of the claim. */
+  source: Source;
+  /** Its outcome. */
+  standing: Standing;
+  /** The state claimed. */
+  state: State;
+  /** How strong it counts. */
+  strength: Confidence;
+  /** Until when it is held, if it runs out; otherwise until it is replaced or withdrawn. */
+  until: (Timestamp | null);
+};
+
+/** What a session did, from its events in order. */
+export type WorkLog = {
+  /** The commands it ran, oldest first. */
+  commands: CommandRun[];
+  /** The files it changed, and how often. */
+  files: Record<string, number>;
+  /** The whole of its last answer. */
+  last_text: string | null;
+};
+
+/** Every route: its parameters, its body and what it answers. */
+export interface Routes {
+  /** A page that points here. */
+  "GET /": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: string;
+  };
+  /** Older name: the last prompts and answers of a session. */
+  "GET /api/session/messages": {
+    path: Record<never, never>;
+    query: { limit?: number; session: string };
+    body: undefined;
+    answer: Messages;
+  };
+  /** Older name: one session in the older form. */
+  "GET /api/sessions/{id}/stream": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: string;
+  };
+  /** Older name of /api/v1/sessions/{id}/summary. */
+  "GET /api/sessions/{id}/summary": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: SessionSummary;
+  };
+  /** Older name: the status of all sessions in the older form. */
+  "GET /api/stream/status": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: string;
+  };
+  /** Permission requests, newest first. */
+  "GET /api/v1/approvals": {
+    path: Record<never, never>;
+    query: { cursor?: string; limit?: number; session?: string; state?: ApprovalState };
+    body: undefined;
+    answer: ApprovalPage;
+  };
+  /** One of them, with everything needed to decide it. */
+  "GET /api/v1/approvals/{id}": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: ApprovalView;
+  };
+  /** Allows or denies one; 409 when it is closed or cannot be answered from here. */
+  "POST /api/v1/approvals/{id}/decision": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: DecisionRequest;
+    answer: ApprovalView;
+  };
+  /** The active sessions that need a person, the most urgent first: by need, risk and waiting time. */
+  "GET /api/v1/attention": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: AttentionList;
+  };
+  /** A hook put a delivery in the spool. */
+  "POST /api/v1/deliveries": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: DeliveryNotice;
+    answer: DeliveryTaken;
+  };
+  /** A hook waits for the decision on its delivery; 204 when there is none. */
+  "POST /api/v1/deliveries/{id}/answer": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: HookWait;
+    answer: HookAnswer;
+  };
+  /** A driver says what its agent says now; streams show it as a `delta`, and nothing stores it. */
+  "POST /api/v1/deltas": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: TextDelta;
+    answer: DeltaTaken;
+  };
+  /** Prompts, ends of turns, permission requests, errors, findings and the like of all sessions, the newest first. */
+  "GET /api/v1/events": {
+    path: Record<never, never>;
+    query: { agent?: Provider[]; cursor?: string; cwd?: string; failures?: boolean; kind?: Kind[]; limit?: number; session?: string; since?: Timestamp; until?: Timestamp };
+    body: undefined;
+    answer: TimelinePage;
+  };
+  /** What the monitor noticed, newest first. */
+  "GET /api/v1/findings": {
+    path: Record<never, never>;
+    query: { cursor?: string; kind?: FindingKind[]; limit?: number; session?: string; state?: StateFilter };
+    body: undefined;
+    answer: FindingPage;
+  };
+  /** One finding. */
+  "GET /api/v1/findings/{id}": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: Finding;
+  };
+  /** Acknowledges a finding: it is not reported again. */
+  "POST /api/v1/findings/{id}/ack": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: EmptyBody;
+    answer: Finding;
+  };
+  /** The sources and how they are doing. */
+  "GET /api/v1/health/sources": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: Sources;
+  };
+  /** The terminal host of a run connects (Unix socket only). */
+  "GET /api/v1/host": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: undefined;
+  };
+  /** Sends a message over a notification channel, to try it out. */
+  "POST /api/v1/notify/test": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: ChannelTest;
+    answer: Receipt;
+  };
+  /** Queued prompts and their outcome, newest first. */
+  "GET /api/v1/prompts": {
+    path: Record<never, never>;
+    query: { cursor?: string; limit?: number; session?: string; state?: QueuedState };
+    body: undefined;
+    answer: PromptPage;
+  };
+  /** Cancels a queued prompt. */
+  "POST /api/v1/prompts/{id}/cancel": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: EmptyBody;
+    answer: Prompt;
+  };
+  /** What is still to be erased of removed sessions, and the size of the database. */
+  "GET /api/v1/retention": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: RetentionStatus;
+  };
+  /** Removes old sessions to save space; they are not read again. */
+  "POST /api/v1/retention/prune": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: PruneRequest;
+    answer: RemovalReport;
+  };
+  /** The processes that `capture run` started. */
+  "GET /api/v1/runs": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: RunPage;
+  };
+  /** One of them, by its id or name. */
+  "GET /api/v1/runs/{id}": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: Run;
+  };
+  /** As coder/agentapi: messages and changes of the status as they come. */
+  "GET /api/v1/runs/{id}/agentapi/events": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: string;
+  };
+  /** As coder/agentapi: types a prompt or characters. */
+  "POST /api/v1/runs/{id}/agentapi/message": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: AgentApiInput;
+    answer: AgentApiSent;
+  };
+  /** As coder/agentapi: the prompts and answers of the run's session. */
+  "GET /api/v1/runs/{id}/agentapi/messages": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: AgentApiMessages;
+  };
+  /** As coder/agentapi: whether the agent of a run works. */
+  "GET /api/v1/runs/{id}/agentapi/status": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: AgentApiStatus;
+  };
+  /** Which rule reads its screen, and why the others do not. */
+  "GET /api/v1/runs/{id}/explain": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: ScreenExplanation;
+  };
+  /** Types into its terminal: text, keys or an interrupt. */
+  "POST /api/v1/runs/{id}/input": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: Input;
+    answer: InputSent;
+  };
+  /** The screen of its terminal. */
+  "GET /api/v1/runs/{id}/screen": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: Screen;
+  };
+  /** Texts of all sessions that match a query, with the part that matches. */
+  "GET /api/v1/search": {
+    path: Record<never, never>;
+    query: { agent?: Provider[]; cursor?: string; cwd?: string; kind?: TextKind[]; limit?: number; project?: string; q?: string; session?: string; since?: Timestamp; sort?: SearchSort; tool?: string; until?: Timestamp };
+    body: undefined;
+    answer: SearchPage;
+  };
+  /** The search index and how far it is. */
+  "GET /api/v1/search/index": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: IndexStatus;
+  };
+  /** Removes the search index and builds it again; searches answer meanwhile with what is there. */
+  "POST /api/v1/search/index/rebuild": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: EmptyBody;
+    answer: IndexStatus;
+  };
+  /** Sessions, newest last event first. */
+  "GET /api/v1/sessions": {
+    path: Record<never, never>;
+    query: { active?: ActiveFilter; cursor?: string; cwd?: string; limit?: number; provider?: Provider[]; state?: State[] };
+    body: undefined;
+    answer: SessionPage;
+  };
+  /** A session, by any of its ids. */
+  "GET /api/v1/sessions/{id}": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: Session;
+  };
+  /** Forgets a session with its sub-agents: nothing of it is left, and it is not read again. */
+  "DELETE /api/v1/sessions/{id}": {
+    path: { id: string };
+    query: { dry_run?: boolean };
+    body: undefined;
+    answer: RemovalReport;
+  };
+  /** Turns the capture of a session on or off. */
+  "PUT /api/v1/sessions/{id}/capture": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: CaptureRequest;
+    answer: CaptureAnswer;
+  };
+  /** What was said and done in a session: prompts, messages, tool calls with their results, approvals, and sub-agents where they were started. */
+  "GET /api/v1/sessions/{id}/conversation": {
+    path: { id: string };
+    query: { after?: number; cursor?: number; limit?: number; texts?: ConversationTexts };
+    body: undefined;
+    answer: ConversationPage;
+  };
+  /** The events of a session, in order. */
+  "GET /api/v1/sessions/{id}/events": {
+    path: { id: string };
+    query: { after?: number; cursor?: number; kind?: Kind[]; limit?: number };
+    body: undefined;
+    answer: EventPage;
+  };
+  /** Which rule reads that screen, and why the others do not. */
+  "GET /api/v1/sessions/{id}/explain": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: ScreenExplanation;
+  };
+  /** Types into the run that hosts a session. */
+  "POST /api/v1/sessions/{id}/input": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: Input;
+    answer: InputSent;
+  };
+  /** Sets or removes labels of a session, which policies can refer to. */
+  "PUT /api/v1/sessions/{id}/labels": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: Labels;
+    answer: Labels;
+  };
+  /** Queues a prompt: it is typed when the session's run waits for one. */
+  "POST /api/v1/sessions/{id}/prompts": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: PromptRequest;
+    answer: Prompt;
+  };
+  /** The screen of the run that hosts a session. */
+  "GET /api/v1/sessions/{id}/screen": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: Screen;
+  };
+  /** A session's status now or at a past time, the claims that held then, and the rule that decided. */
+  "GET /api/v1/sessions/{id}/status": {
+    path: { id: string };
+    query: { at?: Timestamp };
+    body: undefined;
+    answer: StatusAt;
+  };
+  /** Changes of a session's status in pages, oldest first. */
+  "GET /api/v1/sessions/{id}/status/changes": {
+    path: { id: string };
+    query: { after?: number; cursor?: number; limit?: number };
+    body: undefined;
+    answer: StatusChangePage;
+  };
+  /** Changes of a session's status, oldest first; without `after`, the last ones. */
+  "GET /api/v1/sessions/{id}/status/history": {
+    path: { id: string };
+    query: { after?: number; cursor?: number; limit?: number };
+    body: undefined;
+    answer: StatusChange[];
+  };
+  /** What a session is about. */
+  "GET /api/v1/sessions/{id}/summary": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: SessionSummary;
+  };
+  /** The turns of a session, in order. */
+  "GET /api/v1/sessions/{id}/turns": {
+    path: { id: string };
+    query: { after?: number; cursor?: number; limit?: number };
+    body: undefined;
+    answer: TurnPage;
+  };
+  /** The tokens of a session. */
+  "GET /api/v1/sessions/{id}/usage": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: SessionUsage;
+  };
+  /** Answers when a session reaches a state. */
+  "GET /api/v1/sessions/{id}/wait": {
+    path: { id: string };
+    query: { timeout_ms?: number; until: State[] };
+    body: undefined;
+    answer: Session;
+  };
+  /** The files a session changed, the commands it ran and its last answer, by its last 20,000 events. */
+  "GET /api/v1/sessions/{id}/work": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: WorkLog;
+  };
+  /** A snapshot, then events, statuses, approvals and findings as they come. */
+  "GET /api/v1/stream": {
+    path: Record<never, never>;
+    query: { after?: number; epoch?: string; session?: string };
+    body: undefined;
+    answer: string;
+  };
+  /** The whole text an event's `text_ref` points to. */
+  "GET /api/v1/texts/{hash}": {
+    path: { hash: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: string;
+  };
+  /** The turns of all sessions, by session. */
+  "GET /api/v1/turns": {
+    path: Record<never, never>;
+    query: { cursor?: string; limit?: number; since?: Timestamp };
+    body: undefined;
+    answer: RecentTurnPage;
+  };
+  /** Tokens and costs by model, day, project, session or agent, and the quotas of agents. */
+  "GET /api/v1/usage": {
+    path: Record<never, never>;
+    query: { agent?: Provider[]; by?: UsageBy; limit?: number; project?: string; session?: string; since?: Timestamp; tz?: string; until?: Timestamp };
+    body: undefined;
+    answer: UsageReport;
+  };
+  /** How well sessions went: turns, failures, how long approvals took, active and waiting time. */
+  "GET /api/v1/usage/quality": {
+    path: Record<never, never>;
+    query: { agent?: Provider[]; limit?: number; project?: string; session?: string; since?: Timestamp; until?: Timestamp };
+    body: undefined;
+    answer: QualityReport;
+  };
+  /** The same frames over a WebSocket. */
+  "GET /api/v1/ws": {
+    path: Record<never, never>;
+    query: { after?: number; epoch?: string; session?: string };
+    body: undefined;
+    answer: undefined;
+  };
+  /** 200 while everything is up, else 503. */
+  "GET /healthz": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: string;
+  };
+  /** A message of the Model Context Protocol. */
+  "POST /mcp": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: McpMessage;
+    answer: McpMessage;
+  };
+  /** Metrics in Prometheus text form. */
+  "GET /metrics": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: string;
+  };
+  /** This document. */
+  "GET /openapi.json": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: Record<string, unknown>;
+  };
+  /** OTLP/HTTP: log records of an agent. */
+  "POST /v1/logs": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: Record<string, unknown>;
+  };
+  /** OTLP/HTTP: metrics of an agent; accepted, not stored. */
+  "POST /v1/metrics": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: Record<string, unknown>;
+  };
+  /** OTLP/HTTP: spans of an agent; accepted, not stored. */
+  "POST /v1/traces": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: Record<string, unknown>;
+  };
+}

@@ -1,0 +1,182 @@
+// The frame of every page: navigation, state of the connection, keys, and the page itself.
+
+import { computed, useComputed, useSignalEffect } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { paired } from "./api/client";
+import { approvals, needing, reconnect } from "./live/store";
+import { connection, heardAt } from "./live/stream";
+import { now } from "./live/store";
+import { identify, me, meFailed } from "./me";
+import { Dialogs, open } from "./parts/dialogs";
+import { Failed, Loading, Notices } from "./parts/feedback";
+import { Icon, type IconName } from "./parts/icons";
+import { listenToKeys } from "./keys";
+import { route, type Page } from "./router";
+import { ago, counted } from "./text/format";
+import { ApprovalsPage } from "./views/approvals";
+import { DevicesPage } from "./views/devices";
+import { Home } from "./views/home";
+import { OverviewPage } from "./views/overview";
+import { PairPage } from "./views/pair";
+import { SessionPage } from "./views/session";
+import { TerminalPage } from "./views/terminal";
+
+const pending = computed(() => approvals.value.size);
+
+/** The whole page. */
+export function App() {
+  useEffect(() => {
+    if (route.peek().name !== "pair") void identify();
+    return listenToKeys();
+  }, []);
+  useSignalEffect(() => {
+    const waiting = needing.value.length;
+    document.title = waiting > 0 ? `(${waiting}) capture` : "capture";
+  });
+  if (route.value.name === "pair" || paired.value === false) return <PairPage />;
+  return (
+    <div class={`shell page-${route.value.name}`}>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <TopBar />
+      <ConnectionBanner />
+      <main id="main" tabIndex={-1}>
+        {meFailed.value !== null && me.value === null ? (
+          <Failed cause={meFailed.value} retry={() => void identify()} />
+        ) : me.value === null ? (
+          <div class="column">
+            <Loading lines={6} />
+          </div>
+        ) : (
+          <Shown page={route.value} />
+        )}
+      </main>
+      <BottomBar />
+      <Dialogs />
+      <Notices />
+    </div>
+  );
+}
+
+function Shown({ page }: { page: Page }) {
+  switch (page.name) {
+    case "home":
+      return <Home />;
+    case "approvals":
+      return <ApprovalsPage focus={page.id} />;
+    case "session":
+      return <SessionPage key={page.id} id={page.id} />;
+    case "terminal":
+      return <TerminalPage key={page.id} id={page.id} />;
+    case "overview":
+      return <OverviewPage />;
+    case "devices":
+      return <DevicesPage />;
+    case "pair":
+    case "missing":
+      return (
+        <div class="column">
+          <h1 tabIndex={-1}>Page not found</h1>
+          <p>
+            <a href="/">Show all sessions</a>
+          </p>
+        </div>
+      );
+  }
+}
+
+const PLACES: { href: string; name: Page["name"]; label: string; icon: IconName }[] = [
+  { href: "/", name: "home", label: "Sessions", icon: "sessions" },
+  { href: "/approvals", name: "approvals", label: "Approvals", icon: "approvals" },
+  { href: "/overview", name: "overview", label: "Overview", icon: "overview" },
+  { href: "/devices", name: "devices", label: "Devices", icon: "devices" },
+];
+
+function Links({ label }: { label: string }) {
+  const here = route.value.name;
+  return (
+    <nav aria-label={label}>
+      {PLACES.map(({ href, name, label, icon }) => {
+        const current = here === name || (name === "home" && (here === "session" || here === "terminal"));
+        return (
+          <a key={name} href={href} class="place" aria-current={current ? "page" : undefined}>
+            <Icon name={icon} size={18} />
+            <span>{label}</span>
+            {name === "approvals" && pending.value > 0 && (
+              <span class="badge" aria-label={counted(pending.value, "request pending", "requests pending")}>
+                {pending.value}
+              </span>
+            )}
+          </a>
+        );
+      })}
+    </nav>
+  );
+}
+
+function TopBar() {
+  return (
+    <header class="top-bar">
+      <a href="/" class="brand" aria-label="capture, all sessions">
+        <svg width="22" height="22" viewBox="0 0 64 64" aria-hidden="true" focusable="false">
+          <path d="M20 10H10v10M44 10h10v10M20 54H10V44M44 54h10V44" class="brand-frame" />
+          <circle cx="32" cy="32" r="10" class="brand-dot" />
+        </svg>
+        <span>capture</span>
+      </a>
+      <Links label="Pages" />
+      <div class="top-right">
+        <button type="button" class="search-button" onClick={() => open("palette")} aria-label="Search and commands" aria-keyshortcuts="Control+K">
+          <Icon name="search" />
+          <span class="search-words">Search or jump to…</span>
+          <kbd>Ctrl K</kbd>
+        </button>
+        <ConnectionState />
+      </div>
+    </header>
+  );
+}
+
+function BottomBar() {
+  return (
+    <div class="bottom-bar">
+      <Links label="Pages, below" />
+    </div>
+  );
+}
+
+const STATES = { connecting: "Connecting", live: "Live", stale: "Not current", offline: "Offline" } as const;
+
+function ConnectionState() {
+  const state = connection.value;
+  return (
+    <span class={`connection connection-${state}`} role="status">
+      <span class="connection-dot" aria-hidden="true" />
+      <span>{STATES[state]}</span>
+    </span>
+  );
+}
+
+/** Says that what is shown may be old: never while it is live, and not for a short break. */
+function ConnectionBanner() {
+  const behind = useComputed(() => {
+    const state = connection.value;
+    if (state === "live" || heardAt.value === 0) return null;
+    const since = now.value - heardAt.value;
+    return state === "stale" || since > 5_000 ? Math.max(since, 0) : null;
+  });
+  if (behind.value === null) return null;
+  return (
+    <div class="banner" role="alert">
+      <Icon name="warning" />
+      <span>
+        Not connected. What is shown is {ago(behind.value)} old and may have changed; decisions are not possible until the connection is
+        back.
+      </span>
+      <button type="button" class="button small" onClick={reconnect}>
+        Connect now
+      </button>
+    </div>
+  );
+}

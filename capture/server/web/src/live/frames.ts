@@ -1,0 +1,45 @@
+// Server-sent events, taken apart as they arrive. Unlike `EventSource` the reader sees keepalives and refusals.
+
+/** One event of the stream; a comment (a keepalive) has the name `keepalive`. */
+export type Frame = { name: string; id: string | null; data: string };
+
+/** Takes apart a stream of events, whatever its pieces are. */
+export class FrameReader {
+  private pieces: string[] = [];
+  private last = "";
+
+  /** The frames that are whole once this piece has come. */
+  read(piece: string): Frame[] {
+    const ends = (this.last + piece).includes("\n\n");
+    this.pieces.push(piece);
+    this.last = piece.slice(-1) || this.last;
+    if (!ends) return [];
+    const text = this.pieces.join("");
+    const end = text.lastIndexOf("\n\n");
+    this.pieces = [text.slice(end + 2)];
+    return text
+      .slice(0, end)
+      .split("\n\n")
+      .map(frame)
+      .filter((found) => found !== null);
+  }
+}
+
+function frame(text: string): Frame | null {
+  let name = "message";
+  let id: string | null = null;
+  let comment = false;
+  const data: string[] = [];
+  for (const line of text.split("\n")) {
+    const colon = line.indexOf(":");
+    if (colon === 0) comment = true;
+    if (colon <= 0) continue;
+    const value = line.slice(colon + 1).replace(/^ /, "");
+    const field = line.slice(0, colon);
+    if (field === "event") name = value;
+    else if (field === "id") id = value;
+    else if (field === "data") data.push(value);
+  }
+  if (data.length > 0) return { name, id, data: data.join("\n") };
+  return comment ? { name: "keepalive", id: null, data: "" } : null;
+}

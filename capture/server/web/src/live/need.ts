@@ -1,0 +1,79 @@
+// What a session needs of a person: the rules of the server's `GET /api/v1/attention`, for what the stream brings.
+// A kind of finding or a need that is added there is a type error here.
+
+import type { Finding, FindingKind, MarkedSession, Need, Reason, State } from "../api/routes";
+
+/** The order in which needs are looked at. */
+export const NEEDS: Need[] = ["approval", "question", "failure", "stuck", "prompt"];
+
+const OF_FINDING: Record<FindingKind, Need | null> = {
+  approval: "approval",
+  risky_approval: "approval",
+  approval_backlog: "approval",
+  question: "question",
+  auth: "failure",
+  rate_limit: "failure",
+  quota: "failure",
+  network: "failure",
+  provider: "failure",
+  merge_conflict: "failure",
+  crash: "failure",
+  stuck: "stuck",
+  loop: "stuck",
+  repeated_failure: "stuck",
+  context_full: "stuck",
+  shared_files: "stuck",
+  open_work: "stuck",
+  shared_quota: null,
+  several_blocked: null,
+  completion: null,
+  long_job: null,
+  idle: null,
+};
+
+function ofStatus(state: State, reason: Reason | null): Need | null {
+  if (state === "waiting_approval") return "approval";
+  if (state !== "waiting") return null;
+  switch (reason) {
+    case "question":
+      return "question";
+    case "error":
+    case "auth":
+    case "quota":
+      return "failure";
+    case "turn_complete":
+    case "interrupted":
+    case "denied":
+      return "prompt";
+    default:
+      return null;
+  }
+}
+
+/** What a session needs, and since when. */
+export type Needed = { need: Need; since: string; risky: boolean; what: string | null; why: string | null };
+
+/** What this session needs of a person; `null` when nothing. */
+export function needOf(session: MarkedSession, findings: Iterable<Finding>): Needed | null {
+  const { status } = session;
+  const byStatus = ofStatus(status.state, status.reason);
+  const open: [Need, Finding][] = [];
+  for (const finding of findings) {
+    const need = finding.state === "open" ? OF_FINDING[finding.kind] : null;
+    if (need !== null) open.push([need, finding]);
+  }
+  const need = NEEDS.find((need) => need === byStatus || open.some(([of]) => of === need));
+  if (need === undefined) return null;
+  const ofNeed = open.filter(([of]) => of === need).map(([, finding]) => finding);
+  const risky = ofNeed.find((finding) => finding.kind === "risky_approval");
+  const first = risky ?? ofNeed[0];
+  const since = ofNeed.map((finding) => finding.first_at);
+  if (byStatus === need) since.push(status.since);
+  return {
+    need,
+    since: since.sort()[0] ?? status.since,
+    risky: risky !== undefined,
+    what: (byStatus === need ? status.activity : null) ?? first?.what ?? null,
+    why: first?.why ?? null,
+  };
+}

@@ -1,0 +1,251 @@
+// What the page knows: sessions, open approvals and findings, as the stream says. Views read signals; only this
+// file writes them. Frames are applied once per painted picture, so that a busy stream never blocks typing.
+
+import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
+import type { ConversationPage, Event, Finding, MarkedSession, Marks, OpenApproval } from "../api/routes";
+import { groupBy } from "../text/collect";
+import type { Frame } from "./frames";
+import { needOf, type Needed } from "./need";
+import { Stream } from "./stream";
+
+export type { ConversationPage };
+
+/** One session as every view reads it; the signal changes when the session does. */
+export type Row = {
+  id: string;
+  session: Signal<MarkedSession>;
+  findings: Signal<Finding[]>;
+  need: ReadonlySignal<Needed | null>;
+};
+
+const rows = new Map<string, Row>();
+/** Changes when a session appears or goes, or something that orders the list changes. */
+export const changed = signal(0);
+/** Whether the first snapshot has come. */
+export const loaded = signal(false);
+/** How often the page began with a new snapshot: what was read beside the stream is read again. */
+export const restarts = signal(0);
+/** Open permission requests by id. */
+export const approvals = signal<ReadonlyMap<string, OpenApproval>>(new Map());
+/** Permission requests that were closed while the page was open, by id. */
+export const closed = signal<ReadonlyMap<string, OpenApproval>>(new Map());
+/** The clock of the page: minutes and seconds that pass. */
+export const now = signal(Date.now());
+
+/** All sessions that are known. */
+export function all(): Row[] {
+  changed.value;
+  return [...rows.values()];
+}
+
+/** The row of a session, if it is known. */
+export const row = (id: string): Row | undefined => rows.get(id);
+
+const children = computed(() => groupBy(all(), (row) => row.session.peek().parent_session_id ?? ""));
+
+/** Sub-agents of a session that are known. */
+export const childrenOf = (id: string): Row[] => children.value.get(id) ?? [];
+
+/** How many sessions need a person; what is snoozed or archived does not count. */
+export const needing = computed(() => {
+  changed.value;
+  return [...rows.values()].filter((row) => isTop(row) && isShown(row.session.peek().marks) && row.need.peek() !== null);
+});
+
+/** Whether a session is listed itself; a sub-agent is part of its parent's. */
+export function isTop(row: Row): boolean {
+  const session = row.session.peek();
+  if (session.merged_into != null) return false;
+  const parent = session.parent_session_id;
+  return parent === null || !rows.has(parent);
+}
+
+/** Whether marks leave a session in the list. */
+export function isShown(marks: Marks | null | undefined): boolean {
+  return marks == null || (marks.archived !== true && !isSnoozed(marks));
+}
+
+export const isSnoozed = (marks: Marks | null | undefined): boolean =>
+  marks?.snoozed_until != null && Date.parse(marks.snoozed_until) > now.value;
+
+/** Adds or replaces a session that was read by itself. */
+export function put(session: MarkedSession): Row {
+  const known = rows.get(session.id);
+  if (known !== undefined) {
+    const before = known.session.value;
+    if (session.last_sequence < before.last_sequence) return known;
+    const marks = session.marks ?? before.marks ?? null;
+    const fresh = { ...session, marks };
+    known.session.value = fresh;
+    if (orders(before) !== orders(fresh)) changed.value += 1;
+    return known;
+  }
+  const current = signal(session);
+  const findings = signal<Finding[]>([]);
+  const fresh: Row = {
+    id: session.id,
+    session: current,
+    findings,
+    need: computed(() => needOf(current.value, findings.value)),
+  };
+  rows.set(session.id, fresh);
+  changed.value += 1;
+  return fresh;
+}
+
+/** Applies marks that the server confirmed. */
+export function mark(id: string, marks: Marks): void {
+  const known = rows.get(id);
+  if (known === undefined) return;
+  known.session.value = { ...known.session.value, marks };
+  changed.value += 1;
+}
+
+// What decides where a session stands in the list.
+function orders(session: MarkedSession): string {
+  const { status } = session;
+  return `${status.state} ${status.reason} ${status.since} ${session.parent_session_id} ${session.merged_into} ${session.cwd} ${JSON.stringify(session.marks ?? null)}`;
+}
+
+function putFinding(finding: Finding): void {
+  const known = rows.get(finding.session_id);
+  if (known === undefined) return;
+  const others = known.findings.value.filter((other) => other.id !== finding.id);
+  known.findings.value = finding.state === "resolved" ? others : [...others, finding];
+  changed.value += 1;
+}
+
+function putApproval(approval: OpenApproval): void {
+  const open = new Map(approvals.value);
+  if (approval.state === "pending") open.set(approval.id, { ...open.get(approval.id), ...approval });
+  else {
+    open.delete(approval.id);
+    closed.value = new Map(closed.value).set(approval.id, approval);
+  }
+  approvals.value = open;
+}
+
+type Snapshot = { sessions: MarkedSession[]; approvals: OpenApproval[]; findings: Finding[] };
+
+function restart(snapshot: Snapshot): void {
+  const kept = new Set(snapshot.sessions.map((session) => session.id));
+  for (const [id, known] of rows) {
+    known.findings.value = [];
+    if (!kept.has(id) && !watched.has(id)) rows.delete(id);
+  }
+  for (const session of snapshot.sessions) put(session);
+  const bySession = groupBy(snapshot.findings, (finding) => finding.session_id);
+  for (const [id, findings] of bySession) {
+    const known = rows.get(id);
+    if (known !== undefined) known.findings.value = findings;
+  }
+  approvals.value = new Map(snapshot.approvals.map((approval) => [approval.id, approval]));
+  loaded.value = true;
+  restarts.value += 1;
+  changed.value += 1;
+}
+
+/** What a view of one session follows beside its row. */
+export type Watcher = { event?: (event: Event) => void; delta?: (delta: Delta) => void; restart?: () => void };
+/** What an agent says now. */
+export type Delta = { session_id: string; text: string; source: string };
+
+const watched = new Map<string, Set<Watcher>>();
+
+/** Follows the events of a session until the returned function is called. */
+export function watch(id: string, watcher: Watcher): () => void {
+  const of = watched.get(id) ?? new Set();
+  of.add(watcher);
+  watched.set(id, of);
+  return () => {
+    of.delete(watcher);
+    if (of.size === 0) watched.delete(id);
+  };
+}
+
+/** Time from a frame's arrival to the picture that shows it, milliseconds: the last 512. */
+export const latencies: number[] = [];
+
+const waiting: [Frame, number][] = [];
+let scheduled = false;
+
+function flush(): void {
+  scheduled = false;
+  const frames = waiting.splice(0);
+  batch(() => {
+    for (const [frame] of frames) apply(frame);
+  });
+  const first = frames[0]?.[1];
+  if (first !== undefined && frames.some(([frame]) => frame.name === "status")) measure(first);
+}
+
+function measure(received: number): void {
+  const channel = new MessageChannel();
+  channel.port1.onmessage = () => {
+    latencies.push(performance.now() - received);
+    if (latencies.length > 512) latencies.shift();
+    channel.port1.close();
+  };
+  requestAnimationFrame(() => channel.port2.postMessage(null));
+}
+
+function apply(frame: Frame): void {
+  switch (frame.name) {
+    case "snapshot":
+      restart(JSON.parse(frame.data) as Snapshot);
+      for (const of of watched.values()) for (const watcher of of) watcher.restart?.();
+      break;
+    case "status":
+      put(JSON.parse(frame.data) as MarkedSession);
+      break;
+    case "approval":
+      putApproval(JSON.parse(frame.data) as OpenApproval);
+      break;
+    case "finding":
+      putFinding(JSON.parse(frame.data) as Finding);
+      break;
+    case "marks": {
+      const { session_id, marks } = JSON.parse(frame.data) as { session_id: string; marks: Marks };
+      mark(session_id, marks);
+      break;
+    }
+    case "event":
+    case "delta": {
+      // Only an open session's page reads these: the others are not even parsed.
+      const id = /"session_id":"([0-9A-Z]+)"/.exec(frame.data)?.[1];
+      const of = id === undefined ? undefined : watched.get(id);
+      if (of === undefined) break;
+      const data: unknown = JSON.parse(frame.data);
+      for (const watcher of of) {
+        if (frame.name === "event") watcher.event?.(data as Event);
+        else watcher.delta?.(data as Delta);
+      }
+      break;
+    }
+  }
+}
+
+let stream: Stream | null = null;
+
+/** Begins to follow the server. */
+export function follow(): void {
+  stream ??= new Stream((frame, received) => {
+    waiting.push([frame, received]);
+    if (scheduled) return;
+    scheduled = true;
+    // A hidden page paints nothing, but its title and its order stay true.
+    if (document.visibilityState === "visible" && frame.name !== "snapshot") requestAnimationFrame(flush);
+    else setTimeout(flush, 0);
+  });
+}
+
+/** Stops following, after signing out. */
+export function unfollow(): void {
+  stream?.stop();
+  stream = null;
+}
+
+/** Connects again at once. */
+export const reconnect = (): void => stream?.now();
+
+if (typeof window !== "undefined") setInterval(() => (now.value = Date.now()), 5_000);

@@ -1,0 +1,85 @@
+// Messages of the page itself: short notices, loading and empty states, failures beside what failed.
+
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { words } from "../api/client";
+import { Icon, type IconName } from "./icons";
+
+type Notice = { id: number; text: string; kind: "done" | "failed" };
+const notices = signal<Notice[]>([]);
+let next = 1;
+
+/** Shows a notice for some seconds. */
+export function notify(text: string, kind: Notice["kind"] = "done"): void {
+  const id = next++;
+  notices.value = [...notices.value.slice(-2), { id, text, kind }];
+  setTimeout(() => dismiss(id), kind === "failed" ? 10_000 : 4_000);
+}
+
+/** Does something, and says so when it fails. */
+export async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (cause) {
+    notify(words(cause), "failed");
+    return undefined;
+  }
+}
+
+const dismiss = (id: number): void => {
+  notices.value = notices.value.filter((notice) => notice.id !== id);
+};
+
+/** Where notices appear. */
+export function Notices() {
+  return (
+    <div class="notices" role="status" aria-live="polite">
+      {notices.value.map((notice) => (
+        <div key={notice.id} class={`notice notice-${notice.kind}`}>
+          <Icon name={notice.kind === "failed" ? "warning" : "check"} />
+          <span>{notice.text}</span>
+          <button type="button" class="icon-button" aria-label="Dismiss" onClick={() => dismiss(notice.id)}>
+            <Icon name="cross" size={14} />
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** Lines where a text will be. */
+export function Loading({ lines = 4, label = "Loading" }: { lines?: number; label?: string }) {
+  return (
+    <div class="loading" role="status" aria-label={label}>
+      {Array.from({ length: lines }, (_, index) => (
+        <div key={index} class={`bone bone-${index % 4}`} />
+      ))}
+    </div>
+  );
+}
+
+/** What stands where nothing is. */
+export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <Icon name={icon} size={32} />
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+/** A failure, and what to do about it. */
+export function Failed({ cause, retry }: { cause: unknown; retry?: () => void }) {
+  return (
+    <div class="failed" role="alert">
+      <Icon name="warning" />
+      <span>{words(cause)}</span>
+      {retry !== undefined && (
+        <button type="button" class="button small" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}

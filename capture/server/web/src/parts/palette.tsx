@@ -1,0 +1,172 @@
+// The palette: pages, sessions, commands, and the texts of all sessions.
+
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { call } from "../api/client";
+import type { SearchHit } from "../api/routes";
+import { jump } from "../keys";
+import { all, isTop, row } from "../live/store";
+import { go } from "../router";
+import { ago, basename } from "../text/format";
+import { visible } from "../text/visible";
+import { choose, theme } from "../theme";
+import { close, open } from "./dialogs";
+import { Icon, type IconName } from "./icons";
+import { Highlighted } from "./search";
+
+type Entry = { key: string; icon: IconName; label: string; detail: string; hit?: SearchHit; run: () => void };
+
+const PAGES: Entry[] = [
+  { key: "home", icon: "sessions", label: "Sessions", detail: "page", run: () => go("/") },
+  { key: "approvals", icon: "approvals", label: "Approvals", detail: "page", run: () => go("/approvals") },
+  { key: "overview", icon: "overview", label: "Overview", detail: "page", run: () => go("/overview") },
+  { key: "devices", icon: "devices", label: "Devices and notifications", detail: "page", run: () => go("/devices") },
+  { key: "next", icon: "right", label: "Next session that needs you", detail: "]", run: () => jump(1) },
+  { key: "keys", icon: "keyboard", label: "Show the keys", detail: "?", run: () => setTimeout(() => open("keys")) },
+  { key: "light", icon: "sun", label: "Use the light theme", detail: "theme", run: () => choose("light") },
+  { key: "dark", icon: "sun", label: "Use the dark theme", detail: "theme", run: () => choose("dark") },
+  { key: "system", icon: "sun", label: "Use the theme of the system", detail: "theme", run: () => choose("system") },
+];
+
+/** How well all words of a query are in a text; 0 for not. */
+export function score(query: string, text: string): number {
+  const lower = text.toLowerCase();
+  let sum = 0;
+  for (const word of query.toLowerCase().split(/\s+/).filter((word) => word !== "")) {
+    const at = lower.indexOf(word);
+    if (at < 0) return 0;
+    sum += at === 0 ? 4 : /[^a-z0-9]/.test(lower.charAt(at - 1)) ? 3 : 1;
+  }
+  return sum;
+}
+
+/** The content of the palette. */
+export function Palette() {
+  const query = useSignal("");
+  const selected = useSignal(0);
+  const hits = useSignal<SearchHit[]>([]);
+  const searching = useSignal(false);
+  const list = useRef<HTMLUListElement>(null);
+
+  useEffect(() => {
+    const text = query.value.trim();
+    hits.value = [];
+    if (text.length < 2) return;
+    const abort = new AbortController();
+    searching.value = true;
+    const timer = setTimeout(() => {
+      call("GET /api/v1/search", { query: { q: text, limit: 12 }, signal: abort.signal })
+        .then((page) => (hits.value = page.hits))
+        .catch(() => undefined)
+        .finally(() => (searching.value = false));
+    }, 180);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [query.value]);
+
+  const entries = useComputed<Entry[]>(() => {
+    const text = query.value.trim();
+    const sessions = all()
+      .filter(isTop)
+      .map((row) => ({ row, session: row.session.value }))
+      .map(({ row, session }) => ({
+        row,
+        session,
+        score: text === "" ? (row.need.value === null ? 0 : 1) : score(text, `${session.title ?? ""} ${session.cwd ?? ""} ${session.provider} ${session.git_branch ?? ""} ${session.id}`),
+      }))
+      .filter(({ score }) => score > 0)
+      .sort((left, right) => right.score - left.score)
+      .slice(0, text === "" ? 6 : 8)
+      .map(({ session }): Entry => ({
+        key: session.id,
+        icon: "terminal",
+        label: visible(session.title ?? "Untitled session"),
+        detail: `${basename(visible(session.cwd ?? ""))} · ${session.provider}`,
+        run: () => go(`/s/${session.id}`),
+      }));
+    const pages = PAGES.filter((entry) => entry.key !== theme.value && (text === "" ? !["light", "dark", "system"].includes(entry.key) : score(text, entry.label) > 0));
+    const found = hits.value.map((hit): Entry => ({
+      key: hit.id,
+      icon: "search",
+      label: visible(hit.title ?? row(hit.session_id)?.session.value.title ?? "Untitled session"),
+      detail: `${hit.kind} · ${ago(Date.now() - Date.parse(hit.at))}`,
+      hit,
+      run: () => go(`/s/${hit.session_id}?at=${hit.sequence}`),
+    }));
+    return [...sessions, ...pages, ...found];
+  });
+
+  const choice = Math.min(selected.value, Math.max(0, entries.value.length - 1));
+  const run = (entry: Entry | undefined): void => {
+    if (entry === undefined) return;
+    close();
+    entry.run();
+  };
+  const move = (step: number): void => {
+    const count = entries.value.length;
+    if (count === 0) return;
+    selected.value = (choice + step + count) % count;
+    requestAnimationFrame(() => list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }));
+  };
+  return (
+    <div class="palette">
+      <div class="palette-field">
+        <Icon name="search" size={18} />
+        <input
+          autoFocus
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="palette-list"
+          aria-activedescendant={entries.value.length > 0 ? `palette-${choice}` : undefined}
+          aria-label="Search sessions, pages and texts"
+          placeholder="Search sessions, prompts, answers, commands…"
+          value={query.value}
+          spellcheck={false}
+          onInput={(event) => {
+            query.value = event.currentTarget.value;
+            selected.value = 0;
+          }}
+          onKeyDown={(event) => {
+            if (event.key === "ArrowDown") move(1);
+            else if (event.key === "ArrowUp") move(-1);
+            else if (event.key === "Enter" && !event.isComposing) run(entries.value[choice]);
+            else return;
+            event.preventDefault();
+          }}
+        />
+      </div>
+      <ul id="palette-list" ref={list} role="listbox" aria-label="Results">
+        {entries.value.map((entry, index) => (
+          <li
+            key={entry.key}
+            id={`palette-${index}`}
+            role="option"
+            aria-selected={index === choice}
+            onPointerMove={() => {
+              selected.value = index;
+            }}
+            onClick={() => run(entry)}
+          >
+            <Icon name={entry.icon} />
+            <span class="palette-words">
+              <span class="palette-label">{entry.label}</span>
+              {entry.hit !== undefined && (
+                <span class="palette-snippet">
+                  <Highlighted snippet={entry.hit.snippet} />
+                </span>
+              )}
+            </span>
+            <span class="palette-detail">{entry.detail}</span>
+          </li>
+        ))}
+        {entries.value.length === 0 && (
+          <li class="palette-none" role="option" aria-selected="false" aria-disabled="true">
+            {searching.value ? "Searching…" : "Nothing found"}
+          </li>
+        )}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,84 @@
+// Times, durations and numbers as a person reads them.
+
+/** A moment of the API in milliseconds; `NaN` when it is not one. */
+export const millis = (time: string): number => Date.parse(time);
+
+const UNITS: [number, string][] = [
+  [86_400, "d"],
+  [3_600, "h"],
+  [60, "m"],
+  [1, "s"],
+];
+
+/** A duration in its largest unit: `3 s`, `12 m`, `5 h`, `2 d`. */
+export function ago(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const [size, unit] = UNITS.find(([size]) => seconds >= size) ?? [1, "s"];
+  return `${Math.floor(seconds / size)} ${unit}`;
+}
+
+/** A duration in its two largest units: `1 h 05 m`, `42 s`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} m ${pad(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${pad(minutes % 60)} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+const pad = (value: number): string => String(value).padStart(2, "0");
+
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+
+/** The clock of today, the date and the clock of any other day. */
+export function moment(time: string | number, now = Date.now()): string {
+  const date = new Date(time);
+  const clock = CLOCK.format(date);
+  return DAY.format(date) === DAY.format(now) ? clock : `${DAY.format(date)}, ${clock}`;
+}
+
+/** Date and time to the second. */
+export const exactly = (time: string | number): string => FULL.format(new Date(time));
+
+/** The time of day. */
+export const clock = (time: string | number): string => CLOCK.format(new Date(time));
+
+/** A count with at most three digits: `950`, `12.3k`, `1.2M`. */
+export function short(count: number): string {
+  const steps: [number, string][] = [
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ];
+  for (const [size, unit] of steps) {
+    if (count >= size) {
+      const value = count / size;
+      return `${value >= 100 ? Math.round(value) : Number(value.toFixed(1))}${unit}`;
+    }
+  }
+  return String(count);
+}
+
+/** A price; `no price` when none is known. */
+export function dollars(amount: number | null): string {
+  if (amount === null) return "no price";
+  return amount !== 0 && amount < 0.01 ? "< $0.01" : `$${amount.toFixed(2)}`;
+}
+
+/** `1 file`, `3 files`. */
+export const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
+
+/** A size in bytes. */
+export const bytes = (count: number): string => (count < 1000 ? `${count} B` : `${short(count)}B`);
+
+/** The last part of a path. */
+export function basename(path: string): string {
+  return path.replace(/\/+$/, "").split("/").at(-1) || path;
+}
+
+/** The first eight characters from the end of an id: what capture prints. */
+export const shortId = (id: string): string => id.slice(-8);

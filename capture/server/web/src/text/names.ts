@@ -1,0 +1,111 @@
+// Words for what the API names.
+
+import type { Confidence, FindingKind, Need, Provider, Reason, Source, State } from "../api/routes";
+
+export const AGENTS: Record<Provider, string> = {
+  unknown: "Program",
+  claude: "Claude Code",
+  codex: "Codex",
+  gemini: "Gemini CLI",
+  pi: "pi",
+  capture: "capture agent",
+  qwen: "Qwen Code",
+  opencode: "opencode",
+  aider: "aider",
+  crush: "Crush",
+  goose: "goose",
+  amp: "Amp",
+};
+
+export const REASONS: Record<Reason, string> = {
+  thinking: "thinking",
+  streaming: "answering",
+  tool: "command",
+  retrying: "retrying",
+  compacting: "compacting the context",
+  subagents: "sub-agents work",
+  new_session: "no prompt yet",
+  turn_complete: "turn complete",
+  question: "question",
+  interrupted: "interrupted",
+  denied: "permission denied",
+  error: "error",
+  auth: "not signed in",
+  quota: "quota used up",
+  background: "background command runs",
+  edit: "edit",
+  plan: "plan",
+  mcp: "MCP tool",
+  fetch: "fetch",
+  trust: "trust",
+  quiet: "quiet",
+  clean: "ended normally",
+  failed: "ended with an error",
+  killed: "killed",
+  no_evidence: "no evidence",
+  lost: "evidence lost",
+};
+
+export const SOURCES: Record<Source, string> = {
+  transcript: "transcript",
+  registry: "registry",
+  hook: "hook",
+  telemetry: "telemetry",
+  pty: "terminal",
+  input: "input",
+  process: "process",
+  protocol: "protocol",
+  runtime: "agent",
+};
+
+export const FINDINGS: Record<FindingKind, string> = {
+  approval: "Approval",
+  risky_approval: "Risky approval",
+  approval_backlog: "Approval backlog",
+  question: "Question",
+  stuck: "Stuck",
+  loop: "Loop",
+  repeated_failure: "Repeated failure",
+  auth: "Sign-in",
+  rate_limit: "Rate limit",
+  quota: "Quota",
+  network: "Network",
+  merge_conflict: "Merge conflict",
+  context_full: "Context full",
+  crash: "Crash",
+  open_work: "Open work",
+  completion: "Completion",
+  long_job: "Long job",
+  provider: "Provider",
+  idle: "Idle",
+  shared_files: "Shared files",
+  shared_quota: "Shared quota",
+  several_blocked: "Several blocked",
+};
+
+/** A state and its reason in words: `Working · command`. */
+export const STATES: Record<State, string> = {
+  running: "Working",
+  waiting: "Waiting",
+  waiting_approval: "Waiting for approval",
+  idle: "Idle",
+  exited: "Exited",
+  unknown: "Unknown",
+};
+
+export const NEED_WORDS: Record<Need, string> = {
+  approval: "Approval",
+  question: "Question",
+  failure: "Failure",
+  stuck: "Stuck",
+  prompt: "Prompt",
+};
+
+export const CONFIDENCE: Record<Confidence, string> = {
+  high: "high confidence",
+  medium: "medium confidence",
+  low: "low confidence",
+};
+
+/** `risky_approval` as `risky approval`. */
+export const spaced = (name: string): string => name.replaceAll("_", " ");

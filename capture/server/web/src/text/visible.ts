@@ -1,0 +1,75 @@
+// Texts of agents as what they are: characters that are invisible or steer the terminal or the direction of
+// writing become escapes that can be seen.
+
+/** A part of a text: as it is, or an escape that stands for a character. */
+export type Part = { text: string; escaped: boolean };
+
+/** How much is escaped: `exact` for what a person decides on, `reading` leaves emoji sequences and no-break spaces. */
+export type Strictness = "exact" | "reading";
+
+// Blank letters and fillers that Unicode does not class as formatting.
+const BLANK = "\\u{34F}\\u{115F}\\u{1160}\\u{17B4}\\u{17B5}\\u{2800}\\u{3164}\\u{FFA0}\\u{E0100}-\\u{E01EF}";
+const HIDDEN = `[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Co}\\p{Cn}\\p{Cs}${BLANK}]`;
+const READING = new RegExp(`(?![\\n\\t])${HIDDEN}`, "u");
+const EXACT = new RegExp(`(?![\\n\\t])(?:${HIDDEN}|(?! )\\p{Zs}|[\\u{FE00}-\\u{FE0F}])`, "u");
+const PICTURE = /\p{Extended_Pictographic}|[\u{1F3FB}-\u{1F3FF}\u{FE0F}]/u;
+const JOINER = "\u200D";
+
+/** The escape of one character. */
+export function escape(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  if (code === 0x1b) return "\\e";
+  if (code === 0x0d) return "\\r";
+  if (code < 0x100) return `\\x${code.toString(16).padStart(2, "0")}`;
+  return `\\u{${code.toString(16)}}`;
+}
+
+/** Splits a text into what is shown as it is and escapes. */
+export function parts(text: string, strictness: Strictness = "reading"): Part[] {
+  const pattern = strictness === "exact" ? EXACT : READING;
+  if (!pattern.test(text)) return text === "" ? [] : [{ text, escaped: false }];
+  const found: Part[] = [];
+  const push = (piece: string, escaped: boolean): void => {
+    const last = found.at(-1);
+    if (last !== undefined && last.escaped === escaped) last.text += piece;
+    else found.push({ text: piece, escaped });
+  };
+  const characters = [...text];
+  characters.forEach((character, index) => {
+    const joins =
+      strictness === "reading" &&
+      character === JOINER &&
+      PICTURE.test(characters[index - 1] ?? "") &&
+      PICTURE.test(characters[index + 1] ?? "");
+    const lineEnd = character === "\r" && characters[index + 1] === "\n" && strictness === "reading";
+    if (lineEnd) return;
+    const hidden = pattern.test(character) && !joins;
+    push(hidden ? escape(character) : character, hidden);
+  });
+  return found;
+}
+
+/** The text with escapes, as one string: for attributes, titles and file names. */
+export function visible(text: string, strictness: Strictness = "reading"): string {
+  return parts(text, strictness)
+    .map((part) => part.text)
+    .join("");
+}
+
+/** What a person who decides should know of a text. */
+export type Census = { characters: number; lines: number; hidden: number; foreign: number };
+
+/** Counts the characters that are hidden, and those outside ASCII that are not. */
+export function census(text: string): Census {
+  let characters = 0;
+  let lines = text === "" ? 0 : 1;
+  let hidden = 0;
+  let foreign = 0;
+  for (const character of text) {
+    characters += 1;
+    if (character === "\n") lines += 1;
+    if (EXACT.test(character)) hidden += 1;
+    else if ((character.codePointAt(0) ?? 0) > 0x7e) foreign += 1;
+  }
+  return { characters, lines, hidden, foreign };
+}

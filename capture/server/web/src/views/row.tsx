@@ -1,0 +1,74 @@
+// One session in the list: a link over the whole row, and its menu.
+
+import type { Row } from "../live/store";
+import { markItems } from "../marks";
+import { mayControl } from "../me";
+import { Icon, SignShape, TONES, WORDS } from "../parts/icons";
+import { Menu } from "../parts/menu";
+import { Confidence, Since, SubagentBadge, Title, activityOf, signOf } from "../parts/sessions";
+import { Shown } from "../parts/text";
+import { basename } from "../text/format";
+import { AGENTS, REASONS } from "../text/names";
+import { visible } from "../text/visible";
+
+/** A session in the list. */
+export function SessionRow({ row }: { row: Row }) {
+  const session = row.session.value;
+  const sign = signOf(row);
+  const need = row.need.value;
+  const activity = activityOf(row);
+  const { reason, confidence } = session.status;
+  return (
+    <div class={`session-row ${TONES[sign]} ${need !== null ? "needs" : ""} ${need?.risky === true ? "risky" : ""}`}>
+      <a class="session-link" href={`/s/${row.id}`} data-session={row.id}>
+        <span class="cell-sign">
+          <SignShape sign={sign} size={20} />
+        </span>
+        <span class="cell-title">
+          <span class="title-line">
+            {session.marks?.pinned === true && (
+              <span class="pin" title="Pinned">
+                <Icon name="pin" size={13} />
+                <span class="visually-hidden">pinned</span>
+              </span>
+            )}
+            <span class="title-text">
+              <Title text={session.title} />
+            </span>
+            <SubagentBadge row={row} />
+            {need?.risky === true && <span class="chip chip-risky">risky</span>}
+          </span>
+          <span class="activity-line">{activity === null ? "\u00a0" : <Shown text={activity} />}</span>
+        </span>
+        <span class="cell-state">
+          <span class="word">{WORDS[sign]}</span>
+          <span class="sub">
+            {reason === null || reason === "quiet" ? "" : REASONS[reason]}
+            {confidence !== "high" && <Confidence level={confidence} />}
+          </span>
+        </span>
+        <span class="cell-place">
+          <span class="ellipsis" title={visible(session.cwd ?? "")}>
+            {session.cwd === null ? "—" : visible(basename(session.cwd))}
+          </span>
+          <span class="sub ellipsis">{session.git_branch === null ? "" : visible(session.git_branch)}</span>
+        </span>
+        <span class="cell-agent">
+          <span class="ellipsis">{AGENTS[session.provider]}</span>
+          <span class="sub ellipsis">{visible(shortModel(session.model))}</span>
+        </span>
+        <span class="cell-since">
+          <Since time={need?.since ?? session.status.since} />
+        </span>
+      </a>
+      {mayControl.value && (
+        <Menu label={`Pin, snooze or archive: ${visible(session.title ?? "untitled session")}`} items={markItems(row.id)} class="row-menu">
+          <Icon name="more" size={18} />
+        </Menu>
+      )}
+    </div>
+  );
+}
+
+/** `claude-sonnet-4-5-20250929` without the date. */
+export const shortModel = (model: string | null): string => (model ?? "").replace(/-\d{8}$/, "");
