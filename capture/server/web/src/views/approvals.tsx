@@ -1,1 +1,140 @@
-export function ApprovalsPage(_: { id?: string; focus?: string | null }) { return <h1 tabIndex={-1}>approvals</h1>; }
+// One queue of permission requests over all sessions, the oldest first. A request that is closed stays in its place
+// until the page is left, so that nothing moves under a finger.
+
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { ApprovalCard } from "../approval/card";
+import { call } from "../api/client";
+import type { OpenApproval } from "../api/routes";
+import { approvals, closed, loaded } from "../live/store";
+import { Empty, Failed, Loading } from "../parts/feedback";
+import { useLoad } from "../parts/load";
+import { Shown } from "../parts/text";
+import { address, parameter, setParameters } from "../router";
+import { counted, duration, moment } from "../text/format";
+import { AGENTS, spaced } from "../text/names";
+
+/** The page of approvals; `focus` is the request a link points to. */
+export function ApprovalsPage({ focus }: { focus: string | null }) {
+  address.value;
+  const past = parameter("view") === "decided";
+  return (
+    <div class="column approvals">
+      <div class="page-head">
+        <h1 tabIndex={-1}>Approvals</h1>
+        <div class="segmented" role="group" aria-label="Which requests">
+          <button type="button" aria-pressed={!past} onClick={() => setParameters({ view: "" })}>
+            Pending
+          </button>
+          <button type="button" aria-pressed={past} onClick={() => setParameters({ view: "decided" })}>
+            Decided
+          </button>
+        </div>
+      </div>
+      {past ? <Decided /> : <Queue focus={focus} />}
+    </div>
+  );
+}
+
+function Queue({ focus }: { focus: string | null }) {
+  const order = useRef<string[]>([]);
+  const known = useRef(new Map<string, OpenApproval>());
+  const linked = useSignal<OpenApproval | null>(null);
+  useEffect(() => {
+    if (focus === null || approvals.peek().has(focus)) return;
+    call("GET /api/v1/approvals/{id}", { path: { id: focus } })
+      .then((found) => (linked.value = found))
+      .catch(() => undefined);
+  }, [focus]);
+  const pending = useComputed(() => [...approvals.value.values()].sort((left, right) => (left.opened_at < right.opened_at ? -1 : left.opened_at > right.opened_at ? 1 : left.id < right.id ? -1 : 1)));
+  for (const approval of pending.value) {
+    if (!known.current.has(approval.id)) order.current.push(approval.id);
+    known.current.set(approval.id, approval);
+  }
+  const gone = linked.value;
+  const alone = gone !== null && !known.current.has(gone.id) ? gone : null;
+  const shown = order.current.map((id) => approvals.value.get(id) ?? closed.value.get(id) ?? known.current.get(id)).filter((approval) => approval !== undefined);
+  const stamp = useStamp(shown.map((approval) => `${approval.id} ${approval.state}`).join());
+  if (!loaded.value) return <Loading lines={6} label="Loading the requests" />;
+  return (
+    <>
+      <p class="muted queue-count" role="status">
+        {pending.value.length === 0 ? "" : counted(pending.value.length, "request pending", "requests pending")}
+      </p>
+      {alone !== null && <ApprovalCard key={alone.id} approval={alone} queue={stamp} focused />}
+      {shown.length === 0 && alone === null ? (
+        <Empty icon="approvals" title="Nothing is waiting for your decision">
+          <p>Requests appear here as soon as an agent asks. They come from hooks that wait for an answer:</p>
+          <p>
+            <code>capture hooks install --approver</code>
+          </p>
+        </Empty>
+      ) : (
+        <div class="queue">
+          {shown.map((approval) => (
+            <ApprovalCard key={approval.id} approval={approval} queue={stamp} focused={approval.id === focus} />
+          ))}
+        </div>
+      )}
+    </>
+  );
+}
+
+/** A number that changes when a text does. */
+function useStamp(text: string): number {
+  const last = useRef({ text, stamp: 0 });
+  if (last.current.text !== text) last.current = { text, stamp: last.current.stamp + 1 };
+  return last.current.stamp;
+}
+
+const CLOSED_STATES = ["allowed", "denied", "answered_elsewhere", "expired", "withdrawn"];
+
+function Decided() {
+  const { state, again } = useLoad((abort) => call("GET /api/v1/approvals", { query: { limit: 200 }, signal: abort }), [closed.value.size]);
+  const { value, cause } = state.value;
+  if (cause !== null) return <Failed cause={cause} retry={again} />;
+  if (value === null) return <Loading lines={6} />;
+  const decided = value.approvals.filter((approval) => CLOSED_STATES.includes(approval.state));
+  if (decided.length === 0) return <Empty icon="approvals" title="No request has been decided yet" />;
+  return (
+    <div class="table-scroll panel decided" tabIndex={0} role="region" aria-label="Decided requests">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">When</th>
+            <th scope="col">Outcome</th>
+            <th scope="col">Request</th>
+            <th scope="col">By</th>
+            <th scope="col" class="number">
+              Waited
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {decided.map((approval) => (
+            <tr key={approval.id}>
+              <td class="nowrap">{approval.closed_at == null ? "" : moment(approval.closed_at)}</td>
+              <td class={`nowrap outcome-${approval.state}`}>{spaced(approval.state)}</td>
+              <td>
+                <a href={`/s/${approval.session_id}`} class="mono decided-subject">
+                  <Shown text={approval.command ?? approval.subject ?? approval.tool ?? "request"} strictness="exact" />
+                </a>
+                <div class="muted small">
+                  {AGENTS[approval.provider]}
+                  {approval.message != null && approval.message !== "" && (
+                    <>
+                      {" · "}
+                      <Shown text={approval.message} />
+                    </>
+                  )}
+                </div>
+              </td>
+              <td class="nowrap">{approval.by == null ? "" : approval.by === "policy" ? `policy${approval.rule == null ? "" : ` (${approval.rule})`}` : approval.by}</td>
+              <td class="number nowrap">{approval.waited_ms == null ? "" : duration(approval.waited_ms)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

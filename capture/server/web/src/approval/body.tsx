@@ -1,0 +1,136 @@
+// The body of a permission request as a person reads it: whole, with hidden characters as escapes, left to right.
+
+import { useSignal } from "@preact/signals";
+import { CopyButton } from "../parts/copy";
+import { Icon } from "../parts/icons";
+import { Markdown } from "../parts/markdown";
+import { Shown } from "../parts/text";
+import type { Line } from "../text/diff";
+import { counted } from "../text/format";
+import { census } from "../text/visible";
+import { readable, type FileChange, type Request } from "./request";
+
+/** What is asked for. Questions have a form of their own. */
+export function RequestBody({ request }: { request: Request }) {
+  const { body, rest, said } = request;
+  return (
+    <div class="request-body">
+      {said !== null && (
+        <p class="said">
+          <span class="muted">The agent says:</span> <Shown text={said} strictness="exact" />
+        </p>
+      )}
+      {body.kind === "command" && <CommandText text={body.text} />}
+      {body.kind === "command" && !body.whole && <p class="muted small">capture does not know every byte of this command.</p>}
+      {body.kind === "changes" && body.files.map((file, index) => <Changes key={index} file={file} />)}
+      {body.kind === "plan" && (
+        <div class="plan">
+          <Markdown text={body.text} />
+        </div>
+      )}
+      {body.kind === "url" && <CommandText text={body.url} />}
+      {body.kind === "other" && body.text !== "" && <CommandText text={body.text} />}
+      {rest.length > 0 && (
+        <dl class="rest">
+          {rest.map(([name, value]) => (
+            <div key={name}>
+              <dt>
+                <Shown text={name} strictness="exact" />
+              </dt>
+              <dd>
+                <Shown text={value} strictness="exact" />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      <Census text={readable(request)} />
+    </div>
+  );
+}
+
+/** A text that is run or fetched: every byte, wrapped, never cut. */
+function CommandText({ text }: { text: string }) {
+  return (
+    <div class="exact-box">
+      <pre class="exact" tabIndex={0} aria-label="what would run">
+        <Shown text={text} strictness="exact" />
+      </pre>
+      <CopyButton text={text} label="Copy exactly" />
+    </div>
+  );
+}
+
+/** Says what cannot be seen at a glance. */
+function Census({ text }: { text: string }) {
+  const { hidden, foreign, lines, characters } = census(text);
+  const warns = hidden > 0 || foreign > 0;
+  if (!warns && characters < 400 && lines < 8) return null;
+  return (
+    <p class={warns ? "census census-warns" : "census"}>
+      {warns && <Icon name="warning" size={14} />}
+      {[
+        hidden > 0 ? counted(hidden, "hidden character") : "",
+        foreign > 0 ? `${counted(foreign, "character")} outside ASCII` : "",
+        counted(lines, "line"),
+        counted(characters, "character"),
+      ]
+        .filter((part) => part !== "")
+        .join(" · ")}
+    </p>
+  );
+}
+
+/** Lines of a difference that are shown at first; the rest is one press away and counted. */
+const FIRST = 400;
+
+function Changes({ file }: { file: FileChange }) {
+  const whole = useSignal(file.lines.length <= FIRST);
+  const added = file.lines.filter((line) => line.kind === "added").length;
+  const removed = file.lines.filter((line) => line.kind === "removed").length;
+  const shown = whole.value ? file.lines : file.lines.slice(0, FIRST);
+  return (
+    <figure class="changes">
+      <figcaption>
+        <Icon name="file" size={14} />
+        <span class="path">
+          <Shown text={file.path} strictness="exact" />
+        </span>
+        <span class="plus">+{added}</span>
+        <span class="minus">−{removed}</span>
+      </figcaption>
+      <div class="diff" tabIndex={0} role="region" aria-label={`changes of ${file.path}`}>
+        {shown.map((line, index) => (
+          <DiffLine key={index} line={line} />
+        ))}
+      </div>
+      {!whole.value && (
+        <button type="button" class="button small" onClick={() => (whole.value = true)}>
+          Show all {file.lines.length} lines
+        </button>
+      )}
+    </figure>
+  );
+}
+
+const SIGNS = { added: "+", removed: "−", same: " ", note: "·" } as const;
+
+function DiffLine({ line }: { line: Line }) {
+  return (
+    <div class={`diff-line diff-${line.kind}`}>
+      <span class="diff-number" aria-hidden="true">
+        {line.before ?? ""}
+      </span>
+      <span class="diff-number" aria-hidden="true">
+        {line.after ?? ""}
+      </span>
+      <span class="diff-sign">
+        <span aria-hidden="true">{SIGNS[line.kind]}</span>
+        {line.kind !== "same" && <span class="visually-hidden">{line.kind}: </span>}
+      </span>
+      <span class="diff-text">
+        <Shown text={line.text} strictness="exact" />
+      </span>
+    </div>
+  );
+}

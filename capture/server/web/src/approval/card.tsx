@@ -1,0 +1,370 @@
+// One permission request: what is asked for, what speaks for and against it, and the decision. A decision is shown
+// only once the server confirmed it, and it is bound to the revision that was shown.
+
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect, useId, useMemo, useRef } from "preact/hooks";
+import { ApiFailure, call, words } from "../api/client";
+import type { ApprovalState, Decision, OpenApproval } from "../api/routes";
+import { approvals, closed, row } from "../live/store";
+import { connection } from "../live/stream";
+import { elevated, mayControl } from "../me";
+import { stepUp } from "../parts/dialogs";
+import { Icon } from "../parts/icons";
+import { Since, Title } from "../parts/sessions";
+import { Shown } from "../parts/text";
+import { bytes, counted, exactly, moment } from "../text/format";
+import { AGENTS } from "../text/names";
+import { RequestBody } from "./body";
+import { DecideButton, useReady } from "./hold";
+import { Questions, answers, type Choices } from "./questions";
+import { request, sameRequest } from "./request";
+
+type Scope = "once" | "session" | "rule";
+
+const KINDS: Record<string, string> = {
+  command: "Run a command",
+  edit: "Edit a file",
+  write: "Write a file",
+  read: "Read a file",
+  plan: "Approve a plan",
+  mcp: "Call an MCP tool",
+  fetch: "Fetch from the network",
+  trust: "Trust",
+  question: "Answer a question",
+};
+
+const CLOSED: Record<ApprovalState, string> = {
+  pending: "Pending",
+  allowed: "Allowed",
+  denied: "Denied",
+  answered_elsewhere: "Answered in the agent",
+  expired: "Expired: it is no longer known whether the agent waits",
+  withdrawn: "Withdrawn: the agent no longer asks",
+};
+
+/** Whether the monitor calls a request risky, and why. */
+function useRisk(id: string, session: string): { what: string; why: string } | null {
+  return useComputed(() => {
+    const found = row(session)?.findings.value.find((finding) => finding.kind === "risky_approval" && finding.approval_id === id && finding.state !== "resolved");
+    return found === undefined ? null : { what: found.what, why: found.why };
+  }).value;
+}
+
+/** A request. `queue` changes whenever the queue does: the buttons rest for a moment then. */
+export function ApprovalCard({ approval: streamed, queue, focused = false, inSession = false }: { approval: OpenApproval; queue: number; focused?: boolean; inSession?: boolean }) {
+  const id = streamed.id;
+  const detail = useSignal<OpenApproval | null>(null);
+  const outcome = useSignal<OpenApproval | null>(null);
+  const failed = useSignal<unknown>(null);
+  const busy = useSignal<"allow" | "deny" | null>(null);
+  const scope = useSignal<Scope>("once");
+  const reason = useSignal("");
+  const reasoning = useSignal(false);
+  const bulk = useSignal(false);
+  const choices = useSignal<Choices>({});
+  const card = useRef<HTMLElement>(null);
+  const reasonField = useRef<HTMLTextAreaElement>(null);
+  const heading = useId();
+
+  const read = (): void => {
+    call("GET /api/v1/approvals/{id}", { path: { id } })
+      .then((value) => {
+        detail.value = value;
+        if (value.state !== "pending") outcome.value = value;
+      })
+      .catch((cause: unknown) => (failed.value = cause));
+  };
+  useEffect(read, [id, streamed.revision]);
+  useEffect(() => {
+    if (!focused) return;
+    card.current?.scrollIntoView({ block: "center" });
+    card.current?.focus();
+  }, [focused]);
+
+  const approval = useMemo<OpenApproval>(() => ({ ...streamed, ...detail.value, state: streamed.state }), [streamed, detail.value]);
+  const parsed = useMemo(() => request(approval), [approval]);
+  const risk = useRisk(id, approval.session_id);
+  const done = outcome.value ?? closed.value.get(id) ?? null;
+  const session = row(approval.session_id)?.session.value;
+  const same = (approval.same_as ?? []).filter((other) => {
+    const found = approvals.value.get(other);
+    return other !== id && found !== undefined && sameRequest(approval, { ...found, input: found.input ?? approval.input ?? null });
+  });
+
+  const revision = approval.revision ?? null;
+  const { ready, shown } = useReady([id, revision, queue, done === null, detail.value === null]);
+  const live = connection.value === "live";
+  const unanswerable = approval.unanswerable ?? null;
+  const questions = parsed.body.kind === "questions" ? parsed.body.questions : null;
+  const given = questions === null ? null : answers(questions, choices.value);
+  const usable = shown && live && mayControl.value && unanswerable === null && busy.value === null && done === null && detail.value !== null;
+
+  const decide = async (decision: "allow" | "deny"): Promise<void> => {
+    if (!ready() || !usable) return;
+    if (decision === "allow" && scope.value === "rule" && !elevated.value) {
+      stepUp(() => undefined);
+      return;
+    }
+    busy.value = decision;
+    failed.value = null;
+    try {
+      outcome.value = await send(id, decision, revision);
+      if (bulk.value) await others(decision);
+    } catch (cause) {
+      failed.value = cause;
+      if (cause instanceof ApiFailure && cause.code === "step_up_required") stepUp(() => undefined);
+      if (cause instanceof ApiFailure && cause.status === 409) read();
+    } finally {
+      busy.value = null;
+    }
+  };
+  const send = (of: string, decision: "allow" | "deny", revision: OpenApproval["revision"]): Promise<OpenApproval> => {
+    const body: Decision = { decision };
+    if (revision != null) body.revision = revision;
+    if (decision === "deny" && reason.value.trim() !== "") body.message = reason.value.trim();
+    if (decision === "allow" && given !== null) body.answers = given;
+    if (decision === "allow" && scope.value === "session") body.scope = "session";
+    if (decision === "allow" && scope.value === "rule") body.rule = true;
+    return call("POST /api/v1/approvals/{id}/decision", { path: { id: of }, body });
+  };
+  // Equal requests, one after another, each read again right before: what changed meanwhile is left alone.
+  const others = async (decision: "allow" | "deny"): Promise<void> => {
+    for (const other of same) {
+      const fresh = await call("GET /api/v1/approvals/{id}", { path: { id: other } });
+      if (fresh.state === "pending" && sameRequest(approval, fresh)) await send(other, decision, fresh.revision ?? null);
+    }
+  };
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.target !== card.current || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    if (event.key === "a" && risk === null && questions === null) void decide("allow");
+    else if (event.key === "d") void decide("deny");
+    else if (event.key === "r") reason_();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const reason_ = (): void => {
+    reasoning.value = true;
+    requestAnimationFrame(() => reasonField.current?.focus());
+  };
+
+  const kind = approval.kind === null ? "Permission request" : (KINDS[approval.kind] ?? "Permission request");
+  return (
+    <article class={`card ${risk !== null ? "card-risky" : ""} ${done !== null ? "card-done" : ""}`} aria-labelledby={heading} tabIndex={-1} ref={card} data-approval={id} onKeyDown={onKeyDown}>
+      <header class="card-head">
+        <div class="card-title">
+          <h2 id={heading}>
+            {kind}
+            {approval.tool !== null && approval.kind !== "question" && approval.kind !== "plan" && (
+              <span class="tool-name">
+                <Shown text={approval.tool} strictness="exact" />
+              </span>
+            )}
+          </h2>
+          <p class="card-where">
+            {AGENTS[approval.provider]}
+            {!inSession && (
+              <>
+                {" in "}
+                <a href={`/s/${approval.session_id}`}>
+                  <Title text={session?.title ?? session?.summary.last_prompt ?? null} />
+                </a>
+              </>
+            )}
+            {approval.agent_id != null && <span class="chip">sub-agent</span>}
+            {approval.cwd !== null && (
+              <span class="path">
+                <Shown text={approval.cwd} strictness="exact" />
+              </span>
+            )}
+          </p>
+        </div>
+        <span class="card-wait" title={exactly(approval.opened_at)}>
+          <Icon name="clock" size={14} />
+          <Since time={approval.opened_at} />
+        </span>
+      </header>
+      {done !== null ? (
+        <Done approval={done} />
+      ) : (
+        <>
+          {risk !== null && (
+            <p class="risk">
+              <Icon name="warning" />
+              <span>
+                <strong>Risky.</strong> <Shown text={risk.why} strictness="exact" />
+              </span>
+            </p>
+          )}
+          {questions === null ? <RequestBody request={parsed} /> : <Questions id={id} questions={questions} choices={choices} disabled={!mayControl.value || unanswerable !== null} />}
+          <Facts approval={approval} />
+          {unanswerable !== null ? (
+            <p class="unanswerable">
+              <Icon name="terminal" />
+              <span>
+                <Shown text={unanswerable} />
+              </span>
+            </p>
+          ) : !mayControl.value ? (
+            <p class="unanswerable">This device may only look. Pair it with the scope `control` to decide.</p>
+          ) : (
+            <>
+              {questions === null && <ScopeChoice id={id} scope={scope} approval={approval} />}
+              {same.length > 0 && questions === null && (
+                <label class="option bulk">
+                  <input type="checkbox" checked={bulk.value} disabled={scope.value !== "once"} onChange={(event) => (bulk.value = event.currentTarget.checked)} />
+                  <span>Decide {counted(same.length, "equal request", "equal requests")} the same way, once each</span>
+                </label>
+              )}
+              {reasoning.value && (
+                <label class="field">
+                  <span>Reason, which the agent receives when you deny</span>
+                  <textarea ref={reasonField} rows={2} value={reason.value} onInput={(event) => (reason.value = event.currentTarget.value)} placeholder="Use pnpm instead." />
+                </label>
+              )}
+              {failed.value !== null && (
+                <p class="error-text" role="alert">
+                  {conflict(failed.value)}
+                </p>
+              )}
+              <div class="decide">
+                <div class="decide-deny">
+                  <DecideButton class="danger" hold={false} ready={usable} busy={busy.value !== null} onDecide={() => void decide("deny")} shortcut="d">
+                    {busy.value === "deny" ? "Denying…" : questions === null ? "Deny" : "Decline"}
+                  </DecideButton>
+                  {!reasoning.value && (
+                    <button type="button" class="button quiet" aria-keyshortcuts="r" onClick={reason_}>
+                      with a reason
+                    </button>
+                  )}
+                </div>
+                <DecideButton class="primary allow" hold={risk !== null} ready={usable && (questions === null || given !== null)} busy={busy.value !== null} onDecide={() => void decide("allow")} shortcut="a">
+                  {busy.value === "allow" ? "Sending…" : label(approval, scope.value, risk !== null, questions !== null)}
+                </DecideButton>
+              </div>
+            </>
+          )}
+        </>
+      )}
+    </article>
+  );
+}
+
+function label(approval: OpenApproval, scope: Scope, risky: boolean, asks: boolean): string {
+  if (asks) return "Send the answer";
+  const verb = approval.kind === "plan" ? "Approve the plan" : scope === "once" ? "Allow once" : scope === "session" ? "Allow in this session" : "Allow and add the rule";
+  return risky ? `Hold: ${verb.toLowerCase()}` : verb;
+}
+
+/** Who decided first, when somebody did. */
+function conflict(cause: unknown): string {
+  if (cause instanceof ApiFailure && cause.status === 409) {
+    const { decided_by: by, decided_at: at } = cause.details;
+    if (typeof by === "string" && typeof at === "string") return `Answered elsewhere by ${by} at ${moment(at)}.`;
+  }
+  return words(cause);
+}
+
+function Done({ approval }: { approval: OpenApproval }) {
+  const by = approval.by === "policy" ? " by the policy" : approval.by === "grant" ? " by an earlier decision for the session" : approval.by === "person" ? " by a person" : "";
+  const sign = approval.state === "allowed" ? "check" : approval.state === "denied" ? "cross" : "clock";
+  return (
+    <p class={`done done-${approval.state}`} role="status">
+      <Icon name={sign} />
+      <span>
+        {CLOSED[approval.state]}
+        {by}
+        {approval.closed_at != null && <> at {moment(approval.closed_at)}</>}
+        {approval.state === "denied" && approval.message != null && approval.message !== "" && (
+          <>
+            : <Shown text={approval.message} />
+          </>
+        )}
+      </span>
+    </p>
+  );
+}
+
+/** What a person should know beside the request itself. */
+function Facts({ approval }: { approval: OpenApproval }) {
+  const files = approval.files ?? [];
+  const policy = approval.policy ?? null;
+  if (files.length === 0 && policy === null && approval.more_files !== true && approval.confidence === "high") return null;
+  return (
+    <dl class="facts">
+      {files.length > 0 && (
+        <div>
+          <dt>Files</dt>
+          <dd>
+            <ul>
+              {files.map((file) => (
+                <li key={file.path}>
+                  <span class="path">
+                    <Shown text={file.path} strictness="exact" />
+                  </span>
+                  <span class="muted"> {file.size == null ? "does not exist" : bytes(file.size)}</span>
+                </li>
+              ))}
+              {approval.more_files === true && <li class="muted">and files that are not listed</li>}
+            </ul>
+          </dd>
+        </div>
+      )}
+      {files.length === 0 && approval.more_files === true && (
+        <div>
+          <dt>Files</dt>
+          <dd>It may run or change files that capture cannot list.</dd>
+        </div>
+      )}
+      {policy !== null && (
+        <div>
+          <dt>Policy</dt>
+          <dd>
+            <strong>{policy.decision}</strong>: <Shown text={policy.reason} /> <span class="muted">({policy.rule})</span>
+          </dd>
+        </div>
+      )}
+      {approval.confidence !== "high" && (
+        <div>
+          <dt>Certainty</dt>
+          <dd>capture is not certain that the agent waits for this.</dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+function ScopeChoice({ id, scope, approval }: { id: string; scope: { value: Scope }; approval: OpenApproval }) {
+  const rule = approval.rule_preview ?? approval.suggested_rule ?? null;
+  const keys = approval.answer === "keys";
+  const scopes: [Scope, string, string][] = [
+    ["once", "Once", "This request only"],
+    ["session", "This session", "The same request again in this session, until the server stops"],
+    ["rule", "Always", "Adds the rule below to your policy"],
+  ];
+  const open = scopes.filter(([name]) => name === "once" || (name === "session" && !keys && approval.exact) || (name === "rule" && rule !== null));
+  if (open.length === 1 || approval.kind === "plan") return null;
+  return (
+    <fieldset class="scope">
+      <legend>Allow</legend>
+      <div class="scope-choices">
+        {open.map(([name, word, about]) => (
+          <label key={name} class="scope-choice" title={about}>
+            <input type="radio" name={`scope-${id}`} checked={scope.value === name} onChange={() => (scope.value = name)} />
+            <span>{word}</span>
+          </label>
+        ))}
+      </div>
+      {scope.value === "session" && <p class="muted small">The same request again in this session is allowed without asking, until the server stops.</p>}
+      {scope.value === "rule" && rule !== null && (
+        <div class="rule">
+          <p class="muted small">This rule is added to your policy. It needs a confirmation at your terminal.</p>
+          <pre tabIndex={0} aria-label="the rule">
+            <Shown text={rule} strictness="exact" />
+          </pre>
+        </div>
+      )}
+    </fieldset>
+  );
+}

@@ -1,0 +1,165 @@
+// What a permission request is for, read from its input: a command, a difference, a question, a plan. Whatever of the
+// input no picture shows is listed beside it, so that nothing a person decides on is left out.
+
+import type { OpenApproval } from "../api/routes";
+import { difference, patch, type Line } from "../text/diff";
+
+export type Option = { label: string; description: string | null };
+export type Question = { question: string; header: string | null; options: Option[]; several: boolean };
+export type FileChange = { path: string; lines: Line[] };
+
+export type Body =
+  | { kind: "command"; text: string; whole: boolean }
+  | { kind: "changes"; files: FileChange[] }
+  | { kind: "questions"; questions: Question[] }
+  | { kind: "plan"; text: string }
+  | { kind: "url"; url: string }
+  | { kind: "other"; text: string };
+
+/** The body of a request, and the rest of its input as names and values. */
+export type Request = { body: Body; rest: [string, string][]; said: string | null };
+
+type Fields = Record<string, unknown>;
+
+/** Reads a request. */
+export function request(approval: OpenApproval): Request {
+  const fields = parsed(approval.input ?? null);
+  const used = new Set<string>();
+  const body = bodyOf(approval, fields ?? {}, used);
+  const said = typeof fields?.["description"] === "string" ? fields["description"] : null;
+  if (said !== null) used.add("description");
+  const rest = Object.entries(fields ?? {})
+    .filter(([name, value]) => !used.has(name) && value !== null && value !== undefined)
+    .map(([name, value]): [string, string] => [name, typeof value === "string" ? value : JSON.stringify(value, null, 1)]);
+  return { body, rest, said };
+}
+
+function parsed(input: string | null): Fields | null {
+  if (input === null) return null;
+  try {
+    const value: unknown = JSON.parse(input);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : null;
+  } catch {
+    return null;
+  }
+}
+
+function bodyOf(approval: OpenApproval, fields: Fields, used: Set<string>): Body {
+  const text = (...names: string[]): string | null => {
+    for (const name of names) {
+      const value = fields[name];
+      if (typeof value === "string") {
+        used.add(name);
+        return value;
+      }
+    }
+    return null;
+  };
+  const questions = approval.kind === "question" ? questionsOf(fields) : null;
+  if (questions !== null) {
+    used.add("questions");
+    return { kind: "questions", questions };
+  }
+  if (approval.kind === "plan") {
+    const plan = text("plan") ?? approval.subject ?? null;
+    if (plan !== null) return { kind: "plan", text: plan };
+  }
+  if (approval.command != null) {
+    const command = text("command", "cmd");
+    if (command !== null && command !== approval.command) used.delete("command");
+    if (Array.isArray(fields["command"])) used.delete("command");
+    return { kind: "command", text: approval.command, whole: approval.exact };
+  }
+  const files = changes(approval, fields, text, used);
+  if (files.length > 0) return { kind: "changes", files };
+  if (approval.url != null) {
+    if (fields["url"] === approval.url) used.add("url");
+    return { kind: "url", url: approval.url };
+  }
+  const input = approval.input ?? null;
+  if (input !== null && Object.keys(fields).length === 0) return { kind: "other", text: input };
+  return { kind: "other", text: approval.question ?? approval.subject ?? "" };
+}
+
+function changes(approval: OpenApproval, fields: Fields, text: (...names: string[]) => string | null, used: Set<string>): FileChange[] {
+  const edits = fields["edits"];
+  const patchText = typeof fields["patch"] === "string" ? text("patch") : typeof fields["input"] === "string" && fields["input"].includes("*** Begin Patch") ? text("input") : null;
+  if (patchText !== null) return [{ path: (approval.paths ?? []).join(", "), lines: patch(patchText) }];
+  const path = (): string => text("file_path", "filePath", "path", "notebook_path") ?? approval.paths?.[0] ?? "";
+  if (Array.isArray(edits) && edits.length > 0 && edits.every((edit) => isEdit(edit) && plainEdit(edit))) {
+    used.add("edits");
+    const of = path();
+    return edits.map((edit) => ({ path: of, lines: difference(before(edit) ?? "", after(edit) ?? "") }));
+  }
+  if (isEdit(fields)) {
+    const of = path();
+    const lines = difference(text("old_string", "oldString", "old_str") ?? "", text("new_string", "newString", "new_str") ?? "");
+    return [{ path: of, lines }];
+  }
+  const content = text("content", "new_source", "file_text");
+  if (content !== null && approval.kind !== "mcp") return [{ path: path(), lines: difference("", content) }];
+  return [];
+}
+
+const before = (edit: Fields): string | null => first(edit, "old_string", "oldString", "old_str");
+const after = (edit: Fields): string | null => first(edit, "new_string", "newString", "new_str");
+const first = (fields: Fields, ...names: string[]): string | null => {
+  const name = names.find((name) => typeof fields[name] === "string");
+  return name === undefined ? null : (fields[name] as string);
+};
+// An edit with more than its two texts is shown as it is, so that nothing of it is lost.
+const EDIT = ["old_string", "new_string", "oldString", "newString", "old_str", "new_str"];
+const plainEdit = (edit: Fields): boolean => Object.entries(edit).every(([name, value]) => EDIT.includes(name) || value === false);
+
+function isEdit(value: unknown): value is Fields {
+  if (typeof value !== "object" || value === null) return false;
+  return before(value as Fields) !== null && after(value as Fields) !== null;
+}
+
+function questionsOf(fields: Fields): Question[] | null {
+  const list = fields["questions"];
+  if (!Array.isArray(list) || list.length === 0) return null;
+  const questions = list.map((entry: unknown): Question | null => {
+    if (typeof entry !== "object" || entry === null) return null;
+    const { question, header, options, multiSelect } = entry as Fields;
+    if (typeof question !== "string") return null;
+    const offered = Array.isArray(options) ? options : [];
+    return {
+      question,
+      header: typeof header === "string" ? header : null,
+      several: multiSelect === true,
+      options: offered.map((option: unknown): Option => {
+        if (typeof option === "string") return { label: option, description: null };
+        const { label, description } = (option ?? {}) as Fields;
+        return { label: String(label ?? ""), description: typeof description === "string" ? description : null };
+      }),
+    };
+  });
+  return questions.every((question) => question !== null) ? questions : null;
+}
+
+/** All that a person reads of a request, as one text: what is counted for hidden characters. */
+export function readable({ body, rest }: Request): string {
+  const pieces = rest.flat();
+  switch (body.kind) {
+    case "command":
+    case "plan":
+    case "other":
+      pieces.unshift(body.text);
+      break;
+    case "url":
+      pieces.unshift(body.url);
+      break;
+    case "changes":
+      for (const file of body.files) pieces.push(file.path, ...file.lines.map((line) => line.text));
+      break;
+    case "questions":
+      for (const { question, options } of body.questions) pieces.push(question, ...options.map(({ label }) => label));
+      break;
+  }
+  return pieces.join("\n");
+}
+
+/** What makes two requests equal for one decision. */
+export const sameRequest = (left: OpenApproval, right: OpenApproval): boolean =>
+  left.provider === right.provider && left.tool === right.tool && left.cwd === right.cwd && left.input === right.input && left.command === right.command;
