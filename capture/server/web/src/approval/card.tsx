@@ -235,7 +235,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
                   </DecideButton>
                   {!reasoning.value && (
                     <button type="button" class="button quiet" aria-keyshortcuts="r" onClick={reason_}>
-                      with a reason
+                      Reason…
                     </button>
                   )}
                 </div>

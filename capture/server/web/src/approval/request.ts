@@ -21,8 +21,11 @@ export type Request = { body: Body; rest: [string, string][]; said: string | nul
 
 type Fields = Record<string, unknown>;
 
+/** What of a request its body is read from. */
+export type Source = Pick<OpenApproval, "kind" | "input" | "command" | "exact" | "paths" | "url" | "subject" | "question">;
+
 /** Reads a request. */
-export function request(approval: OpenApproval): Request {
+export function request(approval: Source): Request {
   const fields = parsed(approval.input ?? null);
   const used = new Set<string>();
   const body = bodyOf(approval, fields ?? {}, used);
@@ -44,7 +47,7 @@ function parsed(input: string | null): Fields | null {
   }
 }
 
-function bodyOf(approval: OpenApproval, fields: Fields, used: Set<string>): Body {
+function bodyOf(approval: Source, fields: Fields, used: Set<string>): Body {
   const text = (...names: string[]): string | null => {
     for (const name of names) {
       const value = fields[name];
@@ -81,7 +84,7 @@ function bodyOf(approval: OpenApproval, fields: Fields, used: Set<string>): Body
   return { kind: "other", text: approval.question ?? approval.subject ?? "" };
 }
 
-function changes(approval: OpenApproval, fields: Fields, text: (...names: string[]) => string | null, used: Set<string>): FileChange[] {
+function changes(approval: Source, fields: Fields, text: (...names: string[]) => string | null, used: Set<string>): FileChange[] {
   const edits = fields["edits"];
   const patchText = typeof fields["patch"] === "string" ? text("patch") : typeof fields["input"] === "string" && fields["input"].includes("*** Begin Patch") ? text("input") : null;
   if (patchText !== null) return [{ path: (approval.paths ?? []).join(", "), lines: patch(patchText) }];

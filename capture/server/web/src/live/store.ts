@@ -74,10 +74,8 @@ export function put(session: MarkedSession): Row {
   if (known !== undefined) {
     const before = known.session.value;
     if (session.last_sequence < before.last_sequence) return known;
-    const marks = session.marks ?? before.marks ?? null;
-    const fresh = { ...session, marks };
-    known.session.value = fresh;
-    if (orders(before) !== orders(fresh)) changed.value += 1;
+    known.session.value = session;
+    if (orders(before) !== orders(session)) changed.value += 1;
     return known;
   }
   const current = signal(session);
@@ -204,11 +202,6 @@ function apply(frame: Frame): void {
     case "finding":
       putFinding(JSON.parse(frame.data) as Finding);
       break;
-    case "marks": {
-      const { session_id, marks } = JSON.parse(frame.data) as { session_id: string; marks: Marks };
-      mark(session_id, marks);
-      break;
-    }
     case "event":
     case "delta": {
       // Only an open session's page reads these: the others are not even parsed.

@@ -6,12 +6,16 @@ import { parts, type Strictness } from "../text/visible";
 /** A text with visible escapes. */
 export function Shown({ text, strictness = "reading" }: { text: string; strictness?: Strictness }) {
   const found = parts(text, strictness);
-  if (found.length === 1 && found[0]?.escaped === false) return <>{found[0].text}</>;
+  if (found.length === 1 && found[0]?.escaped === false && found[0].foreign !== true) return <>{found[0].text}</>;
   return (
     <>
       {found.map((part, index) =>
         part.escaped ? (
           <span key={index} class="escape" title="A character that cannot be seen">
+            {part.text}
+          </span>
+        ) : part.foreign === true ? (
+          <span key={index} class="foreign" title={codes(part.text)}>
             {part.text}
           </span>
         ) : (
@@ -21,6 +25,12 @@ export function Shown({ text, strictness = "reading" }: { text: string; strictne
     </>
   );
 }
+
+const codes = (text: string): string =>
+  [...text]
+    .slice(0, 12)
+    .map((character) => `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`)
+    .join(" ");
 
 /** Class names of a style of a terminal: colours below 16 follow the theme. */
 export function classes({ fg, bg, flags }: Style): string {

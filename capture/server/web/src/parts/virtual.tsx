@@ -1,5 +1,6 @@
-// A list of any length in the scrolled page: only rows near the window are elements. Rows are measured; what a
-// measurement changes above the window is scrolled away, so that nothing moves under the reader.
+// A list of any length: only rows near the window are elements. The list is scrolled by the page, or by the element
+// around it that has `data-scroller`. Rows are measured; what a measurement changes above the window is scrolled away,
+// so that nothing moves under the reader.
 
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -8,51 +9,94 @@ import { Heights } from "./heights";
 /** Rows beyond the window that are kept, pixels. */
 const MARGIN = 700;
 
+/** What scrolls a list. */
+class Scroller {
+  private readonly root: HTMLElement | null;
+
+  constructor(list: HTMLElement | null) {
+    this.root = list?.closest<HTMLElement>("[data-scroller]") ?? null;
+  }
+
+  get target(): HTMLElement | Window {
+    return this.root ?? window;
+  }
+
+  get height(): number {
+    return this.root?.clientHeight ?? innerHeight;
+  }
+
+  /** How far the list's top is above the window's; negative when it is below. */
+  hidden(list: HTMLElement): number {
+    return (this.root?.getBoundingClientRect().top ?? 0) - list.getBoundingClientRect().top;
+  }
+
+  get atEnd(): boolean {
+    const page = this.root ?? document.documentElement;
+    const top = this.root?.scrollTop ?? scrollY;
+    return page.scrollHeight - (top + this.height) < 48;
+  }
+
+  by(top: number): void {
+    (this.root ?? window).scrollBy({ top, behavior: "instant" });
+  }
+
+  toEnd(): void {
+    const page = this.root ?? document.documentElement;
+    (this.root ?? window).scrollTo({ top: page.scrollHeight, behavior: "instant" });
+  }
+}
+
 /** What a view may ask of its list. */
-export type Handle = { reveal: (index: number, where?: "start" | "center" | "end") => void; isAtEnd: () => boolean };
+export type Handle = { reveal: (index: number, where?: "start" | "center" | "end") => void; toEnd: () => void };
 
 type Props = {
   count: number;
   /** Height that a row is thought to have until it is measured, pixels. */
   estimate: number;
   keyOf: (index: number) => string;
-  render: (index: number) => ComponentChildren;
+  /** A row, and the height it has or is thought to have. */
+  render: (index: number, height: number) => ComponentChildren;
   /** Called with the first and last row that are elements. */
   onRange?: (first: number, last: number) => void;
   /** Whether the end stays in view when it grows while it is in view. */
   follow?: boolean;
+  /** Called when the end comes into view or leaves it. */
+  onEnd?: (atEnd: boolean) => void;
   handle?: (handle: Handle) => void;
   role?: "list" | "feed" | "presentation";
   label?: string;
   class?: string;
 };
 
-export function VirtualList({ count, estimate, keyOf, render, onRange, follow = false, handle, role = "list", label, class: name }: Props) {
+export function VirtualList({ count, estimate, keyOf, render, onRange, onEnd, follow = false, handle, role = "list", label, class: name }: Props) {
   const list = useRef<HTMLDivElement>(null);
   const heights = useMemo(() => new Heights(estimate), [estimate]);
   const [range, setRange] = useState<[number, number]>([0, Math.min(count, 20)]);
   const [, redraw] = useState(0);
-  const anchor = useRef({ index: 0, atEnd: false, target: -1, where: "start" as "start" | "center" | "end" });
+  const anchor = useRef({ index: 0, atEnd: follow, target: -1, where: "start" as "start" | "center" | "end" });
+  const scroller = useRef(new Scroller(null));
   heights.resize(count);
 
   const look = useCallback(() => {
     const element = list.current;
     if (element === null) return;
-    const top = element.getBoundingClientRect().top;
-    const first = heights.at(Math.max(0, -top - MARGIN));
-    const last = heights.at(Math.max(0, innerHeight - top + MARGIN)) + 1;
-    anchor.current.index = heights.at(Math.max(0, -top + 80));
-    const page = document.documentElement;
-    anchor.current.atEnd = page.scrollHeight - (scrollY + innerHeight) < 48;
+    const hidden = scroller.current.hidden(element);
+    const first = heights.at(Math.max(0, hidden - MARGIN));
+    const last = heights.at(Math.max(0, hidden + scroller.current.height + MARGIN)) + 1;
+    anchor.current.index = heights.at(Math.max(0, hidden + 40));
     setRange((before) => (before[0] === first && before[1] === last ? before : [first, last]));
   }, [heights]);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
+    scroller.current = new Scroller(list.current);
     let scheduled = 0;
     const later = (): void => {
       if (scheduled === 0) {
         scheduled = requestAnimationFrame(() => {
           scheduled = 0;
+          const { atEnd } = scroller.current;
+          if (atEnd !== anchor.current.atEnd) onEnd?.(atEnd);
+          anchor.current.atEnd = atEnd;
           look();
         });
       }
@@ -61,15 +105,17 @@ export function VirtualList({ count, estimate, keyOf, render, onRange, follow = 
     const byHand = (): void => {
       anchor.current.target = -1;
     };
-    addEventListener("scroll", later, { passive: true });
+    const { target } = scroller.current;
+    const hands = ["wheel", "touchmove", "keydown", "pointerdown"];
+    target.addEventListener("scroll", later, { passive: true });
     addEventListener("resize", later, { passive: true });
-    for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(kind, byHand, { passive: true });
+    for (const kind of hands) target.addEventListener(kind, byHand, { passive: true });
     look();
     return () => {
       cancelAnimationFrame(scheduled);
-      removeEventListener("scroll", later);
+      target.removeEventListener("scroll", later);
       removeEventListener("resize", later);
-      for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) removeEventListener(kind, byHand);
+      for (const kind of hands) target.removeEventListener(kind, byHand);
     };
   }, [look]);
 
@@ -77,10 +123,9 @@ export function VirtualList({ count, estimate, keyOf, render, onRange, follow = 
     const { target, where } = anchor.current;
     const element = list.current;
     if (target < 0 || element === null) return;
-    const top = scrollY + element.getBoundingClientRect().top + heights.top(target);
-    const room = innerHeight - heights.get(target);
-    const shift = where === "start" ? 120 : where === "center" ? Math.max(120, room / 2) : room - 24;
-    scrollTo({ top: top - shift, behavior: "instant" });
+    const room = scroller.current.height - heights.get(target);
+    const shift = where === "start" ? 24 : where === "center" ? Math.max(24, room / 2) : room - 24;
+    scroller.current.by(heights.top(target) - shift - scroller.current.hidden(element));
   }, [heights]);
 
   const observer = useMemo(() => {
@@ -98,8 +143,8 @@ export function VirtualList({ count, estimate, keyOf, render, onRange, follow = 
       }
       if (!any) return;
       if (anchor.current.target >= 0) place();
-      else if (follow && anchor.current.atEnd) scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
-      else if (Math.abs(above) >= 1) scrollBy({ top: above, behavior: "instant" });
+      else if (follow && anchor.current.atEnd) scroller.current.toEnd();
+      else if (Math.abs(above) >= 1) scroller.current.by(above);
       redraw((count) => count + 1);
       look();
     });
@@ -107,20 +152,21 @@ export function VirtualList({ count, estimate, keyOf, render, onRange, follow = 
   useEffect(() => () => observer?.disconnect(), [observer]);
 
   useLayoutEffect(() => {
-    if (follow && anchor.current.atEnd && anchor.current.target < 0) {
-      scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
-    }
+    if (follow && anchor.current.atEnd && anchor.current.target < 0) scroller.current.toEnd();
     look();
   }, [count]);
 
   useEffect(() => {
     handle?.({
       reveal: (index, where = "start") => {
-        Object.assign(anchor.current, { target: index, where, index });
+        Object.assign(anchor.current, { target: index, where, index, atEnd: false });
         place();
         look();
       },
-      isAtEnd: () => anchor.current.atEnd,
+      toEnd: () => {
+        Object.assign(anchor.current, { target: -1, atEnd: true });
+        scroller.current.toEnd();
+      },
     });
   }, [handle, place, look]);
 
@@ -130,7 +176,7 @@ export function VirtualList({ count, estimate, keyOf, render, onRange, follow = 
 
   const rows = [];
   for (let index = first; index < last; index += 1) {
-    rows.push(<Measured key={keyOf(index)} index={index} observer={observer} render={render} role={role === "list" ? "listitem" : undefined} count={count} />);
+    rows.push(<Measured key={keyOf(index)} index={index} height={heights.get(index)} observer={observer} render={render} role={role === "list" ? "listitem" : undefined} count={count} />);
   }
   const before = heights.top(first);
   const after = Math.max(0, heights.total() - heights.top(last));
@@ -145,13 +191,14 @@ export function VirtualList({ count, estimate, keyOf, render, onRange, follow = 
 
 type RowProps = {
   index: number;
+  height: number;
   observer: ResizeObserver | null;
-  render: (index: number) => ComponentChildren;
+  render: (index: number, height: number) => ComponentChildren;
   role: "listitem" | undefined;
   count: number;
 };
 
-function Measured({ index, observer, render, role, count }: RowProps) {
+function Measured({ index, height, observer, render, role, count }: RowProps) {
   const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const row = element.current;
@@ -161,7 +208,7 @@ function Measured({ index, observer, render, role, count }: RowProps) {
   }, [observer]);
   return (
     <div ref={element} data-index={index} role={role} aria-setsize={role === undefined ? undefined : count} aria-posinset={role === undefined ? undefined : index + 1}>
-      {render(index)}
+      {render(index, height)}
     </div>
   );
 }

@@ -1,8 +1,8 @@
 // Texts of agents as what they are: characters that are invisible or steer the terminal or the direction of
 // writing become escapes that can be seen.
 
-/** A part of a text: as it is, or an escape that stands for a character. */
-export type Part = { text: string; escaped: boolean };
+/** A part of a text: as it is, an escape that stands for a character, or (`exact` only) letters outside ASCII. */
+export type Part = { text: string; escaped: boolean; foreign?: boolean };
 
 /** How much is escaped: `exact` for what a person decides on, `reading` leaves emoji sequences and no-break spaces. */
 export type Strictness = "exact" | "reading";
@@ -12,6 +12,7 @@ const BLANK = "\\u{34F}\\u{115F}\\u{1160}\\u{17B4}\\u{17B5}\\u{2800}\\u{3164}\\u
 const HIDDEN = `[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Co}\\p{Cn}\\p{Cs}${BLANK}]`;
 const READING = new RegExp(`(?![\\n\\t])${HIDDEN}`, "u");
 const EXACT = new RegExp(`(?![\\n\\t])(?:${HIDDEN}|(?! )\\p{Zs}|[\\u{FE00}-\\u{FE0F}])`, "u");
+const FOREIGN = /[^\x00-\x7E]/u;
 const PICTURE = /\p{Extended_Pictographic}|[\u{1F3FB}-\u{1F3FF}\u{FE0F}]/u;
 const JOINER = "\u200D";
 
@@ -27,12 +28,13 @@ export function escape(character: string): string {
 /** Splits a text into what is shown as it is and escapes. */
 export function parts(text: string, strictness: Strictness = "reading"): Part[] {
   const pattern = strictness === "exact" ? EXACT : READING;
-  if (!pattern.test(text)) return text === "" ? [] : [{ text, escaped: false }];
+  const exact = strictness === "exact";
+  if (!pattern.test(text) && !(exact && FOREIGN.test(text))) return text === "" ? [] : [{ text, escaped: false }];
   const found: Part[] = [];
-  const push = (piece: string, escaped: boolean): void => {
+  const push = (piece: string, escaped: boolean, foreign: boolean): void => {
     const last = found.at(-1);
-    if (last !== undefined && last.escaped === escaped) last.text += piece;
-    else found.push({ text: piece, escaped });
+    if (last !== undefined && last.escaped === escaped && (last.foreign ?? false) === foreign) last.text += piece;
+    else found.push(foreign ? { text: piece, escaped, foreign } : { text: piece, escaped });
   };
   const characters = [...text];
   characters.forEach((character, index) => {
@@ -44,7 +46,7 @@ export function parts(text: string, strictness: Strictness = "reading"): Part[] 
     const lineEnd = character === "\r" && characters[index + 1] === "\n" && strictness === "reading";
     if (lineEnd) return;
     const hidden = pattern.test(character) && !joins;
-    push(hidden ? escape(character) : character, hidden);
+    push(hidden ? escape(character) : character, hidden, exact && !hidden && FOREIGN.test(character));
   });
   return found;
 }

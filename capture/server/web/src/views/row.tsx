@@ -33,7 +33,7 @@ export function SessionRow({ row }: { row: Row }) {
               </span>
             )}
             <span class="title-text">
-              <Title text={session.title} />
+              <Title text={session.title ?? session.summary.last_prompt} />
             </span>
             <SubagentBadge row={row} />
             {need?.risky === true && <span class="chip chip-risky">risky</span>}
@@ -43,7 +43,7 @@ export function SessionRow({ row }: { row: Row }) {
         <span class="cell-state">
           <span class="word">{WORDS[sign]}</span>
           <span class="sub">
-            {reason === null || reason === "quiet" ? "" : REASONS[reason]}
+            {reason === null ? "" : REASONS[reason]}
             {confidence !== "high" && <Confidence level={confidence} />}
           </span>
         </span>

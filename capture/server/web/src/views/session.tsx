@@ -1,1 +1,190 @@
-export function SessionPage(_: { id?: string; focus?: string | null }) { return <h1 tabIndex={-1}>session</h1>; }
+// One session: what it does and why, what was said, and everything to act on it.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { call } from "../api/client";
+import { ApprovalCard } from "../approval/card";
+import { isTyping } from "../keys";
+import { approvals, put, restarts, row } from "../live/store";
+import { markItems } from "../marks";
+import { mayControl } from "../me";
+import { attempt, Failed, Loading } from "../parts/feedback";
+import { Icon } from "../parts/icons";
+import { Menu } from "../parts/menu";
+import { Since, StateWord, Title } from "../parts/sessions";
+import { Shown } from "../parts/text";
+import { address, go, parameter, setParameters } from "../router";
+import { counted, moment, shortId } from "../text/format";
+import { AGENTS } from "../text/names";
+import { visible } from "../text/visible";
+import { ConversationView } from "../session/conversation";
+import { Continue, Findings, LabelsPanel, Prompts, Tree, Turns, UsagePanel, Why, Work } from "../session/panels";
+import { Timeline } from "../session/timeline";
+import { shortModel } from "./row";
+
+type Tab = "conversation" | "details";
+
+/** The page of a session, by any of its ids. */
+export function SessionPage({ id: named }: { id: string }) {
+  const id = useSignal(row(named)?.id ?? null);
+  const failed = useSignal<unknown>(null);
+  const tab = useSignal<Tab>("conversation");
+  const restarted = restarts.value;
+  useEffect(() => {
+    const abort = new AbortController();
+    call("GET /api/v1/sessions/{id}", { path: { id: named }, signal: abort.signal })
+      .then((session) => {
+        put(session);
+        id.value = session.id;
+        if (session.id !== named) go(`/s/${session.id}${location.search}`, true);
+      })
+      .catch((cause: unknown) => {
+        if (!abort.signal.aborted && row(named) === undefined) failed.value = cause;
+      });
+    return () => abort.abort();
+  }, [named, restarted]);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key !== "e" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      tab.value = "details";
+      document.querySelector(".side .claims")?.scrollIntoView({ block: "nearest" });
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+  address.value;
+  const at = Number.parseInt(parameter("at"), 10);
+
+  if (failed.value !== null) {
+    return (
+      <div class="column">
+        <h1 tabIndex={-1}>Session</h1>
+        <Failed cause={failed.value} />
+        <p>
+          <a href="/?view=all">Show all sessions</a>
+        </p>
+      </div>
+    );
+  }
+  const known = id.value === null ? undefined : row(id.value);
+  if (known === undefined) {
+    return (
+      <div class="column">
+        <Loading lines={8} label="Loading the session" />
+      </div>
+    );
+  }
+  const session = known.session.value;
+  const pending = [...approvals.value.values()].filter((approval) => approval.session_id === known.id);
+  const place = (sequence: number): void => {
+    tab.value = "conversation";
+    setParameters({ at: String(sequence) });
+  };
+  const placeOfTime = async (time: string): Promise<void> => {
+    const sequence = await attempt(() => sequenceAt(known.id, time));
+    if (sequence !== undefined) place(sequence);
+  };
+  return (
+    <div class="session" data-tab={tab.value}>
+      <header class="session-head">
+        <div class="session-title">
+          <a href="/" class="icon-button" aria-label="All sessions">
+            <Icon name="back" size={18} />
+          </a>
+          <div class="session-words">
+            <h1 tabIndex={-1}>
+              <Title text={session.title ?? session.summary.last_prompt} />
+            </h1>
+            <div class="session-facts">
+              <StateWord row={known} />
+              <span>
+                for <Since time={session.status.since} />
+              </span>
+              <span>
+                {AGENTS[session.provider]}
+                {session.model !== null && ` · ${visible(shortModel(session.model))}`}
+              </span>
+              {session.permission_mode != null && <span class="chip">{visible(session.permission_mode)}</span>}
+              {session.cwd !== null && (
+                <span class="path">
+                  <Shown text={session.cwd} />
+                </span>
+              )}
+              {session.git_branch !== null && (
+                <span class="with-icon">
+                  <Icon name="branch" size={13} />
+                  <Shown text={session.git_branch} />
+                </span>
+              )}
+              <span class="muted">
+                started {moment(session.started_at)} · {counted(session.turns, "turn")} · {shortId(session.id)}
+              </span>
+            </div>
+          </div>
+          <div class="session-actions">
+            {session.run_id !== null && (
+              <a class="button" href={`/terminal/${session.run_id}`}>
+                <Icon name="terminal" />
+                <span>Terminal</span>
+              </a>
+            )}
+            {mayControl.value && (
+              <Menu label="Pin, snooze or archive" items={markItems(known.id)}>
+                <Icon name="more" size={18} />
+              </Menu>
+            )}
+          </div>
+        </div>
+        {session.status.activity !== null && (
+          <p class="session-activity">
+            <Shown text={session.status.activity} />
+          </p>
+        )}
+        <div class="session-tabs segmented" role="tablist" aria-label="Parts of the session">
+          {(["conversation", "details"] as Tab[]).map((name) => (
+            <button key={name} type="button" role="tab" aria-selected={tab.value === name} onClick={() => (tab.value = name)}>
+              {name === "conversation" ? "Conversation" : "Details"}
+            </button>
+          ))}
+        </div>
+      </header>
+      <Timeline id={known.id} onPlace={place} />
+      <div class="session-main">
+        {pending.length > 0 && (
+          <div class="session-pending">
+            {pending.map((approval) => (
+              <ApprovalCard key={approval.id} approval={approval} queue={pending.length} inSession />
+            ))}
+          </div>
+        )}
+        <ConversationView id={known.id} at={Number.isNaN(at) ? null : at} />
+      </div>
+      <aside class="side" aria-label="Details">
+        <Findings known={known} />
+        <Why id={known.id} />
+        <Prompts session={session} />
+        <Tree known={known} />
+        <Work id={known.id} />
+        <Turns id={known.id} onTime={(time) => void placeOfTime(time)} />
+        <UsagePanel session={session} />
+        <LabelsPanel session={session} />
+        <Continue session={session} />
+      </aside>
+    </div>
+  );
+}
+
+/** The place of a time in the events: found by halves, since sequences have no gaps. */
+async function sequenceAt(id: string, time: string): Promise<number> {
+  let low = 0;
+  let high = row(id)?.session.peek().last_sequence ?? 0;
+  const wanted = Date.parse(time);
+  for (let step = 0; step < 20 && low < high; step += 1) {
+    const middle = Math.floor((low + high) / 2);
+    const { events } = await call("GET /api/v1/sessions/{id}/events", { path: { id }, query: { after: middle, limit: 1 } });
+    const event = events[0];
+    if (event === undefined || Date.parse(event.created_at) >= wanted) high = middle;
+    else low = middle + 1;
+  }
+  return low + 1;
+}

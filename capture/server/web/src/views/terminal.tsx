@@ -1,1 +1,216 @@
-export function TerminalPage(_: { id?: string; focus?: string | null }) { return <h1 tabIndex={-1}>terminal</h1>; }
+// The terminal of a run as rows of text: selection, zoom and screen readers work as on any text. Looking changes
+// nothing: the size is the program's own until somebody takes it visibly. Typing needs the scope `control` and a press.
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { call } from "../api/client";
+import { row } from "../live/store";
+import { mayControl } from "../me";
+import { Failed, Loading, notify } from "../parts/feedback";
+import { Icon } from "../parts/icons";
+import { useLoad } from "../parts/load";
+import { StateWord } from "../parts/sessions";
+import { Shown } from "../parts/text";
+import { AGENTS } from "../text/names";
+import { visible } from "../text/visible";
+import { keyOf, type Grid } from "../terminal/grid";
+import { Link } from "../terminal/link";
+import { Rows } from "../terminal/rows";
+
+/** Keys of the bar for touch: what a phone's keyboard lacks. */
+const BAR: [string, string, string][] = [
+  ["Esc", "esc", "Escape"],
+  ["⇧Tab", "shift-tab", "Shift Tab"],
+  ["Tab", "tab", "Tab"],
+  ["←", "left", "Left"],
+  ["↑", "up", "Up"],
+  ["↓", "down", "Down"],
+  ["→", "right", "Right"],
+  ["⏎", "enter", "Enter"],
+  ["^C", "ctrl-c", "Control C"],
+];
+
+/** The page of a run's terminal. */
+export function TerminalPage({ id }: { id: string }) {
+  const { state, again } = useLoad((abort) => call("GET /api/v1/runs/{id}", { path: { id }, signal: abort }), [id]);
+  const run = state.value.value;
+  const link = useMemo(() => new Link(id), [id]);
+  useEffect(() => {
+    link.open();
+    return () => link.close();
+  }, [link]);
+  const typing = useSignal(false);
+  const large = useSignal(false);
+  const pane = useRef<HTMLDivElement>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+
+  if (state.value.cause !== null) {
+    return (
+      <div class="column">
+        <h1 tabIndex={-1}>Terminal</h1>
+        <Failed cause={state.value.cause} retry={again} />
+      </div>
+    );
+  }
+  const grid = link.grid.value;
+  const session = run?.session_id == null ? undefined : row(run.session_id);
+  const may = mayControl.value && link.closed.value === null;
+  const begin = (): void => {
+    typing.value = true;
+    requestAnimationFrame(() => field.current?.focus());
+  };
+  const send = (message: Parameters<Link["send"]>[0]): void => {
+    link.send(message).catch((cause: unknown) => notify(cause instanceof Error ? cause.message : String(cause), "failed"));
+  };
+  const paste = async (): Promise<void> => {
+    try {
+      send({ type: "paste", text: await navigator.clipboard.readText() });
+    } catch {
+      notify("The browser does not let this page read the clipboard. Paste with the keyboard.", "failed");
+    }
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.isComposing) return;
+    // Leaves the terminal without a key of the program's: as in `capture attach`.
+    if (event.ctrlKey && event.key === "]") {
+      event.preventDefault();
+      typing.value = false;
+      field.current?.blur();
+      return;
+    }
+    const key = keyOf(event);
+    if (key === null) return;
+    event.preventDefault();
+    event.stopPropagation();
+    send({ type: "keys", keys: [key] });
+  };
+  return (
+    <div class="terminal-page" data-keys={typing.value ? "own" : undefined}>
+      <header class="terminal-head">
+        <a href={run?.session_id == null ? "/" : `/s/${run.session_id}`} class="icon-button" aria-label={run?.session_id == null ? "All sessions" : "The session"}>
+          <Icon name="back" size={18} />
+        </a>
+        <div class="terminal-words">
+          <h1 tabIndex={-1}>{run === null ? "Terminal" : <Shown text={run.name ?? run.command.join(" ")} />}</h1>
+          <p class="muted small">
+            {run !== null && AGENTS[run.provider]}
+            {run !== null && run.state !== "running" && ` · ${run.state}${run.exit_code == null ? "" : ` with ${run.exit_code}`}`}
+            {grid !== null && ` · ${grid.columns}×${grid.rows}`}
+            {grid?.title != null && grid.title !== "" && (
+              <>
+                {" · "}
+                <Shown text={grid.title} />
+              </>
+            )}
+          </p>
+        </div>
+        {session !== undefined && <StateWord row={session} />}
+        <span class={`chip ${link.mode.value === "polling" ? "chip-need" : ""}`} role="status">
+          {link.closed.value !== null ? "closed" : link.mode.value === "live" ? "live" : link.mode.value === "polling" ? "every second" : "connecting"}
+        </span>
+        <button type="button" class="button small" aria-pressed={large.value} onClick={() => (large.value = !large.value)}>
+          {large.value ? "Fit" : "Larger text"}
+        </button>
+        {may &&
+          (link.held.value ? (
+            <span class="chip chip-need">size is yours</span>
+          ) : (
+            link.mode.value === "live" && (
+              <button type="button" class="button small" onClick={() => link.lease(sizeOf(pane.current))} title="The program is resized for everybody who is attached, until you leave">
+                Take the size
+              </button>
+            )
+          ))}
+        {may && (
+          <button type="button" class={`button small ${typing.value ? "primary" : ""}`} aria-pressed={typing.value} onClick={() => (typing.value ? (typing.value = false) : begin())}>
+            <Icon name="keyboard" />
+            {typing.value ? "Typing" : "Type"}
+          </button>
+        )}
+      </header>
+      {link.closed.value !== null && (
+        <p class="banner" role="status">
+          The terminal is closed: {visible(link.closed.value)}
+        </p>
+      )}
+      <div class={`terminal-pane ${large.value ? "large" : ""}`} ref={pane} tabIndex={0} role="region" aria-label="Screen" onClick={() => typing.value && getSelection()?.isCollapsed !== false && field.current?.focus({ preventScroll: true })}>
+        {link.failed.value !== null ? <Failed cause={link.failed.value} /> : grid === null ? <Loading lines={8} /> : <Screen link={link} grid={grid} large={large.value} />}
+        {typing.value && (
+          <textarea
+            ref={field}
+            class="terminal-field"
+            aria-label="Type into the terminal; Control and ] stops typing"
+            autocapitalize="off"
+            autocomplete="off"
+            spellcheck={false}
+            onKeyDown={onKeyDown}
+            onInput={(event) => {
+              if ((event as InputEvent).isComposing) return;
+              const { value } = event.currentTarget;
+              event.currentTarget.value = "";
+              if (value !== "") send({ type: "input", text: value });
+            }}
+            onCompositionEnd={(event) => {
+              const { value } = event.currentTarget;
+              event.currentTarget.value = "";
+              if (value !== "") send({ type: "input", text: value });
+            }}
+            onPaste={(event) => {
+              event.preventDefault();
+              const text = event.clipboardData?.getData("text/plain") ?? "";
+              if (text !== "") send({ type: "paste", text });
+            }}
+          />
+        )}
+      </div>
+      {may && (
+        <div class="key-bar" role="toolbar" aria-label="Keys">
+          {BAR.map(([word, key, name]) => (
+            <button key={key} type="button" aria-label={name} onPointerDown={(event) => event.preventDefault()} onClick={() => send({ type: "keys", keys: [key] })}>
+              {word}
+            </button>
+          ))}
+          <button type="button" onPointerDown={(event) => event.preventDefault()} onClick={() => void paste()}>
+            Paste
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Screen({ link, grid, large }: { link: Link; grid: Grid; large: boolean }) {
+  const element = useRef<HTMLDivElement>(null);
+  // The text is as large as the width allows, and no smaller than can be read: then the pane scrolls.
+  useEffect(() => {
+    const target = element.current;
+    const around = target?.parentElement;
+    if (target == null || around == null) return;
+    const fit = (): void => {
+      const size = large ? 15 : Math.max(7, Math.min(15, (around.clientWidth - 24) / (grid.columns * 0.602)));
+      target.style.setProperty("--cell", `${size}px`);
+    };
+    const observer = new ResizeObserver(fit);
+    observer.observe(around);
+    fit();
+    return () => observer.disconnect();
+  }, [grid.columns, large]);
+  return (
+    <div ref={element} class="terminal-screen">
+      {link.mode.value === "live" && link.scrollback.value.from > 0 && (
+        <button type="button" class="button small" onClick={() => link.more()}>
+          Show earlier lines
+        </button>
+      )}
+      <Rows lines={link.scrollback.value.lines} />
+      <Rows lines={grid.lines} cursor={grid.cursor} />
+    </div>
+  );
+}
+
+/** Columns and rows that fit a pane. */
+function sizeOf(pane: HTMLElement | null): { cols: number; rows: number } {
+  const width = (pane?.clientWidth ?? 800) - 24;
+  const height = (pane?.clientHeight ?? 480) - 24;
+  return { cols: Math.max(20, Math.floor(width / (13 * 0.602))), rows: Math.max(6, Math.floor(height / (13 * 1.25))) };
+}

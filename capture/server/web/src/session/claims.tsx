@@ -1,0 +1,76 @@
+// A status with what it was decided from: every claim that held, who made it, and what became of it.
+
+import type { Rule, Standing, StatusAt } from "../api/routes";
+import { SignShape, TONES } from "../parts/icons";
+import { Confidence } from "../parts/sessions";
+import { Shown } from "../parts/text";
+import { exactly, moment } from "../text/format";
+import { CONFIDENCE, REASONS, SOURCES, STATES } from "../text/names";
+
+const RULES: Record<Rule, string> = {
+  process_gone: "The process is gone, and with it every claim.",
+  silence: "There was no activity for a long time.",
+  alone: "There is only one claim.",
+  unanimous: "All claims agree.",
+  strongest: "The strongest claim decides.",
+  closest: "Of equally strong claims, the source closest to the agent decides.",
+  latest: "Of equally strong claims of one source, the last one decides.",
+  first: "The newest claim is believed for a moment, until closer sources can confirm it.",
+};
+
+const STANDINGS: Record<Standing, string> = {
+  decides: "decides",
+  agrees: "agrees",
+  weaker: "weaker",
+  overruled: "overruled",
+  not_yet: "not yet",
+  over: "over",
+};
+
+/** The status and its claims. */
+export function Claims({ found }: { found: StatusAt }) {
+  const { status, account } = found;
+  return (
+    <div class="claims">
+      <p class={`claims-status ${TONES[status.state]}`}>
+        <SignShape sign={status.state} />
+        <strong>{STATES[status.state]}</strong>
+        {status.reason !== null && <span class="reason">{REASONS[status.reason]}</span>}
+        <span class="muted">since {moment(status.since)}</span>
+      </p>
+      <p class="muted small">
+        {RULES[account.rule]} {CONFIDENCE[status.confidence].replace(/^./, (first) => first.toUpperCase())}.
+      </p>
+      {account.claims.length > 0 && (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Source</th>
+              <th scope="col">Claim</th>
+              <th scope="col">Outcome</th>
+            </tr>
+          </thead>
+          <tbody>
+            {account.claims.map((claim, index) => (
+              <tr key={index} class={`standing-${claim.standing}`}>
+                <td class="nowrap">
+                  {SOURCES[claim.source]}
+                  <Confidence level={claim.strength} />
+                </td>
+                <td>
+                  <Shown text={claim.claim} />
+                  <div class="muted small" title={exactly(claim.at)}>
+                    {STATES[claim.state].toLowerCase()}
+                    {claim.reason !== null && claim.reason !== undefined && `, ${REASONS[claim.reason]}`} · {moment(claim.at)}
+                    {claim.agent != null && " · sub-agent"}
+                  </div>
+                </td>
+                <td class="nowrap">{STANDINGS[claim.standing]}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,107 @@
+// The conversation: what was said and done, from the first prompt to what the agent says now.
+
+import { useSignal } from "@preact/signals";
+import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
+import { words } from "../api/client";
+import { row, watch } from "../live/store";
+import { Empty, Loading } from "../parts/feedback";
+import { Icon } from "../parts/icons";
+import { Shown } from "../parts/text";
+import { VirtualList, type Handle } from "../parts/virtual";
+import { ItemView } from "./item";
+import { Conversation } from "./loader";
+
+/** What is shown of the text that an agent writes now, characters. */
+const NOW = 4_000;
+
+/** The conversation of a session; `at` is the sequence to show. */
+export function ConversationView({ id, at }: { id: string; at: number | null }) {
+  const conversation = useMemo(() => new Conversation(id), [id]);
+  const list = useRef<Handle | null>(null);
+  const saying = useSignal("");
+  const atEnd = useSignal(at === null);
+  const session = row(id)?.session.value;
+  const last = session?.last_sequence ?? 0;
+
+  useEffect(() => conversation.grow(last), [conversation, last]);
+  useEffect(() => {
+    const stop = watch(id, {
+      event: (event) => {
+        conversation.grow(event.sequence);
+        if (event.kind === "tool.result" || event.kind === "approval.resolved" || event.kind === "question.answered") conversation.refresh();
+        if (event.kind === "assistant.message" || event.kind === "turn.completed" || event.kind === "user.prompt") saying.value = "";
+      },
+      delta: (delta) => (saying.value = (delta.source === "pty" ? delta.text : saying.peek() + delta.text).slice(-NOW)),
+      restart: () => conversation.refresh(),
+    });
+    return () => {
+      stop();
+      conversation.stop();
+    };
+  }, [conversation, id]);
+
+  const reveal = useRef(at);
+  reveal.current = at;
+  const onHandle = useCallback((handle: Handle) => {
+    list.current = handle;
+    if (reveal.current !== null) handle.reveal(conversation.blockOf(reveal.current), "start");
+  }, []);
+  useEffect(() => {
+    if (at !== null) list.current?.reveal(conversation.blockOf(at), "start");
+  }, [at]);
+  const onRange = useCallback((first: number, last: number) => conversation.look(first, last), [conversation]);
+  const onEnd = useCallback((end: boolean) => (atEnd.value = end), []);
+
+  const count = conversation.blocks.value;
+  if (session !== undefined && last === 0) {
+    return <Empty icon="terminal" title="Nothing was said yet" />;
+  }
+  return (
+    <div class="conversation" data-scroller tabIndex={0} role="region" aria-label="Conversation">
+      <VirtualList
+        count={count}
+        estimate={900}
+        keyOf={String}
+        render={(block, height) => <BlockView conversation={conversation} block={block} height={height} marked={at} />}
+        onRange={onRange}
+        onEnd={onEnd}
+        follow
+        handle={onHandle}
+        role="feed"
+        label="Conversation"
+      />
+      {saying.value !== "" && (
+        <div class="saying" aria-live="off">
+          <span class="saying-label">Now</span>
+          <p>
+            <Shown text={saying.value} />
+          </p>
+        </div>
+      )}
+      {!atEnd.value && (
+        <button type="button" class="to-end button small" onClick={() => list.current?.toEnd()}>
+          <Icon name="down" size={14} /> Latest
+        </button>
+      )}
+    </div>
+  );
+}
+
+function BlockView({ conversation, block, height, marked }: { conversation: Conversation; block: number; height: number; marked: number | null }) {
+  const items = conversation.items(block);
+  if (items === null) {
+    const failure = conversation.failure(block);
+    return (
+      <div class="block-waiting" style={{ height: `${height}px` }}>
+        {failure === null ? <Loading lines={3} /> : <p class="error-text">{words(failure)}</p>}
+      </div>
+    );
+  }
+  return (
+    <div class="block">
+      {items.map((item, index) => (
+        <ItemView key={`${item.sequence} ${index}`} item={item} marked={item.sequence === marked} />
+      ))}
+    </div>
+  );
+}

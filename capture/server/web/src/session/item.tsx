@@ -1,0 +1,239 @@
+// One item of a conversation.
+
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import { call, words } from "../api/client";
+import type { ConversationItem, ItemText, Subagent, TextRef, ToolKind } from "../api/routes";
+import { RequestBody } from "../approval/body";
+import { request } from "../approval/request";
+import { Icon, SignShape, type IconName } from "../parts/icons";
+import { Markdown } from "../parts/markdown";
+import { Output, Shown } from "../parts/text";
+import { bytes, clock, counted, duration, exactly } from "../text/format";
+import { STATES, spaced } from "../text/names";
+
+const ORIGINS = { human: "You", steering: "You, while it worked", wakeup: "Wake-up", agent: "Agent", command: "Command" } as const;
+
+/** An item; a marked one is where a link pointed. */
+export function ItemView({ item, marked }: { item: ConversationItem; marked: boolean }) {
+  const name = `item item-${item.type} ${marked ? "item-marked" : ""}`;
+  const frame = (children: ComponentChildren) => (
+    <div class={name} data-sequence={item.sequence}>
+      {children}
+      <a class="item-time" href={`?at=${item.sequence}`} title={`${exactly(item.at)}, link to this place`}>
+        {clock(item.at)}
+      </a>
+    </div>
+  );
+  switch (item.type) {
+    case "prompt":
+      return frame(
+        <div class="prompt">
+          <span class="speaker">
+            <Icon name="person" size={14} /> {ORIGINS[item.origin]}
+            {item.attachments !== undefined && item.attachments > 0 && <span class="muted"> · {counted(item.attachments, "attachment")}</span>}
+          </span>
+          <Long text={item.text} reference={item.text_ref ?? null} render={(text) => <Markdown text={text} />} />
+        </div>,
+      );
+    case "message":
+      return frame(
+        <>
+          {item.thinking != null && item.thinking !== "" && (
+            <details class="thinking">
+              <summary>Thinking</summary>
+              <Markdown text={item.thinking} />
+            </details>
+          )}
+          {item.text !== "" && <Long text={item.text} reference={item.text_ref ?? null} render={(text) => <Markdown text={text} />} />}
+        </>,
+      );
+    case "tool_call":
+      return frame(<ToolView item={item} />);
+    case "subagent":
+      return frame(<SubagentLine subagent={item} />);
+    case "approval":
+      return frame(
+        <a class="line" href={`/approvals/${item.approval_id}`}>
+          <Icon name="approvals" size={14} />
+          <span>
+            Permission request: {spaced(item.state)}
+            {item.by != null && ` by ${item.by === "grant" ? "an earlier decision" : item.by}`}
+          </span>
+          {item.subject != null && (
+            <span class="line-detail mono">
+              <Shown text={item.subject} strictness="exact" />
+            </span>
+          )}
+        </a>,
+      );
+    case "question":
+      return frame(
+        <div class="question">
+          <span class="speaker">
+            <Icon name="question" size={14} /> Question
+          </span>
+          <Long text={item.text} reference={item.text_ref ?? null} render={(text) => <Markdown text={text} />} />
+          {item.options !== undefined && item.options.length > 0 && (
+            <ul class="options">
+              {item.options.map((option, index) => (
+                <li key={index} class="chip">
+                  <Shown text={option} />
+                </li>
+              ))}
+            </ul>
+          )}
+          {item.answer != null && (
+            <p>
+              <span class="muted">Answer:</span> <Shown text={item.answer.text} />
+            </p>
+          )}
+        </div>,
+      );
+    case "error":
+      return frame(
+        <div class="error-box">
+          <Icon name="warning" size={15} />
+          <span>
+            <strong>{spaced(item.class)}</strong>
+            {item.code != null && ` (${item.code})`}: <Shown text={item.text} />
+          </span>
+        </div>,
+      );
+    case "compaction":
+      return frame(
+        <details class="line-details">
+          <summary class="divider">
+            <span>Context compacted{item.trigger == null ? "" : `, ${item.trigger}`}</span>
+          </summary>
+          <Long text={item.text} reference={item.text_ref ?? null} render={(text) => <Markdown text={text} />} />
+        </details>,
+      );
+    case "turn_end":
+      return (
+        <div class={`${name} divider`} data-sequence={item.sequence}>
+          <span>
+            Turn {item.number} · {spaced(item.outcome)} · {duration(item.duration_ms)}
+          </span>
+        </div>
+      );
+  }
+}
+
+/** A text whose middle may be missing, and a button that reads the whole. */
+function Long({ text, reference, render }: { text: string; reference: TextRef | null; render: (text: string) => ComponentChildren }) {
+  const whole = useSignal<string | null>(null);
+  const failed = useSignal<unknown>(null);
+  const read = async (hash: string): Promise<void> => {
+    try {
+      whole.value = String(await call("GET /api/v1/texts/{hash}", { path: { hash } }));
+    } catch (cause) {
+      failed.value = cause;
+    }
+  };
+  return (
+    <>
+      {render(whole.value ?? text)}
+      {reference !== null && whole.value === null && (
+        <p class="long">
+          {reference.stored ? (
+            <button type="button" class="link-button" onClick={() => void read(reference.hash)}>
+              Show the whole text ({bytes(reference.length)})
+            </button>
+          ) : (
+            <span class="muted">The whole text ({bytes(reference.length)}) is in the agent's file only.</span>
+          )}
+          {failed.value !== null && <span class="error-text"> {words(failed.value)}</span>}
+        </p>
+      )}
+    </>
+  );
+}
+
+const TOOL_ICONS: Record<ToolKind, IconName> = {
+  execute: "terminal",
+  edit: "edit",
+  read: "read",
+  fetch: "globe",
+  mcp: "tool",
+  plan: "overview",
+  question: "question",
+  subagent: "branch",
+  other: "tool",
+};
+
+function ToolView({ item }: { item: ConversationItem & { type: "tool_call" } }) {
+  const shown = useSignal(false);
+  const result = item.result ?? null;
+  const failed = result !== null && result.outcome !== "ok";
+  return (
+    <div class={`tool ${failed ? "tool-failed" : ""}`}>
+      <button type="button" class="tool-line" aria-expanded={shown.value} onClick={() => (shown.value = !shown.value)}>
+        <span class={shown.value ? "fold" : "fold closed"}>
+          <Icon name="down" size={11} />
+        </span>
+        <Icon name={TOOL_ICONS[item.tool]} size={14} />
+        <span class="tool-called">{item.name === "" ? "tool" : <Shown text={item.name} />}</span>
+        <span class="tool-title">{item.title != null && <Shown text={item.title} />}</span>
+        <span class={`tool-result ${failed ? "error-text" : ""}`}>
+          {result === null ? "running" : failed ? `${result.outcome}${result.exit_code == null ? "" : ` (${result.exit_code})`}` : ""}
+          {result?.duration_ms != null && <span class="muted"> {duration(result.duration_ms)}</span>}
+        </span>
+      </button>
+      {item.subagents?.map((subagent) => <SubagentLine key={subagent.session_id} subagent={subagent} />)}
+      {shown.value && (
+        <div class="tool-body">
+          <Input tool={item.tool} input={item.input} title={item.title ?? null} />
+          {result !== null && result.text !== "" && (
+            <>
+              <p class="tool-heading">Result</p>
+              <Long
+                text={result.text}
+                reference={result.text_ref ?? null}
+                render={(text) => (
+                  <pre class="output" tabIndex={0} aria-label="result">
+                    <Output text={text} />
+                  </pre>
+                )}
+              />
+            </>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Input({ tool, input, title }: { tool: ToolKind; input: ItemText; title: string | null }) {
+  const read = useMemo(() => {
+    const kind = tool === "edit" ? "edit" : tool === "execute" ? "command" : tool === "plan" ? "plan" : tool === "question" ? "question" : tool === "mcp" ? "mcp" : null;
+    return request({ kind, input: input.text, command: tool === "execute" ? commandOf(input.text, title) : null, exact: true, paths: [], url: null, subject: null, question: null });
+  }, [tool, input.text, title]);
+  if (read.body.kind === "questions") return <pre class="output">{input.text}</pre>;
+  return <RequestBody request={read} />;
+}
+
+function commandOf(input: string, title: string | null): string | null {
+  try {
+    const fields = JSON.parse(input) as Record<string, unknown> | null;
+    const command = fields?.["command"] ?? fields?.["cmd"];
+    if (typeof command === "string") return command;
+  } catch {
+    // The input was cut, or is no JSON: its title has the command.
+  }
+  return title;
+}
+
+function SubagentLine({ subagent }: { subagent: Subagent }) {
+  return (
+    <a class="line subagent" href={`/s/${subagent.session_id}`}>
+      <SignShape sign={subagent.state} size={14} />
+      <span>Sub-agent{subagent.agent_type == null ? "" : ` ${subagent.agent_type}`}</span>
+      <span class="line-detail">{subagent.title != null && <Shown text={subagent.title} />}</span>
+      <span class="muted">
+        {STATES[subagent.state].toLowerCase()} · {counted(subagent.turns, "turn")}
+      </span>
+    </a>
+  );
+}

@@ -1,0 +1,376 @@
+// What stands beside a conversation: why the status is what it is, findings, sub-agents, work, usage, labels, the
+// queue of prompts, and how to go on in a terminal.
+
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { call, words } from "../api/client";
+import type { Finding, MarkedSession, Prompt } from "../api/routes";
+import { childrenOf, restarts, row, type Row } from "../live/store";
+import { mayControl } from "../me";
+import { Command } from "../parts/copy";
+import { attempt, Failed, Loading, notify } from "../parts/feedback";
+import { Icon, SignShape } from "../parts/icons";
+import { useLoad } from "../parts/load";
+import { Since, Title, signOf } from "../parts/sessions";
+import { Shown } from "../parts/text";
+import { counted, dollars, duration, moment, short, shortId } from "../text/format";
+import { FINDINGS, STATES, spaced } from "../text/names";
+import { Claims } from "./claims";
+
+/** A part of the side. */
+export function Panel({ title, count, children, open = true }: { title: string; count?: number; children: ComponentChildren; open?: boolean }) {
+  return (
+    <details class="side-panel" open={open}>
+      <summary>
+        <h2>{title}</h2>
+        {count !== undefined && <span class="count">{count}</span>}
+      </summary>
+      <div class="side-body">{children}</div>
+    </details>
+  );
+}
+
+/** Why the status is what it is. */
+export function Why({ id }: { id: string }) {
+  const status = row(id)?.session.value.status;
+  const { state, again } = useLoad((abort) => call("GET /api/v1/sessions/{id}/status", { path: { id }, signal: abort }), [id, status?.since, status?.state, status?.reason]);
+  const { value, cause } = state.value;
+  return (
+    <Panel title="Why this status">
+      {cause !== null ? <Failed cause={cause} retry={again} /> : value === null ? <Loading lines={3} /> : <Claims found={value} />}
+    </Panel>
+  );
+}
+
+/** Open findings. */
+export function Findings({ known }: { known: Row }) {
+  const findings = known.findings.value;
+  if (findings.length === 0) return null;
+  const acknowledge = (finding: Finding): void => {
+    void attempt(async () => {
+      await call("POST /api/v1/findings/{id}/ack", { path: { id: finding.id }, body: {} });
+      notify("Acknowledged");
+    });
+  };
+  return (
+    <Panel title="Findings" count={findings.length}>
+      <ul class="findings">
+        {findings.map((finding) => (
+          <li key={finding.id} class={`finding severity-${finding.severity}`}>
+            <p>
+              <strong>{FINDINGS[finding.kind]}</strong> <span class="muted small">{finding.severity}</span>
+              {finding.count > 1 && <span class="chip">{finding.count}×</span>}
+            </p>
+            <p>
+              <Shown text={finding.what} />
+            </p>
+            <p class="muted small">
+              <Shown text={finding.why} /> · <Since time={finding.first_at} />
+            </p>
+            {finding.state === "acknowledged" ? (
+              <span class="muted small">acknowledged</span>
+            ) : (
+              mayControl.value && (
+                <button type="button" class="button small" onClick={() => acknowledge(finding)}>
+                  Acknowledge
+                </button>
+              )
+            )}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+/** Sub-agents, branches, and where the session came from. */
+export function Tree({ known }: { known: Row }) {
+  const session = known.session.value;
+  const children = childrenOf(known.id);
+  const parent = session.parent_session_id;
+  const fork = session.forked_from ?? null;
+  if (children.length === 0 && parent === null && fork === null) return null;
+  return (
+    <Panel title="Sub-agents and branches" count={children.length}>
+      {parent !== null && (
+        <p>
+          Sub-agent of{" "}
+          <a href={`/s/${parent}`}>
+            <Title text={row(parent)?.session.value.title ?? shortId(parent)} />
+          </a>
+        </p>
+      )}
+      {fork !== null && (
+        <p>
+          Continues <a href={`/s/${fork}`}>{row(fork)?.session.value.title ?? shortId(fork)}</a>
+        </p>
+      )}
+      <Branches rows={children} depth={0} />
+    </Panel>
+  );
+}
+
+function Branches({ rows, depth }: { rows: Row[]; depth: number }) {
+  if (rows.length === 0 || depth > 6) return null;
+  return (
+    <ul class="tree">
+      {rows.map((child) => {
+        const session = child.session.value;
+        return (
+          <li key={child.id}>
+            <a href={`/s/${child.id}`}>
+              <SignShape sign={signOf(child)} size={14} />
+              <span class="ellipsis">
+                <Title text={session.title} />
+              </span>
+              <span class="muted small nowrap">
+                {STATES[session.status.state].toLowerCase()} · {short(session.usage.output_tokens)} tokens out
+              </span>
+            </a>
+            <Branches rows={childrenOf(child.id)} depth={depth + 1} />
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** Files changed and commands run. */
+export function Work({ id }: { id: string }) {
+  const session = row(id)?.session.value;
+  const { state } = useLoad((abort) => call("GET /api/v1/sessions/{id}/work", { path: { id }, signal: abort }), [id, session?.turns, session?.status.state]);
+  const work = state.value.value;
+  if (work === null) return state.value.cause === null ? null : <Failed cause={state.value.cause} />;
+  const files = Object.entries(work.files).sort(([, left], [, right]) => right - left);
+  return (
+    <>
+      {files.length > 0 && (
+        <Panel title="Files changed" count={files.length}>
+          <ul class="files">
+            {files.slice(0, 60).map(([path, times]) => (
+              <li key={path}>
+                <span class="path">
+                  <Shown text={relative(path, session?.cwd ?? null)} />
+                </span>
+                <span class="muted small nowrap">{times}×</span>
+              </li>
+            ))}
+          </ul>
+          {files.length > 60 && <p class="muted small">and {files.length - 60} more</p>}
+        </Panel>
+      )}
+      {work.commands.length > 0 && (
+        <Panel title="Commands" count={work.commands.length} open={false}>
+          <ul class="commands">
+            {work.commands.slice(-60).map((command, index) => (
+              <li key={index}>
+                <code>
+                  <Shown text={command.command} />
+                </code>
+                <span class={`small nowrap ${command.outcome === "ok" ? "muted" : "error-text"}`}>{command.outcome ?? "running"}</span>
+              </li>
+            ))}
+          </ul>
+        </Panel>
+      )}
+    </>
+  );
+}
+
+/** A path below the directory of the session, without it. */
+const relative = (path: string, cwd: string | null): string => (cwd !== null && path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path);
+
+/** Turns; a press shows the turn in the conversation. */
+export function Turns({ id, onTime }: { id: string; onTime: (time: string) => void }) {
+  const count = row(id)?.session.value.turns ?? 0;
+  const { state } = useLoad((abort) => call("GET /api/v1/sessions/{id}/turns", { path: { id }, query: { after: Math.max(0, count - 100), limit: 100 }, signal: abort }), [id, count]);
+  const turns = state.value.value?.turns ?? [];
+  if (turns.length === 0) return null;
+  return (
+    <Panel title="Turns" count={count} open={false}>
+      <ol class="turns">
+        {turns.toReversed().map((turn) => (
+          <li key={turn.id}>
+            <button type="button" onClick={() => onTime(turn.started_at)}>
+              <span class="turn-prompt">{turn.prompt === null ? <em class="untitled">without a prompt</em> : <Shown text={turn.prompt} />}</span>
+              <span class="muted small">
+                {turn.number} · {turn.outcome == null ? "open" : spaced(turn.outcome)} · {counted(turn.tool_calls, "call")}
+                {turn.tool_errors > 0 && `, ${turn.tool_errors} failed`}
+                {turn.completed_at != null && ` · ${duration(Date.parse(turn.completed_at) - Date.parse(turn.started_at))}`}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  );
+}
+
+/** Tokens and cost, with those of sub-agents. */
+export function UsagePanel({ session }: { session: MarkedSession }) {
+  const { state } = useLoad((abort) => call("GET /api/v1/usage", { query: { by: "session", session: session.id }, signal: abort }), [session.id, session.turns]);
+  const row_ = state.value.value?.usage.find((entry) => entry.session_id === session.id);
+  const { usage } = session;
+  const cells: [string, string][] = [
+    ["Input", short(usage.input_tokens)],
+    ["Output", short(usage.output_tokens)],
+    ["From cache", short(usage.cache_read_tokens)],
+    ["To cache", short(usage.cache_write_tokens)],
+  ];
+  if (usage.thinking_tokens !== undefined && usage.thinking_tokens > 0) cells.push(["Thinking", short(usage.thinking_tokens)]);
+  if (row_ !== undefined) cells.push(["Cost", dollars(row_.cost_usd)]);
+  if (row_?.subagents != null) cells.push(["Sub-agents", `${short(row_.subagents.output_tokens)} out, ${dollars(row_.subagents.cost_usd)}`]);
+  if (session.approval_wait_ms > 0) cells.push(["Waited for you", duration(session.approval_wait_ms)]);
+  return (
+    <Panel title="Usage">
+      <dl class="figures">
+        {cells.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </Panel>
+  );
+}
+
+/** Labels, which policies can refer to. */
+export function LabelsPanel({ session }: { session: MarkedSession }) {
+  const key = useSignal("");
+  const value = useSignal("");
+  const labels = Object.entries(session.labels ?? {});
+  const set = (name: string, to: string | null): void => {
+    void attempt(() => call("PUT /api/v1/sessions/{id}/labels", { path: { id: session.id }, body: { labels: { [name]: to } } }));
+  };
+  if (labels.length === 0 && !mayControl.value) return null;
+  return (
+    <Panel title="Labels" count={labels.length} open={labels.length > 0}>
+      <ul class="labels">
+        {labels.map(([name, label]) => (
+          <li key={name} class="chip">
+            <Shown text={`${name}=${label}`} />
+            {mayControl.value && (
+              <button type="button" aria-label={`Remove the label ${name}`} onClick={() => set(name, null)}>
+                <Icon name="cross" size={11} />
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {mayControl.value && (
+        <form
+          class="label-form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (key.value.trim() === "") return;
+            set(key.value.trim(), value.value.trim());
+            key.value = "";
+            value.value = "";
+          }}
+        >
+          <input aria-label="Key" placeholder="key" maxLength={100} value={key.value} onInput={(event) => (key.value = event.currentTarget.value)} />
+          <input aria-label="Value" placeholder="value" maxLength={100} value={value.value} onInput={(event) => (value.value = event.currentTarget.value)} />
+          <button type="submit" class="button small">
+            Add
+          </button>
+        </form>
+      )}
+    </Panel>
+  );
+}
+
+/** Queued prompts, typed when the session's run waits for one. */
+export function Prompts({ session }: { session: MarkedSession }) {
+  const text = useSignal("");
+  const failed = useSignal<unknown>(null);
+  const { state, again } = useLoad((abort) => call("GET /api/v1/prompts", { query: { session: session.id, limit: 20 }, signal: abort }), [session.id, session.status.state, restarts.value]);
+  const prompts = state.value.value?.prompts ?? [];
+  const open = prompts.filter((prompt) => prompt.state === "queued" || prompt.state === "delivering");
+  useEffect(() => {
+    if (open.length === 0) return;
+    const timer = setInterval(again, 5_000);
+    return () => clearInterval(timer);
+  }, [open.length]);
+  if (session.run_id === null) return null;
+  const queue = async (): Promise<void> => {
+    failed.value = null;
+    try {
+      await call("POST /api/v1/sessions/{id}/prompts", { path: { id: session.id }, body: { text: text.value } });
+      text.value = "";
+      again();
+    } catch (cause) {
+      failed.value = cause;
+    }
+  };
+  const cancel = (prompt: Prompt): void => {
+    void attempt(async () => {
+      await call("POST /api/v1/prompts/{id}/cancel", { path: { id: prompt.id }, body: {} });
+      again();
+    });
+  };
+  return (
+    <Panel title="Prompt queue" count={open.length}>
+      {mayControl.value && (
+        <form
+          class="stack tight"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void queue();
+          }}
+        >
+          <textarea rows={3} aria-label="Prompt" placeholder="Typed when the agent waits for a prompt" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
+          {failed.value !== null && (
+            <p class="error-text" role="alert">
+              {words(failed.value)}
+            </p>
+          )}
+          <div class="row end">
+            <button type="submit" class="button small" disabled={text.value.trim() === ""}>
+              Queue the prompt
+            </button>
+          </div>
+        </form>
+      )}
+      <ul class="prompts">
+        {prompts.map((prompt) => (
+          <li key={prompt.id}>
+            <p class="prompt-text">
+              <Shown text={prompt.text} />
+            </p>
+            <p class="muted small">
+              {prompt.state}
+              {prompt.why != null && `: ${prompt.why}`} · {moment(prompt.queued_at)}
+              {prompt.state === "queued" && mayControl.value && (
+                <>
+                  {" · "}
+                  <button type="button" class="link-button" onClick={() => cancel(prompt)}>
+                    cancel
+                  </button>
+                </>
+              )}
+            </p>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+/** Commands with which the work goes on in a terminal. */
+export function Continue({ session }: { session: MarkedSession }) {
+  const id = shortId(session.id);
+  const live = session.status.state !== "exited";
+  return (
+    <Panel title="Continue in a terminal" open={false}>
+      <div class="stack tight">
+        {session.run_id !== null && live && <Command text={`capture attach ${session.run_id.slice(-8)}`} about="Attach to its terminal" />}
+        {live && session.run_id === null && <Command text={`capture jump ${id}`} about="Bring its terminal to the front" />}
+        <Command text={`capture resume ${id}`} about="Resume the session" />
+        <Command text={`capture handoff ${id}`} about="Write a handoff note" />
+        <Command text={`capture explain ${id}`} about="Explain the status" />
+      </div>
+    </Panel>
+  );
+}

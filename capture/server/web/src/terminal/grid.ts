@@ -1,0 +1,73 @@
+// The screen of a terminal, as patches of rows make it.
+
+import type { Run } from "../text/ansi";
+
+/** A run of text as the wire has it: text, front, back, flags. */
+export type WireRun = [string, (number | string | null)?, (number | string | null)?, number?];
+export type Cursor = { row: number; column: number } | null;
+export type Row = Run[];
+export type Grid = { columns: number; rows: number; cursor: Cursor; title: string; alternate: boolean; lines: Row[] };
+
+/** A message of the server with rows that changed. */
+export type GridMessage = {
+  type: "grid";
+  rev: number;
+  cols: number;
+  rows: number;
+  cursor: { row: number; col: number; visible: boolean } | null;
+  alternate?: boolean;
+  title?: string | null;
+  lines: Record<string, WireRun[]>;
+};
+
+/** A row of the wire. */
+export const rowOf = (runs: WireRun[]): Row => runs.map(([text, fg = null, bg = null, flags = 0]) => ({ text, fg, bg, flags }));
+
+/** The screen after a message; rows that did not change stay the same objects. */
+export function patched(before: Grid | null, message: GridMessage): Grid {
+  const lines = Array.from({ length: message.rows }, (_, index) => {
+    const fresh = message.lines[String(index)];
+    return fresh === undefined ? (before?.lines[index] ?? []) : rowOf(fresh);
+  });
+  const { cursor } = message;
+  return {
+    columns: message.cols,
+    rows: message.rows,
+    cursor: cursor !== null && cursor.visible ? { row: cursor.row, column: cursor.col } : null,
+    title: message.title ?? before?.title ?? "",
+    alternate: message.alternate ?? before?.alternate ?? false,
+    lines,
+  };
+}
+
+const NAMED: Record<string, string> = {
+  Enter: "enter",
+  Escape: "esc",
+  Backspace: "backspace",
+  Delete: "delete",
+  ArrowUp: "up",
+  ArrowDown: "down",
+  ArrowLeft: "left",
+  ArrowRight: "right",
+  Home: "home",
+  End: "end",
+  PageUp: "page-up",
+  PageDown: "page-down",
+  Tab: "tab",
+};
+
+type Pressed = Pick<KeyboardEvent, "key" | "ctrlKey" | "altKey" | "metaKey" | "shiftKey">;
+
+/** The name of a key for the server; `null` when the browser makes it text, or keeps it for itself. */
+export function keyOf({ key, ctrlKey, altKey, metaKey, shiftKey }: Pressed): string | null {
+  if (metaKey) return null;
+  if (key === "Tab" && shiftKey) return "shift-tab";
+  const named = NAMED[key];
+  if (named !== undefined) return named;
+  if (ctrlKey && !altKey && /^[a-z]$/i.test(key)) {
+    const letter = key.toLowerCase();
+    // Copying and pasting stay the browser's while Shift is held.
+    return shiftKey ? null : letter === "v" ? null : `ctrl-${letter}`;
+  }
+  return null;
+}
