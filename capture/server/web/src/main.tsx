@@ -8,7 +8,6 @@ import "./styles/session.css";
 import "./styles/conversation.css";
 import "./styles/terminal.css";
 import "./styles/overview.css";
-import "uplot/dist/uPlot.min.css";
 import { render } from "preact";
 import { App } from "./app";
 import { listen } from "./router";

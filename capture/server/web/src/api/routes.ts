@@ -11,6 +11,8 @@ export type Device = {
   paired_at: Timestamp;
   last_used_at: Timestamp;
   current?: boolean;
+  /** Whether it was paired through a proxy. */
+  tunnel?: boolean;
 };
 export type Me = { device: Device; elevated_until: Timestamp | null; version: string; started_at: Timestamp };
 

@@ -51,8 +51,9 @@ const NAMED: Record<string, string> = {
   ArrowRight: "right",
   Home: "home",
   End: "end",
-  PageUp: "page-up",
-  PageDown: "page-down",
+  PageUp: "pgup",
+  PageDown: "pgdn",
+  Insert: "insert",
   Tab: "tab",
 };
 
@@ -64,6 +65,7 @@ export function keyOf({ key, ctrlKey, altKey, metaKey, shiftKey }: Pressed): str
   if (key === "Tab" && shiftKey) return "shift-tab";
   const named = NAMED[key];
   if (named !== undefined) return named;
+  if (/^F([1-9]|1[0-2])$/.test(key)) return ctrlKey || altKey ? null : key.toLowerCase();
   if (ctrlKey && !altKey && /^[a-z]$/i.test(key)) {
     const letter = key.toLowerCase();
     // Copying and pasting stay the browser's while Shift is held.

@@ -23,8 +23,9 @@ export function duration(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 60) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} m ${pad(seconds % 60)} s`;
+  if (minutes < 60) return seconds % 60 === 0 ? `${minutes} m` : `${minutes} m ${pad(seconds % 60)} s`;
   const hours = Math.floor(minutes / 60);
+  if (hours < 48 && minutes % 60 === 0) return `${hours} h`;
   return hours < 48 ? `${hours} h ${pad(minutes % 60)} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 

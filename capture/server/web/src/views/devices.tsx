@@ -1,1 +1,191 @@
-export function DevicesPage(_: { id?: string; focus?: string | null }) { return <h1 tabIndex={-1}>devices</h1>; }
+// Paired devices, notices, and how the page looks.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { call, words } from "../api/client";
+import type { Device, Scope } from "../api/routes";
+import { elevated, me, mayControl, signOut } from "../me";
+import { Command } from "../parts/copy";
+import { attempt, Failed, Loading, notify } from "../parts/feedback";
+import { Icon } from "../parts/icons";
+import { useLoad } from "../parts/load";
+import { Since } from "../parts/sessions";
+import { Shown } from "../parts/text";
+import { impossible, subscribe, subscription, unsubscribe } from "../push";
+import { clock, moment } from "../text/format";
+import { choose, theme, type Theme } from "../theme";
+
+const SCOPES: Record<Scope, string> = {
+  read: "sees sessions",
+  control: "sees sessions, decides and types",
+  admin: "may do everything",
+};
+
+// A link that raises a device has its code in the fragment: it leaves the address at once.
+let code = typeof location !== "undefined" && location.pathname === "/devices" ? location.hash.slice(1) : "";
+if (code !== "") history.replaceState(null, "", "/devices");
+
+/** The page. */
+export function DevicesPage() {
+  useEffect(() => {
+    if (code === "") return;
+    const value = code;
+    code = "";
+    void attempt(async () => {
+      const { elevated_until } = await call("POST /api/v1/step-up", { body: { code: value } });
+      if (me.value !== null) me.value = { ...me.value, elevated_until };
+      notify(`This device may change rules until ${clock(elevated_until)}`);
+    });
+  }, []);
+  return (
+    <div class="column devices">
+      <h1 tabIndex={-1}>Devices</h1>
+      <Devices />
+      <Pairing />
+      <Notices />
+      <Appearance />
+      <p class="muted small">
+        capture {me.value?.version}
+        {me.value !== null && `, the server runs since ${moment(me.value.started_at)}`}
+      </p>
+    </div>
+  );
+}
+
+function Devices() {
+  const { state, again } = useLoad((abort) => call("GET /api/v1/devices", { signal: abort }), []);
+  const { value, cause } = state.value;
+  const asking = useSignal<string | null>(null);
+  const revoke = (device: Device): void => {
+    void attempt(async () => {
+      if (isThis(device)) await signOut();
+      else {
+        await call("DELETE /api/v1/devices/{id}", { path: { id: device.id } });
+        notify(`${device.name} has no access any more`);
+        asking.value = null;
+        again();
+      }
+    });
+  };
+  if (cause !== null && value === null) return <Failed cause={cause} retry={again} />;
+  if (value === null) return <Loading lines={3} />;
+  return (
+    <ul class="panel device-list">
+      {value.devices.map((device) => (
+        <li key={device.id}>
+          <Icon name="devices" size={20} />
+          <div class="device-words">
+            <strong>
+              <Shown text={device.name} strictness="exact" />
+            </strong>{" "}
+            {isThis(device) && <span class="chip">this device</span>}
+            {device.tunnel === true && <span class="chip">over a proxy</span>}
+            {isThis(device) && elevated.value && <span class="chip chip-need">may change rules</span>}
+            <p class="muted small">
+              {SCOPES[device.scope]} · paired {moment(device.paired_at)} · last used <Since time={device.last_used_at} /> ago
+            </p>
+          </div>
+          {(mayControl.value || isThis(device)) &&
+            (asking.value === device.id ? (
+              <div class="row">
+                <button type="button" class="button small" onClick={() => (asking.value = null)}>
+                  Keep
+                </button>
+                <button type="button" class="button small danger" onClick={() => revoke(device)}>
+                  {isThis(device) ? "Sign out now" : "Revoke now"}
+                </button>
+              </div>
+            ) : (
+              <button type="button" class="button small" onClick={() => (asking.value = device.id)}>
+                {isThis(device) ? "Sign out" : "Revoke"}
+              </button>
+            ))}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const isThis = (device: Device): boolean => device.current === true || device.id === me.value?.device.id;
+
+function Pairing() {
+  return (
+    <section class="panel settings" aria-labelledby="pairing">
+      <h2 id="pairing">Pair another device</h2>
+      <p class="muted">Run one of these on the machine of the server, and scan the code. It works once, for 60 seconds.</p>
+      <Command text="capture web pair --qr --scope control" about="To see sessions, decide and type" />
+      <Command text="capture web pair --qr --scope read" about="To see sessions only" />
+    </section>
+  );
+}
+
+function Notices() {
+  const state = useSignal<"unknown" | "on" | "off">("unknown");
+  const failed = useSignal<unknown>(null);
+  const busy = useSignal(false);
+  const why = impossible();
+  useEffect(() => {
+    subscription()
+      .then((found) => (state.value = found === null ? "off" : "on"))
+      .catch(() => (state.value = "off"));
+  }, []);
+  const change = async (): Promise<void> => {
+    busy.value = true;
+    failed.value = null;
+    try {
+      if (state.value === "on") await unsubscribe();
+      else await subscribe();
+      state.value = state.value === "on" ? "off" : "on";
+    } catch (cause) {
+      failed.value = cause;
+    } finally {
+      busy.value = false;
+    }
+  };
+  return (
+    <section class="panel settings" aria-labelledby="notices">
+      <h2 id="notices">Notices on this device</h2>
+      <p class="muted">
+        The maker of your browser carries them, encrypted. They name the agent, the directory and the kind of request; never the command. A notice opens the request it is about.
+      </p>
+      {why !== null ? (
+        <p>{why}</p>
+      ) : (
+        <div class="row">
+          <button type="button" class="button" disabled={busy.value || state.value === "unknown" || !mayControl.value} onClick={() => void change()}>
+            <Icon name="bell" />
+            {state.value === "on" ? "Turn off" : "Turn on"}
+          </button>
+          {!mayControl.value && <span class="muted small">This device may only look.</span>}
+        </div>
+      )}
+      {failed.value !== null && (
+        <p class="error-text" role="alert">
+          {words(failed.value)}
+        </p>
+      )}
+      <p class="muted small">Other channels, such as ntfy, a webhook or a chat, are set up in the configuration:</p>
+      <Command text="capture notify" />
+    </section>
+  );
+}
+
+function Appearance() {
+  const themes: [Theme, string][] = [
+    ["system", "As the system"],
+    ["light", "Light"],
+    ["dark", "Dark"],
+  ];
+  return (
+    <section class="panel settings" aria-labelledby="appearance">
+      <h2 id="appearance">Appearance</h2>
+      <div class="segmented" role="group" aria-labelledby="appearance">
+        {themes.map(([name, word]) => (
+          <button key={name} type="button" aria-pressed={theme.value === name} onClick={() => choose(name)}>
+            {word}
+          </button>
+        ))}
+      </div>
+    </section>
+  );
+}

@@ -4,7 +4,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiFailure, call, paired, words } from "../api/client";
-import { identify } from "../me";
+import { identify, mayControl } from "../me";
 import { Command } from "../parts/copy";
 import { Notices } from "../parts/feedback";
 import { address, go, route } from "../router";
@@ -54,11 +54,17 @@ export function PairPage() {
       busy.value = false;
     }
   };
+  // Every pairing makes a device: a browser that may decide already keeps the one it has.
+  const redeem = async (value: string): Promise<void> => {
+    await identify();
+    if (mayControl.value) go("/", true);
+    else await pair(value);
+  };
   useEffect(() => {
     if (code === "") return;
     const value = code;
     code = "";
-    void pair(value);
+    void redeem(value);
   }, []);
   return (
     <main class="pair" id="main">

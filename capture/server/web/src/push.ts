@@ -1,0 +1,70 @@
+// Notices of the browser: asked for by a press, kept by the server as a subscription.
+
+import { call } from "./api/client";
+
+type Policy = { createScriptURL(url: string): string };
+type Factory = { createPolicy(name: string, rules: { createScriptURL(url: string): string }): Policy };
+
+/** Why notices are not possible here; `null` when they are. */
+export function impossible(): string | null {
+  if (!isSecureContext) return "Notices need HTTPS, or the address 127.0.0.1. See the documentation for how to reach the page over HTTPS.";
+  if (!("serviceWorker" in navigator) || !("PushManager" in globalThis)) {
+    return "This browser cannot receive notices from a page. On an iPhone or iPad, add the page to the home screen first and open it there.";
+  }
+  if (Notification.permission === "denied") return "Notices of this page are blocked in the settings of the browser.";
+  return null;
+}
+
+let policy: Policy | null = null;
+
+// The page's policy permits exactly one script beside its own: the worker.
+function workerUrl(): string {
+  const path = "/sw.js";
+  const factory = (globalThis as { trustedTypes?: Factory }).trustedTypes;
+  if (factory === undefined) return path;
+  policy ??= factory.createPolicy("capture", {
+    createScriptURL: (url) => {
+      if (url !== path) throw new TypeError("only the page's own worker is permitted");
+      return url;
+    },
+  });
+  return policy.createScriptURL(path);
+}
+
+/** The subscription of this browser, if it has one. */
+export async function subscription(): Promise<PushSubscription | null> {
+  if (impossible() !== null) return null;
+  const registration = await navigator.serviceWorker.getRegistration("/");
+  return (await registration?.pushManager.getSubscription()) ?? null;
+}
+
+/** Subscribes this browser; asks the person for permission. */
+export async function subscribe(): Promise<void> {
+  const { public_key } = await call("GET /api/v1/push");
+  if ((await Notification.requestPermission()) !== "granted") throw new Error("The browser did not permit notices.");
+  const registration = await navigator.serviceWorker.register(workerUrl(), { scope: "/" });
+  await navigator.serviceWorker.ready;
+  const made = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytes(public_key) });
+  const { endpoint, keys } = made.toJSON();
+  if (endpoint === undefined || keys === undefined) throw new Error("The browser made no usable subscription.");
+  try {
+    await call("POST /api/v1/push/subscriptions", { body: { endpoint, keys } });
+  } catch (cause) {
+    await made.unsubscribe();
+    throw cause;
+  }
+}
+
+/** Ends the subscription, here and at the server. */
+export async function unsubscribe(): Promise<void> {
+  const made = await subscription();
+  if (made === null) return;
+  await call("DELETE /api/v1/push/subscriptions", { body: { endpoint: made.endpoint } });
+  await made.unsubscribe();
+}
+
+/** A key in the alphabet of URLs, as bytes. */
+export function bytes(key: string): Uint8Array<ArrayBuffer> {
+  const text = atob(key.replaceAll("-", "+").replaceAll("_", "/"));
+  return Uint8Array.from(text, (character) => character.charCodeAt(0));
+}

@@ -1,0 +1,117 @@
+// One lane for each session: when it worked, waited, and was stopped by something.
+
+import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import type { OverviewLane, State } from "../api/routes";
+import { row } from "../live/store";
+import { Axis, Lane, type Segment } from "../parts/lane";
+import { Shown } from "../parts/text";
+import { duration, shortId } from "../text/format";
+import { STATES } from "../text/names";
+
+/** Lanes that are shown at first. */
+const FIRST = 14;
+const SHOWN: State[] = ["running", "waiting_approval", "waiting", "idle", "unknown"];
+
+/** The lanes of a period. */
+export function Lanes({ lanes, from, until }: { lanes: OverviewLane[]; from: number; until: number }) {
+  const whole = useSignal(false);
+  const tabular = useSignal(false);
+  const prepared = useMemo(
+    () =>
+      lanes.map((lane) => {
+        const segments = lane.segments.map((segment): Segment => ({ state: segment.state, confidence: segment.confidence, from: Date.parse(segment.from), until: Date.parse(segment.until) }));
+        const marks = lane.marks.map((mark) => ({ at: Date.parse(mark.at), kind: mark.kind }));
+        return { lane, segments, marks };
+      }),
+    [lanes],
+  );
+  const shown = whole.value ? prepared : prepared.slice(0, FIRST);
+  return (
+    <section class="panel lanes" aria-label="Sessions over time">
+      <div class="lanes-head">
+        <h2>Sessions over time</h2>
+        <ul class="legend">
+          {SHOWN.map((state) => (
+            <li key={state}>
+              <span class={`swatch swatch-${state}`} aria-hidden="true" />
+              {STATES[state]}
+            </li>
+          ))}
+        </ul>
+        <button type="button" class="button small" aria-pressed={tabular.value} onClick={() => (tabular.value = !tabular.value)}>
+          {tabular.value ? "Picture" : "Table"}
+        </button>
+      </div>
+      {lanes.length === 0 ? (
+        <p class="muted figure-empty">No session in this period.</p>
+      ) : tabular.value ? (
+        <LaneTable lanes={prepared} />
+      ) : (
+        <>
+          <div class="lane-rows">
+            {shown.map(({ lane, segments, marks }) => (
+              <div key={lane.session} class="lane-row">
+                <a href={`/s/${lane.session}`} class="lane-name ellipsis">
+                  <Name lane={lane} />
+                </a>
+                <Lane segments={segments} from={from} until={until} height={18} marks={marks} />
+              </div>
+            ))}
+            <div class="lane-row">
+              <span />
+              <Axis from={from} until={until} />
+            </div>
+          </div>
+          {prepared.length > FIRST && (
+            <button type="button" class="button small" onClick={() => (whole.value = !whole.value)}>
+              {whole.value ? "Show fewer" : `Show all ${prepared.length}`}
+            </button>
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+function Name({ lane }: { lane: OverviewLane }) {
+  return <Shown text={lane.title ?? row(lane.session)?.session.value.title ?? row(lane.session)?.session.value.summary.last_prompt ?? shortId(lane.session)} />;
+}
+
+function LaneTable({ lanes }: { lanes: { lane: OverviewLane; segments: Segment[]; marks: { at: number; kind: string }[] }[] }) {
+  return (
+    <div class="table-scroll figure-table" tabIndex={0} role="region" aria-label="Sessions over time, table">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Session</th>
+            {SHOWN.map((state) => (
+              <th key={state} scope="col" class="number">
+                {STATES[state]}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {lanes.map(({ lane, segments }) => (
+            <tr key={lane.session}>
+              <th scope="row">
+                <a href={`/s/${lane.session}`}>
+                  <Name lane={lane} />
+                </a>
+              </th>
+              {SHOWN.map((state) => {
+                const sum = segments.filter((segment) => segment.state === state).reduce((total, { from, until }) => total + (until - from), 0);
+                return (
+                  <td key={state} class="number nowrap">
+                    {sum === 0 ? "—" : duration(sum)}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
