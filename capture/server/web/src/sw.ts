@@ -44,3 +44,5 @@ worker.addEventListener("notificationclick", (event: Click) => {
 function pathOf(path: string | undefined): string {
   return path !== undefined && /^\/(?:$|approvals(?:\/|$)|s\/)[\w/-]*$/.test(path) ? path : "/";
 }
+
+export {};

@@ -99,8 +99,8 @@ function changes(approval: Source, fields: Fields, text: (...names: string[]) =>
     const lines = difference(text("old_string", "oldString", "old_str") ?? "", text("new_string", "newString", "new_str") ?? "");
     return [{ path: of, lines }];
   }
-  const content = text("content", "new_source", "file_text");
-  if (content !== null && approval.kind !== "mcp") return [{ path: path(), lines: difference("", content) }];
+  const content = approval.kind === "mcp" ? null : text("content", "new_source", "file_text");
+  if (content !== null) return [{ path: path(), lines: difference("", content) }];
   return [];
 }
 

@@ -85,7 +85,7 @@ export class Stream {
   }
 
   private async read(abort: AbortSignal): Promise<void> {
-    const headers: Record<string, string> = { Accept: "text/event-stream" };
+    const headers: Record<string, string> = { Accept: "text/event-stream", "X-Capture": "1" };
     if (this.position !== null) headers["Last-Event-ID"] = this.position;
     const epoch = this.epoch === null ? "" : `?epoch=${encodeURIComponent(this.epoch)}`;
     const response = await fetch(`/api/v1/stream${epoch}`, {

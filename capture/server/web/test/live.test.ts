@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Finding, FindingKind, MarkedSession, Reason, State } from "../src/api/routes";
+import { FrameReader } from "../src/live/frames";
+import { needOf } from "../src/live/need";
+import { put, row } from "../src/live/store";
+import { groups, matches } from "../src/views/groups";
+import { random } from "./random";
+
+test("a stream is taken apart the same, however it is cut", () => {
+  const text = 'event: snapshot\nid: 7\ndata: {"a":1}\n\n: still here\n\nevent: status\ndata: {"b":"ü"}\n\nevent: event\nid: 8\ndata: x\ndata: y\n\n';
+  const whole = new FrameReader().read(text);
+  assert.deepEqual(whole, [
+    { name: "snapshot", id: "7", data: '{"a":1}' },
+    { name: "keepalive", id: null, data: "" },
+    { name: "status", id: null, data: '{"b":"ü"}' },
+    { name: "event", id: "8", data: "x\ny" },
+  ]);
+  const next = random(4);
+  for (let round = 0; round < 300; round += 1) {
+    const reader = new FrameReader();
+    const found = [];
+    for (let at = 0; at < text.length; ) {
+      const size = 1 + next(9);
+      found.push(...reader.read(text.slice(at, at + size)));
+      at += size;
+    }
+    assert.deepEqual(found, whole);
+  }
+});
+
+let made = 0;
+function session(state: State, reason: Reason | null, more: Partial<MarkedSession> = {}): MarkedSession {
+  made += 1;
+  const at = new Date(Date.UTC(2026, 10, 23, 10, 0, made)).toISOString();
+  return {
+    id: `S${String(made).padStart(4, "0")}`,
+    provider: "claude",
+    title: `session ${made}`,
+    cwd: "/home/me/project",
+    started_at: at,
+    last_event_at: at,
+    last_sequence: 1,
+    parent_session_id: null,
+    status: { state, reason, since: at, confidence: "high", activity: null, evidence: [], disagreements: [] },
+    summary: { current: null, recent: null, last_prompt: null },
+    ...more,
+  } as unknown as MarkedSession;
+}
+
+function finding(kind: FindingKind, of: string, first_at = "2026-11-23T09:00:00Z", state: Finding["state"] = "open"): Finding {
+  return { id: `${of} ${kind}`, kind, session_id: of, state, first_at, what: "what", why: "why", severity: "warning", count: 1, key: kind, last_at: first_at } as Finding;
+}
+
+test("a session needs what its status and its findings say", () => {
+  const cases: [State, Reason | null, FindingKind[], string | null][] = [
+    ["waiting_approval", "tool", [], "approval"],
+    ["waiting", "question", [], "question"],
+    ["waiting", "auth", [], "failure"],
+    ["waiting", "turn_complete", [], "prompt"],
+    ["waiting", "new_session", [], null],
+    ["waiting", "background", [], null],
+    ["running", "tool", [], null],
+    ["running", "tool", ["stuck"], "stuck"],
+    ["running", "tool", ["stuck", "quota"], "failure"],
+    ["waiting", "turn_complete", ["completion"], "prompt"],
+    ["idle", "quiet", ["several_blocked"], null],
+    ["exited", "killed", ["crash"], "failure"],
+  ];
+  for (const [state, reason, kinds, wanted] of cases) {
+    const of = session(state, reason);
+    assert.equal(needOf(of, kinds.map((kind) => finding(kind, of.id)))?.need ?? null, wanted, `${state} ${reason} ${kinds}`);
+  }
+  const of = session("running", "tool");
+  assert.equal(needOf(of, [finding("stuck", of.id, "2026-11-23T09:00:00Z", "acknowledged")]), null);
+  const risky = needOf(session("waiting_approval", "tool"), [finding("approval", "x"), finding("risky_approval", "x")]);
+  assert.ok(risky?.risky === true && risky.since === "2026-11-23T09:00:00Z");
+});
+
+const titles = (rows: ReturnType<typeof groups>): string[] => rows.map(({ key, rows }) => `${key}: ${rows.map((row) => row.session.peek().title).join(", ")}`);
+
+test("sessions are grouped by need, and activity alone moves nothing", () => {
+  const rows = [
+    put(session("running", "tool", { title: "old work" })),
+    put(session("running", "tool", { title: "new work" })),
+    put(session("waiting_approval", "tool", { title: "first ask" })),
+    put(session("waiting_approval", "tool", { title: "second ask" })),
+    put(session("waiting", "turn_complete", { title: "done" })),
+    put(session("idle", "quiet", { title: "quiet" })),
+    put(session("idle", "quiet", { title: "pinned", marks: { pinned: true } })),
+    put(session("running", "tool", { title: "archived", marks: { archived: true } })),
+    put(session("waiting", "question", { title: "later", marks: { snoozed_until: "2126-01-01T00:00:00Z" } })),
+    put(session("exited", "clean", { title: "over" })),
+  ];
+  const wanted = ["needs: first ask, second ask, done", "working: new work, old work", "quiet: pinned, quiet", "snoozed: later", "ended: over"];
+  assert.deepEqual(titles(groups(rows, "active", "need")), wanted);
+  const work = rows[0]?.session;
+  assert.ok(work !== undefined);
+  const { status } = work.value;
+  put({ ...work.value, last_sequence: 9, last_event_at: "2026-11-23T23:00:00Z", status: { ...status, activity: "cargo test" } });
+  assert.equal(row(work.value.id)?.session.value.status.activity, "cargo test");
+  assert.deepEqual(titles(groups(rows, "active", "need")), wanted);
+  assert.deepEqual(titles(groups(rows, "archived", "need")), ["archived: archived"]);
+  assert.deepEqual(titles(groups(rows, "active", "project"))[0]?.split(": ")[0], "project /home/me/project");
+});
+
+test("a sub-agent is listed with its parent, and alone where the parent is not known", () => {
+  const parent = put(session("running", "subagents", { title: "parent" }));
+  const child = put(session("waiting_approval", "tool", { title: "child", parent_session_id: parent.id }));
+  const orphan = put(session("waiting_approval", "tool", { title: "orphan", parent_session_id: "S9999" }));
+  assert.deepEqual(titles(groups([parent, child, orphan], "active", "need")), ["needs: orphan", "working: parent"]);
+});
+
+test("what is older than what is known changes nothing", () => {
+  const fresh = put(session("running", "tool", { last_sequence: 50 }));
+  put({ ...fresh.session.value, last_sequence: 49, title: "stale" });
+  assert.notEqual(fresh.session.value.title, "stale");
+});
+
+test("a filter looks at everything that a row shows", () => {
+  const of = put(session("running", "tool", { title: "Parser of logs", cwd: "/home/me/logtool", git_branch: "feature/x", labels: { team: "core" } }));
+  for (const filter of ["parser", "LOGTOOL parser", "feature", "team=core", "claude"]) assert.ok(matches(of, filter, ""), filter);
+  assert.ok(!matches(of, "parser missing", ""));
+  assert.ok(!matches(of, "", "codex"));
+});

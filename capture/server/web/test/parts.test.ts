@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { url } from "../src/api/client";
+import type { OpenApproval } from "../src/api/routes";
+import { answers } from "../src/approval/questions";
+import { readable, request, sameRequest } from "../src/approval/request";
+import { roundUp } from "../src/parts/chart";
+import { Heights } from "../src/parts/heights";
+import { visibleSegments, type Segment } from "../src/parts/lane";
+import { score } from "../src/parts/palette";
+import { pieces } from "../src/parts/search";
+import { bytes } from "../src/push";
+import { page } from "../src/router";
+import { keyOf, patched } from "../src/terminal/grid";
+import { deviceName } from "../src/views/pair";
+import { random } from "./random";
+
+test("heights are those of a plain sum, whatever is measured", () => {
+  const next = random(5);
+  for (let round = 0; round < 60; round += 1) {
+    const heights = new Heights(20);
+    let plain: number[] = [];
+    for (let step = 0; step < 60; step += 1) {
+      if (next(3) === 0) {
+        const length = next(200);
+        heights.resize(length);
+        plain = Array.from({ length }, (_, index) => plain[index] ?? 20);
+      } else if (plain.length > 0) {
+        const index = next(plain.length);
+        const height = next(90);
+        assert.equal(heights.set(index, height), height - (plain[index] ?? 0));
+        plain[index] = height;
+      }
+      const total = plain.reduce((sum, height) => sum + height, 0);
+      assert.equal(heights.total(), total);
+      const upTo = next(plain.length + 1);
+      assert.equal(heights.top(upTo), plain.slice(0, upTo).reduce((sum, height) => sum + height, 0));
+      if (total > 0) {
+        const offset = next(total);
+        const found = heights.at(offset);
+        assert.ok(heights.top(found) <= offset && offset < heights.top(found) + heights.get(found), `${offset} in ${found}`);
+      }
+    }
+  }
+});
+
+test("addresses name pages", () => {
+  assert.deepEqual(page("/"), { name: "home" });
+  assert.deepEqual(page("/s/A%20B"), { name: "session", id: "A B" });
+  assert.deepEqual(page("/approvals/X"), { name: "approvals", id: "X" });
+  assert.deepEqual(page("/approvals"), { name: "approvals", id: null });
+  for (const path of ["/s", "/nothing", "/s/a/b", "/overview/x"]) assert.deepEqual(page(path), { name: "missing" });
+  assert.deepEqual(page("/s/%E0%A4"), { name: "session", id: "%E0%A4" });
+});
+
+test("parts of a path and parameters are encoded", () => {
+  assert.equal(url("GET /api/v1/sessions/{id}/events", { id: "../x?y#z" }), "/api/v1/sessions/..%2Fx%3Fy%23z/events");
+  assert.equal(url("GET /api/v1/sessions", {}, { state: ["running", "idle"], cursor: undefined, q: "a&b" }), "/api/v1/sessions?state=running,idle&q=a%26b".replace(",", "%2C"));
+});
+
+const approval = (more: Partial<OpenApproval>): OpenApproval => ({ id: "A", session_id: "S", provider: "claude", kind: null, tool: null, command: null, paths: [], subject: null, exact: true, cwd: "/p", ...more }) as OpenApproval;
+
+test("a command is shown whole, and the rest of its input beside it", () => {
+  const found = request(approval({ kind: "command", command: "ls -la\nrm x", input: '{"command":"ls -la\\nrm x","description":"list","timeout":5,"run_in_background":true}' }));
+  assert.deepEqual(found, { body: { kind: "command", text: "ls -la\nrm x", whole: true }, said: "list", rest: [["timeout", "5"], ["run_in_background", "true"]] });
+});
+
+test("a command that the input words otherwise is shown twice", () => {
+  const found = request(approval({ kind: "command", command: "ls", input: '{"command":["bash","-lc","ls; rm x"]}' }));
+  assert.ok(readable(found).includes("rm x"));
+});
+
+test("nothing of an input is left out, whatever its shape", () => {
+  const inputs = [
+    { kind: "edit", input: { file_path: "/a", old_string: "one", new_string: "two", replace_all: true } },
+    { kind: "edit", input: { file_path: "/a", edits: [{ old_string: "one", new_string: "two", replace_all: true }] } },
+    { kind: "edit", input: { file_path: "/a", edits: [{ old_string: "one", new_string: "two" }], extra: "kept" } },
+    { kind: "write", input: { file_path: "/a", content: "whole\ntext" } },
+    { kind: "mcp", input: { content: "text", nested: { deep: ["value"] } } },
+    { kind: "plan", input: { plan: "1. go", note: "kept" } },
+    { kind: "question", input: { questions: "not a list" } },
+    { kind: "fetch", input: { url: "https://a.test", prompt: "read it" }, url: "https://a.test" },
+    { kind: null, input: { anything: "at all" } },
+  ];
+  const leaves = (value: unknown): string[] => (typeof value === "object" && value !== null ? Object.values(value).flatMap(leaves) : [String(value)]);
+  for (const { input, ...more } of inputs) {
+    const shown = readable(request(approval({ ...(more as Partial<OpenApproval>), input: JSON.stringify(input) })));
+    for (const leaf of leaves(input)) for (const line of leaf.split("\n")) assert.ok(shown.includes(line), `${JSON.stringify(input)}: ${line}`);
+  }
+  assert.equal(readable(request(approval({ input: "not json" }))), "not json");
+});
+
+test("questions are answered by option, by several, or by a text", () => {
+  const questions = [
+    { question: "Which?", header: null, options: [{ label: "A", description: null }], several: false },
+    { question: "Parts?", header: null, options: [], several: true },
+  ];
+  assert.equal(answers(questions, { 0: { chosen: ["A"], other: "" } }), null);
+  assert.deepEqual(answers(questions, { 0: { chosen: ["A"], other: "" }, 1: { chosen: ["x", "y"], other: "z" } }), { "Which?": "A", "Parts?": "x, y, z" });
+  assert.deepEqual(answers(questions.slice(0, 1), { 0: { chosen: ["A"], other: " own " } }), { "Which?": "own" });
+});
+
+test("requests are equal only in all that is decided on", () => {
+  const one = approval({ command: "ls", input: "{}", tool: "Bash" });
+  assert.ok(sameRequest(one, { ...one, id: "B" }));
+  for (const change of [{ command: "ls -a" }, { cwd: "/q" }, { tool: "Sh" }, { input: "{ }" }, { provider: "codex" as const }]) assert.ok(!sameRequest(one, { ...one, ...change }));
+});
+
+test("matches of a search are marked by bytes", () => {
+  assert.deepEqual(pieces({ text: "größe der Datei", highlights: [[0, 7], [12, 17]] }), [
+    { text: "größe", marked: true },
+    { text: " der ", marked: false },
+    { text: "Datei", marked: true },
+  ]);
+  assert.equal(pieces({ text: "abc", highlights: [[2, 99]] }).map(({ text }) => text).join(""), "abc");
+});
+
+test("all words of a search have to be there", () => {
+  assert.equal(score("log parse", "Parser of logs") > 0, true);
+  assert.equal(score("log missing", "Parser of logs"), 0);
+});
+
+test("a screen is patched by rows; the others stay the same", () => {
+  const first = patched(null, { type: "grid", rev: 1, cols: 4, rows: 2, cursor: { row: 0, col: 1, visible: true }, title: "t", lines: { 0: [["ab"]], 1: [["cd", 1, "#ff0000", 5]] } });
+  assert.deepEqual(first.lines[1], [{ text: "cd", fg: 1, bg: "#ff0000", flags: 5 }]);
+  const second = patched(first, { type: "grid", rev: 2, cols: 4, rows: 2, cursor: null, lines: { 0: [["xy"]] } });
+  assert.equal(second.lines[1], first.lines[1]);
+  assert.equal(second.cursor, null);
+  assert.equal(second.title, "t");
+});
+
+test("keys that make no text are sent by name, and the browser keeps its own", () => {
+  const key = (key: string, more: Partial<KeyboardEvent> = {}) => keyOf({ key, ctrlKey: false, altKey: false, metaKey: false, shiftKey: false, ...more });
+  assert.equal(key("Enter"), "enter");
+  assert.equal(key("Tab", { shiftKey: true }), "shift-tab");
+  assert.equal(key("c", { ctrlKey: true }), "ctrl-c");
+  assert.equal(key("C", { ctrlKey: true, shiftKey: true }), null);
+  assert.equal(key("v", { ctrlKey: true }), null);
+  assert.equal(key("a"), null);
+  assert.equal(key("c", { metaKey: true }), null);
+  assert.equal(key("F5"), "f5");
+});
+
+test("a strip joins what is narrower than a pixel, and keeps what a person should see", () => {
+  const segments: Segment[] = Array.from({ length: 10_000 }, (_, index) => ({ state: index === 5_000 ? "waiting_approval" : index % 2 === 0 ? "running" : "waiting", from: index * 10, until: (index + 1) * 10, confidence: "high" }));
+  const shown = visibleSegments(segments, 0, 100_000, 500);
+  assert.ok(shown.length <= 1_000);
+  assert.ok(shown.some(({ state }) => state === "waiting_approval"));
+  assert.equal(shown[0]?.from, 0);
+  assert.equal(shown.at(-1)?.until, 100_000);
+});
+
+test("scales are round", () => {
+  assert.deepEqual([0, 1, 7, 11, 24, 99, 1234].map(roundUp), [1, 1, 10, 20, 25, 100, 2000]);
+});
+
+test("keys of a subscription are bytes, and browsers have names", () => {
+  assert.deepEqual([...bytes("-_8A")], [251, 255, 0]);
+  assert.equal(deviceName("Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605 Version/19.0 Mobile/15E148 Safari/604.1"), "Safari on iPhone");
+  assert.equal(deviceName("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"), "Chrome on Linux");
+  assert.equal(deviceName("?"), "Browser on this device");
+});
