@@ -2,9 +2,12 @@
 // hooks as real ones do.
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const RECORDINGS = fileURLToPath(new URL("../../../../fixtures/recordings/", import.meta.url));
 
 /** The program under test. */
 export const PROGRAM = process.env.CAPTURE_BINARY ?? "";
@@ -97,6 +100,37 @@ export class World {
     return text === "" ? null : JSON.parse(text);
   }
 
+  /** A code that pairs a browser, or raises a device. */
+  async code(scope, device_id) {
+    const { code } = await this.api("/api/v1/pairing", device_id === undefined ? { scope } : { scope, device_id });
+    return code;
+  }
+
+  /** Plays a recorded session of a real agent: its files and its hooks, in order. Answers the agent's id of it. */
+  async play(recording) {
+    const folder = join(RECORDINGS, recording);
+    const { home, cwd, provider } = JSON.parse(readFileSync(join(folder, "recording.json"), "utf8"));
+    const project = join(this.home, "project");
+    mkdirSync(project, { recursive: true });
+    const here = (text) => text.replaceAll(home, this.home).replaceAll(cwd, project);
+    let session = null;
+    for (const line of readFileSync(join(folder, "timeline.jsonl"), "utf8").trim().split("\n")) {
+      const step = JSON.parse(line);
+      const file = step.path === undefined ? "" : join(this.home, here(step.path));
+      if (step.op === "append" || step.op === "write") {
+        mkdirSync(dirname(file), { recursive: true });
+        if (step.op === "append") appendFileSync(file, here(step.data));
+        // A registry names a process that is not there: the session would have ended.
+        else if (!/\/sessions\/\d+\.json$/.test(file)) writeFileSync(file, here(step.data));
+      } else if (step.op === "hook") {
+        const payload = JSON.parse(here(JSON.stringify(step.payload)));
+        session = payload.session_id;
+        await new Agent(this, provider, session, "project").hook(step.event, payload);
+      }
+    }
+    return session;
+  }
+
   /** An agent of this machine. */
   agent(name, session, project = "project") {
     return new Agent(this, name, session, project);
@@ -126,7 +160,8 @@ export class Agent {
     let said = "";
     child.stdout.on("data", (piece) => (said += piece));
     const ended = new Promise((resolve) => child.once("exit", resolve));
-    child.stdin.end(JSON.stringify({ session_id: this.session, cwd: this.cwd, hook_event_name: event, ...fields }));
+    const transcript = this.transcript === undefined ? {} : { transcript_path: this.transcript };
+    child.stdin.end(JSON.stringify({ session_id: this.session, cwd: this.cwd, hook_event_name: event, ...transcript, ...fields }));
     await ended;
     return said === "" ? null : JSON.parse(said);
   }
@@ -140,6 +175,50 @@ export class Agent {
   /** Asks for permission; the promise is what the agent is told. */
   ask(tool, input, wait = "60") {
     return this.hook("PermissionRequest", { tool_name: tool, tool_input: input }, wait);
+  }
+
+  /** Writes a transcript of Claude Code with these prompts, answers and commands, and a title from the first prompt. */
+  transcribe(entries, more = {}) {
+    const file = join(this.world.home, ".claude/projects", this.cwd.replaceAll(/[^A-Za-z0-9]/g, "-"), `${this.session}.jsonl`);
+    mkdirSync(dirname(file), { recursive: true });
+    this.transcript = file;
+    let parent = null;
+    let at = Date.now() - entries.length * 1000;
+    const lines = entries.map((entry, index) => {
+      // Lines with the same id are the same line, also in another file.
+      const uuid = `${String(index).padStart(8, "0")}${this.session.slice(8)}`;
+      const [type, content] = Object.entries(entry)[0];
+      const base = { parentUuid: parent, isSidechain: false, userType: "external", cwd: this.cwd, sessionId: this.session, version: "2.1.328", gitBranch: "main", uuid, timestamp: new Date((at += 1000)).toISOString(), ...more };
+      parent = uuid;
+      const id = `toolu_${this.session.slice(-12)}${String(index).padStart(8, "0")}`;
+      const assistant = (content, stop_reason) => ({ ...base, type: "assistant", message: { id: `msg_${uuid}`, type: "message", role: "assistant", model: "claude-opus-5-5", content, stop_reason, usage: { input_tokens: 10, output_tokens: 20, cache_read_input_tokens: 5, cache_creation_input_tokens: 5 } } });
+      if (type === "prompt") return { ...base, type: "user", message: { role: "user", content } };
+      if (type === "answer") return assistant([{ type: "text", text: content }], "end_turn");
+      if (type === "bash") return assistant([{ type: "tool_use", id, name: "Bash", input: { command: content } }], "tool_use");
+      if (type === "output") return { ...base, type: "user", message: { role: "user", content: [{ type: "tool_result", tool_use_id: `toolu_${this.session.slice(-12)}${String(index - 1).padStart(8, "0")}`, content, is_error: false }] } };
+      throw new Error(`no such entry: ${type}`);
+    });
+    appendFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  }
+
+  /** The session, once the server knows it. */
+  async known() {
+    return eventually(`the server knows ${this.session}`, async () => {
+      try {
+        return await this.world.api(`/api/v1/sessions/${this.session}`);
+      } catch {
+        return undefined;
+      }
+    });
+  }
+
+  /** The pending request of this agent for which a hook waits. */
+  async pending() {
+    const { id } = await this.known();
+    return eventually("a hook waits for a decision", async () => {
+      const { approvals } = await this.world.api(`/api/v1/approvals?state=pending&session=${id}`);
+      return approvals.find((approval) => approval.answer === "hook");
+    });
   }
 
   /** Writes a file of the project. */

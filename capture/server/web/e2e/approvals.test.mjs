@@ -1,0 +1,229 @@
+// Deciding: what the agent is told is what was pressed, once, by the one who pressed first.
+
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { Visitor, cardOf, launch, ready } from "./browser.mjs";
+import { World, eventually } from "./world.mjs";
+
+let browser;
+let world;
+let visitor;
+let agent;
+let count = 0;
+before(async () => {
+  browser = await launch();
+  world = new World();
+  await world.serve();
+  visitor = await Visitor.paired(browser, world);
+});
+beforeEach(async () => {
+  count += 1;
+  agent = world.agent("claude", `5a6b7c8d-0000-4000-8000-0000000001${String(count).padStart(2, "0")}`, `p${count}`);
+  await agent.begin("Do it");
+  await visitor.page.goto(`${world.url}/approvals`);
+});
+after(async () => {
+  await visitor?.close();
+  await browser?.close();
+  await world?.close();
+});
+
+const decision = (said) => said.hookSpecificOutput.decision;
+const allow = (card) => card.locator("button.allow");
+const deny = (card) => card.getByRole("button", { name: /^(Deny|Decline)/ });
+
+test("a command is shown whole and allowed once", async () => {
+  const command = `npm run build -- ${"--option value ".repeat(60)}&& echo the-end`;
+  const told = agent.ask("Bash", { command });
+  const card = cardOf(visitor.page, await agent.pending());
+  await card.getByText("the-end").waitFor();
+  assert.equal((await card.locator("pre.exact").innerText()).trim(), command);
+  await ready(allow(card));
+  await allow(card).click();
+  assert.deepEqual(decision(await told), { behavior: "allow" });
+  await card.getByText(/^Allowed/).waitFor();
+});
+
+test("a denial carries its reason", async () => {
+  const told = agent.ask("Bash", { command: "npm install left-pad" });
+  const card = cardOf(visitor.page, await agent.pending());
+  await card.getByRole("button", { name: "Reason…" }).click();
+  await card.getByLabel(/Reason/).fill("Use pnpm.");
+  await ready(deny(card));
+  await deny(card).click();
+  const { behavior, message } = decision(await told);
+  assert.equal(behavior, "deny");
+  assert.match(message, /Use pnpm\./);
+  await card.getByText(/^Denied/).waitFor();
+});
+
+test("a press in the first moment decides nothing", async () => {
+  const told = agent.ask("Bash", { command: "touch early" });
+  const approval = await agent.pending();
+  // Pressed by the page itself, in the same task in which the buttons appear.
+  await visitor.page.evaluate((id) => {
+    const press = () => document.querySelectorAll(`[data-approval="${id}"] button.allow, [data-approval="${id}"] .decide-deny button`).forEach((button) => button.click());
+    globalThis.pressed = 0;
+    new MutationObserver((_, observer) => {
+      if (document.querySelector(`[data-approval="${id}"] button.allow`) === null) return;
+      globalThis.pressed += 1;
+      press();
+      observer.disconnect();
+    }).observe(document.body, { childList: true, subtree: true });
+  }, approval.id);
+  await visitor.page.goto(`${world.url}/`);
+  await visitor.page.evaluate((id) => {
+    globalThis.pressed = 0;
+    new MutationObserver((_, observer) => {
+      const buttons = document.querySelectorAll(`[data-approval="${id}"] button.allow, [data-approval="${id}"] .decide-deny .danger`);
+      if (buttons.length === 0) return;
+      observer.disconnect();
+      for (const button of buttons) button.click();
+      globalThis.pressed = buttons.length;
+    }).observe(document.body, { childList: true, subtree: true });
+  }, approval.id);
+  await visitor.page.getByRole("link", { name: /Approvals/ }).first().click();
+  await visitor.page.waitForFunction(() => globalThis.pressed === 2);
+  const card = cardOf(visitor.page, approval);
+  await ready(allow(card));
+  assert.equal((await world.api(`/api/v1/approvals/${approval.id}`)).state, "pending");
+  await deny(card).click();
+  assert.equal(decision(await told).behavior, "deny");
+});
+
+test("what could do harm has to be held", async () => {
+  const told = agent.ask("Bash", { command: "rm -rf ./build" });
+  const approval = await agent.pending();
+  const card = cardOf(visitor.page, approval);
+  await card.getByText("Risky.").waitFor();
+  const button = card.getByRole("button", { name: /Hold/ });
+  await ready(button);
+  await button.click();
+  await card.focus();
+  await visitor.page.keyboard.press("a");
+  assert.equal((await world.api(`/api/v1/approvals/${approval.id}`)).state, "pending");
+  await button.hover();
+  await visitor.page.mouse.down();
+  await card.getByText(/^Allowed/).waitFor();
+  await visitor.page.mouse.up();
+  assert.deepEqual(decision(await told), { behavior: "allow" });
+});
+
+test("keys decide in a focused card only", async () => {
+  const told = agent.ask("Bash", { command: "touch keys" });
+  const approval = await agent.pending();
+  const card = cardOf(visitor.page, approval);
+  await ready(allow(card));
+  await visitor.page.locator("h1").click();
+  await visitor.page.keyboard.press("a");
+  assert.equal((await world.api(`/api/v1/approvals/${approval.id}`)).state, "pending");
+  await card.focus();
+  await visitor.page.keyboard.press("a");
+  assert.deepEqual(decision(await told), { behavior: "allow" });
+});
+
+test("questions are answered and plans approved in place", async () => {
+  const asked = agent.ask("AskUserQuestion", {
+    questions: [
+      { question: "Which color?", options: [{ label: "Red" }, { label: "Blue" }] },
+      { question: "Which parts?", options: [{ label: "Top" }, { label: "Rim" }], multiSelect: true },
+    ],
+  });
+  const card = cardOf(visitor.page, await agent.pending());
+  await card.getByLabel("Blue").check();
+  assert.equal(await allow(card).getAttribute("aria-disabled"), "true", "one question is open");
+  await card.getByLabel("Top").check();
+  await card.getByLabel("Rim").check();
+  await ready(allow(card));
+  await allow(card).click();
+  assert.deepEqual(decision(await asked).updatedInput.answers, { "Which color?": "Blue", "Which parts?": "Top, Rim" });
+
+  const plan = agent.ask("ExitPlanMode", { plan: "# Steps\n\n1. **go**" });
+  const second = cardOf(visitor.page, await agent.pending());
+  await second.locator("strong", { hasText: "go" }).waitFor();
+  await ready(allow(second));
+  await allow(second).click();
+  assert.equal(decision(await plan).behavior, "allow");
+});
+
+test("an edit is shown as a difference", async () => {
+  agent.write("a.txt", "one\ntwo\n");
+  const told = agent.ask("Edit", { file_path: `${agent.cwd}/a.txt`, old_string: "one\ntwo\n", new_string: "one\nthree\n" });
+  const card = cardOf(visitor.page, await agent.pending());
+  await card.locator(".diff-removed", { hasText: "two" }).waitFor();
+  await card.locator(".diff-added", { hasText: "three" }).waitFor();
+  await ready(deny(card));
+  await deny(card).click();
+  assert.equal(decision(await told).behavior, "deny");
+});
+
+test("a request that was answered elsewhere says so, and nothing is sent twice", async () => {
+  const other = await visitor.open("/approvals");
+  const told = agent.ask("Bash", { command: "touch twice" });
+  const approval = await agent.pending();
+  const [first, second] = [cardOf(visitor.page, approval), cardOf(other, approval)];
+  await ready(allow(first));
+  await ready(deny(second));
+  // The second tab hears nothing of the decision before it sends its own.
+  await other.route("**/api/v1/stream*", (route) => route.abort());
+  await other.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+  await allow(first).click();
+  assert.deepEqual(decision(await told), { behavior: "allow" });
+  await first.getByText(/^Allowed/).waitFor();
+  await second.getByText(/^Allowed/).waitFor();
+  assert.equal(await allow(second).count(), 0);
+  const answer = await visitor.page.evaluate(
+    (id) => fetch(`/api/v1/approvals/${id}/decision`, { method: "POST", headers: { "Content-Type": "application/json", "X-Capture": "1" }, body: '{"decision":"deny"}' }).then((answer) => answer.status),
+    approval.id,
+  );
+  assert.equal(answer, 409);
+  await other.close();
+});
+
+test("nothing is shown as decided before the server said so", async () => {
+  const told = agent.ask("Bash", { command: "touch slow" });
+  const approval = await agent.pending();
+  const card = cardOf(visitor.page, approval);
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  await visitor.page.route("**/decision", async (route) => {
+    await held;
+    await route.continue();
+  });
+  await ready(allow(card));
+  await allow(card).click();
+  await card.getByText("Sending…").waitFor();
+  assert.equal(await card.getByText(/^Allowed/).count(), 0);
+  release();
+  await card.getByText(/^Allowed/).waitFor();
+  assert.deepEqual(decision(await told), { behavior: "allow" });
+  await visitor.page.unroute("**/decision");
+});
+
+test("a refused decision is told, and can be tried again", async () => {
+  const told = agent.ask("Bash", { command: "touch again" });
+  const card = cardOf(visitor.page, await agent.pending());
+  await visitor.page.route("**/decision", (route) => route.fulfill({ status: 503, contentType: "application/json", body: '{"error":{"code":"unavailable","message":"temporarily unavailable; retry"}}' }), { times: 1 });
+  await ready(allow(card));
+  await allow(card).click();
+  await card.getByRole("alert").filter({ hasText: /unavailable/ }).waitFor();
+  await ready(allow(card));
+  await allow(card).click();
+  assert.deepEqual(decision(await told), { behavior: "allow" });
+});
+
+test("a link opens the request it names, on a phone by touch", async () => {
+  const told = agent.ask("Bash", { command: "touch phone" });
+  const approval = await agent.pending();
+  const phone = await Visitor.paired(browser, world, "control", { phone: true });
+  const page = await phone.open(`/approvals/${approval.id}`);
+  const card = cardOf(page, approval);
+  await eventually("the card has the focus", () => card.evaluate((element) => document.activeElement === element));
+  await ready(allow(card));
+  const [left, right] = [await deny(card).boundingBox(), await allow(card).boundingBox()];
+  assert.ok(right.x - (left.x + left.width) > 40, "Allow and Deny are far apart");
+  assert.ok(left.height >= 44 && right.height >= 44);
+  await allow(card).tap();
+  assert.deepEqual(decision(await told), { behavior: "allow" });
+  await phone.close();
+});

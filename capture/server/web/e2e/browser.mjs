@@ -1,0 +1,85 @@
+// A browser for the tests. Every page is watched: an error, a report of the content security policy or a request to
+// anything but the server fails the test that made it.
+
+import assert from "node:assert/strict";
+import { chromium } from "playwright-core";
+
+const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+/** Starts the browser. */
+export const launch = () => chromium.launch({ executablePath: EXECUTABLE, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+
+/** A browser profile of its own: a device. */
+export class Visitor {
+  constructor(world, context, errors) {
+    this.world = world;
+    this.context = context;
+    this.errors = errors;
+  }
+
+  /** A profile that is not paired yet. */
+  static async make(browser, world, { phone = false, ...options } = {}) {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...(phone ? PHONE : {}), ...options });
+    const visitor = new Visitor(world, context, []);
+    context.setDefaultTimeout(15_000);
+    context.on("page", (page) => visitor.watch(page));
+    return visitor;
+  }
+
+  /** A paired profile, on the first page. */
+  static async paired(browser, world, scope = "control", options = {}) {
+    const visitor = await Visitor.make(browser, world, options);
+    const page = await visitor.open(`/pair#${await world.code(scope)}`);
+    await page.waitForURL(`${world.url}/`);
+    visitor.page = page;
+    return visitor;
+  }
+
+  watch(page) {
+    page.on("pageerror", (error) => this.errors.push(`error: ${error.stack ?? error}`));
+    page.on("console", (message) => {
+      const text = message.text();
+      // What the browser itself says of refused or broken connections is what some tests are about.
+      if (message.type() === "error" && !/Failed to load resource|net::ERR|WebSocket connection/.test(text)) this.errors.push(`console: ${text}`);
+    });
+    page.on("request", (request) => {
+      const url = request.url();
+      if (!url.startsWith(this.world.url) && !url.startsWith("data:")) this.errors.push(`request: ${url}`);
+      if (/token|bearer/i.test(url)) this.errors.push(`a token in an address: ${url}`);
+    });
+    page.on("dialog", (dialog) => {
+      this.errors.push(`dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+  }
+
+  /** Opens another page. */
+  async open(path) {
+    const page = await this.context.newPage();
+    await page.addInitScript(() => {
+      globalThis.reports = [];
+      document.addEventListener("securitypolicyviolation", (event) => globalThis.reports.push(`${event.violatedDirective} ${event.blockedURI}`));
+    });
+    await page.goto(this.world.url + path);
+    return page;
+  }
+
+  /** Ends it; fails when anything was wrong that no test expects. */
+  async close() {
+    for (const page of this.context.pages()) {
+      const reports = await page.evaluate(() => globalThis.reports ?? []).catch(() => []);
+      this.errors.push(...reports.map((report) => `policy: ${report}`));
+    }
+    await this.context.close();
+    assert.deepEqual(this.errors, []);
+  }
+}
+
+/** The card of a permission request. */
+export const cardOf = (page, approval) => page.locator(`[data-approval="${approval.id}"]`);
+
+/** Waits until a button of a card decides: for a moment after it appears, none does. */
+export async function ready(button) {
+  await button.and(button.page().locator("[aria-disabled=false]")).waitFor();
+}

@@ -1,0 +1,155 @@
+// The list of sessions.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Visitor, launch } from "./browser.mjs";
+import { World, eventually } from "./world.mjs";
+
+const id = (number) => `5a6b7c8d-0000-4000-8000-0000000000${String(number).padStart(2, "0")}`;
+let browser;
+let world;
+let agents;
+before(async () => {
+  browser = await launch();
+  world = new World();
+  await world.serve();
+  agents = {};
+  const make = async (name, number, project, provider = "claude") => {
+    const agent = world.agent(provider, id(number), project);
+    if (provider === "claude") agent.transcribe([{ prompt: `Work of ${name}` }]);
+    await agent.begin(`Work of ${name}`);
+    agents[name] = agent;
+    return agent;
+  };
+  await make("worker", 1, "engine");
+  await (await make("finisher", 2, "docs")).hook("Stop", { stop_hook_active: false });
+  const asker = await make("asker", 3, "billing");
+  void asker.ask("Bash", { command: "npm publish" }, "120");
+  const second = await make("second", 4, "billing", "codex");
+  void second.ask("Bash", { command: "make release" }, "120");
+  for (const agent of [agents.worker, agents.finisher, asker]) await eventually("its transcript is read", async () => (await agent.known()).title !== null);
+  await asker.pending();
+  await second.pending();
+});
+after(async () => {
+  await browser?.close();
+  await world?.close();
+});
+
+const rows = (page) => page.locator("a.session-link");
+const idsOf = (page) => rows(page).evaluateAll((links) => links.map((link) => link.dataset.session));
+
+test("sessions that need a person come first, in the server's order", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  await rows(page).first().waitFor();
+  const { items } = await world.api("/api/v1/attention");
+  const wanted = items.map((item) => item.session_id);
+  assert.ok(wanted.length >= 3);
+  await eventually("the order is that of the server", async () => (await idsOf(page)).slice(0, wanted.length).join() === wanted.join());
+  await page.getByRole("heading", { name: /Needs you/ }).waitFor();
+  await page.getByRole("heading", { name: /Working/ }).waitFor();
+  // A shape and a word say the state, not its colour alone.
+  const first = rows(page).first();
+  assert.match(await first.innerText(), /Needs approval/);
+  assert.equal(await first.locator("svg.sign").count(), 1);
+  assert.match(await page.title(), /^\(\d\) capture$/);
+  await visitor.close();
+});
+
+test("a key leads to the next session that needs a person, and back", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  await rows(page).first().waitFor();
+  const { items } = await world.api("/api/v1/attention");
+  for (const item of items) {
+    await page.keyboard.press("]");
+    await page.waitForURL(`**/s/${item.session_id}`);
+  }
+  await page.keyboard.press("[");
+  await page.waitForURL(`**/s/${items.at(-2).session_id}`);
+  await page.keyboard.press("`");
+  await page.waitForURL(`${world.url}/`);
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await visitor.close();
+});
+
+test("the list is filtered, and the palette finds sessions and texts", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  await rows(page).first().waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("engine");
+  await eventually("one session is left", async () => (await rows(page).count()) === 1);
+  await page.waitForURL(/q=engine/);
+  await page.reload();
+  await eventually("the filter is in the address", async () => (await rows(page).count()) === 1);
+  await page.keyboard.press("Escape");
+  await page.locator("body").press("Control+k");
+  await page.getByRole("combobox", { name: "Search sessions, pages and texts" }).fill("finisher");
+  await page.getByRole("option").filter({ hasText: "Work of finisher" }).first().waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Work of finisher" }).waitFor();
+  await visitor.close();
+});
+
+test("pinned, snoozed and archived are the same in every tab", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  const other = await visitor.open("/");
+  const row = (page) => page.locator(".session-row").filter({ hasText: "Work of worker" });
+  await row(page).waitFor();
+  await row(other).waitFor();
+  const press = async (name) => {
+    await row(page).getByRole("button", { name: /Pin, snooze/ }).click();
+    await page.getByRole("menuitem", { name, exact: true }).click();
+  };
+  await press("Pin");
+  await row(other).getByText("pinned").waitFor();
+  await press("Archive");
+  await row(other).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Archived", exact: true }).click();
+  await row(page).waitFor();
+  await press("Bring back from the archive");
+  await row(other).waitFor();
+  await page.goto(`${world.url}/`);
+  await row(page).waitFor();
+  await press("Snooze for an hour");
+  await row(other).waitFor({ state: "detached" });
+  await other.getByRole("button", { name: /Snoozed/ }).click();
+  await row(other).waitFor();
+  await visitor.close();
+});
+
+test("a device for reading changes nothing", async () => {
+  const visitor = await Visitor.paired(browser, world, "read");
+  const { page } = visitor;
+  await rows(page).first().waitFor();
+  assert.equal(await page.getByRole("button", { name: /Pin, snooze/ }).count(), 0);
+  await page.goto(`${world.url}/approvals`);
+  await page.getByText("This device may only look.").first().waitFor();
+  assert.equal(await page.getByRole("button", { name: /Allow|Deny/ }).count(), 0);
+  await visitor.close();
+});
+
+test("a new need does not move the row under the pointer", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  await rows(page).first().waitFor();
+  const before = await idsOf(page);
+  await rows(page).nth(1).hover();
+  await page.mouse.move(400, 330);
+  const agent = world.agent("claude", id(9), "late");
+  await agent.begin("A late one");
+  await page.mouse.move(410, 334);
+  const { id: late } = await agent.known();
+  await page.getByRole("button", { name: /order has changed/ }).waitFor();
+  assert.ok(!(await idsOf(page)).includes(late));
+  assert.deepEqual((await idsOf(page)).slice(0, before.length), before);
+  await page.getByRole("button", { name: /order has changed/ }).click();
+  await eventually("the new one is there", async () => (await idsOf(page)).includes(late));
+  await visitor.close();
+});
