@@ -13,7 +13,7 @@ use crate::{
 
 /// Somebody who can be asked: the person at the terminal, or the program that drives a session.
 pub(crate) trait PermissionAsker: Send + Sync {
-    /// Asks, and waits at most so long for a decision. A future that is dropped withdraws the question.
+    /// Asks, and waits for a decision at most `wait`. A future that is dropped withdraws the question.
     fn ask(&self, question: PermissionQuestion, wait: Duration) -> BoxFuture<'static, Option<CallDecision>>;
 }
 

@@ -184,12 +184,9 @@ impl SessionOpener {
         sessions::create(&self.options.data, &self.cwd_text, parent, self.stamp())
     }
 
-    /// The file of a session that was closed; one that had none is a new one.
-    pub(crate) fn same_file(&self, path: Option<&Path>) -> Result<Session, RunError> {
-        match path {
-            Some(path) => Ok(Session::open(path, &self.cwd_text, self.stamp())?),
-            None => Ok(self.new_file(None)),
-        }
+    /// The file of a session that was open.
+    pub(crate) fn file_at(&self, path: &Path) -> Result<Session, RunError> {
+        Ok(Session::open(path, &self.cwd_text, self.stamp())?)
     }
 
     /// What is limited, in words that follow others; nothing when nothing is.
@@ -205,7 +202,9 @@ impl SessionOpener {
         ];
         let of_session: Vec<String> = of_session.into_iter().flatten().collect();
         let of_session = (!of_session.is_empty()).then(|| format!(", at most {} a session", of_session.join(" and ")));
-        let of_prompt = self.options.max_answers.map(|answers| format!(", at most {answers} answers a prompt"));
+        let answers =
+            |answers: u32| format!(", at most {answers} answer{} a prompt", if answers == 1 { "" } else { "s" });
+        let of_prompt = self.options.max_answers.map(answers);
         of_session.into_iter().chain(of_prompt).collect()
     }
 

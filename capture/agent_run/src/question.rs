@@ -34,12 +34,13 @@ impl PermissionQuestion {
             return Self { title: question, details: String::new(), options, is_question };
         }
         let what = match facts.kind {
-            CallClass::Read | CallClass::ReadOutside => "read",
-            CallClass::Edit => "edit",
-            CallClass::Write => "write",
+            CallClass::Read => "read",
+            CallClass::ReadOutside => "read outside the workspace",
+            CallClass::Edit => "edit a file",
+            CallClass::Write => "write a file",
             CallClass::Command => "run a command",
-            CallClass::Fetch => "fetch",
-            CallClass::Question | CallClass::Note | CallClass::Other => "call a tool",
+            CallClass::Fetch => "fetch from the network",
+            CallClass::Question | CallClass::Note | CallClass::Other => &format!("call the tool {}", call.tool),
         };
         let mut details = safe_lines(&format!("in {}", facts.cwd));
         for path in &facts.paths {
@@ -51,12 +52,17 @@ impl PermissionQuestion {
         if let Some(diff) = diff {
             details.push_str(&safe_lines(diff));
         } else {
-            for (name, value) in call.arguments.iter() {
+            if facts.kind == CallClass::Edit {
+                details.push_str("the text to replace does not occur exactly once, so nothing would change\n");
+            }
+            // Paths and addresses are above.
+            let is_new = |(name, _): &(&str, &Json)| !matches!(*name, "path" | "url");
+            for (name, value) in call.arguments.iter().filter(is_new) {
                 let _ = write!(details, "{}: ", safe(name));
                 details.push_str(&safe_lines(&value.as_str().map_or_else(|| value.to_text(), str::to_owned)));
             }
         }
-        let title = safe(&format!("The agent wants to {what} ({})", call.tool));
+        let title = safe(&format!("The agent wants to {what}"));
         Self { title, details, options: Vec::new(), is_question }
     }
 }

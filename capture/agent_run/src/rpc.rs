@@ -1,10 +1,10 @@
 //! RPC mode: a program drives a session by lines of JSON, commands on standard input, answers and events on standard
 //! output. The words are those of pi's RPC mode (`agent_rpc`).
 //!
-//! One task does everything in its order: it reads a command, hands it to the session, and tells what came of it after
-//! the events that led there. A client that does not read holds up only itself: what it missed by more than
-//! 4096 updates is told as `events_lost`. What is asked about a call goes to the client, whose answer counts as that of
-//! the person who started it. Standard input that ends ends the session.
+//! One task does everything in its order: it reads a command, hands it to the session, and answers after the events that
+//! led to the answer. A client that does not read holds up only itself: if it is late by more than 4096 updates, it gets
+//! `events_lost` instead of them. Permission requests go to the client, whose answer counts as that of the person who
+//! started it. The session ends with standard input.
 
 mod client;
 mod commands;
@@ -13,7 +13,6 @@ mod lines;
 use std::{
     collections::{HashMap, HashSet},
     io::Write,
-    path::PathBuf,
     sync::Arc,
 };
 
@@ -24,7 +23,7 @@ use engine::{
     EngineInput, QueueOutcome, RuntimeFrame, TurnSettings,
     entries::{OWN_KEY, QueuedRecord, RuntimeEntry},
 };
-use session_tree::{Entry, Json, Session};
+use session_tree::{Entry, Json, Session, SessionError};
 use tokio::{
     runtime::Builder,
     signal::unix::{SignalKind, signal},
@@ -75,8 +74,8 @@ pub fn rpc(options: RpcOptions) -> Result<u8, RunError> {
     })
 }
 
-/// What is told of a command.
-type Answer = Result<Option<String>, String>;
+/// The data of the answer to a command, or why the command is refused.
+type CommandAnswer = Result<Option<String>, String>;
 
 /// A session and the program that drives it.
 struct RpcServer {
@@ -90,6 +89,8 @@ struct RpcServer {
     turns: TurnSettings,
     /// Messages that were sent and have neither landed nor been queued: the command of each, by the message's id.
     sent: HashMap<String, SentMessage>,
+    /// Events that follow the answer to a prompt.
+    held: Vec<String>,
     /// Messages that were taken back.
     withdrawn: HashSet<String>,
     /// Why the last input was not done.
@@ -99,6 +100,8 @@ struct RpcServer {
 struct SentMessage {
     id: Option<Json>,
     command: String,
+    /// Whether it begins a turn, whose events follow the answer.
+    begins: bool,
 }
 
 impl RpcServer {
@@ -112,18 +115,52 @@ impl RpcServer {
         let session = opener.open(file, &model, thinking, Some(Arc::clone(&client) as _)).await?;
         let (turns, updates) = (opener.turns(), session.handle.subscribe());
         let events = EventStream::new(answer_model(&session), turns.retries);
-        let (sent, withdrawn) = (HashMap::new(), HashSet::new());
-        Ok(Self { opener, client, session, updates, events, model, thinking, turns, sent, withdrawn, refused: None })
+        let (sent, held, withdrawn) = (HashMap::new(), Vec::new(), HashSet::new());
+        Ok(Self {
+            opener,
+            client,
+            session,
+            updates,
+            events,
+            model,
+            thinking,
+            turns,
+            sent,
+            held,
+            withdrawn,
+            refused: None,
+        })
     }
 
-    /// Takes another session in the place of this one, which is closed. When the other cannot be opened, this one is
-    /// opened again.
-    async fn replace<T>(
+    /// Takes another session in the place of this one, which is closed.
+    async fn switch_to(&mut self, file: Session) -> Result<(), String> {
+        self.close().await?;
+        self.open_next(file).await
+    }
+
+    /// Takes a session in the place of this one that is made from it. When that cannot be done, this one is opened again.
+    async fn switch_from<T>(
         &mut self,
-        choose: impl FnOnce(&SessionOpener, Option<PathBuf>) -> Result<(Session, T), RunError>,
+        choose: impl FnOnce(&Session) -> Result<(Session, T), SessionError>,
     ) -> Result<T, String> {
         let path = self.session.handle.read(|file| file.is_saved().then(|| file.path().to_owned())).await;
         let path = path.map_err(|error| error.to_string())?;
+        let path = path.ok_or_else(|| "the session has no messages yet".to_owned())?;
+        self.close().await?;
+        let same = self.opener.file_at(&path).map_err(|error| error.to_string())?;
+        match choose(&same) {
+            Ok((file, chosen)) => {
+                drop(same);
+                self.open_next(file).await.map(|()| chosen)
+            }
+            Err(error) => {
+                self.open_next(same).await?;
+                Err(error.to_string())
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), String> {
         self.session.close().await;
         self.drain().map_err(|error| error.to_string())?;
         let unanswered: Vec<SentMessage> = self.sent.drain().map(|(_, sent)| sent).collect();
@@ -131,25 +168,19 @@ impl RpcServer {
             let line = failure(sent.id.as_ref(), &sent.command, "the session was closed");
             write(&line).map_err(|error| error.to_string())?;
         }
-        let chosen = choose(&self.opener, path.clone());
-        let (file, chosen) = match chosen {
-            Ok((file, chosen)) => (Ok(file), Ok(chosen)),
-            Err(error) => (self.opener.same_file(path.as_deref()), Err(error.to_string())),
-        };
-        let file = file.map_err(|error| error.to_string())?;
+        self.held.drain(..).try_for_each(|line| write(&line)).map_err(|error| error.to_string())
+    }
+
+    async fn open_next(&mut self, file: Session) -> Result<(), String> {
         let asker = Arc::clone(&self.client);
-        let session = self
-            .opener
-            .open(file, &self.model, self.thinking, Some(asker as _))
-            .await
-            .map_err(|error| error.to_string())?;
+        let session = self.opener.open(file, &self.model, self.thinking, Some(asker as _)).await;
+        let session = session.map_err(|error| error.to_string())?;
         self.updates = session.handle.subscribe();
         self.events = EventStream::new(answer_model(&session), self.turns.retries);
         self.session = session;
         self.withdrawn.clear();
         // What was set for the session before holds on.
-        self.input(EngineInput::SetTurns(self.turns)).await.map_err(|error| error.to_string())?;
-        chosen
+        self.input(EngineInput::SetTurns(self.turns)).await.map_err(|error| error.to_string())
     }
 
     async fn serve(&mut self, mut questions: mpsc::Receiver<String>) -> Result<u8, RunError> {
@@ -283,7 +314,11 @@ impl RpcServer {
                 self.events.frame(frame, self.opener.clock.now())
             }
         };
-        lines.iter().try_for_each(|line| write(line))
+        self.held.extend(lines);
+        if self.sent.values().any(|sent| sent.begins) {
+            return Ok(());
+        }
+        self.held.drain(..).try_for_each(|line| write(&line))
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use agent::{PrintExit, PrintFormat, SessionHandle, print};
+use agent::{PrintExit, PrintFormat, PrintStreams, SessionHandle, print};
 use engine::{EngineInput, MessageOrigin, UserMessage};
 use session_tree::{Json, Object};
 use tokio::{
@@ -61,7 +61,7 @@ pub fn run(options: RunOptions) -> Result<u8, RunError> {
         let limits = opener.limits_in_words();
         let header = format!("capture: session {id}, model {model}, mode {mode}{limits}; sandbox {SANDBOX}");
         printing::print_error_line(&printing::safe(&header));
-        let ended = print_until_signal(&session.handle, message, format).await;
+        let ended = print_until_signal(&session.handle, message, format, at_terminal).await;
         session.end(ended.as_ref().map_or(1, |(ended, _)| ended.code())).await;
         ended.map_err(other)
     })?;
@@ -93,11 +93,14 @@ async fn print_until_signal(
     session: &SessionHandle,
     message: UserMessage,
     format: PrintFormat,
+    at_terminal: bool,
 ) -> std::io::Result<(EndedBy, Option<String>)> {
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
     let mut out = output();
-    let printing = print(session, message, format, &mut *out);
+    let mut err = printing::Screen::escaping(std::io::stderr());
+    let progress = at_terminal.then_some(&mut err as &mut (dyn Write + Send));
+    let printing = print(session, message, format, PrintStreams { out: &mut *out, progress });
     tokio::pin!(printing);
     let mut by_signal = None;
     loop {

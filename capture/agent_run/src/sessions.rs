@@ -47,8 +47,9 @@ pub(crate) fn find(data: &Path, given: &str) -> Result<PathBuf, RunError> {
     }
     // Somebody may have put one beside the directories.
     let mut all = sessions::list(&sessions_dir(data), None)?;
-    for directory in std::fs::read_dir(sessions_dir(data)).into_iter().flatten().flatten() {
-        all.extend(sessions::list(&directory.path(), None)?);
+    let beside = std::fs::read_dir(sessions_dir(data)).into_iter().flatten().flatten().map(|entry| entry.path());
+    for directory in beside.filter(|path| path.is_dir()) {
+        all.extend(sessions::list(&directory, None)?);
     }
     let fits = |id: &str| id == given || given.len() >= 3 && (id.starts_with(given) || id.ends_with(given));
     let mut found = all.into_iter().filter(|info| fits(&info.id));

@@ -1,5 +1,7 @@
 //! Print mode: one prompt, its answer on a stream, and an exit code.
 
+mod progress;
+
 use std::io::{self, Write};
 
 use engine::{EngineInput, PauseReason, RuntimeFrame, TurnOutcome, UserMessage};
@@ -7,6 +9,7 @@ use serde::Serialize;
 use session_tree::{Entry, Object};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
+use self::progress::PrintProgress;
 use crate::handle::{SessionClosed, SessionHandle, SessionUpdate, TurnReport};
 
 /// What is printed.
@@ -52,17 +55,27 @@ enum PrintedLine<'a> {
     Skipped(u64),
 }
 
+/// Where print mode writes.
+pub struct PrintStreams<'a> {
+    /// The answer, or everything that happens.
+    pub out: &'a mut (dyn Write + Send),
+    /// What is done until then, for a person who waits; nothing when nobody does.
+    pub progress: Option<&'a mut (dyn Write + Send)>,
+}
+
 /// Sends a prompt, prints what comes of it, and gives how it ended, with a message for the person. Nobody can answer a
 /// pause here, so a turn that is paused is ended.
 ///
 /// # Errors
-/// The stream cannot be written to.
+/// A stream cannot be written to.
 pub async fn print(
     session: &SessionHandle,
     message: UserMessage,
     format: PrintFormat,
-    out: &mut (dyn Write + Send),
+    streams: PrintStreams<'_>,
 ) -> io::Result<(PrintExit, Option<String>)> {
+    let PrintStreams { out, progress } = streams;
+    let mut progress = progress.map(PrintProgress::new);
     let mut updates = session.subscribe();
     let turn = session.prompt(message);
     tokio::pin!(turn);
@@ -71,7 +84,10 @@ pub async fn print(
             // What happened is printed before the end of it is.
             biased;
             update = updates.recv() => match update {
-                Ok(update) => print_update(&update, format, out)?,
+                Ok(update) => {
+                    progress.as_mut().map_or(Ok(()), |progress| progress.print(&update))?;
+                    print_update(&update, format, out)?;
+                }
                 Err(RecvError::Lagged(count)) => print_skipped(count, format, out)?,
                 Err(RecvError::Closed) => break Err(SessionClosed),
             },

@@ -36,8 +36,8 @@ pub struct EventStream {
     /// Most repetitions of a request.
     retries: u32,
     queue: Vec<Queued>,
-    run: Option<Run>,
-    turn: Option<Turn>,
+    run: Option<AgentRun>,
+    turn: Option<AnswerTurn>,
     streaming: Option<Streaming>,
     /// How often the request has been repeated, and why it failed.
     retry: Option<(u32, String)>,
@@ -53,20 +53,20 @@ struct Queued {
 
 /// From `agent_start` to `agent_end`: the messages so far.
 #[derive(Debug, Clone, Default)]
-struct Run {
+struct AgentRun {
     messages: Vec<Object>,
 }
 
 /// From `turn_start` to `turn_end`.
 #[derive(Debug, Clone, Default)]
-struct Turn {
+struct AnswerTurn {
     answer: Option<Object>,
-    calls: Vec<Call>,
+    calls: Vec<ShownCall>,
     results: Vec<Object>,
 }
 
 #[derive(Debug, Clone)]
-struct Call {
+struct ShownCall {
     id: String,
     tool: String,
     arguments: Object,
@@ -221,13 +221,13 @@ impl EventStream {
         }
         let blocks = message.get("content").and_then(Json::as_array).unwrap_or_default();
         let calls = blocks.iter().filter_map(Json::as_object).filter(|block| block.text("type") == Some("toolCall"));
-        let call = |call: &Object| Call {
+        let call = |call: &Object| ShownCall {
             id: call.text("id").unwrap_or_default().to_owned(),
             tool: call.text("name").unwrap_or_default().to_owned(),
             arguments: call.get("arguments").and_then(Json::as_object).cloned().unwrap_or_default(),
             is_started: false,
         };
-        let calls: Vec<Call> = calls.map(call).collect();
+        let calls: Vec<ShownCall> = calls.map(call).collect();
         let is_last = calls.is_empty();
         if let Some(turn) = &mut self.turn {
             turn.answer = Some(message.clone());
@@ -376,11 +376,11 @@ impl EventStream {
 
     fn begin_turn(&mut self, out: &mut Vec<String>) {
         if self.run.is_none() {
-            self.run = Some(Run::default());
+            self.run = Some(AgentRun::default());
             out.push(event("agent_start").to_text());
         }
         if self.turn.is_none() {
-            self.turn = Some(Turn::default());
+            self.turn = Some(AnswerTurn::default());
             out.push(event("turn_start").to_text());
         }
     }

@@ -423,8 +423,7 @@ fn instructions_are_told_as_files_and_not_as_the_system() {
     fs::create_dir_all(project.join(".git")).unwrap();
     fs::create_dir_all(project.join("inner")).unwrap();
     let secret = ["ghp_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
-    fs::write(project.join("AGENTS.md"), format!("Use tabs. {secret}")).unwrap();
-    fs::write(project.join("outside"), "").unwrap();
+    fs::write(project.join("AGENTS.md"), "Use tabs.").unwrap();
     std::os::unix::fs::symlink("/etc/hostname", project.join("inner/AGENTS.md")).unwrap();
     let mut command = house.command(&["run", "Read the notes"]);
     let run = Run::of(command.current_dir(project.join("inner")).output().unwrap());
@@ -436,7 +435,11 @@ fn instructions_are_told_as_files_and_not_as_the_system() {
     let context = context["content"].as_str().unwrap();
     assert!(context.contains("Instructions of the repository in ") && context.contains("Use tabs."), "{context}");
     let system = lines.iter().find(|line| line["message"]["role"] == "system").unwrap().to_string();
-    assert!(!system.contains("Use tabs.") && !text.contains(&secret));
+    assert!(!system.contains("Use tabs."), "{system}");
+    // With a secret in it the tool would have to ask as well.
+    fs::write(project.join("AGENTS.md"), format!("Use tabs. {secret}")).unwrap();
+    let run = house.run(&["Read the notes"]);
+    assert!(run.err.contains("proj/AGENTS.md is not read: it needs your permission"), "{}", run.err);
     house.is_clean();
 }
 

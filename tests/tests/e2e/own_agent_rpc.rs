@@ -338,11 +338,12 @@ fn the_client_is_asked_and_only_a_yes_allows() {
     let questions = asked(&client.prompt("third"));
     assert_eq!((&questions[0]["method"], &questions[0]["options"]), (&json!("select"), &json!(["left", "right"])));
     assert_eq!(questions[1]["method"], "input");
-    assert!(house.model.results("third").iter().all(|result| result.contains("right")));
+    let results = house.model.results("third");
+    assert!(results.iter().rev().take(2).all(|result| result.contains("right")), "{results:?}");
     // Nobody answers, and nothing is done.
     client.answer = None;
     client.prompt("fourth");
-    assert!(house.model.results("fourth")[0].contains("Nobody answered"));
+    assert!(house.model.results("fourth").last().unwrap().contains("Nobody answered"));
     assert!(!house.machine.project().join("made").exists());
     let decided = house.entries("capture.decided");
     let by = decided.iter().map(|entry| entry["data"]["by"].as_str().unwrap()).collect::<Vec<_>>();
@@ -367,7 +368,7 @@ fn what_is_not_available_says_so_and_our_own_words_work() {
         (json!({ "type": "export_html" }), "capture export"),
         (json!({ "type": "set_steering_mode", "mode": "one-at-a-time" }), "only the mode `all`"),
         (json!({ "type": "set_model", "provider": "other", "modelId": "x" }), "`other` is not configured"),
-        (json!({ "type": "fork", "entryId": "nope" }), "nope"),
+        (json!({ "type": "fork", "entryId": "nope" }), "no messages yet"),
         (json!({ "type": "switch_session", "sessionPath": "/nowhere.jsonl" }), "/nowhere.jsonl"),
         (json!({ "type": "clone" }), "no current entry"),
         (json!({ "type": "pause" }), "no turn is running"),
@@ -400,6 +401,8 @@ fn what_is_not_available_says_so_and_our_own_words_work() {
     assert_eq!(second["messageCount"], 0);
     client.data(json!({ "type": "switch_session", "sessionPath": first["sessionFile"] }));
     assert_eq!(client.data(json!({ "type": "get_state" }))["sessionId"], first["sessionId"]);
+    let error = client.refused(json!({ "type": "fork", "entryId": "nope" }));
+    assert!(error.contains("nope"), "{error}");
     client.prompt("more");
     assert_eq!(client.data(json!({ "type": "get_last_assistant_text" }))["text"], "Done.");
     assert_eq!(client.end(), Some(0));

@@ -1,4 +1,4 @@
-//! The program that drives a session, as somebody who can be asked about a call.
+//! The program that drives a session, as somebody who decides about permission requests.
 
 use std::{
     collections::HashMap,
@@ -35,7 +35,7 @@ pub(super) struct RpcClient {
 #[derive(Default)]
 struct Waiting(Mutex<HashMap<String, oneshot::Sender<DialogAnswer>>>);
 
-/// A question that is taken back when nobody waits for its answer any more.
+/// A question that is taken back when its answer is not needed.
 struct AskedQuestion {
     waiting: Arc<Waiting>,
     id: String,

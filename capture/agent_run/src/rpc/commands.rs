@@ -5,7 +5,7 @@ use agent_settings::{ModelName, ThinkingLevel};
 use engine::{EngineActivity, EngineInput, MessageOrigin, QueueKind, SpendLimits, TurnSettings, UserMessage, cache};
 use session_tree::{Json, Object, Session};
 
-use super::{Answer, RpcServer, SentMessage, answer_model};
+use super::{CommandAnswer, RpcServer, SentMessage, answer_model};
 use crate::{
     SessionChoice,
     open::{BY_COMMAND, nano_usd},
@@ -19,7 +19,12 @@ const NO_TASKS: &str = "undo is not available yet, so there are no tasks";
 
 impl RpcServer {
     /// Does a command. Nothing when its answer comes with what the session does.
-    pub(super) async fn command(&mut self, id: &Option<Json>, name: &str, command: RpcCommand) -> Option<Answer> {
+    pub(super) async fn command(
+        &mut self,
+        id: &Option<Json>,
+        name: &str,
+        command: RpcCommand,
+    ) -> Option<CommandAnswer> {
         let done = match command {
             RpcCommand::Prompt { message, images, streaming_behavior } => {
                 let kind = streaming_behavior.map(|behavior| match behavior {
@@ -37,14 +42,10 @@ impl RpcServer {
             RpcCommand::Abort => self.abort().await,
             RpcCommand::ClearQueue => self.clear_queue().await,
             RpcCommand::NewSession { parent_session } => {
-                let replaced = self.replace(|opener, _| Ok((opener.new_file(parent_session.as_deref()), ()))).await;
-                replaced.map(|()| Some(not_cancelled().to_text()))
+                let file = self.opener.new_file(parent_session.as_deref());
+                self.switch_to(file).await.map(|()| Some(not_cancelled().to_text()))
             }
-            RpcCommand::SwitchSession { session_path } => {
-                let choice = SessionChoice::Named(session_path);
-                let replaced = self.replace(|opener, _| Ok((opener.file(&choice)?, ()))).await;
-                replaced.map(|()| Some(not_cancelled().to_text()))
-            }
+            RpcCommand::SwitchSession { session_path } => self.switch_session(session_path).await,
             RpcCommand::Fork { entry_id } => self.fork(entry_id).await,
             RpcCommand::Clone => self.copy().await,
             RpcCommand::GetState => self.state().await,
@@ -125,7 +126,8 @@ impl RpcServer {
             content: content_of(message, images),
             origin: MessageOrigin::Person,
         };
-        self.sent.insert(message.id.clone(), SentMessage { id: id.clone(), command: name.to_owned() });
+        let sent = SentMessage { id: id.clone(), command: name.to_owned(), begins: kind.is_none() };
+        self.sent.insert(message.id.clone(), sent);
         let input = match kind {
             None => EngineInput::Prompt(message),
             Some(kind) => EngineInput::Queue { kind, message },
@@ -185,23 +187,29 @@ impl RpcServer {
 
     // Sessions
 
-    async fn fork(&mut self, entry: String) -> Answer {
+    async fn switch_session(&mut self, path: String) -> CommandAnswer {
+        let current = self.look_up_or(|file| Ok(file.path().to_owned())).await?;
+        // It is open, so nobody else can open it.
+        if current != std::path::Path::new(&path) {
+            let file = self.opener.file(&SessionChoice::Named(path)).map_err(|error| error.to_string())?;
+            self.switch_to(file).await?;
+        }
+        Ok(Some(not_cancelled().to_text()))
+    }
+
+    async fn fork(&mut self, entry: String) -> CommandAnswer {
         let stamp = self.opener.stamp();
-        let forked = self.replace(move |opener, path| {
-            let forked = opener.same_file(path.as_deref())?.forked(&entry, stamp)?;
-            Ok((forked.session, forked.text))
-        });
+        let forked =
+            self.switch_from(move |file| file.forked(&entry, stamp).map(|forked| (forked.session, forked.text)));
         let text = forked.await?;
         Ok(Some(Object::new().with("text", text).with("cancelled", false).to_text()))
     }
 
-    async fn copy(&mut self) -> Answer {
+    async fn copy(&mut self) -> CommandAnswer {
         let leaf = self.look_up_or(|file| Ok(file.tree().leaf_id().map(str::to_owned))).await?;
         let leaf = leaf.ok_or("Cannot clone session: no current entry selected")?;
         let stamp = self.opener.stamp();
-        let copied =
-            self.replace(move |opener, path| Ok((opener.same_file(path.as_deref())?.branched(&leaf, stamp)?, ())));
-        copied.await?;
+        self.switch_from(move |file| Ok((file.branched(&leaf, stamp)?, ()))).await?;
         Ok(Some(not_cancelled().to_text()))
     }
 

@@ -34,8 +34,8 @@ enum AgentCommand {
     Run(Box<RunArguments>),
     /// Drive our own agent from a program: commands on standard input, answers and events on standard output.
     ///
-    /// The lines of JSON are those of pi's RPC mode. What is asked about a call goes to the program as
-    /// `extension_ui_request`. The session ends with standard input.
+    /// The lines of JSON are those of pi's RPC mode. Permission requests go to the program as `extension_ui_request`. The
+    /// session ends with standard input.
     Rpc(Box<RpcArguments>),
     /// Show what each request of a session read from the provider's cache, what was expected, and why it was less.
     ///
