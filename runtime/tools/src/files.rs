@@ -147,7 +147,7 @@ impl Files {
             path: path.to_owned(),
             hash,
             bytes: content.len() as u64,
-            modified_ns: modified_ns(&opened),
+            modified_us: modified_us(&opened),
             lines,
             whole,
         };
@@ -227,9 +227,9 @@ fn whole(opened: &mut OpenedFile) -> io::Result<Vec<u8>> {
     if content.len() as u64 > limits::FILE_BYTES { Err(too_long()) } else { Ok(content) }
 }
 
-fn modified_ns(opened: &OpenedFile) -> i64 {
+fn modified_us(opened: &OpenedFile) -> i64 {
     let nanoseconds = i64::try_from(opened.stat.st_mtime_nsec).unwrap_or_default();
-    opened.stat.st_mtime.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
+    opened.stat.st_mtime.saturating_mul(1_000_000).saturating_add(nanoseconds / 1000)
 }
 
 fn seen_file(path: &Path, held: &Held, lines: Vec<(u64, u64)>, whole: bool) -> SeenFile {
@@ -237,7 +237,7 @@ fn seen_file(path: &Path, held: &Held, lines: Vec<(u64, u64)>, whole: bool) -> S
         path: path.to_owned(),
         hash: held.hash.clone(),
         bytes: held.content.len() as u64,
-        modified_ns: modified_ns(&held.opened),
+        modified_us: modified_us(&held.opened),
         lines,
         whole,
     }

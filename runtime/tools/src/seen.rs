@@ -21,8 +21,9 @@ pub struct SeenFile {
     pub hash: String,
     /// Its size, bytes.
     pub bytes: u64,
-    /// When it was modified, nanoseconds since 1970.
-    pub modified_ns: i64,
+    /// When it was modified, microseconds since 1970: pi keeps no larger number exactly.
+    #[serde(default)]
+    pub modified_us: i64,
     /// The lines that were shown, first and last, counted from 1, in order and apart.
     pub lines: Vec<(u64, u64)>,
     /// Whether all of it was shown.
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     fn seen(hash: &str, lines: (u64, u64), whole: bool) -> SeenFile {
-        SeenFile { path: "/f".into(), hash: hash.into(), bytes: 1, modified_ns: 1, lines: vec![lines], whole }
+        SeenFile { path: "/f".into(), hash: hash.into(), bytes: 1, modified_us: 1, lines: vec![lines], whole }
     }
 
     #[test]

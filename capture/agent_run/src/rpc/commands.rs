@@ -136,7 +136,7 @@ impl RpcServer {
     }
 
     /// As in pi, what is queued goes on afterwards.
-    async fn abort(&mut self) -> Answer {
+    async fn abort(&mut self) -> CommandAnswer {
         self.ask(EngineInput::Abort).await?;
         if self.events.queued().next().is_some() {
             self.input(EngineInput::Resume).await.map_err(|error| error.to_string())?;
@@ -144,7 +144,7 @@ impl RpcServer {
         Ok(None)
     }
 
-    async fn clear_queue(&mut self) -> Answer {
+    async fn clear_queue(&mut self) -> CommandAnswer {
         self.settle().await?;
         let queued = self.events.queued().map(|(id, kind, text)| (id.to_owned(), kind, text.to_owned()));
         let queued: Vec<_> = queued.collect();
@@ -158,7 +158,7 @@ impl RpcServer {
         Ok(Some(told.to_text()))
     }
 
-    async fn abort_retry(&mut self) -> Answer {
+    async fn abort_retry(&mut self) -> CommandAnswer {
         let snapshot = self.session.handle.snapshot().await.map_err(|error| error.to_string())?;
         if matches!(snapshot.activity, EngineActivity::Retrying { .. }) {
             self.ask(EngineInput::Abort).await?;
@@ -172,7 +172,7 @@ impl RpcServer {
         cost_usd: Option<f64>,
         minutes: Option<u64>,
         calls: Option<u64>,
-    ) -> Answer {
+    ) -> CommandAnswer {
         if let Some(cost) = cost_usd.filter(|cost| !cost.is_finite() || *cost < 0.0) {
             return Err(format!("costUsd: expected US dollars, got {cost}"));
         }
@@ -215,7 +215,7 @@ impl RpcServer {
 
     // Looking up
 
-    async fn look_up(&self, look_up: impl FnOnce(&Session) -> String + Send + 'static) -> Answer {
+    async fn look_up(&self, look_up: impl FnOnce(&Session) -> String + Send + 'static) -> CommandAnswer {
         self.session.handle.read(look_up).await.map(Some).map_err(|error| error.to_string())
     }
 
@@ -226,7 +226,7 @@ impl RpcServer {
         self.session.handle.read(look_up).await.map_err(|error| error.to_string())?
     }
 
-    async fn state(&mut self) -> Answer {
+    async fn state(&mut self) -> CommandAnswer {
         let snapshot = self.session.handle.snapshot().await.map_err(|error| error.to_string())?;
         let (name, count) = self
             .look_up_or(|file| Ok((file.tree().name().map(str::to_owned), session::message_count(file.tree()))))
@@ -248,7 +248,7 @@ impl RpcServer {
         Ok(Some(state.to_text()))
     }
 
-    async fn stats(&mut self) -> Answer {
+    async fn stats(&mut self) -> CommandAnswer {
         let window = self.opener.models.facts(&self.model).context_window;
         let found = self.look_up_or(move |file| {
             let head = Object::new()
@@ -261,7 +261,7 @@ impl RpcServer {
         found.await.map(Some)
     }
 
-    async fn cache(&mut self) -> Answer {
+    async fn cache(&mut self) -> CommandAnswer {
         let requests = self.look_up_or(|file| Ok(cache::requests(file.tree()))).await?;
         let told = serde_json::json!({ "hitRate": cache::hit_rate(&requests), "requests": requests });
         Ok(Some(told.to_string()))
@@ -269,7 +269,7 @@ impl RpcServer {
 
     // Models
 
-    async fn set_model(&mut self, name: ModelName) -> Answer {
+    async fn set_model(&mut self, name: ModelName) -> CommandAnswer {
         self.use_model(name).await?;
         Ok(Some(self.opener.models.object(&self.model).to_text()))
     }
@@ -296,7 +296,7 @@ impl RpcServer {
         all
     }
 
-    async fn cycle_model(&mut self) -> Answer {
+    async fn cycle_model(&mut self) -> CommandAnswer {
         let all = self.available();
         let at = all.iter().position(|name| *name == self.model).unwrap_or_default();
         let next = all[(at + 1) % all.len()].clone();
@@ -327,7 +327,7 @@ impl RpcServer {
         super::write(&line).map_err(|error| error.to_string())
     }
 
-    async fn cycle_thinking(&mut self) -> Answer {
+    async fn cycle_thinking(&mut self) -> CommandAnswer {
         let levels = self.levels();
         if levels.len() < 2 {
             return Ok(Some("null".to_owned()));
@@ -344,7 +344,7 @@ fn not_cancelled() -> Object {
 }
 
 /// The mode that there is.
-fn only(mode: &str, there_is: &str) -> Answer {
+fn only(mode: &str, there_is: &str) -> CommandAnswer {
     if mode == there_is { Ok(None) } else { Err(format!("only the mode `{there_is}` is available, got `{mode}`")) }
 }
 

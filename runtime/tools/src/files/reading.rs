@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use super::{Files, modified_ns};
+use super::{Files, modified_us};
 use crate::{
     arguments::ReadArguments,
     cancel::Cancel,
@@ -215,7 +215,7 @@ fn show(files: &Files, path: &Path, opened: &OpenedFile, window: &Window, conten
             path: path.to_owned(),
             hash: blake3::hash(content).to_hex().to_string(),
             bytes: content.len() as u64,
-            modified_ns: modified_ns(opened),
+            modified_us: modified_us(opened),
             lines: if window.lines == 0 { Vec::new() } else { vec![(window.first, last)] },
             whole: window.first == 1 && window.last && cut.is_none(),
         };
