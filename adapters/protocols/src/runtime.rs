@@ -110,7 +110,7 @@ pub(crate) fn can_express(tool: Option<&str>, input: Option<&str>, given: &Agent
     }
 }
 
-/// Whether the input of a command asks for nothing but to run it, for so long.
+/// Whether the input of a command asks only to run it, with a time limit.
 pub(crate) fn is_plain(input: &str) -> bool {
     const KNOWN: [&str; 2] = ["command", "timeout_s"];
     let input = serde_json::from_str::<Map<String, Value>>(input);

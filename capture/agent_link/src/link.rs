@@ -22,7 +22,7 @@ use terminal::{
 /// Requests of the server that wait for the session.
 const REQUESTS: usize = 32;
 
-/// What the server is told of a session and the program that runs it.
+/// A session and the program that runs it, as the server lists them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionDescription {
     /// The agent.
@@ -43,7 +43,7 @@ pub struct SessionDescription {
     pub takes: &'static [&'static str],
 }
 
-/// The connection of a session. It connects again by itself and keeps what it could not send, and nobody waits for it.
+/// The connection of a session. It reconnects by itself and keeps what it could not send; senders never wait.
 pub struct SessionLink {
     host: HostLink,
     data: PathBuf,

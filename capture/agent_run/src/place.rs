@@ -1,4 +1,4 @@
-//! A session and the server: what the server is told of it, who decides about its calls, and what it takes from there.
+//! A session and the server: how the server lists it, who decides about its calls, and which commands it takes.
 
 use std::sync::Arc;
 

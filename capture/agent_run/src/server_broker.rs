@@ -99,7 +99,7 @@ impl PermissionBroker for ServerBroker {
     }
 }
 
-/// A request that the server knows. When nobody waits for its decision any more, the server is told.
+/// A request that the server knows. Dropped without a decision, it is withdrawn there too.
 struct DeliveredRequest {
     asker: Arc<Asker>,
     delivery: Arc<Delivery>,
@@ -130,15 +130,15 @@ enum Heard {
 
 impl Asker {
     async fn decide(self: Arc<Self>, asked: AskedPermission) -> CallDecision {
-        let until = Instant::now() + self.wait;
         if self.has_server().await {
+            let until = Instant::now() + self.wait;
             match self.deliver(&asked).await {
                 Ok(request) => return self.decide_with_server(&asked, request, until).await,
                 Err(error) => complain(&format!("cannot report a permission request to the server: {error}")),
             }
         }
         let _waiting = self.status.waits(&asked);
-        self.ask_person(&asked, until).await.unwrap_or_else(unanswered)
+        self.ask_person(&asked, self.wait).await.unwrap_or_else(unanswered)
     }
 
     async fn has_server(&self) -> bool {
@@ -173,8 +173,9 @@ impl Asker {
                 Some(said) => said,
                 None => {
                     was_shown |= asks;
-                    let person =
-                        async { if asks { self.ask_person(asked, until).await } else { std::future::pending().await } };
+                    let person = async {
+                        if asks { self.ask_person(asked, left(until)).await } else { std::future::pending().await }
+                    };
                     tokio::select! {
                         outcome = wait_on(&mut server) => Heard::Server(outcome),
                         decision = person => Heard::Person(decision),
@@ -223,7 +224,7 @@ impl Asker {
         let asker = Arc::clone(self);
         let delivers = move || {
             let delivered = asker.deliver_now(payload);
-            // Nobody waits for it any more: it is dropped, and with that settled.
+            // When the call was withdrawn meanwhile, it is dropped, and with that settled.
             drop(done.send(delivered));
         };
         std::thread::Builder::new().name("delivers".to_owned()).spawn(delivers).map_err(ReportError::Thread)?;
@@ -246,7 +247,7 @@ impl Asker {
     fn wait_for(&self, request: &DeliveredRequest, until: Instant) -> oneshot::Receiver<DecisionOutcome> {
         let (done, decided) = oneshot::channel();
         let (data, delivery) = (self.data.clone(), Arc::clone(&request.delivery));
-        let patience = until.saturating_duration_since(Instant::now());
+        let patience = left(until);
         let waits = move || {
             // Whoever asked may not wait any more.
             drop(done.send(agent_link::wait_for_decision(&data, &delivery, patience)));
@@ -263,17 +264,17 @@ impl Asker {
         let (data, delivery) = (self.data.clone(), Arc::clone(&request.delivery));
         tokio::spawn(async move {
             sleep(AGAIN).await;
-            let patience = until.saturating_duration_since(Instant::now());
+            let patience = left(until);
             let waits = move || drop(done.send(agent_link::wait_for_decision(&data, &delivery, patience)));
             drop(std::thread::Builder::new().name("waits".to_owned()).spawn(waits));
         });
         decided
     }
 
-    async fn ask_person(&self, asked: &AskedPermission, until: Instant) -> Option<CallDecision> {
+    async fn ask_person(&self, asked: &AskedPermission, wait: Duration) -> Option<CallDecision> {
         let person = self.person.clone()?;
         let question = PermissionQuestion::of(asked, self.tools.diff(asked.call.call).as_deref());
-        person.ask(question, until.saturating_duration_since(Instant::now())).await
+        person.ask(question, wait).await
     }
 
     /// What the person here says, as a person's decision. False when no server can be reached.
@@ -300,6 +301,10 @@ impl Asker {
     fn reporter(&self) -> MutexGuard<'_, SessionReporter> {
         self.reporter.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
 }
 
 /// Waits for the server; without one it never ends.

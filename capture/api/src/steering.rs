@@ -122,7 +122,7 @@ pub struct SessionInputTaken {
     pub run: RunId,
     /// Always true.
     pub sent: bool,
-    /// What became of it; absent for what was typed.
+    /// The outcome; absent for what was typed.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CommandOutcome>,
 }

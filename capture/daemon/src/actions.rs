@@ -134,7 +134,7 @@ impl Actions {
         }
     }
 
-    /// Tells a session of capture's own agent what to do, and notes what became of it. Other agents take nothing like
+    /// Tells a session of capture's own agent what to do, and notes the outcome. Other agents take nothing like
     /// it, which is noted too.
     fn command(&self, session: &Session, finding: &Finding, command: SessionCommand) {
         let (runs, inputs, id) = (self.runs.clone(), self.inputs.clone(), session.id);

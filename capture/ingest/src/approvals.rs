@@ -131,7 +131,6 @@ impl Ingest {
         };
         let claim = if on {
             let reason = kind.map_or(Reason::Tool, ApprovalKind::reason);
-            // A question is no dialog for permission.
             let is_question = kind == Some(ApprovalKind::Question);
             let state = if is_question { State::Waiting } else { State::WaitingApproval };
             Claim::State { state, reason: Some(reason) }

@@ -236,7 +236,7 @@ fn a_server_that_dies_allows_nothing() {
     assert_eq!((run.code, run.out.as_str()), (Some(0), "I could not.\n"), "{run:?}");
     assert!(!house.machine.project().join("made").exists());
     assert!(house.model.results("work")[0].contains("Nobody answered"));
-    // The next one knows that nobody waits any more.
+    // The next one learns that the request was withdrawn.
     let server = house.machine.serve();
     eventually("the request is closed", || {
         let list = server.client.json("/api/v1/approvals")?;

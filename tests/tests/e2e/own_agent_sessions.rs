@@ -265,7 +265,9 @@ fn other_agents_are_started_over_their_protocol() {
         is_in(client, &session, "running", "thinking");
         let (status, again) = input(client, &session, &json!({ "do": "prompt", "text": "no" }));
         assert_eq!(status, 409, "{agent} {again}");
-        assert_eq!(input(client, &session, &json!({ "do": "abort" })).0, 200, "{agent}");
+        let (status, abort) = input(client, &session, &json!({ "do": "abort" }));
+        // The simulated Codex says nothing of a second turn, and only a turn that it named can be ended.
+        assert_eq!(status, if agent == "codex" { 409 } else { 200 }, "{agent} {abort}");
         assert_eq!(input(client, &session, &json!({ "do": "end" })).0, 200, "{agent}");
         has_ended(&started["pid"]);
     }

@@ -204,7 +204,7 @@ pub enum CommandOrigin {
     },
 }
 
-/// What became of a command.
+/// The outcome of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandOutcome {
     /// What.
@@ -217,7 +217,7 @@ pub struct CommandOutcome {
     pub entry: Option<String>,
 }
 
-/// What can become of a command.
+/// The outcomes of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {

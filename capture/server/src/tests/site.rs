@@ -77,7 +77,7 @@ async fn what_is_not_there() {
     let server = TestServer::new();
     assert_eq!(server.get("/api/v1/nothing").await.error(), (404, "not_found".into()));
     assert_eq!(server.get("/api/v1/..%2fhealthz").await.error(), (404, "not_found".into()));
-    let post = request(Method::POST, "/api/v1/sessions").body(Full::default()).unwrap();
+    let post = request(Method::POST, "/api/v1/turns").body(Full::default()).unwrap();
     let answer = server.send(post).await;
     assert_eq!(answer.error(), (405, "method_not_allowed".into()));
     assert_eq!(answer.head.headers[header::ALLOW], "GET, HEAD");
