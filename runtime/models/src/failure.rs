@@ -91,7 +91,11 @@ impl Failure {
             format!("{code}").parse().ok()
         });
         let lower = format!("{} {}", message.to_ascii_lowercase(), raw.to_ascii_lowercase());
-        let kind = kind_of_words(&words, &lower).unwrap_or_else(|| match status {
+        // A proxy may tell any error as one of the server's own: a status that says that the request was at fault counts
+        // more, or it would be repeated in vain.
+        let is_at_fault = status.is_some_and(|status| matches!(status, 400..500) && !matches!(status, 408 | 409 | 429));
+        let said = kind_of_words(&words, &lower).filter(|kind| *kind != FailureKind::Overloaded || !is_at_fault);
+        let kind = said.unwrap_or_else(|| match status {
             Some(status) => kind_of_status(status, &lower),
             None if is_too_long(&lower) => FailureKind::TooLong,
             None => FailureKind::Unknown,

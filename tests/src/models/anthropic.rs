@@ -81,6 +81,8 @@ impl Protocol for Messages {
         let kind = match status {
             401 => "authentication_error",
             400 => "invalid_request_error",
+            403 => "permission_error",
+            404 => "not_found_error",
             413 => "request_too_large",
             429 => "rate_limit_error",
             529 => "overloaded_error",

@@ -57,6 +57,7 @@ impl Protocol for Gemini {
         let word = match status {
             400 => "INVALID_ARGUMENT",
             401 => "UNAUTHENTICATED",
+            403 => "PERMISSION_DENIED",
             404 => "NOT_FOUND",
             429 => "RESOURCE_EXHAUSTED",
             503 => "UNAVAILABLE",

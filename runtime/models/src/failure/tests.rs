@@ -57,6 +57,10 @@ fn answers_have_their_kind() {
         r#"{"error":{"code":400,"message":"The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).","status":"INVALID_ARGUMENT"}}"#,
         Kind::TooLong,
     );
+    check(403, r#"{"type":"error","error":{"type":"api_error","message":"Forbidden"}}"#, Kind::Auth);
+    check(404, r#"{"type":"error","error":{"type":"api_error","message":"Not found"}}"#, Kind::BadRequest);
+    check(413, r#"{"error":{"code":413,"message":"Too large","status":"INTERNAL"}}"#, Kind::TooLong);
+    check(500, r#"{"type":"error","error":{"type":"api_error","message":"Internal server error"}}"#, Kind::Overloaded);
     check(502, "<html>Bad gateway</html>", Kind::Overloaded);
     check(404, "not here", Kind::BadRequest);
     check(402, "", Kind::Quota);

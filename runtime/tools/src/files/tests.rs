@@ -50,6 +50,16 @@ fn failed(result: &ToolResult, part: &str) {
     assert!(result.details.changed.is_empty());
 }
 
+#[test]
+fn what_is_stored_of_a_file_is_the_same_in_javascript() {
+    let place = Place::new();
+    place.put("a", "one\n");
+    let seen = serde_json::to_value(place.read("a", None, None).details.seen.unwrap()).unwrap();
+    let numbers: Vec<i64> = seen.as_object().unwrap().values().filter_map(serde_json::Value::as_i64).collect();
+    assert_eq!(numbers.len(), 2, "{seen}");
+    assert!(numbers.iter().all(|number| number.unsigned_abs() < 1 << 53), "{seen}");
+}
+
 #[track_caller]
 fn done(result: &ToolResult) {
     assert!(!result.is_error, "{result:?}");

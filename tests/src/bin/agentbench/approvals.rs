@@ -88,8 +88,9 @@ fn cases(outside: &str, url: &str) -> Vec<Case> {
         case("read", "read", json!({ "path": "notes.txt" }), Class::Free, None),
         case("read a secret", "read", json!({ "path": ".env" }), Class::Asked, None),
         case("read outside", "read", json!({ "path": format!("{outside}/notes.txt") }), Class::Asked, None),
-        case("glob", "glob", json!({ "pattern": "*.txt" }), Class::Free, None),
+        case("glob", "glob", json!({ "pattern": "*.txt", "path": "plain" }), Class::Free, None),
         case("grep", "grep", json!({ "pattern": "line", "path": "notes.txt" }), Class::Free, None),
+        case("grep where a secret is", "grep", json!({ "pattern": "line" }), Class::Asked, None),
         case("todo", "todo", json!({ "items": [{ "text": "work", "state": "done" }] }), Class::Free, None),
         case("process", "process", json!({ "action": "list" }), Class::Free, None),
         case(
@@ -285,6 +286,7 @@ fn prepared(place: Place, model: &Model, policy: Option<&str>) -> Outcome<Place>
     place.point_to(Api::Anthropic, &model.url(), "", "");
     let told = |error: std::io::Error| error.to_string();
     fs::create_dir_all(place.machine.project().join(".git/hooks")).map_err(told)?;
+    fs::create_dir_all(place.machine.project().join("plain")).map_err(told)?;
     fs::create_dir_all(place.machine.home().join("elsewhere")).map_err(told)?;
     fs::write(place.machine.home().join("elsewhere/notes.txt"), "outside\n").map_err(told)?;
     place.write(".env", "TOKEN=not-a-real-one\n")?;
@@ -328,7 +330,7 @@ fn bypasses(bench: &Bench, server: bool) -> Outcome<Row> {
     let listed: Vec<Listed> =
         list.lines().map(serde_json::from_str).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     let mut ran = Vec::new();
-    let mut asked = 0;
+    let mut results = 0;
     for chunk in listed.chunks(CALLS * 4) {
         let answers = chunk.chunks(CALLS).map(|calls| {
             let bash = |one: &Listed| Part::Call(Call::new("bash", json!({ "command": one.cmd })));
@@ -345,11 +347,9 @@ fn bypasses(bench: &Bench, server: bool) -> Outcome<Row> {
             return Err(format!("bypasses: ended with {status}: {}", String::from_utf8_lossy(&shown)));
         }
         for entry in place.entries()? {
-            let call = &entry["data"]["call"];
-            match entry["customType"].as_str() {
-                Some("capture.decided") => asked += 1,
-                Some("capture.started") => ran.push(call.clone()),
-                _ => {}
+            results += usize::from(entry["message"]["role"] == "toolResult");
+            if entry["customType"] == "capture.started" {
+                ran.push(entry["data"]["call"].clone());
             }
         }
         drop(running);
@@ -358,7 +358,7 @@ fn bypasses(bench: &Bench, server: bool) -> Outcome<Row> {
         eprintln!("run: {ran:?} of {:?}", listed.iter().map(|one| &one.id).collect::<Vec<_>>());
     }
     let with = if server { "with a server" } else { "without a server" };
-    let value = format!("{} of {asked} run without a person's yes", ran.len());
+    let value = format!("{} of {results} run without a person's yes", ran.len());
     let row = Row::new("A7", format!("{} known bypasses, preset workspace-edits, {with}", listed.len()), value);
-    Ok(row.must("0", ran.is_empty() && asked == listed.len()))
+    Ok(row.must("0", ran.is_empty() && results == listed.len()))
 }

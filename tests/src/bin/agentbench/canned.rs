@@ -88,10 +88,6 @@ impl Canned {
         self.state.exchanges().clone()
     }
 
-    pub(crate) fn count(&self) -> usize {
-        self.state.exchanges().len()
-    }
-
     /// Waits for the request of this number, from 0.
     pub(crate) fn wait_for(&self, n: usize, limit: Duration) -> Option<Exchange> {
         let (exchanges, deadline) = (self.state.exchanges(), Instant::now() + limit);

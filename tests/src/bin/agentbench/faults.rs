@@ -127,8 +127,8 @@ fn cases(api: Api) -> Vec<Case> {
     add("pings only every time", always(Fault::PingOnly), two + FIRST * 3, None);
     add("error in the stream", once(Fault::ErrorInStream), one, WELL);
     add("error in the stream every time", always(Fault::ErrorInStream), eight, None);
-    add("a page of HTML", once(Fault::Html), two, None);
-    add("a page of HTML every time", always(Fault::Html), two, None);
+    add("a page of HTML", once(Fault::Html), one, WELL);
+    add("a page of HTML every time", always(Fault::Html), eight, None);
     let drip = Duration::from_millis(1);
     add("a byte at a time", once(Fault::Drip(drip)), Duration::from_secs(10), Some("Some words. \n"));
     add("half of a call", once(Fault::HalfInput), two, WELL);
