@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 use serde_json::json;
-use tests::models::Api;
+use tests::{models::Api, within};
 
 use crate::{
     Bench, Outcome,
@@ -21,8 +21,10 @@ use crate::{
 
 /// Lines of 80 bytes that make 16 KiB.
 const LINES: usize = 205;
-/// Turns between two looks, and turns before the first: until then the program warms up.
-const EVERY: usize = 50;
+/// Turns before the first look: until then the program warms up.
+const WARM: usize = 20;
+/// How long the program rests before it is looked at: it gives memory back that it has not used for ten seconds.
+const REST: Duration = Duration::from_secs(12);
 /// Answers to one prompt, below the limit of the agent.
 const ROUNDS: usize = 100;
 /// How long a turn may take.
@@ -85,7 +87,10 @@ pub(crate) fn growth(bench: &Bench, asked: &Growth) -> Outcome<Vec<Row>> {
         // The request behind this turn is there and waits.
         gate.0.open(turn);
         model.wait_for(turn, LIMIT * 10).ok_or_else(|| format!("turn {turn} did not come"))?;
-        samples.push((turn, pss_kib(&tree(pid))));
+        let busy = pss_kib(&tree(pid));
+        let rested = Instant::now() + REST;
+        within(REST, || (Instant::now() >= rested).then_some(()));
+        samples.push((turn, busy, pss_kib(&tree(pid))));
         Ok(())
     };
     if Rpc::is_there(&place)? {
@@ -97,7 +102,7 @@ pub(crate) fn growth(bench: &Bench, asked: &Growth) -> Outcome<Vec<Row>> {
                 }
                 rpc.send(&json!({ "type": "prompt", "message": format!("go on {turn}") }))?;
             }
-            if turn % EVERY == EVERY / 2 {
+            if turn == WARM || turn + 1 == asked.turns {
                 look(rpc.pid(), turn)?;
             } else {
                 gate.0.open(turn + 1);
@@ -108,18 +113,24 @@ pub(crate) fn growth(bench: &Bench, asked: &Growth) -> Outcome<Vec<Row>> {
         eprintln!("the program has no `agent rpc`: one prompt, {ROUNDS} turns");
         let mut command = place.command(&["run", "go on"]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(told)?;
-        let looked = (EVERY / 5..ROUNDS).step_by(EVERY / 5).try_for_each(|turn| look(child.id(), turn));
+        let looked = [WARM, ROUNDS - 1].into_iter().try_for_each(|turn| look(child.id(), turn));
         end(&mut child);
         looked?;
     }
-    let (Some((from, least)), Some((to, most))) = (samples.first().copied(), samples.last().copied()) else {
+    let (Some((from, busy, least)), Some((to, busiest, most))) = (samples.first().copied(), samples.last().copied())
+    else {
         return Err("too few turns".to_owned());
     };
     let each = (most as f64 - least as f64) / (to as f64 - from as f64).max(1.0);
+    let mb = |kib: u64| kib as f64 / 1024.0;
     let value = format!(
-        "{each:.1} KB a turn: {:.1} MB at turn {from}, {:.1} MB at turn {to}; {:.1} s",
-        least as f64 / 1024.0,
-        most as f64 / 1024.0,
+        "{each:.1} KB a turn: {:.1} MB at turn {from}, {:.1} MB at turn {to}, each after a rest of {} s; {:.1} and {:.1} \
+         MB before it; {:.0} s",
+        mb(least),
+        mb(most),
+        REST.as_secs(),
+        mb(busy),
+        mb(busiest),
         began.elapsed().as_secs_f64()
     );
     let row = Row::new("A12", format!("growth of PSS over {to} turns of 16 KiB"), value);
