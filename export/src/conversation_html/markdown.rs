@@ -18,11 +18,11 @@ const DEPTH: usize = 24;
 const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
 
 /// What ends with an element.
-enum Open {
+enum OpenElement {
     /// It has no element of its own.
     Nothing,
     /// This closes it.
-    Element(&'static str),
+    Closes(&'static str),
     /// A link to an address, whose words begin here.
     Link { address: String, is_followed: bool, words: usize },
 }
@@ -40,20 +40,22 @@ impl Html<'_> {
         // again: characters that are written with a backslash or a number come together.
         let text = (self.options.redact)(text);
         let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenElement> = Vec::new();
         let mut is_head = false;
         self.raw("<div class=\"md\">");
         for event in TextMergeStream::new(Parser::new_ext(&text, options)) {
             match event {
                 Event::Start(tag) => {
                     is_head = matches!(tag, Tag::TableHead) || is_head && !matches!(tag, Tag::TableRow);
-                    let opened = if open.len() < DEPTH { self.start(&tag, is_head) } else { Open::Nothing };
+                    let opened = if open.len() < DEPTH { self.start(&tag, is_head) } else { OpenElement::Nothing };
                     open.push(opened);
                 }
                 Event::End(_) => match open.pop() {
-                    Some(Open::Element(close)) => self.raw(close),
-                    Some(Open::Link { address, is_followed, words }) => self.end_link(&address, is_followed, words),
-                    Some(Open::Nothing) | None => {}
+                    Some(OpenElement::Closes(close)) => self.raw(close),
+                    Some(OpenElement::Link { address, is_followed, words }) => {
+                        self.end_link(&address, is_followed, words)
+                    }
+                    Some(OpenElement::Nothing) | None => {}
                 },
                 Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) | Event::FootnoteReference(text) => {
                     self.text(&text);
@@ -73,7 +75,7 @@ impl Html<'_> {
     }
 
     /// The beginning of an element, in the head of a table or elsewhere.
-    fn start(&mut self, tag: &Tag<'_>, is_head: bool) -> Open {
+    fn start(&mut self, tag: &Tag<'_>, is_head: bool) -> OpenElement {
         let (begin, end) = match tag {
             Tag::Paragraph => ("<p>", "</p>\n"),
             // The page has its own h1, items have h2.
@@ -88,7 +90,7 @@ impl Html<'_> {
             Tag::List(Some(1)) => ("<ol>", "</ol>\n"),
             Tag::List(Some(first)) => {
                 let _ = write!(self.out, "<ol start=\"{first}\">");
-                return Open::Element("</ol>\n");
+                return OpenElement::Closes("</ol>\n");
             }
             Tag::Item | Tag::FootnoteDefinition(_) | Tag::DefinitionListTitle | Tag::DefinitionListDefinition => {
                 ("<li>", "</li>\n")
@@ -107,10 +109,10 @@ impl Html<'_> {
             Tag::Image { dest_url, .. } => return self.start_link(dest_url, false),
         };
         self.raw(begin);
-        Open::Element(end)
+        OpenElement::Closes(end)
     }
 
-    fn start_link(&mut self, address: &str, is_link: bool) -> Open {
+    fn start_link(&mut self, address: &str, is_link: bool) -> OpenElement {
         let redacted = (self.options.redact)(address);
         let has_scheme =
             SCHEMES.iter().any(|scheme| redacted.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme)));
@@ -122,7 +124,7 @@ impl Html<'_> {
             self.redacted(&redacted);
             self.raw("\">");
         }
-        Open::Link { address: redacted, is_followed, words: self.out.len() }
+        OpenElement::Link { address: redacted, is_followed, words: self.out.len() }
     }
 
     fn end_link(&mut self, address: &str, is_followed: bool, words: usize) {
