@@ -24,8 +24,8 @@ const KINDS: [Kind; 3] = [Kind::UserPrompt, Kind::AssistantMessage, Kind::Assist
 const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 /// Interval between reads of the store during that wait.
 const AGAIN: Duration = Duration::from_millis(20);
-/// Number of last messages among which that of the agent itself is looked for, not of its sub-agents.
-const LAST_MESSAGES: usize = 8;
+/// Number of last messages and changes of state among which the last message of the agent itself is looked for.
+const LAST_EVENTS: usize = 64;
 
 /// Translates a stream of one session.
 pub(crate) struct AgentApiStream {
@@ -174,18 +174,24 @@ fn turn_is_complete(app: &App, session: SessionId) -> bool {
     standing.is_some_and(|standing| standing.status.reason == Some(Reason::TurnComplete))
 }
 
-/// Whether the last message of a session is one that the agent goes on after.
+/// Whether the last turn of a session has no answer yet: the agent began to work behind the last message, or goes on after
+/// it.
 fn awaits_answer(reader: &Reader, session: SessionId) -> Result<bool, ReadError> {
-    let events = reader.last_events(session, LAST_MESSAGES, &KINDS)?;
-    let last = events.iter().rev().find(|event| event.agent_id.is_none());
+    let kinds = [KINDS.as_slice(), &[Kind::StatusChanged]].concat();
+    let events = reader.last_events(session, LAST_EVENTS, &kinds)?;
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other kind was read")]
     let goes_on = |event: &Event| match &event.payload {
-        Payload::UserPrompt(prompt) => prompt.origin != PromptOrigin::Command,
-        Payload::AssistantMessage(message) => message.stop == Some(Stop::ToolUse),
-        Payload::AssistantDelta(delta) => delta.stop == Some(Stop::ToolUse),
-        _ => false,
+        // A change within the work, or to something else.
+        Payload::StatusChanged(change) if change.from == Some(State::Running) || change.to != State::Running => None,
+        // Compacting and the work of sub-agents end without an answer.
+        Payload::StatusChanged(change) => Some(change.reason == Some(Reason::Thinking)),
+        Payload::UserPrompt(prompt) => Some(prompt.origin != PromptOrigin::Command),
+        Payload::AssistantMessage(message) => Some(message.stop == Some(Stop::ToolUse)),
+        Payload::AssistantDelta(delta) => Some(delta.stop == Some(Stop::ToolUse)),
+        _ => None,
     };
-    Ok(last.is_some_and(goes_on))
+    let mut own = events.iter().rev().filter(|event| event.agent_id.is_none());
+    Ok(own.find_map(goes_on) == Some(true))
 }
 
 /// A message; `None` for one without a text, as those with calls or thoughts only.

@@ -49,6 +49,10 @@ fn complete(n: u128) -> SessionEntry {
     SessionEntry::of(&session, true).unwrap()
 }
 
+fn changes_to(to: State) -> StatusChanged {
+    StatusChanged { from: Some(State::Running), to, reason: None, activity: None, evidence: vec![] }
+}
+
 fn goes_on(sequence: u64, position: u64) -> Event {
     event(1, sequence, position, AssistantMessage { stop: Some(Stop::ToolUse), ..AssistantMessage::default() })
 }
@@ -76,6 +80,19 @@ async fn the_answer_is_there_when_the_status_is_stable() {
     let contents: Vec<&str> = messages.as_array().unwrap().iter().map(|m| m["content"].as_str().unwrap()).collect();
     assert_eq!(contents, ["text 1", "text 2", "text 3"], "each part of a message is one");
     assert_eq!(server.get(&format!("{BASE}/status")).await.json()["status"], "stable");
+    // The next turn was begun and ended before its prompt is stored; compacting has no answer.
+    let begins =
+        |reason| StatusChanged { from: Some(State::Waiting), reason: Some(reason), ..changes_to(State::Running) };
+    server.log.append(row, &[event(1, 4, 4, begins(Reason::Compacting))]);
+    assert_eq!(server.get(&format!("{BASE}/status")).await.json()["status"], "stable");
+    server.log.append(row, &[event(1, 5, 5, begins(Reason::Thinking)), event(1, 6, 6, changes_to(State::Waiting))]);
+    let path = format!("{BASE}/messages");
+    let mut asked = std::pin::pin!(server.get(&path));
+    tokio::select! {
+        biased;
+        answer = &mut asked => panic!("without the answer: {}", answer.json()),
+        () = tokio::time::sleep(Duration::from_millis(100)) => {}
+    }
 }
 
 #[tokio::test(start_paused = true)]
