@@ -153,8 +153,8 @@ pub(crate) fn messages(
 /// When the store cannot be read.
 pub(crate) async fn answered(app: &App, session: SessionId) -> Result<(), ApiError> {
     let until = Instant::now() + ANSWERED_WITHIN;
-    while turn_is_complete(app, session) && Instant::now() < until {
-        if !app.read(move |reader| awaits_answer(reader, session)).await? {
+    while let Some(told) = complete_until(app, session).filter(|_| Instant::now() < until) {
+        if !app.read(move |reader| awaits_answer(reader, session, told)).await? {
             break;
         }
         sleep(AGAIN).await;
@@ -162,21 +162,25 @@ pub(crate) async fn answered(app: &App, session: SessionId) -> Result<(), ApiErr
     Ok(())
 }
 
-/// Whether a session waits because its agent finished.
-fn turn_is_complete(app: &App, session: SessionId) -> bool {
+/// The sequence up to which a session is known that waits because its agent finished; the store may be behind it.
+fn complete_until(app: &App, session: SessionId) -> Option<u64> {
     #[derive(Deserialize)]
     struct Standing {
         status: SessionStatus,
+        last_sequence: u64,
     }
     let entry = app.live_view.get(session).filter(|entry| entry.state == State::Waiting);
     let json = entry.and_then(|entry| entry.json.clone());
     let standing = json.and_then(|json| serde_json::from_str::<Standing>(json.as_str()).ok());
-    standing.is_some_and(|standing| standing.status.reason == Some(Reason::TurnComplete))
+    standing.filter(|standing| standing.status.reason == Some(Reason::TurnComplete)).map(|s| s.last_sequence)
 }
 
 /// Whether the last turn of a session has no answer yet: the agent began to work behind the last message, or goes on after
-/// it.
-fn awaits_answer(reader: &Reader, session: SessionId) -> Result<bool, ReadError> {
+/// it, or what is `told` is not stored yet.
+fn awaits_answer(reader: &Reader, session: SessionId, told: u64) -> Result<bool, ReadError> {
+    if reader.last_events(session, 1, &[])?.last().is_some_and(|last| last.sequence < told) {
+        return Ok(true);
+    }
     let kinds = [KINDS.as_slice(), &[Kind::StatusChanged]].concat();
     let events = reader.last_events(session, LAST_EVENTS, &kinds)?;
     #[expect(clippy::wildcard_enum_match_arm, reason = "no other kind was read")]
