@@ -127,10 +127,10 @@ function TopBar() {
       </a>
       <Links label="Pages" />
       <div class="top-right">
-        <button type="button" class="search-button" onClick={() => open("palette")} aria-label="Search and commands" aria-keyshortcuts="Control+K">
+        <button type="button" class="search-button" onClick={() => open("palette")} aria-keyshortcuts="Control+K">
           <Icon name="search" />
           <span class="search-words">Search or jump to…</span>
-          <kbd>Ctrl K</kbd>
+          <kbd aria-hidden="true">Ctrl K</kbd>
         </button>
         <ConnectionState />
       </div>

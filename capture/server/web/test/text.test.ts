@@ -140,6 +140,7 @@ test("what looks like HTML is text, and only http links go anywhere", () => {
 test("a link shows where it goes", () => {
   const [part] = inlines("[https://good.test](https://evil.test/x)");
   assert.ok(part?.kind === "link" && part.host === "evil.test");
+  assert.deepEqual(part.inside, [{ kind: "text", text: "https://good.test" }]);
 });
 
 test("no text is deep or hostile enough to break reading", () => {

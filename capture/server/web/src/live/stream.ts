@@ -32,6 +32,7 @@ export class Stream {
   constructor(private readonly listener: Listener) {
     this.watch = setInterval(() => this.look(), 2_000);
     addEventListener("online", this.now);
+    addEventListener("offline", this.gone);
     document.addEventListener("visibilitychange", this.now);
     void this.follow();
   }
@@ -41,6 +42,7 @@ export class Stream {
     clearInterval(this.watch);
     clearTimeout(this.timer);
     removeEventListener("online", this.now);
+    removeEventListener("offline", this.gone);
     document.removeEventListener("visibilitychange", this.now);
     this.abort?.abort();
   }
@@ -55,6 +57,9 @@ export class Stream {
       void this.follow();
     }
   };
+
+  // The browser knows before any time-out that no network is left.
+  private readonly gone = (): void => this.abort?.abort();
 
   private look(): void {
     if (connection.value === "live" && Date.now() - heardAt.value > SILENCE) {

@@ -63,7 +63,7 @@ type Props = {
   /** Called when the end comes into view or leaves it. */
   onEnd?: (atEnd: boolean) => void;
   handle?: (handle: Handle) => void;
-  role?: "list" | "feed" | "presentation";
+  role?: "list" | "none";
   label?: string;
   class?: string;
 };
@@ -181,10 +181,10 @@ export function VirtualList({ count, estimate, keyOf, render, onRange, onEnd, fo
   const before = heights.top(first);
   const after = Math.max(0, heights.total() - heights.top(last));
   return (
-    <div ref={list} class={`virtual ${name ?? ""}`} role={role} aria-label={label}>
-      <div style={{ height: `${before}px` }} role="presentation" />
+    <div ref={list} class={`virtual ${name ?? ""}`} {...(role === "list" ? { role, "aria-label": label } : {})}>
+      <div style={{ height: `${before}px` }} aria-hidden="true" />
       {rows}
-      <div style={{ height: `${after}px` }} role="presentation" />
+      <div style={{ height: `${after}px` }} aria-hidden="true" />
     </div>
   );
 }

@@ -67,8 +67,7 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
         onEnd={onEnd}
         follow
         handle={onHandle}
-        role="feed"
-        label="Conversation"
+        role="none"
       />
       {saying.value !== "" && (
         <div class="saying" aria-live="off">

@@ -32,6 +32,7 @@ export class Link {
   private socket: WebSocket | null = null;
   private waiting: { resolve: () => void; reject: (cause: unknown) => void }[] = [];
   private leasing: { cols: number; rows: number } | null = null;
+  private sending: Promise<unknown> = Promise.resolve();
   private tries = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private stopped = false;
@@ -64,9 +65,13 @@ export class Link {
       });
       return;
     }
+    // One after another: requests of their own may overtake each other.
     const body = message.type === "keys" ? { keys: message.keys } : { text: message.text };
-    await call("POST /api/v1/runs/{id}/input", { path: { id: this.run }, body });
-    await this.poll();
+    const sent = this.sending.then(() => call("POST /api/v1/runs/{id}/input", { path: { id: this.run }, body }));
+    this.sending = sent.catch(() => undefined);
+    await sent;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.poll(), 80);
   }
 
   /** Takes the size of the terminal, visibly for everybody who is attached. */

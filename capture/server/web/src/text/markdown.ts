@@ -193,8 +193,12 @@ function link(
   const label = groups["label"] ?? "";
   if (groups["image"] === "!") found.push({ kind: "image", text: label, href: groups["href"] ?? "" });
   else if (target === null) plain(whole);
-  else found.push({ kind: "link", inside: inlines(label, depth + 1), ...target });
+  else found.push({ kind: "link", inside: withoutLinks(inlines(label, depth + 1)), ...target });
 }
+
+// A link has no link inside: the words of an inner one are words of the outer one.
+const withoutLinks = (parts: Inline[]): Inline[] =>
+  parts.flatMap((part) => (part.kind === "link" ? withoutLinks(part.inside) : "inside" in part ? [{ ...part, inside: withoutLinks(part.inside) }] : [part]));
 
 function web(href: string): { href: string; host: string } | null {
   if (!/^https?:\/\//i.test(href)) return null;

@@ -19,7 +19,7 @@ import { Rows } from "../terminal/rows";
 
 /** Keys of the bar for touch: what a phone's keyboard lacks. */
 const BAR: [string, string, string][] = [
-  ["Esc", "esc", "Escape"],
+  ["Esc", "esc", "Esc"],
   ["⇧Tab", "shift-tab", "Shift Tab"],
   ["Tab", "tab", "Tab"],
   ["←", "left", "Left"],
@@ -55,9 +55,10 @@ export function TerminalPage({ id }: { id: string }) {
   const grid = link.grid.value;
   const session = run?.session_id == null ? undefined : row(run.session_id);
   const may = mayControl.value && link.closed.value === null;
+  // In the press itself: a phone opens its keyboard only then.
   const begin = (): void => {
     typing.value = true;
-    requestAnimationFrame(() => field.current?.focus());
+    field.current?.focus({ preventScroll: true });
   };
   const send = (message: Parameters<Link["send"]>[0]): void => {
     link.send(message).catch((cause: unknown) => notify(cause instanceof Error ? cause.message : String(cause), "failed"));
@@ -70,7 +71,7 @@ export function TerminalPage({ id }: { id: string }) {
     }
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.isComposing) return;
+    if (event.isComposing || !typing.peek()) return;
     // Leaves the terminal without a key of the program's: as in `capture attach`.
     if (event.ctrlKey && event.key === "]") {
       event.preventDefault();
@@ -135,9 +136,10 @@ export function TerminalPage({ id }: { id: string }) {
       )}
       <div class={`terminal-pane ${large.value ? "large" : ""}`} ref={pane} tabIndex={0} role="region" aria-label="Screen" onClick={() => typing.value && getSelection()?.isCollapsed !== false && field.current?.focus({ preventScroll: true })}>
         {link.failed.value !== null ? <Failed cause={link.failed.value} /> : grid === null ? <Loading lines={8} /> : <Screen link={link} grid={grid} large={large.value} />}
-        {typing.value && (
+        {may && (
           <textarea
             ref={field}
+            tabIndex={-1}
             class="terminal-field"
             aria-label="Type into the terminal; Control and ] stops typing"
             autocapitalize="off"
@@ -148,17 +150,17 @@ export function TerminalPage({ id }: { id: string }) {
               if ((event as InputEvent).isComposing) return;
               const { value } = event.currentTarget;
               event.currentTarget.value = "";
-              if (value !== "") send({ type: "input", text: value });
+              if (value !== "" && typing.peek()) send({ type: "input", text: value });
             }}
             onCompositionEnd={(event) => {
               const { value } = event.currentTarget;
               event.currentTarget.value = "";
-              if (value !== "") send({ type: "input", text: value });
+              if (value !== "" && typing.peek()) send({ type: "input", text: value });
             }}
             onPaste={(event) => {
               event.preventDefault();
               const text = event.clipboardData?.getData("text/plain") ?? "";
-              if (text !== "") send({ type: "paste", text });
+              if (text !== "" && typing.peek()) send({ type: "paste", text });
             }}
           />
         )}

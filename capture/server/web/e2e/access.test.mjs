@@ -1,0 +1,115 @@
+// Every view, for everybody: axe finds nothing, nothing overflows a small screen, every view has its heading.
+
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { Visitor, launch } from "./browser.mjs";
+import { World, eventually } from "./world.mjs";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
+let browser;
+let world;
+let paths;
+before(async () => {
+  browser = await launch();
+  world = new World();
+  await world.serve();
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000501", "access");
+  agent.transcribe([{ prompt: "Look at **this**" }, { answer: "# Title\n\n- a\n- b\n\n```sh\nls\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |" }, { bash: "ls" }, { output: "\x1b[31mred\x1b[0m" }]);
+  await agent.begin("Look");
+  const edits = world.agent("codex", "5a6b7c8d-0000-4000-8000-000000000502", "edits");
+  await edits.begin("Edit");
+  void agent.ask("Bash", { command: "rm -rf ./x \u200b p\u0430y" }, "300");
+  void edits.ask("Bash", { command: "make" }, "300");
+  const asks = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000503", "asks");
+  await asks.begin("Ask");
+  void asks.ask("AskUserQuestion", { questions: [{ question: "Which?", header: "Kind", options: [{ label: "A", description: "first" }, { label: "B" }] }] }, "300");
+  for (const one of [agent, edits, asks]) await one.pending();
+  const { id } = await agent.known();
+  await world.play("claude/S12-subagent");
+  world.spawn(["run", "--detach", "--name", "shell", "--size", "80x24", "--", "sh"]).stdin.end();
+  const run = await eventually("the run is there", async () => (await world.api("/api/v1/runs")).runs[0]);
+  paths = { sessions: "/", all: "/?view=all&group=project", approvals: "/approvals", decided: "/approvals?view=decided", session: `/s/${id}`, terminal: `/terminal/${run.id}`, overview: "/overview", devices: "/devices", missing: "/s/ZZZZZZZZ" };
+});
+after(async () => {
+  await browser?.close();
+  await world?.close();
+});
+
+async function settled(page) {
+  await page.locator("main h1").first().waitFor({ state: "attached" });
+  await eventually("everything is loaded", async () => (await page.locator(".loading").count()) === 0);
+}
+
+async function check(page, where) {
+  await settled(page);
+  // Through the debugger, as the page's policy permits no script of others.
+  const found = await page.evaluate(`${AXE}; axe.run(document, { runOnly: ${JSON.stringify(TAGS)}, resultTypes: ["violations"] })`);
+  const said = found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target, failureSummary }) => `${target.join(" ")} ${failureSummary}`).join(" | ")}`);
+  assert.deepEqual(said, [], where);
+}
+
+for (const [theme, width] of [
+  ["light", 1280],
+  ["dark", 1280],
+  ["light", 390],
+  ["dark", 390],
+]) {
+  test(`axe finds nothing in any view: ${theme}, ${width} px`, async () => {
+    const visitor = await Visitor.paired(browser, world, "control", { colorScheme: theme, viewport: { width, height: 900 }, reducedMotion: "reduce" });
+    for (const [name, path] of Object.entries(paths)) {
+      const page = await visitor.open(path);
+      await check(page, name);
+      if (name === "session" && width > 1000) {
+        await page.locator(".tool-line").first().click();
+        await page.getByRole("slider").focus();
+        await page.keyboard.press("ArrowLeft");
+        await page.locator(".moment .claims").waitFor();
+        await check(page, "session, opened");
+      }
+      if (name === "session" && width < 1000) {
+        await page.getByRole("tab", { name: "Details" }).click();
+        await check(page, "session, details");
+      }
+      if (name === "sessions") {
+        await page.keyboard.press("Control+k");
+        await page.getByRole("listbox").waitFor();
+        await check(page, "palette");
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("?");
+        await page.getByRole("dialog", { name: "Keys" }).waitFor();
+        await check(page, "keys");
+      }
+      await page.close();
+    }
+    await visitor.close();
+    const guest = await Visitor.make(browser, world, { colorScheme: theme, viewport: { width, height: 900 } });
+    await check(await guest.open("/pair"), "pair");
+    await guest.close();
+  });
+}
+
+for (const width of [320, 390, 768, 1280, 3840]) {
+  test(`no view is wider than the screen: ${width} px`, async () => {
+    const visitor = await Visitor.paired(browser, world, "control", { viewport: { width, height: 800 } });
+    for (const [name, path] of Object.entries(paths)) {
+      const page = await visitor.open(path);
+      await settled(page);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(wide <= 0, `${name} is ${wide} px too wide`);
+      await page.close();
+    }
+    await visitor.close();
+  });
+}
+
+test("nothing moves for those who want no motion", async () => {
+  const visitor = await Visitor.paired(browser, world, "read", { reducedMotion: "reduce" });
+  const { page } = visitor;
+  await settled(page);
+  assert.equal(await page.evaluate(() => document.getAnimations().length), 0);
+  await visitor.close();
+});

@@ -1,0 +1,137 @@
+// The page of a session: real recorded sessions, the timeline, the conversation, labels.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Visitor, launch } from "./browser.mjs";
+import { World, eventually } from "./world.mjs";
+
+let browser;
+let world;
+let visitor;
+before(async () => {
+  browser = await launch();
+  world = new World();
+  await world.serve();
+  visitor = await Visitor.paired(browser, world);
+});
+after(async () => {
+  await visitor?.close();
+  await browser?.close();
+  await world?.close();
+});
+
+const conversation = (page) => page.getByRole("region", { name: "Conversation" });
+
+for (const recording of ["claude/S15-edit-write", "codex/S15-edit-approval", "gemini/S15-file-edit", "claude/S12-subagent"]) {
+  test(`a recorded session is shown with all that was said: ${recording}`, async () => {
+    const native = await world.play(recording);
+    const session = await eventually("the session has a turn that is over", async () => {
+      const { sessions } = await world.api("/api/v1/sessions?active=all");
+      return sessions.find((session) => session.provider_session_id === native && session.turns > 0 && session.turn === null);
+    });
+    const { items } = await world.api(`/api/v1/sessions/${session.id}/conversation?limit=1000`);
+    const { page } = visitor;
+    await page.goto(`${world.url}/s/${session.id}`);
+    const prompt = items.find((item) => item.type === "prompt");
+    await conversation(page).getByText(prompt.text.split("\n")[0].slice(0, 40)).first().waitFor();
+    const calls = items.filter((item) => item.type === "tool_call");
+    await eventually("every call is shown", async () => (await conversation(page).locator(".tool-line").count()) === calls.length);
+    assert.ok(calls.length > 0);
+    const first = conversation(page).locator(".tool-line").first();
+    await first.click();
+    await conversation(page).locator(".tool-body").first().waitFor();
+    await page.getByRole("heading", { name: "Why this status" }).waitFor();
+    await page.locator(".claims td", { hasText: "decides" }).first().waitFor();
+  });
+}
+
+test("a press on the timeline shows the status of that moment and its claims", async () => {
+  const native = await world.play("claude/S17-parallel");
+  const agent = world.agent("claude", native);
+  const { id } = await agent.known();
+  const { changes } = await eventually("its status changed", async () => {
+    const page = await world.api(`/api/v1/sessions/${id}/status/changes?limit=1000`);
+    return page.changes.length > 1 ? page : undefined;
+  });
+  const { page } = visitor;
+  await page.goto(`${world.url}/s/${id}`);
+  const slider = page.getByRole("slider", { name: "Moment of the timeline" });
+  await slider.focus();
+  await page.keyboard.press("ArrowLeft");
+  await page.getByRole("heading", { name: /^At / }).waitFor();
+  await page.locator(".moment .claims-status").waitFor();
+  await page.keyboard.press("ArrowLeft");
+  assert.notEqual(await slider.getAttribute("aria-valuetext"), "now");
+  await page.getByRole("button", { name: "Show in the conversation" }).click();
+  await page.waitForURL(/[?]at=\d+/);
+  await page.getByRole("button", { name: "Table" }).click();
+  await eventually("the table has every change", async () => (await page.locator(".timeline-table tbody tr").count()) >= changes.length);
+});
+
+test("what the agent does appears while the page is open", async () => {
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000201", "live");
+  agent.transcribe([{ prompt: "Count to three" }]);
+  await agent.begin("Count to three");
+  const { id } = await agent.known();
+  const { page } = visitor;
+  await page.goto(`${world.url}/s/${id}`);
+  await conversation(page).getByText("Count to three").waitFor();
+  agent.transcribe([{ prompt: "Count to three" }, { bash: "seq 3" }, { output: "1\n2\n3" }, { answer: "**Three** it is." }].slice(1), { sessionId: agent.session, parentUuid: null });
+  await conversation(page).locator(".tool-line", { hasText: "seq 3" }).waitFor();
+  await conversation(page).locator("strong", { hasText: "Three" }).waitFor();
+});
+
+test("labels are added and removed", async () => {
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000202", "labels");
+  await agent.begin("Anything");
+  const { id } = await agent.known();
+  const { page } = visitor;
+  await page.goto(`${world.url}/s/${id}`);
+  await page.locator("summary", { hasText: "Labels" }).click();
+  await page.getByLabel("Key").fill("team");
+  await page.getByLabel("Value").fill("core");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByText("team=core").waitFor();
+  await page.getByRole("button", { name: "Remove the label team" }).click();
+  await page.getByText("team=core").waitFor({ state: "detached" });
+});
+
+test("a long conversation is read where it is looked at", async () => {
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000203", "long");
+  const entries = [];
+  for (let index = 0; index < 3_000; index += 1) entries.push({ prompt: `prompt ${index} begins here` }, { answer: `answer ${index}\n\n${"text ".repeat(index % 60)}` });
+  agent.transcribe(entries);
+  await agent.begin("last one");
+  const { id } = await agent.known();
+  const session = await eventually("all of it is read", async () => {
+    const session = await world.api(`/api/v1/sessions/${id}`);
+    return session.turns >= 3_000 ? session : undefined;
+  }, 60_000);
+  const { page } = visitor;
+  await page.goto(`${world.url}/s/${id}`);
+  await conversation(page).getByText("prompt 2999 begins here").waitFor();
+  assert.ok((await page.locator("*").count()) < 6_000, "only what is near the window is an element");
+  await conversation(page).evaluate((element) => element.scrollTo(0, 0));
+  await conversation(page).getByText("prompt 0 begins here").waitFor();
+  await page.getByRole("button", { name: "Latest" }).click();
+  await conversation(page).getByText("prompt 2999 begins here").waitFor();
+  await page.goto(`${world.url}/s/${id}?at=${Math.floor(session.last_sequence / 2)}`);
+  const text = await eventually("the middle is shown", async () => {
+    const found = await conversation(page).innerText();
+    return /prompt 1[45]\d\d begins/.test(found) ? found : undefined;
+  });
+  assert.doesNotMatch(text, /prompt 2999 /);
+});
+
+test("a phone shows the conversation and the details one after the other", async () => {
+  const native = await world.play("gemini/S01-hello");
+  const { id } = await world.agent("gemini", native).known();
+  const phone = await Visitor.paired(browser, world, "read", { phone: true });
+  const page = await phone.open(`/s/${id}`);
+  await conversation(page).waitFor();
+  assert.equal(await page.getByRole("heading", { name: "Why this status" }).isVisible(), false);
+  await page.getByRole("tab", { name: "Details" }).tap();
+  await page.getByRole("heading", { name: "Why this status" }).waitFor();
+  await page.getByRole("region", { name: "Timeline" }).waitFor();
+  await phone.close();
+});
