@@ -152,7 +152,8 @@ export function VirtualList({ count, estimate, keyOf, render, onRange, onEnd, fo
   useEffect(() => () => observer?.disconnect(), [observer]);
 
   useLayoutEffect(() => {
-    if (follow && anchor.current.atEnd && anchor.current.target < 0) scroller.current.toEnd();
+    if (anchor.current.target >= 0) place();
+    else if (follow && anchor.current.atEnd) scroller.current.toEnd();
     look();
   }, [count]);
 

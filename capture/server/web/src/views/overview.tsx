@@ -134,6 +134,7 @@ function Waits({ waits }: { waits: Overview["approval_waits"] }) {
       {waits.by_tool.length > 0 && (
         <div class="panel table-panel">
           <h3>By tool</h3>
+          <div class="table-scroll" tabIndex={0} role="region" aria-label="Waits by tool">
           <table>
             <thead>
               <tr>
@@ -162,6 +163,7 @@ function Waits({ waits }: { waits: Overview["approval_waits"] }) {
               ))}
             </tbody>
           </table>
+          </div>
         </div>
       )}
     </>
