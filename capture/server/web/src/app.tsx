@@ -25,10 +25,7 @@ const pending = computed(() => approvals.value.size);
 
 /** The whole page. */
 export function App() {
-  useEffect(() => {
-    if (route.peek().name !== "pair") void identify();
-    return listenToKeys();
-  }, []);
+  useEffect(listenToKeys, []);
   useSignalEffect(() => {
     const waiting = needing.value.length;
     document.title = waiting > 0 ? `(${waiting}) capture` : "capture";

@@ -10,10 +10,13 @@ import "./styles/terminal.css";
 import "./styles/overview.css";
 import { render } from "preact";
 import { App } from "./app";
-import { listen } from "./router";
+import { identify } from "./me";
+import { listen, route } from "./router";
 import { applyTheme } from "./theme";
 
 applyTheme();
 listen();
+// Before the first picture: what it shows is asked for while the browser draws the frame.
+if (route.value.name !== "pair") void identify();
 const root = document.getElementById("app");
 if (root !== null) render(<App />, root);

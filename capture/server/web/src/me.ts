@@ -17,11 +17,12 @@ export const elevated = computed(() => me.value?.elevated_until != null && Date.
 
 /** Asks the server who this browser is, and follows the stream when it is paired. */
 export async function identify(): Promise<void> {
+  // At once: the list is there as soon as the answer of who this is.
+  follow();
   try {
     me.value = await call("GET /api/v1/me");
     meFailed.value = null;
     paired.value = true;
-    follow();
   } catch (cause) {
     if (cause instanceof ApiFailure && cause.status === 401) paired.value = false;
     else meFailed.value = cause;

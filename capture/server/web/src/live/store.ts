@@ -224,6 +224,7 @@ let stream: Stream | null = null;
 
 /** Begins to follow the server. */
 export function follow(): void {
+  stream?.again();
   stream ??= new Stream((frame, received) => {
     waiting.push([frame, received]);
     if (scheduled) return;

@@ -28,12 +28,20 @@ export class Stream {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly watch: ReturnType<typeof setInterval>;
   private stopped = false;
+  private refused = false;
 
   constructor(private readonly listener: Listener) {
     this.watch = setInterval(() => this.look(), 2_000);
     addEventListener("online", this.now);
     addEventListener("offline", this.gone);
     document.addEventListener("visibilitychange", this.now);
+    void this.follow();
+  }
+
+  /** Connects again after this browser was paired. */
+  again(): void {
+    if (!this.refused) return;
+    this.refused = false;
     void this.follow();
   }
 
@@ -49,7 +57,7 @@ export class Stream {
 
   /** Connects again without waiting. */
   readonly now = (): void => {
-    if (document.visibilityState !== "visible" || connection.value === "live" || this.stopped) return;
+    if (document.visibilityState !== "visible" || connection.value === "live" || this.stopped || this.refused) return;
     this.attempt = 0;
     this.abort?.abort();
     if (this.abort === null) {
@@ -75,9 +83,11 @@ export class Stream {
     try {
       await this.read(this.abort.signal);
     } catch (cause) {
+      // Not paired (any more): whoever pairs this browser follows again.
       if (cause instanceof ApiFailure && cause.status === 401) {
         this.abort = null;
         connection.value = "offline";
+        this.refused = true;
         return;
       }
     }
