@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use agent::BoxFuture;
+use agent::{BoxFuture, PrintPass};
 use engine::CallDecision;
 use processes::wake::{Wake, WakeReceiver, pair};
 use rustix::{
@@ -45,6 +45,8 @@ fn is_in_foreground() -> bool {
 pub(crate) struct Person {
     questions: Sender<PersonQuestion>,
     wake: Wake,
+    /// What is printed before a question.
+    printed: PrintPass,
 }
 
 #[derive(Debug)]
@@ -63,22 +65,23 @@ impl Drop for Withdrawn {
 }
 
 impl Person {
-    /// The person at the terminal of this process.
+    /// The person at the terminal of this process. A question comes after what is `printed` before it.
     ///
     /// # Errors
     /// There can be no thread or no pipe for it.
-    pub(crate) fn at_terminal() -> io::Result<Self> {
+    pub(crate) fn at_terminal(printed: PrintPass) -> io::Result<Self> {
         let (wake, woken) = pair()?;
         let (questions, asked) = channel();
         std::thread::Builder::new().name("person".to_owned()).spawn(move || ask_all(&asked, &woken))?;
-        Ok(Self { questions, wake })
+        Ok(Self { questions, wake, printed })
     }
 }
 
 impl PermissionAsker for Person {
     fn ask(&self, question: PermissionQuestion, wait: Duration) -> BoxFuture<'static, Option<CallDecision>> {
-        let (questions, wake) = (self.questions.clone(), self.wake.clone());
+        let (questions, wake, printed) = (self.questions.clone(), self.wake.clone(), self.printed.clone());
         Box::pin(async move {
+            printed.wait().await;
             let (answer, line) = oneshot::channel();
             questions.send(PersonQuestion { text: shown(&question), answer }).ok()?;
             // Dropped after the receiver below, also when this future is.

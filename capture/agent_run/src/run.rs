@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use agent::{PrintExit, PrintFormat, PrintStreams, SessionHandle, print};
+use agent::{PrintExit, PrintFormat, PrintGate, PrintStreams, SessionHandle, print};
 use engine::{EngineInput, MessageOrigin, UserMessage};
 use session_tree::{Json, Object};
 use tokio::{
@@ -45,7 +45,8 @@ pub fn run(options: RunOptions) -> Result<u8, RunError> {
     let at_terminal = is_at_terminal() && !options.json;
     let opener = SessionOpener::new(options.session, SessionPlace::run(at_terminal))?;
     let file = opener.first_file()?;
-    let person = if at_terminal { Some(Arc::new(Person::at_terminal().map_err(other)?)) } else { None };
+    let (gate, pass) = PrintGate::new();
+    let person = if at_terminal { Some(Arc::new(Person::at_terminal(pass).map_err(other)?)) } else { None };
     let person = person.map(|person| -> Arc<dyn PermissionAsker> { person });
 
     let runtime = Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build().map_err(other)?;
@@ -61,7 +62,7 @@ pub fn run(options: RunOptions) -> Result<u8, RunError> {
         let limits = opener.limits_in_words();
         let header = format!("capture: session {id}, model {model}, mode {mode}{limits}; sandbox {SANDBOX}");
         printing::print_error_line(&printing::safe(&header));
-        let ended = print_until_signal(&session.handle, message, format, at_terminal).await;
+        let ended = print_until_signal(&session.handle, message, format, gate, at_terminal).await;
         session.end(ended.as_ref().map_or(1, |(ended, _)| ended.code())).await;
         ended.map_err(other)
     })?;
@@ -93,6 +94,7 @@ async fn print_until_signal(
     session: &SessionHandle,
     message: UserMessage,
     format: PrintFormat,
+    gate: PrintGate,
     at_terminal: bool,
 ) -> std::io::Result<(EndedBy, Option<String>)> {
     let mut interrupted = signal(SignalKind::interrupt())?;
@@ -100,7 +102,7 @@ async fn print_until_signal(
     let mut out = output();
     let mut err = printing::Screen::escaping(std::io::stderr());
     let progress = at_terminal.then_some(&mut err as &mut (dyn Write + Send));
-    let printing = print(session, message, format, PrintStreams { out: &mut *out, progress });
+    let printing = print(session, message, format, PrintStreams { out: &mut *out, progress, gate });
     tokio::pin!(printing);
     let mut by_signal = None;
     loop {

@@ -1,5 +1,6 @@
 //! Print mode: one prompt, its answer on a stream, and an exit code.
 
+mod gate;
 mod progress;
 
 use std::io::{self, Write};
@@ -9,6 +10,7 @@ use serde::Serialize;
 use session_tree::{Entry, Object};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
+pub use self::gate::{PrintGate, PrintPass};
 use self::progress::PrintProgress;
 use crate::handle::{SessionClosed, SessionHandle, SessionUpdate, TurnReport};
 
@@ -61,6 +63,8 @@ pub struct PrintStreams<'a> {
     pub out: &'a mut (dyn Write + Send),
     /// What is done until then, for a person who waits; nothing when nobody does.
     pub progress: Option<&'a mut (dyn Write + Send)>,
+    /// By which others write to the person too, without getting in between.
+    pub gate: PrintGate,
 }
 
 /// Sends a prompt, prints what comes of it, and gives how it ended, with a message for the person. Nobody can answer a
@@ -74,7 +78,7 @@ pub async fn print(
     format: PrintFormat,
     streams: PrintStreams<'_>,
 ) -> io::Result<(PrintExit, Option<String>)> {
-    let PrintStreams { out, progress } = streams;
+    let PrintStreams { out, progress, mut gate } = streams;
     let mut progress = progress.map(PrintProgress::new);
     let mut updates = session.subscribe();
     let turn = session.prompt(message);
@@ -91,6 +95,7 @@ pub async fn print(
                 Err(RecvError::Lagged(count)) => print_skipped(count, format, out)?,
                 Err(RecvError::Closed) => break Err(SessionClosed),
             },
+            () = gate.open() => {}
             report = &mut turn => break report,
         }
     };

@@ -228,7 +228,12 @@ impl House {
 
     fn print(&self, session: &SessionHandle, format: PrintFormat) -> (String, PrintExit, Option<String>) {
         let mut out = Vec::new();
-        let printed = print(session, prompt("p"), format, PrintStreams { out: &mut out, progress: None });
+        let printed = print(
+            session,
+            prompt("p"),
+            format,
+            PrintStreams { out: &mut out, progress: None, gate: PrintGate::closed() },
+        );
         let (exit, message) = self.runtime.block_on(printed).unwrap();
         (String::from_utf8(out).unwrap(), exit, message)
     }
@@ -309,7 +314,12 @@ fn a_prompt_that_is_not_accepted_says_why() {
     let mut message = prompt("p");
     message.content = Json::from(" ");
     let mut out = Vec::new();
-    let printed = print(&session, message, PrintFormat::Text, PrintStreams { out: &mut out, progress: None });
+    let printed = print(
+        &session,
+        message,
+        PrintFormat::Text,
+        PrintStreams { out: &mut out, progress: None, gate: PrintGate::closed() },
+    );
     let (exit, message) = house.runtime.block_on(printed).unwrap();
     assert_eq!((exit.code(), message.as_deref()), (5, Some("the message is empty")));
 }

@@ -252,6 +252,7 @@ fn the_person_at_the_terminal_decides_and_only_after_the_question() {
     let house = House::new(Api::Anthropic, script);
     let mut user = house.at_terminal("edit the notes");
     user.expect("sandbox none");
+    user.expect("· read notes.txt");
     // Typed before the question: it must not answer it.
     user.types("y\n");
     user.expect("y\r\n");
@@ -262,9 +263,12 @@ fn the_person_at_the_terminal_decides_and_only_after_the_question() {
     user.expect("Allow it once? [y/N] ");
     assert_eq!(house.notes(), "first line\nsecond line\n");
     user.types("y\n");
+    // What was done before stands before the next question.
+    user.expect("· edit notes.txt");
     user.expect("echo ran >> count");
     user.expect("Allow it once? [y/N] ");
     user.types("y\n");
+    user.expect("· bash env > environment");
     user.expect("2. right");
     user.expect("Answer: ");
     user.types("2\n");

@@ -16,7 +16,9 @@ use session_tree::{Json, NewEntry, Session, Stamp};
 use tools::{SCHEMAS, Settings, Tools};
 
 use super::*;
-use crate::{PermissionBroker, PrintExit, PrintFormat, PrintStreams, SessionParts, SessionTools, open, print};
+use crate::{
+    PermissionBroker, PrintExit, PrintFormat, PrintGate, PrintStreams, SessionParts, SessionTools, open, print,
+};
 
 #[derive(Default)]
 struct Clock(AtomicU64);
@@ -182,7 +184,12 @@ fn a_file_is_written_and_edited_and_the_cache_is_foreseen() {
         UserMessage { id: "p".to_owned(), content: Json::from("write a file"), origin: MessageOrigin::Person };
     let mut out = Vec::new();
     let (exit, error) = runtime
-        .block_on(print(&session, message, PrintFormat::Text, PrintStreams { out: &mut out, progress: None }))
+        .block_on(print(
+            &session,
+            message,
+            PrintFormat::Text,
+            PrintStreams { out: &mut out, progress: None, gate: PrintGate::closed() },
+        ))
         .unwrap();
     runtime.block_on(session.close());
     assert_eq!((String::from_utf8(out).unwrap().as_str(), exit, error), ("done\n", PrintExit::Done, None));
