@@ -234,3 +234,21 @@ fn quality_of_a_recorded_session_and_of_a_test_that_is_fixed() {
     assert_eq!(text[2], "SESSION TURNS DONE CALLS FAILED TEST FIXES ACTIVE WAITING IDLE");
     assert!(text.iter().any(|line| line.contains(" 1 1 3 1 1 ")), "{text:#?}");
 }
+
+#[test]
+fn the_cache_of_an_observed_session_is_shown_by_its_usage() {
+    let (machine, _server) = recorded(&["claude/S03-bash-approve"]);
+    let report = reaches(&machine, "S03", 2, CALL.map(|tokens| 2 * tokens));
+    let session = report["usage"][0]["session_id"].as_str().unwrap();
+    let shown = machine.command(&["agent", "cache", session]).output().unwrap();
+    let [input, _, read, written] = CALL.map(|tokens| u32::try_from(tokens).map(f64::from).unwrap());
+    let rate = read / (input + read + written) * 100.0;
+    let expected = format!("{rate:.1} % of the input was read from the cache, in 2 calls.");
+    assert!(String::from_utf8_lossy(&shown.stdout).starts_with(&expected), "{shown:?}");
+    let json = machine.command(&["agent", "cache", session, "--json"]).output().unwrap();
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let told = json["total"]["cache_hit_rate"].as_f64().unwrap();
+    assert!((told * 100.0 - rate).abs() < 1e-9, "{told} {rate}");
+    let unknown = machine.command(&["agent", "cache", "nothing-like-it"]).output().unwrap();
+    assert_eq!(unknown.status.code(), Some(4), "{unknown:?}");
+}

@@ -26,6 +26,18 @@ fn open(path: &Path, n: u32) -> Session {
 }
 
 #[test]
+fn directories_that_are_made_for_it_are_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = TempDir::new().unwrap();
+    let below = directory.path().join("sessions/--proj--");
+    let mut session = Session::create(&below, "/proj", None, stamp(1));
+    session.append(said("user", "hi"), stamp(2)).unwrap();
+    for path in [&below, below.parent().unwrap()] {
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o700, "{}", path.display());
+    }
+}
+
+#[test]
 fn the_file_appears_with_the_first_message_of_the_user() {
     let directory = TempDir::new().unwrap();
     let mut session = Session::create(directory.path(), "/proj", None, stamp(1));
