@@ -46,16 +46,21 @@ error_codes! {
     BadParameter = "bad_parameter", BAD_REQUEST;
     /// The body is not valid; the message says where.
     BadBody = "bad_body", BAD_REQUEST;
-    /// A token is required, or the token is wrong.
+    /// A token or the cookie of a device is required, or it is wrong.
     Unauthorized = "unauthorized", UNAUTHORIZED;
     /// The `Host` header does not name this server.
     WrongHost = "wrong_host", FORBIDDEN;
-    /// A web page of another origin sent the request.
+    /// A web page of another origin sent the request, or it cannot be told that none did: what a device changes needs its
+    /// `Origin` and the header `X-Capture: 1`.
     ForeignOrigin = "foreign_origin", FORBIDDEN;
     /// A web page of another network sent the request.
     PrivateNetwork = "private_network", FORBIDDEN;
-    /// The token does not permit this route.
+    /// The token or the device does not permit this route.
     WrongScope = "wrong_scope", FORBIDDEN;
+    /// A device needs a second code from the terminal for this.
+    StepUpRequired = "step_up_required", FORBIDDEN;
+    /// The code is not right.
+    WrongCode = "wrong_code", FORBIDDEN;
     /// The caller is an agent, was started by one, or cannot be examined.
     AgentsPeer = "agents_peer", FORBIDDEN;
     /// The route is available on the Unix socket only.
@@ -70,6 +75,8 @@ error_codes! {
     Conflict = "conflict", CONFLICT;
     /// A shortened id matches several objects.
     Ambiguous = "ambiguous", CONFLICT;
+    /// The code has expired, was used, or was guessed at too often.
+    CodeExpired = "code_expired", GONE;
     /// The body has no `Content-Length`.
     LengthRequired = "length_required", LENGTH_REQUIRED;
     /// The body is too long.
@@ -84,7 +91,7 @@ error_codes! {
     UpgradeRequired = "upgrade_required", UPGRADE_REQUIRED;
     /// The WebSocket version is not supported.
     WebSocketVersion = "websocket_version", UPGRADE_REQUIRED;
-    /// The client sent too many wrong tokens.
+    /// The client sent too many wrong tokens or codes.
     TooManyWrongTokens = "too_many_wrong_tokens", TOO_MANY_REQUESTS;
     /// The ingest queue is full; send it again later.
     Busy = "busy", TOO_MANY_REQUESTS;

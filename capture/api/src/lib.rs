@@ -10,6 +10,7 @@ pub mod approvals;
 pub mod body;
 pub mod client;
 pub mod compat;
+pub mod devices;
 pub mod endpoint;
 pub mod error;
 pub mod findings;

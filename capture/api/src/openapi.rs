@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     ErrorBody, Scope,
+    devices::COOKIE,
     history::EVENT,
     routes::{AnswerKind, ROUTES, RequestBody, Route},
 };
@@ -27,10 +28,13 @@ pub fn document() -> Value {
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Coding-agent sessions: their status, history, approvals and findings.",
         },
-        "security": [{ "token": [] }],
+        "security": [{ "token": [] }, { "device": [] }],
         "paths": paths,
         "components": {
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer" },
+                "device": { "type": "apiKey", "in": "cookie", "name": COOKIE },
+            },
             "schemas": schemas.finish(),
         },
     })

@@ -8,8 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ErrorCode, Scope, agentapi::*, approvals::*, compat::*, findings::*, health::*, history::*, hooks::*, mcp::*,
-    prompts::*, retention::*, runs::*, search::*, sessions::*, steering::*, usage::*,
+    ErrorCode, Scope, agentapi::*, approvals::*, compat::*, devices::*, findings::*, health::*, history::*, hooks::*,
+    mcp::*, prompts::*, retention::*, runs::*, search::*, sessions::*, steering::*, usage::*,
 };
 
 /// Writes the schema of a type.
@@ -272,12 +272,27 @@ macro_rules! operations {
 operations! {
     /// 200 while everything is up, else 503.
     Healthz = GET "/healthz" Open (NoQuery, NoBody) -> PlainText;
-    /// A page that points here.
-    Index = GET "/" Read (NoQuery, NoBody) -> Page;
+    /// The page for browsers; it holds no data.
+    Index = GET "/" Open (NoQuery, NoBody) -> Page;
     /// Metrics in Prometheus text form.
     Metrics = GET "/metrics" Read (NoQuery, NoBody) -> OpenMetrics;
     /// This document.
     Openapi = GET "/openapi.json" Read (NoQuery, NoBody) -> Document;
+
+    /// Makes a code that pairs a browser or raises a device once; with a token only.
+    CreatePairingCode = POST "/api/v1/pairing" Admin (NoQuery, PairingRequest) -> PairingCode, NotFound;
+    /// Pairs a browser by a code: the answer sets its cookie. Only from this server's own page.
+    PairDevice = POST "/api/v1/pair" Open (NoQuery, PairRequest) -> Paired, WrongCode, CodeExpired, Conflict, TooManyWrongTokens;
+    /// The device that is signed in.
+    GetMe = GET "/api/v1/me" Read (NoQuery, NoBody) -> Me, NotFound;
+    /// Raises the device for ten minutes, by a code with the scope `admin` that was made for it.
+    StepUp = POST "/api/v1/step-up" Read (NoQuery, StepUpRequest) -> SteppedUp, WrongCode, CodeExpired, NotFound;
+    /// Signs the device out: its cookie is not valid any more.
+    SignOut = POST "/api/v1/sign-out" Read (NoQuery, EmptyBody) -> SignedOut, NotFound;
+    /// The paired devices, the last used first.
+    ListDevices = GET "/api/v1/devices" Read (NoQuery, NoBody) -> DeviceList;
+    /// Revokes a device: its cookie is not valid any more, and what it has open ends.
+    RevokeDevice = DELETE "/api/v1/devices/{id}" Control (NoQuery, NoBody) -> SignedOut;
 
     /// The sources and how they are doing.
     HealthSources = GET "/api/v1/health/sources" Read (NoQuery, NoBody) -> Sources;
@@ -460,6 +475,9 @@ impl Route {
         let mut errors = vec![E::BadTarget, E::WrongHost, E::ForeignOrigin, E::Internal];
         if self.scope != Scope::Open {
             errors.extend([E::Unauthorized, E::TooManyWrongTokens, E::WrongScope, E::Unavailable]);
+        }
+        if self.scope == Scope::Admin {
+            errors.push(E::StepUpRequired);
         }
         if matches!(self.scope, Scope::Control | Scope::Admin) {
             errors.push(E::AgentsPeer);

@@ -11,6 +11,7 @@ use std::{
 use anyhow::{Context, anyhow};
 use api::Endpoint;
 use crossbeam_channel::{Receiver, Sender, bounded, select};
+use devices::Devices;
 use events::{RunId, SessionId};
 use ingest::{
     Clock, Gauges, Ingest, IngestHandle, IngestInput, IngestLoop, Preparation, PreparedBatch, store_health::StoreFiles,
@@ -327,6 +328,11 @@ impl RunningService {
 
         let socket = data.join("capture.sock");
         let mut config = server_config(options, tokens, socket.clone());
+        let (devices, problem) = Devices::open(&data.join(paths::DEVICES), Arc::new(clock::now));
+        if let Some(problem) = problem {
+            tracing::error!(%problem, "no device is signed in; pair them again with `capture web pair`");
+        }
+        config.devices = Some(devices);
         let telemeter = TelemetryReceiver::new(inputs.clone(), Arc::clone(&gauges));
         let daemons = daemons::follow(codex_homes, inputs.clone(), &supervisor);
         let daemons = daemons.context("cannot start the thread that watches Codex's daemons")?;
@@ -496,9 +502,10 @@ fn server_config(options: &Options, tokens: server::Tokens, socket: PathBuf) -> 
     config.control_tcp = Some(Arc::new(|from, to| {
         let at_the_other_end = if from.ip().is_loopback() { holders_of_tcp(from, to) } else { return None };
         if at_the_other_end.is_empty() {
-            return Some("the process cannot be identified".into());
+            return Some(server::TcpRefusal::Unidentified);
         }
-        at_the_other_end.into_iter().find_map(agent_descent).map(|descent| descent.to_string())
+        let descent = at_the_other_end.into_iter().find_map(agent_descent);
+        descent.map(|descent| server::TcpRefusal::Agent(descent.to_string()))
     }));
     config.tcp_user = Some(Arc::new(user_of_tcp));
     config.limits.clients = within_open_files(config.limits.clients, open_files::raise_limit());

@@ -46,19 +46,6 @@ pub(crate) fn metrics(text: String) -> Response {
     of_type("application/openmetrics-text; version=1.0.0; charset=utf-8", Body::from(text))
 }
 
-/// A page of our own.
-pub(crate) fn html(page: &'static str) -> Response {
-    let mut response = of_type("text/html; charset=utf-8", Body::from(page));
-    response.headers_mut().insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
-             connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        ),
-    );
-    response
-}
-
 /// Server-sent events.
 pub(crate) fn events(parts: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     of_type("text/event-stream", Body::from_stream(parts.map(Ok::<_, std::convert::Infallible>)))

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use devices::Devices;
 use projections::StatusRules;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
@@ -19,6 +20,7 @@ use crate::{
     config::{McpAnswer, Redact},
     error::ApiError,
     gate::Gate,
+    listen::url_of,
     metrics::{self, Tally},
     snapshot::LastSnapshot,
 };
@@ -35,6 +37,10 @@ pub(crate) type App = Arc<Parts>;
 pub(crate) struct Parts {
     /// Lets requests in.
     pub(crate) gate: Gate,
+    /// `http://ADDRESS`, at which this machine reaches the server.
+    pub(crate) url: String,
+    /// The browsers that are paired.
+    pub(crate) devices: Option<Devices>,
     pub(crate) live_view: LiveView,
     pub(crate) health: Health,
     /// The requests that the daemon carries out for the server.
@@ -78,6 +84,8 @@ impl Parts {
         let metrics = metrics::registry(&mut health, &live_view, &tally);
         Arc::new(Self {
             gate: Gate::new(address, config),
+            url: url_of(address),
+            devices: config.devices.clone(),
             live_view,
             health,
             control: Arc::clone(&config.control),

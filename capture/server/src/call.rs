@@ -2,11 +2,12 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use api::{ErrorCode, Operation, Scope, query, routes::RequestBody};
+use api::{ErrorCode, Operation, Route, query, routes::RequestBody};
 use axum::{
     body::{Body, HttpBody as _},
     extract::{FromRequest, RawPathParams, Request},
 };
+use devices::{Devices, SignedIn};
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::{Serialize, de::DeserializeOwned};
@@ -57,6 +58,19 @@ impl Connection {
     }
 }
 
+/// What a stream holds while it is open: its place among the streams, and the device that opened it.
+pub(crate) struct StreamHold {
+    _slot: Option<StreamSlot>,
+    device: Option<SignedIn>,
+}
+
+impl StreamHold {
+    /// Whether the device that opened the stream was revoked since: the stream must end.
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.device.as_ref().is_some_and(SignedIn::is_revoked)
+    }
+}
+
 /// A request of an operation.
 pub(crate) struct Call<O: Operation> {
     pub(crate) app: App,
@@ -64,6 +78,8 @@ pub(crate) struct Call<O: Operation> {
     /// The value of the path's variable segment, decoded; empty without one.
     pub(crate) segment: String,
     pub(crate) connection: Arc<Connection>,
+    /// The device that is signed in; `None` when the request is a token's.
+    pub(crate) device: Option<SignedIn>,
     pub(crate) parts: Parts,
     /// Only read, never shared, so that a call may be borrowed across a wait.
     pub(crate) body: SyncWrapper<Body>,
@@ -74,32 +90,49 @@ impl<O: Operation> FromRequest<App> for Call<O> {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let route = O::ID.route();
-        let connection = authorize(app, &request, Some(route.scope))?;
+        let (connection, device) = authorize(app, &request, Some(route))?;
         let (mut parts, body) = request.into_parts();
         check_body(&route.body, &parts.headers, body.size_hint().exact(), &app.limits).inspect_err(|_| {
             app.tally.refused.inc();
         })?;
         let segment = if route.segment().is_some() { segment(&mut parts, app).await? } else { String::new() };
         let query = query::read(parts.uri.query()).map_err(|bad| ApiError::parameter(&bad.name, bad.reason))?;
-        Ok(Self { app: Arc::clone(app), query, segment, connection, parts, body: SyncWrapper::new(body) })
+        Ok(Self { app: Arc::clone(app), query, segment, connection, device, parts, body: SyncWrapper::new(body) })
     }
 }
 
-/// Decides from the head of a request whether it is let in to a route of this scope, or, without one, whether it is
-/// told that there is none. Gives the connection it came by.
-pub(crate) fn authorize(app: &App, request: &Request, scope: Option<Scope>) -> Result<Arc<Connection>, ApiError> {
+/// Decides from the head of a request whether it is let in to a route, or, without one, whether it is told that there is
+/// none. Gives the connection it came by, and the device that is signed in.
+pub(crate) fn authorize(
+    app: &App,
+    request: &Request,
+    route: Option<&Route>,
+) -> Result<(Arc<Connection>, Option<SignedIn>), ApiError> {
     let connection = request.extensions().get::<Arc<Connection>>();
     let connection = connection.ok_or_else(|| ApiError::internal(&"a request without its connection"))?;
     let (headers, transport) = (request.headers(), &connection.transport);
-    let checked =
-        app.gate.check_origin(request.method(), request.uri(), headers, transport).and_then(|()| match scope {
-            Some(scope) => app.gate.check_scope(scope, headers, transport),
-            None => app.gate.check_known(headers, transport),
-        });
-    checked.inspect_err(|_| {
+    let method = request.method();
+    let checked = app.gate.check_origin(method, request.uri(), headers, transport).and_then(|()| match route {
+        Some(route) => app.gate.check_route(route, method, headers, transport),
+        None => app.gate.check_known(headers, transport).map(|()| None),
+    });
+    let device = checked.inspect_err(|_| {
         app.tally.refused.inc();
     })?;
-    Ok(Arc::clone(connection))
+    if device.is_some() {
+        save_devices(app);
+    }
+    Ok((Arc::clone(connection), device))
+}
+
+/// Writes down, now and then, when the devices were used last.
+fn save_devices(app: &App) {
+    let Some(devices) = app.devices.clone().filter(Devices::is_save_due) else { return };
+    app.tasks.spawn_blocking(move || {
+        if let Err(cause) = devices.save() {
+            tracing::warn!(%cause, "cannot write the file of the devices");
+        }
+    });
 }
 
 /// Compares what the head says of the body with what the route takes.
@@ -159,9 +192,9 @@ impl<O: Operation> Call<O> {
         answer::json_of(answer)
     }
 
-    /// Counts the connection among the streams while the slot is held.
-    pub(crate) fn stream(&self) -> Result<Option<StreamSlot>, ApiError> {
-        self.connection.stream()
+    /// Counts the connection among the streams for as long as this is held.
+    pub(crate) fn stream(&self) -> Result<StreamHold, ApiError> {
+        Ok(StreamHold { _slot: self.connection.stream()?, device: self.device.clone() })
     }
 
     /// Reads the body, within the limits of size and time.

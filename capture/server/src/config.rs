@@ -4,6 +4,7 @@ use std::{convert::Infallible, fmt, net::SocketAddr, path::PathBuf, sync::Arc, t
 
 use api::health::SourceHealth;
 use bytes::Bytes;
+use devices::Devices;
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::combinators::BoxBody;
@@ -46,16 +47,19 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Whether an address outside loopback is allowed.
     pub exposure: Exposure,
-    /// Names under which the TCP port may be asked besides its address, each with a port or for the one it has.
+    /// Names under which the TCP port may be asked besides its address, each with a port, or for the one it has and the
+    /// one that browsers leave out.
     pub allowed_hosts: Vec<String>,
     /// Path of the Unix socket, in a directory of ours with mode 0700.
     pub socket: Option<PathBuf>,
     /// The tokens.
     pub tokens: Tokens,
+    /// The browsers that are paired; `None` pairs none.
+    pub devices: Option<Devices>,
     /// Asked before a token with `control` or `admin` counts on the Unix socket: false for a
     /// descendant of an agent. `None` admits every process of our user.
     pub control_peer: Option<PeerCheck>,
-    /// The same for the TCP port: asked with the addresses of the client and of the server, for
+    /// The same for the TCP port, tokens and cookies: asked with the addresses of the client and of the server, for
     /// routes of these scopes only, because looking is slow. `None` admits whoever has the token.
     pub control_tcp: Option<TcpCheck>,
     /// Asked once for each TCP connection from this machine: each user has connections and wrong tokens
@@ -88,6 +92,7 @@ impl Config {
             allowed_hosts: Vec::new(),
             socket: None,
             tokens,
+            devices: None,
             control_peer: None,
             control_tcp: None,
             tcp_user: None,

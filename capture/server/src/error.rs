@@ -59,6 +59,11 @@ impl ApiError {
             .header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
     }
 
+    pub(crate) fn not_signed_in() -> Self {
+        Self::new(ErrorCode::Unauthorized, "this device is not signed in, or no longer")
+            .hint("`capture web` opens the page signed in; `capture web pair` makes a code for another device")
+    }
+
     pub(crate) fn wrong_token() -> Self {
         Self::new(ErrorCode::Unauthorized, "the token is not valid")
             .hint("`token_file` in endpoint.json, in the data directory, names the file with it")

@@ -3,7 +3,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use api::{ErrorCode, Scope, part::shown};
+use api::{ErrorCode, Route, Scope, devices::COOKIE, part::shown, routes::AnswerKind};
+use devices::{Devices, SignedIn};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use tokio::time::Instant;
 
@@ -12,11 +13,16 @@ use crate::{
     access::{Grants, Tokens, WrongTokens},
     call::Transport,
     error::ApiError,
-    peer::{Peer, PeerCheck, TcpCheck},
+    peer::{Client, Peer, PeerCheck, TcpCheck, TcpRefusal},
 };
 
 /// Header with which a web page of a public network requests access to a private one.
 const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-request-private-network");
+
+/// Header with which our own page says that it sent a request. Another origin's page would have to ask first.
+const OWN_PAGE: HeaderName = HeaderName::from_static("x-capture");
+/// Header in which a browser says from where a request comes.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A host as the Host header names it.
 fn with_port(name: &str, port: u16) -> String {
@@ -25,11 +31,20 @@ fn with_port(name: &str, port: u16) -> String {
     if has_port && !name.ends_with(']') { name.to_owned() } else { format!("{name}:{port}") }
 }
 
+/// A host without the port that browsers leave out, if it has one: the one of a proxy in front of the server.
+fn without_default_port(name: &str) -> Option<&str> {
+    let has_port = name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) && !name.ends_with(']');
+    if has_port { name.strip_suffix(":443").or_else(|| name.strip_suffix(":80")) } else { Some(name) }
+}
+
 /// Lets in or turns away.
 pub(crate) struct Gate {
     /// What the Host header may say.
     hosts: Vec<String>,
+    /// The names among them that the user allowed: a proxy may serve them over TLS.
+    proxied: Vec<String>,
     tokens: Tokens,
+    devices: Option<Devices>,
     wrong: WrongTokens,
     control_peer: Option<PeerCheck>,
     control_tcp: Option<TcpCheck>,
@@ -46,10 +61,17 @@ impl Gate {
                 IpAddr::V6(_) => format!("[{ip}]:{port}"),
             });
         }
-        hosts.extend(config.allowed_hosts.iter().map(|name| with_port(name, port)));
+        let allowed = config.allowed_hosts.iter();
+        let proxied: Vec<String> = allowed
+            .flat_map(|name| [Some(with_port(name, port)), without_default_port(name).map(str::to_owned)])
+            .flatten()
+            .collect();
+        hosts.extend(proxied.iter().cloned());
         Self {
             hosts,
+            proxied,
             tokens: config.tokens.clone(),
+            devices: config.devices.clone(),
             wrong: WrongTokens::default(),
             control_peer: config.control_peer.clone(),
             control_tcp: config.control_tcp.clone(),
@@ -76,13 +98,8 @@ impl Gate {
                 if !host {
                     return Err(wrong_host(only(headers, &header::HOST)));
                 }
-                if headers.contains_key(header::ORIGIN) {
-                    let own = only(headers, &header::ORIGIN)
-                        .and_then(|origin| origin.strip_prefix(b"http://"))
-                        .is_some_and(|origin| self.hosts.iter().any(|own| own.as_bytes() == origin));
-                    if !own {
-                        return Err(foreign_origin());
-                    }
+                if headers.contains_key(header::ORIGIN) && !self.is_own_origin(headers) {
+                    return Err(foreign_origin());
                 }
             }
             Transport::Unix(_) => {
@@ -96,6 +113,88 @@ impl Gate {
             return Err(ApiError::new(ErrorCode::PrivateNetwork, why));
         }
         Ok(())
+    }
+
+    /// Whether the one `Origin` of a request is this server's, as the browser names it.
+    fn is_own_origin(&self, headers: &HeaderMap) -> bool {
+        let Some(origin) = only(headers, &header::ORIGIN) else { return false };
+        let is_one_of = |names: &[String], origin: &[u8]| names.iter().any(|own| own.as_bytes() == origin);
+        match (origin.strip_prefix(b"http://"), origin.strip_prefix(b"https://")) {
+            (Some(origin), _) => is_one_of(&self.hosts, origin),
+            (None, Some(origin)) => is_one_of(&self.proxied, origin),
+            (None, None) => false,
+        }
+    }
+
+    /// Checks that our own page sent a request that changes something: it says its origin, and a header that another
+    /// origin's page cannot send without asking first.
+    pub(crate) fn check_own_page(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        let is_own = self.is_own_origin(headers) && only(headers, &OWN_PAGE) == Some(b"1");
+        if is_own { check_fetch_site(headers, &Method::POST) } else { Err(not_own_page()) }
+    }
+
+    /// The device whose cookie a request has. A request with a token is the token's.
+    fn device(&self, headers: &HeaderMap, transport: &Transport) -> Option<Result<SignedIn, ApiError>> {
+        let devices = self.devices.as_ref()?;
+        if headers.contains_key(header::AUTHORIZATION) || matches!(transport, Transport::Unix(_)) {
+            return None;
+        }
+        let mut cookies = cookies(headers).peekable();
+        cookies.peek()?;
+        let value = cookies.next().filter(|_| cookies.next().is_none());
+        // Of two cookies one was put there by somebody else.
+        Some(value.and_then(|value| devices.sign_in(value)).ok_or_else(ApiError::not_signed_in))
+    }
+
+    /// Checks that a device may make a request, and that its own page does.
+    fn check_device(
+        &self,
+        device: &SignedIn,
+        route: &Route,
+        method: &Method,
+        headers: &HeaderMap,
+        transport: &Transport,
+    ) -> Result<(), ApiError> {
+        check_fetch_site(headers, method)?;
+        if !is_safe(method) {
+            self.check_own_page(headers)?;
+        } else if is_stream(route) {
+            // A page of another port of this machine could open it, and its browser would send the cookie.
+            let site = only(headers, &FETCH_SITE);
+            let is_own =
+                self.is_own_origin(headers) || site == Some(b"same-origin") || only(headers, &OWN_PAGE) == Some(b"1");
+            if !is_own {
+                return Err(not_own_page());
+            }
+        }
+        if !device.covers(route.scope) {
+            return Err(uncovered(device, route.scope));
+        }
+        self.check_device_peer(device, route.scope, transport)
+    }
+
+    /// A browser on this machine is checked as any TCP client. Two things differ, because no agent knows a cookie: what
+    /// comes from another user's process, such as a proxy's, is that proxy's; and a device that was paired for a tunnel
+    /// may come from a process that cannot be examined, such as sshd.
+    fn check_device_peer(&self, device: &SignedIn, scope: Scope, transport: &Transport) -> Result<(), ApiError> {
+        if let Transport::Tcp(_, _, Client::User(_)) = transport {
+            return Ok(());
+        }
+        match self.tcp_refusal(scope, transport) {
+            None => Ok(()),
+            Some(TcpRefusal::Unidentified) if device.device.tunnel => Ok(()),
+            Some(refusal) => Err(agents_peer(&refusal.to_string())),
+        }
+    }
+
+    /// Counts a wrong code as a wrong token.
+    pub(crate) fn wrong_code(&self, transport: &Transport) -> ApiError {
+        if self.wrong.note(transport.client(), Instant::now()) {
+            too_many_wrong()
+        } else {
+            ApiError::new(ErrorCode::WrongCode, "the code is not right")
+                .hint("`capture web pair` makes a new one; it lasts a minute")
+        }
     }
 
     /// What the caller may do, by its token and the way it came.
@@ -124,7 +223,25 @@ impl Gate {
         if grants == Grants::NONE { Err(self.wrong_token(transport)) } else { Ok(grants) }
     }
 
-    /// Checks that the caller may use a route of this scope.
+    /// Checks that the caller may use a route; gives the device that is signed in, if the request is one's.
+    pub(crate) fn check_route(
+        &self,
+        route: &Route,
+        method: &Method,
+        headers: &HeaderMap,
+        transport: &Transport,
+    ) -> Result<Option<SignedIn>, ApiError> {
+        if route.scope != Scope::Open
+            && let Some(device) = self.device(headers, transport)
+        {
+            let device = device?;
+            self.check_device(&device, route, method, headers, transport)?;
+            return Ok(Some(device));
+        }
+        self.check_scope(route.scope, headers, transport).map(|()| None)
+    }
+
+    /// Checks that the caller's token, or the way it came, opens routes of this scope.
     pub(crate) fn check_scope(&self, scope: Scope, headers: &HeaderMap, transport: &Transport) -> Result<(), ApiError> {
         if scope == Scope::Open {
             return Ok(());
@@ -150,34 +267,84 @@ impl Gate {
     /// An agent's own shell can read the token, but must not act with it. The kernel does not name
     /// the peer of a TCP connection, so it is looked for, and for these scopes only.
     fn check_tcp_peer(&self, scope: Scope, transport: &Transport) -> Result<(), ApiError> {
+        self.tcp_refusal(scope, transport).map_or(Ok(()), |refusal| Err(agents_peer(&refusal.to_string())))
+    }
+
+    /// Why whoever is at the other end of a TCP connection may not use a scope.
+    fn tcp_refusal(&self, scope: Scope, transport: &Transport) -> Option<TcpRefusal> {
         let acts = match scope {
             Scope::Control | Scope::Admin => true,
             Scope::Open | Scope::Ingest | Scope::Read => false,
         };
         match (transport, &self.control_tcp) {
-            (Transport::Tcp(from, to, _), Some(check)) if acts => {
-                check(*from, *to).map_or(Ok(()), |why| Err(agents_peer(&why)))
-            }
-            (Transport::Tcp(..) | Transport::Unix(_), _) => Ok(()),
+            (Transport::Tcp(from, to, _), Some(check)) if acts => check(*from, *to),
+            (Transport::Tcp(..) | Transport::Unix(_), _) => None,
         }
     }
 
     /// Checks that the caller has any right at all: strangers are not told which paths exist.
     pub(crate) fn check_known(&self, headers: &HeaderMap, transport: &Transport) -> Result<(), ApiError> {
+        if let Some(device) = self.device(headers, transport) {
+            return device.map(|_| ());
+        }
         if self.grants(headers, transport)? == Grants::NONE { Err(ApiError::unauthorized()) } else { Ok(()) }
     }
 
     fn wrong_token(&self, transport: &Transport) -> ApiError {
-        if self.wrong.note(transport.client(), Instant::now()) {
-            ApiError::new(
-                ErrorCode::TooManyWrongTokens,
-                format!("too many requests with a wrong token; wait {} s", WrongTokens::WINDOW.as_secs()),
-            )
-            .header(header::RETRY_AFTER, HeaderValue::from(WrongTokens::WINDOW.as_secs()))
-        } else {
-            ApiError::wrong_token()
-        }
+        if self.wrong.note(transport.client(), Instant::now()) { too_many_wrong() } else { ApiError::wrong_token() }
     }
+}
+
+fn too_many_wrong() -> ApiError {
+    let seconds = WrongTokens::WINDOW.as_secs();
+    let why = format!("too many requests with a wrong token or code; wait {seconds} s");
+    ApiError::new(ErrorCode::TooManyWrongTokens, why).header(header::RETRY_AFTER, HeaderValue::from(seconds))
+}
+
+/// Whether a method changes nothing.
+fn is_safe(method: &Method) -> bool {
+    [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
+}
+
+/// Whether the answer of a route goes on for as long as the client stays.
+fn is_stream(route: &Route) -> bool {
+    match route.answer {
+        AnswerKind::Events | AnswerKind::WebSocket | AnswerKind::Upgrade => true,
+        AnswerKind::Json(_) | AnswerKind::JsonOrNothing(_) | AnswerKind::Telemetry | AnswerKind::Text(_) => false,
+    }
+}
+
+/// Refuses what a browser says that another site's page sent. A cookie says nothing of that: it goes to every port of a
+/// host, and pages of other ports are of the same site. What the user typed into the address bar is nobody's.
+fn check_fetch_site(headers: &HeaderMap, method: &Method) -> Result<(), ApiError> {
+    match headers.get(FETCH_SITE).map(HeaderValue::as_bytes) {
+        None | Some(b"same-origin") => Ok(()),
+        Some(b"none") if is_safe(method) => Ok(()),
+        Some(_) => Err(foreign_origin()),
+    }
+}
+
+/// A device asks for more than it may do.
+fn uncovered(device: &SignedIn, scope: Scope) -> ApiError {
+    let id = &device.device.id;
+    if scope == Scope::Admin && device.covers(Scope::Control) {
+        return ApiError::new(ErrorCode::StepUpRequired, "this needs a second code from the terminal")
+            .hint(format!("run `capture web pair --scope admin --device {id}` and enter the code"));
+    }
+    let (has, needed) = (device.device.scope.as_str(), scope.as_str());
+    ApiError::new(ErrorCode::WrongScope, format!("this device is paired for `{has}`, but this route needs `{needed}`"))
+        .hint("`capture web pair --scope control` makes a code that pairs it for more")
+}
+
+fn not_own_page() -> ApiError {
+    let why = "it cannot be told that this server's own page sent the request";
+    ApiError::new(ErrorCode::ForeignOrigin, why).hint("send `Origin` and `X-Capture: 1`")
+}
+
+/// The values of a device's cookie in a request: one, unless somebody else put another there.
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    let pairs = headers.get_all(header::COOKIE).iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
+    pairs.filter_map(|pair| pair.trim_ascii().strip_prefix(COOKIE.as_bytes())?.strip_prefix(b"="))
 }
 
 /// Why a process may not act when nothing is known about it.

@@ -5,6 +5,7 @@ pub(crate) mod agentapi;
 pub(crate) mod approvals;
 pub(crate) mod attention;
 pub(crate) mod compat;
+pub(crate) mod devices;
 pub(crate) mod findings;
 pub(crate) mod history;
 pub(crate) mod mcp;

@@ -12,6 +12,7 @@ mod access;
 mod agentapi;
 mod answer;
 mod app;
+mod assets;
 mod call;
 mod clients;
 mod compat;
@@ -53,7 +54,7 @@ pub use frame::Frame;
 pub use json::Json;
 pub use listen::{ServeError, Serving, serve};
 pub use live_view::{Delta, LiveView, OpenItem};
-pub use peer::{Peer, PeerCheck, TcpCheck, TcpUser};
+pub use peer::{Peer, PeerCheck, TcpCheck, TcpRefusal, TcpUser};
 pub use unix::SocketError;
 
 #[cfg(test)]

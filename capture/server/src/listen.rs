@@ -86,15 +86,7 @@ impl Serving {
     /// `http://ADDRESS`.
     #[must_use]
     pub fn url(&self) -> String {
-        let mut address = self.address;
-        // All addresses: from this machine it is reached at loopback, by a name that needs no `allowed_hosts`.
-        if address.ip().is_unspecified() {
-            address.set_ip(match address {
-                SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-                SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-            });
-        }
-        format!("http://{address}")
+        url_of(self.address)
     }
 
     /// The Unix socket it listens on.
@@ -113,6 +105,18 @@ impl Serving {
         self.tasks.close();
         self.tasks.wait().await;
     }
+}
+
+/// `http://ADDRESS`, at which this machine reaches a server that listens on an address.
+pub(crate) fn url_of(mut address: SocketAddr) -> String {
+    // All addresses: from this machine it is reached at loopback, by a name that needs no `allowed_hosts`.
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    format!("http://{address}")
 }
 
 /// Starts to serve. Everything it starts ends when the token is cancelled.

@@ -18,7 +18,18 @@ pub struct Peer {
 pub type PeerCheck = Arc<dyn Fn(Peer) -> Option<String> + Send + Sync>;
 
 /// Says why whoever is at the other end of a TCP connection (client, server) may not use them; `None` if it may.
-pub type TcpCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> Option<String> + Send + Sync>;
+pub type TcpCheck = Arc<dyn Fn(SocketAddr, SocketAddr) -> Option<TcpRefusal> + Send + Sync>;
+
+/// Why whoever is at the other end of a TCP connection may not use the `control` and `admin` scopes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TcpRefusal {
+    /// Which process it is cannot be seen.
+    #[error("the process cannot be identified")]
+    Unidentified,
+    /// An agent started it; says how that is known.
+    #[error("{0}")]
+    Agent(String),
+}
 
 /// Names the user at the other end of a TCP connection of this machine (client, server), by id.
 pub type TcpUser = Arc<dyn Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync>;

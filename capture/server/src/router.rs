@@ -12,7 +12,7 @@ use axum::{
     routing::{MethodFilter, MethodRouter, on},
 };
 use futures_util::FutureExt;
-use http::{HeaderValue, Method, header};
+use http::{HeaderName, HeaderValue, Method, header};
 use http_body_util::Either;
 use tower::{Layer, Service, service_fn, util::BoxCloneSyncService};
 use tower_http::{
@@ -24,15 +24,19 @@ use tower_http::{
 };
 
 use crate::{
+    answer::HandlerResult,
     app::App,
+    assets,
     call::{self, Call},
     error::ApiError,
     handlers::{
-        admin, agentapi, approvals, attention, compat, findings, history, mcp, otlp, prompts, retention, runs, search,
-        sessions, site, status, steering, streams, timeline, usage, wait,
+        admin, agentapi, approvals, attention, compat, devices, findings, history, mcp, otlp, prompts, retention, runs,
+        search, sessions, site, status, steering, streams, timeline, usage, wait,
     },
 };
 
+/// Keeps pages of other origins from embedding an answer.
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 /// Smallest answer that is compressed, bytes.
 const COMPRESSED_FROM: u64 = 4 << 10;
 
@@ -84,7 +88,9 @@ async fn answer(app: App, mut router: Router, request: Request) -> Response<Body
         }
     };
     let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // The files of the page say themselves how they are kept; they hold no data.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
@@ -96,6 +102,13 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
     match operation {
         O::Healthz => of(operation, site::healthz),
         O::Index => of(operation, site::index),
+        O::CreatePairingCode => of(operation, devices::create_code),
+        O::PairDevice => of(operation, devices::pair),
+        O::GetMe => of(operation, devices::me),
+        O::StepUp => of(operation, devices::step_up),
+        O::SignOut => of(operation, devices::sign_out),
+        O::ListDevices => of(operation, devices::list),
+        O::RevokeDevice => of(operation, devices::revoke),
         O::Metrics => of(operation, site::metrics),
         O::Openapi => of(operation, site::openapi),
         O::HealthSources => of(operation, site::sources),
@@ -176,17 +189,22 @@ where
     on(filter, handler)
 }
 
-async fn no_route(State(app): State<App>, request: Request) -> ApiError {
-    // Strangers do not learn which paths exist.
-    match call::authorize(&app, &request, None) {
-        Ok(_) => ApiError::not_found("no such route").hint("GET /openapi.json lists them"),
-        Err(refused) => refused,
+async fn no_route(State(app): State<App>, request: Request) -> HandlerResult {
+    if [Method::GET, Method::HEAD].contains(request.method())
+        && let Some(asset) = assets::at(request.uri().path())
+    {
+        // The route of the page: it is open, and so are its files.
+        call::authorize(&app, &request, Some(OperationId::Index.route()))?;
+        return Ok(assets::answer(asset, request.headers()));
     }
+    // Strangers do not learn which paths exist.
+    call::authorize(&app, &request, None)?;
+    Err(ApiError::not_found("no such route").hint("GET /openapi.json lists them"))
 }
 
 async fn other_method(State(app): State<App>, path: MatchedPath, request: Request) -> ApiError {
     let routes = || ROUTES.iter().filter(|route| route.path == path.as_str());
-    if let Err(refused) = call::authorize(&app, &request, routes().next().map(|route| route.scope)) {
+    if let Err(refused) = call::authorize(&app, &request, routes().next()) {
         return refused;
     }
     let mut allowed: Vec<&str> = Vec::new();

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::time::sleep;
 
-use crate::{answer, app::App, clients::StreamSlot, stream_format::StreamFormat, tail::Tail};
+use crate::{answer, app::App, call::StreamHold, stream_format::StreamFormat, tail::Tail};
 
 struct Open {
     app: App,
     tail: Tail,
     format: StreamFormat,
-    _slot: Option<StreamSlot>,
+    hold: StreamHold,
 }
 
 impl Drop for Open {
@@ -23,9 +23,9 @@ impl Drop for Open {
 }
 
 /// Answers with the stream.
-pub(crate) fn answer(app: App, tail: Tail, format: StreamFormat, slot: Option<StreamSlot>) -> axum::response::Response {
+pub(crate) fn answer(app: App, tail: Tail, format: StreamFormat, hold: StreamHold) -> axum::response::Response {
     app.tally.streams.inc();
-    let open = Open { app, tail, format, _slot: slot };
+    let open = Open { app, tail, format, hold };
     answer::events(stream::unfold(open, |mut open| async move {
         let part = open.part().await?;
         Some((part, open))
@@ -41,9 +41,15 @@ impl Open {
                 () = app.cancel.cancelled() => return None,
                 item = self.tail.next() => item,
                 () = sleep(app.limits.keepalive) => {
+                    if self.hold.is_revoked() {
+                        return None;
+                    }
                     return Some(Bytes::from_static(b": still here\n\n"));
                 }
             };
+            if self.hold.is_revoked() {
+                return None;
+            }
             let part = match item {
                 Ok(item) => self.format.sse(&app, &item).await,
                 Err(error) => Err(error),

@@ -5,6 +5,7 @@ mod agentapi;
 mod clients;
 mod commands;
 mod compat;
+mod devices;
 mod ids;
 mod limits;
 mod mcp;

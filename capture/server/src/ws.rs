@@ -29,7 +29,7 @@ use tokio_tungstenite::tungstenite;
 
 use crate::{
     app::App,
-    clients::StreamSlot,
+    call::StreamHold,
     compat::CompatStream,
     error::ApiError,
     handlers::steering,
@@ -54,7 +54,7 @@ pub(crate) fn answer(
     interest: Interest,
     resume: Option<Resume>,
     control: Result<(), ApiError>,
-    slot: Option<StreamSlot>,
+    hold: StreamHold,
 ) -> Response {
     let client = SocketClient {
         app: Arc::clone(app),
@@ -65,7 +65,7 @@ pub(crate) fn answer(
         resume_at: 0,
         out: Vec::new(),
         positions: Vec::new(),
-        _slot: slot,
+        hold,
     };
     app.tally.websockets.inc();
     let tasks = app.tasks.clone();
@@ -143,7 +143,7 @@ struct SocketClient {
     /// Room for messages on their way, and for the position a client that has it can resume from.
     out: Vec<Utf8Bytes>,
     positions: Vec<u64>,
-    _slot: Option<StreamSlot>,
+    hold: StreamHold,
 }
 
 impl Drop for SocketClient {
@@ -201,6 +201,9 @@ impl SocketClient {
                 })
                 .await
             };
+            if self.hold.is_revoked() {
+                return End::Close(close_code::POLICY, "the device was revoked".into());
+            }
             in_a_row = if matches!(event, Event::Item(_)) { (in_a_row + 1) % (BATCHES_IN_A_ROW + 1) } else { 0 };
             let step = match event {
                 Event::Item(item) => self.send(socket, item).await,

@@ -16,15 +16,19 @@ use crate::{
 
 /// `POST /mcp`
 pub(crate) async fn answer(call: Call<SendMcpMessage>) -> HandlerResult {
-    let Call { app, connection, mut parts, body, .. } = call;
+    let Call { app, connection, device, mut parts, body, .. } = call;
     let mcp = app.mcp.clone().ok_or_else(|| ApiError::unavailable("the Model Context Protocol is not served here"))?;
     let body = call::read(body.into_inner(), app.limits.body_bytes, app.limits.read).await?;
     let headers = parts.headers.clone();
     // It is checked, and of no use to whoever answers: it must not get into a log.
     parts.headers.remove(header::AUTHORIZATION);
-    let control: ControlRefusal = Arc::new(move || {
-        let checked = app.gate.check_scope(Scope::Control, &headers, &connection.transport);
-        checked.err().map(|refused| refused.into_message())
+    parts.headers.remove(header::COOKIE);
+    let control: ControlRefusal = Arc::new(move || match &device {
+        Some(_) => Some("a device cannot use the tools that change something; use a token".to_owned()),
+        None => {
+            let checked = app.gate.check_scope(Scope::Control, &headers, &connection.transport);
+            checked.err().map(|refused| refused.into_message())
+        }
     });
     Ok(mcp(Request::from_parts(parts, body), control).await.map(Body::new))
 }

@@ -10,6 +10,7 @@ use http::StatusCode;
 
 use crate::{
     answer::{self, HandlerResult},
+    assets,
     call::Call,
     error::ApiError,
     metrics::encode,
@@ -48,10 +49,7 @@ pub(crate) async fn openapi(_: Call<Openapi>) -> HandlerResult {
 }
 
 /// `GET /`
-pub(crate) async fn index(_: Call<Index>) -> HandlerResult {
-    Ok(answer::html(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>capture</title>\
-         <h1>capture</h1><p>The interface is described in <a href=\"/openapi.json\">/openapi.json</a>; \
-         sessions are at <a href=\"/api/v1/sessions\">/api/v1/sessions</a>.</p></html>\n",
-    ))
+pub(crate) async fn index(call: Call<Index>) -> HandlerResult {
+    let page = assets::at("/").ok_or_else(|| ApiError::not_found("this program was built without the page"))?;
+    Ok(assets::answer(page, &call.parts.headers))
 }

@@ -324,7 +324,8 @@ async fn a_peer_may_be_kept_from_control() {
 async fn the_port_asks_who_wants_to_act() {
     for (may, capture, list) in [(false, 403, 200), (true, 400, 200)] {
         let server = TestServer::with(Health::default(), |config| {
-            config.control_tcp = Some(Arc::new(move |_, _| (!may).then(|| "started by an agent".to_owned())));
+            config.control_tcp =
+                Some(Arc::new(move |_, _| (!may).then(|| crate::TcpRefusal::Agent("started by an agent".to_owned()))));
         });
         for (method, path, expected) in
             [(Method::PUT, "/api/v1/sessions/x/capture", capture), (Method::GET, "/api/v1/sessions", list)]

@@ -97,10 +97,10 @@ fn an_exposed_server_answers_to_the_names_it_is_given_only() {
         stream.read_to_string(&mut answer).unwrap();
         answer.get(9..12).unwrap_or_default().to_owned()
     };
-    for host in [&format!("dev.example:{port}"), "proxy.example:8443", &format!("127.0.0.1:{port}")] {
+    for host in [&format!("dev.example:{port}"), "dev.example", "proxy.example:8443", &format!("127.0.0.1:{port}")] {
         assert_eq!(status(host), "200", "{host}");
     }
-    for host in ["dev.example:1", "dev.example", "evil.example", &format!("proxy.example:{port}")] {
+    for host in ["dev.example:1", "proxy.example", "evil.example", &format!("proxy.example:{port}")] {
         assert_eq!(status(host), "403", "{host}");
     }
     // Commands of this machine reach it without a name.

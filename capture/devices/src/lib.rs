@@ -1,0 +1,411 @@
+//! Browsers paired with this server: pairing codes, cookies, scopes and step-up.
+//!
+//! [`Devices`] owns the codes that are open and the devices that are paired. Of a cookie only a hash is kept, in a file
+//! with mode 0600, so that devices stay signed in over a restart; codes and raised rights are in memory only. The time
+//! comes from a clock that is passed in.
+//!
+//! It knows nothing of HTTP: the server decides which requests a device may make, by [`SignedIn`].
+
+mod code;
+mod file;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use api::{
+    Scope,
+    devices::{CodeScope, Device, DeviceScope},
+};
+use constant_time_eq::constant_time_eq;
+use events::{Timestamp, id::Hex};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+pub use code::{CODE_MS, TRIES};
+use code::{Codes, Purpose, Redeemed};
+
+/// How long a device is raised by a second code, ms.
+pub const RAISED_MS: i64 = 10 * 60 * 1_000;
+/// A device that was not used for this long has to be paired again, ms.
+pub const UNUSED_MS: i64 = 90 * 24 * 3_600 * 1_000;
+/// Maximum number of paired devices.
+pub const MOST_DEVICES: usize = 64;
+/// Maximum length of a device's name, characters.
+pub const NAME_CHARS: usize = 80;
+/// The time of the last use is kept to the minute, ms.
+const MINUTE_MS: i64 = 60_000;
+/// How much later than in the file a device may have been used before the file is written, ms.
+const SAVE_AFTER_MS: i64 = 10 * MINUTE_MS;
+
+/// Tells the time.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// The paired devices. A handle: clones share them.
+#[derive(Clone)]
+pub struct Devices(Arc<Shared>);
+
+struct Shared {
+    /// Where they are kept; `None` keeps them in memory.
+    file: Option<PathBuf>,
+    clock: Clock,
+    started_at: Timestamp,
+    state: Mutex<State>,
+    /// Held while the file is written, so that of two writes the later one stays.
+    writing: Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    devices: Vec<Known>,
+    codes: Codes,
+    /// The last use that the file knows of.
+    saved_at: Timestamp,
+}
+
+/// A device with what is kept of its cookie.
+struct Known {
+    device: Device,
+    /// The BLAKE3 hash of the cookie.
+    hash: blake3::Hash,
+    raised_until: Option<Timestamp>,
+    revoked: Arc<AtomicBool>,
+}
+
+/// The value of a device's cookie. Never shown.
+pub struct Cookie(String);
+
+impl Cookie {
+    /// The value, for the header that sets the cookie.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Cookie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cookie(…)")
+    }
+}
+
+impl fmt::Debug for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Devices").field("file", &self.0.file).finish_non_exhaustive()
+    }
+}
+
+/// A device that a cookie belongs to, as it was when the cookie was checked.
+#[derive(Debug, Clone)]
+pub struct SignedIn {
+    /// The device.
+    pub device: Device,
+    /// Until when it is raised, if it is.
+    pub raised_until: Option<Timestamp>,
+    revoked: Arc<AtomicBool>,
+}
+
+impl SignedIn {
+    /// Whether it may use routes of this scope now.
+    #[must_use]
+    pub fn covers(&self, scope: Scope) -> bool {
+        match scope {
+            Scope::Admin => self.raised_until.is_some(),
+            Scope::Open | Scope::Read | Scope::Control | Scope::Ingest => self.device.scope.covers(scope),
+        }
+    }
+
+    /// Whether the device was revoked since; what it has open must end.
+    #[must_use]
+    pub fn is_revoked(&self) -> bool {
+        self.revoked.load(Ordering::Acquire)
+    }
+}
+
+/// Why a code was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum CodeError {
+    /// A code of the scope `admin` raises a device, and none was named.
+    #[error("a code with the scope `admin` raises a paired device: name it with `device_id`")]
+    NoDevice,
+    /// The named device is not paired.
+    #[error("no device has this id")]
+    UnknownDevice,
+    /// A device that only sees sessions is not raised.
+    #[error("this device may only read, so it cannot be raised; pair it again with the scope `control`")]
+    ReadOnly,
+    /// A code that pairs a new device was asked for one that is paired.
+    #[error("`device_id` is for codes with the scope `admin`")]
+    NotForDevice,
+    /// The system gave no random bytes.
+    #[error("cannot read random bytes from the system: {0}")]
+    Random(#[source] io::Error),
+}
+
+/// Why a code was not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum PairError {
+    /// No open code is like it.
+    #[error("the code is not right")]
+    Wrong,
+    /// It expired, was used, or was guessed at too often.
+    #[error("the code has expired or was used")]
+    Expired,
+    /// There are as many devices as there may be.
+    #[error("{MOST_DEVICES} devices are paired, which is the maximum; revoke one first")]
+    TooMany,
+    /// The system gave no random bytes.
+    #[error("cannot read random bytes from the system: {0}")]
+    Random(#[source] io::Error),
+    /// The file could not be written.
+    #[error("cannot write the file of the devices: {0}")]
+    File(#[source] io::Error),
+}
+
+impl Devices {
+    /// The devices kept in this file. What cannot be read counts as no device, and the reason is returned beside.
+    #[must_use]
+    pub fn open(file: &Path, clock: Clock) -> (Self, Option<String>) {
+        let (devices, problem) = match file::load(file) {
+            Ok(devices) => (devices, None),
+            Err(why) => (Vec::new(), Some(format!("cannot read {}: {why}", file.display()))),
+        };
+        (Self::with(Some(file.to_owned()), devices, clock), problem)
+    }
+
+    /// Devices that are kept in memory only.
+    #[must_use]
+    pub fn in_memory(clock: Clock) -> Self {
+        Self::with(None, Vec::new(), clock)
+    }
+
+    fn with(file: Option<PathBuf>, devices: Vec<Known>, clock: Clock) -> Self {
+        let started_at = clock();
+        let saved_at = devices.iter().map(|known| known.device.last_used_at).max().unwrap_or(Timestamp::MIN);
+        let state = State { devices, codes: Codes::default(), saved_at };
+        Self(Arc::new(Shared { file, clock, started_at, state: Mutex::new(state), writing: Mutex::default() }))
+    }
+
+    /// When they were opened, which is when the server started.
+    #[must_use]
+    pub fn started_at(&self) -> Timestamp {
+        self.0.started_at
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Timestamp {
+        (self.0.clock)()
+    }
+
+    /// Makes a code that pairs a new device once, or raises the named one; says when it expires.
+    ///
+    /// # Errors
+    /// When the device does not fit the scope, or the system gives no random bytes.
+    pub fn make_code(
+        &self,
+        scope: CodeScope,
+        device: Option<&str>,
+        tunnel: bool,
+    ) -> Result<(String, Timestamp), CodeError> {
+        let now = self.now();
+        let mut state = self.state();
+        let purpose = match (scope, device) {
+            (CodeScope::Admin, None) => return Err(CodeError::NoDevice),
+            (CodeScope::Admin, Some(id)) => match state.find(id) {
+                Some(known) if known.device.scope == DeviceScope::Read => return Err(CodeError::ReadOnly),
+                Some(known) => Purpose::Raise(known.device.id.clone()),
+                None => return Err(CodeError::UnknownDevice),
+            },
+            (CodeScope::Read | CodeScope::Control, Some(_)) => return Err(CodeError::NotForDevice),
+            (CodeScope::Read, None) => Purpose::Pair(DeviceScope::Read, tunnel),
+            (CodeScope::Control, None) => Purpose::Pair(DeviceScope::Control, tunnel),
+        };
+        state.codes.make(purpose, now).map_err(CodeError::Random)
+    }
+
+    /// Pairs a device by a code. Writes the file, so it blocks.
+    ///
+    /// # Errors
+    /// When the code is not accepted, there are too many devices, or the file cannot be written; the device is then not
+    /// paired.
+    pub fn pair(&self, code: &str, name: &str) -> Result<(Device, Cookie), PairError> {
+        let now = self.now();
+        let mut secret = [0_u8; 32];
+        random(&mut secret).map_err(PairError::Random)?;
+        let id = code::text(&random_bits().map_err(PairError::Random)?);
+        let cookie = Cookie(Hex(&secret).to_string());
+        let mut state = self.state();
+        state.drop_unused(now);
+        if state.devices.len() >= MOST_DEVICES {
+            return Err(PairError::TooMany);
+        }
+        let purpose = state.codes.redeem(code, now, |purpose| matches!(purpose, Purpose::Pair(..)));
+        let Purpose::Pair(scope, tunnel) = accepted(purpose)? else { return Err(PairError::Wrong) };
+        let device = Device { id, name: named(name), scope, paired_at: now, last_used_at: minute(now), tunnel };
+        state.devices.push(Known {
+            device: device.clone(),
+            hash: blake3::hash(cookie.0.as_bytes()),
+            raised_until: None,
+            revoked: Arc::default(),
+        });
+        drop(state);
+        if let Err(error) = self.save() {
+            self.state().devices.retain(|known| known.device.id != device.id);
+            return Err(PairError::File(error));
+        }
+        Ok((device, cookie))
+    }
+
+    /// Raises a device by a code that was made for it; says until when.
+    ///
+    /// # Errors
+    /// When the code is not accepted.
+    pub fn step_up(&self, device: &str, code: &str) -> Result<Timestamp, PairError> {
+        let now = self.now();
+        let mut state = self.state();
+        let is_for = |purpose: &Purpose| matches!(purpose, Purpose::Raise(id) if id == device);
+        accepted(state.codes.redeem(code, now, is_for))?;
+        let until = now.plus_ms(RAISED_MS);
+        let known = state.devices.iter_mut().find(|known| known.device.id == device).ok_or(PairError::Wrong)?;
+        known.raised_until = Some(until);
+        Ok(until)
+    }
+
+    /// The device that a cookie belongs to. Every device is compared, in constant time.
+    #[must_use]
+    pub fn sign_in(&self, cookie: &[u8]) -> Option<SignedIn> {
+        let (now, hash) = (self.now(), blake3::hash(cookie));
+        let mut state = self.state();
+        let mut found = None;
+        for known in &mut state.devices {
+            // Hashes are compared in constant time.
+            if constant_time_eq(known.hash.as_bytes(), hash.as_bytes()) {
+                found = Some(known);
+            }
+        }
+        let known = found.filter(|known| !is_unused(&known.device, now))?;
+        known.device.last_used_at = known.device.last_used_at.max(minute(now));
+        // A clock that was put back would make it last longer than it was to.
+        known.raised_until = known.raised_until.filter(|until| *until > now && until.since_ms(now) <= RAISED_MS);
+        Some(SignedIn {
+            device: known.device.clone(),
+            raised_until: known.raised_until,
+            revoked: Arc::clone(&known.revoked),
+        })
+    }
+
+    /// The devices, the last used first.
+    #[must_use]
+    pub fn list(&self) -> Vec<Device> {
+        let now = self.now();
+        let mut state = self.state();
+        state.drop_unused(now);
+        let mut devices: Vec<Device> = state.devices.iter().map(|known| known.device.clone()).collect();
+        drop(state);
+        devices.sort_by(|a, b| b.last_used_at.cmp(&a.last_used_at).then_with(|| a.id.cmp(&b.id)));
+        devices
+    }
+
+    /// Revokes a device: its cookie is not accepted any more, and what it has open ends. False when there is none with
+    /// this id. Writes the file, so it blocks.
+    ///
+    /// # Errors
+    /// When the file cannot be written; the device is revoked until the server stops.
+    pub fn revoke(&self, id: &str) -> io::Result<bool> {
+        let mut state = self.state();
+        let Some(at) = state.devices.iter().position(|known| known.device.id == id) else { return Ok(false) };
+        let known = state.devices.swap_remove(at);
+        state.codes.forget(id);
+        drop(state);
+        known.revoked.store(true, Ordering::Release);
+        self.save()?;
+        Ok(true)
+    }
+
+    /// Whether devices were used since the file was written, so long after that it should be written again.
+    #[must_use]
+    pub fn is_save_due(&self) -> bool {
+        let mut state = self.state();
+        let last = state.devices.iter().map(|known| known.device.last_used_at).max().unwrap_or(Timestamp::MIN);
+        let due = last.since_ms(state.saved_at) >= SAVE_AFTER_MS;
+        if due {
+            // One that is on its way is enough.
+            state.saved_at = last;
+        }
+        due
+    }
+
+    /// Writes the file. Blocks.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn save(&self) -> io::Result<()> {
+        let Some(file) = &self.0.file else { return Ok(()) };
+        let _alone = self.0.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        let text = file::text(&state.devices)?;
+        state.saved_at = state.devices.iter().map(|known| known.device.last_used_at).max().unwrap_or(Timestamp::MIN);
+        drop(state);
+        file::write(file, &text)
+    }
+}
+
+impl State {
+    fn find(&self, id: &str) -> Option<&Known> {
+        self.devices.iter().find(|known| known.device.id == id)
+    }
+
+    fn drop_unused(&mut self, now: Timestamp) {
+        self.devices.retain(|known| {
+            let unused = is_unused(&known.device, now);
+            if unused {
+                known.revoked.store(true, Ordering::Release);
+            }
+            !unused
+        });
+    }
+}
+
+fn accepted(redeemed: Redeemed) -> Result<Purpose, PairError> {
+    match redeemed {
+        Redeemed::Accepted(purpose) => Ok(purpose),
+        Redeemed::Expired => Err(PairError::Expired),
+        Redeemed::Wrong => Err(PairError::Wrong),
+    }
+}
+
+fn is_unused(device: &Device, now: Timestamp) -> bool {
+    now.since_ms(device.last_used_at) > UNUSED_MS
+}
+
+fn minute(at: Timestamp) -> Timestamp {
+    Timestamp::from_millisecond(at.as_millisecond() - at.as_millisecond().rem_euclid(MINUTE_MS))
+}
+
+/// A name as it is kept: one line, without what hides.
+fn named(given: &str) -> String {
+    let plain: String = given.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let name: String = plain.trim().chars().take(NAME_CHARS).collect();
+    if name.is_empty() { "browser".to_owned() } else { name }
+}
+
+/// Fills a buffer with random bytes of the system.
+fn random(buffer: &mut [u8]) -> io::Result<()> {
+    let filled = getrandom(&mut *buffer, GetRandomFlags::empty())?;
+    if filled == buffer.len() { Ok(()) } else { Err(io::Error::other("too few bytes")) }
+}
+
+/// 40 random bits.
+fn random_bits() -> io::Result<[u8; 5]> {
+    let mut bits = [0; 5];
+    random(&mut bits).map(|()| bits)
+}

@@ -1,0 +1,34 @@
+//! Lists the files of the page, `web/dist`, so that they are in the program. The page is built elsewhere
+//! (`web/build.mjs`) and committed.
+
+use std::{env, error::Error, fmt::Write as _, fs, path::Path};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let dist = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("web/dist");
+    println!("cargo::rerun-if-changed={}", dist.display());
+    let mut files = Vec::new();
+    list(&dist, "", &mut files)?;
+    files.sort();
+    let mut table = format!("/// The files, by name.\nstatic FILES: [Asset; {}] = [\n", files.len());
+    for name in files {
+        let file = dist.join(&name);
+        writeln!(table, "    Asset::new({name:?}, include_bytes!({:?})),", file.display().to_string())?;
+    }
+    table.push_str("];\n");
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("assets.rs"), table)?;
+    Ok(())
+}
+
+/// The files below a directory, by their paths in it.
+fn list(directory: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), Box<dyn Error>> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            list(&entry.path(), &format!("{name}/"), files)?;
+        } else {
+            files.push(name);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! The files of the page, built into the program from `web/dist`. They hold no data, so they need no sign-in; what the
+//! page shows it asks for by the routes of the API.
+
+use std::{io::Write as _, sync::OnceLock};
+
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use flate2::{Compression, write::GzEncoder};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+
+/// The page itself, which shows what its address says.
+const INDEX: &str = "index.html";
+/// First segments of addresses that are views of the page.
+const VIEWS: &[&str] = &[
+    "approvals",
+    "devices",
+    "findings",
+    "help",
+    "history",
+    "overview",
+    "pair",
+    "recordings",
+    "s",
+    "search",
+    "settings",
+    "terminal",
+    "usage",
+];
+/// Files that browsers look for beside the page. A service worker is for the directory it is in.
+const BESIDE: &[&str] = &["manifest.webmanifest", "sw.js", "favicon.ico", "favicon.svg"];
+/// Smallest file that is compressed, bytes.
+const COMPRESSED_FROM: usize = 1 << 10;
+
+/// What the page may do: load files of this server and ask it, and nothing else. The one policy for trusted types makes
+/// the address of the service worker.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+     connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types capture",
+);
+/// Features of browsers that the page has no use for.
+const PERMISSIONS: HeaderValue =
+    HeaderValue::from_static("camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()");
+
+include!(concat!(env!("OUT_DIR"), "/assets.rs"));
+
+/// A file of the page.
+pub(crate) struct Asset {
+    /// Its path in `web/dist`.
+    name: &'static str,
+    bytes: &'static [u8],
+    /// Compressed when it is first asked for.
+    gzip: OnceLock<Option<Bytes>>,
+    tag: OnceLock<HeaderValue>,
+}
+
+impl Asset {
+    const fn new(name: &'static str, bytes: &'static [u8]) -> Self {
+        Self { name, bytes, gzip: OnceLock::new(), tag: OnceLock::new() }
+    }
+
+    fn media_type(&self) -> &'static str {
+        match self.name.rsplit_once('.').map_or("", |(_, extension)| extension) {
+            "html" => "text/html; charset=utf-8",
+            "js" => "text/javascript; charset=utf-8",
+            "css" => "text/css; charset=utf-8",
+            "svg" => "image/svg+xml",
+            "png" => "image/png",
+            "ico" => "image/x-icon",
+            "webmanifest" => "application/manifest+json",
+            "json" => "application/json",
+            "woff2" => "font/woff2",
+            "txt" => "text/plain; charset=utf-8",
+            _ => "application/octet-stream",
+        }
+    }
+
+    /// The file compressed; `None` when that saves nothing.
+    fn gzip(&self) -> Option<Bytes> {
+        let compress = || {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+            encoder.write_all(self.bytes).ok()?;
+            let bytes = encoder.finish().ok()?;
+            (bytes.len() < self.bytes.len()).then(|| Bytes::from(bytes))
+        };
+        self.gzip.get_or_init(|| if self.bytes.len() < COMPRESSED_FROM { None } else { compress() }).clone()
+    }
+
+    /// Names its content, compressed or not.
+    fn tag(&self) -> &HeaderValue {
+        self.tag.get_or_init(|| {
+            let hash = blake3::hash(self.bytes).to_hex();
+            HeaderValue::try_from(format!("W/\"{}\"", &hash[..32])).unwrap_or(HeaderValue::from_static("W/\"0\""))
+        })
+    }
+}
+
+/// The file that an address means: the page for each of its views, or a file of it.
+pub(crate) fn at(path: &str) -> Option<&'static Asset> {
+    let path = path.strip_prefix('/')?;
+    let first = path.split('/').next().unwrap_or_default();
+    let name = if path.is_empty() || VIEWS.contains(&first) {
+        INDEX
+    } else if BESIDE.contains(&path) {
+        path
+    } else {
+        path.strip_prefix("assets/").filter(|name| *name != INDEX && !BESIDE.contains(name))?
+    };
+    FILES.iter().find(|file| file.name == name)
+}
+
+/// Answers with a file, unless the browser has it already.
+pub(crate) fn answer(asset: &'static Asset, asked: &HeaderMap) -> Response {
+    let is_known = asked.get_all(header::IF_NONE_MATCH).iter().any(|tags| is_among(tags, asset.tag()));
+    let mut response = Response::new(Body::empty());
+    if is_known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    } else if let Some(gzip) = asset.gzip().filter(|_| takes_gzip(asked)) {
+        *response.body_mut() = Body::from(gzip);
+        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    } else {
+        *response.body_mut() = Body::from(Bytes::from_static(asset.bytes));
+    }
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.media_type()));
+    headers.insert(header::ETAG, asset.tag().clone());
+    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    headers.insert(HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin"));
+    headers.insert(HeaderName::from_static("permissions-policy"), PERMISSIONS);
+    response
+}
+
+/// Whether a header's list of tags has this one.
+fn is_among(tags: &HeaderValue, tag: &HeaderValue) -> bool {
+    tags.as_bytes().split(|byte| *byte == b',').any(|given| given.trim_ascii() == tag.as_bytes())
+}
+
+fn takes_gzip(asked: &HeaderMap) -> bool {
+    let codings = asked.get_all(header::ACCEPT_ENCODING).iter();
+    let mut codings = codings.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    codings.any(|coding| {
+        let mut parts = coding.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(b"gzip"));
+        is_gzip && !parts.any(|part| part == b"q=0")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_views_are_the_page_and_files_are_themselves() {
+        for path in ["/", "/pair", "/s/7K3M9QXT", "/s/7K3M9QXT/timeline", "/approvals", "/terminal/fix-login"] {
+            assert_eq!(at(path).map(|asset| asset.name), Some(INDEX), "{path}");
+        }
+        for path in ["/assets/app.js", "/assets/app.css"] {
+            assert_eq!(at(path).map(|asset| asset.name), path.strip_prefix("/assets/"), "{path}");
+        }
+        for path in ["", "/nowhere", "/index.html", "/assets/index.html", "/assets/../app.js", "/app.js", "/api/v1/me"]
+        {
+            assert!(at(path).is_none(), "{path}");
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_page_is_small_and_has_a_type() {
+        assert!(FILES.iter().any(|file| file.name == INDEX));
+        for file in &FILES {
+            assert_ne!(file.media_type(), "application/octet-stream", "{}", file.name);
+        }
+        let total: usize = FILES.iter().map(|file| file.bytes.len()).sum();
+        assert!(total < 256_000, "{total} bytes");
+    }
+
+    #[test]
+    fn gzip_is_sent_to_whom_takes_it() {
+        let takes = |value: &str| {
+            let mut asked = HeaderMap::new();
+            asked.insert(header::ACCEPT_ENCODING, HeaderValue::try_from(value).unwrap());
+            takes_gzip(&asked)
+        };
+        assert!(takes("gzip") && takes("br, gzip;q=0.5") && takes("deflate,GZIP"));
+        assert!(!takes("br") && !takes("gzip;q=0") && !takes("x-gzip"));
+    }
+}
