@@ -3,8 +3,9 @@
 
 use std::{env, error::Error, fmt::Write as _, fs, path::Path};
 
+#[expect(clippy::disallowed_methods, reason = "cargo says where to write in the environment")]
 fn main() -> Result<(), Box<dyn Error>> {
-    let dist = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("web/dist");
+    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("web/dist");
     println!("cargo::rerun-if-changed={}", dist.display());
     let mut files = Vec::new();
     list(&dist, "", &mut files)?;

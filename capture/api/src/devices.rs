@@ -69,6 +69,10 @@ pub struct PairingRequest {
     /// the other end of its connections cannot be identified.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tunnel: bool,
+    /// Whether only a process of the server's own user on this machine can use the code: a browser that a command
+    /// opens, whose arguments other users of the machine can read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub local: bool,
 }
 
 /// A code that pairs or raises a device once.

@@ -51,6 +51,7 @@ mod uninstall;
 mod usage;
 mod wait;
 mod watch;
+mod web;
 mod when;
 mod words;
 
@@ -337,6 +338,12 @@ enum Command {
   capture serve
   capture serve --stop")]
     Serve(serve::Arguments),
+    /// Open the web page in the browser, pair other devices, and list or revoke them.
+    #[command(after_help = "Examples:
+  capture web
+  capture web pair --qr --url https://box.tailnet.ts.net
+  capture web devices")]
+    Web(web::Arguments),
     /// Check the configuration, the agents, the hooks, the server and the policy.
     #[command(after_help = "Examples:
   capture doctor
@@ -420,7 +427,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Findings", &["findings", "notify"]),
     ("Retention", &["forget", "prune", "backup", "restore"]),
     ("Agents", &["hooks", "telemetry", "agent", "mcp", "redact"]),
-    ("Server", &["serve", "doctor", "config", "service", "setup", "init", "uninstall"]),
+    ("Server", &["serve", "web", "doctor", "config", "service", "setup", "init", "uninstall"]),
 ];
 
 /// The command line, with its commands in groups: clap lists them in one block only.
@@ -638,6 +645,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Hooks(arguments) => hooks::run(&context()?, &arguments),
         Command::Telemetry(arguments) => telemetry::run(&context()?, &arguments),
         Command::Policy(arguments) => policy::run(&context()?, &arguments),
+        Command::Web(arguments) => web::run(&context()?, &arguments),
         Command::Doctor(arguments) => {
             // A configuration that cannot be used is one of the things it reports.
             let (config, wrong) =

@@ -24,10 +24,20 @@ const LENGTH: usize = 8;
 /// What a code does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Pairs a device of this scope, which may come through a tunnel.
-    Pair(DeviceScope, bool),
+    /// Pairs a device.
+    Pair(Pairing),
     /// Raises the device with this id.
     Raise(String),
+}
+
+/// What device a code pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pairing {
+    pub(crate) scope: DeviceScope,
+    /// Whether it comes from a process that cannot be identified.
+    pub(crate) tunnel: bool,
+    /// Whether it comes from a process of the server's own user.
+    pub(crate) local: bool,
 }
 
 /// What became of a code that was entered.

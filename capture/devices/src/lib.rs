@@ -22,14 +22,14 @@ use std::{
 
 use api::{
     Scope,
-    devices::{CodeScope, Device, DeviceScope},
+    devices::{CodeScope, Device, DeviceScope, PairingRequest},
 };
 use constant_time_eq::constant_time_eq;
 use events::{Timestamp, id::Hex};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 pub use code::{CODE_MS, TRIES};
-use code::{Codes, Purpose, Redeemed};
+use code::{Codes, Pairing, Purpose, Redeemed};
 
 /// How long a device is raised by a second code, ms.
 pub const RAISED_MS: i64 = 10 * 60 * 1_000;
@@ -128,6 +128,27 @@ impl SignedIn {
     }
 }
 
+/// Who enters a code that pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// A process of the server's own user on this machine.
+    Own,
+    /// A process on this machine that cannot be identified; it is the server's own user's, or nobody knows whose.
+    Unidentified,
+    /// Another machine, or another user's process on this one, such as a proxy's.
+    Other,
+}
+
+impl Caller {
+    const fn may_use(self, pairing: Pairing) -> bool {
+        match self {
+            Self::Own => true,
+            Self::Unidentified => pairing.tunnel && !pairing.local,
+            Self::Other => !pairing.local,
+        }
+    }
+}
+
 /// Why a code was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum CodeError {
@@ -210,34 +231,31 @@ impl Devices {
     ///
     /// # Errors
     /// When the device does not fit the scope, or the system gives no random bytes.
-    pub fn make_code(
-        &self,
-        scope: CodeScope,
-        device: Option<&str>,
-        tunnel: bool,
-    ) -> Result<(String, Timestamp), CodeError> {
+    pub fn make_code(&self, wanted: &PairingRequest) -> Result<(String, Timestamp), CodeError> {
+        let &PairingRequest { scope, ref device_id, tunnel, local } = wanted;
         let now = self.now();
         let mut state = self.state();
-        let purpose = match (scope, device) {
+        let pairs = |scope| Purpose::Pair(Pairing { scope, tunnel, local });
+        let purpose = match (scope, device_id.as_deref()) {
             (CodeScope::Admin, None) => return Err(CodeError::NoDevice),
-            (CodeScope::Admin, Some(id)) => match state.find(id) {
+            (CodeScope::Admin, Some(id)) => match state.find(&id.to_ascii_uppercase()) {
                 Some(known) if known.device.scope == DeviceScope::Read => return Err(CodeError::ReadOnly),
                 Some(known) => Purpose::Raise(known.device.id.clone()),
                 None => return Err(CodeError::UnknownDevice),
             },
             (CodeScope::Read | CodeScope::Control, Some(_)) => return Err(CodeError::NotForDevice),
-            (CodeScope::Read, None) => Purpose::Pair(DeviceScope::Read, tunnel),
-            (CodeScope::Control, None) => Purpose::Pair(DeviceScope::Control, tunnel),
+            (CodeScope::Read, None) => pairs(DeviceScope::Read),
+            (CodeScope::Control, None) => pairs(DeviceScope::Control),
         };
         state.codes.make(purpose, now).map_err(CodeError::Random)
     }
 
-    /// Pairs a device by a code. Writes the file, so it blocks.
+    /// Pairs a device by a code that this caller may use. Writes the file, so it blocks.
     ///
     /// # Errors
     /// When the code is not accepted, there are too many devices, or the file cannot be written; the device is then not
     /// paired.
-    pub fn pair(&self, code: &str, name: &str) -> Result<(Device, Cookie), PairError> {
+    pub fn pair(&self, code: &str, name: &str, caller: Caller) -> Result<(Device, Cookie), PairError> {
         let now = self.now();
         let mut secret = [0_u8; 32];
         random(&mut secret).map_err(PairError::Random)?;
@@ -248,8 +266,9 @@ impl Devices {
         if state.devices.len() >= MOST_DEVICES {
             return Err(PairError::TooMany);
         }
-        let purpose = state.codes.redeem(code, now, |purpose| matches!(purpose, Purpose::Pair(..)));
-        let Purpose::Pair(scope, tunnel) = accepted(purpose)? else { return Err(PairError::Wrong) };
+        let is_for = |purpose: &Purpose| matches!(purpose, Purpose::Pair(pairing) if caller.may_use(*pairing));
+        let purpose = accepted(state.codes.redeem(code, now, is_for))?;
+        let Purpose::Pair(Pairing { scope, tunnel, .. }) = purpose else { return Err(PairError::Wrong) };
         let device = Device { id, name: named(name), scope, paired_at: now, last_used_at: minute(now), tunnel };
         state.devices.push(Known {
             device: device.clone(),

@@ -33,12 +33,20 @@ impl World {
         self.devices = opened(&self.directory, &self.now);
     }
 
+    fn make(&self, scope: CodeScope, device: Option<&str>) -> Result<(String, Timestamp), CodeError> {
+        self.devices.make_code(&wanted(scope, device))
+    }
+
     fn code(&self, scope: CodeScope) -> String {
-        self.devices.make_code(scope, None, false).unwrap().0
+        self.make(scope, None).unwrap().0
+    }
+
+    fn pair(&self, code: &str, name: &str) -> Result<(Device, Cookie), PairError> {
+        self.devices.pair(code, name, Caller::Own)
     }
 
     fn paired(&self, scope: CodeScope) -> (Device, Cookie) {
-        self.devices.pair(&self.code(scope), "Pixel").unwrap()
+        self.pair(&self.code(scope), "Pixel").unwrap()
     }
 
     fn signed_in(&self, cookie: &Cookie) -> Option<SignedIn> {
@@ -58,6 +66,10 @@ fn opened(directory: &TempDir, now: &Arc<AtomicI64>) -> Devices {
     devices
 }
 
+fn wanted(scope: CodeScope, device: Option<&str>) -> PairingRequest {
+    PairingRequest { scope, device_id: device.map(str::to_owned), tunnel: false, local: false }
+}
+
 /// A code that differs from the given one in its last digit.
 fn wrong(code: &str) -> String {
     let last = if code.ends_with('0') { "1" } else { "0" };
@@ -67,15 +79,15 @@ fn wrong(code: &str) -> String {
 #[test]
 fn a_code_pairs_one_device_once() {
     let world = World::new();
-    let (code, expires_at) = world.devices.make_code(CodeScope::Control, None, false).unwrap();
+    let (code, expires_at) = world.make(CodeScope::Control, None).unwrap();
     assert_eq!(expires_at.as_millisecond(), START_MS + CODE_MS);
-    let (device, cookie) = world.devices.pair(&code.to_lowercase(), " My\nphone ").unwrap();
+    let (device, cookie) = world.pair(&code.to_lowercase(), " My\nphone ").unwrap();
     assert_eq!((device.name.as_str(), device.scope), ("My phone", DeviceScope::Control));
     let signed_in = world.signed_in(&cookie).unwrap();
     assert_eq!(signed_in.device.id, device.id);
     assert!(signed_in.covers(Scope::Read) && signed_in.covers(Scope::Control));
     assert!(!signed_in.covers(Scope::Admin) && !signed_in.covers(Scope::Ingest));
-    assert!(matches!(world.devices.pair(&code, "again"), Err(PairError::Expired)), "a code is used once");
+    assert!(matches!(world.pair(&code, "again"), Err(PairError::Expired)), "a code is used once");
     assert_eq!(world.devices.list().len(), 1);
     assert!(world.devices.sign_in(b"").is_none());
     assert!(world.devices.sign_in(&cookie.as_str().as_bytes()[1..]).is_none());
@@ -86,12 +98,12 @@ fn a_code_lasts_a_minute() {
     let world = World::new();
     let (just, late) = (world.code(CodeScope::Read), world.code(CodeScope::Read));
     world.wait(CODE_MS - 1);
-    world.devices.pair(&just, "in time").unwrap();
+    world.pair(&just, "in time").unwrap();
     world.wait(1);
-    assert!(matches!(world.devices.pair(&late, "late"), Err(PairError::Expired)));
+    assert!(matches!(world.pair(&late, "late"), Err(PairError::Expired)));
     let back = world.code(CodeScope::Read);
     world.wait(-2);
-    assert!(matches!(world.devices.pair(&back, "a clock that was put back"), Err(PairError::Expired)));
+    assert!(matches!(world.pair(&back, "a clock that was put back"), Err(PairError::Expired)));
 }
 
 #[test]
@@ -100,16 +112,16 @@ fn the_fifth_wrong_try_ends_a_code() {
     for tries in [TRIES - 1, TRIES] {
         let code = world.code(CodeScope::Read);
         for _ in 0..tries {
-            assert!(matches!(world.devices.pair(&wrong(&code), "guess"), Err(PairError::Wrong)));
+            assert!(matches!(world.pair(&wrong(&code), "guess"), Err(PairError::Wrong)));
         }
-        let outcome = world.devices.pair(&code, "right");
+        let outcome = world.pair(&code, "right");
         assert_eq!(outcome.is_ok(), tries < TRIES, "{outcome:?}");
     }
     let code = world.code(CodeScope::Read);
     for _ in 0..TRIES {
-        assert!(matches!(world.devices.pair("", "nothing"), Err(PairError::Wrong)));
+        assert!(matches!(world.pair("", "nothing"), Err(PairError::Wrong)));
     }
-    assert!(matches!(world.devices.pair(&code, "right"), Err(PairError::Expired)));
+    assert!(matches!(world.pair(&code, "right"), Err(PairError::Expired)));
 }
 
 #[test]
@@ -117,14 +129,14 @@ fn a_second_code_raises_the_device_it_was_made_for() {
     let world = World::new();
     let (device, cookie) = world.paired(CodeScope::Control);
     let (other, _) = world.paired(CodeScope::Control);
-    let raise = |id: &str| world.devices.make_code(CodeScope::Admin, Some(id), false);
-    assert!(matches!(world.devices.make_code(CodeScope::Admin, None, false), Err(CodeError::NoDevice)));
+    let raise = |id: &str| world.make(CodeScope::Admin, Some(id));
+    assert!(matches!(world.make(CodeScope::Admin, None), Err(CodeError::NoDevice)));
     assert!(matches!(raise("nobody"), Err(CodeError::UnknownDevice)));
     let (reader, _) = world.paired(CodeScope::Read);
     assert!(matches!(raise(&reader.id), Err(CodeError::ReadOnly)));
-    assert!(matches!(world.devices.make_code(CodeScope::Read, Some(&device.id), false), Err(CodeError::NotForDevice)));
+    assert!(matches!(world.make(CodeScope::Read, Some(&device.id)), Err(CodeError::NotForDevice)));
     let (code, _) = raise(&device.id).unwrap();
-    assert!(matches!(world.devices.pair(&code, "a new device"), Err(PairError::Wrong)));
+    assert!(matches!(world.pair(&code, "a new device"), Err(PairError::Wrong)));
     assert!(matches!(world.devices.step_up(&other.id, &code), Err(PairError::Wrong)));
     assert!(matches!(world.devices.step_up(&device.id, &world.code(CodeScope::Control)), Err(PairError::Wrong)));
     let until = world.devices.step_up(&device.id, &code).unwrap();
@@ -140,13 +152,13 @@ fn a_second_code_raises_the_device_it_was_made_for() {
 fn a_raised_device_is_not_raised_after_a_restart() {
     let mut world = World::new();
     let (device, cookie) = world.paired(CodeScope::Control);
-    let (code, _) = world.devices.make_code(CodeScope::Admin, Some(&device.id), false).unwrap();
+    let (code, _) = world.make(CodeScope::Admin, Some(&device.id)).unwrap();
     world.devices.step_up(&device.id, &code).unwrap();
-    let (open, _) = world.devices.make_code(CodeScope::Read, None, false).unwrap();
+    let (open, _) = world.make(CodeScope::Read, None).unwrap();
     world.restart();
     let signed_in = world.signed_in(&cookie).expect("it stays signed in");
     assert!(!signed_in.covers(Scope::Admin) && signed_in.covers(Scope::Control));
-    assert!(matches!(world.devices.pair(&open, "codes end with the server"), Err(PairError::Wrong)));
+    assert!(matches!(world.pair(&open, "codes end with the server"), Err(PairError::Wrong)));
 }
 
 #[test]
@@ -217,7 +229,28 @@ fn there_is_a_most_of_devices() {
         world.paired(CodeScope::Read);
     }
     let code = world.code(CodeScope::Read);
-    assert!(matches!(world.devices.pair(&code, "one more"), Err(PairError::TooMany)));
+    assert!(matches!(world.pair(&code, "one more"), Err(PairError::TooMany)));
     world.devices.revoke(&world.devices.list()[0].id).unwrap();
-    world.devices.pair(&code, "in its place").unwrap();
+    world.pair(&code, "in its place").unwrap();
+}
+
+#[test]
+fn a_code_is_for_those_it_was_made_for() {
+    let world = World::new();
+    for (tunnel, local, accepted) in [
+        (false, false, [true, false, true]),
+        (true, false, [true, true, true]),
+        (false, true, [true, false, false]),
+        (true, true, [true, false, false]),
+    ] {
+        for (caller, accepted) in [Caller::Own, Caller::Unidentified, Caller::Other].into_iter().zip(accepted) {
+            let wanted = PairingRequest { tunnel, local, ..wanted(CodeScope::Read, None) };
+            let (code, _) = world.devices.make_code(&wanted).unwrap();
+            let paired = world.devices.pair(&code, "x", caller);
+            assert_eq!(paired.is_ok(), accepted, "{wanted:?} {caller:?}");
+            if let Ok((device, _)) = paired {
+                assert_eq!(device.tunnel, tunnel);
+            }
+        }
+    }
 }

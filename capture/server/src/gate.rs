@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use api::{ErrorCode, Route, Scope, devices::COOKIE, part::shown, routes::AnswerKind};
-use devices::{Devices, SignedIn};
+use devices::{Caller, Devices, SignedIn};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use tokio::time::Instant;
 
@@ -176,7 +176,12 @@ impl Gate {
     /// A browser on this machine is checked as any TCP client. Two things differ, because no agent knows a cookie: what
     /// comes from another user's process, such as a proxy's, is that proxy's; and a device that was paired for a tunnel
     /// may come from a process that cannot be examined, such as sshd.
-    fn check_device_peer(&self, device: &SignedIn, scope: Scope, transport: &Transport) -> Result<(), ApiError> {
+    pub(crate) fn check_device_peer(
+        &self,
+        device: &SignedIn,
+        scope: Scope,
+        transport: &Transport,
+    ) -> Result<(), ApiError> {
         if let Transport::Tcp(_, _, Client::User(_)) = transport {
             return Ok(());
         }
@@ -184,6 +189,18 @@ impl Gate {
             None => Ok(()),
             Some(TcpRefusal::Unidentified) if device.device.tunnel => Ok(()),
             Some(refusal) => Err(agents_peer(&refusal.to_string())),
+        }
+    }
+
+    /// Who enters a code that pairs a device; an agent's descendant may not.
+    pub(crate) fn pairing_caller(&self, transport: &Transport) -> Result<Caller, ApiError> {
+        match self.tcp_refusal(Scope::Control, transport) {
+            Some(TcpRefusal::Agent(why)) => Err(agents_peer(&why)),
+            refusal => Ok(match (transport.client(), refusal) {
+                (Client::User(_) | Client::Machine(_), _) => Caller::Other,
+                (Client::Own | Client::Unnamed, Some(_)) | (Client::Unnamed, None) => Caller::Unidentified,
+                (Client::Own, None) => Caller::Own,
+            }),
         }
     }
 

@@ -76,6 +76,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("usage", "capture/usage", &["api", "events", "prices", "projections", "store"]),
     ("printing", "capture/printing", &["api", "events", "projections"]),
     ("hook_command", "capture/hook_command", &["agents", "api", "daemon", "events", "hooks", "processes"]),
+    ("web_command", "capture/web_command", &["api", "client", "daemon", "events", "printing"]),
     ("client", "capture/client", &["api", "daemon", "printing", "processes", "store"]),
     (
         "session_export",
@@ -177,6 +178,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "store",
             "terminal",
             "transcripts",
+            "web_command",
         ],
     ),
     // The harness drives the parts in virtual time, so it sees what the daemon sees.
@@ -215,7 +217,7 @@ const IMPURE: &[&str] = &["tokio", "rusqlite", "axum", "tantivy", "notify"];
 const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("rusqlite", &["store", "tailer", "tests"]),
     ("axum", &["server"]),
-    ("anyhow", &["daemon", "client", "hook_command", "agent_command", "capture"]),
+    ("anyhow", &["daemon", "client", "hook_command", "agent_command", "web_command", "capture"]),
     ("notify", &["tailer"]),
     ("portable-pty", &["terminal"]),
     ("vt100", &["terminal"]),
@@ -228,6 +230,7 @@ const ONLY_HOMES: &[(&str, &[&str])] = &[
     ("grep-searcher", &["tools"]),
     ("html2text", &["tools"]),
     ("tantivy", &["search"]),
+    ("fast_qr", &["web_command"]),
     ("rmcp", &["mcp", "tests"]),
 ];
 

@@ -36,8 +36,9 @@ pub(super) struct Arguments {
     /// Permit `--listen` with an address that other machines can reach.
     #[arg(long)]
     expose: bool,
-    /// Also accept requests whose `Host` header is this name or address, with or without a port; can be repeated.
-    #[arg(long, value_name = "HOST", requires = "expose", value_parser = host)]
+    /// Also accept requests whose `Host` header is this name or address, with or without a port; can be repeated. A proxy
+    /// on this machine, such as `tailscale serve`, passes on the name under which it is reached.
+    #[arg(long, value_name = "HOST", value_parser = host)]
     allowed_host: Vec<String>,
     /// Stop the running server and wait until it has stopped.
     #[arg(long, conflicts_with_all = ["listen", "expose"])]
@@ -61,7 +62,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         terminal::print_error_line(&format!("capture: the server was restarted (pid {})", client.endpoint().pid));
         return Ok(());
     }
-    if arguments.expose || arguments.listen != ANY_PORT {
+    if arguments.expose || arguments.listen != ANY_PORT || !arguments.allowed_host.is_empty() {
         super::refuse_agents("choosing where the server listens")?;
     }
     let filter = paths::variable("CAPTURE_LOG")

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::{
-    ErrorCode, Operation,
+    ErrorCode, Operation, Scope,
     devices::{
         COOKIE, CodeScope, DeviceList, ListedDevice, Me, PairRequest, Paired, PairingCode, PairingRequest, SignedOut,
         SteppedUp,
@@ -50,14 +50,14 @@ pub(crate) async fn create_code(mut call: Call<CreatePairingCode>) -> HandlerRes
         return Err(ApiError::new(ErrorCode::WrongScope, "codes are made with a token, and not by a device")
             .hint("run `capture web pair`"));
     }
-    let PairingRequest { scope, device_id, tunnel } = call.body().await?;
-    let devices = devices_of(&call.app)?;
-    let made = devices.make_code(scope, device_id.as_deref(), tunnel).map_err(|error| match error {
+    let wanted: PairingRequest = call.body().await?;
+    let made = devices_of(&call.app)?.make_code(&wanted).map_err(|error| match error {
         CodeError::UnknownDevice => ApiError::not_found("no device has this id; `capture web devices` lists them"),
         CodeError::NoDevice | CodeError::NotForDevice | CodeError::ReadOnly => ApiError::body(error),
         CodeError::Random(_) => ApiError::internal(&error),
     });
     let (code, expires_at) = made?;
+    let scope = wanted.scope;
     let page = match scope {
         CodeScope::Read | CodeScope::Control => "pair",
         CodeScope::Admin => "devices",
@@ -73,7 +73,8 @@ pub(crate) async fn pair(mut call: Call<PairDevice>) -> HandlerResult {
     let app = Arc::clone(&call.app);
     app.gate.check_own_page(&call.parts.headers)?;
     let PairRequest { code, name } = call.body().await?;
-    let paired = blocking(&app, devices_of(&app)?, move |devices| devices.pair(&code, &name)).await?;
+    let caller = app.gate.pairing_caller(&call.connection.transport)?;
+    let paired = blocking(&app, devices_of(&app)?, move |devices| devices.pair(&code, &name, caller)).await?;
     let (device, cookie) = paired.map_err(|error| refused(&app, &call.connection.transport, &error))?;
     tracing::info!(device = %device.id, scope = device.scope.as_str(), "a device was paired");
     let mut response = call.answer(&Paired { device })?;
@@ -114,7 +115,9 @@ pub(crate) async fn me(call: Call<GetMe>) -> HandlerResult {
 /// `POST /api/v1/step-up`
 pub(crate) async fn step_up(mut call: Call<StepUp>) -> HandlerResult {
     let code = call.body().await?.code;
-    let (device, devices) = (signed_in(&call)?.device, devices_of(&call.app)?);
+    let (signed_in, devices) = (signed_in(&call)?, devices_of(&call.app)?);
+    call.app.gate.check_device_peer(&signed_in, Scope::Admin, &call.connection.transport)?;
+    let device = signed_in.device;
     let raised = devices.step_up(&device.id, &code);
     let elevated_until = raised.map_err(|error| refused(&call.app, &call.connection.transport, &error))?;
     tracing::info!(device = %device.id, "a device was raised");

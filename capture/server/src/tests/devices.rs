@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use api::{
     Scope,
+    devices::{CodeScope, PairingRequest},
     routes::{AnswerKind, ROUTES, RequestBody, Route},
 };
-use devices::{CODE_MS, Devices, RAISED_MS, TRIES};
+use devices::{CODE_MS, Caller, Devices, RAISED_MS, TRIES};
 use http::HeaderValue;
 
 use super::*;
@@ -102,6 +103,13 @@ fn by(route: &Route, cookie: &str) -> Request<Full<Bytes>> {
     let mut request = own_page(json(route.method.clone(), &path, body));
     set(&mut request, "cookie", cookie);
     request
+}
+
+/// The cookie of a new device with the scope `control`.
+fn paired(devices: &Devices, tunnel: bool) -> String {
+    let wanted = PairingRequest { scope: CodeScope::Control, device_id: None, tunnel, local: false };
+    let (code, _) = devices.make_code(&wanted).unwrap();
+    format!("capture_device={}", devices.pair(&code, "x", Caller::Own).unwrap().1.as_str())
 }
 
 fn is_endless(route: &Route) -> bool {
@@ -336,14 +344,14 @@ async fn what_an_agent_started_makes_no_codes_and_does_nothing_with_a_cookie() {
     });
     let answer = world.server.send(json(Method::POST, "/api/v1/pairing", r#"{"scope":"read"}"#)).await;
     assert_eq!(answer.error(), (403, "agents_peer".into()));
+    let answer = world.pair("ZZZZ-ZZZZ").await;
+    assert_eq!(answer.error(), (403, "agents_peer".into()), "nor does it use one that it saw");
     let devices = Devices::in_memory(Arc::new(|| Timestamp::from_millisecond(0)));
     let server = TestServer::with(Health::default(), |config| {
         config.devices = Some(devices.clone());
         config.control_tcp = Some(Arc::new(|_, _| Some(TcpRefusal::Agent("it descends from `claude`".into()))));
     });
-    let (code, _) = devices.make_code(api::devices::CodeScope::Control, None, true).unwrap();
-    let (_, cookie) = devices.pair(&code, "stolen").unwrap();
-    let cookie = format!("capture_device={}", cookie.as_str());
+    let cookie = paired(&devices, true);
     for route in ROUTES.iter().filter(|route| route.scope == Scope::Control) {
         let answer = server.send(by(route, &cookie)).await;
         assert_eq!(answer.error(), (403, "agents_peer".into()), "{}", route.path);
@@ -363,11 +371,7 @@ async fn who_cannot_be_seen_acts_only_through_a_tunnel_that_was_paired_for() {
         server.connection = Arc::new(Connection { transport, admission: None });
         server
     };
-    let paired = |tunnel| {
-        let (code, _) = devices.make_code(api::devices::CodeScope::Control, None, tunnel).unwrap();
-        format!("capture_device={}", devices.pair(&code, "x").unwrap().1.as_str())
-    };
-    let (plain, tunnel) = (paired(false), paired(true));
+    let (plain, tunnel) = (paired(&devices, false), paired(&devices, true));
     let route = api::OperationId::LabelSession.route();
     for (client, cookie, refused) in [
         (Client::Own, &plain, true),

@@ -80,7 +80,7 @@ fn other_addresses_need_the_flag() {
 fn an_exposed_server_answers_to_the_names_it_is_given_only() {
     let machine = Machine::new(PROGRAM);
     let data = machine.data();
-    let refused = machine.command(&["serve", "--allowed-host", "dev.example"]).output().unwrap();
+    let refused = machine.command(&["serve", "--allowed-host", "http://dev.example"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     let arguments = ["serve", "--expose", "--listen", "0.0.0.0:0", "--allowed-host", "dev.example", "--allowed-host"];
     let arguments = [&arguments[..], &["proxy.example:8443", "--data-dir", data.to_str().unwrap()]].concat();
