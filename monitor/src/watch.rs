@@ -496,7 +496,8 @@ impl SessionWatch {
             | Topic::Input
             | Topic::Screen
             | Topic::Trace
-            | Topic::Label => {}
+            | Topic::Label
+            | Topic::Mark => {}
         }
     }
 

@@ -31,7 +31,9 @@ pub use failure::FailureKind;
 pub use items::{CallResult, ConversationItem, ConversationItems, ItemBody, ItemText, PageOfItems};
 pub use prompt::Prompt;
 pub use rules::StatusRules;
-pub use session::{Evidence, OpenTurn, Session, SessionHealth, SessionStatus, Summary, TranscriptView, Usage};
+pub use session::{
+    Evidence, MarkChange, OpenTurn, Session, SessionHealth, SessionMarks, SessionStatus, Summary, TranscriptView, Usage,
+};
 pub use state::{Conclusion, LABELS, SessionState};
 pub use status::{Account, WeighedClaim};
 pub use subagents::{StartedSubagent, Subagent};

@@ -36,6 +36,9 @@ pub struct Session {
     /// What the user labelled it with.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub labels: std::collections::BTreeMap<String, String>,
+    /// How the user marked it for their lists; absent while it has no mark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marks: Option<SessionMarks>,
     /// Model.
     pub model: Option<String>,
     /// Version of the agent.
@@ -78,6 +81,70 @@ pub struct Session {
     pub health: SessionHealth,
     /// Sequence of its last event.
     pub last_sequence: u64,
+}
+
+/// How the user marked a session for their lists. Of no meaning to its status, and to no rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Marks")]
+pub struct SessionMarks {
+    /// Whether it stands before others.
+    pub pinned: bool,
+    /// Until when it is hidden, unless it needs the user.
+    pub snoozed_until: Option<Timestamp>,
+    /// Whether it is put away.
+    pub archived: bool,
+}
+
+/// A change of a session's marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarkChange {
+    /// Pins it, or takes the pin off.
+    Pinned(bool),
+    /// Hides it until then, or no longer.
+    SnoozedUntil(Option<Timestamp>),
+    /// Puts it away, or back.
+    Archived(bool),
+}
+
+impl MarkChange {
+    /// The change as an annotation has it.
+    #[must_use]
+    pub fn value(self) -> String {
+        match self {
+            Self::Pinned(true) => "pinned".into(),
+            Self::Pinned(false) => "-pinned".into(),
+            Self::SnoozedUntil(Some(until)) => format!("snoozed_until={until}"),
+            Self::SnoozedUntil(None) => "-snoozed_until".into(),
+            Self::Archived(true) => "archived".into(),
+            Self::Archived(false) => "-archived".into(),
+        }
+    }
+
+    /// Reads a change; `None` when it is not one that this version knows.
+    #[must_use]
+    pub fn read(value: &str) -> Option<Self> {
+        match value {
+            "pinned" => Some(Self::Pinned(true)),
+            "-pinned" => Some(Self::Pinned(false)),
+            "archived" => Some(Self::Archived(true)),
+            "-archived" => Some(Self::Archived(false)),
+            "-snoozed_until" => Some(Self::SnoozedUntil(None)),
+            other => Some(Self::SnoozedUntil(Some(Timestamp::parse(other.strip_prefix("snoozed_until=")?)?))),
+        }
+    }
+}
+
+impl SessionMarks {
+    /// These marks with a change; `None` when there is none left.
+    #[must_use]
+    pub fn changed(mut self, change: MarkChange) -> Option<Self> {
+        match change {
+            MarkChange::Pinned(on) => self.pinned = on,
+            MarkChange::SnoozedUntil(until) => self.snoozed_until = until,
+            MarkChange::Archived(on) => self.archived = on,
+        }
+        (self != Self::default()).then_some(self)
+    }
 }
 
 /// The status of a session.

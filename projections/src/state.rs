@@ -16,7 +16,7 @@ use std::{
 
 use events::{
     ApprovalId, Block, Claim, Confidence, Event, Payload, Provider, Reason, SessionId, Source, State, StatusChanged,
-    TextRef, Timestamp, TurnId, TurnOutcome, UsageReported,
+    TextRef, Timestamp, Topic, TurnId, TurnOutcome, UsageReported,
 };
 use serde::{Deserialize, Serialize};
 
@@ -160,6 +160,7 @@ impl SessionState {
                 began_in: None,
                 git_branch: None,
                 labels: std::collections::BTreeMap::new(),
+                marks: None,
                 model: None,
                 cli_version: None,
                 permission_mode: None,
@@ -370,7 +371,10 @@ impl SessionState {
         let mut out = self.advance(at);
         let before = out.len();
         self.clock = self.clock.max(at);
-        self.session.last_event_at = self.session.last_event_at.max(at);
+        // A mark is the user's, and no sign of the session: lists keep their order.
+        if !is_mark(&event.payload) {
+            self.session.last_event_at = self.session.last_event_at.max(at);
+        }
         if self.is_revived_by(event, at) {
             self.process = Process::Unseen;
         }
@@ -582,6 +586,11 @@ fn is_restated(event: &Event) -> bool {
     matches!(event.payload, Payload::UserPrompt(_))
         && event.confidence == events::Confidence::Low
         && event.source != Source::Pty
+}
+
+/// Whether an event is a mark of the user's.
+fn is_mark(payload: &Payload) -> bool {
+    matches!(payload, Payload::Annotation(note) if note.topic == Topic::Mark)
 }
 
 /// Whether an event shows that somebody is at work in the session.

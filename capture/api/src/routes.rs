@@ -405,6 +405,8 @@ operations! {
     SessionInput = POST "/api/v1/sessions/{id}/input" Control (NoQuery, SessionInputRequest) -> SessionInputTaken, Conflict;
     /// Sets or removes labels of a session, which policies can refer to.
     LabelSession = PUT "/api/v1/sessions/{id}/labels" Control (NoQuery, Labels) -> Labels;
+    /// Pins, snoozes or archives a session for the user's lists, in every view.
+    MarkSession = PUT "/api/v1/sessions/{id}/marks" Control (NoQuery, MarksRequest) -> projections::SessionMarks;
     /// Turns the capture of a session on or off.
     CaptureSession = PUT "/api/v1/sessions/{id}/capture" Admin (NoQuery, CaptureRequest) -> CaptureAnswer;
     /// Forgets a session with its sub-agents: nothing of it is left, and it is not read again.

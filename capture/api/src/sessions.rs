@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use events::{Provider, Reason, SessionId, State, Timestamp};
-use projections::{Account, Session, SessionStatus, Usage};
+use projections::{Account, MarkChange, Session, SessionStatus, Usage};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::list::{CommaList, Limit};
 
@@ -143,4 +143,53 @@ pub struct CaptureAnswer {
 pub struct Labels {
     /// Values by key; `null` removes a label. At most 32, each key and value at most 100 characters.
     pub labels: BTreeMap<String, Option<String>>,
+}
+
+/// Changes of the marks of a session; what is absent stays as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MarksRequest {
+    /// Whether it stands before others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
+    /// Until when it is hidden, unless it needs the user; `null` ends that.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[schemars(with = "Option<Timestamp>")]
+    pub snoozed_until: Option<Option<Timestamp>>,
+    /// Whether it is put away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived: Option<bool>,
+}
+
+impl MarksRequest {
+    /// The changes, one by one.
+    #[must_use]
+    pub fn changes(&self) -> Vec<MarkChange> {
+        let pinned = self.pinned.map(MarkChange::Pinned);
+        let snoozed = self.snoozed_until.map(MarkChange::SnoozedUntil);
+        let archived = self.archived.map(MarkChange::Archived);
+        pinned.into_iter().chain(snoozed).chain(archived).collect()
+    }
+}
+
+/// A field that is there, whatever its value: `null` is one.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_request_for_marks_does_not_name_stays() {
+        let changes = |text: &str| serde_json::from_str::<MarksRequest>(text).unwrap().changes();
+        assert_eq!(changes("{}"), []);
+        assert_eq!(changes(r#"{"snoozed_until":null}"#), [MarkChange::SnoozedUntil(None)]);
+        let until = Timestamp::parse("2026-11-23T18:00:00Z");
+        assert_eq!(
+            changes(r#"{"pinned":false,"snoozed_until":"2026-11-23T18:00:00Z","archived":true}"#),
+            [MarkChange::Pinned(false), MarkChange::SnoozedUntil(until), MarkChange::Archived(true)]
+        );
+    }
 }

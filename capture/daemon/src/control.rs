@@ -17,7 +17,7 @@ use api::{
 use events::{DeliveryId, Finding, FindingId, PromptId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt};
 use ingest::{ChangeReply, Gauges, IngestHandle, IngestInput};
-use projections::Prompt;
+use projections::{MarkChange, Prompt};
 use retention::Retention;
 use server::{
     ApprovalFilter, Control, Decision, DecisionWait, HostConnection, Peer, Refusal, Reply, RunTarget, SessionStart,
@@ -116,6 +116,10 @@ impl Control for Daemon {
         };
         let labels = labels.into_iter().map(label).collect();
         self.change(session, move |answer| IngestInput::Label(session, labels, answer))
+    }
+
+    fn mark(&self, session: SessionId, changes: Vec<MarkChange>) -> Reply<()> {
+        self.change(session, move |answer| IngestInput::Mark(session, changes, answer))
     }
 
     fn forget(&self, session: SessionId, dry_run: bool) -> Reply<RemovalReport> {

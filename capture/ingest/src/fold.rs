@@ -7,7 +7,7 @@ use events::{
     Annotation, Claim, Confidence, Event, Identity, NewEvent, Origin, Payload, Provider, Repeat, SessionForked,
     SessionId, Signal, Source, State, Timestamp, Topic,
 };
-use projections::{Conclusion, LABELS, SessionState};
+use projections::{Conclusion, LABELS, MarkChange, SessionState};
 use server::Refusal;
 use store::PackedText;
 
@@ -359,6 +359,15 @@ impl Ingest {
         for value in labels {
             let label = Annotation { topic: Topic::Label, value: value.clone() };
             self.inject(slot, Source::Runtime, (self.clock)(), "label", label.into())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn apply_marks(&mut self, id: SessionId, changes: &[MarkChange]) -> Result<(), TransactionFailure> {
+        let Some(slot) = self.sessions.find(id) else { return Ok(()) };
+        for change in changes {
+            let mark = Annotation { topic: Topic::Mark, value: change.value() };
+            self.inject(slot, Source::Runtime, (self.clock)(), "mark", mark.into())?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use events::{ApprovalId, NewEvent, SessionId};
 use processes::{AgentProcess, EndedProcess, ShellCommand};
+use projections::MarkChange;
 use server::Refusal;
 use store::{LARGE_TEXT_CAP_BYTES, PackedText, TEXT_CAP_BYTES, Writer, payload_json};
 use tailer::collect::Batch;
@@ -126,6 +127,8 @@ pub enum IngestInput {
     SetCapture(SessionId, bool, ChangeReply),
     /// Labels of a session, `key=value` or `key`; the answer says whether there is such a session.
     Label(SessionId, Vec<String>, ChangeReply),
+    /// Marks of a session; the answer says whether there is such a session.
+    Mark(SessionId, Vec<MarkChange>, ChangeReply),
     /// What the host of a run tells.
     Host(HostInput),
     /// What an agent's hook delivers.

@@ -424,9 +424,14 @@ impl Ingest {
             IngestInput::HookDecides { agent, runs } => self.apply_deciding_hook(*agent, *runs),
             IngestInput::Agents(agents) => self.apply_agents(agents),
             // Its client has stopped waiting, or got an error: it is not carried out.
-            IngestInput::SetCapture(_, _, reply) | IngestInput::Label(_, _, reply) if reply.is_abandoned() => Ok(()),
+            IngestInput::SetCapture(_, _, reply) | IngestInput::Label(_, _, reply) | IngestInput::Mark(_, _, reply)
+                if reply.is_abandoned() =>
+            {
+                Ok(())
+            }
             IngestInput::SetCapture(id, on, _) => self.apply_capture(*id, *on),
             IngestInput::Label(id, labels, reply) => self.apply_labels(*id, labels, reply),
+            IngestInput::Mark(id, changes, _) => self.apply_marks(*id, changes),
             IngestInput::Host(told) => self.apply_host(told),
             IngestInput::Delivery(told) => self.apply_delivery(told),
             IngestInput::Telemetry(told) => self.apply_telemetry(&told.events),
@@ -534,7 +539,9 @@ impl Ingest {
     /// An input is committed: answers whoever waits for that.
     fn reply(&mut self, input: IngestInput) {
         match input {
-            IngestInput::SetCapture(id, _, reply) | IngestInput::Label(id, _, reply) => {
+            IngestInput::SetCapture(id, _, reply)
+            | IngestInput::Label(id, _, reply)
+            | IngestInput::Mark(id, _, reply) => {
                 reply.send(self.sessions.find(id).is_some());
             }
             IngestInput::Host(HostInput::Frame { frame, stored, .. }) => stored(frame.n),

@@ -52,6 +52,8 @@ fn prompt_part(session: &Session) -> u64 {
     (session.run_id, session.parent_session_id, session.merged_into, &session.forked_from).hash(&mut hasher);
     (&session.title, &session.cwd, &session.began_in, &session.git_branch, &session.labels).hash(&mut hasher);
     (&session.model, &session.cli_version, &session.permission_mode).hash(&mut hasher);
+    let marks = session.marks.unwrap_or_default();
+    (marks.pinned, marks.snoozed_until, marks.archived).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -90,7 +90,8 @@ fn kinds_of(event: &Event) -> Vec<TextKind> {
             | Topic::Run
             | Topic::Input
             | Topic::Trace
-            | Topic::Label => Vec::new(),
+            | Topic::Label
+            | Topic::Mark => Vec::new(),
         },
         Payload::ApprovalRequested(_) => vec![TextKind::Approval],
         // With an outcome alone it reports how the call ended, which its result says.

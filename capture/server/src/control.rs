@@ -13,7 +13,7 @@ use api::{
 };
 use events::{ApprovalId, ApprovalState, DeliveryId, Finding, FindingId, PromptId, SessionId, Timestamp};
 use futures_util::future::BoxFuture;
-use projections::Prompt;
+use projections::{MarkChange, Prompt};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -31,6 +31,9 @@ pub trait Control: Send + Sync + 'static {
 
     /// Puts labels on a session; a label without a value is taken off.
     fn label(&self, session: SessionId, labels: BTreeMap<String, Option<String>>) -> Reply<()>;
+
+    /// Marks a session for the user's lists.
+    fn mark(&self, session: SessionId, changes: Vec<MarkChange>) -> Reply<()>;
 
     /// Removes a session with its sub-agents, or says what would be removed.
     fn forget(&self, session: SessionId, dry_run: bool) -> Reply<RemovalReport>;
@@ -289,6 +292,10 @@ impl Control for NoControl {
     }
 
     fn label(&self, _: SessionId, _: BTreeMap<String, Option<String>>) -> Reply<()> {
+        unavailable()
+    }
+
+    fn mark(&self, _: SessionId, _: Vec<MarkChange>) -> Reply<()> {
         unavailable()
     }
 

@@ -162,6 +162,7 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::StartSession => of(operation, steering::start),
         O::SessionInput => of(operation, steering::input),
         O::LabelSession => of(operation, admin::label),
+        O::MarkSession => of(operation, admin::mark),
         O::CaptureSession => of(operation, admin::set_capture),
         O::ForgetSession => of(operation, retention::forget),
         O::PruneSessions => of(operation, retention::prune),

@@ -79,6 +79,7 @@ fn session(n: u128, state: State) -> Session {
         began_in: None,
         git_branch: Some("main".into()),
         labels: std::collections::BTreeMap::new(),
+        marks: None,
         model: None,
         cli_version: None,
         permission_mode: None,

@@ -1,7 +1,7 @@
 //! A database that is damaged beyond use: it is moved away, and a new one begins with what only we hold.
 //!
 //! What is in the agents' files is read again from there. Row by row are copied: sessions with their ids, approvals,
-//! the audit record, findings, prompts, labels, and the whole log of sessions whose files are gone. A row that
+//! the audit record, findings, prompts, labels, marks, and the whole log of sessions whose files are gone. A row that
 //! cannot be read is lost; the others are not.
 
 use std::{
@@ -312,7 +312,7 @@ impl Salvage<'_> {
         let sketch = |row: &rusqlite::Row<'_>| {
             let data: Option<String> = row.get(4)?;
             let label = data.and_then(|data| Payload::from_json(Kind::Annotation, &data).ok());
-            let is_label = matches!(label, Some(Payload::Annotation(annotation)) if annotation.topic == Topic::Label);
+            let is_label = matches!(label, Some(Payload::Annotation(annotation)) if matches!(annotation.topic, Topic::Label | Topic::Mark));
             Ok(Sketch { position: row.get(0)?, session: row.get(1)?, file: row.get(2)?, is_label })
         };
         let found: Vec<_> =

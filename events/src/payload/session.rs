@@ -165,6 +165,9 @@ names! {
         /// The agent's own trace of a turn, as it calls it in its OpenTelemetry data: 32 hexadecimal digits, and where it
         /// is known the span behind a `-`.
         Trace = "trace" / 17,
+        /// The user marked the session for their lists: the value is `pinned`, `archived` or `snoozed_until=TIME`, or
+        /// the same with a `-` before it to take it off.
+        Mark = "mark" / 18,
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     happened_at, is_restated, speaks,
 };
 use crate::{
-    FailureKind, Turn, TurnWork, Usage,
+    FailureKind, MarkChange, Turn, TurnWork, Usage,
     conversation::{OpenCall, Phase},
     failure::{self, FinishedCall},
     shorten::{both_ends, one_line},
@@ -166,6 +166,14 @@ impl SessionState {
                     self.label(&note.value);
                 }
             }
+            // As for labels: what an agent writes into its files marks nothing.
+            Payload::Annotation(note) if note.topic == Topic::Mark => {
+                if event.source == Source::Runtime
+                    && let Some(change) = MarkChange::read(&note.value)
+                {
+                    self.session.marks = self.session.marks.unwrap_or_default().changed(change);
+                }
+            }
             Payload::Annotation(note) => {
                 // A hook tells where the agent is by now, which need not be where it began.
                 if note.topic == Topic::Cwd && event.source != Source::Hook && self.session.began_in.is_none() {
@@ -230,7 +238,8 @@ impl SessionState {
             | Topic::Input
             | Topic::Screen
             | Topic::Trace
-            | Topic::Label => {}
+            | Topic::Label
+            | Topic::Mark => {}
         }
     }
 

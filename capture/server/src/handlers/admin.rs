@@ -1,7 +1,7 @@
 //! Requests that change how sessions are captured. They are forwarded to the daemon.
 
 use api::{
-    routes::{CaptureSession, LabelSession},
+    routes::{CaptureSession, LabelSession, MarkSession},
     sessions::CaptureAnswer,
 };
 
@@ -34,4 +34,16 @@ pub(crate) async fn label(mut call: Call<LabelSession>) -> HandlerResult {
     let session = target(&call).await?;
     call.app.ask(call.app.control.label(session, given.labels.clone())).await?;
     call.answer(&given)
+}
+
+/// `PUT /api/v1/sessions/{id}/marks`
+pub(crate) async fn mark(mut call: Call<MarkSession>) -> HandlerResult {
+    let changes = call.body().await?.changes();
+    let session = target(&call).await?;
+    if !changes.is_empty() {
+        call.app.ask(call.app.control.mark(session, changes)).await?;
+    }
+    let marked = call.app.read(move |reader| reader.session(session)).await?;
+    let marked = marked.ok_or_else(|| ApiError::session(&session.to_string()))?;
+    call.answer(&marked.marks.unwrap_or_default())
 }

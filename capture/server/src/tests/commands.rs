@@ -65,6 +65,10 @@ impl Control for Commands {
         NoControl.label(session, labels)
     }
 
+    fn mark(&self, session: SessionId, changes: Vec<projections::MarkChange>) -> Reply<()> {
+        NoControl.mark(session, changes)
+    }
+
     fn forget(&self, session: SessionId, dry_run: bool) -> Reply<api::retention::RemovalReport> {
         NoControl.forget(session, dry_run)
     }
