@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use events::{ApprovalState, DecidedVia};
+use events::{ApprovalId, ApprovalState, DecidedBy, DecidedVia, Timestamp};
 use projections::Approval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,12 @@ pub struct ApprovalView {
     /// A rule that would allow exactly this from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_rule: Option<String>,
+    /// Names what the request says: a decision that repeats it is refused when the request says something else by then.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub revision: String,
+    /// The other pending requests of the same agent for the same tool, input and directory. Lists leave it out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub same_as: Vec<ApprovalId>,
 }
 
 /// A file as it was.
@@ -113,6 +119,36 @@ pub struct DecisionRequest {
     /// The answers to questions, by question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<BTreeMap<String, String>>,
+    /// The `revision` of the request that was shown; 409 when the request says something else by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// Also saves the `suggested_rule` in the policy, which allows the same from now on. Needs `revision` and the scope
+    /// `admin`: a device has to be raised.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rule: bool,
+}
+
+/// Who decided a request before, in the `details` of a 409.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DecidedBefore {
+    /// The state of the request.
+    pub state: ApprovalState,
+    /// Who decided; absent when it was answered in the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<DecidedBy>,
+    /// How the decision reached the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_via: Option<DecidedVia>,
+    /// When it was closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<Timestamp>,
+}
+
+impl From<&Approval> for DecidedBefore {
+    fn from(approval: &Approval) -> Self {
+        let Approval { state, by, via, closed_at, .. } = approval;
+        Self { state: *state, decided_by: *by, decided_via: *via, decided_at: *closed_at }
+    }
 }
 
 /// A person's decision.

@@ -121,4 +121,7 @@ pub struct ErrorText {
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// More about it, for programs; of a request that was decided before, who decided and when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<serde_json::Value>,
 }

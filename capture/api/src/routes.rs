@@ -326,7 +326,7 @@ operations! {
     /// One of them, with everything needed to decide it.
     GetApproval = GET "/api/v1/approvals/{id}" Read (NoQuery, NoBody) -> ApprovalView, Ambiguous;
     /// Allows or denies one; 409 when it is closed or cannot be answered from here.
-    DecideApproval = POST "/api/v1/approvals/{id}/decision" Control (NoQuery, DecisionRequest) -> ApprovalView, Conflict, Ambiguous;
+    DecideApproval = POST "/api/v1/approvals/{id}/decision" Control (NoQuery, DecisionRequest) -> ApprovalView, Conflict, Ambiguous, StepUpRequired;
 
     /// What the monitor noticed, newest first.
     ListFindings = GET "/api/v1/findings" Read (FindingsQuery, NoBody) -> FindingPage;

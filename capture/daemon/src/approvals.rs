@@ -164,11 +164,19 @@ impl ApprovalBroker {
         let files = self.pending().get(&view.approval.id).and_then(|pending| pending.files.get().cloned());
         let shows_rule = files.is_some_and(|files| files.is_empty());
         if shows_rule {
-            let (shared, approval) = (Arc::clone(&self.shared), view.approval.clone());
-            let rule = move || shared.judge.rule_for(&approval, shared.session(approval.session_id).as_ref());
-            view.suggested_rule = self.shared.judging.run(rule).await?;
+            view.suggested_rule = self.rule_for(&view.approval).await?;
+        }
+        if view.approval.state == ApprovalState::Pending {
+            view.same_as = self.pending().same_as(&view.approval);
         }
         Ok(view)
+    }
+
+    /// The rule that would allow just this again.
+    async fn rule_for(&self, approval: &Approval) -> Result<Option<String>, Refusal> {
+        let (shared, approval) = (Arc::clone(&self.shared), approval.clone());
+        let rule = move || shared.judge.rule_for(&approval, shared.session(approval.session_id).as_ref());
+        self.shared.judging.run(rule).await
     }
 
     /// Decides an approval for a person, found as by [`get`](Self::get). Dropped before the approval is
@@ -178,10 +186,47 @@ impl ApprovalBroker {
     /// Why nothing was decided, or why the agent was not answered.
     pub async fn decide(&self, id: &str, decision: Decision) -> Result<ApprovalView, Refusal> {
         let approval = self.find(id).await?;
-        let claimed = self.claim_for_person(&approval, decision).await?;
-        let decided = self.shared.decisions.spawn(self.clone().execute(claimed));
-        let approval = decided.await.map_err(|error| Refusal::Failed(error.to_string()))??;
+        if decision.revision.as_ref().is_some_and(|shown| *shown != revision_of(&approval)) && is_pending(&approval) {
+            return Err(Refusal::Conflict("the request changed since it was shown; check it and decide again".into()));
+        }
+        let rule = if decision.rule { Some(self.checked_rule(&approval).await?) } else { None };
+        let decided = self.decide_one(&approval, decision).await;
+        let approval = match decided {
+            // Somebody else may have been faster.
+            Err(Refusal::Conflict(why)) => {
+                return Err(match self.find(approval.id.as_str()).await {
+                    Ok(now) if !is_pending(&now) => Refusal::Decided { why, before: Box::new((&now).into()) },
+                    Ok(_) | Err(_) => Refusal::Conflict(why),
+                });
+            }
+            decided => decided?,
+        };
+        if let Some(rule) = rule {
+            let shared = Arc::clone(&self.shared);
+            let saved = self.shared.judging.run(move || shared.judge.save_rule(&rule)).await?;
+            saved
+                .map_err(|why| Refusal::Conflict(format!("it was allowed once, but the rule was not saved: {why}")))?;
+        }
         Ok(self.view(approval))
+    }
+
+    /// Decides, and carries the decision out to its end.
+    async fn decide_one(&self, approval: &Approval, decision: Decision) -> Result<Approval, Refusal> {
+        let claimed = self.claim_for_person(approval, decision).await?;
+        let decided = self.shared.decisions.spawn(self.clone().execute(claimed));
+        decided.await.map_err(|error| Refusal::Failed(error.to_string()))?
+    }
+
+    /// The rule for a request, when it can be saved.
+    async fn checked_rule(&self, approval: &Approval) -> Result<String, Refusal> {
+        // A rule would not be bound to the content of a file.
+        let files = self.mark_files(approval).await?;
+        let rule = if files.is_empty() { self.rule_for(approval).await? } else { None };
+        let rule = rule.ok_or_else(|| Refusal::Conflict("no rule can be made for just this request".into()))?;
+        let (shared, checked) = (Arc::clone(&self.shared), rule.clone());
+        let valid = self.shared.judging.run(move || shared.judge.check_rule(&checked)).await?;
+        valid.map_err(|why| Refusal::Conflict(format!("the rule cannot be saved: {why}")))?;
+        Ok(rule)
     }
 
     /// Waits for the decision on a delivery; `None` when the agent is to ask its user itself. With the
@@ -348,6 +393,8 @@ impl ApprovalBroker {
         // Files that are not hashed yet may be any.
         let more_files = is_pending && files.as_ref().is_none_or(|files| has_more_files(&approval, files));
         ApprovalView {
+            revision: revision_of(&approval),
+            same_as: Vec::new(),
             approval,
             answer,
             unanswerable,
@@ -368,6 +415,22 @@ impl ApprovalBroker {
         }
         Some(dialog_of(&self.shared.runs, approval, standing.is_alone).map(|_| DecidedVia::Keys))
     }
+}
+
+fn is_pending(approval: &Approval) -> bool {
+    approval.state == ApprovalState::Pending
+}
+
+/// Names what a request says. Its files are not part of it: they are compared by their content when it is decided.
+fn revision_of(approval: &Approval) -> String {
+    let Approval { id, kind, tool, command, paths, url, subject, question, options, input, exact, cwd, digest, .. } =
+        approval;
+    let said = (
+        (id, kind, tool, command, paths, url, subject),
+        (question, options, input, exact, cwd, digest, approval.agent_id.as_ref()),
+    );
+    let text = serde_json::to_vec(&said).unwrap_or_default();
+    blake3::hash(&text).to_hex()[..16].to_owned()
 }
 
 impl BrokerState {

@@ -9,11 +9,12 @@ pub mod facts;
 
 use std::{
     io::Read,
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
 use approver::{Policy, PolicyError, Preset};
+use atomic_file::Durability;
 use rustix::fs::OFlags;
 
 pub use facts::OnDisk;
@@ -91,6 +92,70 @@ pub fn with_repository(policy: Policy, workspace: &Path) -> Result<Policy, Refus
         Some((text, _)) => policy.with_repository(&text, &path).map_err(Refused::Broken),
         None => Ok(policy),
     }
+}
+
+/// The text of a new policy file.
+pub const STARTER: &str = r#"# What agents may do without asking you. `capture policy explain COMMAND` says what each rule does.
+version = 1
+
+# The preset applies when none of your rules matches: "ask-everything", "read-only" or "workspace-edits".
+preset = "ask-everything"
+
+# The first rule that matches decides; if none matches, you are asked. If a line has several commands, the
+# strictest decision counts.
+#
+# [[rule]]
+# name = "tests"
+# decision = "allow"                          # or "deny", "ask"
+# command = ["cargo", "nextest", "run", "..."] # "*" is any one word, a last "..." any further words
+# cwd = "/home/me/project"
+#
+# [[rule]]
+# name = "no push"
+# decision = "deny"
+# command = ["git", "push"]
+# reason = "I push myself."
+"#;
+
+/// Why a rule was not added to the user's policy.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// The file is not one that could be in force.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The policy would not be valid with the rule.
+    #[error("{0}")]
+    Invalid(PolicyError),
+    /// It cannot be written.
+    #[error("cannot write {}: {}", .0.display(), .1)]
+    Unwritable(PathBuf, std::io::Error),
+}
+
+/// Adds a rule at the end of the user's policy, whole or not at all; gives the file that was written. Where a link leads
+/// is what is replaced.
+///
+/// # Errors
+/// When the file may not be believed, is not valid with the rule, or cannot be written.
+pub fn append(file: &Path, rule: &str) -> Result<PathBuf, AppendError> {
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let unwritable = |error| AppendError::Unwritable(file.clone(), error);
+    if let Some(dir) = file.parent() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unwritable)?;
+    }
+    let after = appended(&file, rule)?;
+    atomic_file::replace(&file, after.as_bytes(), Durability::Synced).map_err(unwritable)?;
+    Ok(file)
+}
+
+/// The user's policy with a rule at its end.
+///
+/// # Errors
+/// When the file may not be believed, or is not valid with the rule.
+pub fn appended(file: &Path, rule: &str) -> Result<String, AppendError> {
+    let before = text(file, None)?.unwrap_or_else(|| STARTER.to_owned());
+    let after = format!("{}\n\n{}\n", before.trim_end(), rule.trim());
+    Policy::parse(&after, file).map_err(AppendError::Invalid)?;
+    Ok(after)
 }
 
 /// The text of the user's policy, when it may be believed. `None` when there is none.

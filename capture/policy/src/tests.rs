@@ -143,3 +143,18 @@ fn the_top_of_a_repository_is_the_workspace() {
     put(&root.join("bin/.git"), "gitdir: elsewhere\n", 0o600);
     assert_eq!(workspace_of(&root.join("bin")), root.join("bin"));
 }
+
+#[test]
+fn a_rule_is_added_whole_or_not_at_all() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("capture/policy.toml");
+    let rule = "[[rule]]\nname = \"date\"\ndecision = \"allow\"\ncommand = [\"date\"]\n";
+    assert_eq!(append(&file, rule).unwrap(), file);
+    let first = std::fs::read_to_string(&file).unwrap();
+    assert!(first.starts_with(STARTER.trim_end()) && first.ends_with(rule), "{first}");
+    let wrong = append(&file, "[[rule]]\nname = \"x\"\ndecision = \"perhaps\"\n");
+    assert!(matches!(wrong, Err(AppendError::Invalid(_))), "{wrong:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), first);
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+    assert!(matches!(append(&file, rule), Err(AppendError::Refused(Refused::WritableByOthers(_)))));
+}

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, net::SocketAddr};
 
 use api::{
-    approvals::{ApprovalView, DecisionScope, Verdict},
+    approvals::{ApprovalView, DecidedBefore, DecisionScope, Verdict},
     hooks::HookAnswer,
     prompts::Receipt,
     retention::{PruneRequest, RemovalReport, RetentionStatus},
@@ -164,6 +164,10 @@ pub struct Decision {
     pub scope: DecisionScope,
     /// The answers to questions, by question.
     pub answers: Option<BTreeMap<String, String>>,
+    /// What the request said when it was shown; it is checked where it is given.
+    pub revision: Option<String>,
+    /// Whether the suggested rule is saved too.
+    pub rule: bool,
     /// Who decided.
     pub who: Who,
 }
@@ -178,7 +182,7 @@ pub struct SessionStart {
 }
 
 /// Who is at the other end of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Who {
     /// The process, as the kernel says; known on the Unix socket.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,6 +193,9 @@ pub struct Who {
     /// Where the connection came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<SocketAddr>,
+    /// The id of the paired device that was signed in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
 }
 
 /// A message of OpenTelemetry.
@@ -259,6 +266,14 @@ pub enum Refusal {
     /// It cannot be done as things stand.
     #[error("{0}")]
     Conflict(String),
+    /// A permission request is closed.
+    #[error("{why}")]
+    Decided {
+        /// Why nothing can be decided.
+        why: String,
+        /// How it was closed.
+        before: Box<DecidedBefore>,
+    },
     /// A shortened id matches several things.
     #[error("{0}")]
     Ambiguous(String),

@@ -18,12 +18,13 @@ pub(crate) struct ApiError {
     pub(crate) code: ErrorCode,
     message: String,
     hint: Option<String>,
+    details: Option<serde_json::Value>,
     header: Option<Box<(HeaderName, HeaderValue)>>,
 }
 
 impl ApiError {
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, header: None }
+        Self { code, message: message.into(), hint: None, details: None, header: None }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -95,8 +96,8 @@ impl ApiError {
 
     /// The error as a value.
     pub(crate) fn body_of(self) -> ErrorBody {
-        let Self { code, message, hint, .. } = self;
-        ErrorBody { error: ErrorText { code: code.as_str().to_owned(), message, hint } }
+        let Self { code, message, hint, details, .. } = self;
+        ErrorBody { error: ErrorText { code: code.as_str().to_owned(), message, hint, details } }
     }
 }
 
@@ -105,6 +106,10 @@ impl From<Refusal> for ApiError {
         match refusal {
             Refusal::NotFound(why) => Self::not_found(why),
             Refusal::Conflict(why) => Self::new(ErrorCode::Conflict, why),
+            Refusal::Decided { why, before } => {
+                let details = serde_json::to_value(before).ok();
+                Self { details, ..Self::new(ErrorCode::Conflict, why) }
+            }
             Refusal::Ambiguous(why) => Self::new(ErrorCode::Ambiguous, why),
             Refusal::Invalid { name, reason } => Self::parameter(name, reason),
             Refusal::Unavailable => Self::unavailable("temporarily unavailable; retry"),

@@ -204,6 +204,20 @@ impl Gate {
         }
     }
 
+    /// Checks that a request may also change what capture does: its token has the scope `admin`, or its device is raised.
+    pub(crate) fn check_raised(
+        &self,
+        device: Option<&SignedIn>,
+        headers: &HeaderMap,
+        transport: &Transport,
+    ) -> Result<(), ApiError> {
+        match device {
+            Some(device) if device.covers(Scope::Admin) => Ok(()),
+            Some(device) => Err(uncovered(device, Scope::Admin)),
+            None => self.check_scope(Scope::Admin, headers, transport),
+        }
+    }
+
     /// Counts a wrong code as a wrong token.
     pub(crate) fn wrong_code(&self, transport: &Transport) -> ApiError {
         if self.wrong.note(transport.client(), Instant::now()) {

@@ -69,7 +69,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("hooks", "adapters/hooks", &["agents", "atomic_file", "events", "processes"]),
     ("protocols", "adapters/protocols", &["agents", "events", "hooks", "processes"]),
     ("store", "capture/store", &["atomic_file", "events", "projections"]),
-    ("policy", "capture/policy", &["approver", "events", "processes", "redact"]),
+    ("policy", "capture/policy", &["approver", "atomic_file", "events", "processes", "redact"]),
     ("api", "capture/api", &["agents", "events", "processes", "projections", "terminal"]),
     ("devices", "capture/devices", &["api", "atomic_file", "events"]),
     ("search", "capture/search", &["api", "events", "store"]),

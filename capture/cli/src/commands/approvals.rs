@@ -310,7 +310,9 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
     let scope = if arguments.scope == GrantScope::Session { DecisionScope::Session } else { DecisionScope::Once };
     let rule =
         (arguments.scope == GrantScope::Rule).then(|| agreed_rule(context, &shown, arguments.yes)).transpose()?;
-    decide(context, &client, &shown, &DecisionRequest { decision: Verdict::Allow, message: None, scope, answers })?;
+    let decision = Verdict::Allow;
+    let request = DecisionRequest { decision, message: None, scope, answers, revision: None, rule: false };
+    decide(context, &client, &shown, &request)?;
     if let Some(rule) = rule {
         let path = super::policy::append(context, rule)?;
         terminal::print_error_line(&format!("capture: saved in {}", safe(&path.display().to_string())));
@@ -333,7 +335,9 @@ pub(super) fn deny(context: &Context, arguments: &Deny) -> anyhow::Result<()> {
         }
     }
     let (decision, message) = (Verdict::Deny, arguments.message.clone());
-    decide(context, &client, &shown, &DecisionRequest { decision, message, scope: DecisionScope::Once, answers: None })
+    let (scope, answers) = (DecisionScope::Once, None);
+    let request = DecisionRequest { decision, message, scope, answers, revision: None, rule: false };
+    decide(context, &client, &shown, &request)
 }
 
 fn decide(context: &Context, client: &Client, shown: &ApprovalView, decision: &DecisionRequest) -> anyhow::Result<()> {

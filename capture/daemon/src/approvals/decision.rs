@@ -192,6 +192,7 @@ impl ApprovalBroker {
         };
         let evidence = json!({
             "who": decision.who, "scope": decision.scope, "answers": decision.answers, "files": shown(&files),
+            "saves_rule": decision.rule,
         });
         let grant = (decision.scope == DecisionScope::Session).then(|| Grant::of(approval, &files)).flatten();
         Ok(ClaimedDecision { claim, resolved, evidence, route, grant })

@@ -20,6 +20,18 @@ pub trait Judge: Send + Sync {
 
     /// The rule that would allow just this again, to be reviewed and saved by the user.
     fn rule_for(&self, approval: &Approval, session: Option<&Session>) -> Option<String>;
+
+    /// Whether this rule could be added to the user's policy.
+    ///
+    /// # Errors
+    /// Why it could not.
+    fn check_rule(&self, rule: &str) -> Result<(), String>;
+
+    /// Adds a rule to the user's policy.
+    ///
+    /// # Errors
+    /// Why it was not added.
+    fn save_rule(&self, rule: &str) -> Result<(), String>;
 }
 
 /// The judgement of the rules.
@@ -99,6 +111,14 @@ impl Judge for OnPolicy {
 
     fn rule_for(&self, approval: &Approval, session: Option<&Session>) -> Option<String> {
         rule_for(&request(approval, session).filter(|_| approval.exact)?)
+    }
+
+    fn check_rule(&self, rule: &str) -> Result<(), String> {
+        policy::appended(&self.file, rule).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn save_rule(&self, rule: &str) -> Result<(), String> {
+        policy::append(&self.file, rule).map(drop).map_err(|error| error.to_string())
     }
 }
 

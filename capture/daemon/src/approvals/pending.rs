@@ -144,6 +144,22 @@ impl PendingApprovals {
         approvals.filter(|approval| fits(approval.id.as_str())).cloned().collect()
     }
 
+    /// The other pending approvals that ask for exactly the same, in any session.
+    pub(super) fn same_as(&self, approval: &Approval) -> Vec<ApprovalId> {
+        let same = |other: &&Approval| {
+            let parts = |approval: &Approval| {
+                let Approval { provider, kind, tool, input, cwd, .. } = approval.clone();
+                (provider, kind, tool, input, cwd)
+            };
+            other.id != approval.id && other.exact && parts(other) == parts(approval)
+        };
+        let pending = self.approvals.values().map(|pending| &pending.approval);
+        let mut ids: Vec<ApprovalId> =
+            pending.filter(|_| approval.exact).filter(same).map(|other| other.id.clone()).collect();
+        ids.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
+        ids
+    }
+
     pub(super) fn standing(&self, approval: &Approval) -> PendingSummary {
         let pending = self.get(&approval.id);
         let hook = self.hook_of(approval);

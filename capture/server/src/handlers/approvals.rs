@@ -9,6 +9,7 @@ use api::{
     hooks::{HookWait, MAX_WAIT_MS},
     routes::{AwaitDecision, DecideApproval, GetApproval, ListApprovals},
 };
+use devices::SignedIn;
 use events::DeliveryId;
 use tokio::time::timeout;
 
@@ -43,19 +44,29 @@ pub(crate) async fn one(call: Call<GetApproval>) -> HandlerResult {
 
 /// `POST /api/v1/approvals/{id}/decision`
 pub(crate) async fn decide(mut call: Call<DecideApproval>) -> HandlerResult {
-    let DecisionRequest { decision, message, scope, answers } = call.body().await?;
+    let DecisionRequest { decision, message, scope, answers, revision, rule } = call.body().await?;
+    if rule {
+        // A rule decides what nobody is asked about any more: it changes what capture does.
+        let transport = &call.connection.transport;
+        call.app.gate.check_raised(call.device.as_ref(), &call.parts.headers, transport)?;
+        if decision == Verdict::Deny || scope == DecisionScope::Session || revision.is_none() {
+            return Err(ApiError::body("`rule` needs `decision` `allow`, `scope` `once`, and `revision`"));
+        }
+    }
     if scope == DecisionScope::Session && decision == Verdict::Deny {
         return Err(ApiError::body("`scope` can be `session` only if `decision` is `allow`"));
     }
-    let decision = Decision { verdict: decision, message, scope, answers, who: who(&call.connection.transport) };
+    let who = who(&call.connection.transport, call.device.as_ref());
+    let decision = Decision { verdict: decision, message, scope, answers, revision, rule, who };
     let view = call.app.ask(call.app.control.decide(call.segment.clone(), decision)).await?;
     call.answer(&view)
 }
 
-pub(super) const fn who(transport: &Transport) -> Who {
+pub(super) fn who(transport: &Transport, device: Option<&SignedIn>) -> Who {
+    let device = device.map(|signed_in| signed_in.device.id.clone());
     match transport {
-        Transport::Unix(peer) => Who { pid: peer.pid, uid: Some(peer.uid), address: None },
-        Transport::Tcp(from, ..) => Who { pid: None, uid: None, address: Some(*from) },
+        Transport::Unix(peer) => Who { pid: peer.pid, uid: Some(peer.uid), address: None, device },
+        Transport::Tcp(from, ..) => Who { pid: None, uid: None, address: Some(*from), device },
     }
 }
 

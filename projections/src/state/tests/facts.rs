@@ -374,13 +374,13 @@ fn failures_are_counted_by_their_sort() {
 fn marks_are_the_users_and_no_sign_of_the_session() {
     let mark = |value: &str| on(50.0, note(Topic::Mark, value).by(Source::Runtime));
     let begins = || on(1.0, prompt("go"));
-    let tape = Tape::played(&[begins(), mark("pinned"), mark("snoozed_until=2026-11-23T18:00:00Z")]);
+    let mut tape = Tape::played(&[begins(), mark("pinned"), mark("snoozed_until=2026-11-23T18:00:00Z")]);
     let marks = tape.state.view().marks.unwrap();
     assert!(marks.pinned && !marks.archived);
     assert_eq!(marks.snoozed_until, Timestamp::parse("2026-11-23T18:00:00Z"));
     assert_eq!(tape.state.view().last_event_at, at(1.0), "lists keep their order");
-    let none = Tape::played(&[begins(), mark("pinned"), mark("archived"), mark("-pinned"), mark("-archived")]);
+    let mut none = Tape::played(&[begins(), mark("pinned"), mark("archived"), mark("-pinned"), mark("-archived")]);
     assert_eq!(none.state.view().marks, None);
-    let foreign = Tape::played(&[begins(), on(2.0, note(Topic::Mark, "archived"))]);
+    let mut foreign = Tape::played(&[begins(), on(2.0, note(Topic::Mark, "archived"))]);
     assert_eq!(foreign.state.view().marks, None, "what an agent writes marks nothing");
 }

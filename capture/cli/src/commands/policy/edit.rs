@@ -5,38 +5,15 @@ use std::path::PathBuf;
 use approver::{Policy, display::show};
 use similar::TextDiff;
 
-use super::super::{Context, Failed, editor, print_line};
+use super::super::{Context, Failed, editor, print_line, refuse_agents};
 
 /// What agents are refused here.
 const CHANGE: &str = "changing the policy";
 
-/// The text of a new policy file.
-const STARTER: &str = r#"# What agents may do without asking you. `capture policy explain COMMAND` says what each rule does.
-version = 1
-
-# The preset applies when none of your rules matches: "ask-everything", "read-only" or "workspace-edits".
-preset = "ask-everything"
-
-# The first rule that matches decides; if none matches, you are asked. If a line has several commands, the
-# strictest decision counts.
-#
-# [[rule]]
-# name = "tests"
-# decision = "allow"                          # or "deny", "ask"
-# command = ["cargo", "nextest", "run", "..."] # "*" is any one word, a last "..." any further words
-# cwd = "/home/me/project"
-#
-# [[rule]]
-# name = "no push"
-# decision = "deny"
-# command = ["git", "push"]
-# reason = "I push myself."
-"#;
-
 pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
     let (file, before) = editor::in_force(&context.policy_file()?, CHANGE)?;
     let check = |text: &str| Ok(Policy::parse(text, &file).map(drop)?);
-    let offered = before.as_deref().unwrap_or(STARTER);
+    let offered = before.as_deref().unwrap_or(policy::STARTER);
     let after = editor::edited(&file, offered, check)?;
     if after == offered {
         return print_line("nothing was changed");
@@ -54,10 +31,6 @@ pub(super) fn run(context: &Context, yes: bool) -> anyhow::Result<()> {
 
 /// Adds a rule at the end of the user's policy; gives the file.
 pub(in crate::commands) fn append(context: &Context, rule: &str) -> anyhow::Result<PathBuf> {
-    let (file, before) = editor::in_force(&context.policy_file()?, CHANGE)?;
-    let before = before.unwrap_or_else(|| STARTER.to_owned());
-    let after = format!("{}\n\n{}\n", before.trim_end(), rule.trim());
-    Policy::parse(&after, &file)?;
-    editor::put_in_force(editor::copy_of(&file, &after)?, &file)?;
-    Ok(file)
+    refuse_agents(CHANGE)?;
+    Ok(policy::append(&context.policy_file()?, rule)?)
 }
