@@ -52,7 +52,7 @@ mod tests {
         for row in 0..code.size {
             for column in 0..code.size {
                 let shown = lines[(row + MARGIN) / 2][column + MARGIN];
-                let is_dark = if (row + MARGIN) % 2 == 0 { "█▀" } else { "█▄" }.contains(shown);
+                let is_dark = if (row + MARGIN).is_multiple_of(2) { "█▀" } else { "█▄" }.contains(shown);
                 assert_eq!(is_dark, code[row][column].value(), "{row} {column}");
             }
         }
