@@ -13,6 +13,7 @@ mod dialog;
 mod error;
 mod explain;
 mod form;
+mod grid;
 mod guard;
 mod judge;
 mod keys;
@@ -33,6 +34,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use explain::{Check, Explanation, FileUsed, Need, RegionText, RuleMatch, RuleOutcome};
+use grid::Grid;
+pub use grid::{GridCursor, GridUpdate, Scrollback, Span, SpanColor, SpanFlags};
 pub use rules::{RuleError, ScreenRules};
 pub use standing_dialog::{StandingDialog, StandingOption};
 
@@ -114,6 +117,8 @@ pub struct Observer {
     marked: Option<(String, Timestamp)>,
     /// Present for an agent whose files are not read.
     content: Option<TerminalContent>,
+    /// What was told of the screen to those who show it elsewhere.
+    grid: Grid,
     events: Vec<(Timestamp, HostEvent)>,
 }
 
@@ -159,6 +164,7 @@ impl Observer {
             moved: false,
             marked: None,
             content: content_of(provider),
+            grid: Grid::default(),
             events: Vec::new(),
         }
     }
@@ -338,6 +344,24 @@ impl Observer {
             skipped_bytes: self.skipped_bytes,
             claim: self.judge.current.as_ref().map(|c| c.claim.clone()),
         }
+    }
+
+    /// What changed of the screen since a revision, as rows of coloured text; from 0 everything did.
+    pub fn grid(&mut self, since: u64) -> GridUpdate {
+        self.grid.update(&self.terminal, self.skipped_bytes, since)
+    }
+
+    /// Since when the program draws a synchronized update whose end has not come; what it has drawn of it is not to be
+    /// shown yet.
+    #[must_use]
+    pub const fn updating_since(&self) -> Option<Timestamp> {
+        self.updating_since
+    }
+
+    /// At most `count` lines that scrolled off the screen before the one with the number `before`.
+    #[must_use]
+    pub fn scrollback(&self, before: u64, count: usize) -> Scrollback {
+        self.terminal.signals().scrolled.before(before, count)
     }
 
     /// Whether the program waits for a prompt, as far as its screen was read, and nothing asks for an

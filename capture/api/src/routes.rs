@@ -352,6 +352,8 @@ operations! {
     GetRun = GET "/api/v1/runs/{id}" Read (NoQuery, NoBody) -> Run, Ambiguous;
     /// The screen of its terminal.
     RunScreen = GET "/api/v1/runs/{id}/screen" Read (NoQuery, NoBody) -> Picture, Conflict, Ambiguous;
+    /// Its terminal over a WebSocket: the screen as rows of coloured text, and what is typed into it.
+    RunTerminal = GET "/api/v1/runs/{id}/terminal" Read (NoQuery, NoBody) -> WebSocketStream, Conflict, Ambiguous, UpgradeRequired, WebSocketVersion, TooManyStreams;
     /// Which rule reads its screen, and why the others do not.
     ExplainRun = GET "/api/v1/runs/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict, Ambiguous;
     /// Types into its terminal: text, keys or an interrupt.

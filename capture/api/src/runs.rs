@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use terminal::{
     host::frame::Hello,
-    screen::{Explanation, Picture},
+    screen::{Explanation, GridUpdate, Picture, Scrollback, Size},
 };
 
 /// The runs: first the active ones, newest first, then those that ended recently.

@@ -10,7 +10,7 @@ use api::{
     hooks::HookAnswer,
     prompts::Receipt,
     retention::{PruneRequest, RemovalReport, RetentionStatus},
-    runs::{Explanation, Input as RunInput, InputSent, Picture, Run},
+    runs::{Explanation, GridUpdate, Input as RunInput, InputSent, Picture, Run, Scrollback, Size},
     search::{IndexStatus, SearchPage, SearchQuery},
     steering::{SessionCommand, SessionInputTaken, StartedSession},
 };
@@ -210,6 +210,18 @@ impl Control for Daemon {
 
     fn screen(&self, target: RunTarget) -> Reply<Picture> {
         self.with(|parts| async move { parts.runs.screen(&target).await })
+    }
+
+    fn grid(&self, target: RunTarget, since: u64, wait_ms: u32) -> Reply<GridUpdate> {
+        self.with(move |parts| async move { parts.runs.grid(&target, since, wait_ms).await })
+    }
+
+    fn scrollback(&self, target: RunTarget, before: u64, count: u32) -> Reply<Scrollback> {
+        self.with(move |parts| async move { parts.runs.scrollback(&target, before, count).await })
+    }
+
+    fn resize(&self, target: RunTarget, size: Option<Size>) -> Reply<()> {
+        self.with(move |parts| async move { parts.runs.resize(&target, size).await })
     }
 
     fn explain_screen(&self, target: RunTarget) -> Reply<Explanation> {

@@ -18,7 +18,7 @@ use std::{
 
 use api::{
     part::{IdPart, PART_HINT, shown},
-    runs::{Explanation, Input as RunInput, InputSent, Picture, Run, RunState},
+    runs::{Explanation, GridUpdate, Input as RunInput, InputSent, Picture, Run, RunState, Scrollback, Size},
 };
 use events::{RunId, SessionId, State};
 use ingest::{HostInput, HostedSession, IngestHandle, IngestInput};
@@ -205,6 +205,44 @@ impl Runs {
     /// When there is none, it is gone, or its host refuses.
     pub async fn screen(&self, target: &RunTarget) -> Result<Picture, Refusal> {
         self.request(target, HostRequest::Screen).await
+    }
+
+    /// What changed of the screen of a run since a revision, as soon as something has, or after this time.
+    ///
+    /// # Errors
+    /// As [`screen`](Self::screen), and when the host is of an older version.
+    pub async fn grid(&self, target: &RunTarget, since: u64, wait_ms: u32) -> Result<GridUpdate, Refusal> {
+        self.request_drawn(target, HostRequest::Grid { since, wait_ms }).await
+    }
+
+    /// Lines that scrolled off the screen of a run.
+    ///
+    /// # Errors
+    /// As [`grid`](Self::grid).
+    pub async fn scrollback(&self, target: &RunTarget, before: u64, count: u32) -> Result<Scrollback, Refusal> {
+        self.request_drawn(target, HostRequest::Scrollback { before, count }).await
+    }
+
+    /// Gives the terminal of a run another size, or, without one, that of the terminal that types.
+    ///
+    /// # Errors
+    /// As [`grid`](Self::grid).
+    pub async fn resize(&self, target: &RunTarget, size: Option<Size>) -> Result<(), Refusal> {
+        self.request_drawn(target, HostRequest::Resize { size }).await
+    }
+
+    /// Requests something that hosts of older versions do not know.
+    async fn request_drawn<T: DeserializeOwned>(&self, target: &RunTarget, ask: HostRequest) -> Result<T, Refusal> {
+        let (run, asks) = self.find_reconnected(target).await?;
+        if !run.hello.draws {
+            return Err(Refusal::Conflict(
+                "this run was started by an older version of capture that cannot show its terminal elsewhere; use \
+                 `capture attach`, or start it again"
+                    .into(),
+            ));
+        }
+        let answer = question(&run, asks.as_ref(), ask).await?;
+        serde_json::from_value(answer).map_err(|error| Refusal::Failed(error.to_string()))
     }
 
     /// How the screen of a run is read.

@@ -23,6 +23,7 @@ use crate::{
     listen::url_of,
     metrics::{self, Tally},
     snapshot::LastSnapshot,
+    terminal_socket::Leases,
 };
 
 /// Maximum number of concurrent reads of the store: more would only queue for the disk and occupy threads.
@@ -65,6 +66,8 @@ pub(crate) struct Parts {
     pub(crate) tasks: TaskTracker,
     /// The last snapshot of everything: many clients ask for the same.
     pub(crate) last_snapshot: Mutex<Option<LastSnapshot>>,
+    /// Which views of terminals may resize them.
+    pub(crate) leases: Mutex<Leases>,
     /// Places for bodies of telemetry.
     pub(crate) telemetry: Arc<Semaphore>,
     reader: Reader,
@@ -100,6 +103,7 @@ impl Parts {
             cancel,
             tasks: TaskTracker::new(),
             last_snapshot: Mutex::default(),
+            leases: Mutex::default(),
             telemetry: Arc::new(Semaphore::new(config.limits.telemetry_at_once)),
             reader,
             reads: Semaphore::new(STORE_READS),

@@ -7,7 +7,7 @@ use api::{
     hooks::HookAnswer,
     prompts::Receipt,
     retention::{PruneRequest, RemovalReport, RetentionStatus},
-    runs::{Explanation, Input, InputSent, Picture, Run},
+    runs::{Explanation, GridUpdate, Input, InputSent, Picture, Run, Scrollback, Size},
     search::{IndexStatus, SearchPage, SearchQuery},
     steering::{SessionCommand, SessionInputTaken, SessionRequest, StartedSession},
 };
@@ -101,6 +101,15 @@ pub trait Control: Send + Sync + 'static {
 
     /// The screen of a run.
     fn screen(&self, target: RunTarget) -> Reply<Picture>;
+
+    /// What changed of a run's screen since a revision, as soon as something has, or after this time.
+    fn grid(&self, target: RunTarget, since: u64, wait_ms: u32) -> Reply<GridUpdate>;
+
+    /// Lines that scrolled off a run's screen before the one with this number.
+    fn scrollback(&self, target: RunTarget, before: u64, count: u32) -> Reply<Scrollback>;
+
+    /// Gives a run's terminal another size, or, without one, that of the terminal that types.
+    fn resize(&self, target: RunTarget, size: Option<Size>) -> Reply<()>;
 
     /// How the screen of a run is read.
     fn explain_screen(&self, target: RunTarget) -> Reply<Explanation>;
@@ -379,6 +388,18 @@ impl Control for NoControl {
     }
 
     fn screen(&self, _: RunTarget) -> Reply<Picture> {
+        unavailable()
+    }
+
+    fn grid(&self, _: RunTarget, _: u64, _: u32) -> Reply<GridUpdate> {
+        unavailable()
+    }
+
+    fn scrollback(&self, _: RunTarget, _: u64, _: u32) -> Reply<Scrollback> {
+        unavailable()
+    }
+
+    fn resize(&self, _: RunTarget, _: Option<Size>) -> Reply<()> {
         unavailable()
     }
 

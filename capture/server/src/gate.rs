@@ -218,6 +218,20 @@ impl Gate {
         }
     }
 
+    /// Checks that whoever opened a connection may act by it.
+    pub(crate) fn check_control(
+        &self,
+        device: Option<&SignedIn>,
+        headers: &HeaderMap,
+        transport: &Transport,
+    ) -> Result<(), ApiError> {
+        match device {
+            Some(device) if device.covers(Scope::Control) => self.check_device_peer(device, Scope::Control, transport),
+            Some(device) => Err(uncovered(device, Scope::Control)),
+            None => self.check_scope(Scope::Control, headers, transport),
+        }
+    }
+
     /// Counts a wrong code as a wrong token.
     pub(crate) fn wrong_code(&self, transport: &Transport) -> ApiError {
         if self.wrong.note(transport.client(), Instant::now()) {

@@ -19,6 +19,7 @@ pub(crate) mod site;
 pub(crate) mod status;
 pub(crate) mod steering;
 pub(crate) mod streams;
+pub(crate) mod terminal;
 pub(crate) mod timeline;
 pub(crate) mod usage;
 pub(crate) mod wait;

@@ -36,6 +36,7 @@ mod snapshot;
 mod sse;
 mod stream_format;
 mod tail;
+mod terminal_socket;
 mod unix;
 mod ws;
 

@@ -31,7 +31,7 @@ use crate::{
     error::ApiError,
     handlers::{
         admin, agentapi, approvals, attention, compat, devices, findings, history, mcp, otlp, prompts, retention, runs,
-        search, sessions, site, status, steering, streams, timeline, usage, wait,
+        search, sessions, site, status, steering, streams, terminal, timeline, usage, wait,
     },
 };
 
@@ -136,6 +136,7 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::ListRuns => of(operation, runs::list),
         O::GetRun => of(operation, runs::one),
         O::RunScreen => of(operation, runs::screen),
+        O::RunTerminal => of(operation, terminal::open),
         O::ExplainRun => of(operation, runs::explain),
         O::RunInput => of(operation, runs::input),
         O::AgentApiGetStatus => of(operation, agentapi::status),

@@ -16,6 +16,7 @@ mod site;
 mod sockets;
 mod streaming;
 mod telemetry;
+mod terminal;
 mod waiting;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};

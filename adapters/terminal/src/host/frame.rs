@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::claim::{HostEvent, ScreenClaim};
+use crate::screen::Size;
 
 /// Name and version of the protocol, as the `Upgrade` header says it.
 pub const PROTOCOL: &str = "capture-host/1";
@@ -58,6 +59,26 @@ pub enum ServerMessage {
 pub enum HostRequest {
     /// The current screen: a [`Picture`](crate::screen::Picture).
     Screen,
+    /// What changed of the screen since a revision, as soon as something has: a
+    /// [`GridUpdate`](crate::screen::GridUpdate). From 0 everything did.
+    Grid {
+        /// The revision that is known.
+        since: u64,
+        /// Answer after this time though nothing has changed, ms.
+        wait_ms: u32,
+    },
+    /// Lines that scrolled off the screen: a [`Scrollback`](crate::screen::Scrollback).
+    Scrollback {
+        /// Before the line with this number.
+        before: u64,
+        /// At most this many.
+        count: u32,
+    },
+    /// Give the terminal another size, or, without one, that of the terminal that types.
+    Resize {
+        /// The size.
+        size: Option<Size>,
+    },
     /// Which rule matched and why the others did not: an
     /// [`Explanation`](crate::screen::Explanation).
     Explain,
@@ -316,6 +337,9 @@ pub struct Hello {
     /// into which one types.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub takes: Vec<String>,
+    /// Whether this host knows [`HostRequest::Grid`], and what goes with it.
+    #[serde(default)]
+    pub draws: bool,
 }
 
 /// Something that happened in a run.

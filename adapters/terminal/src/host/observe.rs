@@ -3,6 +3,7 @@
 
 mod activity;
 mod handle;
+mod onlookers;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -21,6 +22,7 @@ use processes::{has_children, wake::Wake};
 
 use self::activity::ProgramActivity;
 pub use self::handle::ScreenHandle;
+use self::onlookers::Onlookers;
 use super::{
     frame::{Hello, HostRequest},
     keys,
@@ -82,6 +84,8 @@ pub enum FromScreen {
     Type(TypeRequest, RequestReply),
     /// The server wants to know whether somebody is there.
     Presence(RequestReply),
+    /// The server wants the terminal to have this size, or that of the terminal that types.
+    Resize(Option<Size>, RequestReply),
     /// The server wants this written to those who look on.
     Announce(Vec<u8>),
     /// A dialog with this mark was announced.
@@ -149,6 +153,7 @@ impl ScreenHandle {
                 written_at: now,
                 stood: None,
                 activity: ProgramActivity::default(),
+                onlookers: Onlookers::default(),
                 answering: None,
                 pressed: never(),
                 step_at: None,
@@ -183,6 +188,8 @@ struct ScreenThread {
     stood: Option<String>,
     /// What an unknown program does.
     activity: ProgramActivity,
+    /// Who waits for the screen to change.
+    onlookers: Onlookers,
     /// The answer that is being given, who wants to know of it, what comes of its key, and when it
     /// goes on.
     answering: Option<(Answering, RequestReply)>,
@@ -202,6 +209,7 @@ impl ScreenThread {
                 .into_iter()
                 .chain(self.step_at)
                 .chain(self.activity.due(self.written_at))
+                .chain(self.onlookers.due())
                 .min()
                 .map_or(Duration::from_secs(3600), |at| {
                     Duration::from_millis(u64::try_from(at.since_ms(now)).unwrap_or(0))
@@ -233,6 +241,7 @@ impl ScreenThread {
             let now = (self.begin.clock)();
             self.guard(|observer| observer.advance(now));
             self.forward();
+            self.show(now);
             self.report_activity(now);
             self.continue_answer();
             if begun.elapsed() < breath {
@@ -396,6 +405,16 @@ impl ScreenThread {
         }
     }
 
+    /// Tells those who wait for it what changed of the screen, once it is whole.
+    fn show(&mut self, now: Timestamp) {
+        if self.onlookers.is_empty() {
+            return;
+        }
+        let mut onlookers = std::mem::take(&mut self.onlookers);
+        self.with_observer_mut(|observer| onlookers.show(observer, now));
+        self.onlookers = onlookers;
+    }
+
     /// Goes on with the answer that is being given.
     fn continue_answer(&mut self) {
         let Some((mut answering, reply)) = self.answering.take() else { return };
@@ -452,6 +471,16 @@ impl ScreenThread {
                     command.name()
                 )));
             }
+            HostRequest::Grid { since, wait_ms } => {
+                let now = (self.begin.clock)();
+                self.onlookers.add(since, wait_ms, now, reply);
+                return self.show(now);
+            }
+            HostRequest::Scrollback { before, count } => {
+                let count = usize::try_from(count).unwrap_or(usize::MAX);
+                return reply(as_json(self.with_observer(|observer| observer.scrollback(before, count))));
+            }
+            HostRequest::Resize { size } => return self.send(FromScreen::Resize(size, reply)),
             HostRequest::Screen => return reply(as_json(self.with_observer(Observer::picture))),
             HostRequest::Explain => return reply(as_json(self.with_observer(Observer::explain))),
             HostRequest::Type { text, paste } => {

@@ -394,6 +394,7 @@ impl Relay {
                 }
                 FromScreen::Type(typing, reply) => self.type_for(typing, reply),
                 FromScreen::Announce(bytes) => self.state.announcement = Some(bytes),
+                FromScreen::Resize(size, reply) => self.resize_for(size, reply),
                 FromScreen::Presence(reply) => {
                     let presence = self.presence();
                     reply(serde_json::to_value(presence).map_err(|error| error.to_string()));

@@ -277,6 +277,7 @@ pub(super) fn hello(
         answers: true,
         session: None,
         takes: Vec::new(),
+        draws: true,
     }
 }
 

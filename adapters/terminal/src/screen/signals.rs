@@ -3,7 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use vt100::{Callbacks, Screen};
+use vt100::{
+    Callbacks, Screen,
+    capture::{BasicFormattedCaptureState, RowContents},
+};
+
+use super::grid::ScrolledLines;
 
 /// The longest text that is kept of a title, a notification or a state, in characters.
 const MAX_TEXT: usize = 512;
@@ -45,6 +50,8 @@ pub(crate) struct ScreenSignals {
     pub(crate) other_keys: u16,
     /// A character set other than ASCII was chosen.
     pub(crate) charset: bool,
+    /// The lines that scrolled off the main screen.
+    pub(crate) scrolled: ScrolledLines,
     /// A kitty notification that is still coming: title and body.
     coming: Option<(String, String)>,
 }
@@ -119,6 +126,17 @@ impl Callbacks for ScreenSignals {
         // Several in one go are one anyway.
         if !self.calls.contains(&AttentionCall::Bell) && self.calls.len() < MAX_CALLS {
             self.calls.push(AttentionCall::Bell);
+        }
+    }
+
+    fn on_scroll(&mut self, row: RowContents<'_>, alternate_screen: bool) {
+        if alternate_screen {
+            return;
+        }
+        let mut line = String::new();
+        // Each line begins with the terminal's own colours, so that it can be shown alone.
+        if row.write_formatted_basic(&mut line, &mut BasicFormattedCaptureState::new()).is_ok() {
+            self.scrolled.push(line);
         }
     }
 

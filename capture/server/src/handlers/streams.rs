@@ -35,14 +35,16 @@ pub(crate) async fn sse(call: Call<Stream>) -> HandlerResult {
 pub(crate) async fn websocket(mut call: Call<StreamOverWebSocket>) -> HandlerResult {
     let interest = interest(&call.app, &call.query).await?;
     let resume = resume(&call);
-    let upgrade = WebSocketUpgrade::from_request_parts(&mut call.parts, &()).await.map_err(|why| refused(&why))?;
+    let upgrade =
+        WebSocketUpgrade::from_request_parts(&mut call.parts, &()).await.map_err(|why| not_a_websocket(&why))?;
     let slot = call.stream()?;
     // What may be done over it is decided here, by the head of this request.
     let control = call.app.gate.check_scope(Scope::Control, &call.parts.headers, &call.connection.transport);
     Ok(ws::answer(&call.app, upgrade, interest, resume, control, slot))
 }
 
-fn refused(why: &WebSocketUpgradeRejection) -> ApiError {
+/// A request that is not, or not rightly, one for a WebSocket.
+pub(super) fn not_a_websocket(why: &WebSocketUpgradeRejection) -> ApiError {
     if matches!(why, WebSocketUpgradeRejection::InvalidWebSocketVersionHeader(_)) {
         return ApiError::new(api::ErrorCode::WebSocketVersion, "only WebSocket version 13 is supported")
             .header(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));

@@ -12,7 +12,7 @@ use api::{
     approvals::ApprovalView,
     hooks::HookAnswer,
     prompts::Receipt,
-    runs::{Explanation, Input, InputSent, Picture, Run},
+    runs::{Explanation, GridUpdate, Input, InputSent, Picture, Run, Scrollback, Size},
     search::{IndexStatus, SearchPage, SearchQuery},
     steering::{SessionCommand, SessionInputTaken, StartedSession},
 };
@@ -22,6 +22,9 @@ use api::{
 pub(super) enum Command {
     SetCapture { session: SessionId, enabled: bool, reply: oneshot::Sender<Result<(), Refusal>> },
     Screen { target: RunTarget, reply: oneshot::Sender<Result<Picture, Refusal>> },
+    Grid { since: u64, reply: oneshot::Sender<Result<GridUpdate, Refusal>> },
+    Scrollback { before: u64, count: u32, reply: oneshot::Sender<Result<Scrollback, Refusal>> },
+    Resize { size: Option<Size>, reply: oneshot::Sender<Result<(), Refusal>> },
     Input { target: RunTarget, input: Input, reply: oneshot::Sender<Result<InputSent, Refusal>> },
     Session { session: SessionId, command: SessionCommand, reply: oneshot::Sender<Result<SessionInputTaken, Refusal>> },
     Telemetry { message: Telemetry, reply: oneshot::Sender<Result<Vec<u8>, TelemetryRefusal>> },
@@ -132,12 +135,26 @@ impl Control for Commands {
     fn run(&self, target: &RunTarget) -> Result<Run, Refusal> {
         match target {
             RunTarget::Run(name) if name.starts_with("agent-") => Err(Refusal::NotFound("no run".into())),
+            RunTarget::Run(name) if name == "shown" => Ok(super::terminal::run()),
             RunTarget::Run(_) | RunTarget::Session(_) => NoControl.run(target),
         }
     }
 
     fn screen(&self, target: RunTarget) -> Reply<Picture> {
         self.ask(|reply| Command::Screen { target, reply })
+    }
+
+    fn grid(&self, target: RunTarget, since: u64, wait_ms: u32) -> Reply<GridUpdate> {
+        let _ = (target, wait_ms);
+        self.ask(|reply| Command::Grid { since, reply })
+    }
+
+    fn scrollback(&self, _: RunTarget, before: u64, count: u32) -> Reply<Scrollback> {
+        self.ask(|reply| Command::Scrollback { before, count, reply })
+    }
+
+    fn resize(&self, _: RunTarget, size: Option<Size>) -> Reply<()> {
+        self.ask(|reply| Command::Resize { size, reply })
     }
 
     fn explain_screen(&self, target: RunTarget) -> Reply<Explanation> {

@@ -24,6 +24,7 @@ fn hello() -> Hello {
         answers: true,
         session: None,
         takes: Vec::new(),
+        draws: true,
     }
 }
 

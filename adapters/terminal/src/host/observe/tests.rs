@@ -40,6 +40,7 @@ fn start(provider: Provider) -> (ScreenHandle, Receiver<FromScreen>, Sender<Pend
         answers: true,
         session: None,
         takes: Vec::new(),
+        draws: true,
     };
     let (server, requests) = bounded(4);
     let link = HostLink::start(hello.clone(), Box::new(|_| None), bounded(1).0).unwrap();

@@ -8,7 +8,16 @@ use rustix::{
 };
 
 use super::{KILL_AFTER, Relay};
-use crate::host::{child::ChildEvent, guest::Role, observe::ToScreen, pty::screen_size, wire::FromHost};
+use crate::{
+    host::{
+        child::ChildEvent,
+        guest::Role,
+        observe::{RequestReply, ToScreen},
+        pty::screen_size,
+        wire::FromHost,
+    },
+    screen::Size,
+};
 
 impl Relay {
     pub(super) fn apply_child_events(&mut self) {
@@ -95,5 +104,22 @@ impl Relay {
         if let Some(recorder) = &self.recorder {
             recorder.resize(at, screen_size(size));
         }
+    }
+
+    /// Gives the program the size that somebody elsewhere wants, or that of the terminal that types.
+    pub(super) fn resize_for(&mut self, size: Option<Size>, reply: RequestReply) {
+        let writer = self.guests.iter().find(|g| g.role == Role::Writer && g.live).map(|g| g.id);
+        match (size, writer) {
+            (Some(Size { rows, columns }), _) => {
+                if !(2..=500).contains(&rows) || !(2..=1000).contains(&columns) {
+                    return reply(Err("a terminal has 2 to 500 rows and 2 to 1000 columns".into()));
+                }
+                self.resize(Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 });
+            }
+            (None, Some(writer)) => self.adopt_size(writer),
+            // Nobody's terminal is there: it stays as it is.
+            (None, None) => {}
+        }
+        reply(Ok(serde_json::Value::Null));
     }
 }
