@@ -20,6 +20,7 @@ pub mod hooks;
 pub mod list;
 pub mod mcp;
 pub mod openapi;
+pub mod overview;
 pub mod part;
 pub mod prompts;
 pub mod query;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ErrorCode, Scope, agentapi::*, approvals::*, compat::*, devices::*, findings::*, health::*, history::*, hooks::*,
-    mcp::*, prompts::*, retention::*, runs::*, search::*, sessions::*, steering::*, usage::*,
+    mcp::*, overview::*, prompts::*, retention::*, runs::*, search::*, sessions::*, steering::*, usage::*,
 };
 
 /// Writes the schema of a type.
@@ -300,6 +300,8 @@ operations! {
     UsageOfAll = GET "/api/v1/usage" Read (UsageQuery, NoBody) -> UsageReport, Conflict;
     /// How well sessions went: turns, failures, how long approvals took, active and waiting time.
     QualityOfAll = GET "/api/v1/usage/quality" Read (QualityQuery, NoBody) -> QualityReport;
+    /// What went on in all sessions over a time: who was at work when, how long people were waited for, findings by day.
+    GetOverview = GET "/api/v1/overview" Read (OverviewQuery, NoBody) -> Overview;
     /// The turns of all sessions, by session.
     ListRecentTurns = GET "/api/v1/turns" Read (RecentTurnsQuery, NoBody) -> RecentTurnPage;
     /// The whole text an event's `text_ref` points to.

@@ -333,6 +333,7 @@ impl RunningService {
             tracing::error!(%problem, "no device is signed in; pair them again with `capture web pair`");
         }
         config.devices = Some(devices);
+        config.clock = Arc::new(clock::now);
         let telemeter = TelemetryReceiver::new(inputs.clone(), Arc::clone(&gauges));
         let daemons = daemons::follow(codex_homes, inputs.clone(), &supervisor);
         let daemons = daemons.context("cannot start the thread that watches Codex's daemons")?;

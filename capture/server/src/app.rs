@@ -8,6 +8,7 @@ use std::{
 };
 
 use devices::Devices;
+use events::Timestamp;
 use projections::StatusRules;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
@@ -17,7 +18,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     Config, Control, Health, Json, Limits, LiveView, Reply, SessionEntry, answer,
-    config::{McpAnswer, Redact},
+    config::{Clock, McpAnswer, Redact},
     error::ApiError,
     gate::Gate,
     listen::url_of,
@@ -58,6 +59,7 @@ pub(crate) struct Parts {
     /// Takes secrets out of answers.
     redact: Option<Redact>,
     pub(crate) tally: Tally,
+    clock: Clock,
     /// What `/metrics` shows.
     pub(crate) metrics: Registry,
     /// Ends streams, WebSockets and connections.
@@ -102,12 +104,18 @@ impl Parts {
             metrics,
             cancel,
             tasks: TaskTracker::new(),
+            clock: Arc::clone(&config.clock),
             last_snapshot: Mutex::default(),
             leases: Mutex::default(),
             telemetry: Arc::new(Semaphore::new(config.limits.telemetry_at_once)),
             reader,
             reads: Semaphore::new(STORE_READS),
         })
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
     }
 
     /// Commits what lists show and the store does not have yet: else an answer from the store would lack it.

@@ -5,6 +5,7 @@ use std::{convert::Infallible, fmt, net::SocketAddr, path::PathBuf, sync::Arc, t
 use api::health::SourceHealth;
 use bytes::Bytes;
 use devices::Devices;
+use events::Timestamp;
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::combinators::BoxBody;
@@ -27,6 +28,9 @@ pub enum Exposure {
     /// Whoever reaches the address: the user asked for it explicitly.
     Network,
 }
+
+/// Tells the time.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// Takes the secrets out of every text of an answer.
 pub type Redact = Arc<dyn Fn(&mut serde_json::Value) + Send + Sync>;
@@ -56,6 +60,8 @@ pub struct Config {
     pub tokens: Tokens,
     /// The browsers that are paired; `None` pairs none.
     pub devices: Option<Devices>,
+    /// Tells the time, where a request names none.
+    pub clock: Clock,
     /// Asked before a token with `control` or `admin` counts on the Unix socket: false for a
     /// descendant of an agent. `None` admits every process of our user.
     pub control_peer: Option<PeerCheck>,
@@ -93,6 +99,7 @@ impl Config {
             socket: None,
             tokens,
             devices: None,
+            clock: Arc::new(|| Timestamp::MIN),
             control_peer: None,
             control_tcp: None,
             tcp_user: None,

@@ -113,6 +113,7 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::Openapi => of(operation, site::openapi),
         O::HealthSources => of(operation, site::sources),
         O::UsageOfAll => of(operation, usage::report),
+        O::GetOverview => of(operation, usage::overview),
         O::QualityOfAll => of(operation, usage::quality),
         O::SearchTexts => of(operation, search::texts),
         O::GetIndex => of(operation, search::index),

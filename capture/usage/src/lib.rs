@@ -5,6 +5,7 @@
 //! agent's own where it reports one, else that of the price table, else unknown. Start at [`report()`].
 
 mod accounts;
+mod overview;
 mod quality;
 mod quotas;
 mod report;
@@ -20,6 +21,7 @@ use jiff::tz::TimeZone;
 use prices::{PriceError, Prices};
 use store::{CallFilter, SessionFacts};
 
+pub use overview::{OverviewRequest, overview};
 pub use quality::{QualityRequest, quality};
 pub use report::{UsageRequest, report};
 

@@ -194,12 +194,15 @@ fn latencies(approvals: &[Approval]) -> Vec<ApprovalLatency> {
 }
 
 fn latency(tool: Option<String>, mut times: Vec<u64>) -> ApprovalLatency {
+    let (p50_ms, p90_ms) = (rank(&mut times, 50), rank(&mut times, 90));
+    ApprovalLatency { tool, answered: times.len() as u64, p50_ms, p90_ms }
+}
+
+/// The time that so many percent did not exceed.
+pub(crate) fn rank(times: &mut [u64], percent: usize) -> u64 {
     times.sort_unstable();
-    let at = |percent: usize| {
-        let rank = (times.len() * percent).div_ceil(100).max(1);
-        times.get(rank - 1).copied().unwrap_or_default()
-    };
-    ApprovalLatency { tool, answered: times.len() as u64, p50_ms: at(50), p90_ms: at(90) }
+    let rank = (times.len() * percent).div_ceil(100).max(1);
+    times.get(rank - 1).copied().unwrap_or_default()
 }
 
 #[cfg(test)]

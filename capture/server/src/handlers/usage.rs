@@ -2,11 +2,12 @@
 
 use api::{
     ErrorCode,
-    list::MAX_LIMIT,
-    routes::{QualityOfAll, UsageOfAll},
+    list::{DEFAULT_LIMIT, MAX_LIMIT},
+    routes::{GetOverview, QualityOfAll, UsageOfAll},
     usage::{PeriodQuery, UsageBy},
 };
-use usage::{QualityRequest, SessionPeriod, UsageRequest};
+use events::Timestamp;
+use usage::{OverviewRequest, QualityRequest, SessionPeriod, UsageRequest};
 
 use crate::{answer::HandlerResult, app::App, call::Call, error::ApiError, lookup::named};
 
@@ -48,4 +49,27 @@ pub(crate) async fn quality(call: Call<QualityOfAll>) -> HandlerResult {
     };
     let report = call.app.read(move |reader| usage::quality(reader, &request)).await?;
     call.app.redacted(&report)
+}
+
+/// The time that is looked at without `since`, ms.
+const OVERVIEW_MS: i64 = 24 * 3_600 * 1_000;
+/// Longest time that is looked at, ms.
+const LONGEST_OVERVIEW_MS: i64 = 90 * OVERVIEW_MS;
+
+/// `GET /api/v1/overview`
+pub(crate) async fn overview(call: Call<GetOverview>) -> HandlerResult {
+    let query = &call.query;
+    let until = query.until.unwrap_or_else(|| call.app.now());
+    let since = query.since.unwrap_or(until.plus_ms(-OVERVIEW_MS)).max(Timestamp::MIN);
+    if !(0..=LONGEST_OVERVIEW_MS).contains(&until.since_ms(since)) {
+        return Err(ApiError::parameter("since", "must be before `until`, and at most 90 days before it"));
+    }
+    let request = OverviewRequest {
+        since,
+        until,
+        zone: usage::time_zone(query.tz.as_deref()).map_err(|why| ApiError::parameter("tz", why))?,
+        limit: query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get()),
+    };
+    let overview = call.app.read(move |reader| usage::overview(reader, &request)).await?;
+    call.app.redacted(&overview)
 }

@@ -1,0 +1,121 @@
+use events::{ApprovalRequested, Provider, Source, StatusChanged};
+
+use super::*;
+
+const MINUTE: i64 = 60_000;
+
+fn at(minute: i64) -> Timestamp {
+    Timestamp::from_millisecond(minute * MINUTE)
+}
+
+fn changed(minute: i64, to: State, reason: Option<Reason>) -> Event {
+    let payload = StatusChanged { from: None, to, reason, activity: None, evidence: Vec::new() };
+    serde_json::from_value(serde_json::json!({
+        "position": 1, "id": events::EventId::from_bits(1), "session_id": SessionId::from_bits(1), "sequence": 1,
+        "provider": "claude", "provider_session_id": "s", "source": "transcript", "kind": "status.changed",
+        "created_at": at(minute), "observed_at": at(minute), "confidence": "high", "origin": { "type": "derived" },
+        "derived": true, "history": false, "data": payload,
+    }))
+    .unwrap()
+}
+
+#[test]
+fn segments_go_on_while_the_state_stays_and_end_with_the_time() {
+    let changes = [
+        changed(0, State::Running, Some(Reason::Thinking)),
+        changed(10, State::Running, Some(Reason::Tool)),
+        changed(30, State::Waiting, None),
+        // Told late.
+        changed(20, State::WaitingApproval, Some(Reason::Tool)),
+    ];
+    let found = stretches(&changes, at(5), at(40));
+    let segments: Vec<_> = segments(&found).iter().map(|s| (s.state, s.from, s.until)).collect();
+    assert_eq!(
+        segments,
+        [(State::Running, at(5), at(20)), (State::WaitingApproval, at(20), at(30)), (State::Waiting, at(30), at(40)),]
+    );
+    assert!(stretches(&changes, at(50), at(60)).iter().all(|s| s.state == State::Waiting), "it goes on");
+    assert!(stretches(&[], at(0), at(9)).is_empty());
+}
+
+#[test]
+fn a_wait_counts_until_the_person_is_away() {
+    let zone = TimeZone::UTC;
+    let day = 24 * 60;
+    let changes = [
+        changed(day - 10, State::Running, Some(Reason::Thinking)),
+        changed(day + 5, State::Running, Some(Reason::Tool)),
+        changed(day + 6, State::Waiting, None),
+    ];
+    let mut days = Days::new(zone);
+    for stretch in stretches(&changes, at(0), at(3 * day)) {
+        days.add(&stretch);
+    }
+    let split = days.split(at(0), at(3 * day));
+    let figures: Vec<_> = split.iter().map(|d| (d.day.as_str(), d.agent_s, d.tool_s, d.waiting_s)).collect();
+    assert_eq!(figures, [("1970-01-01", 600, 0, 0), ("1970-01-02", 300, 60, 1_800), ("1970-01-03", 0, 0, 0)]);
+}
+
+#[test]
+fn days_are_those_of_the_time_zone() {
+    let berlin = TimeZone::get("Europe/Berlin").unwrap();
+    // The clocks went back on 2026-10-25: the day had 25 hours.
+    let begin = Timestamp::parse("2026-10-24T22:00:00Z").unwrap();
+    let (day, end) = day_of(begin, &berlin).unwrap();
+    assert_eq!((day.as_str(), end.since_ms(begin)), ("2026-10-25", 25 * 60 * MINUTE));
+}
+
+fn approval(tool: &str, waited_ms: u64, by: Option<DecidedBy>, state: ApprovalState) -> Approval {
+    let asked = ApprovalRequested { tool: Some(tool.into()), ..ApprovalRequested::default() };
+    let session = (SessionId::from_bits(1), Provider::Claude);
+    let open = Approval::of(&asked, session, None, (Source::Hook, Confidence::High), at(0));
+    Approval { waited_ms: Some(waited_ms), by, state, ..open }
+}
+
+#[test]
+fn waits_are_counted_by_who_ended_them() {
+    use ApprovalState::{Allowed, AnsweredElsewhere, Expired, Pending};
+    let mut all = vec![
+        approval("Bash", 500, Some(DecidedBy::Policy), Allowed),
+        approval("Bash", 1_000, Some(DecidedBy::Person), Allowed),
+        approval("Bash", 1_001, None, AnsweredElsewhere),
+        approval("Edit", 20_000_000, Some(DecidedBy::Person), Allowed),
+        approval("Edit", 60_000, None, Expired),
+    ];
+    all.push(Approval { waited_ms: None, ..approval("Bash", 0, None, Pending) });
+    let waits = waits(&all);
+    let bucket = |up_to_s| *waits.buckets.iter().find(|bucket| bucket.up_to_s == up_to_s).unwrap();
+    assert_eq!((bucket(Some(1)).rule, bucket(Some(1)).person), (1, 1));
+    assert_eq!((bucket(Some(3)).person, bucket(Some(60)).expired, bucket(None).person), (1, 1, 1));
+    let total: u64 = waits.buckets.iter().map(|b| b.person + b.rule + b.expired).sum();
+    assert_eq!(total, 5);
+    assert_eq!((waits.p50_s, waits.p90_s), (Some(1.001), Some(20_000.0)));
+    let tools: Vec<_> = waits.by_tool.iter().map(|tool| (tool.tool.as_str(), tool.count)).collect();
+    assert_eq!(tools, [("Bash", 2), ("Edit", 1)]);
+    assert_eq!(super::waits(&[]).p50_s, None);
+}
+
+#[test]
+fn a_store_gives_its_lanes() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = store::Writer::open(dir.path()).unwrap();
+    let mut sessions = Vec::new();
+    writer.begin().unwrap();
+    for name in ["busy", "quiet"] {
+        let id = SessionId::mint(at(1), Provider::Claude, name);
+        let row = writer.add_session(id, Provider::Claude, name).unwrap();
+        writer.put_session(row, at(200), r#"{"title":"T"}"#, "{}").unwrap();
+        sessions.push((id, row));
+    }
+    let (busy, row) = sessions[0];
+    let event = Event { session_id: busy, ..changed(10, State::Running, None) };
+    writer.append(row, &event, None).unwrap();
+    writer.commit().unwrap();
+    let request = |limit| OverviewRequest { since: at(0), until: at(60), zone: TimeZone::UTC, limit };
+    let found = overview(&writer.reader(), &request(10)).unwrap();
+    assert_eq!(found.lanes.len(), 1, "a session in which nothing went on has no lane");
+    assert_eq!((found.lanes[0].session, found.lanes[0].segments.len()), (busy, 1));
+    assert_eq!((found.days.len(), found.days[0].agent_s), (1, 50 * 60));
+    let none = overview(&writer.reader(), &request(0)).unwrap();
+    assert_eq!((none.lanes.len(), none.more_lanes), (0, 1));
+}
