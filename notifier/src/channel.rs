@@ -91,8 +91,9 @@ fn try_build(
             webhook::WebhookChannel::new(url, &needed()?, client(ca_file.as_deref())?).map_err(ChannelError::Other)?,
         )),
         #[cfg(feature = "http")]
-        ChannelSettings::Ntfy { server, topic, ca_file, .. } => {
-            Ok(Box::new(ntfy::NtfyChannel::new(server, topic, secret()?, client(ca_file.as_deref())?)))
+        ChannelSettings::Ntfy { server, topic, ca_file, buttons, .. } => {
+            let client = client(ca_file.as_deref())?;
+            Ok(Box::new(ntfy::NtfyChannel::new(server, topic, *buttons, secret()?, client)))
         }
         #[cfg(feature = "http")]
         ChannelSettings::Slack { .. } => Ok(Box::new(chat::ChatChannel::slack(needed()?, client(None)?))),

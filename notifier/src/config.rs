@@ -47,6 +47,9 @@ pub struct NotifySettings {
     pub gather_ms: u32,
     /// Maximum number of messages per minute and channel; the rest is sent as one list.
     pub per_minute: u32,
+    /// The address at which the page is reached by whoever gets a message, such as `https://box.tailnet.ts.net`. Messages
+    /// link to it. Without it, they link to the page on this machine.
+    pub page_url: Option<String>,
 }
 
 impl Default for NotifySettings {
@@ -61,6 +64,7 @@ impl Default for NotifySettings {
             group_window_ms: 5_000,
             gather_ms: 200,
             per_minute: 60,
+            page_url: None,
         }
     }
 }
@@ -80,6 +84,9 @@ impl NotifySettings {
         };
         count("channels", self.channels.len(), CHANNELS)?;
         count("rules", self.rules.len(), RULES)?;
+        if let Some(url) = self.page_url.as_deref().filter(|url| !is_page_url(url)) {
+            return Err(ConfigError::bad("page_url", url, "must be a scheme and a host, such as https://box.example"));
+        }
         let mut names = BTreeSet::new();
         for channel in &self.channels {
             channel.check(&self.allow_hosts)?;
@@ -103,6 +110,14 @@ impl NotifySettings {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.channels.iter().map(ChannelSettings::name)
     }
+}
+
+/// Whether a text is the address of a server, and nothing more.
+fn is_page_url(text: &str) -> bool {
+    let Ok(url) = url::Url::parse(text) else { return false };
+    let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+    let is_plain = url.username().is_empty() && url.password().is_none() && url.host_str().is_some();
+    matches!(url.scheme(), "http" | "https") && is_bare && is_plain
 }
 
 #[cfg(test)]

@@ -35,5 +35,5 @@ pub use config::{ConfigError, Loudness, NotifySettings};
 pub use delivery::{ChannelCounts, Delivery, DeliveryOutcome, DropReason, Receipt, ReceiptSink, StartError, troubles};
 pub use drive::{INBOX_CAPACITY, PlannerContext, PlannerInput, drive};
 pub use message::{MessageForm, OutgoingMessage};
-pub use notice::{LocalTime, Notice, Presence, Severity};
+pub use notice::{AnswerButtons, LocalTime, Notice, Presence, Severity};
 pub use plan::{NoticeOutcome, Planner};

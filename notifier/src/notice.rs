@@ -1,5 +1,7 @@
 //! Notices: one [`Notice`] for each cause that may need a person.
 
+use std::fmt;
+
 use events::{FindingKind, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +46,27 @@ pub struct Notice {
     pub run: Option<String>,
     /// When the cause began.
     pub at: Timestamp,
+    /// Buttons that answer it, for channels whose settings ask for them. They are part of nothing else that is sent.
+    #[serde(skip)]
+    pub buttons: Option<AnswerButtons>,
+}
+
+/// Buttons that answer a permission request from a message: each sends a request with a token that is good once and for
+/// a few minutes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AnswerButtons {
+    /// Where the request goes.
+    pub url: String,
+    /// The token that allows it once.
+    pub allow: String,
+    /// The token that denies it.
+    pub deny: String,
+}
+
+impl fmt::Debug for AnswerButtons {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnswerButtons").field("url", &self.url).finish_non_exhaustive()
+    }
 }
 
 impl Notice {

@@ -40,6 +40,7 @@ fn notice(body: &str) -> Notice {
         body: body.into(),
         url: None,
         run: None,
+        buttons: None,
         at: Timestamp::from_millisecond(1_700_000_000_000),
     }
 }

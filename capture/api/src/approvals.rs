@@ -128,6 +128,23 @@ pub struct DecisionRequest {
     pub rule: bool,
 }
 
+/// A button of a message was pressed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ButtonPressed {
+    /// The token of the button: it allows one request once or denies it, and is good once.
+    pub token: String,
+}
+
+/// What a button decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ButtonAnswer {
+    /// The request.
+    pub approval_id: ApprovalId,
+    /// Its state.
+    pub state: ApprovalState,
+}
+
 /// Who decided a request before, in the `details` of a 409.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DecidedBefore {

@@ -57,7 +57,7 @@ pub struct DaySplit {
 }
 
 /// How long permission requests waited.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalWaits {
     /// The requests by how long they waited.
     pub buckets: Vec<WaitBucket>,

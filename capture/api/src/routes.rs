@@ -330,6 +330,9 @@ operations! {
     /// Allows or denies one; 409 when it is closed or cannot be answered from here.
     DecideApproval = POST "/api/v1/approvals/{id}/decision" Control (NoQuery, DecisionRequest) -> ApprovalView, Conflict, Ambiguous, StepUpRequired;
 
+    /// Answers one by the token of a button in a message, which is good once.
+    PressButton = POST "/api/v1/answers" Open (NoQuery, ButtonPressed) -> ButtonAnswer, CodeExpired, Conflict, NotFound, AgentsPeer, TooManyWrongTokens, Unavailable;
+
     /// What the monitor noticed, newest first.
     ListFindings = GET "/api/v1/findings" Read (FindingsQuery, NoBody) -> FindingPage;
     /// The active sessions that need a person, the most urgent first: by need, risk and waiting time.

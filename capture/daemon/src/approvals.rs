@@ -422,7 +422,7 @@ fn is_pending(approval: &Approval) -> bool {
 }
 
 /// Names what a request says. Its files are not part of it: they are compared by their content when it is decided.
-fn revision_of(approval: &Approval) -> String {
+pub(crate) fn revision_of(approval: &Approval) -> String {
     let Approval { id, kind, tool, command, paths, url, subject, question, options, input, exact, cwd, digest, .. } =
         approval;
     let said = (

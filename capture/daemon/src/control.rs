@@ -6,7 +6,7 @@ use std::{
 };
 
 use api::{
-    approvals::ApprovalView,
+    approvals::{ApprovalView, ButtonAnswer, DecisionScope},
     hooks::HookAnswer,
     prompts::Receipt,
     retention::{PruneRequest, RemovalReport, RetentionStatus},
@@ -21,13 +21,14 @@ use projections::{MarkChange, Prompt};
 use retention::Retention;
 use server::{
     ApprovalFilter, Control, Decision, DecisionWait, HostConnection, Peer, Refusal, Reply, RunTarget, SessionStart,
-    Telemetry, TelemetryRefusal,
+    Telemetry, TelemetryRefusal, Who,
 };
 use terminal::host::frame::CommandOrigin;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    answer_tokens::AnswerTokens,
     approvals::{ApprovalBroker, HookWait},
     clock,
     deliveries::Deliveries,
@@ -55,6 +56,8 @@ pub struct DaemonParts {
     pub telemeter: TelemetryReceiver,
     /// Pending approvals.
     pub approvals: ApprovalBroker,
+    /// The tokens of buttons in messages.
+    pub buttons: AnswerTokens,
     /// Queued prompts.
     pub prompts: Prompts,
     /// Open findings.
@@ -168,6 +171,23 @@ impl Control for Daemon {
 
     fn decide(&self, id: String, decision: Decision) -> Reply<ApprovalView> {
         self.with(|parts| async move { parts.approvals.decide(&id, decision).await })
+    }
+
+    fn press_button(&self, token: String, who: Who) -> Reply<Option<ButtonAnswer>> {
+        self.with(|parts| async move {
+            let Some(decided) = parts.buttons.redeem(&token, clock::now()) else { return Ok(None) };
+            let decision = Decision {
+                verdict: decided.verdict,
+                message: None,
+                scope: DecisionScope::Once,
+                answers: None,
+                revision: Some(decided.revision),
+                rule: false,
+                who,
+            };
+            let view = parts.approvals.decide(decided.approval.as_str(), decision).await?;
+            Ok(Some(ButtonAnswer { approval_id: view.approval.id, state: view.approval.state }))
+        })
     }
 
     fn acknowledge(&self, finding: FindingId) -> Reply<Finding> {

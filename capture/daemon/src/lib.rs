@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 pub mod actions;
+pub mod answer_tokens;
 pub mod approvals;
 pub mod clock;
 pub mod config;

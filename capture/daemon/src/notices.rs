@@ -10,15 +10,19 @@ use std::{
     time::Duration,
 };
 
+use api::OperationId;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
-use events::{Finding, FindingId, FindingState, Notification, RunId, SendOutcome, Severity, Timestamp};
+use events::{
+    ApprovalId, ApprovalKind, ApprovalState, Finding, FindingId, FindingState, Notification, RunId, SendOutcome,
+    Severity, Timestamp,
+};
 use ingest::{DerivedKind, DerivedRecord, IngestHandle, IngestInput};
 use jiff::tz::TimeZone;
 use notifier::{
-    ChannelContext, Delivery, DeliveryOutcome, INBOX_CAPACITY, LocalTime, Notice, NotifySettings, Planner,
-    PlannerContext, Presence, Receipt, SinkError, TerminalSink, config::ChannelSettings,
+    AnswerButtons, ChannelContext, Delivery, DeliveryOutcome, INBOX_CAPACITY, LocalTime, Notice, NotifySettings,
+    Planner, PlannerContext, Presence, Receipt, SinkError, TerminalSink, config::ChannelSettings,
 };
-use projections::Session;
+use projections::{Approval, Session};
 use prometheus_client::{
     collector::Collector, encoding::DescriptorEncoder, metrics::counter::ConstCounter, registry::Registry,
 };
@@ -26,7 +30,7 @@ use server::{Refusal, metrics::encode_family};
 use store::{EntityFilter, Reader};
 use terminal::host::frame::Presence as Seen;
 
-use crate::{clock, paths, runs::Runs, supervisor::Supervisor};
+use crate::{answer_tokens::AnswerTokens, approvals::revision_of, clock, paths, runs::Runs, supervisor::Supervisor};
 
 /// The thread that makes notices and keeps receipts. What it was told and has not done is in its memory: it is not
 /// started again.
@@ -76,6 +80,10 @@ pub struct NotifierParts {
     pub runs: Runs,
     /// The runtime for asynchronous work.
     pub runtime: tokio::runtime::Handle,
+    /// Makes the tokens of buttons.
+    pub buttons: AnswerTokens,
+    /// The address of the page on this machine, once it is served.
+    pub page: Arc<OnceLock<String>>,
     /// The user's settings.
     pub settings: NotifySettings,
 }
@@ -301,7 +309,8 @@ impl NoticeMaker {
     /// Starts a planner with these settings; the one before it ends with its inbox.
     fn configure(&mut self, settings: NotifySettings) -> anyhow::Result<()> {
         let notified = self.parts.reader.notified(REMEMBERED)?;
-        let (plan, next) = self.starter.start(settings, &notified)?;
+        let (plan, next) = self.starter.start(settings.clone(), &notified)?;
+        self.parts.settings = settings;
         self.plan = plan;
         self.planners.send(next).ok();
         self.notify_missed(&notified);
@@ -331,7 +340,10 @@ impl NoticeMaker {
     fn notify(&mut self, finding: &Finding) {
         let input = match finding.state {
             FindingState::Open => match self.parts.reader.session(finding.session_id) {
-                Ok(session) => notifier::PlannerInput::Notice(Box::new(notice(finding, session.as_ref()))),
+                Ok(session) => {
+                    let notice = notice(finding, session.as_ref());
+                    notifier::PlannerInput::Notice(Box::new(self.linked(notice, finding)))
+                }
                 Err(error) => return tracing::warn!(%error, "a finding is not sent: cannot read its session"),
             },
             FindingState::Acknowledged | FindingState::Resolved => {
@@ -339,6 +351,35 @@ impl NoticeMaker {
             }
         };
         self.plan.send(input).ok();
+    }
+
+    /// A notice with a link to its card, and with buttons where a channel shows them.
+    fn linked(&self, mut notice: Notice, finding: &Finding) -> Notice {
+        let settings = &self.parts.settings;
+        let page = settings.page_url.as_ref().or_else(|| self.parts.page.get());
+        let Some(page) = page.map(|page| page.trim_end_matches('/')) else { return notice };
+        notice.url = Some(match &finding.approval_id {
+            Some(approval) => format!("{page}/approvals#{approval}"),
+            None => format!("{page}/s/{}", finding.session_id),
+        });
+        let shown = |channel: &ChannelSettings| matches!(channel, ChannelSettings::Ntfy { buttons: true, .. });
+        if let Some(approval) = &finding.approval_id
+            && settings.page_url.is_some()
+            && settings.channels.iter().any(shown)
+        {
+            notice.buttons = self.buttons(approval, page);
+        }
+        notice
+    }
+
+    /// Buttons for a request that a click can answer.
+    fn buttons(&self, approval: &ApprovalId, page: &str) -> Option<AnswerButtons> {
+        let approval = self.parts.reader.entity::<Approval>(approval).ok().flatten()?;
+        let is_clickable = approval.state == ApprovalState::Pending
+            && !matches!(approval.kind, Some(ApprovalKind::Question | ApprovalKind::Plan) | None);
+        let tokens = is_clickable.then(|| self.parts.buttons.make(&approval.id, &revision_of(&approval), clock::now()));
+        let (allow, deny) = tokens?.inspect_err(|error| tracing::warn!(%error, "a message has no buttons")).ok()?;
+        Some(AnswerButtons { url: format!("{page}{}", OperationId::PressButton.route().path), allow, deny })
     }
 
     /// The outcome of a message is an event of each session that it mentioned.
@@ -403,6 +444,7 @@ fn notice(finding: &Finding, session: Option<&Session>) -> Notice {
         body: redaction::text(&body).into_owned(),
         url: None,
         run: session.and_then(|s| s.run_id).map(|run| run.to_string()),
+        buttons: None,
         at: finding.first_at,
     }
 }

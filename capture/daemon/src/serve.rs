@@ -4,7 +4,7 @@ use std::{
     io,
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, OnceLock, atomic::Ordering},
     time::Duration,
 };
 
@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     actions::Actions,
+    answer_tokens::AnswerTokens,
     approvals::{self, ApprovalBroker},
     clock,
     config::Config,
@@ -371,7 +372,10 @@ impl RunningService {
             actions,
         };
         monitor.start(parts, &supervisor)?;
+        let (buttons, page) = (AnswerTokens::default(), Arc::new(OnceLock::new()));
         let parts = notices::NotifierParts {
+            buttons: buttons.clone(),
+            page: Arc::clone(&page),
             inputs: inputs.clone(),
             reader: reader.clone(),
             runs: runs.clone(),
@@ -387,6 +391,7 @@ impl RunningService {
             gauges: Arc::clone(&gauges),
             telemeter,
             approvals: approvals.clone(),
+            buttons: buttons.clone(),
             prompts,
             findings: findings.clone(),
             notices: notices.clone(),
@@ -397,6 +402,7 @@ impl RunningService {
         }));
         config.mcp = Some(mcp_endpoint::answer(data, &options.config.mcp, cancel));
         let mut serving = runtime.block_on(server::serve(config, live_view, reader, health, cancel.clone()))?;
+        page.set(serving.url()).ok();
         for (name, task) in serving.root_tasks() {
             supervisor.watch_task(name, runtime.handle(), task);
         }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, net::SocketAddr};
 
 use api::{
-    approvals::{ApprovalView, DecidedBefore, DecisionScope, Verdict},
+    approvals::{ApprovalView, ButtonAnswer, DecidedBefore, DecisionScope, Verdict},
     hooks::HookAnswer,
     prompts::Receipt,
     retention::{PruneRequest, RemovalReport, RetentionStatus},
@@ -65,6 +65,9 @@ pub trait Control: Send + Sync + 'static {
 
     /// Decides an approval.
     fn decide(&self, id: String, decision: Decision) -> Reply<ApprovalView>;
+
+    /// Answers an approval by the token of a button; `None` when the token is not good, or no longer.
+    fn press_button(&self, token: String, who: Who) -> Reply<Option<ButtonAnswer>>;
 
     /// Acknowledges a finding.
     fn acknowledge(&self, finding: FindingId) -> Reply<Finding>;
@@ -360,6 +363,10 @@ impl Control for NoControl {
     }
 
     fn decide(&self, _: String, _: Decision) -> Reply<ApprovalView> {
+        unavailable()
+    }
+
+    fn press_button(&self, _: String, _: Who) -> Reply<Option<ButtonAnswer>> {
         unavailable()
     }
 

@@ -242,6 +242,15 @@ impl Gate {
         }
     }
 
+    /// Counts a token of a button that is not good as a wrong token.
+    pub(crate) fn wrong_button(&self, transport: &Transport) -> ApiError {
+        if self.wrong.note(transport.client(), Instant::now()) {
+            too_many_wrong()
+        } else {
+            ApiError::new(ErrorCode::CodeExpired, "this button has expired, or was pressed")
+        }
+    }
+
     /// What the caller may do, by its token and the way it came.
     pub(crate) fn grants(&self, headers: &HeaderMap, transport: &Transport) -> Result<Grants, ApiError> {
         let by_token = self.by_token(headers, transport)?;

@@ -127,6 +127,7 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::ListApprovals => of(operation, approvals::list),
         O::GetApproval => of(operation, approvals::one),
         O::DecideApproval => of(operation, approvals::decide),
+        O::PressButton => of(operation, approvals::press_button),
         O::ListFindings => of(operation, findings::list),
         O::GetFinding => of(operation, findings::one),
         O::AcknowledgeFinding => of(operation, findings::acknowledge),

@@ -313,11 +313,11 @@ impl OpenView {
     }
 
     async fn send_lease(&self, socket: &mut WebSocket) -> Result<(), End> {
-        let leases = lock(&self.view.app.leases);
-        let lease = leases.held.get(&self.view.run);
-        let by = lease.map(|lease| lease.by.clone());
-        let held = lease.is_some_and(|lease| lease.view == self.number);
-        drop(leases);
+        let (held, by) = {
+            let leases = lock(&self.view.app.leases);
+            let lease = leases.held.get(&self.view.run);
+            (lease.is_some_and(|lease| lease.view == self.number), lease.map(|lease| lease.by.clone()))
+        };
         self.send(socket, &ToView::Lease { held, by: by.as_deref() }).await
     }
 

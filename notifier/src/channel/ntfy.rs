@@ -8,7 +8,7 @@ use crate::{
     config::rule::Loudness,
     http::HttpClient,
     message::OutgoingMessage,
-    notice::Severity,
+    notice::{AnswerButtons, Severity},
     secret::Secret,
 };
 
@@ -16,6 +16,8 @@ use crate::{
 pub(super) struct NtfyChannel {
     server: String,
     topic: String,
+    /// Whether permission requests get buttons.
+    has_buttons: bool,
     token: Option<Secret>,
     client: HttpClient,
 }
@@ -30,11 +32,40 @@ struct NtfyPayload<'a> {
     tags: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     click: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    actions: Vec<NtfyAction<'a>>,
+}
+
+/// A button: a request that the reader's device sends, and that takes the message away when it was accepted.
+/// <https://docs.ntfy.sh/publish/#send-http-request>
+#[derive(Debug, Serialize)]
+struct NtfyAction<'a> {
+    action: &'static str,
+    label: &'static str,
+    url: &'a str,
+    method: &'static str,
+    headers: NtfyHeaders,
+    body: String,
+    clear: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct NtfyHeaders {
+    #[serde(rename = "Content-Type")]
+    content_type: &'static str,
+}
+
+impl<'a> NtfyAction<'a> {
+    fn new(label: &'static str, url: &'a str, token: &str) -> Self {
+        let headers = NtfyHeaders { content_type: "application/json" };
+        let body = serde_json::json!({ "token": token }).to_string();
+        Self { action: "http", label, url, method: "POST", headers, body, clear: true }
+    }
 }
 
 impl NtfyChannel {
-    pub(super) fn new(server: &str, topic: &str, token: Option<Secret>, client: HttpClient) -> Self {
-        Self { server: server.to_owned(), topic: topic.to_owned(), token, client }
+    pub(super) fn new(server: &str, topic: &str, has_buttons: bool, token: Option<Secret>, client: HttpClient) -> Self {
+        Self { server: server.to_owned(), topic: topic.to_owned(), has_buttons, token, client }
     }
 }
 
@@ -42,7 +73,8 @@ impl Channel for NtfyChannel {
     fn deliver(&mut self, message: &OutgoingMessage, _: Timestamp) -> Result<(), AttemptFailure> {
         let headers: Vec<(&str, String)> =
             self.token.iter().map(|token| ("authorization", format!("Bearer {}", token.expose()))).collect();
-        let body = serde_json::to_vec(&publish(&self.topic, message)).map_err(AttemptFailure::never)?;
+        let body =
+            serde_json::to_vec(&publish(&self.topic, message, self.has_buttons)).map_err(AttemptFailure::never)?;
         self.client.post(&self.server, &headers, &body)
     }
 
@@ -51,7 +83,7 @@ impl Channel for NtfyChannel {
     }
 }
 
-fn publish<'a>(topic: &'a str, message: &'a OutgoingMessage) -> NtfyPayload<'a> {
+fn publish<'a>(topic: &'a str, message: &'a OutgoingMessage, has_buttons: bool) -> NtfyPayload<'a> {
     let severity = message.notices.iter().map(|n| n.severity).max().unwrap_or_default();
     let priority = match (message.loudness, severity) {
         (Loudness::Loud, Severity::Urgent) => 5,
@@ -65,7 +97,17 @@ fn publish<'a>(topic: &'a str, message: &'a OutgoingMessage) -> NtfyPayload<'a> 
         Severity::Urgent => "rotating_light",
     }];
     tags.push("capture");
-    NtfyPayload { topic, title: &message.title, message: &message.body, priority, tags, click: message.url() }
+    // A list of requests has none: each button is for one.
+    let buttons = match message.notices.as_slice() {
+        [only] if has_buttons => only.buttons.as_ref(),
+        _ => None,
+    };
+    let actions = buttons.map_or_else(Vec::new, |buttons| {
+        let AnswerButtons { url, allow, deny } = buttons;
+        vec![NtfyAction::new("Allow once", url, allow), NtfyAction::new("Deny", url, deny)]
+    });
+    let (title, message, click) = (&message.title, &message.body, message.url());
+    NtfyPayload { topic, title, message, priority, tags, click, actions }
 }
 
 #[cfg(test)]
@@ -78,11 +120,35 @@ mod tests {
         let mut one = notice("a", "approval");
         one.url = Some("http://127.0.0.1:1/".into());
         let message = OutgoingMessage::new("n", MessageForm::Single, Loudness::Loud, vec![one], Timestamp::MIN);
-        let value = serde_json::to_value(publish("t", &message)).unwrap();
+        let value = serde_json::to_value(publish("t", &message, true)).unwrap();
         let expected = serde_json::json!({
             "topic": "t", "title": "api (shop): Bash asks for permission", "message": "Bash: cargo test a",
             "priority": 4, "tags": ["warning", "capture"], "click": "http://127.0.0.1:1/",
         });
         assert_eq!(value, expected);
+    }
+
+    #[test]
+    fn buttons_are_for_one_request_where_the_settings_ask_for_them() {
+        let (url, allow, deny) = ("https://box.example/api/v1/answers".to_owned(), "aaa".to_owned(), "ddd".to_owned());
+        let mut one = notice("a", "approval");
+        one.buttons = Some(AnswerButtons { url: url.clone(), allow, deny });
+        let of = |notices| OutgoingMessage::new("n", MessageForm::Single, Loudness::Loud, notices, Timestamp::MIN);
+        let message = of(vec![one.clone()]);
+        let value = serde_json::to_value(publish("t", &message, true)).unwrap();
+        let button = |label: &str, token: &str| {
+            serde_json::json!({
+                "action": "http", "label": label, "url": url, "method": "POST", "clear": true,
+                "headers": { "Content-Type": "application/json" }, "body": format!("{{\"token\":\"{token}\"}}"),
+            })
+        };
+        assert_eq!(value["actions"], serde_json::json!([button("Allow once", "aaa"), button("Deny", "ddd")]));
+        for (message, has_buttons) in [(of(vec![one.clone()]), false), (of(vec![one.clone(), one.clone()]), true)] {
+            let value = serde_json::to_value(publish("t", &message, has_buttons)).unwrap();
+            assert_eq!(value.get("actions"), None);
+        }
+        let wire = String::from_utf8(crate::channel::wire::json(&message)).unwrap();
+        assert!(!wire.contains("aaa") && !wire.contains("ddd"), "no other channel gets them: {wire}");
+        assert!(!format!("{one:?}").contains("aaa"));
     }
 }

@@ -82,6 +82,10 @@ pub enum ChannelSettings {
         server: String,
         /// The topic. On a public server whoever knows it can read it.
         topic: String,
+        /// Whether permission requests get buttons that allow them once or deny them. Whoever reads the topic can press
+        /// them; needs `page_url`.
+        #[serde(default)]
+        buttons: bool,
         /// The file with the access token, if one is needed.
         token_file: Option<PathBuf>,
         /// Or the variable with it.

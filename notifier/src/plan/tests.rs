@@ -21,6 +21,7 @@ pub(crate) fn notice(cause: &str, kind: &str) -> Notice {
         body: format!("Bash: cargo test {cause}"),
         url: None,
         run: None,
+        buttons: None,
         at: Timestamp::MIN,
     }
 }

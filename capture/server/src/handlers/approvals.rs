@@ -1,13 +1,13 @@
 //! Approvals: permission requests of agents, and people's decisions. The approval broker decides; the server only
 //! reports who is asking.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use api::{
     ErrorCode,
     approvals::{ApprovalPage, DecisionRequest, DecisionScope, Verdict},
     hooks::{HookWait, MAX_WAIT_MS},
-    routes::{AwaitDecision, DecideApproval, GetApproval, ListApprovals},
+    routes::{AwaitDecision, DecideApproval, GetApproval, ListApprovals, PressButton},
 };
 use devices::SignedIn;
 use events::DeliveryId;
@@ -67,6 +67,20 @@ pub(super) fn who(transport: &Transport, device: Option<&SignedIn>) -> Who {
     match transport {
         Transport::Unix(peer) => Who { pid: peer.pid, uid: Some(peer.uid), address: None, device },
         Transport::Tcp(from, ..) => Who { pid: None, uid: None, address: Some(*from), device },
+    }
+}
+
+/// `POST /api/v1/answers`: the token is all that is asked for, because the device that shows the message knows nothing
+/// else. It was made for one decision on one request, and an agent's descendant cannot use it.
+pub(crate) async fn press_button(mut call: Call<PressButton>) -> HandlerResult {
+    let app = Arc::clone(&call.app);
+    let transport = call.connection.transport.clone();
+    app.gate.pairing_caller(&transport)?;
+    let token = call.body().await?.token;
+    let answer = app.ask(app.control.press_button(token, who(&transport, None))).await?;
+    match answer {
+        Some(answer) => call.answer(&answer),
+        None => Err(app.gate.wrong_button(&transport)),
     }
 }
 

@@ -2,14 +2,14 @@
 
 use api::{
     ErrorCode,
-    list::{DEFAULT_LIMIT, MAX_LIMIT},
+    list::MAX_LIMIT,
     routes::{GetOverview, QualityOfAll, UsageOfAll},
     usage::{PeriodQuery, UsageBy},
 };
 use events::Timestamp;
 use usage::{OverviewRequest, QualityRequest, SessionPeriod, UsageRequest};
 
-use crate::{answer::HandlerResult, app::App, call::Call, error::ApiError, lookup::named};
+use crate::{answer::HandlerResult, app::App, call::Call, error::ApiError, lookup::named, page};
 
 /// The sessions and the time that a query names.
 async fn period(app: &App, query: PeriodQuery) -> Result<SessionPeriod, ApiError> {
@@ -68,7 +68,7 @@ pub(crate) async fn overview(call: Call<GetOverview>) -> HandlerResult {
         since,
         until,
         zone: usage::time_zone(query.tz.as_deref()).map_err(|why| ApiError::parameter("tz", why))?,
-        limit: query.limit.map_or(DEFAULT_LIMIT, |limit| limit.get()),
+        limit: page::limit(query.limit),
     };
     let overview = call.app.read(move |reader| usage::overview(reader, &request)).await?;
     call.app.redacted(&overview)

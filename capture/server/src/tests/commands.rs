@@ -112,6 +112,11 @@ impl Control for Commands {
         NoControl.decide(id, decision)
     }
 
+    fn press_button(&self, token: String, _: crate::Who) -> Reply<Option<api::approvals::ButtonAnswer>> {
+        let answer = api::approvals::ButtonAnswer { approval_id: "A1".into(), state: events::ApprovalState::Denied };
+        Box::pin(async move { Ok((token == "good").then_some(answer)) })
+    }
+
     fn acknowledge(&self, finding: events::FindingId) -> Reply<events::Finding> {
         NoControl.acknowledge(finding)
     }

@@ -58,6 +58,7 @@ async fn every_route_with_data_needs_a_token() {
             }
             // The page, which holds no data, and the way in, which needs a code.
             (Scope::Open, "/") => assert_eq!(server.send(request).await.status, 200),
+            (Scope::Open, "/api/v1/answers") => refused(&server, request, (400, "bad_body")).await,
             (Scope::Open, "/api/v1/pair") => refused(&server, request, (403, "foreign_origin")).await,
             (scope, path) => {
                 assert_ne!(scope, Scope::Open, "{path}");

@@ -188,6 +188,7 @@ async fn another_sites_page_changes_nothing_with_a_devices_cookie() {
             ("sec-fetch-site", Some("cross-site")),
             ("sec-fetch-site", Some("none")),
         ] {
+            // A button's token is all that its request has, and no cookie counts there.
             if route.scope == Scope::Open && route.path != "/api/v1/pair" {
                 continue;
             }
@@ -496,4 +497,29 @@ async fn the_body_of_a_request_to_pair_is_as_small_and_plain_as_others() {
     for body in ["", "{", "{}", r#"{"code":"x"}"#, r#"{"code":"x","name":"y","scope":"control"}"#] {
         assert_eq!(world.server.send(pairing(body)).await.error(), (400, "bad_body".into()), "{body}");
     }
+}
+
+#[tokio::test]
+async fn a_button_needs_its_token_and_nothing_else() {
+    let (control, _inbox) = super::commands::commands(1);
+    let press = |token: &str| {
+        let mut request = json(Method::POST, "/api/v1/answers", &format!(r#"{{"token":"{token}"}}"#));
+        request.headers_mut().remove(header::AUTHORIZATION);
+        request
+    };
+    let server = TestServer::with(Health::default(), |config| config.control = Arc::clone(&control));
+    let answer = server.send(press("good")).await;
+    assert_eq!((answer.status.as_u16(), &answer.json()["state"]), (200, &"denied".into()));
+    for _ in 0..20 {
+        assert_eq!(server.send(press("bad")).await.error(), (410, "code_expired".into()));
+    }
+    assert_eq!(server.send(press("bad")).await.error(), (429, "too_many_wrong_tokens".into()));
+    let mut foreign = press("good");
+    set(&mut foreign, "origin", "http://evil.test");
+    assert_eq!(server.send(foreign).await.status, 403);
+    let below_an_agent = TestServer::with(Health::default(), |config| {
+        config.control = control;
+        config.control_tcp = Some(Arc::new(|_, _| Some(TcpRefusal::Agent("an agent's".into()))));
+    });
+    assert_eq!(below_an_agent.send(press("good")).await.error(), (403, "agents_peer".into()));
 }
