@@ -61,6 +61,14 @@ impl Client {
         whole(self.open("POST", path, headers, Some(body), patience)?)
     }
 
+    /// Any request with further header lines.
+    ///
+    /// # Errors
+    /// When the server is not there, or the connection breaks.
+    pub fn send_with(&self, method: &str, path: &str, headers: &[&str], body: Option<&str>) -> io::Result<Answer> {
+        whole(self.open(method, path, headers, body, Duration::from_secs(20))?)
+    }
+
     /// GET.
     ///
     /// # Errors

@@ -56,6 +56,7 @@ mod e2e {
     mod timeline;
     mod usage;
     mod views;
+    mod web;
     mod words;
 
     /// The program.

@@ -14,7 +14,7 @@ use axum::{
 };
 use devices::SignedIn;
 use events::RunId;
-use futures_util::{FutureExt, SinkExt, StreamExt, future::BoxFuture};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture};
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
@@ -236,7 +236,12 @@ impl OpenView {
                 }
             }
             Ok(FromView::Lease { take }) => {
-                let changed = if take { self.may_act().map(|()| self.take()) } else { Ok(self.let_go().await) };
+                let changed = if take {
+                    self.may_act().map(|()| self.take())
+                } else {
+                    self.let_go().await;
+                    Ok(())
+                };
                 match changed {
                     Ok(()) => return self.send_lease(socket).await,
                     Err(error) => Err(error),

@@ -7,7 +7,7 @@
 mod open;
 mod qr;
 
-use std::{fmt::Write as _, io::Write as _};
+use std::{fmt::Write as _, io::Write as _, path::Path};
 
 use api::{
     Client,
@@ -16,8 +16,9 @@ use api::{
 };
 use clap::{Args, Subcommand, ValueEnum};
 use client::failure::Failed;
-use daemon::clock;
+use daemon::{clock, paths};
 use printing::{safe, style};
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
 /// The arguments of `capture web`.
@@ -91,6 +92,17 @@ enum PairScope {
     Read,
     Control,
     Admin,
+}
+
+/// How many devices were paired with the server of a data directory, as far as its file says.
+#[must_use]
+pub fn paired(data: &Path) -> usize {
+    #[derive(Default, Deserialize)]
+    struct DevicesFile {
+        devices: Vec<IgnoredAny>,
+    }
+    let text = std::fs::read_to_string(data.join(paths::DEVICES)).unwrap_or_default();
+    serde_json::from_str::<DevicesFile>(&text).unwrap_or_default().devices.len()
 }
 
 /// Prints a value for programs; given when JSON was asked for.

@@ -154,6 +154,19 @@ fn offers(context: &Context) -> Vec<Offer> {
         command: "capture notify --help".into(),
         gain: "send permission requests and stuck sessions to the desktop, Slack, ntfy, a webhook or a program".into(),
     });
+    let paired = web_command::paired(&context.data);
+    offers.push(Offer {
+        name: "page",
+        done: paired > 0,
+        command: "capture web".into(),
+        gain: "see and answer everything in the browser".into(),
+    });
+    offers.push(Offer {
+        name: "phone",
+        done: paired > 1,
+        command: "capture web pair --qr".into(),
+        gain: "the same on a phone, once it reaches this machine: `docs/web.md`".into(),
+    });
     let shell = shell::Shell::of_user();
     offers.push(Offer {
         name: "completions",
@@ -163,7 +176,7 @@ fn offers(context: &Context) -> Vec<Offer> {
     });
     // A home that cannot be found leaves nothing to set up there.
     if paths::home().is_err() {
-        offers.retain(|offer| offer.name == "notifications");
+        offers.retain(|offer| ["notifications", "page", "phone"].contains(&offer.name));
     }
     offers
 }
