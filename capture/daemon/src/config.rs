@@ -414,11 +414,12 @@ fn notify_values(settings: &notifier::NotifySettings) -> serde_json::Value {
         group_window_ms,
         gather_ms,
         per_minute,
+        page_url,
     } = settings;
     // By default there is one channel and there are no rules.
     let channels: Vec<_> =
         channels.iter().map(|channel| serde_json::json!({ "type": "desktop", "name": channel.name() })).collect();
-    serde_json::json!({
+    let mut values = serde_json::json!({
         "enabled": enabled,
         "channels": channels,
         "rules": [],
@@ -428,7 +429,11 @@ fn notify_values(settings: &notifier::NotifySettings) -> serde_json::Value {
         "group_window_ms": group_window_ms,
         "gather_ms": gather_ms,
         "per_minute": per_minute,
-    })
+    });
+    if let Some(page_url) = page_url {
+        values["page_url"] = page_url.as_str().into();
+    }
+    values
 }
 
 /// The settings of our own agent; by default there is no model and no provider is configured.

@@ -313,5 +313,5 @@ fn a_terminal_is_seen_and_typed_into_from_the_page() {
     let mut first = String::new();
     BufReader::new(foreign).read_line(&mut first).unwrap();
     assert!(first.starts_with("HTTP/1.1 403"), "{first}");
-    end_all();
+    end_all(&machine.data());
 }

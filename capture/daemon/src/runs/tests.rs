@@ -47,6 +47,7 @@ impl ScriptedHost {
             answers: true,
             session: None,
             takes: Vec::new(),
+            draws: true,
         };
         host.say(&HostMessage::Hello(Box::new(hello))).await;
         while runs.list().is_empty() {

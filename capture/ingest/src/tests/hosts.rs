@@ -32,6 +32,7 @@ fn hello(n: u128, provider: Provider, cwd: &str) -> Hello {
         answers: true,
         session: None,
         takes: Vec::new(),
+        draws: true,
     }
 }
 

@@ -137,6 +137,7 @@ fn a_run_in_an_ignored_directory_stores_nothing() {
         answers: true,
         session: None,
         takes: Vec::new(),
+        draws: true,
     };
     for seconds in [1.0, 3.0, 5.0] {
         world.until(seconds);

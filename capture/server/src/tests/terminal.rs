@@ -91,7 +91,9 @@ async fn obedient() -> (Live, mpsc::UnboundedReceiver<String>) {
                     let lines = vec![Vec::new(); count.min(2) as usize];
                     reply.send(Ok(Scrollback { from: before - 2, oldest: 0, lines })).unwrap();
                 }
-                other => panic!("{other:?}"),
+                other @ (Command::SetCapture { .. } | Command::Screen { .. } | Command::Telemetry { .. }) => {
+                    panic!("{other:?}")
+                }
             }
         }
     });

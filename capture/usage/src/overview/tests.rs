@@ -1,4 +1,4 @@
-use events::{ApprovalRequested, Provider, Source, StatusChanged};
+use events::{ApprovalRequested, EventId, Origin, Provider, Source, StatusChanged};
 
 use super::*;
 
@@ -10,13 +10,28 @@ fn at(minute: i64) -> Timestamp {
 
 fn changed(minute: i64, to: State, reason: Option<Reason>) -> Event {
     let payload = StatusChanged { from: None, to, reason, activity: None, evidence: Vec::new() };
-    serde_json::from_value(serde_json::json!({
-        "position": 1, "id": events::EventId::from_bits(1), "session_id": SessionId::from_bits(1), "sequence": 1,
-        "provider": "claude", "provider_session_id": "s", "source": "transcript", "kind": "status.changed",
-        "created_at": at(minute), "observed_at": at(minute), "confidence": "high", "origin": { "type": "derived" },
-        "derived": true, "history": false, "data": payload,
-    }))
-    .unwrap()
+    Event {
+        position: minute.unsigned_abs() + 1,
+        id: EventId::from_bits(minute.unsigned_abs().into()),
+        session_id: SessionId::from_bits(1),
+        sequence: minute.unsigned_abs() + 1,
+        provider: Provider::Claude,
+        provider_session_id: "s".into(),
+        source: Source::Transcript,
+        created_at: at(minute),
+        observed_at: at(minute),
+        turn_id: None,
+        parent_id: None,
+        agent_id: None,
+        confidence: Confidence::High,
+        severity: None,
+        text: None,
+        text_ref: None,
+        payload: payload.into(),
+        origin: Origin::Derived,
+        derived: true,
+        history: false,
+    }
 }
 
 #[test]
