@@ -143,6 +143,7 @@ fn hello(run: RunId, started_at: Timestamp, described: SessionDescription) -> He
         socket: None,
         recording: None,
         answers: false,
+        draws: false,
         session: described.session,
         takes: described.takes.iter().map(|&name| name.to_owned()).collect(),
     }

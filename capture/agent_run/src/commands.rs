@@ -74,6 +74,9 @@ impl CommandedSession {
             HostRequest::Interrupt => as_json(self.apply(SessionCommand::Abort, CommandOrigin::Person).await?),
             HostRequest::Screen
             | HostRequest::Explain
+            | HostRequest::Grid { .. }
+            | HostRequest::Scrollback { .. }
+            | HostRequest::Resize { .. }
             | HostRequest::Type { .. }
             | HostRequest::Keys { .. }
             | HostRequest::Answer { .. } => Err(NO_TERMINAL.to_owned()),

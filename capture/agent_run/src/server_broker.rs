@@ -286,7 +286,8 @@ impl Asker {
     ) -> Result<bool, ReportError> {
         let decision = if own.verdict == CallVerdict::Allow { Verdict::Allow } else { Verdict::Deny };
         let answers = own.answer.clone().map(|answer| [(question_of(asked).to_owned(), answer)].into());
-        let decision = DecisionRequest { decision, message: own.reason.clone(), scope: DecisionScope::Once, answers };
+        let (message, scope) = (own.reason.clone(), DecisionScope::Once);
+        let decision = DecisionRequest { decision, message, scope, answers, revision: None, rule: false };
         let (data, approval) = (self.data.clone(), request.approval.clone());
         let decided = tokio::task::spawn_blocking(move || agent_link::decide(&data, &approval, &decision)).await;
         decided.unwrap_or(Ok(false))

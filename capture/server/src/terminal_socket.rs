@@ -193,6 +193,7 @@ impl OpenView {
                 message = socket.next() => {
                     silent = 0;
                     match message {
+                        Some(Ok(Message::Text(_))) if self.view.hold.is_revoked() => Ok(()),
                         Some(Ok(Message::Text(text))) => self.receive(socket, &text).await,
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
                         Some(Ok(Message::Binary(_))) => {

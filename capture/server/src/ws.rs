@@ -201,10 +201,10 @@ impl SocketClient {
                 })
                 .await
             };
+            in_a_row = if matches!(event, Event::Item(_)) { (in_a_row + 1) % (BATCHES_IN_A_ROW + 1) } else { 0 };
             if self.hold.is_revoked() {
                 return End::Close(close_code::POLICY, "the device was revoked".into());
             }
-            in_a_row = if matches!(event, Event::Item(_)) { (in_a_row + 1) % (BATCHES_IN_A_ROW + 1) } else { 0 };
             let step = match event {
                 Event::Item(item) => self.send(socket, item).await,
                 Event::Stop => Err(End::Close(close_code::AWAY, "the server is stopping".into())),

@@ -20,7 +20,7 @@ use crate::{
 /// `POST /api/v1/sessions`
 pub(crate) async fn start(mut call: Call<StartSession>) -> HandlerResult {
     let request = call.body().await?;
-    let start = SessionStart { request, who: who(&call.connection.transport) };
+    let start = SessionStart { request, who: who(&call.connection.transport, call.device.as_ref()) };
     let started = call.app.ask(call.app.control.start_session(start)).await?;
     call.answer(&started)
 }

@@ -1,7 +1,7 @@
 //! Streams of events, over server-sent events and over WebSockets.
 
 use api::{
-    Operation, Scope,
+    Operation,
     routes::{Stream, StreamOverWebSocket, StreamQuery},
 };
 use axum::extract::{
@@ -39,7 +39,8 @@ pub(crate) async fn websocket(mut call: Call<StreamOverWebSocket>) -> HandlerRes
         WebSocketUpgrade::from_request_parts(&mut call.parts, &()).await.map_err(|why| not_a_websocket(&why))?;
     let slot = call.stream()?;
     // What may be done over it is decided here, by the head of this request.
-    let control = call.app.gate.check_scope(Scope::Control, &call.parts.headers, &call.connection.transport);
+    let (headers, transport) = (&call.parts.headers, &call.connection.transport);
+    let control = call.app.gate.check_control(call.device.as_ref(), headers, transport);
     Ok(ws::answer(&call.app, upgrade, interest, resume, control, slot))
 }
 

@@ -339,7 +339,8 @@ impl Driver {
     /// What the user at this terminal says, as a person's decision. False when no server can be reached.
     fn decide_there(&self, approval: &ApprovalId, allow: bool) -> anyhow::Result<bool> {
         let decision = if allow { Verdict::Allow } else { Verdict::Deny };
-        let request = DecisionRequest { decision, message: None, scope: DecisionScope::Once, answers: None };
+        let (scope, answers) = (DecisionScope::Once, None);
+        let request = DecisionRequest { decision, message: None, scope, answers, revision: None, rule: false };
         Ok(agent_link::decide(self.server.data(), approval, &request)?)
     }
 
