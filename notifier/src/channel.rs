@@ -4,6 +4,8 @@
 //! decides about attempts. Text it is given is safe to show ([`crate::text`]); what its own format
 //! gives a meaning to, it escapes.
 
+#[cfg(feature = "http")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use events::Timestamp;
@@ -19,11 +21,13 @@ mod desktop;
 mod ntfy;
 mod terminal;
 #[cfg(feature = "http")]
+mod web_push;
+#[cfg(feature = "http")]
 mod webhook;
 pub mod wire;
 
 use crate::attempt::{AttemptFailure, Channel};
-pub use crate::context::{ChannelContext, Clock, Env, SinkError, TerminalSink};
+pub use crate::context::{ChannelContext, Clock, Env, PushPost, PushSink, SinkError, TerminalSink};
 #[cfg(feature = "http")]
 use crate::http::HttpClient;
 
@@ -96,6 +100,15 @@ fn try_build(
             Ok(Box::new(ntfy::NtfyChannel::new(server, topic, *buttons, secret()?, client)))
         }
         #[cfg(feature = "http")]
+        ChannelSettings::WebPush { .. } => match &context.push {
+            // An endpoint is a push service's: what the user may allow else is not for it.
+            Some(sink) => {
+                let client = HttpClient::new(&[], None, context).map_err(ChannelError::Other)?;
+                Ok(Box::new(web_push::WebPushChannel::new(Arc::clone(sink), client)))
+            }
+            None => Err(ChannelError::Other("browsers cannot be sent to from here".to_owned())),
+        },
+        #[cfg(feature = "http")]
         ChannelSettings::Slack { .. } => Ok(Box::new(chat::ChatChannel::slack(needed()?, client(None)?))),
         #[cfg(feature = "http")]
         ChannelSettings::Discord { .. } => Ok(Box::new(chat::ChatChannel::discord(needed()?, client(None)?))),
@@ -106,6 +119,7 @@ fn try_build(
         #[cfg(not(feature = "http"))]
         ChannelSettings::Webhook { .. }
         | ChannelSettings::Ntfy { .. }
+        | ChannelSettings::WebPush { .. }
         | ChannelSettings::Slack { .. }
         | ChannelSettings::Discord { .. }
         | ChannelSettings::Telegram { .. } => Err(ChannelError::Other("this build has no HTTP channels".to_owned())),

@@ -27,6 +27,29 @@ pub trait TerminalSink: Send + Sync {
     fn write(&self, run: &str, bytes: &[u8]) -> Result<(), SinkError>;
 }
 
+/// The browsers that are subscribed to messages (Web Push).
+pub trait PushSink: Send + Sync {
+    /// A message for each browser, encrypted for it.
+    ///
+    /// # Errors
+    /// Why there is none, in a sentence.
+    fn posts(&self, message: &[u8], now: Timestamp) -> Result<Vec<PushPost>, String>;
+
+    /// A push service knows a browser no longer.
+    fn gone(&self, endpoint: &str);
+}
+
+/// A request to a push service.
+#[derive(Clone)]
+pub struct PushPost {
+    /// Where to; whoever knows it can send to the browser.
+    pub endpoint: String,
+    /// Further headers.
+    pub headers: Vec<(&'static str, String)>,
+    /// The encrypted message.
+    pub body: Vec<u8>,
+}
+
 /// Reads a variable of the environment.
 pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
@@ -42,6 +65,8 @@ pub struct ChannelContext {
     pub clock: Clock,
     /// The terminals of runs; without it nothing is written there.
     pub terminals: Option<Arc<dyn TerminalSink>>,
+    /// The browsers that are subscribed; without it none gets anything.
+    pub push: Option<Arc<dyn PushSink>>,
     /// How names become addresses.
     #[cfg(feature = "http")]
     pub lookup: Arc<dyn Lookup>,
@@ -60,6 +85,7 @@ impl ChannelContext {
             env,
             clock,
             terminals: None,
+            push: None,
             #[cfg(feature = "http")]
             lookup: Arc::new(outbound::SystemLookup),
             attempt: Self::ATTEMPT,

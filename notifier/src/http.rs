@@ -87,6 +87,20 @@ impl HttpClient {
         Ok(answer)
     }
 
+    /// Sends a body of this type; gives the status of the answer, whatever it is.
+    pub(crate) fn status(
+        &self,
+        url: &str,
+        content_type: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<(u16, Result<(), AttemptFailure>), AttemptFailure> {
+        let url = self.0.admit(url).map_err(AttemptFailure::never)?;
+        let answer = self.0.post(&url, content_type, headers, body)?;
+        let after = answer.headers().get("retry-after").and_then(|v| v.to_str().ok()).map(str::to_owned);
+        Ok((answer.status().as_u16(), judge(answer.status(), after.as_deref())))
+    }
+
     /// What ends the requests under way.
     #[must_use]
     pub fn stopper(&self) -> Stopper {

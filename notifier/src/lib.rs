@@ -30,7 +30,7 @@ pub mod secret;
 pub mod text;
 
 pub use attempt::{AttemptFailure, RetryHint, Stopper};
-pub use channel::{ChannelContext, Clock, Env, SinkError, TerminalSink};
+pub use channel::{ChannelContext, Clock, Env, PushPost, PushSink, SinkError, TerminalSink};
 pub use config::{ConfigError, Loudness, NotifySettings};
 pub use delivery::{ChannelCounts, Delivery, DeliveryOutcome, DropReason, Receipt, ReceiptSink, StartError, troubles};
 pub use drive::{INBOX_CAPACITY, PlannerContext, PlannerInput, drive};

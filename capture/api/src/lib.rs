@@ -23,6 +23,7 @@ pub mod openapi;
 pub mod overview;
 pub mod part;
 pub mod prompts;
+pub mod push;
 pub mod query;
 pub mod retention;
 pub mod routes;

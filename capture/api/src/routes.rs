@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ErrorCode, Scope, agentapi::*, approvals::*, compat::*, devices::*, findings::*, health::*, history::*, hooks::*,
-    mcp::*, overview::*, prompts::*, retention::*, runs::*, search::*, sessions::*, steering::*, usage::*,
+    mcp::*, overview::*, prompts::*, push::*, retention::*, runs::*, search::*, sessions::*, steering::*, usage::*,
 };
 
 /// Writes the schema of a type.
@@ -293,6 +293,13 @@ operations! {
     ListDevices = GET "/api/v1/devices" Read (NoQuery, NoBody) -> DeviceList;
     /// Revokes a device: its cookie is not valid any more, and what it has open ends.
     RevokeDevice = DELETE "/api/v1/devices/{id}" Control (NoQuery, NoBody) -> SignedOut;
+
+    /// The key with which a browser subscribes to messages.
+    GetPush = GET "/api/v1/push" Read (NoQuery, NoBody) -> PushKey;
+    /// Subscribes the device that is signed in to messages.
+    SubscribePush = POST "/api/v1/push/subscriptions" Control (NoQuery, PushSubscription) -> PushState, Conflict, NotFound;
+    /// Ends the subscription of the device that is signed in.
+    UnsubscribePush = DELETE "/api/v1/push/subscriptions" Control (NoQuery, PushEnd) -> PushState, NotFound;
 
     /// The sources and how they are doing.
     HealthSources = GET "/api/v1/health/sources" Read (NoQuery, NoBody) -> Sources;

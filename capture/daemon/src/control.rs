@@ -9,6 +9,7 @@ use api::{
     approvals::{ApprovalView, ButtonAnswer, DecisionScope},
     hooks::HookAnswer,
     prompts::Receipt,
+    push::PushSubscription,
     retention::{PruneRequest, RemovalReport, RetentionStatus},
     runs::{Explanation, GridUpdate, Input as RunInput, InputSent, Picture, Run, Scrollback, Size},
     search::{IndexStatus, SearchPage, SearchQuery},
@@ -35,6 +36,7 @@ use crate::{
     findings::Findings,
     notices::Notices,
     prompts::Prompts,
+    push::{self, PushedBrowsers},
     runs::Runs,
     search::Search,
     session_starter::SessionStarter,
@@ -58,6 +60,8 @@ pub struct DaemonParts {
     pub approvals: ApprovalBroker,
     /// The tokens of buttons in messages.
     pub buttons: AnswerTokens,
+    /// Browsers that are subscribed to messages.
+    pub push: PushedBrowsers,
     /// Queued prompts.
     pub prompts: Prompts,
     /// Open findings.
@@ -187,6 +191,36 @@ impl Control for Daemon {
             };
             let view = parts.approvals.decide(decided.approval.as_str(), decision).await?;
             Ok(Some(ButtonAnswer { approval_id: view.approval.id, state: view.approval.state }))
+        })
+    }
+
+    fn push_key(&self) -> Reply<String> {
+        self.with(|parts| async move {
+            let key = tokio::task::spawn_blocking(move || parts.push.subscriptions.public_key()).await;
+            key.map_err(|error| Refusal::Failed(error.to_string()))?.map_err(push::refusal)
+        })
+    }
+
+    fn subscribe_push(&self, device: String, subscription: PushSubscription) -> Reply<()> {
+        self.with(|parts| async move {
+            let subscribed = tokio::task::spawn_blocking(move || {
+                let PushSubscription { endpoint, keys } = subscription;
+                parts.push.subscriptions.subscribe(&device, &endpoint, &keys.p256dh, &keys.auth)?;
+                parts.notices.refresh();
+                Ok(())
+            });
+            subscribed.await.map_err(|error| Refusal::Failed(error.to_string()))?.map_err(push::refusal)
+        })
+    }
+
+    fn unsubscribe_push(&self, device: String) -> Reply<()> {
+        self.with(|parts| async move {
+            let ended = tokio::task::spawn_blocking(move || {
+                parts.push.subscriptions.unsubscribe(&device)?;
+                parts.notices.refresh();
+                Ok(())
+            });
+            ended.await.map_err(|error| Refusal::Failed(error.to_string()))?.map_err(push::refusal)
         })
     }
 

@@ -24,6 +24,7 @@ pub mod open_files;
 mod otlp;
 pub mod paths;
 pub mod prompts;
+pub mod push;
 pub mod recording;
 pub mod redacted_only;
 pub mod roots;

@@ -30,7 +30,10 @@ use server::{Refusal, metrics::encode_family};
 use store::{EntityFilter, Reader};
 use terminal::host::frame::Presence as Seen;
 
-use crate::{answer_tokens::AnswerTokens, approvals::revision_of, clock, paths, runs::Runs, supervisor::Supervisor};
+use crate::{
+    answer_tokens::AnswerTokens, approvals::revision_of, clock, paths, push::PushedBrowsers, runs::Runs,
+    supervisor::Supervisor,
+};
 
 /// The thread that makes notices and keeps receipts. What it was told and has not done is in its memory: it is not
 /// started again.
@@ -67,6 +70,8 @@ enum NotifierEvent {
     Finding(Box<Finding>),
     Receipt(Box<Receipt>),
     Settings(Box<NotifySettings>),
+    /// The first browser was subscribed, or the last one ended that.
+    Refresh,
     Stop,
 }
 
@@ -82,6 +87,8 @@ pub struct NotifierParts {
     pub runtime: tokio::runtime::Handle,
     /// Makes the tokens of buttons.
     pub buttons: AnswerTokens,
+    /// Browsers that are subscribed.
+    pub push: PushedBrowsers,
     /// The address of the page on this machine, once it is served.
     pub page: Arc<OnceLock<String>>,
     /// The user's settings.
@@ -130,6 +137,11 @@ impl Notices {
     /// Puts new settings in force: other channels, other rules. What waits for the old ones is sent by them.
     pub fn configure(&self, settings: NotifySettings) {
         self.events.send(NotifierEvent::Settings(Box::new(settings))).ok();
+    }
+
+    /// Takes up that browsers were subscribed, or none is any more.
+    pub fn refresh(&self) {
+        self.events.send(NotifierEvent::Refresh).ok();
     }
 
     /// Shows the messages of each channel among the metrics.
@@ -181,7 +193,10 @@ impl PendingNotifier {
         let Self { events, back, delivery: shared } = self;
         let mut around = channel_context();
         around.terminals = Some(Arc::new(Terminals { runs: parts.runs.clone(), runtime: parts.runtime.clone() }));
-        let starter = PlannerStarter { around, back, shared: Arc::clone(&shared) };
+        around.push = Some(Arc::new(parts.push.clone()));
+        let push = parts.push.clone();
+        let has_push = push.are_any();
+        let starter = PlannerStarter { around, back, shared: Arc::clone(&shared), push };
         let notified = parts.reader.notified(REMEMBERED)?;
         let (plan, first) = starter.start(parts.settings.clone(), &notified)?;
         let (planners, next) = bounded(1);
@@ -196,7 +211,7 @@ impl PendingNotifier {
                 }
             }
         })?;
-        let mut maker = Some(NoticeMaker { parts, plan, starter, planners });
+        let mut maker = Some(NoticeMaker { parts, plan, starter, planners, has_push });
         let own = supervisor.clone();
         supervisor.spawn(THREAD, move || {
             if let Some(maker) = &mut maker {
@@ -231,7 +246,11 @@ struct PlannerStarter {
     around: ChannelContext,
     back: Sender<NotifierEvent>,
     shared: Arc<OnceLock<SharedDelivery>>,
+    push: PushedBrowsers,
 }
+
+/// What receipts call the channel to browsers, unless the user calls it something else.
+const PUSH: &str = "push";
 
 impl PlannerStarter {
     fn start(
@@ -246,6 +265,12 @@ impl PlannerStarter {
                  one as `[[notify.channels]]`. `capture findings` still lists what needs you"
             );
             settings.channels.clear();
+        }
+        // Whoever subscribed a browser asked for it.
+        let is_push = |channel: &ChannelSettings| matches!(channel, ChannelSettings::WebPush { .. });
+        if settings.enabled && self.push.are_any() && !settings.channels.iter().any(is_push) {
+            let name = if settings.names().any(|name| name == PUSH) { "web-push" } else { PUSH };
+            settings.channels.push(ChannelSettings::WebPush { name: name.to_owned() });
         }
         for (channel, trouble) in notifier::delivery::troubles(&settings, &self.around) {
             tracing::warn!(channel, trouble, "a notification channel cannot be used");
@@ -287,6 +312,8 @@ struct NoticeMaker {
     starter: PlannerStarter,
     /// Takes the next planner.
     planners: Sender<RunningPlanner>,
+    /// Whether a browser was subscribed when the channels were made.
+    has_push: bool,
 }
 
 impl NoticeMaker {
@@ -300,6 +327,16 @@ impl NoticeMaker {
                     if let Err(error) = self.configure(*settings) {
                         tracing::warn!(%error, "cannot apply the settings of notifications; the old ones stay in force");
                     }
+                }
+                NotifierEvent::Refresh => {
+                    // Only the first and the last one change the channels.
+                    let has_push = self.parts.push.are_any();
+                    if has_push != self.has_push
+                        && let Err(error) = self.configure(self.parts.settings.clone())
+                    {
+                        tracing::warn!(%error, "cannot send messages to browsers");
+                    }
+                    self.has_push = has_push;
                 }
                 NotifierEvent::Stop => break,
             }

@@ -130,10 +130,13 @@ pub fn data_dir(typed: Option<&Path>) -> anyhow::Result<PathBuf> {
 /// The file of the paired devices, in the data directory.
 pub const DEVICES: &str = "devices.json";
 
+/// The file of the browsers that are subscribed to messages, in the data directory.
+pub const PUSH: &str = "push.json";
+
 /// Names in a data directory that nothing else has.
 const MARKS: &[&str] = &["audit.head", "endpoint.json", "environment.json", "start.lock", "serve.log", "spool"];
 /// Further names in it, which other programs may use too.
-const COMMON: &[&str] = &["agent", "backups", DEVICES, "recordings", "runs", "setup.json", "tokens"];
+const COMMON: &[&str] = &["agent", "backups", DEVICES, PUSH, "recordings", "runs", "setup.json", "tokens"];
 
 /// Whether a directory is a data directory, or can become one: it is not there, is empty, or holds what capture puts into
 /// one. One that cannot be read is looked at by whoever uses it.

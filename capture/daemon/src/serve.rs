@@ -26,6 +26,7 @@ use store::Writer;
 use tailer::collect::{Batch, Collector, Stopped};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use web_push::Subscriptions;
 
 use crate::{
     actions::Actions,
@@ -44,6 +45,7 @@ use crate::{
     notices::{self, Notices},
     open_files, otlp, paths,
     prompts::{self, Prompts},
+    push::PushedBrowsers,
     redacted_only, roots,
     runs::Runs,
     search::{self, Search},
@@ -333,6 +335,8 @@ impl RunningService {
         if let Some(problem) = problem {
             tracing::error!(%problem, "no device is signed in; pair them again with `capture web pair`");
         }
+        let push =
+            PushedBrowsers { subscriptions: Subscriptions::new(&data.join(paths::PUSH)), devices: devices.clone() };
         config.devices = Some(devices);
         config.clock = Arc::new(clock::now);
         let telemeter = TelemetryReceiver::new(inputs.clone(), Arc::clone(&gauges));
@@ -375,6 +379,7 @@ impl RunningService {
         let (buttons, page) = (AnswerTokens::default(), Arc::new(OnceLock::new()));
         let parts = notices::NotifierParts {
             buttons: buttons.clone(),
+            push: push.clone(),
             page: Arc::clone(&page),
             inputs: inputs.clone(),
             reader: reader.clone(),
@@ -392,6 +397,7 @@ impl RunningService {
             telemeter,
             approvals: approvals.clone(),
             buttons: buttons.clone(),
+            push,
             prompts,
             findings: findings.clone(),
             notices: notices.clone(),

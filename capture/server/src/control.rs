@@ -6,6 +6,7 @@ use api::{
     approvals::{ApprovalView, ButtonAnswer, DecidedBefore, DecisionScope, Verdict},
     hooks::HookAnswer,
     prompts::Receipt,
+    push::PushSubscription,
     retention::{PruneRequest, RemovalReport, RetentionStatus},
     runs::{Explanation, GridUpdate, Input, InputSent, Picture, Run, Scrollback, Size},
     search::{IndexStatus, SearchPage, SearchQuery},
@@ -68,6 +69,15 @@ pub trait Control: Send + Sync + 'static {
 
     /// Answers an approval by the token of a button; `None` when the token is not good, or no longer.
     fn press_button(&self, token: String, who: Who) -> Reply<Option<ButtonAnswer>>;
+
+    /// The public key with which browsers subscribe to messages.
+    fn push_key(&self) -> Reply<String>;
+
+    /// Subscribes the browser of a device to messages.
+    fn subscribe_push(&self, device: String, subscription: PushSubscription) -> Reply<()>;
+
+    /// Ends the subscription of a device.
+    fn unsubscribe_push(&self, device: String) -> Reply<()>;
 
     /// Acknowledges a finding.
     fn acknowledge(&self, finding: FindingId) -> Reply<Finding>;
@@ -367,6 +377,18 @@ impl Control for NoControl {
     }
 
     fn press_button(&self, _: String, _: Who) -> Reply<Option<ButtonAnswer>> {
+        unavailable()
+    }
+
+    fn push_key(&self) -> Reply<String> {
+        unavailable()
+    }
+
+    fn subscribe_push(&self, _: String, _: PushSubscription) -> Reply<()> {
+        unavailable()
+    }
+
+    fn unsubscribe_push(&self, _: String) -> Reply<()> {
         unavailable()
     }
 

@@ -136,6 +136,11 @@ pub enum ChannelSettings {
         #[serde(default = "command_timeout_ms")]
         timeout_ms: u32,
     },
+    /// The browsers that were subscribed on the page.
+    WebPush {
+        /// What rules and receipts call it.
+        name: String,
+    },
     /// The terminal of the run the notice is about.
     Terminal {
         /// What rules and receipts call it.
@@ -152,6 +157,7 @@ impl ChannelSettings {
     pub fn name(&self) -> &str {
         match self {
             Self::Desktop { name }
+            | Self::WebPush { name }
             | Self::Webhook { name, .. }
             | Self::Ntfy { name, .. }
             | Self::Slack { name, .. }
@@ -167,6 +173,7 @@ impl ChannelSettings {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Desktop { .. } => "desktop",
+            Self::WebPush { .. } => "web_push",
             Self::Webhook { .. } => "webhook",
             Self::Ntfy { .. } => "ntfy",
             Self::Slack { .. } => "slack",
@@ -186,6 +193,7 @@ impl ChannelSettings {
             Self::Command { .. } => true,
             Self::Webhook { .. }
             | Self::Ntfy { .. }
+            | Self::WebPush { .. }
             | Self::Slack { .. }
             | Self::Discord { .. }
             | Self::Telegram { .. } => true,
@@ -202,7 +210,7 @@ impl ChannelSettings {
             | Self::Telegram { token_file: file, token_env: env, .. } => {
                 file.clone().map(SecretSource::File).or_else(|| env.clone().map(SecretSource::Env))
             }
-            Self::Desktop { .. } | Self::Command { .. } | Self::Terminal { .. } => None,
+            Self::Desktop { .. } | Self::WebPush { .. } | Self::Command { .. } | Self::Terminal { .. } => None,
         }
     }
 
@@ -225,7 +233,7 @@ impl ChannelSettings {
             None => Err(ConfigError::NoSecret { channel: name.to_owned(), what: what.to_owned() }),
         };
         match self {
-            Self::Desktop { .. } | Self::Terminal { .. } => Ok(()),
+            Self::Desktop { .. } | Self::WebPush { .. } | Self::Terminal { .. } => Ok(()),
             Self::Webhook { url, .. } => {
                 needs("secret")?;
                 address(&key("url"), url, allow_hosts)
@@ -295,7 +303,7 @@ impl fmt::Debug for ChannelSettings {
         let mut out = f.debug_struct(self.kind());
         out.field("name", &self.name());
         match self {
-            Self::Desktop { .. } | Self::Slack { .. } | Self::Discord { .. } => {}
+            Self::Desktop { .. } | Self::WebPush { .. } | Self::Slack { .. } | Self::Discord { .. } => {}
             Self::Webhook { url, .. } => drop(out.field("url", &AddressHost(url))),
             // Who knows a topic can read it.
             Self::Ntfy { server, .. } => drop(out.field("server", &AddressHost(server))),

@@ -76,6 +76,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
     ("usage", "capture/usage", &["api", "events", "prices", "projections", "store"]),
     ("printing", "capture/printing", &["api", "events", "projections"]),
     ("hook_command", "capture/hook_command", &["agents", "api", "daemon", "events", "hooks", "processes"]),
+    ("web_push", "capture/web_push", &["atomic_file"]),
     ("web_command", "capture/web_command", &["api", "client", "daemon", "events", "printing"]),
     ("client", "capture/client", &["api", "daemon", "printing", "processes", "store"]),
     (
@@ -144,6 +145,7 @@ const ARROWS: &[(&str, &str, &[&str])] = &[
             "tailer",
             "terminal",
             "transcripts",
+            "web_push",
         ],
     ),
     (

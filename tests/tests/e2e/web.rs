@@ -226,6 +226,32 @@ fn an_agents_shell_pairs_nothing() {
     assert_eq!(server.client.json("/api/v1/devices").unwrap(), json!({ "devices": [] }));
 }
 
+#[test]
+fn a_browser_subscribes_to_messages_of_known_push_services_only() {
+    let machine = Machine::new(PROGRAM);
+    let server = machine.serve();
+    let browser = paired(&machine, &server, "control");
+    let key = browser.send("GET", "/api/v1/push", None).json();
+    assert_eq!(key["public_key"].as_str().unwrap().len(), 87, "{key}");
+    let keys = json!({ "p256dh": key["public_key"], "auth": "AAAAAAAAAAAAAAAAAAAAAA" });
+    let subscribe = |endpoint: &str| {
+        browser.send("POST", "/api/v1/push/subscriptions", Some(&json!({ "endpoint": endpoint, "keys": keys })))
+    };
+    for endpoint in ["http://127.0.0.1:1/", "https://127.0.0.1/x", "https://evil.test/x", "file:///etc/passwd"] {
+        assert_eq!(subscribe(endpoint).status, 400, "{endpoint}");
+    }
+    assert_eq!(subscribe("https://fcm.googleapis.com/fcm/send/none").json(), json!({ "subscribed": true }));
+    let file = machine.data().join("push.json");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(fs::read_to_string(&file).unwrap().contains("/fcm/send/none"));
+    let end = browser.send("DELETE", "/api/v1/push/subscriptions", Some(&json!({})));
+    assert_eq!(end.json(), json!({ "subscribed": false }));
+    assert!(!fs::read_to_string(&file).unwrap().contains("/fcm/send/none"));
+    let reader = paired(&machine, &server, "read");
+    let body = json!({ "endpoint": "https://fcm.googleapis.com/x", "keys": keys });
+    assert_eq!(reader.send("POST", "/api/v1/push/subscriptions", Some(&body)).status, 403);
+}
+
 /// The view of a terminal over a WebSocket.
 struct View(WebSocket<TcpStream>);
 

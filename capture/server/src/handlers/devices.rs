@@ -8,7 +8,11 @@ use api::{
         COOKIE, CodeScope, DeviceList, ListedDevice, Me, PairRequest, Paired, PairingCode, PairingRequest, SignedOut,
         SteppedUp,
     },
-    routes::{CreatePairingCode, GetMe, ListDevices, PairDevice, RevokeDevice, SignOut, StepUp},
+    push::{PushKey, PushState},
+    routes::{
+        CreatePairingCode, GetMe, GetPush, ListDevices, PairDevice, RevokeDevice, SignOut, StepUp, SubscribePush,
+        UnsubscribePush,
+    },
 };
 use axum::response::Response;
 use devices::{CodeError, Devices, PairError, SignedIn};
@@ -162,4 +166,26 @@ async fn revoke_one(app: &App, id: &str) -> Result<(), ApiError> {
         Ok(false) => Err(ApiError::not_found("no device has this id; `capture web devices` lists them")),
         Err(cause) => Err(ApiError::internal(&cause)),
     }
+}
+
+/// `GET /api/v1/push`
+pub(crate) async fn push_key(call: Call<GetPush>) -> HandlerResult {
+    let public_key = call.app.ask(call.app.control.push_key()).await?;
+    call.answer(&PushKey { public_key })
+}
+
+/// `POST /api/v1/push/subscriptions`
+pub(crate) async fn subscribe(mut call: Call<SubscribePush>) -> HandlerResult {
+    let subscription = call.body().await?;
+    let device = signed_in(&call)?.device.id;
+    call.app.ask(call.app.control.subscribe_push(device, subscription)).await?;
+    call.answer(&PushState { subscribed: true })
+}
+
+/// `DELETE /api/v1/push/subscriptions`
+pub(crate) async fn unsubscribe(mut call: Call<UnsubscribePush>) -> HandlerResult {
+    call.body().await?;
+    let device = signed_in(&call)?.device.id;
+    call.app.ask(call.app.control.unsubscribe_push(device)).await?;
+    call.answer(&PushState { subscribed: false })
 }

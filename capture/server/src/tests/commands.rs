@@ -117,6 +117,18 @@ impl Control for Commands {
         Box::pin(async move { Ok((token == "good").then_some(answer)) })
     }
 
+    fn push_key(&self) -> Reply<String> {
+        NoControl.push_key()
+    }
+
+    fn subscribe_push(&self, device: String, subscription: api::push::PushSubscription) -> Reply<()> {
+        NoControl.subscribe_push(device, subscription)
+    }
+
+    fn unsubscribe_push(&self, device: String) -> Reply<()> {
+        NoControl.unsubscribe_push(device)
+    }
+
     fn acknowledge(&self, finding: events::FindingId) -> Reply<events::Finding> {
         NoControl.acknowledge(finding)
     }
