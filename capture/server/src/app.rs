@@ -18,7 +18,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     Config, Control, Health, Json, Limits, LiveView, Reply, SessionEntry, answer,
-    config::{Clock, McpAnswer, Redact},
+    config::{McpAnswer, Redact, ServerClock},
     error::ApiError,
     gate::Gate,
     listen::url_of,
@@ -59,7 +59,7 @@ pub(crate) struct Parts {
     /// Takes secrets out of answers.
     redact: Option<Redact>,
     pub(crate) tally: Tally,
-    clock: Clock,
+    clock: ServerClock,
     /// What `/metrics` shows.
     pub(crate) metrics: Registry,
     /// Ends streams, WebSockets and connections.

@@ -30,7 +30,7 @@ pub enum Exposure {
 }
 
 /// Tells the time.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+pub type ServerClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// Takes the secrets out of every text of an answer.
 pub type Redact = Arc<dyn Fn(&mut serde_json::Value) + Send + Sync>;
@@ -61,7 +61,7 @@ pub struct Config {
     /// The browsers that are paired; `None` pairs none.
     pub devices: Option<Devices>,
     /// Tells the time, where a request names none.
-    pub clock: Clock,
+    pub clock: ServerClock,
     /// Asked before a token with `control` or `admin` counts on the Unix socket: false for a
     /// descendant of an agent. `None` admits every process of our user.
     pub control_peer: Option<PeerCheck>,

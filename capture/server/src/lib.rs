@@ -45,7 +45,7 @@ pub mod metrics;
 
 pub use access::{Token, TokenError, Tokens};
 pub use clients::ClientLimits;
-pub use config::{Clock, Config, ControlRefusal, Exposure, Health, Limits, McpAnswer, McpBody, Redact};
+pub use config::{Config, ControlRefusal, Exposure, Health, Limits, McpAnswer, McpBody, Redact, ServerClock};
 pub use control::{
     ApprovalFilter, Control, Decision, DecisionWait, HostConnection, HostStream, NoControl, Refusal, Reply, RunTarget,
     SessionStart, Telemetry, TelemetryKind, TelemetryRefusal, Who,

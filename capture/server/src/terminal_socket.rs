@@ -132,7 +132,7 @@ impl Drop for OpenView {
 }
 
 /// Why a view ends.
-enum End {
+enum ViewEnd {
     /// It left, or the connection broke.
     Gone,
     /// We close, with a code and a reason.
@@ -157,7 +157,7 @@ impl OpenView {
             // Nobody waits for it: the terminal that types has its size again.
             self.view.app.control.resize(self.view.target.clone(), None).await.ok();
         }
-        if let End::Close(code, why) = end {
+        if let ViewEnd::Close(code, why) = end {
             let closing = async {
                 send(&mut socket, &ToView::Closed { why: &why }, self.view.app.limits.write).await.ok();
                 // A reason has at most 123 bytes.
@@ -169,7 +169,7 @@ impl OpenView {
         }
     }
 
-    async fn converse(&mut self, socket: &mut WebSocket) -> End {
+    async fn converse(&mut self, socket: &mut WebSocket) -> ViewEnd {
         let app = Arc::clone(&self.view.app);
         let every = app.limits.keepalive;
         let mut keepalive = interval_at(Instant::now() + every, every);
@@ -178,7 +178,7 @@ impl OpenView {
         let mut pending: Pending = self.ask(rev, next_at);
         loop {
             let step = tokio::select! {
-                () = app.cancel.cancelled() => return End::Close(close_code::AWAY, "the server is stopping".into()),
+                () = app.cancel.cancelled() => return ViewEnd::Close(close_code::AWAY, "the server is stopping".into()),
                 update = &mut pending => match update {
                     Ok(update) => {
                         let is_news = update.rev != rev;
@@ -188,7 +188,7 @@ impl OpenView {
                         pending = self.ask(rev, next_at);
                         sent
                     }
-                    Err(refusal) => Err(End::Close(close_code::NORMAL, ApiError::from(refusal).into_message())),
+                    Err(refusal) => Err(ViewEnd::Close(close_code::NORMAL, ApiError::from(refusal).into_message())),
                 },
                 message = socket.next() => {
                     silent = 0;
@@ -197,21 +197,21 @@ impl OpenView {
                         Some(Ok(Message::Text(text))) => self.receive(socket, &text).await,
                         Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
                         Some(Ok(Message::Binary(_))) => {
-                            Err(End::Close(close_code::UNSUPPORTED, "only text messages are accepted".into()))
+                            Err(ViewEnd::Close(close_code::UNSUPPORTED, "only text messages are accepted".into()))
                         }
-                        Some(Ok(Message::Close(_)) | Err(_)) | None => Err(End::Gone),
+                        Some(Ok(Message::Close(_)) | Err(_)) | None => Err(ViewEnd::Gone),
                     }
                 }
                 _ = keepalive.tick() => {
                     silent += 1;
-                    if silent > SILENCE { Err(End::Gone) } else { ping(socket, app.limits.write).await }
+                    if silent > SILENCE { Err(ViewEnd::Gone) } else { ping(socket, app.limits.write).await }
                 }
             };
             if let Err(end) = step {
                 return end;
             }
             if self.view.hold.is_revoked() {
-                return End::Close(close_code::POLICY, "the device was revoked".into());
+                return ViewEnd::Close(close_code::POLICY, "the device was revoked".into());
             }
         }
     }
@@ -226,7 +226,7 @@ impl OpenView {
         .boxed()
     }
 
-    async fn receive(&mut self, socket: &mut WebSocket, text: &str) -> Result<(), End> {
+    async fn receive(&mut self, socket: &mut WebSocket, text: &str) -> Result<(), ViewEnd> {
         let done = match serde_json::from_str::<FromView>(text) {
             Ok(FromView::Scrollback { before, count }) => {
                 let app = &self.view.app;
@@ -318,7 +318,7 @@ impl OpenView {
         }
     }
 
-    async fn send_lease(&self, socket: &mut WebSocket) -> Result<(), End> {
+    async fn send_lease(&self, socket: &mut WebSocket) -> Result<(), ViewEnd> {
         let (held, by) = {
             let leases = lock(&self.view.app.leases);
             let lease = leases.held.get(&self.view.run);
@@ -327,25 +327,25 @@ impl OpenView {
         self.send(socket, &ToView::Lease { held, by: by.as_deref() }).await
     }
 
-    async fn send(&self, socket: &mut WebSocket, message: &ToView<'_>) -> Result<(), End> {
+    async fn send(&self, socket: &mut WebSocket, message: &ToView<'_>) -> Result<(), ViewEnd> {
         send(socket, message, self.view.app.limits.write).await
     }
 }
 
 /// Sends a message. A view that takes nothing for `patience` is too slow.
-async fn send(socket: &mut WebSocket, message: &ToView<'_>, patience: Duration) -> Result<(), End> {
+async fn send(socket: &mut WebSocket, message: &ToView<'_>, patience: Duration) -> Result<(), ViewEnd> {
     let Ok(text) = serde_json::to_string(message) else { return Ok(()) };
     write(socket, Message::text(text), patience).await
 }
 
-async fn ping(socket: &mut WebSocket, patience: Duration) -> Result<(), End> {
+async fn ping(socket: &mut WebSocket, patience: Duration) -> Result<(), ViewEnd> {
     write(socket, Message::Ping(Bytes::new()), patience).await
 }
 
-async fn write(socket: &mut WebSocket, message: Message, patience: Duration) -> Result<(), End> {
+async fn write(socket: &mut WebSocket, message: Message, patience: Duration) -> Result<(), ViewEnd> {
     match timeout(patience, socket.send(message)).await {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) => Err(End::Gone),
-        Err(_) => Err(End::Close(close_code::AGAIN, "the client reads too slowly".into())),
+        Ok(Err(_)) => Err(ViewEnd::Gone),
+        Err(_) => Err(ViewEnd::Close(close_code::AGAIN, "the client reads too slowly".into())),
     }
 }

@@ -61,15 +61,15 @@ struct PushFile {
 
 /// The browsers that are subscribed. A handle: clones share them.
 #[derive(Clone)]
-pub struct Subscriptions(Arc<Shared>);
+pub struct Subscriptions(Arc<SharedSubscriptions>);
 
-struct Shared {
+struct SharedSubscriptions {
     file: PathBuf,
-    state: Mutex<Option<State>>,
+    state: Mutex<Option<LoadedFile>>,
 }
 
 /// What the file holds; made when it is first needed.
-struct State {
+struct LoadedFile {
     key: ServerKey,
     subscriptions: Vec<Subscription>,
 }
@@ -118,10 +118,10 @@ impl Subscriptions {
     /// The subscriptions kept in this file; nothing is read or made until it is needed.
     #[must_use]
     pub fn new(file: &Path) -> Self {
-        Self(Arc::new(Shared { file: file.to_owned(), state: Mutex::new(None) }))
+        Self(Arc::new(SharedSubscriptions { file: file.to_owned(), state: Mutex::new(None) }))
     }
 
-    fn state(&self) -> MutexGuard<'_, Option<State>> {
+    fn state(&self) -> MutexGuard<'_, Option<LoadedFile>> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -222,7 +222,7 @@ impl Subscriptions {
         })
     }
 
-    fn with<T>(&self, use_state: impl FnOnce(&mut State) -> Result<T, PushError>) -> Result<T, PushError> {
+    fn with<T>(&self, use_state: impl FnOnce(&mut LoadedFile) -> Result<T, PushError>) -> Result<T, PushError> {
         let mut state = self.state();
         if state.is_none() {
             *state = Some(self.load()?);
@@ -247,11 +247,12 @@ impl Subscriptions {
         })
     }
 
-    fn load(&self) -> Result<State, PushError> {
+    fn load(&self) -> Result<LoadedFile, PushError> {
         let text = match std::fs::read_to_string(&self.0.file) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let state = State { key: ServerKey::generate().ok_or(PushError::Crypto)?, subscriptions: Vec::new() };
+                let state =
+                    LoadedFile { key: ServerKey::generate().ok_or(PushError::Crypto)?, subscriptions: Vec::new() };
                 // Before a browser is told of the key, it is kept.
                 write(&self.0.file, &state.key, &[])?;
                 return Ok(state);
@@ -263,7 +264,7 @@ impl Subscriptions {
             return Err(io::Error::other(format!("its form has the version {}, not {VERSION}", found.version)).into());
         }
         let key = BASE64.decode(&found.key).ok().and_then(ServerKey::read).ok_or(PushError::Crypto)?;
-        Ok(State { key, subscriptions: found.subscriptions })
+        Ok(LoadedFile { key, subscriptions: found.subscriptions })
     }
 }
 
