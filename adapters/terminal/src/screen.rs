@@ -117,7 +117,7 @@ pub struct Observer {
     marked: Option<(String, Timestamp)>,
     /// Present for an agent whose files are not read.
     content: Option<TerminalContent>,
-    /// What was told of the screen to those who show it elsewhere.
+    /// What those who show the screen elsewhere know of it.
     grid: Grid,
     events: Vec<(Timestamp, HostEvent)>,
 }

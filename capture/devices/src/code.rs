@@ -40,7 +40,7 @@ pub(crate) struct Pairing {
     pub(crate) local: bool,
 }
 
-/// What became of a code that was entered.
+/// The outcome of a code that was entered.
 pub(crate) enum Redeemed {
     /// It is right, and void from now on.
     Accepted(Purpose),
@@ -166,7 +166,7 @@ fn shown(digits: [u8; LENGTH]) -> String {
 
 /// A code as it was typed: in either case, with hyphens and blanks or without, and with letters that look like digits.
 fn read(given: &str) -> Option<[u8; LENGTH]> {
-    // What is far too long is no code.
+    // What is far too long cannot be a code.
     let typed = given.bytes().take(LENGTH * 4).filter(|byte| !matches!(byte, b'-' | b' '));
     let digits: Vec<u8> = typed
         .map(|byte| match byte.to_ascii_uppercase() {

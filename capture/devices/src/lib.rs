@@ -133,7 +133,7 @@ impl SignedIn {
 pub enum Caller {
     /// A process of the server's own user on this machine.
     Own,
-    /// A process on this machine that cannot be identified; it is the server's own user's, or nobody knows whose.
+    /// A process on this machine that cannot be identified; it may be the server's own user's.
     Unidentified,
     /// Another machine, or another user's process on this one, such as a proxy's.
     Other,
@@ -350,7 +350,7 @@ impl Devices {
         Ok(true)
     }
 
-    /// Whether devices were used since the file was written, so long after that it should be written again.
+    /// Whether devices were used long enough after the file was written that it should be written again.
     #[must_use]
     pub fn is_save_due(&self) -> bool {
         let mut state = self.state();

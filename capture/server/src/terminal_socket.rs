@@ -154,7 +154,7 @@ impl OpenView {
     async fn run(mut self, mut socket: WebSocket) {
         let end = self.converse(&mut socket).await;
         if self.give_back() {
-            // Nobody waits for it: the terminal that types has its size again.
+            // The terminal that types has its size again; the answer does not matter.
             self.view.app.control.resize(self.view.target.clone(), None).await.ok();
         }
         if let ViewEnd::Close(code, why) = end {

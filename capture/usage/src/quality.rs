@@ -198,7 +198,7 @@ fn latency(tool: Option<String>, mut times: Vec<u64>) -> ApprovalLatency {
     ApprovalLatency { tool, answered: times.len() as u64, p50_ms, p90_ms }
 }
 
-/// The time that so many percent did not exceed.
+/// The time that this percentage of them did not exceed.
 pub(crate) fn rank(times: &mut [u64], percent: usize) -> u64 {
     times.sort_unstable();
     let rank = (times.len() * percent).div_ceil(100).max(1);

@@ -253,7 +253,7 @@ impl Subscriptions {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let state =
                     LoadedFile { key: ServerKey::generate().ok_or(PushError::Crypto)?, subscriptions: Vec::new() };
-                // Before a browser is told of the key, it is kept.
+                // The key is kept before a browser learns of it.
                 write(&self.0.file, &state.key, &[])?;
                 return Ok(state);
             }

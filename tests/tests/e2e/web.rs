@@ -196,7 +196,7 @@ fn marks_are_the_same_for_all_and_survive_a_restart() {
     let server = machine.serve();
     let after = server.client.json(&path).unwrap();
     assert_eq!(after["marks"], marks);
-    assert_eq!(after["last_event_at"], session["last_event_at"], "a mark is no event of the session");
+    assert_eq!(after["last_event_at"], session["last_event_at"], "a mark does not count as an event of the session");
     let off = server.client.send_with(
         "PUT",
         &format!("{path}/marks"),

@@ -46,7 +46,7 @@ pub(crate) async fn one(call: Call<GetApproval>) -> HandlerResult {
 pub(crate) async fn decide(mut call: Call<DecideApproval>) -> HandlerResult {
     let DecisionRequest { decision, message, scope, answers, revision, rule } = call.body().await?;
     if rule {
-        // A rule decides what nobody is asked about any more: it changes what capture does.
+        // A rule answers further requests: it changes what capture does.
         let transport = &call.connection.transport;
         call.app.gate.check_raised(call.device.as_ref(), &call.parts.headers, transport)?;
         if decision == Verdict::Deny || scope == DecisionScope::Session || revision.is_none() {

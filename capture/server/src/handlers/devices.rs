@@ -102,7 +102,7 @@ fn set_cookie(response: &mut Response, asked: &HeaderMap, value: &str, seconds: 
     let over_tls = asked.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
     let secure = if over_tls { "; Secure" } else { "" };
     let cookie = format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
-    let mut cookie = HeaderValue::try_from(cookie).map_err(|_| ApiError::internal(&"a cookie that is no header"))?;
+    let mut cookie = HeaderValue::try_from(cookie).map_err(|_| ApiError::internal(&"a cookie that cannot be a header"))?;
     cookie.set_sensitive(true);
     response.headers_mut().insert(header::SET_COOKIE, cookie);
     Ok(())

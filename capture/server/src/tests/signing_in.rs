@@ -385,7 +385,7 @@ async fn who_cannot_be_seen_acts_only_through_a_tunnel_that_was_paired_for() {
         assert_eq!(answer.error().1 == "agents_peer", refused, "{client:?}");
     }
     let token = json(Method::PUT, "/api/v1/sessions/x/labels", r#"{"labels":{}}"#);
-    assert_eq!(of(Client::User(1)).send(token).await.error().1, "agents_peer", "a token is no cookie");
+    assert_eq!(of(Client::User(1)).send(token).await.error().1, "agents_peer", "a token is checked as before");
 }
 
 #[tokio::test]
