@@ -44,6 +44,8 @@ function decoded(part: string): string {
 
 /** Path and query of the address. */
 export const address = signal(typeof location === "undefined" ? "/" : location.pathname + location.search);
+/** What stands behind the `#` of the address. */
+export const fragment = signal(typeof location === "undefined" ? "" : location.hash.slice(1));
 /** The page that is shown. */
 export const route = signal<Page>(page(address.value.split("?")[0] ?? "/"));
 
@@ -61,12 +63,14 @@ export function go(path: string, replace = false): void {
 
 function read(): void {
   address.value = location.pathname + location.search;
+  fragment.value = location.hash.slice(1);
   route.value = page(location.pathname);
 }
 
 /** Follows the browser's own buttons. */
 export function listen(): void {
   addEventListener("popstate", read);
+  addEventListener("hashchange", read);
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const link = (event.target as Element | null)?.closest("a");

@@ -42,7 +42,7 @@ worker.addEventListener("notificationclick", (event: Click) => {
 
 /** A path of this page; anything else is its beginning. */
 function pathOf(path: string | undefined): string {
-  return path !== undefined && /^\/(?:$|approvals(?:\/|$)|s\/)[\w/-]*$/.test(path) ? path : "/";
+  return path !== undefined && /^\/(?:$|approvals(?:[/#]|$)|s\/)[\w/#-]*$/.test(path) ? path : "/";
 }
 
 export {};

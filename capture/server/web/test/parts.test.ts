@@ -11,7 +11,7 @@ import { score } from "../src/parts/palette";
 import { pieces } from "../src/parts/search";
 import { bytes } from "../src/push";
 import { page } from "../src/router";
-import { keyOf, patched } from "../src/terminal/grid";
+import { joined, keyOf, patched } from "../src/terminal/grid";
 import { deviceName } from "../src/views/pair";
 import { random } from "./random";
 
@@ -159,4 +159,21 @@ test("keys of a subscription are bytes, and browsers have names", () => {
   assert.equal(deviceName("Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605 Version/19.0 Mobile/15E148 Safari/604.1"), "Safari on iPhone");
   assert.equal(deviceName("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"), "Chrome on Linux");
   assert.equal(deviceName("?"), "Browser on this device");
+});
+
+test("lines that scrolled off are joined without gaps or doubles", () => {
+  const lines = (from: number, to: number) => Array.from({ length: to - from }, (_, index): [string][] => [[`line ${from + index}`]]);
+  const message = (from: number, to: number) => ({ from, oldest: 0, lines: lines(from, to) });
+  const text = (of: ReturnType<typeof joined>) => of.lines.map((row) => row.map((run) => run.text).join("")).join();
+  const wanted = (from: number, to: number) => lines(from, to).join();
+  const next = random(6);
+  for (let round = 0; round < 400; round += 1) {
+    let known: ReturnType<typeof joined> | null = null;
+    for (let step = 0; step < 6; step += 1) {
+      const from = next(40);
+      known = joined(known, message(from, from + 1 + next(20)));
+      assert.equal(known.to - known.from, known.lines.length);
+      assert.equal(text(known), wanted(known.from, known.to));
+    }
+  }
 });

@@ -44,6 +44,7 @@ export type Overview = {
   };
   findings: { day: string; kind: string; count: number }[];
   lanes: OverviewLane[];
+  more_lanes?: number;
 };
 
 type Plain = Record<never, never>;

@@ -74,7 +74,8 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
       })
       .catch((cause: unknown) => (failed.value = cause));
   };
-  useEffect(read, [id, streamed.revision]);
+  // Whatever the stream says anew of it is read as a whole: its revision is what a decision is bound to.
+  useEffect(read, [id, streamed]);
   useEffect(() => {
     if (!focused) return;
     card.current?.scrollIntoView({ block: "center" });
@@ -260,8 +261,10 @@ function label(approval: OpenApproval, scope: Scope, risky: boolean, asks: boole
 /** Who decided first, when somebody did. */
 function conflict(cause: unknown): string {
   if (cause instanceof ApiFailure && cause.status === 409) {
-    const { decided_by: by, decided_at: at } = cause.details;
-    if (typeof by === "string" && typeof at === "string") return `Answered elsewhere by ${by} at ${moment(at)}.`;
+    const { state, decided_by: by, decided_at: at } = cause.details;
+    const when = typeof at === "string" ? ` at ${moment(at)}` : "";
+    if (typeof by === "string") return `Answered elsewhere by ${by === "person" ? "a person" : by === "policy" ? "the policy" : "an earlier decision"}${when}.`;
+    if (state === "answered_elsewhere") return `Answered in the agent${when}.`;
   }
   return words(cause);
 }

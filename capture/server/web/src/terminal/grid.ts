@@ -6,7 +6,7 @@ import type { Run } from "../text/ansi";
 export type WireRun = [string, (number | string | null)?, (number | string | null)?, number?];
 export type Cursor = { row: number; column: number } | null;
 export type Row = Run[];
-export type Grid = { columns: number; rows: number; cursor: Cursor; title: string; alternate: boolean; lines: Row[] };
+export type Grid = { columns: number; rows: number; cursor: Cursor; title: string; alternate: boolean; scrolled: number; skipped: number; lines: Row[] };
 
 /** A message of the server with rows that changed. */
 export type GridMessage = {
@@ -17,6 +17,10 @@ export type GridMessage = {
   cursor: { row: number; col: number; visible: boolean } | null;
   alternate?: boolean;
   title?: string | null;
+  /** Lines that scrolled off so far. */
+  scrolled?: number;
+  /** Bytes that were not read since the screen was drawn: it may be wrong. */
+  skipped_bytes?: number;
   lines: Record<string, WireRun[]>;
 };
 
@@ -36,8 +40,23 @@ export function patched(before: Grid | null, message: GridMessage): Grid {
     cursor: cursor !== null && cursor.visible ? { row: cursor.row, column: cursor.col } : null,
     title: message.title ?? before?.title ?? "",
     alternate: message.alternate ?? before?.alternate ?? false,
+    scrolled: message.scrolled ?? before?.scrolled ?? 0,
+    skipped: message.skipped_bytes ?? 0,
     lines,
   };
+}
+
+/** Lines above the screen: those from number `from` up to `to`, and the oldest that is kept. */
+export type Scrollback = { from: number; to: number; oldest: number; lines: Row[] };
+
+/** Joins lines that came to those that are there; what would leave a gap replaces them. */
+export function joined(known: Scrollback | null, message: { from: number; oldest?: number; lines: WireRun[][] }): Scrollback {
+  const lines = message.lines.map(rowOf);
+  const fresh = { from: message.from, to: message.from + lines.length, oldest: message.oldest ?? 0, lines };
+  if (known === null || known.lines.length === 0 || fresh.to < known.from || fresh.from > known.to) return fresh;
+  const before = lines.slice(0, Math.max(0, known.from - fresh.from));
+  const after = lines.slice(Math.max(0, known.to - fresh.from));
+  return { from: Math.min(known.from, fresh.from), to: Math.max(known.to, fresh.to), oldest: fresh.oldest, lines: [...before, ...known.lines, ...(fresh.to > known.to ? after : [])] };
 }
 
 const NAMED: Record<string, string> = {

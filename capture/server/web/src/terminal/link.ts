@@ -2,23 +2,36 @@
 
 import { signal } from "@preact/signals";
 import { ApiFailure, call } from "../api/client";
-import { patched, rowOf, type Grid, type GridMessage, type Row, type WireRun } from "./grid";
+import { joined, patched, type Grid, type GridMessage, type Scrollback, type WireRun } from "./grid";
 
 export type Mode = "connecting" | "live" | "polling";
-export type Outgoing = { type: "input"; text: string } | { type: "paste"; text: string } | { type: "keys"; keys: string[] };
+export type Typed = { type: "input"; text: string; force?: boolean } | { type: "paste"; text: string; force?: boolean } | { type: "keys"; keys: string[] };
+type Outgoing = Typed | { type: "scrollback"; before: number; count: number } | { type: "lease"; take?: boolean } | { type: "resize"; cols: number; rows: number };
 
-/** Times without a first message after which the screen is polled. */
+/** Connections that failed after which the screen is polled. */
 const TRIES = 2;
 const POLL = 1_000;
 const RETRY = [300, 1_000, 2_000, 5_000];
+/** Lines that are asked for at once. */
+const LINES = 200;
 
 type Incoming =
   | GridMessage
-  | { type: "scrollback"; from: number; lines: WireRun[][] }
+  | { type: "scrollback"; from: number; oldest?: number; lines: WireRun[][] }
   | { type: "closed"; why: string }
   | { type: "done" }
   | { type: "refused"; code: string; message: string }
   | { type: "lease"; held: boolean; by?: string | null };
+
+/** Why a terminal took no input. */
+export class Refused extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
 
 /** The terminal of one run. */
 export class Link {
@@ -26,13 +39,15 @@ export class Link {
   readonly mode = signal<Mode>("connecting");
   readonly closed = signal<string | null>(null);
   readonly failed = signal<unknown>(null);
-  readonly held = signal(false);
-  /** Lines above the screen: the number of the first that is here, and the lines. */
-  readonly scrollback = signal<{ from: number; lines: Row[] }>({ from: Number.MAX_SAFE_INTEGER, lines: [] });
+  /** Who may resize the terminal: this view, another one by its name, or nobody. */
+  readonly lease = signal<{ held: boolean; by: string | null }>({ held: false, by: null });
+  readonly scrollback = signal<Scrollback | null>(null);
   private socket: WebSocket | null = null;
+  // Every message gets one answer, in order.
   private waiting: { resolve: () => void; reject: (cause: unknown) => void }[] = [];
-  private leasing: { cols: number; rows: number } | null = null;
   private sending: Promise<unknown> = Promise.resolve();
+  /** Up to which line that scrolled off was asked for. */
+  private following = 0;
   private tries = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private stopped = false;
@@ -56,17 +71,10 @@ export class Link {
   }
 
   /** Sends keys or text; fails with the reason when the server refuses. */
-  async send(message: Outgoing): Promise<void> {
-    if (this.mode.value === "live" && this.socket?.readyState === WebSocket.OPEN) {
-      const { socket } = this;
-      await new Promise<void>((resolve, reject) => {
-        this.waiting.push({ resolve, reject });
-        socket.send(JSON.stringify(message));
-      });
-      return;
-    }
+  async send(message: Typed): Promise<void> {
+    if (this.mode.value === "live") return this.ask(message);
     // One after another: requests of their own may overtake each other.
-    const body = message.type === "keys" ? { keys: message.keys } : { text: message.text };
+    const body = message.type === "keys" ? { keys: message.keys } : { text: message.text, ...(message.force === true ? { force: true } : {}) };
     const sent = this.sending.then(() => call("POST /api/v1/runs/{id}/input", { path: { id: this.run }, body }));
     this.sending = sent.catch(() => undefined);
     await sent;
@@ -74,16 +82,35 @@ export class Link {
     this.timer = setTimeout(() => void this.poll(), 80);
   }
 
-  /** Takes the size of the terminal, visibly for everybody who is attached. */
-  lease(size: { cols: number; rows: number }): void {
-    this.leasing = size;
-    this.socket?.send(JSON.stringify({ type: "lease" }));
+  /** Takes the size of the terminal, visibly for everybody who is attached; resolves when the lease was answered. */
+  async take(size: { cols: number; rows: number }): Promise<void> {
+    await this.ask({ type: "lease" });
+    if (this.lease.value.held) await this.ask({ type: "resize", ...size });
+  }
+
+  /** Fits the terminal to this view, which has the lease. */
+  async resize(size: { cols: number; rows: number }): Promise<void> {
+    if (this.lease.value.held) await this.ask({ type: "resize", ...size });
+  }
+
+  /** Gives the size back to the terminal that types. */
+  release(): Promise<void> {
+    return this.ask({ type: "lease", take: false });
   }
 
   /** Asks for lines above those that are here. */
-  more(): void {
-    const { from } = this.scrollback.value;
-    this.socket?.send(JSON.stringify({ type: "scrollback", before: from, count: 200 }));
+  async more(): Promise<void> {
+    const before = this.scrollback.value?.from ?? this.grid.value?.scrolled ?? 0;
+    if (before > 0) await this.ask({ type: "scrollback", before, count: Math.min(LINES, before) });
+  }
+
+  private ask(message: Outgoing): Promise<void> {
+    const { socket } = this;
+    if (socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Error("The terminal is not connected."));
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ resolve, reject });
+      socket.send(JSON.stringify(message));
+    });
   }
 
   private receive(message: Incoming): void {
@@ -93,41 +120,56 @@ export class Link {
         this.tries = 0;
         this.failed.value = null;
         this.grid.value = patched(this.grid.value, message);
+        this.follow();
         break;
-      case "scrollback": {
-        const known = this.scrollback.value;
-        this.scrollback.value = { from: message.from, lines: [...message.lines.map(rowOf), ...known.lines] };
+      case "scrollback":
+        this.scrollback.value = joined(this.scrollback.value, message);
+        this.waiting.shift()?.resolve();
         break;
-      }
       case "closed":
-        this.closed.value = message.why;
+        // A host that cannot tell changes still tells its screen.
+        if (this.grid.value === null) this.fallBack();
+        else this.closed.value = message.why;
         break;
       case "done":
         this.waiting.shift()?.resolve();
         break;
       case "refused":
-        this.waiting.shift()?.reject(new Error(message.message));
+        this.waiting.shift()?.reject(new Refused(message.code, message.message));
         break;
       case "lease":
-        this.held.value = message.held && this.leasing !== null;
-        if (this.held.value && this.leasing !== null) this.socket?.send(JSON.stringify({ type: "resize", ...this.leasing }));
+        this.lease.value = { held: message.held, by: message.by ?? null };
+        this.waiting.shift()?.resolve();
         break;
     }
   }
 
+  // Lines that scroll off while the lines above are shown belong to them.
+  private follow(): void {
+    const known = this.scrollback.value;
+    const scrolled = this.grid.value?.scrolled ?? 0;
+    if (known === null || scrolled <= known.to) return;
+    if (this.following >= scrolled) return;
+    this.following = scrolled;
+    this.ask({ type: "scrollback", before: scrolled, count: scrolled - known.to }).catch(() => undefined);
+  }
+
   private lost(): void {
     for (const { reject } of this.waiting.splice(0)) reject(new Error("The connection to the terminal was lost; whether the input arrived is not known."));
-    this.held.value = false;
-    if (this.stopped || this.closed.value !== null) return;
+    this.lease.value = { held: false, by: null };
+    if (this.stopped || this.closed.value !== null || this.mode.value === "polling") return;
     this.tries += 1;
     if (this.mode.value === "connecting" && this.tries >= TRIES) {
-      this.mode.value = "polling";
-      void this.poll();
+      this.fallBack();
       return;
     }
-    if (this.mode.value === "polling") return;
     this.mode.value = "connecting";
     this.timer = setTimeout(() => this.open(), RETRY[Math.min(this.tries - 1, RETRY.length - 1)]);
+  }
+
+  private fallBack(): void {
+    this.mode.value = "polling";
+    void this.poll();
   }
 
   private async poll(): Promise<void> {
@@ -142,6 +184,8 @@ export class Link {
         cursor: screen.cursor == null ? null : { row: screen.cursor[0], column: screen.cursor[1] },
         title: screen.title ?? "",
         alternate: screen.alternate,
+        scrolled: 0,
+        skipped: screen.skipped_bytes,
         lines: screen.lines.map((text) => [{ text, fg: null, bg: null, flags: 0 }]),
       };
     } catch (cause) {

@@ -10,13 +10,14 @@ import { approvals, closed, loaded } from "../live/store";
 import { Empty, Failed, Loading } from "../parts/feedback";
 import { useLoad } from "../parts/load";
 import { Shown } from "../parts/text";
-import { address, parameter, setParameters } from "../router";
+import { address, fragment, parameter, setParameters } from "../router";
 import { counted, duration, moment } from "../text/format";
 import { AGENTS, spaced } from "../text/names";
 
-/** The page of approvals; `focus` is the request a link points to. */
-export function ApprovalsPage({ focus }: { focus: string | null }) {
+/** The page of approvals. `focus` is the request a link points to, in the path or behind the `#`. */
+export function ApprovalsPage({ focus: named }: { focus: string | null }) {
   address.value;
+  const focus = named ?? (fragment.value || null);
   const past = parameter("view") === "decided";
   return (
     <div class="column approvals">

@@ -14,7 +14,7 @@ const FIRST = 14;
 const SHOWN: State[] = ["running", "waiting_approval", "waiting", "idle", "unknown"];
 
 /** The lanes of a period. */
-export function Lanes({ lanes, from, until }: { lanes: OverviewLane[]; from: number; until: number }) {
+export function Lanes({ lanes, more, from, until }: { lanes: OverviewLane[]; more: number; from: number; until: number }) {
   const whole = useSignal(false);
   const tabular = useSignal(false);
   const prepared = useMemo(
@@ -68,6 +68,7 @@ export function Lanes({ lanes, from, until }: { lanes: OverviewLane[]; from: num
               {whole.value ? "Show fewer" : `Show all ${prepared.length}`}
             </button>
           )}
+          {more > 0 && whole.value && <p class="muted small">and {more} more</p>}
         </>
       )}
     </section>

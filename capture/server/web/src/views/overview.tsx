@@ -67,7 +67,7 @@ function Report({ days }: { days: number }) {
   return (
     <>
       <Totals overview={value} />
-      <Lanes lanes={value.lanes} from={Date.parse(since)} until={now.value} />
+      <Lanes lanes={value.lanes} more={value.more_lanes ?? 0} from={Date.parse(since)} until={now.value} />
       <div class="figures-grid">
         <Bars
           title="Time of agents, tools and waiting for you"
@@ -94,7 +94,7 @@ function Totals({ overview }: { overview: Overview }) {
   const { p50_s, p90_s, buckets } = overview.approval_waits;
   const requests = buckets.reduce((total, { person, rule, expired }) => total + person + rule + expired, 0);
   const figures: [string, string][] = [
-    ["Sessions", String(overview.lanes.length)],
+    ["Sessions", String(overview.lanes.length + (overview.more_lanes ?? 0))],
     ["Agents worked", hours(sum(({ agent_s }) => agent_s))],
     ["Tools ran", hours(sum(({ tool_s }) => tool_s))],
     ["Waited for you", hours(sum(({ waiting_s }) => waiting_s))],

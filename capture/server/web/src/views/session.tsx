@@ -3,13 +3,15 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call } from "../api/client";
+import type { OpenApproval } from "../api/routes";
 import { ApprovalCard } from "../approval/card";
 import { isTyping } from "../keys";
 import { approvals, put, restarts, row } from "../live/store";
 import { markItems } from "../marks";
 import { mayControl } from "../me";
 import { attempt, Failed, Loading } from "../parts/feedback";
-import { Icon } from "../parts/icons";
+import { Icon, SignShape } from "../parts/icons";
+import { useNarrow } from "../parts/narrow";
 import { Menu } from "../parts/menu";
 import { Since, StateWord, Title } from "../parts/sessions";
 import { Shown } from "../parts/text";
@@ -30,6 +32,7 @@ export function SessionPage({ id: named }: { id: string }) {
   const failed = useSignal<unknown>(null);
   const tab = useSignal<Tab>("conversation");
   const restarted = restarts.value;
+  const narrow = useNarrow();
   useEffect(() => {
     const abort = new AbortController();
     call("GET /api/v1/sessions/{id}", { path: { id: named }, signal: abort.signal })
@@ -150,13 +153,13 @@ export function SessionPage({ id: named }: { id: string }) {
       </header>
       <Timeline id={known.id} onPlace={place} />
       <div class="session-main">
-        {pending.length > 0 && (
+        {pending.length > 0 && (narrow ? <PendingLink approvals={pending} /> : (
           <div class="session-pending">
             {pending.map((approval) => (
               <ApprovalCard key={approval.id} approval={approval} queue={pending.length} inSession />
             ))}
           </div>
-        )}
+        ))}
         <ConversationView id={known.id} at={Number.isNaN(at) ? null : at} />
       </div>
       <aside class="side" aria-label="Details">
@@ -171,6 +174,17 @@ export function SessionPage({ id: named }: { id: string }) {
         <Continue session={session} />
       </aside>
     </div>
+  );
+}
+
+/** On a small screen a request has a page of its own. */
+function PendingLink({ approvals }: { approvals: OpenApproval[] }) {
+  return (
+    <a class="pending-link" href={`/approvals/${approvals[0]?.id ?? ""}`}>
+      <SignShape sign="approval" />
+      <span>{approvals.length === 1 ? "A request waits for your decision" : `${approvals.length} requests wait for your decision`}</span>
+      <Icon name="right" />
+    </a>
   );
 }
 

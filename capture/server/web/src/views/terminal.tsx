@@ -3,10 +3,10 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { call } from "../api/client";
+import { ApiFailure, call, words } from "../api/client";
 import { row } from "../live/store";
 import { mayControl } from "../me";
-import { Failed, Loading, notify } from "../parts/feedback";
+import { attempt, Failed, Loading, notify } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { useLoad } from "../parts/load";
 import { StateWord } from "../parts/sessions";
@@ -14,7 +14,7 @@ import { Shown } from "../parts/text";
 import { AGENTS } from "../text/names";
 import { visible } from "../text/visible";
 import { keyOf, type Grid } from "../terminal/grid";
-import { Link } from "../terminal/link";
+import { Link, Refused, type Typed } from "../terminal/link";
 import { Rows } from "../terminal/rows";
 
 /** Keys of the bar for touch: what a phone's keyboard lacks. */
@@ -40,6 +40,9 @@ export function TerminalPage({ id }: { id: string }) {
     return () => link.close();
   }, [link]);
   const typing = useSignal(false);
+  /** Whether text is typed into an open dialog too: asked for by hand, after it was refused. */
+  const force = useSignal(false);
+  const refused = useSignal<string | null>(null);
   const large = useSignal(false);
   const pane = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -60,9 +63,43 @@ export function TerminalPage({ id }: { id: string }) {
     typing.value = true;
     field.current?.focus({ preventScroll: true });
   };
-  const send = (message: Parameters<Link["send"]>[0]): void => {
-    link.send(message).catch((cause: unknown) => notify(cause instanceof Error ? cause.message : String(cause), "failed"));
+  const send = (message: Typed): void => {
+    const forced = message.type !== "keys" && force.peek() ? { ...message, force: true } : message;
+    link.send(forced).then(
+      () => (refused.value = null),
+      (cause: unknown) => {
+        const code = cause instanceof Refused || cause instanceof ApiFailure ? cause.code : "";
+        if (code === "conflict" && message.type !== "keys") refused.value = words(cause);
+        else notify(words(cause), "failed");
+      },
+    );
   };
+  const end = (): void => {
+    typing.value = false;
+    force.value = false;
+    refused.value = null;
+    field.current?.blur();
+  };
+  const lease = link.lease.value;
+  const take = async (): Promise<void> => {
+    await attempt(() => link.take(sizeOf(pane.current)));
+    const { held, by } = link.lease.peek();
+    if (!held && by !== null) notify(`${visible(by)} has the size`, "failed");
+  };
+  useEffect(() => {
+    const target = pane.current;
+    if (!lease.held || target === null) return;
+    let timer: ReturnType<typeof setTimeout>;
+    const observer = new ResizeObserver(() => {
+      clearTimeout(timer);
+      timer = setTimeout(() => void link.resize(sizeOf(target)).catch(() => undefined), 200);
+    });
+    observer.observe(target);
+    return () => {
+      clearTimeout(timer);
+      observer.disconnect();
+    };
+  }, [lease.held]);
   const paste = async (): Promise<void> => {
     try {
       send({ type: "paste", text: await navigator.clipboard.readText() });
@@ -75,8 +112,7 @@ export function TerminalPage({ id }: { id: string }) {
     // Leaves the terminal without a key of the program's: as in `capture attach`.
     if (event.ctrlKey && event.key === "]") {
       event.preventDefault();
-      typing.value = false;
-      field.current?.blur();
+      end();
       return;
     }
     const key = keyOf(event);
@@ -113,17 +149,18 @@ export function TerminalPage({ id }: { id: string }) {
           {large.value ? "Fit" : "Larger text"}
         </button>
         {may &&
-          (link.held.value ? (
-            <span class="chip chip-need">size is yours</span>
+          link.mode.value === "live" &&
+          (lease.held ? (
+            <button type="button" class="button small" onClick={() => void attempt(() => link.release())} title="The terminal has the size of this window">
+              Give the size back
+            </button>
           ) : (
-            link.mode.value === "live" && (
-              <button type="button" class="button small" onClick={() => link.lease(sizeOf(pane.current))} title="The program is resized for everybody who is attached, until you leave">
-                Take the size
-              </button>
-            )
+            <button type="button" class="button small" onClick={() => void take()} title="The program is resized for everybody who is attached, until you leave">
+              Take the size
+            </button>
           ))}
         {may && (
-          <button type="button" class={`button small ${typing.value ? "primary" : ""}`} aria-pressed={typing.value} onClick={() => (typing.value ? (typing.value = false) : begin())}>
+          <button type="button" class={`button small ${typing.value ? "primary" : ""}`} aria-pressed={typing.value} onClick={() => (typing.value ? end() : begin())}>
             <Icon name="keyboard" />
             {typing.value ? "Typing" : "Type"}
           </button>
@@ -134,6 +171,26 @@ export function TerminalPage({ id }: { id: string }) {
           The terminal is closed: {visible(link.closed.value)}
         </p>
       )}
+      {typing.value && refused.value !== null && (
+        <div class="banner" role="alert">
+          <Icon name="warning" />
+          <span>
+            <Shown text={refused.value} />
+          </span>
+          <button
+            type="button"
+            class="button small"
+            onClick={() => {
+              force.value = true;
+              refused.value = null;
+              field.current?.focus({ preventScroll: true });
+            }}
+          >
+            Type into the dialog
+          </button>
+        </div>
+      )}
+      {grid !== null && grid.skipped > 0 && <p class="banner">Some output could not be read: the screen may be wrong until the program draws it again.</p>}
       <div class={`terminal-pane ${large.value ? "large" : ""}`} ref={pane} tabIndex={0} role="region" aria-label="Screen" onClick={() => typing.value && getSelection()?.isCollapsed !== false && field.current?.focus({ preventScroll: true })}>
         {link.failed.value !== null ? <Failed cause={link.failed.value} /> : grid === null ? <Loading lines={8} /> : <Screen link={link} grid={grid} large={large.value} />}
         {may && (
@@ -183,6 +240,7 @@ export function TerminalPage({ id }: { id: string }) {
 
 function Screen({ link, grid, large }: { link: Link; grid: Grid; large: boolean }) {
   const element = useRef<HTMLDivElement>(null);
+  const above = link.scrollback.value;
   // The text is as large as the width allows, and no smaller than can be read: then the pane scrolls.
   useEffect(() => {
     const target = element.current;
@@ -199,12 +257,12 @@ function Screen({ link, grid, large }: { link: Link; grid: Grid; large: boolean 
   }, [grid.columns, large]);
   return (
     <div ref={element} class="terminal-screen">
-      {link.mode.value === "live" && link.scrollback.value.from > 0 && (
-        <button type="button" class="button small" onClick={() => link.more()}>
+      {link.mode.value === "live" && !grid.alternate && (above?.from ?? grid.scrolled) > (above?.oldest ?? 0) && (
+        <button type="button" class="button small" onClick={() => void attempt(() => link.more())}>
           Show earlier lines
         </button>
       )}
-      <Rows lines={link.scrollback.value.lines} />
+      {above !== null && !grid.alternate && <Rows lines={above.lines} />}
       <Rows lines={grid.lines} cursor={grid.cursor} />
     </div>
   );
