@@ -1,6 +1,6 @@
 // Builds dist/ from src/ and static/. The same sources give the same bytes: no source maps, no dates, no hashes.
 import { build } from "esbuild";
-import { copyFileSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /** Most bytes of the whole bundle. */
@@ -29,6 +29,11 @@ await build({
 });
 await build({ ...shared, entryPoints: { sw: at("src/sw.ts") }, outdir: dist, format: "iife" });
 for (const file of readdirSync(at("static")).sort()) copyFileSync(at(`static/${file}`), `${dist}/${file}`);
+
+// The licenses of what the bundle contains go where it goes.
+const packages = ["preact", "@preact/signals", "@preact/signals-core"];
+const licenses = packages.map((name) => `${name}\n\n${readFileSync(at(`node_modules/${name}/LICENSE`), "utf8").trim()}\n`);
+writeFileSync(`${dist}/licenses.txt`, licenses.join(`\n${"-".repeat(72)}\n\n`));
 
 let sum = 0;
 for (const file of readdirSync(dist).sort()) {

@@ -103,9 +103,14 @@ test("a long conversation is read where it is looked at", async () => {
   agent.transcribe(entries);
   await agent.begin("last one");
   const { id } = await agent.known();
-  const session = await eventually("all of it is read", async () => {
-    const session = await world.api(`/api/v1/sessions/${id}`);
-    return session.turns >= 3_000 ? session : undefined;
+  const prompts = await eventually("all of it is read", async () => {
+    const found = [];
+    for (let cursor = ""; cursor !== null; ) {
+      const page = await world.api(`/api/v1/sessions/${id}/events?kind=user.prompt&limit=1000${cursor === "" ? "" : `&cursor=${cursor}`}`);
+      found.push(...page.events);
+      cursor = page.next_cursor;
+    }
+    return found.some((event) => event.text === "prompt 2999 begins here") ? found : undefined;
   }, 60_000);
   const { page } = visitor;
   await page.goto(`${world.url}/s/${id}`);
@@ -115,12 +120,11 @@ test("a long conversation is read where it is looked at", async () => {
   await conversation(page).getByText("prompt 0 begins here").waitFor();
   await page.getByRole("button", { name: "Latest" }).click();
   await conversation(page).getByText("prompt 2999 begins here").waitFor();
-  await page.goto(`${world.url}/s/${id}?at=${Math.floor(session.last_sequence / 2)}`);
-  const text = await eventually("the middle is shown", async () => {
-    const found = await conversation(page).innerText();
-    return /prompt 1[45]\d\d begins/.test(found) ? found : undefined;
-  });
-  assert.doesNotMatch(text, /prompt 2999 /);
+  await page.goto(`${world.url}/s/${id}?at=${prompts.find((event) => event.text === "prompt 1500 begins here").sequence}`);
+  const middle = page.locator(".item-marked", { hasText: "prompt 1500 begins here" });
+  await middle.waitFor();
+  await eventually("it is in view", () => middle.evaluate((element) => element.getBoundingClientRect().top > 0 && element.getBoundingClientRect().bottom < innerHeight));
+  assert.equal(await conversation(page).getByText("prompt 2999 begins here").count(), 0);
 });
 
 test("a phone shows the conversation and the details one after the other", async () => {

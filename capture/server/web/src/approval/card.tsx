@@ -74,7 +74,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
       })
       .catch((cause: unknown) => (failed.value = cause));
   };
-  // Whatever the stream says anew of it is read as a whole: its revision is what a decision is bound to.
+  // A change that the stream reports is read as a whole: its revision is what a decision is bound to.
   useEffect(read, [id, streamed]);
   useEffect(() => {
     if (!focused) return;
@@ -98,6 +98,12 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   const unanswerable = approval.unanswerable ?? null;
   const questions = parsed.body.kind === "questions" ? parsed.body.questions : null;
   const given = questions === null ? null : answers(questions, choices.value);
+  // An agent may only now begin to wait for an answer: nothing says so but the request itself.
+  useEffect(() => {
+    if (unanswerable === null || done !== null) return;
+    const timer = setInterval(read, 2_000);
+    return () => clearInterval(timer);
+  }, [unanswerable === null, done === null]);
   const usable = shown && live && mayControl.value && unanswerable === null && busy.value === null && done === null && detail.value !== null;
 
   const decide = async (decision: "allow" | "deny"): Promise<void> => {

@@ -34,7 +34,7 @@ function BlockView({ block }: { block: Block }) {
         </p>
       );
     case "heading":
-      // The page's own headings are above; a heading of an agent is no landmark.
+      // The page's own headings are above; a heading of an agent is only text.
       return (
         <p class={`heading h${Math.min(block.level, 4)}`}>
           <Inlines inside={block.inside} />

@@ -220,7 +220,7 @@ function commandOf(input: string, title: string | null): string | null {
     const command = fields?.["command"] ?? fields?.["cmd"];
     if (typeof command === "string") return command;
   } catch {
-    // The input was cut, or is no JSON: its title has the command.
+    // The input was cut or is not JSON: its title has the command.
   }
   return title;
 }

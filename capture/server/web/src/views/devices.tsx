@@ -46,7 +46,11 @@ export function DevicesPage() {
       <Appearance />
       <p class="muted small">
         capture {me.value?.version}
-        {me.value !== null && `, the server runs since ${moment(me.value.started_at)}`}
+        {me.value !== null && `, the server has run since ${moment(me.value.started_at)}`}
+        {" · "}
+        <a href="/assets/licenses.txt" target="_blank" rel="noopener">
+          Licenses
+        </a>
       </p>
     </div>
   );
