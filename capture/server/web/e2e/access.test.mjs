@@ -100,6 +100,10 @@ for (const width of [320, 390, 768, 1280, 3840]) {
       await settled(page);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert.ok(wide <= 0, `${name} is ${wide} px too wide`);
+      // These fill the window, and scroll inside.
+      if (width > 1000 && (name === "session" || name === "terminal")) {
+        assert.equal(await page.evaluate(() => document.documentElement.scrollHeight - innerHeight), 0, `${name} is longer than the window`);
+      }
       await page.close();
     }
     await visitor.close();
