@@ -153,3 +153,16 @@ test("a new need does not move the row under the pointer", async () => {
   await eventually("the new one is there", async () => (await idsOf(page)).includes(late));
   await visitor.close();
 });
+
+test("what has ended and what is archived is found among all sessions", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const page = await visitor.open("/?view=all");
+  await rows(page).first().waitFor();
+  const { sessions } = await world.api("/api/v1/sessions?active=all&limit=1000");
+  const wanted = sessions.filter((session) => session.parent_session_id === null && session.merged_into == null);
+  await eventually("all are listed", async () => (await page.locator("a.session-link").count()) === wanted.length - (await snoozed(page)));
+  await visitor.close();
+});
+
+/** Sessions that an earlier test snoozed are folded away. */
+const snoozed = async (page) => Number((await page.getByRole("button", { name: /Snoozed/ }).locator(".count").allInnerTexts())[0] ?? 0);

@@ -49,6 +49,12 @@ export function Home() {
     return [{ key: `head ${group.key}`, head: group }, ...(closed ? [] : group.rows.map((row) => ({ key: row.id, row })))];
   });
 
+  // What is looked for may be on a later page: read on until the window is full.
+  const short = entries.length < 40;
+  useEffect(() => {
+    if (short) more.load?.();
+  }, [short, more.load === null, more.loading]);
+
   const render = (index: number) => {
     const entry = entries[index];
     if (entry === undefined) return null;
@@ -72,7 +78,7 @@ export function Home() {
       {!loaded.value ? (
         <Loading lines={8} label="Loading the sessions" />
       ) : entries.length === 0 ? (
-        <Nothing filter={filter.value} view={view} loading={more.loading} />
+        <Nothing filter={filter.value} view={view} loading={more.loading || more.load !== null} />
       ) : (
         <div class="list" data-list onKeyDown={(event) => onListKey(event)}>
           <VirtualList
