@@ -1,6 +1,8 @@
 // Deciding: what the agent is told is what was pressed, once, by the one who pressed first.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { Visitor, cardOf, launch, ready } from "./browser.mjs";
 import { World, eventually } from "./world.mjs";
@@ -144,6 +146,50 @@ test("questions are answered and plans approved in place", async () => {
   await ready(allow(second));
   await allow(second).click();
   assert.equal(decision(await plan).behavior, "allow");
+});
+
+test("a rule needs a code from the terminal, and is the one that was shown", async () => {
+  const { devices } = await visitor.page.evaluate(() => fetch("/api/v1/devices").then((answer) => answer.json()));
+  const { id } = devices.find((device) => device.current);
+  const told = agent.ask("Bash", { command: "make lint-once" });
+  const card = cardOf(visitor.page, await agent.pending());
+  await card.getByLabel("Always").check();
+  const rule = await card.getByLabel("the rule").innerText();
+  await ready(allow(card));
+  await allow(card).click();
+  const dialog = visitor.page.getByRole("dialog", { name: "Confirm at your terminal" });
+  await dialog.getByText(`--device ${id}`).waitFor();
+  await dialog.getByLabel("Code").fill(await world.code("admin", id));
+  await dialog.getByRole("button", { name: "Confirm" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await ready(allow(card));
+  await allow(card).click();
+  assert.deepEqual(decision(await told), { behavior: "allow" });
+  await card.getByText(/^Allowed/).waitFor();
+  const policy = readFileSync(join(world.root, "config/capture/policy.toml"), "utf8");
+  for (const line of rule.trim().split("\n")) assert.ok(policy.includes(line.trim()), line);
+});
+
+test("equal requests are decided together, once each, and others are not", async () => {
+  const twin = world.agent("claude", `5a6b7c8d-0000-4000-8000-0000000002${String(count).padStart(2, "0")}`, `p${count}`);
+  await twin.begin("Do it too");
+  const other = world.agent("claude", `5a6b7c8d-0000-4000-8000-0000000003${String(count).padStart(2, "0")}`, `p${count}`);
+  await other.begin("Do something else");
+  const [first, second, third] = [agent.ask("Bash", { command: "touch same" }), twin.ask("Bash", { command: "touch same" }), other.ask("Bash", { command: "touch other" })];
+  for (const one of [twin, other]) await one.pending();
+  const left = await other.pending();
+  await visitor.page.reload();
+  const card = cardOf(visitor.page, await agent.pending());
+  await card.getByLabel(/1 equal request/).check();
+  await ready(allow(card));
+  await allow(card).click();
+  assert.deepEqual(decision(await first), { behavior: "allow" });
+  assert.deepEqual(decision(await second), { behavior: "allow" });
+  assert.equal((await world.api(`/api/v1/approvals/${left.id}`)).state, "pending");
+  const rest = cardOf(visitor.page, left);
+  await ready(deny(rest));
+  await deny(rest).click();
+  assert.equal(decision(await third).behavior, "deny");
 });
 
 test("an edit is shown as a difference", async () => {

@@ -72,3 +72,43 @@ test("a device for reading sees the terminal and types nothing", async () => {
   assert.equal(await page.getByRole("toolbar", { name: "Keys" }).count(), 0);
   await visitor.close();
 });
+
+test("colours are shown, and lines that scrolled off are kept by the host", async () => {
+  const { id } = await run("scrolled");
+  await world.api(`/api/v1/runs/${id}/input`, { text: "seq 1 90; printf '\\033[31mwarm\\033[0m\\n'\n" });
+  const visitor = await Visitor.paired(browser, world, "read");
+  const page = await visitor.open(`/terminal/${id}`);
+  await screen(page).locator("span.f1", { hasText: "warm" }).waitFor();
+  assert.equal(await screen(page).getByText("7", { exact: true }).count(), 0);
+  await page.getByRole("button", { name: "Show earlier lines" }).click();
+  await screen(page).getByText("7", { exact: true }).waitFor();
+  await world.api(`/api/v1/runs/${id}/input`, { text: "seq 200 240\n" });
+  await screen(page).getByText("240", { exact: true }).waitFor();
+  // What scrolled off meanwhile is there too, once.
+  await eventually("no line is missing or doubled", async () => {
+    const lines = (await screen(page).locator(".terminal-line").allInnerTexts()).map((line) => line.trim());
+    const numbers = lines.filter((line) => /^\d+$/.test(line)).map(Number);
+    return numbers.join() === [...Array.from({ length: 90 }, (_, index) => index + 1), ...Array.from({ length: 41 }, (_, index) => index + 200)].join();
+  });
+  await visitor.close();
+});
+
+test("a view takes the size visibly, one at a time, and gives it back", async () => {
+  const { id } = await run("sized");
+  const size = async () => (await world.api(`/api/v1/runs/${id}`)).size.join("×");
+  const visitor = await Visitor.paired(browser, world, "control", { viewport: { width: 1000, height: 700 } });
+  const other = await Visitor.paired(browser, world, "control", { userAgent: "Mozilla/5.0 (iPhone) Version/19.0 Safari/604.1" });
+  const [page, second] = [await visitor.open(`/terminal/${id}`), await other.open(`/terminal/${id}`)];
+  await second.getByRole("button", { name: "Take the size" }).waitFor();
+  assert.equal(await size(), "24×80");
+  await page.getByRole("button", { name: "Take the size" }).click();
+  await eventually("the terminal has another size", async () => (await size()) !== "24×80");
+  await second.getByRole("button", { name: "Take the size" }).click();
+  await second.getByText(/has the size/).waitFor();
+  await page.getByRole("button", { name: "Give the size back" }).click();
+  await page.getByRole("button", { name: "Take the size" }).waitFor();
+  await second.getByRole("button", { name: "Take the size" }).click();
+  await second.getByRole("button", { name: "Give the size back" }).waitFor();
+  await visitor.close();
+  await other.close();
+});
