@@ -137,8 +137,7 @@ impl AnswerSource for ModelAnswers {
         };
         Some(Box::new(match exchange {
             Ok(exchange) => {
-                let refused =
-                    self.keep.clone().map(|keep| RefusedRequest { keep, body: prepared.encoded.body.to_vec() });
+                let refused = self.keep.clone().map(|keep| RefusedRequest { keep, request: prepared.encoded });
                 ModelStream::Open(Box::new(exchange), prices, refused)
             }
             Err(error) => ModelStream::Failed(Some(refused(error.to_string()))),
@@ -250,14 +249,14 @@ impl PricedModel {
 /// A request that is kept when it is called invalid.
 struct RefusedRequest {
     keep: KeepRequest,
-    body: Vec<u8>,
+    request: EncodedRequest,
 }
 
 impl RefusedRequest {
     /// Says of a failure where the request is.
     async fn kept(self, mut failure: AnswerFailure) -> AnswerFailure {
         if failure.kind == FailureKind::BadRequest {
-            let kept = tokio::task::spawn_blocking(move || (self.keep)(&self.body)).await;
+            let kept = tokio::task::spawn_blocking(move || (self.keep)(&self.request.body)).await;
             if let Ok(Some(path)) = kept {
                 let _ = write!(failure.message, " (the request is kept in {})", path.display());
             }

@@ -129,7 +129,7 @@ fn cases(api: Api) -> Vec<Case> {
     add("error in the stream every time", always(Fault::ErrorInStream), eight, None);
     add("a page of HTML", once(Fault::Html), one, WELL);
     add("a page of HTML every time", always(Fault::Html), eight, None);
-    let drip = Duration::from_millis(1);
+    let drip = Duration::from_micros(100);
     add("a byte at a time", once(Fault::Drip(drip)), Duration::from_secs(10), Some("Some words. \n"));
     add("half of a call", once(Fault::HalfInput), two, WELL);
     add("two calls with one id", once(Fault::SameIds), two, None);
