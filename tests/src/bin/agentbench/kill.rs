@@ -238,15 +238,15 @@ impl Life {
         let mut user = self.place.at_terminal(&format!("{more}--mode accept-edits {WORK}{}", self.lives));
         self.lives += 1;
         let ended = AtomicBool::new(false);
-        let status = std::thread::scope(|scope| {
+        let (shown, status) = std::thread::scope(|scope| {
             scope.spawn(|| self.kill_at(moment, began, &ended));
-            let (_, status) = user.answers(&[(MAY_I, "y\n")]);
+            let (shown, status) = user.answers(&[(MAY_I, "y\n")]);
             ended.store(true, Ordering::Relaxed);
-            status
+            (String::from_utf8_lossy(&shown).into_owned(), status)
         });
         self.was_killed = status == 137;
         if !self.was_killed && status != 0 {
-            return Err(format!("{moment:?}: ended with {status}: {}", user.rest()));
+            return Err(format!("{moment:?}: ended with {status}: {shown}"));
         }
         let after = fs::read(self.place.sessions().first().cloned().unwrap_or_default()).unwrap_or_default();
         // A torn last line may be taken away, complete ones stay.
