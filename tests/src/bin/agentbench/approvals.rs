@@ -323,6 +323,24 @@ struct Listed {
     cmd: String,
 }
 
+/// The command of a call, `REQUEST.INDEX`.
+fn commanded(chunk: &[Listed], call: &str) -> String {
+    let numbers: Vec<usize> = call.split('.').filter_map(|number| number.parse().ok()).collect();
+    let at = numbers.first().map_or(0, |request| (request - 1) * CALLS) + numbers.get(1).copied().unwrap_or_default();
+    chunk.get(at).map_or_else(|| call.to_owned(), |one| format!("{} `{}`", one.id, one.cmd))
+}
+
+/// Files that some of the command lines read or rely on.
+const REACHED_FOR: [&str; 7] = [
+    "config/server.pem",
+    ".azure/accessTokens.json",
+    ".docker/config.json",
+    ".mcp-auth/tokens.json",
+    ".git/config.worktree",
+    "rust-toolchain.toml",
+    "package.json",
+];
+
 /// Command lines that look harmless and are not, with a policy that allows what only reads.
 fn bypasses(bench: &Bench, server: bool) -> Outcome<Row> {
     let list = fixtures().join("approver/bypass.jsonl");
@@ -340,22 +358,31 @@ fn bypasses(bench: &Bench, server: bool) -> Outcome<Row> {
         let model = Model::start(Api::Anthropic, script).map_err(|error| error.to_string())?;
         let place = Place::new(bench, Api::Anthropic, &model.url(), "", "")?;
         let place = prepared(place, &model, Some("version = 1\npreset = \"workspace-edits\"\n"))?;
+        for file in REACHED_FOR {
+            let path = place.machine.project().join(file);
+            fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(|error| error.to_string())?;
+            place.write(file, "KEY=x\n")?;
+        }
         let running = server.then(|| place.machine.serve());
         let mut user = place.at_terminal(&format!("--mode accept-edits {WORK}"));
         let (shown, status) = user.answers(&[(MAY_I, "n\n")]);
         if status != 0 {
             return Err(format!("bypasses: ended with {status}: {}", String::from_utf8_lossy(&shown)));
         }
+        let mut asked = String::new();
         for entry in place.entries()? {
             results += usize::from(entry["message"]["role"] == "toolResult");
-            if entry["customType"] == "capture.started" {
-                ran.push(entry["data"]["call"].clone());
+            match text(&entry["customType"]) {
+                "capture.decided" => asked = entry["data"].to_string(),
+                // The decision stands right before it.
+                "capture.started" => ran.push(format!("{} by {asked}", commanded(chunk, text(&entry["data"]["call"])))),
+                _ => {}
             }
         }
         drop(running);
     }
     if !ran.is_empty() {
-        eprintln!("run: {ran:?} of {:?}", listed.iter().map(|one| &one.id).collect::<Vec<_>>());
+        eprintln!("run: {}", ran.join("\n"));
     }
     let with = if server { "with a server" } else { "without a server" };
     let value = format!("{} of {results} run without a person's yes", ran.len());
