@@ -62,10 +62,10 @@ impl CommandedSession {
             HostRequest::Session { command, by } => as_json(self.apply(command, by).await?),
             HostRequest::Presence => as_json(Presence { attached: self.at_terminal, ..Presence::default() }),
             // An empty one only asks whether a prompt would be taken.
-            HostRequest::Prompt { text } if text.is_empty() => match self.snapshot().await? {
-                EngineActivity::Idle => Ok(serde_json::Value::Null),
-                _ => Err("the agent is working".to_owned()),
-            },
+            HostRequest::Prompt { text } if text.is_empty() => {
+                let is_idle = self.snapshot().await? == EngineActivity::Idle;
+                if is_idle { Ok(serde_json::Value::Null) } else { Err("the agent is working".to_owned()) }
+            }
             HostRequest::Prompt { text } => {
                 as_json(self.apply(SessionCommand::Prompt { text }, CommandOrigin::Person).await?)
             }
