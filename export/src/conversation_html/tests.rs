@@ -264,8 +264,8 @@ fn hostile_texts_make_no_request_and_run_nothing() {
     let shown = document(dir.path(), &page, "#e2");
     assert!(!shown.contains("<title>pwned"), "{shown}");
     assert_eq!(shown.matches("<details open").count(), 1, "the one that is addressed: {shown}");
-    for element in ["<img", "<svg", "<iframe", "<link", "<form", "href=\"javascript", "href=\"data", "href=\"file"] {
-        assert!(!shown.contains(element), "{element}: {shown}");
+    for element in ["<img", "<svg", "<iframe", "<link", "href=\"javascript", "href=\"data", "href=\"file"] {
+        assert!(!shown.to_lowercase().contains(element), "{element}: {shown}");
     }
     assert_eq!(told(&address, asked), 0, "somebody asked the canary");
 }
