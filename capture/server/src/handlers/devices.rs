@@ -15,7 +15,7 @@ use api::{
     },
 };
 use axum::response::Response;
-use devices::{CodeError, Devices, PairError, SignedIn};
+use devices::{Caller, CodeError, Devices, PairError, SignedIn};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use crate::{
@@ -79,7 +79,16 @@ pub(crate) async fn pair(mut call: Call<PairDevice>) -> HandlerResult {
     let PairRequest { code, name } = call.body().await?;
     let caller = app.gate.pairing_caller(&call.connection.transport)?;
     let paired = blocking(&app, devices_of(&app)?, move |devices| devices.pair(&code, &name, caller)).await?;
-    let (device, cookie) = paired.map_err(|error| refused(&app, &call.connection.transport, &error))?;
+    let (device, cookie) = paired.map_err(|error| {
+        let refused = refused(&app, &call.connection.transport, &error);
+        if matches!(error, PairError::Wrong) && caller == Caller::Unidentified {
+            return refused.hint(
+                "a browser that comes through an SSH tunnel, or a proxy that runs as your user, needs a code of \
+                 `capture web pair --tunnel`",
+            );
+        }
+        refused
+    })?;
     tracing::info!(device = %device.id, scope = device.scope.as_str(), "a device was paired");
     let mut response = call.answer(&Paired { device })?;
     set_cookie(&mut response, &call.parts.headers, cookie.as_str(), COOKIE_SECONDS)?;
@@ -102,7 +111,8 @@ fn set_cookie(response: &mut Response, asked: &HeaderMap, value: &str, seconds: 
     let over_tls = asked.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
     let secure = if over_tls { "; Secure" } else { "" };
     let cookie = format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
-    let mut cookie = HeaderValue::try_from(cookie).map_err(|_| ApiError::internal(&"a cookie that cannot be a header"))?;
+    let mut cookie =
+        HeaderValue::try_from(cookie).map_err(|_| ApiError::internal(&"a cookie that cannot be a header"))?;
     cookie.set_sensitive(true);
     response.headers_mut().insert(header::SET_COOKIE, cookie);
     Ok(())
