@@ -1,6 +1,6 @@
 // Notices of the browser: asked for by a press, kept by the server as a subscription.
 
-import { call } from "./api/client";
+import { ApiFailure, call } from "./api/client";
 
 type Policy = { createScriptURL(url: string): string };
 type Factory = { createPolicy(name: string, rules: { createScriptURL(url: string): string }): Policy };
@@ -29,6 +29,17 @@ function workerUrl(): string {
     },
   });
   return policy.createScriptURL(path);
+}
+
+/** Whether the server sends notices to browsers. */
+export async function offered(): Promise<boolean> {
+  try {
+    await call("GET /api/v1/push");
+    return true;
+  } catch (cause) {
+    if (cause instanceof ApiFailure && cause.status === 404) return false;
+    throw cause;
+  }
 }
 
 /** The subscription of this browser, if it has one. */

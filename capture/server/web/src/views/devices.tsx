@@ -11,7 +11,7 @@ import { Icon } from "../parts/icons";
 import { useLoad } from "../parts/load";
 import { Since } from "../parts/sessions";
 import { Shown } from "../parts/text";
-import { impossible, subscribe, subscription, unsubscribe } from "../push";
+import { impossible, offered, subscribe, subscription, unsubscribe } from "../push";
 import { clock, moment } from "../text/format";
 import { choose, theme, type Theme } from "../theme";
 
@@ -124,14 +124,16 @@ function Pairing() {
 }
 
 function Notices() {
-  const state = useSignal<"unknown" | "on" | "off">("unknown");
+  const state = useSignal<"unknown" | "on" | "off" | "not offered">("unknown");
   const failed = useSignal<unknown>(null);
   const busy = useSignal(false);
   const why = impossible();
   useEffect(() => {
-    subscription()
-      .then((found) => (state.value = found === null ? "off" : "on"))
-      .catch(() => (state.value = "off"));
+    const look = async (): Promise<void> => {
+      if (!(await offered())) state.value = "not offered";
+      else state.value = (await subscription()) === null ? "off" : "on";
+    };
+    look().catch((cause: unknown) => (failed.value = cause));
   }, []);
   const change = async (): Promise<void> => {
     busy.value = true;
@@ -149,10 +151,14 @@ function Notices() {
   return (
     <section class="panel settings" aria-labelledby="notices">
       <h2 id="notices">Notices on this device</h2>
-      <p class="muted">
-        The maker of your browser carries them, encrypted. They name the agent, the directory and the kind of request; never the command. A notice opens the request it is about.
-      </p>
-      {why !== null ? (
+      {state.value === "not offered" ? (
+        <p>This server does not send notices to browsers. Use one of the channels below; a notice links to its request.</p>
+      ) : (
+        <p class="muted">
+          The maker of your browser carries them, encrypted. They name the agent, the directory and the kind of request; never the command. A notice opens the request it is about.
+        </p>
+      )}
+      {state.value === "not offered" ? null : why !== null ? (
         <p>{why}</p>
       ) : (
         <div class="row">
@@ -168,7 +174,7 @@ function Notices() {
           {words(failed.value)}
         </p>
       )}
-      <p class="muted small">Other channels, such as ntfy, a webhook or a chat, are set up in the configuration:</p>
+      <p class="muted small">Channels such as ntfy, a webhook or a chat are set up in the configuration. List and test them:</p>
       <Command text="capture notify" />
     </section>
   );
