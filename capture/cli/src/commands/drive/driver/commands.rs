@@ -34,6 +34,9 @@ impl Driver {
             HostRequest::Interrupt => self.on_command(SessionCommand::Abort)?,
             HostRequest::Presence => Ok(serde_json::to_value(Presence::default())?),
             HostRequest::Screen
+            | HostRequest::Grid { .. }
+            | HostRequest::Scrollback { .. }
+            | HostRequest::Resize { .. }
             | HostRequest::Explain
             | HostRequest::Type { .. }
             | HostRequest::Keys { .. }
