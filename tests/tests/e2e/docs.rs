@@ -125,7 +125,8 @@ fn pages() -> Vec<Page> {
         for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
             let (path, name) = (entry.path(), entry.file_name().into_string().unwrap());
             if entry.file_type().unwrap().is_dir() {
-                if !name.starts_with('.') && !name.starts_with("target") && name != "fixtures" && name != "node_modules" {
+                if !name.starts_with('.') && !name.starts_with("target") && name != "fixtures" && name != "node_modules"
+                {
                     walk(&path, found);
                 }
             } else if name.ends_with(".md") {

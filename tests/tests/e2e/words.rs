@@ -69,7 +69,8 @@ fn texts(extensions: &[&str]) -> Vec<(PathBuf, String)> {
         for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
             let (path, name) = (entry.path(), entry.file_name().into_string().unwrap());
             if entry.file_type().unwrap().is_dir() {
-                if !name.starts_with('.') && !name.starts_with("target") && name != "fixtures" && name != "node_modules" {
+                if !name.starts_with('.') && !name.starts_with("target") && name != "fixtures" && name != "node_modules"
+                {
                     walk(&path, extensions, found);
                 }
             } else if path.extension().is_some_and(|end| extensions.iter().any(|wanted| end == *wanted)) {

@@ -91,9 +91,10 @@ async fn obedient() -> (Live, mpsc::UnboundedReceiver<String>) {
                     let lines = vec![Vec::new(); count.min(2) as usize];
                     reply.send(Ok(Scrollback { from: before - 2, oldest: 0, lines })).unwrap();
                 }
-                other @ (Command::SetCapture { .. } | Command::Screen { .. } | Command::Telemetry { .. }) => {
-                    panic!("{other:?}")
-                }
+                other @ (Command::SetCapture { .. }
+                | Command::Screen { .. }
+                | Command::Session { .. }
+                | Command::Telemetry { .. }) => panic!("{other:?}"),
             }
         }
     });
