@@ -71,7 +71,7 @@ use transaction::{OpenTransaction, TransactionFailure};
 pub const INPUTS: usize = 8;
 /// Most pending approvals and open findings of before the start that a snapshot tells of.
 const OPEN_ITEMS: usize = 10_000;
-/// So long after the start, or the last commit of history, that counts as over, and its memory is given back.
+/// Time after the start, or after the last commit of history, until its memory is given back.
 const IMPORT_ENDED: Duration = Duration::from_secs(2);
 /// While the store does not work, the wish to end is looked for this often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

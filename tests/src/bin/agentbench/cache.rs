@@ -361,7 +361,7 @@ fn dropped(bench: &Bench, api: Api) -> Outcome<Row> {
     Ok(explained(what, &setting.causes()?, &[(3, "evicted_by_vendor")]))
 }
 
-/// A4: a minute with so many requests that the vendor sends some to a machine that knows nothing of the session.
+/// A4: a minute with more requests than one machine gets, so the vendor sends some to a machine that knows nothing of the session.
 fn rate(bench: &Bench, api: Api) -> Outcome<Row> {
     let mut steps: Vec<Step> = (0..19).map(|n| call(read(1 + n * 50, 50))).collect();
     steps.push(say("Done."));

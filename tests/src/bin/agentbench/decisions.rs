@@ -1,4 +1,4 @@
-//! A9: how long a decision takes that nobody has to be asked about.
+//! A9: how long a decision takes that needs no person.
 //!
 //! One by a rule of the server is seen in what the program prints: from the permission request to its decision. One in
 //! process is too short for that, so answers with many reads are held against answers with one: what a further read
@@ -78,7 +78,7 @@ fn by_rule(bench: &Bench, n: usize) -> Outcome<Row> {
     Ok(row.stretch("p50 1.5 ms, p99 6 ms", p50 <= 1.5 && p99 <= 6.0))
 }
 
-/// Reads of the workspace, and as many calls that no policy is asked about.
+/// Reads of the workspace, and as many calls that need no decision.
 fn in_process(bench: &Bench, n: usize) -> Outcome<Row> {
     let read = |at: usize, call: usize| json!({ "path": "lines.txt", "offset": 1 + at * 40 + call, "limit": 1 });
     let todo = |at: usize, call: usize| json!({ "items": [{ "text": format!("{at}.{call}"), "state": "done" }] });

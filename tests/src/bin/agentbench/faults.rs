@@ -27,7 +27,7 @@ use crate::{
 const IDLE_S: u64 = 2;
 /// The longest silence before an answer, which is the agent's own.
 const FIRST: Duration = Duration::from_secs(120);
-/// Starting, and all that is no waiting.
+/// Starting, and everything but waiting.
 const WORK: Duration = Duration::from_secs(2);
 /// What a limit may be missed by.
 const LATE: Duration = Duration::from_secs(1);

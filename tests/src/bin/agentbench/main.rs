@@ -68,7 +68,7 @@ enum Measured {
     Approvals(approvals::Approvals),
     /// A8: what is added to a turn, beside a client that only posts and reads.
     Overhead(overhead::Overhead),
-    /// A9: how long a decision takes that nobody has to be asked about.
+    /// A9: how long a decision takes that needs no person.
     Decisions(decisions::Decisions),
     /// A10: from the start of the program to its first request, beside other agents.
     Start(start::Start),
