@@ -1,7 +1,7 @@
 // Pin, snooze and archive: kept by the server, the same in every view.
 
 import { call } from "./api/client";
-import type { Marks } from "./api/routes";
+import type { MarksRequest } from "./api/routes";
 import { mark, row, type Row } from "./live/store";
 import { attempt, notify } from "./parts/feedback";
 import type { Item } from "./parts/menu";
@@ -9,7 +9,7 @@ import type { Item } from "./parts/menu";
 const HOUR = 3_600_000;
 
 /** Changes marks of a session; shows them once the server has them. */
-export async function setMarks(id: string, change: Marks, done: string): Promise<void> {
+export async function setMarks(id: string, change: MarksRequest, done: string): Promise<void> {
   await attempt(async () => {
     const marks = await call("PUT /api/v1/sessions/{id}/marks", { path: { id }, body: change });
     mark(id, marks);
@@ -39,12 +39,12 @@ export const toggleArchive = (row: Row): Promise<void> => {
 export function markItems(id: string): Item[] {
   const known = row(id);
   if (known === undefined) return [];
-  const marks = known.session.value.marks ?? {};
+  const marks = known.session.value.marks ?? null;
   const morning = new Date();
   morning.setDate(morning.getDate() + 1);
   morning.setHours(9, 0, 0, 0);
   const snoozes: Item[] =
-    marks.snoozed_until != null && Date.parse(marks.snoozed_until) > Date.now()
+    marks?.snoozed_until != null && Date.parse(marks.snoozed_until) > Date.now()
       ? [{ label: "End the snooze", run: () => void setMarks(id, { snoozed_until: null }, "Shown again") }]
       : [
           { label: "Snooze for an hour", run: () => void snoozeHour(id) },
@@ -52,8 +52,8 @@ export function markItems(id: string): Item[] {
           { label: "Snooze until tomorrow", run: () => void snooze(id, morning.getTime(), "Snoozed until tomorrow, 9:00") },
         ];
   return [
-    { label: marks.pinned === true ? "Unpin" : "Pin", run: () => void togglePin(known) },
+    { label: marks?.pinned === true ? "Unpin" : "Pin", run: () => void togglePin(known) },
     ...snoozes,
-    { label: marks.archived === true ? "Bring back from the archive" : "Archive", run: () => void toggleArchive(known) },
+    { label: marks?.archived === true ? "Bring back from the archive" : "Archive", run: () => void toggleArchive(known) },
   ];
 }

@@ -59,7 +59,7 @@ export async function subscribe(): Promise<void> {
   const { endpoint, keys } = made.toJSON();
   if (endpoint === undefined || keys === undefined) throw new Error("The browser made no usable subscription.");
   try {
-    await call("POST /api/v1/push/subscriptions", { body: { endpoint, keys } });
+    await call("POST /api/v1/push/subscriptions", { body: { endpoint, keys: { p256dh: keys["p256dh"] ?? "", auth: keys["auth"] ?? "" } } });
   } catch (cause) {
     await made.unsubscribe();
     throw cause;

@@ -29,6 +29,7 @@ test("a stream is taken apart the same, however it is cut", () => {
   }
 });
 
+const MARKS = { pinned: false, snoozed_until: null, archived: false };
 let made = 0;
 function session(state: State, reason: Reason | null, more: Partial<MarkedSession> = {}): MarkedSession {
   made += 1;
@@ -87,9 +88,9 @@ test("sessions are grouped by need, and activity alone moves nothing", () => {
     put(session("waiting_approval", "tool", { title: "second ask" })),
     put(session("waiting", "turn_complete", { title: "done" })),
     put(session("idle", "quiet", { title: "quiet" })),
-    put(session("idle", "quiet", { title: "pinned", marks: { pinned: true } })),
-    put(session("running", "tool", { title: "archived", marks: { archived: true } })),
-    put(session("waiting", "question", { title: "later", marks: { snoozed_until: "2126-01-01T00:00:00Z" } })),
+    put(session("idle", "quiet", { title: "pinned", marks: { ...MARKS, pinned: true } })),
+    put(session("running", "tool", { title: "archived", marks: { ...MARKS, archived: true } })),
+    put(session("waiting", "question", { title: "later", marks: { ...MARKS, snoozed_until: "2126-01-01T00:00:00Z" } })),
     put(session("exited", "clean", { title: "over" })),
   ];
   const wanted = ["needs: first ask, second ask, done", "working: new work, old work", "quiet: pinned, quiet", "snoozed: later", "ended: over"];

@@ -237,10 +237,14 @@ export type ApprovalView = {
   provider: Provider;
   /** The question shown to the user. */
   question?: string | null;
+  /** Names what the request says: a decision that repeats it is refused when the request says something else by then. */
+  revision?: string;
   /** The command that ran instead of the requested one. */
   rewrite?: string | null;
   /** The rule that decided. */
   rule?: string | null;
+  /** The other pending requests of the same agent for the same tool, input and directory. Lists leave it out. */
+  same_as?: string[];
   /** The PATH of the agent, on which it finds its programs. */
   search_path?: string | null;
   /** The session it belongs to. */
@@ -263,6 +267,18 @@ export type ApprovalView = {
   via?: (DecidedVia | null);
   /** How long it was pending, ms; absent while it is. */
   waited_ms?: number | null;
+};
+
+/** How long permission requests waited. */
+export type ApprovalWaits = {
+  /** The requests by how long they waited. */
+  buckets: WaitBucket[];
+  /** The same by tool, the most frequent first. */
+  by_tool: ToolWaits[];
+  /** Of those that a person answered, the median, seconds. */
+  p50_s: number | null;
+  /** Of those that a person answered, 90 percent waited no longer, seconds. */
+  p90_s: number | null;
 };
 
 /** A part of a message that came after the message's event was committed, or live output. */
@@ -333,6 +349,20 @@ export type AttentionList = {
 /** The part of a message a text belongs to. */
 export type Block = ("text" | "thinking");
 
+/** What a button decided. */
+export type ButtonAnswer = {
+  /** The request. */
+  approval_id: string;
+  /** Its state. */
+  state: ApprovalState;
+};
+
+/** A button of a message was pressed. */
+export type ButtonPressed = {
+  /** The token of the button: it allows one request once or denies it, and is good once. */
+  token: string;
+};
+
 /** What came back from a tool call. */
 export type CallResult = {
   /** How long it took, milliseconds: as the agent says, else by the times of call and result. */
@@ -381,6 +411,9 @@ export type Choice = {
   /** Whether the cursor is on it, so that Enter gives it. */
   selected?: boolean;
 };
+
+/** What a pairing code is for. */
+export type CodeScope = ("read" | "control" | "admin");
 
 /** A command that was run. */
 export type CommandRun = {
@@ -523,6 +556,28 @@ export type ConversationPage = {
 /** How long texts of a conversation are sent. */
 export type ConversationTexts = ("short" | "whole");
 
+/** Findings of a kind that began on a day. */
+export type DayFindings = {
+  /** How many. */
+  count: number;
+  /** The day: `2026-11-23`. */
+  day: string;
+  /** The kind. */
+  kind: FindingKind;
+};
+
+/** How the time of a day was spent, summed over sessions. */
+export type DaySplit = {
+  /** The model was at work, seconds. */
+  agent_s: number;
+  /** The day: `2026-11-23`. */
+  day: string;
+  /** A tool ran, seconds. */
+  tool_s: number;
+  /** A person was waited for, seconds; of one wait at most the first 30 minutes, since then the person is away. */
+  waiting_s: number;
+};
+
 /** Who decided. */
 export type DecidedBy = ("policy" | "person" | "grant");
 
@@ -537,6 +592,13 @@ export type DecisionRequest = {
   decision: Verdict;
   /** The reason that the agent gets when it is denied. */
   message?: string | null;
+  /** The `revision` of the request that was shown; 409 when the request says something else by now. */
+  revision?: string | null;
+  /**
+   * Also saves the `suggested_rule` in the policy, which allows the same from now on. Needs `revision` and the scope
+   * `admin`: a device has to be raised.
+   */
+  rule?: boolean;
   /** `once` (default), or `session` for the same request again in the same session. */
   scope?: DecisionScope;
 };
@@ -559,6 +621,31 @@ export type DeliveryTaken = Record<string, unknown>;
 
 /** The delta was taken in. */
 export type DeltaTaken = Record<string, unknown>;
+
+/** A device. */
+export type Device = {
+  /** Its id. */
+  id: string;
+  /** When it was used last, to the minute. */
+  last_used_at: Timestamp;
+  /** Its name. */
+  name: string;
+  /** When it was paired. */
+  paired_at: Timestamp;
+  /** What it may do. */
+  scope: DeviceScope;
+  /** Whether it connects through a tunnel or a proxy of the server's own user. */
+  tunnel?: boolean;
+};
+
+/** The paired devices, the last used first. */
+export type DeviceList = {
+  /** The devices. */
+  devices: ListedDevice[];
+};
+
+/** What a device may do. */
+export type DeviceScope = ("read" | "control");
 
 /** A dialog an agent shows: what it asks, and how it can be answered. */
 export type Dialog = {
@@ -611,6 +698,8 @@ export type ErrorReported = {
 export type ErrorText = {
   /** What went wrong, for programs: one of the codes listed with each route. */
   code: string;
+  /** More about it, for programs; of a request that was decided before, who decided and when. */
+  details?: unknown;
   /** What to do about it. */
   hint?: string | null;
   /** What went wrong, for people. */
@@ -828,10 +917,101 @@ export type Labels = {
   labels: Record<string, string | null>;
 };
 
+/** What a session was doing when. */
+export type Lane = {
+  /** What happened at a moment. */
+  marks: LaneMark[];
+  /** Its agent. */
+  provider: Provider;
+  /** Its states, one after another. */
+  segments: LaneSegment[];
+  /** The session. */
+  session: SessionId;
+  /** Its title. */
+  title: string | null;
+};
+
+/** Something that happened at a moment. */
+export type LaneMark = {
+  /** The permission request. */
+  approval?: string | null;
+  /** When. */
+  at: Timestamp;
+  /** The finding. */
+  finding?: string | null;
+  /** What. */
+  kind: LaneMarkKind;
+};
+
+/** What happened at a moment. */
+export type LaneMarkKind = ("approval" | "finding");
+
+/** A state for a while. */
+export type LaneSegment = {
+  /** How sure that is. */
+  confidence: Confidence;
+  /** Since when. */
+  from: Timestamp;
+  /** The state. */
+  state: State;
+  /** Until when. */
+  until: Timestamp;
+};
+
+/** A device in the list of all. */
+export type ListedDevice = {
+  /** Whether it is the one that asks. */
+  current: boolean;
+  /** Its id. */
+  id: string;
+  /** When it was used last, to the minute. */
+  last_used_at: Timestamp;
+  /** Its name. */
+  name: string;
+  /** When it was paired. */
+  paired_at: Timestamp;
+  /** What it may do. */
+  scope: DeviceScope;
+  /** Whether it connects through a tunnel or a proxy of the server's own user. */
+  tunnel?: boolean;
+};
+
+/** How the user marked a session for their lists. Of no meaning to its status, and to no rule. */
+export type Marks = {
+  /** Whether it is put away. */
+  archived: boolean;
+  /** Whether it stands before others. */
+  pinned: boolean;
+  /** Until when it is hidden, unless it needs the user. */
+  snoozed_until: (Timestamp | null);
+};
+
+/** Changes of the marks of a session; what is absent stays as it is. */
+export type MarksRequest = {
+  /** Whether it is put away. */
+  archived?: boolean | null;
+  /** Whether it stands before others. */
+  pinned?: boolean | null;
+  /** Until when it is hidden, unless it needs the user; `null` ends that. */
+  snoozed_until?: (Timestamp | null);
+};
+
 /** A message of the Model Context Protocol. */
 export type McpMessage = {
   /** Always `2.0`. */
   jsonrpc: string;
+};
+
+/** Who is signed in. */
+export type Me = {
+  /** The device. */
+  device: Device;
+  /** Until when it may do what needs a second code; `null` when it is not raised. */
+  elevated_until: (Timestamp | null);
+  /** When the server started. */
+  started_at: Timestamp;
+  /** The version of the server. */
+  version: string;
 };
 
 /** A prompt or an answer. */
@@ -904,6 +1084,73 @@ export type Origin = ({
   };
 } | "derived");
 
+/** The outcomes of commands. */
+export type OutcomeKind = ("landed" | "queued" | "done");
+
+/** What went on in all sessions over a time. */
+export type Overview = {
+  /** How long permission requests waited. */
+  approval_waits: ApprovalWaits;
+  /** The position of the log it reflects. */
+  as_of: number;
+  /** How the time of the sessions in `lanes` was spent, by day. */
+  days: DaySplit[];
+  /** How often each kind of finding began, by day. */
+  findings: DayFindings[];
+  /** The sessions and what each was doing when. */
+  lanes: Lane[];
+  /** Sessions that were left out because of `limit`. */
+  more_lanes: number;
+  /** Its beginning. */
+  since: Timestamp;
+  /** Its end. */
+  until: Timestamp;
+};
+
+/** Pairs a browser. */
+export type PairRequest = {
+  /** The code. */
+  code: string;
+  /** The name of the device, at most 80 characters. */
+  name: string;
+};
+
+/** The device that was paired; its cookie comes with the answer. */
+export type Paired = {
+  /** The device. */
+  device: Device;
+};
+
+/** A code that pairs or raises a device once. */
+export type PairingCode = {
+  /** The code, as it is typed. */
+  code: string;
+  /** When it expires. */
+  expires_at: Timestamp;
+  /** What it is for. */
+  scope: CodeScope;
+  /** The page that takes it, with the code in the fragment, which browsers do not send. */
+  url: string;
+};
+
+/** Asks for a pairing code. */
+export type PairingRequest = {
+  /** The device that a code with the scope `admin` raises. */
+  device_id?: string | null;
+  /**
+   * Whether only a process of the server's own user on this machine can use the code: a browser that a command
+   * opens, whose arguments other users of the machine can read.
+   */
+  local?: boolean;
+  /** What the code is for. */
+  scope: CodeScope;
+  /**
+   * Whether the device connects through an SSH tunnel or a proxy of the server's own user, so that the process at
+   * the other end of its connections cannot be identified.
+   */
+  tunnel?: boolean;
+};
+
 /** A decision of the policy. */
 export type PolicyDecision = ("allow" | "deny" | "ask");
 
@@ -971,6 +1218,40 @@ export type PruneRequest = {
   older_than_s?: number | null;
   /** Only sessions that began in this directory or below it; without another condition all of them. */
   project?: string | null;
+};
+
+/** The subscription of the device that asks is to end. */
+export type PushEnd = {
+  /** Where it was sent to; the subscription of the device ends whatever this says. */
+  endpoint?: string | null;
+};
+
+/** The key that a browser subscribes with. */
+export type PushKey = {
+  /** The public key of this server: 65 bytes, base64 in the alphabet of URLs. */
+  public_key: string;
+};
+
+/** The keys of a browser. */
+export type PushKeys = {
+  /** The secret it shares with this server. */
+  auth: string;
+  /** Its public key. */
+  p256dh: string;
+};
+
+/** Whether the device is subscribed now. */
+export type PushState = {
+  /** Whether it is. */
+  subscribed: boolean;
+};
+
+/** A subscription, as a browser's `PushSubscription` gives it. */
+export type PushSubscription = {
+  /** Where the browser's push service takes messages for it. */
+  endpoint: string;
+  /** The browser's keys. */
+  keys: PushKeys;
 };
 
 /** How well work went. */
@@ -1240,6 +1521,8 @@ export type Run = {
   command: string[];
   /** Working directory at the start. */
   cwd: string;
+  /** Whether this host knows [`HostRequest::Grid`], and what goes with it. */
+  draws: boolean;
   /** When it ended. */
   ended_at: (Timestamp | null);
   /** Its exit code. */
@@ -1264,6 +1547,11 @@ export type Run = {
   run: RunId;
   /** What its screen shows. */
   screen_state: (State | null);
+  /**
+   * The agent's own id of the session, from a host that runs the session itself: our own agent, which says what it
+   * does, and has no screen.
+   */
+  session?: string | null;
   /** The session it hosts now. */
   session_id: (SessionId | null);
   /** Rows and columns of its screen. */
@@ -1276,6 +1564,11 @@ export type Run = {
   started_at: Timestamp;
   /** Whether it runs. */
   state: RunState;
+  /**
+   * The commands ([`SessionCommand::name`]) that this host takes for its session; none from a host with a terminal,
+   * into which one types.
+   */
+  takes?: string[];
   /** Whether it has a terminal of ours; without, its output went where it would have gone anyway. */
   terminal: boolean;
   /** Its version, as its screen says it. */
@@ -1319,7 +1612,7 @@ export type Screen = {
   title: string | null;
 };
 
-/** A claim read from a screen. */
+/** A claim read from a screen, or made by our own agent. */
 export type ScreenClaim = {
   /** The dialog, when there is one. */
   dialog: (Dialog | null);
@@ -1442,6 +1735,8 @@ export type Session = {
   last_sequence: number;
   /** Last prompt of a person. */
   last_user_prompt_at: (Timestamp | null);
+  /** How the user marked it for their lists; absent while it has no mark. */
+  marks?: (Marks | null);
   /** The session this one turned out to be; ask there. */
   merged_into?: (SessionId | null);
   /** Model. */
@@ -1478,6 +1773,9 @@ export type Session = {
   usage: Usage;
 };
 
+/** What a session can be told to do. */
+export type SessionAction = ("prompt" | "steer" | "follow_up" | "abort" | "pause" | "resume" | "compact" | "set_model" | "limit" | "end");
+
 /** The session's process said goodbye, or capture concluded that it is gone (derived). */
 export type SessionExited = {
   /** Exit code, when known. */
@@ -1498,6 +1796,58 @@ export type SessionForked = {
 };
 
 export type SessionId = string;
+
+/**
+ * Input for a session: `do` with what it needs, or, for a run with a terminal, exactly one of `text`, `keys` and
+ * `interrupt`.
+ */
+export type SessionInputRequest = {
+  /** What to do. capture's own agent takes all of them, agents in `capture run` take `prompt` and `abort`. */
+  do?: (SessionAction | null);
+  /** Types the text even while a dialog is open, where it may answer the dialog. */
+  force?: boolean;
+  /** Interrupts the program. */
+  interrupt?: boolean;
+  /** Keys by name, pressed one after another: `enter`, `esc`, `ctrl-c`, `up`, `y`. */
+  keys?: string[] | null;
+  /** The limits of `limit`; they take the place of those before. */
+  limits?: (SessionLimits | null);
+  /** The model of `set_model`: `PROVIDER/MODEL`. */
+  model?: string | null;
+  /** Presses Enter after the text. */
+  submit?: boolean;
+  /**
+   * The text of `prompt`, `steer` and `follow_up`; without `do`, typed as it is: a newline at its end presses Enter,
+   * one within it makes it a paste.
+   */
+  text?: string | null;
+};
+
+/** Input that was taken. */
+export type SessionInputTaken = {
+  /** The entry of the session's file that the message is. */
+  entry?: string | null;
+  /** The id of the message, by which the session's file names it. */
+  message?: string | null;
+  /** What. */
+  outcome?: OutcomeKind;
+  /** The run of the session. */
+  run: RunId;
+  /** Always true. */
+  sent: boolean;
+};
+
+/** How much a session may spend. What is absent has no limit. */
+export type SessionLimits = {
+  /** Tool calls that were started. */
+  calls?: number | null;
+  /** Costs, in US dollars. */
+  cost_usd?: number | null;
+  /** Time in turns, in minutes. */
+  minutes?: number | null;
+  /** Tokens in and out. */
+  tokens?: number | null;
+};
 
 /** A page of sessions. */
 export type SessionPage = {
@@ -1543,6 +1893,28 @@ export type SessionQuality = {
    * them.
    */
   waiting_ms: number;
+};
+
+/** A session to be started. */
+export type SessionRequest = {
+  /** The agent: `capture` (default), or one that `capture agent drive` supports. */
+  agent?: Provider;
+  /** The session of capture's own agent to continue: its id. */
+  continues?: string | null;
+  /** The working directory; absolute. */
+  cwd: string;
+  /** The mode of capture's own agent, `plan` or `ask` (default). */
+  mode?: (StartMode | null);
+  /** The model of capture's own agent: `PROVIDER/MODEL`; the configured one without. */
+  model?: string | null;
+  /** A name for it; no other active run may have it. */
+  name?: string | null;
+  /** The first prompt. Other agents than `capture` need one. */
+  prompt?: string | null;
+  /** The first skill; not available yet. */
+  skill?: string | null;
+  /** How long a permission request waits for a decision, in seconds, at most 3,600; 600 without. */
+  wait_s?: number | null;
 };
 
 /** A session was first seen. Repeated when a later record knows more. */
@@ -1674,6 +2046,12 @@ export type Signal = ({
   words?: string | null;
 });
 
+/** A device whose cookie is not valid any more. */
+export type SignedOut = {
+  /** Its id. */
+  id: string;
+};
+
 /** A part of a text, without secrets, on one line. */
 export type Snippet = {
   /** What matches: ranges of `text`, bytes, in order and without overlaps. */
@@ -1730,6 +2108,26 @@ export type Standing = ("decides" | "agrees" | "weaker" | "overruled" | "not_yet
 
 /** How a session came to be. */
 export type StartKind = ("unknown" | "new" | "resume" | "fork" | "subagent");
+
+/** The modes in which a session can be started from elsewhere. */
+export type StartMode = ("plan" | "ask");
+
+/** A session that was started. */
+export type StartedSession = {
+  /** The agent. */
+  agent: Provider;
+  /** The working directory. */
+  cwd: string;
+  /** The process, which outlives the server and its clients. */
+  pid: number;
+  /** The run of its process. */
+  run_id: RunId;
+  /**
+   * Its id. The session of an agent that has not named it yet is merged into the one it names, and its id leads
+   * there.
+   */
+  session_id: SessionId;
+};
 
 /** The status of a session. */
 export type State = ("running" | "waiting" | "waiting_approval" | "idle" | "exited" | "unknown");
@@ -1811,6 +2209,18 @@ export type StatusChanged = {
   reason?: (Reason | null);
   /** The state now. */
   to: State;
+};
+
+/** Raises a device. */
+export type StepUpRequest = {
+  /** A code with the scope `admin` that was made for this device. */
+  code: string;
+};
+
+/** Until when a device is raised. */
+export type SteppedUp = {
+  /** Until when it may do what needs a second code. */
+  elevated_until: Timestamp;
 };
 
 /** Why the model stopped. */
@@ -1913,6 +2323,8 @@ export type ToolCall = {
   call_id: string;
   /** The agent asked for more rights than it has, so a dialog is likely. */
   escalated?: boolean;
+  /** The files of an edit that is about several; at most 64, each up to 1,024 bytes. */
+  files?: string[];
   /** The provider's name of the tool. */
   name: string;
   /** One line for people: the command, the file, the URL, the question. */
@@ -1941,8 +2353,20 @@ export type ToolResult = {
   outcome: ToolOutcome;
 };
 
+/** How long requests for a tool waited for a person. */
+export type ToolWaits = {
+  /** Requests that a person answered. */
+  count: number;
+  /** The median, seconds. */
+  p50_s: number;
+  /** 90 percent waited no longer, seconds. */
+  p90_s: number;
+  /** The tool. */
+  tool: string;
+};
+
 /** What an annotation is about. */
-export type Topic = ("title" | "model" | "cwd" | "git_branch" | "permission_mode" | "cli_version" | "queue" | "command" | "notice" | "merged_into" | "capture" | "note" | "run" | "input" | "label" | "screen" | "trace");
+export type Topic = ("title" | "model" | "cwd" | "git_branch" | "permission_mode" | "cli_version" | "queue" | "command" | "notice" | "merged_into" | "capture" | "note" | "run" | "input" | "label" | "screen" | "trace" | "mark");
 
 /** One file of a session. */
 export type TranscriptView = {
@@ -1985,7 +2409,7 @@ export type Turn = {
    * not counted.
    */
   test_fix_loops?: number | null;
-  /** What the agent said, shortened: the end of its last message. */
+  /** What the agent said last, shortened: of a long message the beginning and the end. */
   text: string | null;
   /** Tool calls. */
   tool_calls: number;
@@ -2248,6 +2672,18 @@ export type UserPrompt = {
 /** A person's decision. */
 export type Verdict = ("allow" | "deny");
 
+/** Requests that waited about as long. */
+export type WaitBucket = {
+  /** Nobody answered: they expired or were withdrawn. */
+  expired: number;
+  /** A person answered. */
+  person: number;
+  /** A rule answered, or what a person allowed for the session. */
+  rule: number;
+  /** They waited this long or less, seconds, and longer than those of the bucket before; `null` for the last. */
+  up_to_s: number | null;
+};
+
 /** One claim, as it was weighed. */
 export type Weighed = {
   /** For which sub-agent, when not for the main conversation. */
@@ -2286,7 +2722,7 @@ export type WorkLog = {
 
 /** Every route: its parameters, its body and what it answers. */
 export interface Routes {
-  /** A page that points here. */
+  /** The page for browsers; it holds no data. */
   "GET /": {
     path: Record<never, never>;
     query: Record<never, never>;
@@ -2320,6 +2756,13 @@ export interface Routes {
     query: Record<never, never>;
     body: undefined;
     answer: string;
+  };
+  /** Answers one by the token of a button in a message, which is good once. */
+  "POST /api/v1/answers": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: ButtonPressed;
+    answer: ButtonAnswer;
   };
   /** Permission requests, newest first. */
   "GET /api/v1/approvals": {
@@ -2370,6 +2813,20 @@ export interface Routes {
     body: TextDelta;
     answer: DeltaTaken;
   };
+  /** The paired devices, the last used first. */
+  "GET /api/v1/devices": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: DeviceList;
+  };
+  /** Revokes a device: its cookie is not valid any more, and what it has open ends. */
+  "DELETE /api/v1/devices/{id}": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: SignedOut;
+  };
   /** Prompts, ends of turns, permission requests, errors, findings and the like of all sessions, the newest first. */
   "GET /api/v1/events": {
     path: Record<never, never>;
@@ -2412,12 +2869,40 @@ export interface Routes {
     body: undefined;
     answer: undefined;
   };
+  /** The device that is signed in. */
+  "GET /api/v1/me": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: Me;
+  };
   /** Sends a message over a notification channel, to try it out. */
   "POST /api/v1/notify/test": {
     path: Record<never, never>;
     query: Record<never, never>;
     body: ChannelTest;
     answer: Receipt;
+  };
+  /** What went on in all sessions over a time: who was at work when, how long people were waited for, findings by day. */
+  "GET /api/v1/overview": {
+    path: Record<never, never>;
+    query: { limit?: number; since?: Timestamp; tz?: string; until?: Timestamp };
+    body: undefined;
+    answer: Overview;
+  };
+  /** Pairs a browser by a code: the answer sets its cookie. Only from this server's own page. */
+  "POST /api/v1/pair": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: PairRequest;
+    answer: Paired;
+  };
+  /** Makes a code that pairs a browser or raises a device once; with a token only. */
+  "POST /api/v1/pairing": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: PairingRequest;
+    answer: PairingCode;
   };
   /** Queued prompts and their outcome, newest first. */
   "GET /api/v1/prompts": {
@@ -2432,6 +2917,27 @@ export interface Routes {
     query: Record<never, never>;
     body: EmptyBody;
     answer: Prompt;
+  };
+  /** The key with which a browser subscribes to messages. */
+  "GET /api/v1/push": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: undefined;
+    answer: PushKey;
+  };
+  /** Subscribes the device that is signed in to messages. */
+  "POST /api/v1/push/subscriptions": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: PushSubscription;
+    answer: PushState;
+  };
+  /** Ends the subscription of the device that is signed in. */
+  "DELETE /api/v1/push/subscriptions": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: PushEnd;
+    answer: PushState;
   };
   /** What is still to be erased of removed sessions, and the size of the database. */
   "GET /api/v1/retention": {
@@ -2510,6 +3016,13 @@ export interface Routes {
     body: undefined;
     answer: Screen;
   };
+  /** Its terminal over a WebSocket: the screen as rows of coloured text, and what is typed into it. */
+  "GET /api/v1/runs/{id}/terminal": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: undefined;
+  };
   /** Texts of all sessions that match a query, with the part that matches. */
   "GET /api/v1/search": {
     path: Record<never, never>;
@@ -2537,6 +3050,13 @@ export interface Routes {
     query: { active?: ActiveFilter; cursor?: string; cwd?: string; limit?: number; provider?: Provider[]; state?: State[] };
     body: undefined;
     answer: SessionPage;
+  };
+  /** Starts a session: capture's own agent, or another one over its protocol. Its process outlives the server and its clients. */
+  "POST /api/v1/sessions": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: SessionRequest;
+    answer: StartedSession;
   };
   /** A session, by any of its ids. */
   "GET /api/v1/sessions/{id}": {
@@ -2580,12 +3100,12 @@ export interface Routes {
     body: undefined;
     answer: ScreenExplanation;
   };
-  /** Types into the run that hosts a session. */
+  /** Tells a session what to do, or types into the run that hosts it. */
   "POST /api/v1/sessions/{id}/input": {
     path: { id: string };
     query: Record<never, never>;
-    body: Input;
-    answer: InputSent;
+    body: SessionInputRequest;
+    answer: SessionInputTaken;
   };
   /** Sets or removes labels of a session, which policies can refer to. */
   "PUT /api/v1/sessions/{id}/labels": {
@@ -2593,6 +3113,13 @@ export interface Routes {
     query: Record<never, never>;
     body: Labels;
     answer: Labels;
+  };
+  /** Pins, snoozes or archives a session for the user's lists, in every view. */
+  "PUT /api/v1/sessions/{id}/marks": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: MarksRequest;
+    answer: Marks;
   };
   /** Queues a prompt: it is typed when the session's run waits for one. */
   "POST /api/v1/sessions/{id}/prompts": {
@@ -2663,6 +3190,20 @@ export interface Routes {
     query: Record<never, never>;
     body: undefined;
     answer: WorkLog;
+  };
+  /** Signs the device out: its cookie is not valid any more. */
+  "POST /api/v1/sign-out": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: EmptyBody;
+    answer: SignedOut;
+  };
+  /** Raises the device for ten minutes, by a code with the scope `admin` that was made for it. */
+  "POST /api/v1/step-up": {
+    path: Record<never, never>;
+    query: Record<never, never>;
+    body: StepUpRequest;
+    answer: SteppedUp;
   };
   /** A snapshot, then events, statuses, approvals and findings as they come. */
   "GET /api/v1/stream": {

@@ -92,7 +92,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
     return other !== id && found !== undefined && sameRequest(approval, { ...found, input: found.input ?? approval.input ?? null });
   });
 
-  const revision = approval.revision ?? null;
+  const { revision } = approval;
   const { ready, shown } = useReady([id, revision, queue, done === null, detail.value === null]);
   const live = connection.value === "live";
   const unanswerable = approval.unanswerable ?? null;
@@ -127,7 +127,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   };
   const send = (of: string, decision: "allow" | "deny", revision: OpenApproval["revision"]): Promise<OpenApproval> => {
     const body: Decision = { decision };
-    if (revision != null) body.revision = revision;
+    if (revision !== undefined && revision !== "") body.revision = revision;
     if (decision === "deny" && reason.value.trim() !== "") body.message = reason.value.trim();
     if (decision === "allow" && given !== null) body.answers = given;
     if (decision === "allow" && scope.value === "session") body.scope = "session";
@@ -138,7 +138,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
   const others = async (decision: "allow" | "deny"): Promise<void> => {
     for (const other of same) {
       const fresh = await call("GET /api/v1/approvals/{id}", { path: { id: other } });
-      if (fresh.state === "pending" && sameRequest(approval, fresh)) await send(other, decision, fresh.revision ?? null);
+      if (fresh.state === "pending" && sameRequest(approval, fresh)) await send(other, decision, fresh.revision);
     }
   };
 
@@ -345,7 +345,7 @@ function Facts({ approval }: { approval: OpenApproval }) {
 }
 
 function ScopeChoice({ id, scope, approval }: { id: string; scope: { value: Scope }; approval: OpenApproval }) {
-  const rule = approval.rule_preview ?? approval.suggested_rule ?? null;
+  const rule = approval.suggested_rule ?? null;
   const keys = approval.answer === "keys";
   const scopes: [Scope, string, string][] = [
     ["once", "Once", "This request only"],

@@ -18,7 +18,6 @@ import { choose, theme, type Theme } from "../theme";
 const SCOPES: Record<Scope, string> = {
   read: "sees sessions",
   control: "sees sessions, decides and types",
-  admin: "may do everything",
 };
 
 // A link that raises a device has its code in the fragment: it leaves the address at once.
