@@ -123,6 +123,12 @@ export function VirtualList({ count, estimate, keyOf, render, onRange, onEnd, fo
     const { target, where } = anchor.current;
     const element = list.current;
     if (target < 0 || element === null) return;
+    // A row may be higher than the window: then it says what of it is meant.
+    const inner = element.querySelector<HTMLElement>(`[data-index="${target}"] [data-target]`);
+    if (inner !== null) {
+      scroller.current.by(-scroller.current.hidden(inner) - scroller.current.height / 4);
+      return;
+    }
     const room = scroller.current.height - heights.get(target);
     const shift = where === "start" ? 24 : where === "center" ? Math.max(24, room / 2) : room - 24;
     scroller.current.by(heights.top(target) - shift - scroller.current.hidden(element));

@@ -19,7 +19,7 @@ const ORIGINS = { human: "You", steering: "You, while it worked", wakeup: "Wake-
 export function ItemView({ item, marked }: { item: ConversationItem; marked: boolean }) {
   const name = `item item-${item.type} ${marked ? "item-marked" : ""}`;
   const frame = (children: ComponentChildren) => (
-    <div class={name} data-sequence={item.sequence}>
+    <div class={name} data-sequence={item.sequence} data-target={marked ? "" : undefined}>
       {children}
       <a class="item-time" href={`?at=${item.sequence}`} title={`${exactly(item.at)}, link to this place`}>
         {clock(item.at)}
