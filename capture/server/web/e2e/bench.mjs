@@ -106,7 +106,7 @@ async function scroll() {
   }, 180_000);
   const visitor = await Visitor.paired(browser, world);
   const page = await visitor.open(`/s/${session}`);
-  await page.getByText("prompt 14499").waitFor();
+  await page.locator(".conversation").getByText("prompt 14499").waitFor();
   await page.evaluate(() => {
     globalThis.long = [];
     new PerformanceObserver((list) => globalThis.long.push(...list.getEntries().map((entry) => Math.round(entry.duration)))).observe({ type: "longtask" });
