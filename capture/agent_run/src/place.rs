@@ -127,7 +127,7 @@ impl SessionOpener {
 
 fn choose_model(models: Arc<ModelCatalog>, thinking: Option<ThinkingLevel>, routes: ModelRoutes) -> ChooseModel {
     Arc::new(move |name| {
-        let name: ModelName = name.parse().map_err(|error| format!("{error}"))?;
+        let name: ModelName = name.parse()?;
         let model = models.model(&name, thinking).map_err(|error| error.to_string())?;
         routes.add(model.route);
         Ok(EngineInput::SetModel(model.choice))

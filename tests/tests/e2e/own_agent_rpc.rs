@@ -236,7 +236,7 @@ const DIFFERENT: [(&str, bool); 2] = [("bash", false), ("set_model nope", true)]
 
 /// Fields of pi that we do not have: those that its types call optional (`docs/message-types.md`), what a provider of its
 /// leaves in a message that has only begun, the parts of its system prompt, its commands, and what its tools tell.
-const NOT_OURS: [&str; 10] = [
+const NOT_OURS: [&str; 11] = [
     ".responseId",
     ".rawStopReason",
     ".cacheWrite1h",
@@ -247,6 +247,8 @@ const NOT_OURS: [&str; 10] = [
     ".details",
     ".replacement",
     ".targetId",
+    // pi writes the level with which a session begins, we write changes of it.
+    ".entries[].thinkingLevel",
 ];
 
 #[test]

@@ -134,7 +134,7 @@ fn a_session_is_started_and_told_what_to_do() {
     is_in(client, &session, "waiting_approval", "tool");
 
     // Limits hold from now on: the call is not run though it is allowed.
-    let (status, limited) = input(client, &session, &json!({ "do": "limit", "limits": { "calls": 1 } }));
+    let (status, limited) = input(client, &session, &json!({ "do": "limit", "limits": { "calls": 0 } }));
     assert_eq!((status, &limited["outcome"]), (200, &json!("done")), "{limited}");
     let asked = eventually("it is asked", || {
         let list = client.json("/api/v1/approvals?state=pending")?;
