@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
@@ -55,6 +56,15 @@ pub fn token_file(data: &Path) -> PathBuf {
 #[must_use]
 pub fn ingest_token_file(data: &Path) -> PathBuf {
     data.join("tokens/ingest")
+}
+
+/// Makes the directory of our own agent's sessions, so that it is watched before the first one begins. Without it the
+/// first session is noticed by polling.
+pub(crate) fn make_session_directory(data: &Path) {
+    let directory = data.join("agent/sessions");
+    if let Err(error) = fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory) {
+        tracing::warn!(%error, directory = %directory.display(), "cannot create the directory of the agent's sessions");
+    }
 }
 
 /// The tokens of this installation; made at the first start, 256 bits each from the system.

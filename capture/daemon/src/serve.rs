@@ -248,6 +248,7 @@ impl RunningService {
         let redacted_only = options.config.store.redacted_only;
         redacted_only::record_setting(data, redacted_only).context("cannot store the setting `store.redacted_only`")?;
         let tokens = endpoint::tokens(data)?;
+        endpoint::make_session_directory(data);
         let epoch = format!("{:x}-{:x}", clock::now().as_millisecond(), std::process::id());
         let live_view = LiveView::new(&epoch);
         let gauges = Arc::new(Gauges::default());

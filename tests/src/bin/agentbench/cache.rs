@@ -134,7 +134,7 @@ impl Setting {
     /// Sends a prompt, and gives what the caches did meanwhile.
     fn prompt(&self, words: &[&str]) -> Outcome<CacheReport> {
         let before = self.model.cache_report();
-        self.place.run(words)?.is_done()?;
+        self.place.run(words)?.done()?;
         self.model.pass(BETWEEN);
         Ok(since(self.model.cache_report(), before))
     }

@@ -105,7 +105,7 @@ fn further(
         let model = Canned::start(false, Box::new(say)).map_err(|error| error.to_string())?;
         let place = Place::new(bench, Api::Anthropic, &model.url(), "", "")?;
         place.write("lines.txt", &"a line\n".repeat(40 * (n + 1)))?;
-        place.run(&["go on"])?.is_done()?;
+        place.run(&["go on"])?.done()?;
         let exchanges = model.exchanges();
         let gap = |pair: &[crate::canned::Exchange]| Some(ms(pair[1].read - pair[0].answered?));
         Ok(median(&exchanges.windows(2).filter_map(gap).collect::<Vec<_>>()))

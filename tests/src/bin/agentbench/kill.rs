@@ -303,7 +303,7 @@ impl Life {
         // What was running when the agent was killed ends with it.
         let more = if self.place.sessions().is_empty() { None } else { Some("--continue") };
         let words: Vec<&str> = more.into_iter().chain([AGAIN]).collect();
-        let ran = self.place.run(&words)?.is_done()?;
+        let ran = self.place.run(&words)?.done()?;
         if ran.out != "Taken up.\n" {
             return Err(format!("it said {ran:?}"));
         }

@@ -166,7 +166,7 @@ impl Ran {
     }
 
     /// An error unless the model has answered to the end.
-    pub(crate) fn is_done(self) -> Outcome<Self> {
+    pub(crate) fn done(self) -> Outcome<Self> {
         if self.code == Some(0) { Ok(self) } else { Err(format!("exit {:?}: {}{}", self.code, self.out, self.err)) }
     }
 }
