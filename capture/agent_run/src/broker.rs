@@ -1,5 +1,5 @@
 //! The broker of a session without the server: what needs nobody is decided in process, the rest by whoever can be
-//! asked here ([`PermissionAsker`]), or by nobody.
+//! asked here (`PermissionAsker`), or by nobody.
 
 use std::{sync::Arc, time::Duration};
 

@@ -36,7 +36,7 @@ pub struct Arguments {
     /// The browser reaches the server through an SSH tunnel: `ssh -L`.
     #[arg(long)]
     tunnel: bool,
-    /// The address at which the browser reaches the server, such as https://box.tailnet.ts.net.
+    /// The address at which the browser reaches the server, such as `https://box.tailnet.ts.net`.
     #[arg(long, value_parser = url)]
     url: Option<String>,
 }
