@@ -1,21 +1,9 @@
 // Breaks: nothing old is shown as current, and everything comes back by itself.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Visitor, cardOf, launch, ready } from "./browser.mjs";
-import { World } from "./world.mjs";
-
-let browser;
-let world;
-before(async () => {
-  browser = await launch();
-  world = new World();
-  await world.serve();
-});
-after(async () => {
-  await browser?.close();
-  await world?.close();
-});
+import { test } from "node:test";
+import { Visitor, cardOf, ready } from "./browser.mjs";
+import { browser, world } from "./setup.mjs";
 
 const state = (page) => page.locator(".connection");
 

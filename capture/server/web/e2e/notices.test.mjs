@@ -2,21 +2,10 @@
 
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { after, before, test } from "node:test";
-import { Visitor, launch } from "./browser.mjs";
-import { World, eventually } from "./world.mjs";
-
-let browser;
-let world;
-before(async () => {
-  browser = await launch();
-  world = new World();
-  await world.serve();
-});
-after(async () => {
-  await browser?.close();
-  await world?.close();
-});
+import { test } from "node:test";
+import { Visitor } from "./browser.mjs";
+import { browser, world } from "./setup.mjs";
+import { eventually } from "./world.mjs";
 
 test("turning notices on registers the page's own worker, under its policy", async () => {
   const visitor = await Visitor.paired(browser, world);

@@ -1,21 +1,9 @@
 // The way in: one-time codes, cookies, scopes, revoking.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Visitor, launch } from "./browser.mjs";
-import { World } from "./world.mjs";
-
-let browser;
-let world;
-before(async () => {
-  browser = await launch();
-  world = new World();
-  await world.serve();
-});
-after(async () => {
-  await browser?.close();
-  await world?.close();
-});
+import { test } from "node:test";
+import { Visitor } from "./browser.mjs";
+import { browser, world } from "./setup.mjs";
 
 test("a link pairs the browser once, and the code leaves the address", async () => {
   const visitor = await Visitor.make(browser, world);

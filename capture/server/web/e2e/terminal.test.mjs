@@ -1,21 +1,10 @@
 // The terminal of a run: read by everybody, typed into by those who may.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Visitor, launch } from "./browser.mjs";
-import { World, eventually } from "./world.mjs";
-
-let browser;
-let world;
-before(async () => {
-  browser = await launch();
-  world = new World();
-  await world.serve();
-});
-after(async () => {
-  await browser?.close();
-  await world?.close();
-});
+import { test } from "node:test";
+import { Visitor } from "./browser.mjs";
+import { browser, world } from "./setup.mjs";
+import { eventually } from "./world.mjs";
 
 async function run(name) {
   world.spawn(["run", "--detach", "--name", name, "--size", "80x24", "--", "sh"]).stdin.end();
