@@ -65,7 +65,7 @@ impl InProcess {
         };
         let request = self.request(asked, kind);
         let own = self.policy.decide(&request, &*self.facts);
-        // A rule that leaves it to a person is obeyed; that there is no rule is not one.
+        // A rule that leaves it to a person is obeyed. Without a rule nothing was left to anybody.
         let is_not_asked = own.verdict == Verdict::Allow || own.rule == approver::DEFAULT_RULE;
         let is_open = self.is_in_force && is_not_asked;
         let by_preset = |preset: &Policy, by: &str| {

@@ -19,7 +19,7 @@ pub fn message_count(tree: &Tree) -> usize {
 /// `get_entries`: the entries, or those after one.
 ///
 /// # Errors
-/// There is no such entry.
+/// The entry does not exist.
 pub fn entries(tree: &Tree, since: Option<&str>) -> Result<String, String> {
     let all = tree.entries();
     let after = match since {
