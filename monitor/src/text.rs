@@ -59,8 +59,9 @@ const ABOVE: &[&str] = &[
     "Script ",
     "Wall time",
 ];
-/// Beginnings of lines that an agent's own tools put below the output of a command.
-const BELOW: &[&str] = &["Background PIDs:", "Process Group PGID:"];
+/// Beginnings of lines that an agent's own tools put below an output. With the last one our own agent tells its model
+/// of a call that it repeats; to the monitor the results with and without it are the same.
+const BELOW: &[&str] = &["Background PIDs:", "Process Group PGID:", "[This call was made "];
 
 /// The output of a command without what the agent's own tool wrote around it: names of chunks and of processes,
 /// which are new in every answer.
@@ -264,6 +265,7 @@ mod tests {
             ("Output: hello\nExit Code: 1\nProcess Group PGID: 14401\n", "hello\nExit Code: 1"),
             ("Output: \nProcess Group PGID: 14401", ""),
             ("Output: a\nBackground PIDs: 3, 4\nProcess Group PGID: 1", "a"),
+            ("a\nb\n\n[This call was made 3 times with the same result. Try something else.]", "a\nb"),
             // What a program says itself stays.
             ("Input: 3\nOutput:\n4", "Input: 3\nOutput:\n4"),
             ("Wall time: 3 s\nnothing", "Wall time: 3 s\nnothing"),

@@ -360,8 +360,8 @@ impl MonitorThread {
     fn record(&self, finding: Finding) {
         let finding = redaction::of_finding(finding);
         let what = DerivedKind::Finding(Box::new(finding.clone()));
-        let is_new = finding.state == FindingState::Open && finding.count <= 1;
-        if !is_new || self.parts.actions.rules.is_empty() {
+        let acts = !self.parts.actions.rules.is_empty() && finding.state == FindingState::Open && self.is_new(&finding);
+        if !acts {
             self.parts.inputs.send(IngestInput::Derived(DerivedRecord::new(finding.session_id, what))).ok();
             return;
         }

@@ -274,7 +274,6 @@ fn other_agents_are_started_over_their_protocol() {
 }
 
 #[test]
-#[ignore = "the monitor does not find this loop since sessions say themselves what they do; the cause is not known"]
 fn rules_of_the_user_steer_and_pause_and_other_agents_are_left_alone() {
     let reads = || call(tool("read", json!({ "path": "notes.txt" })));
     let script = Script::default()
