@@ -107,6 +107,12 @@ pub struct StreamQuery {
     pub after: Option<u64>,
     /// The epoch that position was seen in; another one gives a snapshot.
     pub epoch: Option<String>,
+    /// Events, and what agents say, of these sessions only, separated by commas; `none` for no events. How sessions,
+    /// approvals and findings stand is sent of all. Not together with `session`.
+    pub events: Option<String>,
+    /// Collect frames for up to this time and send them together, ms, up to 1,000. Of several statuses of a session
+    /// only the last is sent.
+    pub batch_ms: Option<u64>,
 }
 
 /// No body.

@@ -9,6 +9,9 @@ use tokio::time::sleep;
 
 use crate::{answer, app::App, call::StreamHold, stream_format::StreamFormat, tail::Tail};
 
+/// Size from which a part of a batch is sent though more of it is ready, bytes.
+const PART_BYTES: usize = 64 << 10;
+
 struct Open {
     app: App,
     tail: Tail,
@@ -56,9 +59,22 @@ impl Open {
             };
             match part {
                 Ok(part) if part.is_empty() => {}
+                Ok(part) if self.tail.is_batched() => return self.rest_of_batch(part).await,
                 Ok(part) => return Some(part),
                 Err(_) => return None,
             }
         }
+    }
+
+    /// This part and the others of its batch that are ready.
+    async fn rest_of_batch(&mut self, first: Bytes) -> Option<Bytes> {
+        let app = Arc::clone(&self.app);
+        let mut parts = Vec::from(first);
+        while parts.len() < PART_BYTES
+            && let Some(item) = self.tail.ready()
+        {
+            parts.extend_from_slice(&self.format.sse(&app, &item).await.ok()?);
+        }
+        Some(parts.into())
     }
 }

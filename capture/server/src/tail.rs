@@ -5,7 +5,7 @@
 //! WebSocket.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -17,6 +17,7 @@ use crate::{
     Frame, Json,
     app::App,
     error::ApiError,
+    frame::FrameKind,
     live_view::{FeedEnd, Interest, SessionFilter, Subscription},
     locks::lock,
     snapshot::{LastSnapshot, Open, Snapshot},
@@ -60,6 +61,9 @@ pub(crate) struct Tail {
     /// Frames up to this order are in what was sent already.
     covered: u64,
     ready: VecDeque<Arc<Frame>>,
+    /// The least time between two looks at the queue.
+    batch: Duration,
+    taken_at: Instant,
 }
 
 enum Stage {
@@ -75,6 +79,11 @@ enum Stage {
 
 impl Tail {
     pub(crate) fn new(app: &App, interest: Interest, resume: Option<Resume>) -> Self {
+        Self::in_batches(app, interest, resume, Duration::ZERO)
+    }
+
+    /// Takes frames at most once in this time, and of several statuses of a session the last one.
+    pub(crate) fn in_batches(app: &App, interest: Interest, resume: Option<Resume>, batch: Duration) -> Self {
         let limits = &app.limits;
         Self {
             subscription: app.live_view.subscribe(interest.clone(), limits.queue_frames, limits.queue_bytes),
@@ -83,7 +92,14 @@ impl Tail {
             stage: Stage::Start(resume),
             covered: 0,
             ready: VecDeque::new(),
+            batch,
+            taken_at: Instant::now(),
         }
+    }
+
+    /// Whether frames are taken in batches, which are then sent as one.
+    pub(crate) const fn is_batched(&self) -> bool {
+        !self.batch.is_zero()
     }
 
     /// What is next. Dropped while waiting, it has lost nothing.
@@ -122,7 +138,7 @@ impl Tail {
                     return Ok(Item::Snapshot(snapshot));
                 }
                 Stage::Replay { .. } => self.replay().await?,
-                Stage::Live => match self.subscription.take(&mut self.ready).await {
+                Stage::Live => match self.take().await {
                     Ok(()) => {}
                     Err(FeedEnd::Slow) => {
                         self.stage = Stage::Snapshot(None);
@@ -134,6 +150,18 @@ impl Tail {
                 },
             }
         }
+    }
+
+    async fn take(&mut self) -> Result<(), FeedEnd> {
+        if self.is_batched() {
+            sleep_until(self.taken_at + self.batch).await;
+        }
+        self.subscription.take(&mut self.ready).await?;
+        if self.is_batched() {
+            self.taken_at = Instant::now();
+            keep_last_statuses(&mut self.ready);
+        }
+        Ok(())
     }
 
     /// What can be sent without waiting.
@@ -159,21 +187,19 @@ impl Tail {
             return Ok(());
         };
         let (from, to) = (*after, *upto);
-        let session = match &self.interest {
-            Interest::Sessions(ids) if ids.len() == 1 => ids.first().copied(),
-            Interest::Sessions(_) | Interest::All => None,
+        let session = match self.interest.sessions() {
+            Some([only]) => Some(*only),
+            Some(_) | None => None,
         };
         let page =
             if from < to { self.app.read(move |reader| reader.log(from, PAGE, session)).await? } else { Vec::new() };
         let full = page.len() == PAGE;
         for event in page.iter().take_while(|event| event.position <= to) {
             *after = event.position;
-            let wanted = match &self.interest {
-                Interest::All => true,
-                Interest::Sessions(ids) => ids.contains(&event.session_id),
-            };
-            if wanted {
+            if self.interest.sessions().is_none_or(|ids| ids.contains(&event.session_id)) {
                 touched.insert(event.session_id);
+            }
+            if self.interest.wants_events_of(event.session_id) {
                 let json = Json::of(event).map_err(|cause| ApiError::internal(&cause))?;
                 let kind = event.payload.kind();
                 self.ready.push_back(Arc::new(Frame::event(Some(event.position), event.session_id, kind, json)));
@@ -200,12 +226,22 @@ impl Tail {
     }
 }
 
+/// Leaves out statuses that a later one of the same session replaces.
+fn keep_last_statuses(frames: &mut VecDeque<Arc<Frame>>) {
+    let mut last = HashMap::new();
+    for frame in frames.iter().filter(|frame| matches!(frame.kind, FrameKind::Status(_))) {
+        last.insert(frame.session, frame.order);
+    }
+    frames
+        .retain(|frame| !matches!(frame.kind, FrameKind::Status(_)) || last.get(&frame.session) == Some(&frame.order));
+}
+
 /// How the sessions of interest stand, and up to which order that covers the feed.
 async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>), ApiError> {
     // The mark first, the rows after it: see the head of this file.
     let mark = app.live_view.mark();
-    match interest {
-        Interest::All => {
+    match interest.sessions() {
+        None => {
             let changes = app.live_view.changes();
             if let Some(last) = &*lock(&app.last_snapshot)
                 && (last.mark, last.changes) == (mark, changes)
@@ -219,7 +255,7 @@ async fn snapshot(app: &App, interest: &Interest) -> Result<(u64, Arc<Snapshot>)
             *lock(&app.last_snapshot) = Some(LastSnapshot { mark, changes, snapshot: Arc::clone(&snapshot) });
             Ok((mark.order, snapshot))
         }
-        Interest::Sessions(ids) => {
+        Some(ids) => {
             let (mut rows, mut cold) = (Vec::new(), Vec::new());
             for id in ids {
                 match app.live_view.get(*id) {

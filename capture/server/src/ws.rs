@@ -51,14 +51,13 @@ const SILENCE: u32 = 3;
 pub(crate) fn answer(
     app: &App,
     upgrade: WebSocketUpgrade,
-    interest: Interest,
-    resume: Option<Resume>,
+    tail: Tail,
     control: Result<(), ApiError>,
     hold: StreamHold,
 ) -> Response {
     let client = SocketClient {
         app: Arc::clone(app),
-        tail: Tail::new(app, interest, resume),
+        tail,
         format: StreamFormat::frames(),
         compat_sessions: Vec::new(),
         control,

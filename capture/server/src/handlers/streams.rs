@@ -1,5 +1,7 @@
 //! Streams of events, over server-sent events and over WebSockets.
 
+use std::time::Duration;
+
 use api::{
     Operation,
     routes::{Stream, StreamOverWebSocket, StreamQuery},
@@ -23,25 +25,28 @@ use crate::{
     ws,
 };
 
+/// The longest time frames are collected, ms.
+const BATCH_MS: u64 = 1_000;
+
 /// `GET /api/v1/stream`
 pub(crate) async fn sse(call: Call<Stream>) -> HandlerResult {
     let interest = interest(&call.app, &call.query).await?;
     let slot = call.stream()?;
-    let tail = Tail::new(&call.app, interest, resume(&call));
+    let tail = Tail::in_batches(&call.app, interest, resume(&call), batch(&call.query)?);
     Ok(sse::answer(call.app, tail, StreamFormat::frames(), slot))
 }
 
 /// `GET /api/v1/ws`
 pub(crate) async fn websocket(mut call: Call<StreamOverWebSocket>) -> HandlerResult {
     let interest = interest(&call.app, &call.query).await?;
-    let resume = resume(&call);
+    let tail = Tail::in_batches(&call.app, interest, resume(&call), batch(&call.query)?);
     let upgrade =
         WebSocketUpgrade::from_request_parts(&mut call.parts, &()).await.map_err(|why| not_a_websocket(&why))?;
     let slot = call.stream()?;
     // What may be done over it is decided here, by the head of this request.
     let (headers, transport) = (&call.parts.headers, &call.connection.transport);
     let control = call.app.gate.check_control(call.device.as_ref(), headers, transport);
-    Ok(ws::answer(&call.app, upgrade, interest, resume, control, slot))
+    Ok(ws::answer(&call.app, upgrade, tail, control, slot))
 }
 
 /// A request that is not, or not rightly, one for a WebSocket.
@@ -54,12 +59,24 @@ pub(super) fn not_a_websocket(why: &WebSocketUpgradeRejection) -> ApiError {
         .header(header::UPGRADE, HeaderValue::from_static("websocket"))
 }
 
-/// The sessions a stream is about, from `?session=`.
+/// What a stream is about, from `?session=` or `?events=`.
 async fn interest(app: &App, query: &StreamQuery) -> Result<Interest, ApiError> {
-    match &query.session {
-        None => Ok(Interest::All),
-        Some(names) => Ok(Interest::Sessions(ids_of(app, names.split(',')).await?)),
+    match (&query.session, query.events.as_deref()) {
+        (None, None) => Ok(Interest::All),
+        (Some(names), None) => Ok(Interest::Sessions(ids_of(app, names.split(',')).await?)),
+        (None, Some("none")) => Ok(Interest::StatesAndEventsOf(Vec::new())),
+        (None, Some(names)) => Ok(Interest::StatesAndEventsOf(ids_of(app, names.split(',')).await?)),
+        (Some(_), Some(_)) => Err(ApiError::parameter("events", "`session` says already whose events are sent")),
     }
+}
+
+/// The time frames are collected, from `?batch_ms=`.
+fn batch(query: &StreamQuery) -> Result<Duration, ApiError> {
+    let batch = query.batch_ms.unwrap_or_default();
+    if batch > BATCH_MS {
+        return Err(ApiError::parameter("batch_ms", format!("{batch} is over {BATCH_MS}")));
+    }
+    Ok(Duration::from_millis(batch))
 }
 
 /// Where a client left off: `Last-Event-ID`, or `?after=`.

@@ -33,6 +33,35 @@ pub(crate) enum Interest {
     All,
     /// Those of these sessions.
     Sessions(Vec<SessionId>),
+    /// All that tell how something stands. Events, and what agents say, of these sessions only.
+    StatesAndEventsOf(Vec<SessionId>),
+}
+
+impl Interest {
+    /// The sessions it is about; `None` for all.
+    pub(crate) fn sessions(&self) -> Option<&[SessionId]> {
+        match self {
+            Self::All | Self::StatesAndEventsOf(_) => None,
+            Self::Sessions(ids) => Some(ids),
+        }
+    }
+
+    /// Whether it wants the events of a session.
+    pub(crate) fn wants_events_of(&self, session: SessionId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Sessions(ids) | Self::StatesAndEventsOf(ids) => ids.contains(&session),
+        }
+    }
+
+    fn wants(&self, frame: &Frame) -> bool {
+        match frame.kind {
+            FrameKind::Event(_) | FrameKind::Delta => self.wants_events_of(frame.session),
+            FrameKind::Status(_) | FrameKind::Approval | FrameKind::Finding => {
+                self.sessions().is_none_or(|ids| ids.contains(&frame.session))
+            }
+        }
+    }
 }
 
 /// Where the feed stands. Every frame with an order up to this one was published before, so the
@@ -181,7 +210,7 @@ impl Feed {
         let streams = lock(&self.streams);
         let of_session = streams.by_session.get(&frame.session).into_iter().flat_map(HashMap::values);
         let mut delivered = 0;
-        for mailbox in streams.all.values().chain(of_session) {
+        for mailbox in streams.all.values().chain(of_session).filter(|mailbox| mailbox.interest.wants(frame)) {
             if mailbox.push(frame) {
                 delivered += 1;
             } else {
@@ -200,15 +229,15 @@ impl Feed {
         }
     }
 
-    fn add(&self, interest: &Interest, mailbox: &Arc<Mailbox>) -> u64 {
+    fn add(&self, mailbox: &Arc<Mailbox>) -> u64 {
         let mut streams = lock(&self.streams);
         streams.next += 1;
         let id = streams.next;
-        match interest {
-            Interest::All => {
+        match mailbox.interest.sessions() {
+            None => {
                 streams.all.insert(id, Arc::clone(mailbox));
             }
-            Interest::Sessions(sessions) => {
+            Some(sessions) => {
                 for session in sessions {
                     streams.by_session.entry(*session).or_default().insert(id, Arc::clone(mailbox));
                 }
@@ -219,11 +248,11 @@ impl Feed {
 
     fn drop_out(&self, id: u64, interest: &Interest) {
         let mut streams = lock(&self.streams);
-        match interest {
-            Interest::All => {
+        match interest.sessions() {
+            None => {
                 streams.all.remove(&id);
             }
-            Interest::Sessions(sessions) => {
+            Some(sessions) => {
                 for session in sessions {
                     if let Some(of_session) = streams.by_session.get_mut(session) {
                         of_session.remove(&id);
@@ -240,6 +269,7 @@ impl Feed {
 /// The queue of one stream, which one task empties.
 #[derive(Debug)]
 struct Mailbox {
+    interest: Interest,
     queue: Mutex<Queue>,
     max_frames: usize,
     max_bytes: usize,
@@ -327,21 +357,20 @@ impl Queue {
 #[derive(Debug)]
 pub(crate) struct Subscription {
     live_view: Arc<super::Shared>,
-    interest: Interest,
     id: u64,
     mailbox: Arc<Mailbox>,
 }
 
 impl super::LiveView {
     pub(crate) fn subscribe(&self, interest: Interest, max_frames: usize, max_bytes: usize) -> Subscription {
-        let mailbox = Arc::new(Mailbox { queue: Mutex::default(), max_frames, max_bytes });
+        let mailbox = Arc::new(Mailbox { interest, queue: Mutex::default(), max_frames, max_bytes });
         let feed = &self.0.feed;
         // Under the inbox lock: every frame with a later order sees the new subscriber.
         let inbox = lock(&feed.inbox);
         feed.subscribers.fetch_add(1, Ordering::Relaxed);
         drop(inbox);
-        let id = feed.add(&interest, &mailbox);
-        Subscription { live_view: Arc::clone(&self.0), interest, id, mailbox }
+        let id = feed.add(&mailbox);
+        Subscription { live_view: Arc::clone(&self.0), id, mailbox }
     }
 }
 
@@ -365,7 +394,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.live_view.feed.drop_out(self.id, &self.interest);
+        self.live_view.feed.drop_out(self.id, &self.mailbox.interest);
         self.live_view.feed.subscribers.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -37,9 +37,9 @@ fn put(items: &Mutex<Items>, OpenItem { session, id, json }: OpenItem) {
 
 fn of(items: &Mutex<Items>, interest: &Interest) -> Vec<(SessionId, Json)> {
     let items = lock(items);
-    match interest {
-        Interest::All => items.iter().map(|((session, _), json)| (*session, json.clone())).collect(),
-        Interest::Sessions(ids) => {
+    match interest.sessions() {
+        None => items.iter().map(|((session, _), json)| (*session, json.clone())).collect(),
+        Some(ids) => {
             let mut found = Vec::new();
             for id in ids {
                 let of_session = items.range((*id, String::new())..).take_while(|((session, _), _)| session == id);

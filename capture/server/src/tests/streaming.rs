@@ -80,6 +80,74 @@ async fn one_session_only() {
 }
 
 #[tokio::test]
+async fn how_all_stand_and_the_events_of_some() {
+    let live = Live::new().await;
+    live.live_view.load([entry(1, State::Running), entry(2, State::Running)], 0);
+    let mut none = live.events("/api/v1/stream?events=none", "").await;
+    let mut one = live.events("/api/v1/stream?events=agent-1", "").await;
+    for stream in [&mut none, &mut one] {
+        assert_eq!(stream.next().await.data["sessions"].as_array().unwrap().len(), 2);
+    }
+    publish(&live.live_view, &prompt(2, 1, 1));
+    publish(&live.live_view, &prompt(1, 1, 2));
+    let approval = serde_json::json!({"id": "a"});
+    live.live_view.publish(Frame::approval(Some(2), id(2), Json::of(&approval).unwrap()));
+    announce(&live.live_view, Some(2), entry(2, State::Waiting));
+    let told = one.next().await;
+    assert_eq!((told.event.as_str(), told.id), ("event", Some(2)));
+    for stream in [&mut none, &mut one] {
+        assert_eq!(stream.next().await.event, "approval");
+        let told = stream.next().await;
+        assert_eq!((told.event.as_str(), told.id), ("status", Some(2)));
+    }
+    for bad in ["events=nobody", "events=none&session=agent-1", "batch_ms=1001", "batch_ms=-1"] {
+        let answer = live.get(&format!("/api/v1/stream?{bad}")).await;
+        assert!(answer.starts_with("HTTP/1.1 40"), "{bad}: {answer}");
+    }
+}
+
+/// The log is read for the sessions that a resumed stream missed, too.
+#[tokio::test]
+async fn a_resumed_stream_has_the_events_of_some() {
+    let mut live = Live::new().await;
+    live.live_view.put(entry(1, State::Running));
+    live.live_view.put(entry(2, State::Running));
+    for n in [1, 2] {
+        let row = live.log.session(&session(n, State::Running));
+        live.log.append(row, &[prompt(n, 1, u64::try_from(n).unwrap())]);
+    }
+    live.live_view.advance(2);
+    let mut stream = live.events("/api/v1/stream?events=agent-2&after=0", "").await;
+    let told = stream.next().await;
+    assert_eq!((told.event.as_str(), told.id), ("event", Some(2)));
+    let stood = [stream.next().await, stream.next().await].map(|told| told.event);
+    assert_eq!(stood, ["status", "status"], "both had events");
+}
+
+#[tokio::test]
+async fn frames_in_batches() {
+    let live = Live::new().await;
+    live.live_view.load([entry(1, State::Running), entry(2, State::Running)], 0);
+    let mut stream = live.events("/api/v1/stream?batch_ms=1000", "").await;
+    assert_eq!(stream.next().await.event, "snapshot");
+    for n in 1..=3 {
+        publish(&live.live_view, &prompt(1, n, n));
+        announce(&live.live_view, Some(n), entry(1, State::Running));
+    }
+    announce(&live.live_view, Some(3), entry(1, State::Waiting));
+    announce(&live.live_view, Some(3), entry(2, State::Running));
+    let mut told = Vec::new();
+    for _ in 0..5 {
+        let next = stream.next().await;
+        told.push(format!("{} {}", next.event, next.data["status"]["state"].as_str().unwrap_or_default()));
+    }
+    assert_eq!(told, ["event ", "event ", "event ", "status waiting", "status running"], "the last of each session");
+    // Nothing else follows of them.
+    publish(&live.live_view, &prompt(2, 4, 4));
+    assert_eq!(stream.next().await.id, Some(4));
+}
+
+#[tokio::test]
 async fn ids_never_go_back() {
     let live = Live::new().await;
     let mut stream = live.events("/api/v1/stream", "").await;
