@@ -33,6 +33,8 @@ pub struct Config {
     pub read: Read,
     /// What is stored.
     pub store: Storing,
+    /// Where the server listens.
+    pub server: ServerSettings,
     /// Full-text search.
     pub search: SearchSettings,
     /// The MCP server over HTTP.
@@ -142,6 +144,22 @@ pub struct Storing {
     pub redacted_only: bool,
 }
 
+/// Where the server listens, on this machine only; options of `capture serve` go first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerSettings {
+    /// The port; 0 is any free one.
+    pub port: u16,
+    /// Hosts that a proxy on this machine passes on, with or without a port.
+    pub allowed_hosts: Vec<String>,
+}
+
+/// Whether this is a host as a `Host` header names it: without a scheme, a path or a user.
+#[must_use]
+pub fn is_host(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._:[]".contains(c))
+}
+
 /// Full-text search.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -243,6 +261,7 @@ impl Default for Config {
             status: StatusRules::default(),
             read: Read::default(),
             store: Storing::default(),
+            server: ServerSettings::default(),
             search: SearchSettings::default(),
             mcp: McpSettings::default(),
             otlp: otlp_export::OtlpSettings::default(),
@@ -312,6 +331,7 @@ impl Config {
                 "hot_poll_ms": default.read.hot_poll_ms,
             },
             "store": { "redacted_only": default.store.redacted_only },
+            "server": { "port": default.server.port, "allowed_hosts": [] },
             "search": { "enabled": default.search.enabled },
             "mcp": { "allow": [] },
             "otlp": default.otlp,
@@ -361,6 +381,9 @@ impl Config {
                 "retention.projects.directory: expected an absolute path, got `{}`",
                 project.directory.display()
             );
+        }
+        for host in &self.server.allowed_hosts {
+            anyhow::ensure!(is_host(host), "server.allowed_hosts: expected a host such as dev.example, got `{host}`");
         }
         self.actions.iter().try_for_each(crate::actions::Action::check)?;
         self.notify.check()?;

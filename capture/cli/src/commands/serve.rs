@@ -4,7 +4,7 @@ mod log;
 
 use std::{
     io::Write as _,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{Ipv4Addr, SocketAddr},
     path::Path,
 };
 
@@ -16,6 +16,7 @@ use crate::terminal;
 use client::failure::with_causes;
 use client::{self, Connection};
 use daemon::{
+    config::is_host,
     environment::Environment,
     paths,
     serve::{Options, log_file},
@@ -25,14 +26,11 @@ use redaction::Redacting;
 
 /// What is logged unless `CAPTURE_LOG` says otherwise. rmcp reports each message as information.
 const LOG_FILTER: &str = "info,rmcp=warn";
-/// A free port that only this machine reaches.
-const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Address and port to listen on; port 0 means any free port.
-    #[arg(long, value_name = "ADDRESS", default_value_t = ANY_PORT, value_parser = address)]
-    listen: SocketAddr,
+    /// Address and port to listen on; port 0 means any free port. By default the port of `server.port` on 127.0.0.1.
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    listen: Option<SocketAddr>,
     /// Permit `--listen` with an address that other machines can reach.
     #[arg(long)]
     expose: bool,
@@ -62,7 +60,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         terminal::print_error_line(&format!("capture: the server was restarted (pid {})", client.endpoint().pid));
         return Ok(());
     }
-    if arguments.expose || arguments.listen != ANY_PORT || !arguments.allowed_host.is_empty() {
+    if arguments.expose || arguments.listen.is_some() || !arguments.allowed_host.is_empty() {
         super::refuse_agents("choosing where the server listens")?;
     }
     let filter = paths::variable("CAPTURE_LOG")
@@ -86,11 +84,12 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     std::panic::set_hook(Box::new(|panic| {
         writeln!(Redacting(std::io::stderr()), "panicked: {panic}").ok();
     }));
+    let settings = &context.config.server;
     let options = Options {
-        listen: arguments.listen,
+        listen: arguments.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, settings.port).into()),
         exposed: arguments.expose,
         background: arguments.background,
-        allowed_hosts: arguments.allowed_host.clone(),
+        allowed_hosts: [&settings.allowed_hosts[..], &arguments.allowed_host].concat(),
         data: context.data.clone(),
         config: context.config.clone(),
     };
@@ -99,13 +98,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
     daemon::serve::run(&options, taken, &CancellationToken::new()).map_err(in_use)
 }
 
-/// A host as a Host header names it: no scheme, path or user.
 fn host(text: &str) -> Result<String, String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
-    if text.is_empty() || !text.chars().all(is_plain) {
-        return Err("expected a host such as dev.example or 192.0.2.7:8080".into());
+    if is_host(text) {
+        return Ok(text.to_owned());
     }
-    Ok(text.to_owned())
+    Err("expected a host such as dev.example or 192.0.2.7:8080".into())
 }
 
 impl Arguments {

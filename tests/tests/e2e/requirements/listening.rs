@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{Read, Write},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream},
 };
 
 use tests::PATIENCE;
@@ -108,6 +108,36 @@ fn an_exposed_server_answers_to_the_names_it_is_given_only() {
     assert!(output.status.success(), "{output:?}");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// The port and the names that the configuration gives, also for a server that a command starts.
+#[test]
+fn the_port_and_the_names_of_the_configuration_count() {
+    let machine = Machine::new(PROGRAM);
+    let failure = || {
+        let output = machine.command(&["ps"]).output().unwrap();
+        assert!(!output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    machine.configure("[server]\nallowed_hosts = [\"http://dev.example\"]\n");
+    let said = failure();
+    assert!(said.contains("server.allowed_hosts") && said.contains("`http://dev.example`"), "{said}");
+    // One that nobody who takes any free port is given.
+    let from = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
+    let port = (from..32_000).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap();
+    machine.configure(&format!("[server]\nport = {port}\nallowed_hosts = [\"dev.example\"]\n"));
+    assert!(machine.command(&["ps"]).output().unwrap().status.success());
+    let client = machine.any_client().unwrap();
+    assert_eq!(client.address, format!("127.0.0.1:{port}"));
+    let host = |host: &str| answer_to_head(&client.address, &format!("GET / HTTP/1.1\r\nHost: {host}\r\n"));
+    assert_ne!(host("dev.example"), "HTTP/1.1 403");
+    assert_eq!(host("other.example"), "HTTP/1.1 403");
+    assert!(machine.command(&["serve", "--stop"]).output().unwrap().status.success());
+
+    let taken = TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let said = failure();
+    assert!(said.contains(&format!("127.0.0.1:{port}")), "{said}");
+    drop(taken);
 }
 
 /// Sends the head of a request that announces a body, and gives the first line of the answer. The body
