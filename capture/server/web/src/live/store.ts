@@ -155,9 +155,14 @@ export function watch(id: string, watcher: Watcher): () => void {
   const of = watched.get(id) ?? new Set();
   of.add(watcher);
   watched.set(id, of);
+  // At once: what is read of the session from here on is not older than where the stream goes on.
+  stream?.follows([...watched.keys()]);
   return () => {
     of.delete(watcher);
-    if (of.size === 0) watched.delete(id);
+    if (of.size > 0) return;
+    watched.delete(id);
+    // Who opens another session at once changes the stream only once.
+    setTimeout(() => stream?.follows([...watched.keys()]), 1_000);
   };
 }
 
@@ -206,7 +211,7 @@ function apply(frame: Frame): void {
       break;
     case "event":
     case "delta": {
-      // Only an open session's page reads these: the others are not even parsed.
+      // Events of a session that was just left may still come: they are not even parsed.
       const id = /"session_id":"([0-9A-Z]+)"/.exec(frame.data)?.[1];
       const of = id === undefined ? undefined : watched.get(id);
       if (of === undefined) break;
@@ -225,7 +230,8 @@ let stream: Stream | null = null;
 /** Begins to follow the server. */
 export function follow(): void {
   stream?.again();
-  stream ??= new Stream((frame, received) => {
+  if (stream !== null) return;
+  stream = new Stream((frame, received) => {
     waiting.push([frame, received]);
     if (scheduled) return;
     scheduled = true;
@@ -233,6 +239,7 @@ export function follow(): void {
     if (document.visibilityState === "visible" && frame.name !== "snapshot") requestAnimationFrame(flush);
     else setTimeout(flush, 0);
   });
+  stream.follows([...watched.keys()]);
 }
 
 /** Stops following, after signing out. */

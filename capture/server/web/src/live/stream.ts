@@ -14,6 +14,8 @@ export const heardAt = signal(0);
 
 /** Silence after which what is shown may be old, milliseconds; the server sends a keepalive more often. */
 const SILENCE = 40_000;
+/** What changes is sent together this often, milliseconds. */
+const BATCH = 100;
 const RETRIES = [200, 500, 1_000, 2_000, 5_000, 10_000];
 
 /** What the stream hands on. */
@@ -29,6 +31,9 @@ export class Stream {
   private readonly watch: ReturnType<typeof setInterval>;
   private stopped = false;
   private refused = false;
+  /** Sessions whose events are sent, as the query has them. */
+  private events = "none";
+  private changing = false;
 
   constructor(private readonly listener: Listener) {
     this.watch = setInterval(() => this.look(), 2_000);
@@ -43,6 +48,16 @@ export class Stream {
     if (!this.refused) return;
     this.refused = false;
     void this.follow();
+  }
+
+  /** Has the events of these sessions sent, and of no others. Takes up where the stream is, so nothing is missed. */
+  follows(sessions: string[]): void {
+    const events = sessions.sort().join(",") || "none";
+    if (events === this.events) return;
+    this.events = events;
+    if (this.abort === null) return;
+    this.changing = true;
+    this.abort.abort();
   }
 
   stop(): void {
@@ -79,7 +94,8 @@ export class Stream {
   private async follow(): Promise<void> {
     if (this.stopped) return;
     this.abort = new AbortController();
-    if (connection.value !== "offline") connection.value = "connecting";
+    if (connection.value !== "offline" && !this.changing) connection.value = "connecting";
+    this.changing = false;
     try {
       await this.read(this.abort.signal);
     } catch (cause) {
@@ -93,6 +109,7 @@ export class Stream {
     }
     this.abort = null;
     if (this.stopped) return;
+    if (this.changing) return this.follow();
     connection.value = "offline";
     const wait = RETRIES[Math.min(this.attempt, RETRIES.length - 1)] ?? 10_000;
     this.attempt += 1;
@@ -102,8 +119,9 @@ export class Stream {
   private async read(abort: AbortSignal): Promise<void> {
     const headers: Record<string, string> = { Accept: "text/event-stream", "X-Capture": "1" };
     if (this.position !== null) headers["Last-Event-ID"] = this.position;
-    const epoch = this.epoch === null ? "" : `?epoch=${encodeURIComponent(this.epoch)}`;
-    const response = await fetch(`/api/v1/stream${epoch}`, {
+    const query = new URLSearchParams({ events: this.events, batch_ms: String(BATCH) });
+    if (this.epoch !== null) query.set("epoch", this.epoch);
+    const response = await fetch(`/api/v1/stream?${query.toString()}`, {
       headers,
       credentials: "same-origin",
       cache: "no-store",
