@@ -11,7 +11,6 @@
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
 mod credential;
-pub mod display;
 mod facts;
 mod git;
 mod git_file;

@@ -70,7 +70,7 @@ use api::{
 };
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use printing::{markdown, style, syntax};
+use printing::{markdown, style};
 
 pub use self::output::SCHEMA_VERSION;
 use self::{

@@ -5,8 +5,10 @@
 //! to the terminal ([`stdout`], [`stderr`]), which lets only our own colour sequences pass. Output to a pipe or a file
 //! is data and stays unchanged; JSON is escaped everywhere ([`safe_json`]), which changes no value.
 
+pub mod display;
 pub mod markdown;
 mod pager;
+pub mod request;
 pub mod style;
 pub mod syntax;
 pub mod usage;

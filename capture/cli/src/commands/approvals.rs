@@ -2,7 +2,6 @@
 
 mod answer;
 mod pick;
-mod request;
 
 use std::io::{IsTerminal, Write};
 
@@ -12,21 +11,21 @@ use api::{
     list::Limit,
     routes::{DecideApproval, GetApproval, ListApprovals},
 };
-use events::{ApprovalKind, ApprovalState, DecidedBy, DecidedVia, Provider, Timestamp};
+use events::{ApprovalState, DecidedBy, DecidedVia, Provider, Timestamp};
 use projections::Approval;
 
-pub(super) use self::request::exact;
-use self::{
-    pick::picked,
-    request::{block, options_hint},
-};
+use self::pick::picked;
 use super::{
     Context, Failed, is_agreed,
     number::count,
     style,
     watch::{ALL, ListText, Watched, show, watch},
 };
-use crate::terminal::{self, safe, wrapped};
+use crate::terminal::{
+    self,
+    request::{block, exact, headline, options_hint, questions},
+    safe, wrapped,
+};
 use client::Client;
 use daemon::clock;
 
@@ -188,16 +187,6 @@ fn state_in_words(approval: &Approval) -> String {
     words
 }
 
-/// The kind of request and its subject, safe for the terminal.
-pub(super) fn headline(approval: &Approval) -> String {
-    let kind = approval.kind.map_or("request", ApprovalKind::as_str);
-    let subject = approval.subject.as_deref().or(approval.question.as_deref()).or(approval.tool.as_deref());
-    let whole = approval.command.as_deref().map_or(0, |command| command.chars().count());
-    let shown = subject.map_or(0, |subject| subject.chars().count());
-    let more = if whole > shown { format!(" … ({} more characters)", whole - shown) } else { String::new() };
-    format!("{kind}: {}{more}", safe(subject.unwrap_or("?")))
-}
-
 /// One request in full: nothing is cut or hidden.
 fn whole(shown: &ApprovalView) -> String {
     let approval = &shown.approval;
@@ -299,7 +288,7 @@ pub(super) fn approve(context: &Context, arguments: &Approve) -> anyhow::Result<
         // A list cuts; what is allowed is shown whole.
         write!(terminal::stderr(), "{}", exact(&shown.approval)).ok();
     }
-    let questions = answer::questions(&shown.approval);
+    let questions = questions(&shown.approval);
     if answers.is_none() && !questions.is_empty() && !context.json && is_with_a_person() {
         let typed = answer::ask(&questions)?;
         answers = answer::answers(&shown.approval, &typed, arguments.any_answer)?;

@@ -12,8 +12,8 @@ use clap_complete::{CompletionCandidate, engine::ArgValueCandidates};
 use events::ApprovalState;
 use projections::Session;
 
-use super::{active_sessions, approvals::headline, config::value_text, style};
-use crate::terminal::safe;
+use super::{active_sessions, config::value_text, style};
+use crate::terminal::{request::headline, safe};
 use client::{Client, Connection};
 use daemon::{config::Config, endpoint::read_if_there, paths};
 

@@ -9,12 +9,12 @@ use std::{
 };
 
 use anyhow::Context as _;
-use approver::{Decision, Explanation, PermissionRequest, Policy, Preset, RequestKind, Shell, Verdict, display::show};
+use approver::{Decision, Explanation, PermissionRequest, Policy, Preset, RequestKind, Shell, Verdict};
 use events::Provider;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, Failed, complain, print_line};
-use crate::terminal::{self, safe_json};
+use crate::terminal::{self, display::show, safe_json};
 use policy::{OnDisk, Refused};
 
 /// Longest line of input, bytes; a longer one is malformed.

@@ -3,41 +3,15 @@
 use std::collections::BTreeMap;
 
 use projections::Approval;
-use serde::Deserialize;
 
 use super::pick::typed;
-use crate::{commands::Failed, terminal::safe};
-
-/// A question of an agent, as Claude Code's `AskUserQuestion` and Gemini CLI's `ask_user` put it.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Question {
-    /// Its words, by which it is answered.
-    pub(super) question: String,
-    /// What can be chosen; empty for a free answer.
-    #[serde(default)]
-    pub(super) options: Vec<QuestionOption>,
-    /// Whether several can be chosen.
-    #[serde(default, rename = "multiSelect")]
-    pub(super) is_multiple: bool,
-}
-
-/// One of the answers to choose from.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct QuestionOption {
-    pub(super) label: String,
-    #[serde(default)]
-    pub(super) description: String,
-}
-
-/// The questions of a request; empty when it asks for something else.
-pub(super) fn questions(approval: &Approval) -> Vec<Question> {
-    #[derive(Deserialize)]
-    struct QuestionsInput {
-        questions: Vec<Question>,
-    }
-    let input = approval.input.as_deref().and_then(|input| serde_json::from_str::<QuestionsInput>(input).ok());
-    input.map(|input| input.questions).unwrap_or_default()
-}
+use crate::{
+    commands::Failed,
+    terminal::{
+        request::{Question, QuestionOption, questions},
+        safe,
+    },
+};
 
 /// Asks the person at the terminal; gives the answers as they are given on the command line.
 pub(super) fn ask(questions: &[Question]) -> anyhow::Result<Vec<String>> {
@@ -92,7 +66,7 @@ pub(super) fn answers(
                 return Err(usage(format!("`{}` does not name a question; write {}", safe(one), names.join(" or "))));
             }
         };
-        let text = question.answer(text, is_any_accepted).map_err(usage)?;
+        let text = option_of(question, text, is_any_accepted).map_err(usage)?;
         match answers.get_mut(&question.question) {
             Some(answer) if question.is_multiple => *answer = format!("{answer}, {text}"),
             Some(_) => return Err(usage(format!("`{}` takes one answer", safe(&question.question)))),
@@ -104,26 +78,23 @@ pub(super) fn answers(
     Ok(Some(answers))
 }
 
-impl Question {
-    /// The label of the option that is meant: by its number from 1, or by its words.
-    fn answer(&self, text: &str, is_any_accepted: bool) -> Result<String, String> {
-        let text = text.trim();
-        let by_words = self.options.iter().find(|option| option.label.eq_ignore_ascii_case(text));
-        let by_number = || text.parse::<usize>().ok().and_then(|number| self.options.get(number.checked_sub(1)?));
-        match by_words.or_else(by_number) {
-            Some(option) => Ok(option.label.clone()),
-            None if self.options.is_empty() || is_any_accepted => Ok(text.to_owned()),
-            None => {
-                let number =
-                    |(index, option): (usize, &QuestionOption)| format!("{} {}", index + 1, safe(&option.label));
-                let options: Vec<String> = self.options.iter().enumerate().map(number).collect();
-                Err(format!(
-                    "`{}` is not an option of `{}`: {} (--any-answer sends it all the same)",
-                    safe(text),
-                    safe(&self.question),
-                    options.join(", ")
-                ))
-            }
+/// The label of the option that is meant: by its number from 1, or by its words.
+fn option_of(question: &Question, text: &str, is_any_accepted: bool) -> Result<String, String> {
+    let text = text.trim();
+    let by_words = question.options.iter().find(|option| option.label.eq_ignore_ascii_case(text));
+    let by_number = || text.parse::<usize>().ok().and_then(|number| question.options.get(number.checked_sub(1)?));
+    match by_words.or_else(by_number) {
+        Some(option) => Ok(option.label.clone()),
+        None if question.options.is_empty() || is_any_accepted => Ok(text.to_owned()),
+        None => {
+            let number = |(index, option): (usize, &QuestionOption)| format!("{} {}", index + 1, safe(&option.label));
+            let options: Vec<String> = question.options.iter().enumerate().map(number).collect();
+            Err(format!(
+                "`{}` is not an option of `{}`: {} (--any-answer sends it all the same)",
+                safe(text),
+                safe(&question.question),
+                options.join(", ")
+            ))
         }
     }
 }
@@ -143,22 +114,22 @@ mod tests {
 
     #[test]
     fn an_option_is_named_by_its_number_or_its_words() {
-        assert_eq!(question(false).answer("2", false), Ok("Blue".into()));
-        assert_eq!(question(false).answer(" red", false), Ok("Red".into()));
+        assert_eq!(option_of(&question(false), "2", false), Ok("Blue".into()));
+        assert_eq!(option_of(&question(false), " red", false), Ok("Red".into()));
     }
 
     #[test]
     fn what_is_not_an_option_is_refused_unless_that_is_meant() {
         for wrong in ["Purple", "0", "3", ""] {
-            let error = question(false).answer(wrong, false).unwrap_err();
+            let error = option_of(&question(false), wrong, false).unwrap_err();
             assert!(error.contains("1 Red, 2 Blue"), "{error}");
         }
-        assert_eq!(question(false).answer("Purple", true), Ok("Purple".into()));
+        assert_eq!(option_of(&question(false), "Purple", true), Ok("Purple".into()));
     }
 
     #[test]
     fn a_free_question_takes_any_answer() {
         let free = Question { options: Vec::new(), ..question(false) };
-        assert_eq!(free.answer("as you like", false), Ok("as you like".into()));
+        assert_eq!(option_of(&free, "as you like", false), Ok("as you like".into()));
     }
 }

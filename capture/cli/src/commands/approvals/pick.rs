@@ -9,10 +9,10 @@ use api::{
 };
 use events::ApprovalState;
 
-use super::{headline, is_with_a_person, one};
+use super::{is_with_a_person, one};
 use crate::{
     commands::{Context, Failed, style},
-    terminal::{self, safe},
+    terminal::{self, request::headline, safe},
 };
 use client::Client;
 use daemon::clock;

@@ -8,8 +8,8 @@ use projections::Approval;
 use protocols::TurnEnd;
 use serde::Serialize;
 
-use super::super::{SCHEMA_VERSION, approvals, complain};
-use crate::terminal::{self, safe, safe_json};
+use super::super::{SCHEMA_VERSION, complain};
+use crate::terminal::{self, request, safe, safe_json};
 
 /// One thing that happens.
 #[derive(Debug, Serialize)]
@@ -84,7 +84,7 @@ pub(super) fn request_output(approval: &Approval) -> DriveOutput<'_> {
         input: approval.input.as_deref(),
         exact: approval.exact,
         cwd: approval.cwd.as_deref(),
-        headline: approvals::headline(approval),
+        headline: request::headline(approval),
     };
     DriveOutput::Approval { approval_id: &approval.id, asked }
 }
@@ -179,7 +179,7 @@ fn print_remark(what: &DriveOutput<'_>) {
 /// Asks the user at the terminal; what is asked for stands there whole.
 pub(super) fn question(approval: &Approval) {
     let mut err = terminal::stderr();
-    write!(err, "{}\nAllow it once? [y/N] ", approvals::exact(approval)).and_then(|()| err.flush()).ok();
+    write!(err, "{}\nAllow it once? [y/N] ", request::exact(approval)).and_then(|()| err.flush()).ok();
 }
 
 /// Text with its lines and tabs, and nothing else that moves a cursor.

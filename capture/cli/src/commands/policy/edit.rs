@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use approver::{Policy, display::show};
+use approver::Policy;
+use printing::display::show;
 use similar::TextDiff;
 
 use super::super::{Context, Failed, editor, print_line, refuse_agents};

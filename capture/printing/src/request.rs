@@ -3,25 +3,69 @@
 
 use std::time::Duration;
 
+use events::ApprovalKind;
 use projections::Approval;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use similar::TextDiff;
 
-use super::answer;
-use crate::{
-    commands::{markdown, style, syntax::Painter},
-    terminal::safe,
-};
+use crate::{display::show, markdown, safe, style, syntax::Painter};
+
+/// A question of an agent, as Claude Code's `AskUserQuestion` and Gemini CLI's `ask_user` put it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Question {
+    /// Its words, by which it is answered.
+    pub question: String,
+    /// What can be chosen; empty for a free answer.
+    #[serde(default)]
+    pub options: Vec<QuestionOption>,
+    /// Whether several can be chosen.
+    #[serde(default, rename = "multiSelect")]
+    pub is_multiple: bool,
+}
+
+/// One of the answers to choose from.
+#[derive(Debug, Clone, Deserialize)]
+pub struct QuestionOption {
+    /// What the answer is called.
+    pub label: String,
+    /// What it means; empty when the agent does not say.
+    #[serde(default)]
+    pub description: String,
+}
+
+/// The questions of a request; empty when it asks for something else.
+#[must_use]
+pub fn questions(approval: &Approval) -> Vec<Question> {
+    #[derive(Deserialize)]
+    struct QuestionsInput {
+        questions: Vec<Question>,
+    }
+    let input = approval.input.as_deref().and_then(|input| serde_json::from_str::<QuestionsInput>(input).ok());
+    input.map(|input| input.questions).unwrap_or_default()
+}
+
+/// The kind of request and its subject, safe for the terminal.
+#[must_use]
+pub fn headline(approval: &Approval) -> String {
+    let kind = approval.kind.map_or("request", ApprovalKind::as_str);
+    let subject = approval.subject.as_deref().or(approval.question.as_deref()).or(approval.tool.as_deref());
+    let whole = approval.command.as_deref().map_or(0, |command| command.chars().count());
+    let shown = subject.map_or(0, |subject| subject.chars().count());
+    let more = if whole > shown { format!(" … ({} more characters)", whole - shown) } else { String::new() };
+    format!("{kind}: {}{more}", safe(subject.unwrap_or("?")))
+}
 
 /// The exact request, or what is known of it.
-pub(in crate::commands) fn exact(approval: &Approval) -> String {
+#[must_use]
+pub fn exact(approval: &Approval) -> String {
     let name = if approval.exact { "exactly as requested" } else { "as the agent reported it" };
     let input = approval.input.as_deref();
     let fields = input.and_then(|input| serde_json::from_str::<Map<String, Value>>(input).ok()).unwrap_or_default();
     if let Some(command) = approval.command.as_deref() {
         return block(&format!("command, {name}"), command) + &others(&fields, &["command"]);
     }
-    let questions = answer::questions(approval);
+    let questions = questions(approval);
     if !questions.is_empty() {
         let asked: String = questions.iter().map(question).collect();
         return asked + &others(&fields, &["questions"]);
@@ -42,8 +86,9 @@ pub(in crate::commands) fn exact(approval: &Approval) -> String {
 }
 
 /// How the questions of a request are answered.
-pub(super) fn options_hint(approval: &Approval) -> String {
-    match answer::questions(approval).as_slice() {
+#[must_use]
+pub fn options_hint(approval: &Approval) -> String {
+    match questions(approval).as_slice() {
         [] => String::new(),
         [_] => "\nanswer it with: capture approve ID --answer NUMBER\n".to_owned(),
         [first, ..] => {
@@ -53,7 +98,7 @@ pub(super) fn options_hint(approval: &Approval) -> String {
 }
 
 /// A question with its options.
-fn question(question: &answer::Question) -> String {
+fn question(question: &Question) -> String {
     let several = if question.is_multiple { " (several can be chosen)" } else { "" };
     let mut text = format!("\nquestion{several}:\n{}", markdown::painted(&indented(&question.question)));
     for (index, option) in question.options.iter().enumerate() {
@@ -149,12 +194,13 @@ fn text<'a>(fields: &'a Map<String, Value>, names: &[&str]) -> Option<&'a str> {
 }
 
 fn indented(text: &str) -> String {
-    approver::display::show(text).text.lines().map(|line| format!("    {line}\n")).collect()
+    show(text).text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
 /// A text of the agent, escaped, with a note about hidden characters.
-pub(super) fn block(name: &str, text: &str) -> String {
-    let shown = approver::display::show(text);
+#[must_use]
+pub fn block(name: &str, text: &str) -> String {
+    let shown = show(text);
     let lines: String = shown.text.lines().map(|line| format!("    {line}\n")).collect();
     let mut about = format!("{} characters", shown.length);
     if shown.hidden > 0 {

@@ -62,4 +62,13 @@ mod tests {
         );
         check("\u{e0041}\u{3164}\u{fe0f}", "\\u{e0041}\\u{3164}\\u{fe0f}", 3, 3);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_that_hides_is_left(text: String) {
+            let shown = show(&text);
+            proptest::prop_assert_eq!(shown.length, text.chars().count());
+            proptest::prop_assert!(shown.text.chars().all(|c| !c.is_control() || c == '\n' || c == '\t'));
+        }
+    }
 }
