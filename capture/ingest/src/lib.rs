@@ -344,7 +344,7 @@ impl Ingest {
                 None => {}
             }
             self.advance();
-            self.transaction.set_watched(self.publisher.live_view.watched());
+            self.transaction.set_watched(self.publisher.live_view.wants_events());
             let behind_is_due = self.sessions.behind_due().is_some_and(|due| due.is_zero());
             if self.transaction.is_due() || lull {
                 self.commit();

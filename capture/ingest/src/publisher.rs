@@ -207,14 +207,7 @@ impl Publisher {
             self.live_view.advance(position);
         }
         for event in &changes.events {
-            if let Ok(json) = Json::of(event) {
-                self.live_view.publish(Frame::event(
-                    Some(event.position),
-                    event.session_id,
-                    event.payload.kind(),
-                    json,
-                ));
-            }
+            self.live_view.publish_event(event);
         }
         for approval in &changes.approvals {
             if let Ok(json) = Json::of(approval) {

@@ -28,7 +28,7 @@ const AHEAD: Duration = Duration::from_millis(400);
 /// How long what an agent says and does between two changes of its state may wait for its commit, so that it shares
 /// one: it is read again from the transcript when it is lost.
 const PROGRESS_WAITS: Duration = Duration::from_secs(1);
-/// How long it may wait while a stream is open, which gets events when they are committed.
+/// How long it may wait while a stream with events is open, which gets events when they are committed.
 const WATCHED_PROGRESS_WAITS: Duration = Duration::from_millis(200);
 /// Number of rows at which a transaction of history is committed.
 const BACKFILL_ROWS: usize = 12_000;
@@ -79,7 +79,7 @@ pub(super) struct OpenTransaction {
     bytes: usize,
     /// How soon what it holds is to be committed.
     urgency: Urgency,
-    /// Whether a stream is open.
+    /// Whether a stream with events is open.
     watched: bool,
     inputs: Vec<IngestInput>,
     /// Turns that changed, to be written with the commit.
@@ -242,7 +242,7 @@ impl OpenTransaction {
         self.urgency > Urgency::History
     }
 
-    /// Notes whether a stream is open.
+    /// Notes whether a stream with events is open.
     pub(super) const fn set_watched(&mut self, watched: bool) {
         self.watched = watched;
     }

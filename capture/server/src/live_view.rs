@@ -6,8 +6,8 @@
 //!
 //! What ingest must do so that streams have neither gaps nor duplicates:
 //! - [`LiveView::put`] the rows before publishing the frames that tell of them;
-//! - every committed event of live sessions is published, in the order of positions, and the
-//!   status frames of a commit after its events;
+//! - every committed event of live sessions is published ([`LiveView::publish_event`]), in the order of positions, and
+//!   the status frames of a commit after its events;
 //! - a commit that is not published (history read at start) is announced with [`LiveView::advance`];
 //!   streams then get a new snapshot, which holds what is open.
 
@@ -22,7 +22,7 @@ use std::sync::{
 };
 
 use api::part::IdPart;
-use events::{Provider, RunId, SessionId, State, Timestamp};
+use events::{Event, Provider, RunId, SessionId, State, Timestamp};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -120,6 +120,20 @@ impl LiveView {
     /// later. A status frame also answers those who wait for that state.
     pub fn publish(&self, frame: Frame) {
         self.0.feed.publish(frame);
+    }
+
+    /// Sends a committed event to the streams that want it; encodes it only when one does.
+    pub fn publish_event(&self, event: &Event) {
+        self.0.feed.publish_event(event.position, event.session_id, || {
+            let json = Json::of(event).ok()?;
+            Some(Frame::event(Some(event.position), event.session_id, event.payload.kind(), json))
+        });
+    }
+
+    /// Whether a client follows events, and not only how sessions stand.
+    #[must_use]
+    pub fn wants_events(&self) -> bool {
+        self.0.feed.wants_events()
     }
 
     /// Sends what an agent says to the streams, before anything of it is stored. Never waits; at most one frame of a

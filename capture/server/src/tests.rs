@@ -183,8 +183,7 @@ impl Log {
 }
 
 fn publish(live_view: &LiveView, event: &Event) {
-    let json = Json::of(event).unwrap();
-    live_view.publish(Frame::event(Some(event.position), event.session_id, event.payload.kind(), json));
+    live_view.publish_event(event);
 }
 
 fn announce(live_view: &LiveView, position: Option<u64>, entry: SessionEntry) {

@@ -5,7 +5,7 @@
 //! stream learns of it, and it restarts with a snapshot.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, VecDeque, hash_map::Entry},
     future::poll_fn,
     sync::{
         Arc, Mutex,
@@ -107,6 +107,41 @@ struct Inbox {
     bytes: usize,
     /// All streams are to be broken, for this reason.
     broken: Option<FeedEnd>,
+    /// Number of streams that want the events of all sessions.
+    events_of_all: usize,
+    /// The same of single sessions; none is 0.
+    events_of: HashMap<SessionId, usize>,
+}
+
+impl Inbox {
+    fn wants_events_of(&self, session: SessionId) -> bool {
+        self.events_of_all > 0 || self.events_of.contains_key(&session)
+    }
+
+    fn join(&mut self, interest: &Interest) {
+        match interest {
+            Interest::All => self.events_of_all += 1,
+            Interest::Sessions(ids) | Interest::StatesAndEventsOf(ids) => {
+                ids.iter().for_each(|id| *self.events_of.entry(*id).or_default() += 1);
+            }
+        }
+    }
+
+    fn leave(&mut self, interest: &Interest) {
+        match interest {
+            Interest::All => self.events_of_all -= 1,
+            Interest::Sessions(ids) | Interest::StatesAndEventsOf(ids) => {
+                for id in ids {
+                    if let Entry::Occupied(mut streams) = self.events_of.entry(*id) {
+                        *streams.get_mut() -= 1;
+                        if *streams.get() == 0 {
+                            streams.remove();
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -136,6 +171,26 @@ impl Feed {
         inbox.frames.push(Arc::new(frame));
         drop(inbox);
         self.arrived.notify_one();
+    }
+
+    /// Publishes an event that is committed, and has it encoded only when some stream wants it.
+    pub(super) fn publish_event(&self, position: u64, session: SessionId, frame: impl FnOnce() -> Option<Frame>) {
+        let mut inbox = lock(&self.inbox);
+        if !inbox.wants_events_of(session) {
+            inbox.mark.order += 1;
+            inbox.mark.position = inbox.mark.position.max(position);
+            return;
+        }
+        drop(inbox);
+        if let Some(frame) = frame() {
+            self.publish(frame);
+        }
+    }
+
+    /// Whether some stream wants events.
+    pub(super) fn wants_events(&self) -> bool {
+        let inbox = lock(&self.inbox);
+        inbox.events_of_all > 0 || !inbox.events_of.is_empty()
     }
 
     /// Publishes what is never committed, unless committed frames already wait in numbers. True when it was left out.
@@ -366,8 +421,9 @@ impl super::LiveView {
         let mailbox = Arc::new(Mailbox { interest, queue: Mutex::default(), max_frames, max_bytes });
         let feed = &self.0.feed;
         // Under the inbox lock: every frame with a later order sees the new subscriber.
-        let inbox = lock(&feed.inbox);
+        let mut inbox = lock(&feed.inbox);
         feed.subscribers.fetch_add(1, Ordering::Relaxed);
+        inbox.join(&mailbox.interest);
         drop(inbox);
         let id = feed.add(&mailbox);
         Subscription { live_view: Arc::clone(&self.0), id, mailbox }
@@ -395,6 +451,7 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         self.live_view.feed.drop_out(self.id, &self.mailbox.interest);
+        lock(&self.live_view.feed.inbox).leave(&self.mailbox.interest);
         self.live_view.feed.subscribers.fetch_sub(1, Ordering::Relaxed);
     }
 }
