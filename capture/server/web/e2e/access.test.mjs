@@ -1,22 +1,15 @@
 // Every view, for everybody: axe finds nothing, nothing overflows a small screen, every view has its heading.
 
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
-import { readFileSync } from "node:fs";
-import { after, before, test } from "node:test";
-import { Visitor, launch } from "./browser.mjs";
-import { World, eventually } from "./world.mjs";
+import { test } from "node:test";
+import { check, settled } from "./axe.mjs";
+import { Visitor } from "./browser.mjs";
+import { browser, setup, world } from "./setup.mjs";
+import { eventually } from "./world.mjs";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-
-let browser;
-let world;
 let paths;
-before(async () => {
-  browser = await launch();
-  world = new World();
-  await world.serve();
+setup({ prepare });
+async function prepare() {
   const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000501", "access");
   agent.transcribe([{ prompt: "Look at **this**" }, { answer: "# Title\n\n- a\n- b\n\n```sh\nls\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |" }, { bash: "ls" }, { output: "\x1b[31mred\x1b[0m" }]);
   await agent.begin("Look");
@@ -33,23 +26,6 @@ before(async () => {
   world.spawn(["run", "--detach", "--name", "shell", "--size", "80x24", "--", "sh"]).stdin.end();
   const run = await eventually("the run is there", async () => (await world.api("/api/v1/runs")).runs[0]);
   paths = { sessions: "/", all: "/?view=all&group=project", approvals: "/approvals", decided: "/approvals?view=decided", session: `/s/${id}`, terminal: `/terminal/${run.id}`, overview: "/overview", devices: "/devices", missing: "/s/ZZZZZZZZ" };
-});
-after(async () => {
-  await browser?.close();
-  await world?.close();
-});
-
-async function settled(page) {
-  await page.locator("main h1").first().waitFor({ state: "attached" });
-  await eventually("everything is loaded", async () => (await page.locator(".loading").count()) === 0);
-}
-
-async function check(page, where) {
-  await settled(page);
-  // Through the debugger, as the page's policy permits no script of others.
-  const found = await page.evaluate(`${AXE}; axe.run(document, { runOnly: ${JSON.stringify(TAGS)}, resultTypes: ["violations"] })`);
-  const said = found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target, failureSummary }) => `${target.join(" ")} ${failureSummary}`).join(" | ")}`);
-  assert.deepEqual(said, [], where);
 }
 
 for (const [theme, width] of [

@@ -3,31 +3,19 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, beforeEach, test } from "node:test";
-import { Visitor, cardOf, launch, ready } from "./browser.mjs";
-import { World, eventually } from "./world.mjs";
+import { beforeEach, test } from "node:test";
+import { Visitor, cardOf, ready } from "./browser.mjs";
+import { browser, setup, visitor, world } from "./setup.mjs";
+import { eventually } from "./world.mjs";
 
-let browser;
-let world;
-let visitor;
 let agent;
 let count = 0;
-before(async () => {
-  browser = await launch();
-  world = new World();
-  await world.serve();
-  visitor = await Visitor.paired(browser, world);
-});
+setup({ shared: true });
 beforeEach(async () => {
   count += 1;
   agent = world.agent("claude", `5a6b7c8d-0000-4000-8000-0000000001${String(count).padStart(2, "0")}`, `p${count}`);
   await agent.begin("Do it");
   await visitor.page.goto(`${world.url}/approvals`);
-});
-after(async () => {
-  await visitor?.close();
-  await browser?.close();
-  await world?.close();
 });
 
 const decision = (said) => said.hookSpecificOutput.decision;

@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Visitor, cardOf, ready } from "./browser.mjs";
-import { browser, world } from "./setup.mjs";
+import { browser, setup, world } from "./setup.mjs";
+
+setup();
 
 const state = (page) => page.locator(".connection");
 

@@ -1,18 +1,15 @@
 // The list of sessions.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Visitor, launch } from "./browser.mjs";
-import { World, eventually } from "./world.mjs";
+import { test } from "node:test";
+import { Visitor } from "./browser.mjs";
+import { browser, setup, world } from "./setup.mjs";
+import { eventually } from "./world.mjs";
 
 const id = (number) => `5a6b7c8d-0000-4000-8000-0000000000${String(number).padStart(2, "0")}`;
-let browser;
-let world;
 let agents;
-before(async () => {
-  browser = await launch();
-  world = new World();
-  await world.serve();
+setup({ prepare });
+async function prepare() {
   agents = {};
   const make = async (name, number, project, provider = "claude") => {
     const agent = world.agent(provider, id(number), project);
@@ -30,11 +27,7 @@ before(async () => {
   for (const agent of [agents.worker, agents.finisher, asker]) await eventually("its transcript is read", async () => (await agent.known()).title !== null);
   await asker.pending();
   await second.pending();
-});
-after(async () => {
-  await browser?.close();
-  await world?.close();
-});
+}
 
 const rows = (page) => page.locator("a.session-link");
 const idsOf = (page) => rows(page).evaluateAll((links) => links.map((link) => link.dataset.session));

@@ -2,29 +2,23 @@
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import { after, before, test } from "node:test";
-import { Visitor, cardOf, launch } from "./browser.mjs";
-import { World, eventually } from "./world.mjs";
+import { after, test } from "node:test";
+import { Visitor, cardOf } from "./browser.mjs";
+import { browser, setup, world } from "./setup.mjs";
+import { eventually } from "./world.mjs";
 
-let browser;
-let world;
 let canary;
 let fetched = 0;
-before(async () => {
-  browser = await launch();
-  canary = createServer((_, answer) => {
-    fetched += 1;
-    answer.end();
-  });
-  await new Promise((resolve) => canary.listen(0, "127.0.0.1", resolve));
-  world = new World();
-  await world.serve();
+setup({
+  async prepare() {
+    canary = createServer((_, answer) => {
+      fetched += 1;
+      answer.end();
+    });
+    await new Promise((resolve) => canary.listen(0, "127.0.0.1", resolve));
+  },
 });
-after(async () => {
-  await browser?.close();
-  canary?.close();
-  await world?.close();
-});
+after(() => canary?.close());
 
 const texts = (port) => [
   `<script>globalThis.ran=1;fetch("http://127.0.0.1:${port}/s")</script>`,

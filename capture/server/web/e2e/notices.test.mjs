@@ -4,8 +4,10 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
 import { Visitor } from "./browser.mjs";
-import { browser, world } from "./setup.mjs";
+import { browser, setup, world } from "./setup.mjs";
 import { eventually } from "./world.mjs";
+
+setup();
 
 test("turning notices on registers the page's own worker, under its policy", async () => {
   const visitor = await Visitor.paired(browser, world);

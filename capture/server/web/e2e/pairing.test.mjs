@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Visitor } from "./browser.mjs";
-import { browser, world } from "./setup.mjs";
+import { browser, setup, world } from "./setup.mjs";
+
+setup();
 
 test("a link pairs the browser once, and the code leaves the address", async () => {
   const visitor = await Visitor.make(browser, world);

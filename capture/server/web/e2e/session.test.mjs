@@ -1,24 +1,12 @@
 // The page of a session: real recorded sessions, the timeline, the conversation, labels.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { Visitor, launch } from "./browser.mjs";
-import { World, eventually } from "./world.mjs";
+import { test } from "node:test";
+import { Visitor } from "./browser.mjs";
+import { browser, setup, visitor, world } from "./setup.mjs";
+import { eventually } from "./world.mjs";
 
-let browser;
-let world;
-let visitor;
-before(async () => {
-  browser = await launch();
-  world = new World();
-  await world.serve();
-  visitor = await Visitor.paired(browser, world);
-});
-after(async () => {
-  await visitor?.close();
-  await browser?.close();
-  await world?.close();
-});
+setup({ shared: true });
 
 const conversation = (page) => page.getByRole("region", { name: "Conversation" });
 

@@ -1,18 +1,29 @@
 // The browser and the machine of a test file: started before its first test, ended after its last one.
 
 import { after, before } from "node:test";
-import { launch } from "./browser.mjs";
+import { Visitor, launch } from "./browser.mjs";
 import { World } from "./world.mjs";
 
 export let browser;
 export let world;
+/** The paired profile that the tests of a file share, where it asked for one. */
+export let visitor;
 
-before(async () => {
-  browser = await launch();
-  world = new World();
-  await world.serve();
-});
-after(async () => {
-  await browser?.close();
-  await world?.close();
-});
+/** Called once by each file. `prepare` runs when the server answers. */
+export function setup({ prepare = async () => {}, shared = false } = {}) {
+  before(async () => {
+    browser = await launch();
+    world = new World();
+    await world.serve();
+    if (shared) visitor = await Visitor.paired(browser, world);
+    await prepare();
+  });
+  after(async () => {
+    try {
+      await visitor?.close();
+    } finally {
+      await browser?.close();
+      await world?.close();
+    }
+  });
+}

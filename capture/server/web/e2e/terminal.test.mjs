@@ -3,8 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Visitor } from "./browser.mjs";
-import { browser, world } from "./setup.mjs";
+import { browser, setup, world } from "./setup.mjs";
 import { eventually } from "./world.mjs";
+
+setup();
 
 async function run(name) {
   world.spawn(["run", "--detach", "--name", name, "--size", "80x24", "--", "sh"]).stdin.end();

@@ -18,6 +18,7 @@ import { DevicesPage } from "./views/devices";
 import { Home } from "./views/home";
 import { OverviewPage } from "./views/overview";
 import { PairPage } from "./views/pair";
+import { RecordingPage } from "./views/recording";
 import { SessionPage } from "./views/session";
 import { TerminalPage } from "./views/terminal";
 
@@ -66,6 +67,8 @@ function Shown({ page }: { page: Page }) {
       return <SessionPage key={page.id} id={page.id} />;
     case "terminal":
       return <TerminalPage key={page.id} id={page.id} />;
+    case "recording":
+      return <RecordingPage key={page.id} id={page.id} />;
     case "overview":
       return <OverviewPage />;
     case "devices":
@@ -95,7 +98,7 @@ function Links({ label }: { label: string }) {
   return (
     <nav aria-label={label}>
       {PLACES.map(({ href, name, label, icon }) => {
-        const current = here === name || (name === "home" && (here === "session" || here === "terminal"));
+        const current = here === name || (name === "home" && (here === "session" || here === "terminal" || here === "recording"));
         return (
           <a key={name} href={href} class="place" aria-current={current ? "page" : undefined}>
             <Icon name={icon} size={18} />

@@ -8,6 +8,7 @@ export type Page =
   | { name: "approvals"; id: string | null }
   | { name: "session"; id: string }
   | { name: "terminal"; id: string }
+  | { name: "recording"; id: string }
   | { name: "overview" }
   | { name: "devices" }
   | { name: "missing" };
@@ -25,6 +26,8 @@ export function page(path: string): Page {
       return second === "" ? { name: "missing" } : { name: "session", id: second };
     case "terminal":
       return second === "" ? { name: "missing" } : { name: "terminal", id: second };
+    case "recordings":
+      return second === "" ? { name: "missing" } : { name: "recording", id: second };
     case "overview":
     case "devices":
     case "pair":

@@ -29,6 +29,14 @@ export function duration(ms: number): string {
   return hours < 48 ? `${hours} h ${pad(minutes % 60)} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** A place in a recording: `0:07`, `12:30`, `1:02:03`. */
+export function position(ms: number): string {
+  const seconds = Math.floor(Math.max(0, ms) / 1000);
+  const hours = Math.floor(seconds / 3600);
+  const minutes = Math.floor(seconds / 60) % 60;
+  return `${hours === 0 ? minutes : `${hours}:${pad(minutes)}`}:${pad(seconds % 60)}`;
+}
+
 const pad = (value: number): string => String(value).padStart(2, "0");
 
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });

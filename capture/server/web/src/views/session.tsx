@@ -13,6 +13,7 @@ import { attempt, Failed, Loading } from "../parts/feedback";
 import { Icon, SignShape } from "../parts/icons";
 import { useNarrow } from "../parts/narrow";
 import { Menu } from "../parts/menu";
+import { RecordingLink } from "../parts/recording";
 import { Since, StateWord, Title } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { address, go, parameter, setParameters } from "../router";
@@ -131,6 +132,7 @@ export function SessionPage({ id: named }: { id: string }) {
                 <span>Terminal</span>
               </a>
             )}
+            {session.run_id !== null && <RecordingLink id={session.run_id} />}
             {mayControl.value && (
               <Menu label="Pin, snooze or archive" items={markItems(known.id)}>
                 <Icon name="more" size={18} />

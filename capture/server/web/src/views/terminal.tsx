@@ -10,12 +10,14 @@ import { attempt, Failed, Loading, notify } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { useLoad } from "../parts/load";
 import { StateWord } from "../parts/sessions";
+import { RecordingLink } from "../parts/recording";
 import { Shown } from "../parts/text";
 import { AGENTS } from "../text/names";
 import { visible } from "../text/visible";
 import { keyOf, type Grid } from "../terminal/grid";
 import { Link, Refused, type Typed } from "../terminal/link";
 import { Rows } from "../terminal/rows";
+import { CELL, Screen } from "../terminal/screen";
 
 /** Keys of the bar for touch: what a phone's keyboard lacks. */
 const BAR: [string, string, string][] = [
@@ -145,6 +147,7 @@ export function TerminalPage({ id }: { id: string }) {
         <span class={`chip ${link.mode.value === "polling" ? "chip-need" : ""}`} role="status">
           {link.closed.value !== null ? "closed" : link.mode.value === "live" ? "live" : link.mode.value === "polling" ? "every second" : "connecting"}
         </span>
+        <RecordingLink id={id} />
         <button type="button" class="button small" aria-pressed={large.value} onClick={() => (large.value = !large.value)}>
           {large.value ? "Fit" : "Larger text"}
         </button>
@@ -192,7 +195,11 @@ export function TerminalPage({ id }: { id: string }) {
       )}
       {grid !== null && grid.skipped > 0 && <p class="banner">Some output could not be read: the screen may be wrong until the program draws it again.</p>}
       <div class={`terminal-pane ${large.value ? "large" : ""}`} ref={pane} tabIndex={0} role="region" aria-label="Screen" onClick={() => typing.value && getSelection()?.isCollapsed !== false && field.current?.focus({ preventScroll: true })}>
-        {link.failed.value !== null ? <Failed cause={link.failed.value} /> : grid === null ? <Loading lines={8} /> : <Screen link={link} grid={grid} large={large.value} />}
+        {link.failed.value !== null ? <Failed cause={link.failed.value} /> : grid === null ? <Loading lines={8} /> : (
+          <Screen grid={grid} large={large.value}>
+            <Above link={link} grid={grid} />
+          </Screen>
+        )}
         {may && (
           <textarea
             ref={field}
@@ -238,33 +245,19 @@ export function TerminalPage({ id }: { id: string }) {
   );
 }
 
-function Screen({ link, grid, large }: { link: Link; grid: Grid; large: boolean }) {
-  const element = useRef<HTMLDivElement>(null);
+/** Lines that scrolled off, above the screen. */
+function Above({ link, grid }: { link: Link; grid: Grid }) {
   const above = link.scrollback.value;
-  // The text is as large as the width allows, and no smaller than can be read: then the pane scrolls.
-  useEffect(() => {
-    const target = element.current;
-    const around = target?.parentElement;
-    if (target == null || around == null) return;
-    const fit = (): void => {
-      const size = large ? 15 : Math.max(7, Math.min(15, (around.clientWidth - 24) / (grid.columns * 0.602)));
-      target.style.setProperty("--cell", `${size}px`);
-    };
-    const observer = new ResizeObserver(fit);
-    observer.observe(around);
-    fit();
-    return () => observer.disconnect();
-  }, [grid.columns, large]);
+  if (grid.alternate) return null;
   return (
-    <div ref={element} class="terminal-screen">
-      {link.mode.value === "live" && !grid.alternate && (above?.from ?? grid.scrolled) > (above?.oldest ?? 0) && (
+    <>
+      {link.mode.value === "live" && (above?.from ?? grid.scrolled) > (above?.oldest ?? 0) && (
         <button type="button" class="button small" onClick={() => void attempt(() => link.more())}>
           Show earlier lines
         </button>
       )}
-      {above !== null && !grid.alternate && <Rows lines={above.lines} />}
-      <Rows lines={grid.lines} cursor={grid.cursor} />
-    </div>
+      {above !== null && <Rows lines={above.lines} />}
+    </>
   );
 }
 
@@ -272,5 +265,5 @@ function Screen({ link, grid, large }: { link: Link; grid: Grid; large: boolean 
 function sizeOf(pane: HTMLElement | null): { cols: number; rows: number } {
   const width = (pane?.clientWidth ?? 800) - 24;
   const height = (pane?.clientHeight ?? 480) - 24;
-  return { cols: Math.max(20, Math.floor(width / (13 * 0.602))), rows: Math.max(6, Math.floor(height / (13 * 1.25))) };
+  return { cols: Math.max(20, Math.floor(width / (13 * CELL))), rows: Math.max(6, Math.floor(height / (13 * 1.25))) };
 }

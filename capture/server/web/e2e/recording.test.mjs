@@ -1,0 +1,98 @@
+// The recording of a terminal, played in the view of a terminal.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { check } from "./axe.mjs";
+import { Visitor } from "./browser.mjs";
+import { browser, setup, world } from "./setup.mjs";
+import { eventually } from "./world.mjs";
+
+const SCRIPT = "printf '\\033[31mfirst\\033[0m\\n'; sleep 0.4; echo second; sleep 0.4; echo third; sleep 0.4";
+const screen = (page) => page.getByRole("region", { name: "Screen" });
+
+let run;
+setup({ prepare });
+async function prepare() {
+  world.spawn(["run", "--detach", "--name", "recorded", "--size", "80x24", "--record", "--", "sh", "-c", SCRIPT]).stdin.end();
+  run = await eventually("the run ended", async () => {
+    const { runs } = await world.api("/api/v1/runs");
+    return runs.find((run) => run.name === "recorded" && run.state === "exited");
+  });
+}
+
+/** Answers as a server does that plays recordings, where this one does not. */
+async function served(visitor) {
+  const path = `/api/v1/runs/${run.id}/recording`;
+  if ((await fetch(world.url + path, { headers: { Authorization: `Bearer ${world.token}` } })).ok) return;
+  const changes = [
+    [0, {}],
+    [20, { 0: [["first", 1]] }],
+    [420, { 1: [["second"]] }],
+    [820, { 2: [["third"]] }],
+  ];
+  const duration_ms = 1_240;
+  await visitor.context.route(`**${path}`, (route) => route.fulfill({ json: { started_at: run.started_at, duration_ms, ended: true, dropped_ms: 0 } }));
+  await visitor.context.route(`**${path}/frames?*`, (route) => {
+    const from = Number(new URL(route.request().url()).searchParams.get("from_ms"));
+    const whole = Object.assign({ 0: [], 1: [], 2: [] }, ...changes.filter(([at]) => at <= from).map(([, lines]) => lines));
+    const frame = (at_ms, lines) => ({ at_ms, cols: 80, rows: 24, cursor: { row: 3, col: 0, visible: true }, alternate: false, title: null, scrolled: 0, skipped_bytes: 0, lines });
+    const later = changes.filter(([at]) => at > from);
+    // Pages of two, so that more than one is read.
+    return route.fulfill({ json: { frames: [frame(from, whole), ...later.slice(0, 1).map(([at, lines]) => frame(at, lines))], next_ms: later[1]?.[0] ?? null } });
+  });
+}
+
+test("a recording is found from its terminal and its session, and plays to its end", async () => {
+  const visitor = await Visitor.paired(browser, world, "read");
+  await served(visitor);
+  const page = await visitor.open(`/terminal/${run.id}`);
+  await page.getByRole("link", { name: "Recording" }).click();
+  await page.waitForURL(`${world.url}/recordings/${run.id}`);
+  await check(page, "recording");
+  await page.getByRole("button", { name: "Play" }).click();
+  await screen(page).locator("span.f1", { hasText: "first" }).waitFor();
+  await screen(page).getByText("third", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Play" }).waitFor();
+  const [at, duration] = (await page.locator(".player-time").innerText()).split(" / ");
+  assert.equal(at, duration);
+  if (run.session_id !== null) {
+    await page.goto(`${world.url}/s/${run.session_id}`);
+    await page.getByRole("link", { name: "Recording" }).waitFor();
+  }
+  await visitor.close();
+});
+
+test("any moment of a recording is shown: by the slider, by keys, by a link", async () => {
+  const visitor = await Visitor.paired(browser, world, "read", { phone: true });
+  await served(visitor);
+  const page = await visitor.open(`/recordings/${run.id}?t=1.2`);
+  await screen(page).getByText("third", { exact: true }).waitFor();
+  await check(page, "recording on a phone");
+  const slider = page.getByRole("slider", { name: "Time of the recording" });
+  await slider.fill("600");
+  await screen(page).getByText("third", { exact: true }).waitFor({ state: "detached" });
+  await screen(page).getByText("second", { exact: true }).waitFor();
+  await slider.focus();
+  await page.keyboard.press("Home");
+  await screen(page).getByText("second", { exact: true }).waitFor({ state: "detached" });
+  await page.keyboard.press("End");
+  await screen(page).getByText("third", { exact: true }).waitFor();
+  await page.keyboard.press("Home");
+  await page.getByRole("combobox", { name: "Speed" }).selectOption("8");
+  await page.locator("h1").click();
+  await page.keyboard.press(" ");
+  await screen(page).getByText("third", { exact: true }).waitFor();
+  await visitor.close();
+});
+
+test("a run without a recording offers none, and the address of one says so", async () => {
+  world.spawn(["run", "--detach", "--name", "unrecorded", "--", "sleep", "1000"]).stdin.end();
+  const { id } = await eventually("the run is there", async () => (await world.api("/api/v1/runs")).runs.find((run) => run.name === "unrecorded"));
+  const visitor = await Visitor.paired(browser, world, "read");
+  const page = await visitor.open(`/terminal/${id}`);
+  await page.getByText("live", { exact: true }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "Recording" }).count(), 0);
+  await page.goto(`${world.url}/recordings/${id}`);
+  await page.locator(".failed").waitFor();
+  await visitor.close();
+});

@@ -1,0 +1,166 @@
+// Plays the recording of a terminal: reads frames ahead of the time that is shown, and holds those it read.
+
+import { computed, signal } from "@preact/signals";
+import type { Recording, RecordingFrames } from "../api/routes";
+import { patched, type Grid } from "./grid";
+
+/** The screen from a time on, ms from the beginning. */
+export type Frame = { at: number; grid: Grid };
+type Read = (from_ms: number) => Promise<RecordingFrames>;
+
+export const SPEEDS = [0.5, 1, 2, 4, 8];
+/** A longer pause is cut to this, where pauses are skipped, ms. */
+export const PAUSE = 1_000;
+/** Playing time that is read ahead, ms. */
+const AHEAD = 4_000;
+/** Most frames that are held; the oldest make room. */
+const HELD = 20_000;
+
+/** The last frame at or before a time; `undefined` before the first one. */
+export function frameAt(frames: Frame[], time: number): Frame | undefined {
+  let low = 0;
+  let high = frames.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((frames[middle]?.at ?? 0) <= time) low = middle + 1;
+    else high = middle;
+  }
+  return frames[low - 1];
+}
+
+/** The first change behind a time; `null` when none is known. */
+export function changeAfter(frames: Frame[], time: number): number | null {
+  const shown = frameAt(frames, time);
+  const next = frames[shown === undefined ? 0 : frames.indexOf(shown) + 1];
+  return next?.at ?? null;
+}
+
+/** Frames of an answer as whole screens; rows that did not change stay the same objects. */
+export function screens(answer: RecordingFrames): Frame[] {
+  let grid: Grid | null = null;
+  return answer.frames.map((frame) => {
+    grid = patched(grid, { type: "grid", rev: 0, ...frame });
+    return { at: frame.at_ms, grid };
+  });
+}
+
+/** The player of one recording. `tick` is called for every picture while it plays. */
+export class Player {
+  readonly recording = signal<Recording | null>(null);
+  /** The time that is shown, ms from the beginning. */
+  readonly position = signal(0);
+  readonly playing = signal(false);
+  readonly speed = signal(1);
+  /** Whether long pauses are cut. */
+  readonly skips = signal(true);
+  readonly failed = signal<unknown>(null);
+  /** What is held, without gaps. */
+  private readonly frames = signal<Frame[]>([]);
+  /** Where what is held ends: the next frames begin there; `null` at the end of the recording. */
+  private readonly next = signal<number | null>(0);
+  readonly grid = computed(() => frameAt(this.frames.value, this.position.value)?.grid ?? null);
+  private reading: Promise<void> | null = null;
+  /** Grows with every jump: what was asked for before it is dropped. */
+  private turn = 0;
+
+  constructor(
+    private readonly summary: () => Promise<Recording>,
+    private readonly read: Read,
+  ) {}
+
+  get duration(): number {
+    return this.recording.value?.duration_ms ?? 0;
+  }
+
+  /** Reads what it is and shows the screen of a time. */
+  async open(at = 0): Promise<void> {
+    try {
+      this.recording.value = await this.summary();
+      await this.seek(at);
+    } catch (cause) {
+      this.failed.value = cause;
+    }
+  }
+
+  /** Shows the screen of a time. */
+  async seek(time: number): Promise<void> {
+    const to = Math.min(this.duration, Math.max(0, time));
+    this.failed.value = null;
+    const [first] = this.frames.peek();
+    const end = this.next.peek() ?? Number.POSITIVE_INFINITY;
+    if (first !== undefined && first.at <= to && to < end) {
+      this.position.value = to;
+      return;
+    }
+    this.turn += 1;
+    this.reading = null;
+    this.next.value = to;
+    await this.more(true);
+    this.position.value = to;
+  }
+
+  async play(): Promise<void> {
+    const before = this.duration;
+    // What is still written may have become longer; what was the end is then looked at again.
+    if (this.recording.peek()?.ended === false) {
+      try {
+        this.recording.value = await this.summary();
+        if (this.next.peek() === null && this.duration > before) this.next.value = before;
+      } catch (cause) {
+        this.failed.value = cause;
+        return;
+      }
+    }
+    if (this.position.peek() >= this.duration) await this.seek(0);
+    this.playing.value = this.failed.peek() === null;
+  }
+
+  pause(): void {
+    this.playing.value = false;
+  }
+
+  /** Lets time pass, ms of the clock. */
+  tick(passed: number): void {
+    if (!this.playing.peek()) return;
+    const speed = this.speed.peek();
+    const here = this.position.peek();
+    const end = this.next.peek();
+    if (end !== null && end - here < AHEAD * speed) void this.more(false);
+    let to = here + passed * speed;
+    const change = changeAfter(this.frames.peek(), here) ?? end ?? this.duration;
+    if (this.skips.peek() && change - to > PAUSE * speed) to = change - PAUSE * speed;
+    // Waits for what is not here yet.
+    if (end !== null) to = Math.min(to, Math.max(here, end - 1));
+    if (to >= this.duration) {
+      to = this.duration;
+      this.playing.value = false;
+    }
+    this.position.value = to;
+  }
+
+  private more(whole: boolean): Promise<void> {
+    if (this.reading !== null) return this.reading;
+    const from = this.next.peek();
+    if (from === null) return Promise.resolve();
+    const { turn } = this;
+    const reading = this.read(from).then(
+      (answer) => {
+        if (turn !== this.turn) return;
+        const fresh = screens(answer);
+        this.frames.value = whole ? fresh : [...this.frames.peek(), ...fresh].slice(-HELD);
+        // Without a step forward there is no end.
+        this.next.value = answer.next_ms !== null && answer.next_ms > from ? answer.next_ms : null;
+      },
+      (cause: unknown) => {
+        if (turn !== this.turn) return;
+        this.failed.value = cause;
+        this.playing.value = false;
+      },
+    );
+    const settled = reading.finally(() => {
+      if (this.reading === settled) this.reading = null;
+    });
+    this.reading = settled;
+    return settled;
+  }
+}

@@ -1,0 +1,34 @@
+// A screen of a terminal in a pane: as large as the width allows.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { Grid } from "./grid";
+import { Rows } from "./rows";
+
+/** Width of a character of the font, in parts of its size. */
+export const CELL = 0.602;
+
+/** The rows, and what stands above them. */
+export function Screen({ grid, large, children }: { grid: Grid; large: boolean; children?: ComponentChildren }) {
+  const element = useRef<HTMLDivElement>(null);
+  // The text is as large as the width allows, and no smaller than can be read: then the pane scrolls.
+  useEffect(() => {
+    const target = element.current;
+    const around = target?.parentElement;
+    if (target == null || around == null) return;
+    const fit = (): void => {
+      const size = large ? 15 : Math.max(7, Math.min(15, (around.clientWidth - 24) / (grid.columns * CELL)));
+      target.style.setProperty("--cell", `${size}px`);
+    };
+    const observer = new ResizeObserver(fit);
+    observer.observe(around);
+    fit();
+    return () => observer.disconnect();
+  }, [grid.columns, large]);
+  return (
+    <div ref={element} class="terminal-screen">
+      {children}
+      <Rows lines={grid.lines} cursor={grid.cursor} />
+    </div>
+  );
+}
