@@ -4,7 +4,7 @@ import { url } from "../src/api/client";
 import type { OpenApproval } from "../src/api/routes";
 import { answers } from "../src/approval/questions";
 import { readable, request, sameRequest } from "../src/approval/request";
-import { roundUp } from "../src/parts/chart";
+import { roundUp, scale } from "../src/parts/chart";
 import { Heights } from "../src/parts/heights";
 import { visibleSegments, type Segment } from "../src/parts/lane";
 import { score } from "../src/parts/palette";
@@ -152,6 +152,9 @@ test("a strip joins what is narrower than a pixel, and keeps what a person shoul
 
 test("scales are round", () => {
   assert.deepEqual([0, 1, 7, 11, 24, 99, 1234].map(roundUp), [1, 1, 10, 20, 25, 100, 2000]);
+  // So are their halves: counts have no parts, and times are those of a clock.
+  assert.deepEqual([0, 1, 2, 3, 7, 13, 101].map((value) => scale(value, "count")), [2, 2, 2, 4, 10, 20, 200]);
+  assert.deepEqual([50, 100, 3_000, 7_300, 30_000, 100_000, 400_000].map((value) => scale(value, "seconds") / 2), [30, 60, 1_800, 7_200, 21_600, 86_400, 259_200]);
 });
 
 test("keys of a subscription are bytes, and browsers have names", () => {

@@ -9,8 +9,11 @@ type Format = (value: number) => string;
 
 /** Names of the colours of series: each also has its own hatching. */
 const COLOURS = 8;
-const LEFT = 52;
 const BOTTOM = 22;
+/** Width of a character of a label, at most. */
+const CHARACTER = 6.4;
+/** Steps of a scale of times, seconds. */
+const TIMES = [1, 5, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 2 * 3_600, 3 * 3_600, 4 * 3_600, 6 * 3_600, 12 * 3_600, 24 * 3_600];
 
 /** A figure with its title, its legend, and its table. */
 export function Figure({ title, about, labels, series, format, children, head = "Day" }: { title: string; about?: ComponentChildren; labels: string[]; series: Series[]; format: Format; children: ComponentChildren; head?: string }) {
@@ -87,37 +90,48 @@ export function roundUp(value: number): number {
   return ([1, 2, 2.5, 5, 10].find((step) => step * power >= value) ?? 10) * power;
 }
 
-/** The top of a scale: round in units, or in their sixtieths when it is less than two. */
-function scale(value: number, unit: number): number {
-  const step = unit > 1 && value < unit * 2 ? unit / 60 : unit;
-  return roundUp(value / step / 2) * 2 * step;
+/** What a scale counts: its lines are at values of that kind. */
+export type Scale = "amount" | "count" | "seconds";
+
+/** The top of a scale, of which the half is round too. */
+export function scale(value: number, kind: Scale): number {
+  const half = value / 2;
+  if (kind === "seconds") return 2 * (TIMES.find((step) => step >= half) ?? 24 * 3_600 * Math.ceil(half / (24 * 3_600)));
+  if (kind === "amount") return 2 * roundUp(half);
+  const power = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, half))));
+  return 2 * power * ([1, 1.5, 2, 3, 5, 10].find((step) => step * power >= half && Number.isInteger(step * power)) ?? 10);
 }
 
-type Props = { title: string; about?: ComponentChildren; labels: string[]; series: Series[]; format: Format; height?: number; head?: string; axis?: (label: string) => string; /** What the lines of the scale are multiples of, when that is more than 1. */ unit?: number };
+type Props = { title: string; about?: ComponentChildren; labels: string[]; series: Series[]; format: Format; height?: number; head?: string; axis?: (label: string) => string; kind?: Scale };
 
 /** Stacked bars, one for each label. */
-export function Bars({ title, about, labels, series, format, height = 190, head, axis = (label) => label, unit = 1 }: Props) {
+export function Bars({ title, about, labels, series, format, height = 190, head, axis = (label) => label, kind = "amount" }: Props) {
   const [element, width] = useWidth<HTMLDivElement>();
   const sums = labels.map((_, index) => series.reduce((sum, { values }) => sum + (values[index] ?? 0), 0));
-  const most = scale(Math.max(0, ...sums), unit);
+  const most = scale(Math.max(0, ...sums), kind);
+  // Room for the longest label beside the lines.
+  const left = Math.ceil(Math.max(...[0, 0.5, 1].map((part) => format(most * part).length)) * CHARACTER) + 12;
   const room = height - BOTTOM - 8;
-  const step = (width - LEFT) / Math.max(1, labels.length);
+  const step = (width - left) / Math.max(1, labels.length);
   const wide = Math.max(1, Math.min(46, step * 0.72));
   const y = (value: number): number => 8 + room - (value / most) * room;
-  const every = Math.max(1, Math.ceil(54 / Math.max(1, step)));
+  const longest = Math.max(0, ...labels.map((label) => axis(label).length)) * CHARACTER;
+  const every = Math.max(1, Math.ceil((longest + 14) / Math.max(1, step)));
+  // A label stays inside the picture.
+  const middle = (index: number): number => Math.min(left + step * index + step / 2, width - (axis(labels[index] ?? "").length * CHARACTER) / 2);
   return (
     <Figure title={title} about={about} labels={labels} series={series} format={format} {...(head === undefined ? {} : { head })}>
       <div ref={element} class="chart" style={{ height: `${height}px` }}>
         {width > 0 && (
           <svg width={width} height={height} role="img" aria-label={`${title}; the button “Table” shows the figures`}>
-            <Grid most={most} width={width} y={y} format={format} />
+            <Grid most={most} left={left} width={width} y={y} format={format} />
             {labels.map((label, index) => {
-              const x = LEFT + step * index + (step - wide) / 2;
+              const x = left + step * index + (step - wide) / 2;
               let below = 0;
               return (
                 <g key={label}>
                   <title>{`${label}: ${series.map(({ name, values }) => `${name} ${format(values[index] ?? 0)}`).join(", ")}`}</title>
-                  <rect x={LEFT + step * index} y={0} width={step} height={height - BOTTOM} class="chart-hover" />
+                  <rect x={left + step * index} y={0} width={step} height={height - BOTTOM} class="chart-hover" />
                   {series.map(({ name, values }, which) => {
                     const value = values[index] ?? 0;
                     if (value <= 0) return null;
@@ -127,7 +141,7 @@ export function Bars({ title, about, labels, series, format, height = 190, head,
                     return <rect key={name} x={x} y={bottom - high} width={wide} height={high} class={`series-${which % COLOURS}`} />;
                   })}
                   {index % every === 0 && (
-                    <text x={LEFT + step * index + step / 2} y={height - 6} text-anchor="middle">
+                    <text x={middle(index)} y={height - 6} text-anchor="middle">
                       {axis(label)}
                     </text>
                   )}
@@ -141,13 +155,13 @@ export function Bars({ title, about, labels, series, format, height = 190, head,
   );
 }
 
-function Grid({ most, width, y, format }: { most: number; width: number; y: (value: number) => number; format: Format }) {
+function Grid({ most, left, width, y, format }: { most: number; left: number; width: number; y: (value: number) => number; format: Format }) {
   return (
     <>
       {[0, 0.5, 1].map((part) => (
         <g key={part}>
-          <path d={`M${LEFT} ${Math.round(y(most * part)) + 0.5}H${width}`} class="chart-grid" />
-          <text x={LEFT - 8} y={y(most * part) + 4} text-anchor="end">
+          <path d={`M${left} ${Math.round(y(most * part)) + 0.5}H${width}`} class="chart-grid" />
+          <text x={left - 8} y={y(most * part) + 4} text-anchor="end">
             {format(most * part)}
           </text>
         </g>

@@ -33,6 +33,7 @@ const PATHS = {
   keyboard: "M2.500 5.500h15v9h-15zM5.500 8.500h.01M8.500 8.500h.01M11.500 8.500h.01M14.500 8.500h.01M6.500 11.500h7",
   sun: "M10 6.500a3.500 3.500 0 1 1 0 7 3.500 3.500 0 0 1 0-7zM10 2.500v1.500M10 16v1.500M2.500 10H4M16 10h1.500M4.700 4.700l1 1M14.300 14.300l1 1M15.300 4.700l-1 1M5.700 14.300l-1 1",
   plus: "M10 4v12M4 10h12",
+  paste: "M7.5 4H5v13h10V4h-2.500M7.500 2.500h5v3h-5zM8 10h4M8 13h4",
   play: "M6 4l10 6-10 6z",
   pause: "M7 4v12M13 4v12",
   send: "M3 10l14-6.500-5 13-2.800-5z",
@@ -44,7 +45,7 @@ export type IconName = keyof typeof PATHS;
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   return (
     <svg class="icon" width={size} height={size} viewBox="0 0 20 20" aria-hidden="true" focusable="false">
-      <path d={PATHS[name]} fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" />
+      <path d={PATHS[name]} fill="none" stroke="currentColor" stroke-width={name === "more" ? 2.4 : 1.6} stroke-linecap="round" stroke-linejoin="round" />
     </svg>
   );
 }

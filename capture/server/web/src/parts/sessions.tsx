@@ -3,7 +3,7 @@
 import { now, childrenOf, type Row } from "../live/store";
 import type { Sign } from "./icons";
 import { SignShape, TONES, WORDS } from "./icons";
-import { ago, exactly, millis } from "../text/format";
+import { ago, exactly, millis, relative } from "../text/format";
 import { CONFIDENCE, REASONS } from "../text/names";
 import { Shown } from "./text";
 
@@ -58,7 +58,8 @@ export function Title({ text }: { text: string | null }) {
 export function activityOf(row: Row): string | null {
   const session = row.session.value;
   const need = row.need.value;
-  return need?.what ?? session.status.activity ?? session.summary.current ?? need?.why ?? null;
+  const text = need?.what ?? session.status.activity ?? session.summary.current ?? need?.why ?? null;
+  return text === null ? null : relative(text, session.cwd);
 }
 
 /** Sub-agents that work. */

@@ -14,7 +14,7 @@ import { Icon, SignShape } from "../parts/icons";
 import { useLoad } from "../parts/load";
 import { Since, Title, signOf } from "../parts/sessions";
 import { Shown } from "../parts/text";
-import { counted, dollars, duration, moment, short, shortId } from "../text/format";
+import { counted, dollars, duration, moment, relative, short, shortId } from "../text/format";
 import { FINDINGS, STATES, spaced } from "../text/names";
 import { Claims } from "./claims";
 
@@ -177,9 +177,6 @@ export function Work({ id }: { id: string }) {
     </>
   );
 }
-
-/** A path below the directory of the session, without it. */
-const relative = (path: string, cwd: string | null): string => (cwd !== null && path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path);
 
 /** Turns; a press shows the turn in the conversation. */
 export function Turns({ id, onTime }: { id: string; onTime: (time: string) => void }) {

@@ -160,17 +160,17 @@ function Toolbar({ filter, view, grouping, agent }: { filter: { value: string };
         ))}
       </div>
       <label class="select">
-        <span>Group by</span>
+        <span>Group</span>
         <select value={grouping} onChange={(event) => setParameters({ group: event.currentTarget.value === "need" ? "" : event.currentTarget.value })}>
-          <option value="need">need</option>
-          <option value="project">directory</option>
+          <option value="need">by need</option>
+          <option value="project">by directory</option>
         </select>
       </label>
       {(agents.value.length > 1 || agent !== "") && (
         <label class="select">
           <span>Agent</span>
           <select value={agent} onChange={(event) => setParameters({ agent: event.currentTarget.value })}>
-            <option value="">all</option>
+            <option value="">all agents</option>
             {agents.value.map((provider) => (
               <option key={provider} value={provider}>
                 {AGENTS[provider as Provider]}

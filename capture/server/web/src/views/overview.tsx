@@ -56,7 +56,23 @@ function beginning(days: number): string {
 
 const zone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 const hours = (seconds: number): string => (seconds === 0 ? "0" : duration(seconds * 1000));
-const monthDay = (day: string): string => day.slice(5);
+const MONTH_DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+/** `2026-11-23` in a few letters. */
+const monthDay = (day: string): string => {
+  const date = new Date(`${day}T12:00:00`);
+  return Number.isNaN(date.getTime()) ? day : MONTH_DAY.format(date);
+};
+
+/** Every day of a period, by the clock of this browser. */
+function calendar(since: string): string[] {
+  const found: string[] = [];
+  for (const day = new Date(since); day.getTime() <= Date.now(); day.setDate(day.getDate() + 1)) found.push(dayOf(day));
+  const today = dayOf(new Date());
+  return found.at(-1) === today ? found : [...found, today];
+}
+
+const two = (value: number): string => String(value).padStart(2, "0");
+const dayOf = (day: Date): string => `${day.getFullYear()}-${two(day.getMonth() + 1)}-${two(day.getDate())}`;
 
 function Report({ days }: { days: number }) {
   const since = beginning(days);
@@ -75,14 +91,14 @@ function Report({ days }: { days: number }) {
           labels={value.days.map(({ day }) => day)}
           axis={monthDay}
           format={hours}
-          unit={3600}
+          kind="seconds"
           series={[
             { name: "Agent", values: value.days.map(({ agent_s }) => agent_s) },
             { name: "Tools", values: value.days.map(({ tool_s }) => tool_s) },
             { name: "Waiting for you", values: value.days.map(({ waiting_s }) => waiting_s) },
           ]}
         />
-        <FindingsByDay findings={value.findings} />
+        <FindingsByDay findings={value.findings} days={calendar(since)} />
         <Waits waits={value.approval_waits} />
       </div>
     </>
@@ -93,21 +109,23 @@ function Totals({ overview }: { overview: Overview }) {
   const sum = (of: (day: Overview["days"][number]) => number): number => overview.days.reduce((total, day) => total + of(day), 0);
   const { p50_s, p90_s, buckets } = overview.approval_waits;
   const requests = buckets.reduce((total, { person, rule, expired }) => total + person + rule + expired, 0);
-  const figures: [string, string][] = [
+  const figures: [string, string, string?][] = [
     ["Sessions", String(overview.lanes.length + (overview.more_lanes ?? 0))],
     ["Agents worked", hours(sum(({ agent_s }) => agent_s))],
     ["Tools ran", hours(sum(({ tool_s }) => tool_s))],
     ["Waited for you", hours(sum(({ waiting_s }) => waiting_s))],
     ["Requests", String(requests)],
-    ["Half answered within", p50_s === null ? "—" : duration(p50_s * 1000)],
-    ["90 % answered within", p90_s === null ? "—" : duration(p90_s * 1000)],
+    ["Half answered within", p50_s === null ? "—" : duration(p50_s * 1000), p90_s === null ? undefined : `90 %: ${duration(p90_s * 1000)}`],
   ];
   return (
     <dl class="totals">
-      {figures.map(([name, value]) => (
+      {figures.map(([name, value, more]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value}</dd>
+          <dd>
+            {value}
+            {more !== undefined && <small>{more}</small>}
+          </dd>
         </div>
       ))}
     </dl>
@@ -124,6 +142,7 @@ function Waits({ waits }: { waits: Overview["approval_waits"] }) {
         about={p50_s === null || p90_s === null ? "Permission requests by the time until they were closed" : `Half within ${duration(p50_s * 1000)}, 90 % within ${duration(p90_s * 1000)}`}
         head="Waited"
         labels={buckets.map(({ up_to_s }) => upTo(up_to_s))}
+        kind="count"
         format={(value) => String(Math.round(value))}
         series={[
           { name: "By a person", values: buckets.map(({ person }) => person) },
@@ -170,8 +189,7 @@ function Waits({ waits }: { waits: Overview["approval_waits"] }) {
   );
 }
 
-function FindingsByDay({ findings }: { findings: Overview["findings"] }) {
-  const days = [...new Set(findings.map(({ day }) => day))].sort();
+function FindingsByDay({ findings, days }: { findings: Overview["findings"]; days: string[] }) {
   const kinds = [...groupBy(findings, ({ kind }) => kind)]
     .map(([kind, of]) => ({ kind, of, sum: of.reduce((sum, { count }) => sum + count, 0) }))
     .sort((left, right) => right.sum - left.sum);
@@ -183,7 +201,7 @@ function FindingsByDay({ findings }: { findings: Overview["findings"] }) {
   if (rest.length > 0) {
     series.push({ name: "Others", values: days.map((day) => rest.reduce((sum, { of }) => sum + (of.find((entry) => entry.day === day)?.count ?? 0), 0)) });
   }
-  return <Bars title="Findings by kind" labels={days} axis={monthDay} series={series} format={(value) => String(Math.round(value))} />;
+  return <Bars title="Findings by kind" labels={days} axis={monthDay} series={series} kind="count" format={(value) => String(Math.round(value))} />;
 }
 
 type Measure = "tokens" | "cost";
@@ -207,7 +225,7 @@ function Costs({ days }: { days: number }) {
   if (value === null) return <Loading lines={5} />;
   const total = value.reports.agent.total;
   if (total.calls === 0) return <Empty icon="overview" title="No tokens were used in this period" />;
-  const labels = [...new Set(value.perDay.flatMap((report) => report.usage.map((entry) => entry.day ?? "")))].sort();
+  const labels = calendar(since);
   const series = value.names.map((provider, index): Series => {
     const byDay = new Map(value.perDay[index]?.usage.map((entry) => [entry.day ?? "", entry]));
     return {
@@ -258,7 +276,7 @@ function Costs({ days }: { days: number }) {
           {unpriced_models.length > 0 && <p class="muted small">Without a price: {unpriced_models.map((model) => visible(model)).join(", ")}</p>}
         </div>
         {quotas.length > 0 && (
-          <div class="panel table-panel">
+          <div class="panel table-panel quotas-panel">
             <h2>Quotas</h2>
             <ul class="quotas">
               {quotas.map((quota) => (

@@ -97,15 +97,17 @@ export function RecordingPage({ id }: { id: string }) {
           </p>
         </div>
         {recording !== null && !recording.ended && <span class="chip">still recording</span>}
-        {run?.state === "running" && (
-          <a class="button small" href={`/terminal/${id}`}>
-            <Icon name="terminal" />
-            Terminal
-          </a>
-        )}
-        <button type="button" class="button small" aria-pressed={large.value} onClick={() => (large.value = !large.value)}>
-          {large.value ? "Fit" : "Larger text"}
-        </button>
+        <div class="terminal-actions">
+          {run?.state === "running" && (
+            <a class="button small" href={`/terminal/${id}`}>
+              <Icon name="terminal" />
+              Terminal
+            </a>
+          )}
+          <button type="button" class="button small" aria-pressed={large.value} onClick={() => (large.value = !large.value)}>
+            {large.value ? "Fit" : "Larger text"}
+          </button>
+        </div>
       </header>
       {recording !== null && recording.dropped_ms > 0 && <p class="banner">The first {position(recording.dropped_ms)} were dropped to make room.</p>}
       <div class="terminal-pane" tabIndex={0} role="region" aria-label="Screen">
@@ -130,7 +132,7 @@ function Controls({ player }: { player: Player }) {
     <div class="player" role="group" aria-label="Playing">
       <button type="button" class="button primary player-play" aria-keyshortcuts="Space" onClick={() => toggle(player)}>
         <Icon name={playing ? "pause" : "play"} />
-        {playing ? "Pause" : "Play"}
+        <span>{playing ? "Pause" : "Play"}</span>
       </button>
       <input
         type="range"

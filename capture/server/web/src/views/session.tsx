@@ -140,7 +140,7 @@ export function SessionPage({ id: named }: { id: string }) {
             )}
           </div>
         </div>
-        {session.status.activity !== null && (
+        {session.status.activity !== null && pending.length === 0 && (
           <p class="session-activity">
             <Shown text={session.status.activity} />
           </p>

@@ -143,31 +143,33 @@ export function TerminalPage({ id }: { id: string }) {
             )}
           </p>
         </div>
-        {session !== undefined && <StateWord row={session} />}
         <span class={`chip ${link.mode.value === "polling" ? "chip-need" : ""}`} role="status">
           {link.closed.value !== null ? "closed" : link.mode.value === "live" ? "live" : link.mode.value === "polling" ? "every second" : "connecting"}
         </span>
-        <RecordingLink id={id} />
-        <button type="button" class="button small" aria-pressed={large.value} onClick={() => (large.value = !large.value)}>
-          {large.value ? "Fit" : "Larger text"}
-        </button>
-        {may &&
-          link.mode.value === "live" &&
-          (lease.held ? (
-            <button type="button" class="button small" onClick={() => void attempt(() => link.release())} title="The terminal has the size of this window">
-              Give the size back
+        <div class="terminal-actions">
+          {session !== undefined && <StateWord row={session} />}
+          {may && (
+            <button type="button" class={`button small ${typing.value ? "primary" : ""}`} aria-pressed={typing.value} onClick={() => (typing.value ? end() : begin())}>
+              <Icon name="keyboard" />
+              {typing.value ? "Typing" : "Type"}
             </button>
-          ) : (
-            <button type="button" class="button small" onClick={() => void take()} title="The program is resized for everybody who is attached, until you leave">
-              Take the size
-            </button>
-          ))}
-        {may && (
-          <button type="button" class={`button small ${typing.value ? "primary" : ""}`} aria-pressed={typing.value} onClick={() => (typing.value ? end() : begin())}>
-            <Icon name="keyboard" />
-            {typing.value ? "Typing" : "Type"}
+          )}
+          <RecordingLink id={id} />
+          <button type="button" class="button small" aria-pressed={large.value} onClick={() => (large.value = !large.value)}>
+            {large.value ? "Fit" : "Larger text"}
           </button>
-        )}
+          {may &&
+            link.mode.value === "live" &&
+            (lease.held ? (
+              <button type="button" class="button small" onClick={() => void attempt(() => link.release())} title="The terminal has the size of this window">
+                Give the size back
+              </button>
+            ) : (
+              <button type="button" class="button small" onClick={() => void take()} title="The program is resized for everybody who is attached, until you leave">
+                Take the size
+              </button>
+            ))}
+        </div>
       </header>
       {link.closed.value !== null && (
         <p class="banner" role="status">
@@ -236,8 +238,8 @@ export function TerminalPage({ id }: { id: string }) {
               {word}
             </button>
           ))}
-          <button type="button" onPointerDown={(event) => event.preventDefault()} onClick={() => void paste()}>
-            Paste
+          <button type="button" aria-label="Paste" title="Paste" onPointerDown={(event) => event.preventDefault()} onClick={() => void paste()}>
+            <Icon name="paste" size={18} />
           </button>
         </div>
       )}
