@@ -180,7 +180,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
               </>
             )}
             {approval.agent_id != null && <span class="chip">sub-agent</span>}
-            {approval.cwd !== null && (
+            {approval.cwd !== null && !(inSession && approval.cwd === session?.cwd) && (
               <span class="path">
                 <Shown text={approval.cwd} strictness="exact" />
               </span>

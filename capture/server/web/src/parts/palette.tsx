@@ -8,6 +8,7 @@ import { jump } from "../keys";
 import { all, isTop, row } from "../live/store";
 import { go } from "../router";
 import { ago, basename } from "../text/format";
+import { AGENTS } from "../text/names";
 import { visible } from "../text/visible";
 import { choose, theme } from "../theme";
 import { close, open } from "./dialogs";
@@ -81,13 +82,16 @@ export function Palette() {
       .slice(0, text === "" ? 6 : 8)
       .map(({ session }): Entry => ({
         key: session.id,
-        icon: "terminal",
+        icon: "sessions",
         label: visible(session.title ?? "Untitled session"),
-        detail: `${basename(visible(session.cwd ?? ""))} · ${session.provider}`,
+        detail: `${basename(visible(session.cwd ?? ""))} · ${AGENTS[session.provider]}`,
         run: () => go(`/s/${session.id}`),
       }));
     const pages = PAGES.filter((entry) => entry.key !== theme.value && (text === "" ? !["light", "dark", "system"].includes(entry.key) : score(text, entry.label) > 0));
-    const found = hits.value.map((hit): Entry => ({
+    const listed = new Set(sessions.map(({ key }) => key));
+    // A title that is listed as a session says nothing new.
+    const fresh = hits.value.filter((hit) => hit.kind !== "title" || !listed.has(hit.session_id));
+    const found = fresh.map((hit): Entry => ({
       key: hit.id,
       icon: "search",
       label: visible(hit.title ?? row(hit.session_id)?.session.value.title ?? "Untitled session"),

@@ -59,7 +59,9 @@ export function activityOf(row: Row): string | null {
   const session = row.session.value;
   const need = row.need.value;
   const text = need?.what ?? session.status.activity ?? session.summary.current ?? need?.why ?? null;
-  return text === null ? null : relative(text, session.cwd);
+  if (text === null) return null;
+  // A plan is Markdown, which one line has no room for.
+  return session.status.reason === "plan" ? text.replace(/(^|\s)#{1,6}\s/g, "$1").replace(/\*\*|`/g, "") : relative(text, session.cwd);
 }
 
 /** Sub-agents that work. */

@@ -15,8 +15,8 @@ import { STATES, spaced } from "../text/names";
 
 const ORIGINS = { human: "You", steering: "You, while it worked", wakeup: "Wake-up", agent: "Agent", command: "Command" } as const;
 
-/** An item; a marked one is where a link pointed. */
-export function ItemView({ item, marked }: { item: ConversationItem; marked: boolean }) {
+/** An item; a marked one is where a link pointed. A call without a result runs only while a turn is `ongoing`. */
+export function ItemView({ item, marked, ongoing }: { item: ConversationItem; marked: boolean; ongoing: boolean }) {
   const name = `item item-${item.type} ${marked ? "item-marked" : ""}`;
   const frame = (children: ComponentChildren) => (
     <div class={name} data-sequence={item.sequence} data-target={marked ? "" : undefined}>
@@ -50,7 +50,7 @@ export function ItemView({ item, marked }: { item: ConversationItem; marked: boo
         </>,
       );
     case "tool_call":
-      return frame(<ToolView item={item} />);
+      return frame(<ToolView item={item} ongoing={ongoing} />);
     case "subagent":
       return frame(<SubagentLine subagent={item} />);
     case "approval":
@@ -163,7 +163,7 @@ const TOOL_ICONS: Record<ToolKind, IconName> = {
   other: "tool",
 };
 
-function ToolView({ item }: { item: ConversationItem & { type: "tool_call" } }) {
+function ToolView({ item, ongoing }: { item: ConversationItem & { type: "tool_call" }; ongoing: boolean }) {
   const shown = useSignal(false);
   const result = item.result ?? null;
   const failed = result !== null && result.outcome !== "ok";
@@ -177,7 +177,7 @@ function ToolView({ item }: { item: ConversationItem & { type: "tool_call" } }) 
         <span class="tool-called">{item.name === "" ? "tool" : <Shown text={item.name} />}</span>
         <span class="tool-title">{item.title != null && <Shown text={item.title} />}</span>
         <span class={`tool-result ${failed ? "error-text" : ""}`}>
-          {result === null ? "running" : failed ? `${result.outcome}${result.exit_code == null ? "" : ` (${result.exit_code})`}` : ""}
+          {result === null ? (ongoing ? "running" : "no result") : failed ? `${result.outcome}${result.exit_code == null ? "" : ` (${result.exit_code})`}` : ""}
           {result?.duration_ms != null && <span class="muted"> {duration(result.duration_ms)}</span>}
         </span>
       </button>

@@ -168,7 +168,7 @@ export function Work({ id }: { id: string }) {
                 <code>
                   <Shown text={command.command} />
                 </code>
-                <span class={`small nowrap ${command.outcome === "ok" ? "muted" : "error-text"}`}>{command.outcome ?? "running"}</span>
+                <span class={`small nowrap ${command.outcome == null || command.outcome === "ok" ? "muted" : "error-text"}`}>{command.outcome ?? (session?.turn == null ? "no result" : "running")}</span>
               </li>
             ))}
           </ul>

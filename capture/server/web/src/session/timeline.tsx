@@ -8,6 +8,7 @@ import { now, row } from "../live/store";
 import { Failed, Loading } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { Axis, Lane, type Segment } from "../parts/lane";
+import { useRecording } from "../parts/recording";
 import { clock, duration, exactly, moment } from "../text/format";
 import { REASONS, STATES } from "../text/names";
 import { Claims } from "./claims";
@@ -22,8 +23,9 @@ const RANGES: [string, number][] = [
 /** Pages of changes that are read; a longer history begins later. */
 const PAGES = 6;
 
-/** The strip. `onPlace` shows a place of the conversation. */
-export function Timeline({ id, onPlace }: { id: string; onPlace: (sequence: number) => void }) {
+/** The strip. `onPlace` shows a place of the conversation; a recording of `run` has the screen of a moment. */
+export function Timeline({ id, run, onPlace }: { id: string; run: string | null; onPlace: (sequence: number) => void }) {
+  const recording = useRecording(run);
   const changes = useSignal<StatusChange[] | null>(null);
   const failed = useSignal<unknown>(null);
   const range = useSignal(Number.POSITIVE_INFINITY);
@@ -84,6 +86,10 @@ export function Timeline({ id, onPlace }: { id: string; onPlace: (sequence: numb
     if (next !== undefined) chosen.value = Date.parse(next.at);
   };
   const current = chosen.value === null ? undefined : at(chosen.value);
+  const screen = (time: number): string | null => {
+    const place = recording === null ? -1 : time - Date.parse(recording.started_at);
+    return recording === null || place < 0 || place > recording.duration_ms ? null : `/recordings/${run}?t=${(place / 1000).toFixed(1)}`;
+  };
   return (
     <section class="timeline" aria-label="Timeline">
       <div class="timeline-head">
@@ -127,12 +133,12 @@ export function Timeline({ id, onPlace }: { id: string; onPlace: (sequence: numb
           <Axis from={from} until={until} />
         </div>
       )}
-      {chosen.value !== null && <Moment key={chosen.value} id={id} at={chosen.value} change={current} close={() => (chosen.value = null)} onPlace={onPlace} />}
+      {chosen.value !== null && <Moment key={chosen.value} id={id} at={chosen.value} change={current} screen={screen(chosen.value)} close={() => (chosen.value = null)} onPlace={onPlace} />}
     </section>
   );
 }
 
-function Moment({ id, at, change, close, onPlace }: { id: string; at: number; change: StatusChange | undefined; close: () => void; onPlace: (sequence: number) => void }) {
+function Moment({ id, at, change, screen, close, onPlace }: { id: string; at: number; change: StatusChange | undefined; screen: string | null; close: () => void; onPlace: (sequence: number) => void }) {
   const found = useSignal<StatusAt | null>(null);
   const failed = useSignal<unknown>(null);
   const head = useRef<HTMLDivElement>(null);
@@ -151,6 +157,12 @@ function Moment({ id, at, change, close, onPlace }: { id: string; at: number; ch
           <button type="button" class="button small" onClick={() => onPlace(change.sequence)}>
             Show in the conversation
           </button>
+        )}
+        {screen !== null && (
+          <a class="button small" href={screen}>
+            <Icon name="play" />
+            Show the screen
+          </a>
         )}
         <button type="button" class="icon-button" aria-label="Close" onClick={close}>
           <Icon name="cross" size={14} />

@@ -7,6 +7,7 @@ import { ApprovalCard } from "../approval/card";
 import { call } from "../api/client";
 import type { OpenApproval } from "../api/routes";
 import { approvals, closed, loaded } from "../live/store";
+import { Command } from "../parts/copy";
 import { Empty, Failed, Loading } from "../parts/feedback";
 import { useLoad } from "../parts/load";
 import { Shown } from "../parts/text";
@@ -66,9 +67,9 @@ function Queue({ focus }: { focus: string | null }) {
       {shown.length === 0 && alone === null ? (
         <Empty icon="approvals" title="Nothing is waiting for your decision">
           <p>Requests appear here as soon as an agent asks. They come from hooks that wait for an answer:</p>
-          <p>
-            <code>capture hooks install --approver</code>
-          </p>
+          <div class="first-run">
+            <Command text="capture hooks install --approver" />
+          </div>
         </Empty>
       ) : (
         <div class="queue">
@@ -103,10 +104,14 @@ function Decided() {
         <thead>
           <tr>
             <th scope="col">When</th>
-            <th scope="col">Outcome</th>
+            <th scope="col" class="wide-only">
+              Outcome
+            </th>
             <th scope="col">Request</th>
-            <th scope="col">By</th>
-            <th scope="col" class="number">
+            <th scope="col" class="wide-only">
+              By
+            </th>
+            <th scope="col" class="number wide-only">
               Waited
             </th>
           </tr>
@@ -115,12 +120,13 @@ function Decided() {
           {decided.map((approval) => (
             <tr key={approval.id}>
               <td class="nowrap">{approval.closed_at == null ? "" : moment(approval.closed_at)}</td>
-              <td class={`nowrap outcome-${approval.state}`}>{spaced(approval.state)}</td>
+              <td class={`nowrap wide-only outcome-${approval.state}`}>{spaced(approval.state)}</td>
               <td>
                 <a href={`/s/${approval.session_id}`} class="mono decided-subject">
                   <Shown text={approval.command ?? approval.subject ?? approval.tool ?? "request"} strictness="exact" />
                 </a>
                 <div class="muted small">
+                  <span class={`narrow-only outcome-${approval.state}`}>{spaced(approval.state)} · </span>
                   {AGENTS[approval.provider]}
                   {approval.message != null && approval.message !== "" && (
                     <>
@@ -130,8 +136,8 @@ function Decided() {
                   )}
                 </div>
               </td>
-              <td class="nowrap">{approval.by == null ? "" : approval.by === "policy" ? `policy${approval.rule == null ? "" : ` (${approval.rule})`}` : approval.by}</td>
-              <td class="number nowrap">{approval.waited_ms == null ? "" : duration(approval.waited_ms)}</td>
+              <td class="nowrap wide-only">{approval.by == null ? "" : approval.by === "policy" ? `policy${approval.rule == null ? "" : ` (${approval.rule})`}` : approval.by}</td>
+              <td class="number wide-only">{approval.waited_ms == null ? "" : duration(approval.waited_ms)}</td>
             </tr>
           ))}
         </tbody>

@@ -8,6 +8,7 @@ import type { Provider } from "../api/routes";
 import { all, loaded, put, restarts, row as find, type Row } from "../live/store";
 import { snoozeHour, toggleArchive, togglePin } from "../marks";
 import { mayControl } from "../me";
+import { Command } from "../parts/copy";
 import { Empty, Loading } from "../parts/feedback";
 import { Icon } from "../parts/icons";
 import { VirtualList } from "../parts/virtual";
@@ -111,14 +112,17 @@ function Nothing({ filter, view, loading }: { filter: string; view: View; loadin
   }
   if (view === "archived") return <Empty icon="archive" title="Nothing is archived" />;
   return (
-    <Empty icon="terminal" title="No active sessions">
-      <p>Start an agent in a terminal, or with capture:</p>
-      <p>
-        <code>capture run claude</code>
-      </p>
-      <p>
-        <a href="/?view=all">Show all sessions</a>
-      </p>
+    <Empty icon="terminal" title={view === "all" ? "No sessions yet" : "No active sessions"}>
+      <p>Agents on this machine appear here by themselves.</p>
+      <div class="stack tight first-run">
+        <Command text="capture run claude" about="Start one whose terminal you can use from here" />
+        <Command text="capture hooks install --approver" about="Answer its permission requests from here" />
+      </div>
+      {view !== "all" && (
+        <p>
+          <a href="/?view=all">Show all sessions</a>
+        </p>
+      )}
     </Empty>
   );
 }

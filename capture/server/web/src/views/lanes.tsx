@@ -5,10 +5,12 @@ import { useMemo } from "preact/hooks";
 import type { OverviewLane, State } from "../api/routes";
 import { row } from "../live/store";
 import { Axis, Lane, type Segment } from "../parts/lane";
-import { Shown } from "../parts/text";
-import { duration, shortId } from "../text/format";
+import { Title } from "../parts/sessions";
+import { duration } from "../text/format";
 import { STATES } from "../text/names";
 
+/** Least time that is shown, ms. */
+const LEAST = 600_000;
 /** Lanes that are shown at first. */
 const FIRST = 14;
 const SHOWN: State[] = ["running", "waiting_approval", "waiting", "idle", "unknown"];
@@ -29,6 +31,9 @@ export function Lanes({ lanes, more, from, until }: { lanes: OverviewLane[]; mor
       .toSorted((left, right) => right.active - left.active),
     [lanes],
   );
+  // Time before the first session would be an empty part of every lane.
+  const first = useMemo(() => prepared.reduce((least, { segments }) => Math.min(least, segments[0]?.from ?? least), until), [prepared]);
+  const start = Math.max(from, Math.min(first, until - LEAST) - (until - first) * 0.02);
   const shown = whole.value ? prepared : prepared.slice(0, FIRST);
   return (
     <section class="panel lanes" aria-label="Sessions over time">
@@ -42,9 +47,11 @@ export function Lanes({ lanes, more, from, until }: { lanes: OverviewLane[]; mor
             </li>
           ))}
         </ul>
-        <button type="button" class="button small" aria-pressed={tabular.value} onClick={() => (tabular.value = !tabular.value)}>
-          {tabular.value ? "Picture" : "Table"}
-        </button>
+        {lanes.length > 0 && (
+          <button type="button" class="button small" aria-pressed={tabular.value} onClick={() => (tabular.value = !tabular.value)}>
+            {tabular.value ? "Picture" : "Table"}
+          </button>
+        )}
       </div>
       {lanes.length === 0 ? (
         <p class="muted figure-empty">No session in this period.</p>
@@ -53,17 +60,17 @@ export function Lanes({ lanes, more, from, until }: { lanes: OverviewLane[]; mor
       ) : (
         <>
           <div class="lane-rows">
-            {shown.map(({ lane, segments, marks }) => (
-              <div key={lane.session} class="lane-row">
+            {shown.map(({ lane, segments, marks }, index) => (
+              <div key={index} class="lane-row">
                 <a href={`/s/${lane.session}`} class="lane-name ellipsis">
                   <Name lane={lane} />
                 </a>
-                <Lane segments={segments} from={from} until={until} height={18} marks={marks} />
+                <Lane segments={segments} from={start} until={until} height={18} marks={marks} />
               </div>
             ))}
             <div class="lane-row">
               <span />
-              <Axis from={from} until={until} />
+              <Axis from={start} until={until} />
             </div>
           </div>
           {prepared.length > FIRST && (
@@ -79,7 +86,8 @@ export function Lanes({ lanes, more, from, until }: { lanes: OverviewLane[]; mor
 }
 
 function Name({ lane }: { lane: OverviewLane }) {
-  return <Shown text={lane.title ?? row(lane.session)?.session.value.title ?? row(lane.session)?.session.value.summary.last_prompt ?? shortId(lane.session)} />;
+  const session = row(lane.session)?.session.value;
+  return <Title text={lane.title ?? session?.title ?? session?.summary.last_prompt ?? null} />;
 }
 
 function LaneTable({ lanes }: { lanes: { lane: OverviewLane; segments: Segment[]; marks: { at: number; kind: string }[] }[] }) {
@@ -97,8 +105,8 @@ function LaneTable({ lanes }: { lanes: { lane: OverviewLane; segments: Segment[]
           </tr>
         </thead>
         <tbody>
-          {lanes.map(({ lane, segments }) => (
-            <tr key={lane.session}>
+          {lanes.map(({ lane, segments }, index) => (
+            <tr key={index}>
               <th scope="row">
                 <a href={`/s/${lane.session}`}>
                   <Name lane={lane} />

@@ -150,9 +150,11 @@ function Waits({ waits }: { waits: Overview["approval_waits"] }) {
           { name: "Expired", values: buckets.map(({ expired }) => expired) },
         ]}
       />
-      {waits.by_tool.length > 0 && (
-        <div class="panel table-panel">
-          <h3>By tool</h3>
+      <div class="panel table-panel">
+        <h2>Waits by tool</h2>
+        {waits.by_tool.length === 0 ? (
+          <p class="muted figure-empty">Nothing in this period.</p>
+        ) : (
           <div class="table-scroll" tabIndex={0} role="region" aria-label="Waits by tool">
           <table>
             <thead>
@@ -183,8 +185,8 @@ function Waits({ waits }: { waits: Overview["approval_waits"] }) {
             </tbody>
           </table>
           </div>
-        </div>
-      )}
+        )}
+      </div>
     </>
   );
 }

@@ -153,7 +153,7 @@ export function SessionPage({ id: named }: { id: string }) {
           ))}
         </div>
       </header>
-      <Timeline id={known.id} onPlace={place} />
+      <Timeline id={known.id} run={session.run_id} onPlace={place} />
       <div class="session-main">
         {pending.length > 0 && (narrow ? <PendingLink approvals={pending} /> : (
           <div class="session-pending">
