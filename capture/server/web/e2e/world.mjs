@@ -138,6 +138,15 @@ export class World {
 
   /** Ends everything, and removes the home. */
   async close() {
+    // The hosts of runs outlive the server, and end with their programs.
+    const { runs } = await this.api("/api/v1/runs").catch(() => ({ runs: [] }));
+    for (const { pid } of runs.filter((run) => run.state === "running")) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // It ended meanwhile.
+      }
+    }
     if (this.server !== undefined && this.server.exitCode === null) spawnSync(PROGRAM, ["serve", "--stop"], { env: this.environment });
     for (const child of this.children) child.kill("SIGKILL");
     rmSync(this.root, { recursive: true, force: true, maxRetries: 5 });

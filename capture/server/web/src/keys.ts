@@ -22,6 +22,8 @@ export const KEYS: [string[], string][] = [
   [["d"], "Deny, in a selected request"],
   [["r"], "Deny with a reason, in a selected request"],
   [["e"], "Explain the status, on a session"],
+  [["Space"], "Play or pause, in a recording"],
+  [["←", "→"], "Five seconds back or on, in a recording"],
 ];
 
 /** Whether a key goes to a field, where it is text. */

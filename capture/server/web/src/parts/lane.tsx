@@ -8,6 +8,8 @@ import { CONFIDENCE, STATES } from "../text/names";
 export type Segment = { state: State; from: number; until: number; confidence: Confidence };
 export type Mark = { at: number; kind: string };
 
+/** Least width of a segment, pixels. */
+const THIN = 2;
 /** Part of the height that a state has. */
 const SHARE: Record<State, number> = { running: 0.62, waiting: 0.36, waiting_approval: 1, idle: 0.14, exited: 0.06, unknown: 0.2 };
 
@@ -77,8 +79,9 @@ export function Lane({ segments, from, until, height, marks = [], chosen = null,
             </pattern>
           </defs>
           {visibleSegments(segments, from, until, width).map((segment) => {
-            const left = x(segment.from);
-            const wide = Math.max(1, x(segment.until) - left);
+            // What is short is seen too, also at the end.
+            const left = Math.min(x(segment.from), width - THIN);
+            const wide = Math.max(THIN, x(segment.until) - left);
             const high = SHARE[segment.state] * height;
             return (
               <g key={segment.from}>
@@ -100,7 +103,7 @@ export function Lane({ segments, from, until, height, marks = [], chosen = null,
   );
 }
 
-const STEPS = [1_000, 5_000, 15_000, 60_000, 300_000, 900_000, 1_800_000, 3_600_000, 3 * 3_600_000, 6 * 3_600_000, 12 * 3_600_000, 86_400_000, 7 * 86_400_000, 30 * 86_400_000];
+const STEPS = [1_000, 5_000, 15_000, 60_000, 300_000, 900_000, 1_800_000, 3_600_000, 3 * 3_600_000, 6 * 3_600_000, 12 * 3_600_000, 86_400_000, 2 * 86_400_000, 7 * 86_400_000, 14 * 86_400_000, 30 * 86_400_000];
 const DATE = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 
 /** Times below a strip. */

@@ -61,7 +61,9 @@ export function activityOf(row: Row): string | null {
   const text = need?.what ?? session.status.activity ?? session.summary.current ?? need?.why ?? null;
   if (text === null) return null;
   // A plan is Markdown, which one line has no room for.
-  return session.status.reason === "plan" ? text.replace(/(^|\s)#{1,6}\s/g, "$1").replace(/\*\*|`/g, "") : relative(text, session.cwd);
+  const { reason } = session.status;
+  if (reason === "plan") return text.replace(/(^|\s)#{1,6}\s/g, "$1").replace(/\*\*|`/g, "");
+  return reason === "edit" ? relative(text, session.cwd) : text;
 }
 
 /** Sub-agents that work. */

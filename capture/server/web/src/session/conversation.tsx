@@ -62,7 +62,7 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
         count={count}
         estimate={900}
         keyOf={String}
-        render={(block, height) => <BlockView conversation={conversation} block={block} height={height} marked={at} ongoing={session?.turn != null} />}
+        render={(block, height) => <BlockView conversation={conversation} block={block} height={height} marked={at} ongoing={session?.turn != null} cwd={session?.cwd ?? null} />}
         onRange={onRange}
         onEnd={onEnd}
         follow
@@ -86,7 +86,7 @@ export function ConversationView({ id, at }: { id: string; at: number | null }) 
   );
 }
 
-function BlockView({ conversation, block, height, marked, ongoing }: { conversation: Conversation; block: number; height: number; marked: number | null; ongoing: boolean }) {
+function BlockView({ conversation, block, height, marked, ongoing, cwd }: { conversation: Conversation; block: number; height: number; marked: number | null; ongoing: boolean; cwd: string | null }) {
   const items = conversation.items(block);
   if (items === null) {
     const failure = conversation.failure(block);
@@ -99,7 +99,7 @@ function BlockView({ conversation, block, height, marked, ongoing }: { conversat
   return (
     <div class="block">
       {items.map((item, index) => (
-        <ItemView key={`${item.sequence} ${index}`} item={item} marked={item.sequence === marked} ongoing={ongoing} />
+        <ItemView key={`${item.sequence} ${index}`} item={item} marked={item.sequence === marked} ongoing={ongoing} cwd={cwd} />
       ))}
     </div>
   );

@@ -10,13 +10,16 @@ import { request } from "../approval/request";
 import { Icon, SignShape, type IconName } from "../parts/icons";
 import { Markdown } from "../parts/markdown";
 import { Output, Shown } from "../parts/text";
-import { bytes, clock, counted, duration, exactly } from "../text/format";
+import { bytes, clock, counted, duration, exactly, relative } from "../text/format";
 import { STATES, spaced } from "../text/names";
 
 const ORIGINS = { human: "You", steering: "You, while it worked", wakeup: "Wake-up", agent: "Agent", command: "Command" } as const;
 
-/** An item; a marked one is where a link pointed. A call without a result runs only while a turn is `ongoing`. */
-export function ItemView({ item, marked, ongoing }: { item: ConversationItem; marked: boolean; ongoing: boolean }) {
+/**
+ * An item; a marked one is where a link pointed. A call without a result runs only while a turn is `ongoing`; files below
+ * `cwd` are named without it.
+ */
+export function ItemView({ item, marked, ongoing, cwd }: { item: ConversationItem; marked: boolean; ongoing: boolean; cwd: string | null }) {
   const name = `item item-${item.type} ${marked ? "item-marked" : ""}`;
   const frame = (children: ComponentChildren) => (
     <div class={name} data-sequence={item.sequence} data-target={marked ? "" : undefined}>
@@ -50,7 +53,7 @@ export function ItemView({ item, marked, ongoing }: { item: ConversationItem; ma
         </>,
       );
     case "tool_call":
-      return frame(<ToolView item={item} ongoing={ongoing} />);
+      return frame(<ToolView item={item} ongoing={ongoing} cwd={cwd} />);
     case "subagent":
       return frame(<SubagentLine subagent={item} />);
     case "approval":
@@ -163,7 +166,7 @@ const TOOL_ICONS: Record<ToolKind, IconName> = {
   other: "tool",
 };
 
-function ToolView({ item, ongoing }: { item: ConversationItem & { type: "tool_call" }; ongoing: boolean }) {
+function ToolView({ item, ongoing, cwd }: { item: ConversationItem & { type: "tool_call" }; ongoing: boolean; cwd: string | null }) {
   const shown = useSignal(false);
   const result = item.result ?? null;
   const failed = result !== null && result.outcome !== "ok";
@@ -175,7 +178,7 @@ function ToolView({ item, ongoing }: { item: ConversationItem & { type: "tool_ca
         </span>
         <Icon name={TOOL_ICONS[item.tool]} size={14} />
         <span class="tool-called">{item.name === "" ? "tool" : <Shown text={item.name} />}</span>
-        <span class="tool-title">{item.title != null && <Shown text={item.title} />}</span>
+        <span class="tool-title">{item.title != null && <Shown text={item.tool === "edit" || item.tool === "read" ? relative(item.title, cwd) : item.title} />}</span>
         <span class={`tool-result ${failed ? "error-text" : ""}`}>
           {result === null ? (ongoing ? "running" : "no result") : failed ? `${result.outcome}${result.exit_code == null ? "" : ` (${result.exit_code})`}` : ""}
           {result?.duration_ms != null && <span class="muted"> {duration(result.duration_ms)}</span>}

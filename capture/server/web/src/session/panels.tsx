@@ -244,6 +244,7 @@ export function LabelsPanel({ session }: { session: MarkedSession }) {
   if (labels.length === 0 && !mayControl.value) return null;
   return (
     <Panel title="Labels" count={labels.length} open={labels.length > 0}>
+      {labels.length === 0 && <p class="muted small">Rules of the policy and filters can refer to labels.</p>}
       <ul class="labels">
         {labels.map(([name, label]) => (
           <li key={name} class="chip">
