@@ -55,10 +55,19 @@ test("a recording is found from its terminal and its session, and plays to its e
   await page.getByRole("button", { name: "Play" }).waitFor();
   const [at, duration] = (await page.locator(".player-time").innerText()).split(" / ");
   assert.equal(at, duration);
-  if (run.session_id !== null) {
-    await page.goto(`${world.url}/s/${run.session_id}`);
-    await page.getByRole("link", { name: "Recording" }).waitFor();
-  }
+  await visitor.close();
+});
+
+test("a session leads to the recording of its run, and a moment of it to the screen of that moment", async () => {
+  const visitor = await Visitor.paired(browser, world, "read");
+  await served(visitor);
+  const page = await visitor.open(`/s/${run.session_id}`);
+  await page.getByRole("link", { name: "Recording" }).waitFor();
+  await page.getByRole("slider", { name: "Moment of the timeline" }).focus();
+  await page.keyboard.press("ArrowLeft");
+  await page.getByRole("link", { name: "Show the screen" }).click();
+  await page.waitForURL(/recordings.*[?]t=/);
+  await screen(page).getByText("first", { exact: true }).waitFor();
   await visitor.close();
 });
 
@@ -68,6 +77,7 @@ test("any moment of a recording is shown: by the slider, by keys, by a link", as
   const page = await visitor.open(`/recordings/${run.id}?t=1.2`);
   await screen(page).getByText("third", { exact: true }).waitFor();
   await check(page, "recording on a phone");
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth));
   const slider = page.getByRole("slider", { name: "Time of the recording" });
   await slider.fill("600");
   await screen(page).getByText("third", { exact: true }).waitFor({ state: "detached" });

@@ -20,6 +20,9 @@ const RANGES: [string, number][] = [
   ["10 m", 600_000],
 ];
 
+/** Time after the end of a recording to which its last screen belongs: that it ended is noticed later, ms. */
+const END = 5_000;
+
 /** Pages of changes that are read; a longer history begins later. */
 const PAGES = 6;
 
@@ -88,7 +91,8 @@ export function Timeline({ id, run, onPlace }: { id: string; run: string | null;
   const current = chosen.value === null ? undefined : at(chosen.value);
   const screen = (time: number): string | null => {
     const place = recording === null ? -1 : time - Date.parse(recording.started_at);
-    return recording === null || place < 0 || place > recording.duration_ms ? null : `/recordings/${run}?t=${(place / 1000).toFixed(1)}`;
+    // What is still written has become longer meanwhile.
+    return recording === null || place < 0 || (recording.ended && place > recording.duration_ms + END) ? null : `/recordings/${run}?t=${(place / 1000).toFixed(1)}`;
   };
   return (
     <section class="timeline" aria-label="Timeline">
