@@ -117,8 +117,11 @@ export function Bars({ title, about, labels, series, format, height = 190, head,
   const y = (value: number): number => 8 + room - (value / most) * room;
   const longest = Math.max(0, ...labels.map((label) => axis(label).length)) * CHARACTER;
   const every = Math.max(1, Math.ceil((longest + 14) / Math.max(1, step)));
-  // A label stays inside the picture.
-  const middle = (index: number): number => Math.min(left + step * index + step / 2, width - (axis(labels[index] ?? "").length * CHARACTER) / 2);
+  // A label stays inside the picture, and beside those of the lines.
+  const middle = (index: number): number => {
+    const half = (axis(labels[index] ?? "").length * CHARACTER) / 2;
+    return Math.min(Math.max(left + step * index + step / 2, left - 4 + half), width - half);
+  };
   return (
     <Figure title={title} about={about} labels={labels} series={series} format={format} {...(head === undefined ? {} : { head })}>
       <div ref={element} class="chart" style={{ height: `${height}px` }}>

@@ -1,0 +1,56 @@
+// The overview: pictures that can be read, and the figures behind each.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Visitor } from "./browser.mjs";
+import { browser, setup, world } from "./setup.mjs";
+import { eventually } from "./world.mjs";
+
+setup({ prepare });
+async function prepare() {
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000601", "figures");
+  agent.transcribe([{ prompt: "Count" }, { bash: "seq 3" }, { output: "1\n2\n3" }, { answer: "Done." }]);
+  await agent.begin("Count");
+  const told = agent.ask("Bash", { command: "make" });
+  const { id } = await agent.pending();
+  await world.api(`/api/v1/approvals/${id}/decision`, { decision: "allow" });
+  await told;
+  await eventually("tokens are counted", async () => (await world.api("/api/v1/usage?by=agent")).total.calls > 0);
+}
+
+/** Texts of a picture that leave it, and pairs of them that overlap. */
+function faults(picture) {
+  const around = picture.getBoundingClientRect();
+  const boxes = [...picture.querySelectorAll("text")].map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }));
+  const outside = boxes.filter(({ box }) => box.left < around.left - 1 || box.right > around.right + 1 || box.top < around.top - 1 || box.bottom > around.bottom + 1);
+  const meets = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+  const pairs = boxes.flatMap(({ text, box }, index) => boxes.slice(index + 1).filter((other) => meets(box, other.box)).map((other) => `${text} and ${other.text}`));
+  return [...outside.map(({ text }) => `${text} is outside`), ...pairs];
+}
+
+for (const width of [390, 1280, 1920]) {
+  for (const days of [1, 7, 30, 90]) {
+    test(`no label is cut or covers another one: ${width} px, ${days} days`, async () => {
+      const visitor = await Visitor.paired(browser, world, "read", { viewport: { width, height: 900 } });
+      const page = await visitor.open(`/overview?days=${days}`);
+      await page.getByRole("heading", { name: /per day by agent/ }).waitFor();
+      const pictures = page.locator(".chart svg, .lane-rows .axis svg");
+      await eventually("the pictures are drawn", async () => (await pictures.count()) >= 4);
+      for (const picture of await pictures.all()) assert.deepEqual(await picture.evaluate(faults), []);
+      await visitor.close();
+    });
+  }
+}
+
+test("every picture has a table of its figures", async () => {
+  const visitor = await Visitor.paired(browser, world, "read");
+  const page = await visitor.open("/overview?days=30");
+  await page.getByRole("heading", { name: /per day by agent/ }).waitFor();
+  const pictures = page.locator("figure:has(svg), .lanes:has(svg)");
+  const count = await pictures.count();
+  assert.ok(count >= 4);
+  for (let index = 0; index < count; index += 1) await page.getByRole("button", { name: "Table", exact: true }).first().click();
+  assert.equal(await pictures.count(), 0);
+  assert.equal(await page.locator(".figure-table table").count(), count);
+  await visitor.close();
+});
