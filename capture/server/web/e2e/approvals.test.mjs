@@ -1,7 +1,7 @@
 // Deciding: what the agent is told is what was pressed, once, by the one who pressed first.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, test } from "node:test";
 import { Visitor, cardOf, ready } from "./browser.mjs";
@@ -154,8 +154,9 @@ test("a rule needs a code from the terminal, and is the one that was shown", asy
   await allow(card).click();
   assert.deepEqual(decision(await told), { behavior: "allow" });
   await card.getByText(/^Allowed/).waitFor();
-  const policy = readFileSync(join(world.root, "config/capture/policy.toml"), "utf8");
-  for (const line of rule.trim().split("\n")) assert.ok(policy.includes(line.trim()), line);
+  // The agent is told before the rule is saved, and the stream says so before the request is answered.
+  const file = join(world.root, "config/capture/policy.toml");
+  await eventually("the rule is saved", () => existsSync(file) && rule.trim().split("\n").every((line) => readFileSync(file, "utf8").includes(line.trim())));
 });
 
 test("equal requests are decided together, once each, and others are not", async () => {

@@ -193,7 +193,14 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
         </span>
       </header>
       {done !== null ? (
-        <Done approval={done} />
+        <>
+          <Done approval={done} />
+          {failed.value !== null && !(failed.value instanceof ApiFailure && failed.value.status === 409) && (
+            <p class="error-text" role="alert">
+              {words(failed.value)}
+            </p>
+          )}
+        </>
       ) : (
         <>
           {risk !== null && (
