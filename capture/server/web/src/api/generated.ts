@@ -3208,7 +3208,7 @@ export interface Routes {
   /** A snapshot, then events, statuses, approvals and findings as they come. */
   "GET /api/v1/stream": {
     path: Record<never, never>;
-    query: { after?: number; epoch?: string; session?: string };
+    query: { after?: number; batch_ms?: number; epoch?: string; events?: string; session?: string };
     body: undefined;
     answer: string;
   };
@@ -3243,7 +3243,7 @@ export interface Routes {
   /** The same frames over a WebSocket. */
   "GET /api/v1/ws": {
     path: Record<never, never>;
-    query: { after?: number; epoch?: string; session?: string };
+    query: { after?: number; batch_ms?: number; epoch?: string; events?: string; session?: string };
     body: undefined;
     answer: undefined;
   };
