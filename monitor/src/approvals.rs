@@ -243,7 +243,10 @@ impl ApprovalWatch {
             1 => format!("an approval has been pending for {}", lasted(longest)),
             _ => format!("{count} approvals are pending"),
         };
-        let why = format!("{count} are pending, the oldest for {}", lasted(longest));
+        let why = match count {
+            1 => "nobody has decided it yet".to_owned(),
+            _ => format!("{count} are pending, the oldest for {}", lasted(longest)),
+        };
         let first_at = waiting().map(|p| p.opened_at).min().unwrap_or(at);
         let evidence = waiting().filter_map(|p| p.event).collect();
         let raise = NewFinding::new(FindingKind::ApprovalBacklog, Severity::Warning, what, why, first_at);

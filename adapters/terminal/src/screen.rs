@@ -17,6 +17,7 @@ mod grid;
 mod guard;
 mod judge;
 mod keys;
+mod playback;
 mod rules;
 mod signals;
 mod size;
@@ -36,6 +37,7 @@ use serde::{Deserialize, Serialize};
 pub use explain::{Check, Explanation, FileUsed, Need, RegionText, RuleMatch, RuleOutcome};
 use grid::Grid;
 pub use grid::{GridCursor, GridUpdate, Scrollback, Span, SpanColor, SpanFlags};
+pub use playback::PlaybackScreen;
 pub use rules::{RuleError, ScreenRules};
 pub use standing_dialog::{StandingDialog, StandingOption};
 

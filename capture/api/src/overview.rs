@@ -110,7 +110,7 @@ pub struct DayFindings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lane {
     /// The session.
-    pub session: SessionId,
+    pub session_id: SessionId,
     /// Its agent.
     pub provider: Provider,
     /// Its title.

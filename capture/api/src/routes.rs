@@ -372,6 +372,10 @@ operations! {
     RunScreen = GET "/api/v1/runs/{id}/screen" Read (NoQuery, NoBody) -> Picture, Conflict, Ambiguous;
     /// Its terminal over a WebSocket: the screen as rows of coloured text, and what is typed into it.
     RunTerminal = GET "/api/v1/runs/{id}/terminal" Read (NoQuery, NoBody) -> WebSocketStream, Conflict, Ambiguous, UpgradeRequired, WebSocketVersion, TooManyStreams;
+    /// What there is of its recording.
+    RunRecording = GET "/api/v1/runs/{id}/recording" Read (NoQuery, NoBody) -> RecordingInfo, Ambiguous;
+    /// The recorded screen at a time, and its changes from there.
+    RunRecordingFrames = GET "/api/v1/runs/{id}/recording/frames" Read (RecordedFramesQuery, NoBody) -> RecordedFrames, Ambiguous;
     /// Which rule reads its screen, and why the others do not.
     ExplainRun = GET "/api/v1/runs/{id}/explain" Read (NoQuery, NoBody) -> Explanation, Conflict, Ambiguous;
     /// Types into its terminal: text, keys or an interrupt.

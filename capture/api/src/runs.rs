@@ -3,6 +3,8 @@
 use events::{RunId, SessionId, State, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::list::Limit;
 pub use terminal::{
     host::frame::Hello,
     screen::{Explanation, GridUpdate, Picture, Scrollback, Size},
@@ -43,6 +45,48 @@ pub struct Run {
     pub frames_lost: u64,
     /// What its screen shows.
     pub screen_state: Option<State>,
+}
+
+/// The recording of a run's terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordingInfo {
+    /// When its first output came.
+    pub started_at: Timestamp,
+    /// How much there is to play, ms; grows while it is written.
+    pub duration_ms: u64,
+    /// Whether nothing more is written to it.
+    pub ended: bool,
+    /// Time at its beginning that made room for what came later, ms; 0 when that is not known any more.
+    pub dropped_ms: u64,
+}
+
+/// Which frames of a recording.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedFramesQuery {
+    /// The time of the first one, ms from the beginning; 0 by default.
+    pub from_ms: Option<u64>,
+    /// Number of frames; 300 by default.
+    pub limit: Option<Limit>,
+}
+
+/// The screen at a time of a recording, or the rows that changed since the frame before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordedFrame {
+    /// The time, ms from the beginning.
+    pub at_ms: u64,
+    /// The screen.
+    #[serde(flatten)]
+    pub screen: GridUpdate,
+}
+
+/// Frames of a recording, in order, at most 30 a second. The first one is the whole screen at the time that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordedFrames {
+    /// The frames.
+    pub frames: Vec<RecordedFrame>,
+    /// Where the next ones begin, ms from the beginning; `null` at the end.
+    pub next_ms: Option<u64>,
 }
 
 /// The state of a run.

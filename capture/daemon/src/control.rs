@@ -11,7 +11,10 @@ use api::{
     prompts::Receipt,
     push::PushSubscription,
     retention::{PruneRequest, RemovalReport, RetentionStatus},
-    runs::{Explanation, GridUpdate, Input as RunInput, InputSent, Picture, Run, Scrollback, Size},
+    runs::{
+        Explanation, GridUpdate, Input as RunInput, InputSent, Picture, RecordedFrames, RecordingInfo, Run, Scrollback,
+        Size,
+    },
     search::{IndexStatus, SearchPage, SearchQuery},
     steering::{SessionCommand, SessionInputTaken, StartedSession},
 };
@@ -35,6 +38,7 @@ use crate::{
     deliveries::Deliveries,
     findings::Findings,
     notices::Notices,
+    playback::Recordings,
     prompts::Prompts,
     push::{self, PushedBrowsers},
     runs::Runs,
@@ -50,6 +54,8 @@ pub struct DaemonParts {
     pub inputs: IngestHandle,
     /// The runs.
     pub runs: Runs,
+    /// Their recordings.
+    pub recordings: Recordings,
     /// Hook deliveries.
     pub deliveries: Deliveries,
     /// Counts those that were lost.
@@ -76,6 +82,11 @@ pub struct DaemonParts {
     pub starter: SessionStarter,
     /// Ends conversations with hosts.
     pub cancel: CancellationToken,
+}
+
+/// Reads files where that holds nobody up.
+async fn read<T: Send + 'static>(task: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
+    tokio::task::spawn_blocking(task).await.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())))
 }
 
 /// Carries out what the server asks for.
@@ -272,6 +283,14 @@ impl Control for Daemon {
 
     fn scrollback(&self, target: RunTarget, before: u64, count: u32) -> Reply<Scrollback> {
         self.with(move |parts| async move { parts.runs.scrollback(&target, before, count).await })
+    }
+
+    fn recording(&self, target: RunTarget) -> Reply<RecordingInfo> {
+        self.with(move |parts| async move { read(move || parts.recordings.info(&target)).await })
+    }
+
+    fn recorded_frames(&self, target: RunTarget, from_ms: u64, limit: usize) -> Reply<RecordedFrames> {
+        self.with(move |parts| async move { read(move || parts.recordings.frames(&target, from_ms, limit)).await })
     }
 
     fn resize(&self, target: RunTarget, size: Option<Size>) -> Reply<()> {

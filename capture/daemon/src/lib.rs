@@ -23,6 +23,7 @@ pub mod notices;
 pub mod open_files;
 mod otlp;
 pub mod paths;
+pub mod playback;
 pub mod prompts;
 pub mod push;
 pub mod recording;

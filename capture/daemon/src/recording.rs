@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::Context;
-use events::Timestamp;
+use events::{RunId, Timestamp};
 use export::asciicast::{CastHeader, CastVersion, RecordError, RecordSettings, Recorder};
 use redacting::Redacting;
 use terminal::{
@@ -35,6 +35,12 @@ pub fn dir(data: &Path) -> PathBuf {
     data.join("recordings")
 }
 
+/// The first file of the recording of a run that nobody gave a file for.
+#[must_use]
+pub fn file(data: &Path, run: RunId) -> PathBuf {
+    dir(data).join(format!("{run}.cast"))
+}
+
 /// What begins the recording of a run, where one is wanted.
 #[must_use]
 pub fn wanted(spec: &Spec) -> Option<start::StartRecording> {
@@ -53,7 +59,7 @@ fn begin(spec: &Spec, record: &RecordSpec, size: Size) -> anyhow::Result<Recordi
                 .mode(0o700)
                 .create(&dir)
                 .with_context(|| format!("cannot create {}", dir.display()))?;
-            dir.join(format!("{}.cast", spec.run))
+            file(&spec.data, spec.run)
         }
     };
     let version = if record.format == "v2" { CastVersion::V2 } else { CastVersion::V3 };

@@ -44,6 +44,7 @@ use crate::{
     mcp_endpoint,
     notices::{self, Notices},
     open_files, otlp, paths,
+    playback::Recordings,
     prompts::{self, Prompts},
     push::PushedBrowsers,
     redacted_only, roots,
@@ -392,6 +393,7 @@ impl RunningService {
         let deliveries = Deliveries::new(data, inputs.clone());
         config.control = Arc::new(Daemon::new(control::DaemonParts {
             inputs: inputs.clone(),
+            recordings: Recordings::new(runs.clone(), data),
             runs,
             deliveries: deliveries.clone(),
             gauges: Arc::clone(&gauges),

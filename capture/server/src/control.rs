@@ -8,7 +8,7 @@ use api::{
     prompts::Receipt,
     push::PushSubscription,
     retention::{PruneRequest, RemovalReport, RetentionStatus},
-    runs::{Explanation, GridUpdate, Input, InputSent, Picture, Run, Scrollback, Size},
+    runs::{Explanation, GridUpdate, Input, InputSent, Picture, RecordedFrames, RecordingInfo, Run, Scrollback, Size},
     search::{IndexStatus, SearchPage, SearchQuery},
     steering::{SessionCommand, SessionInputTaken, SessionRequest, StartedSession},
 };
@@ -120,6 +120,12 @@ pub trait Control: Send + Sync + 'static {
 
     /// Lines that scrolled off a run's screen before the one with this number.
     fn scrollback(&self, target: RunTarget, before: u64, count: u32) -> Reply<Scrollback>;
+
+    /// What there is of a run's recording.
+    fn recording(&self, target: RunTarget) -> Reply<RecordingInfo>;
+
+    /// The recorded screen at a time, ms, and at most this many changes from there.
+    fn recorded_frames(&self, target: RunTarget, from_ms: u64, limit: usize) -> Reply<RecordedFrames>;
 
     /// Gives a run's terminal another size, or, without one, that of the terminal that types.
     fn resize(&self, target: RunTarget, size: Option<Size>) -> Reply<()>;
@@ -425,6 +431,14 @@ impl Control for NoControl {
     }
 
     fn scrollback(&self, _: RunTarget, _: u64, _: u32) -> Reply<Scrollback> {
+        unavailable()
+    }
+
+    fn recording(&self, _: RunTarget) -> Reply<RecordingInfo> {
+        unavailable()
+    }
+
+    fn recorded_frames(&self, _: RunTarget, _: u64, _: usize) -> Reply<RecordedFrames> {
         unavailable()
     }
 

@@ -141,6 +141,8 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::ListRuns => of(operation, runs::list),
         O::GetRun => of(operation, runs::one),
         O::RunScreen => of(operation, runs::screen),
+        O::RunRecording => of(operation, runs::recording),
+        O::RunRecordingFrames => of(operation, runs::recorded_frames),
         O::RunTerminal => of(operation, terminal::open),
         O::ExplainRun => of(operation, runs::explain),
         O::RunInput => of(operation, runs::input),

@@ -74,7 +74,7 @@ pub fn overview(reader: &Reader, request: &OverviewRequest) -> Result<Overview, 
         stretches.iter().for_each(|stretch| days.add(stretch));
         marks.sort_by_key(|mark| mark.at);
         lanes.push(Lane {
-            session: session.id,
+            session_id: session.id,
             provider: session.provider,
             title: session.title.clone(),
             segments: segments(&stretches),

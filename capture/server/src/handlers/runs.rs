@@ -3,10 +3,11 @@
 use api::{
     ErrorCode, Operation,
     hooks::{DeliveryTaken, DeltaTaken, TextDelta},
+    list::Limit,
     part::{PART_HINT, shown},
     routes::{
-        AnnounceDelivery, ConnectHost, ExplainRun, ExplainSession, GetRun, ListRuns, RunInput, RunScreen, SendDelta,
-        SessionScreen,
+        AnnounceDelivery, ConnectHost, ExplainRun, ExplainSession, GetRun, ListRuns, RunInput, RunRecording,
+        RunRecordingFrames, RunScreen, SendDelta, SessionScreen,
     },
     runs::{Input, RunPage},
 };
@@ -23,6 +24,9 @@ use crate::{
     error::ApiError,
     lookup::{id_of, target},
 };
+
+/// Number of frames of a recording in an answer.
+const FRAMES: usize = 300;
 
 /// `GET /api/v1/host`: the host of a run connects. The connection leaves HTTP, and the daemon goes on with it.
 pub(crate) async fn host(mut call: Call<ConnectHost>) -> HandlerResult {
@@ -109,6 +113,25 @@ pub(crate) async fn one(call: Call<GetRun>) -> HandlerResult {
 pub(crate) async fn screen(call: Call<RunScreen>) -> HandlerResult {
     let screen = call.app.ask(call.app.control.screen(of_run(&call).await?)).await?;
     call.answer(&screen)
+}
+
+/// `GET /api/v1/runs/{id}/recording`
+pub(crate) async fn recording(call: Call<RunRecording>) -> HandlerResult {
+    let recording = call.app.ask(call.app.control.recording(of_recorded(&call).await)).await?;
+    call.answer(&recording)
+}
+
+/// `GET /api/v1/runs/{id}/recording/frames`
+pub(crate) async fn recorded_frames(call: Call<RunRecordingFrames>) -> HandlerResult {
+    let (from_ms, limit) = (call.query.from_ms.unwrap_or_default(), call.query.limit.map_or(FRAMES, Limit::get));
+    let target = of_recorded(&call).await;
+    let frames = call.app.ask(call.app.control.recorded_frames(target, from_ms, limit)).await?;
+    call.answer(&frames)
+}
+
+/// Which run a path means. One that is not known any more may have a recording still.
+async fn of_recorded<O: Operation>(call: &Call<O>) -> RunTarget {
+    of_run(call).await.unwrap_or_else(|_| RunTarget::Run(call.segment.clone()))
 }
 
 /// `GET /api/v1/runs/{id}/explain`

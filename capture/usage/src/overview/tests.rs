@@ -129,7 +129,7 @@ fn a_store_gives_its_lanes() {
     let request = |limit| OverviewRequest { since: at(0), until: at(60), zone: TimeZone::UTC, limit };
     let found = overview(&writer.reader(), &request(10)).unwrap();
     assert_eq!(found.lanes.len(), 1, "a session in which nothing went on has no lane");
-    assert_eq!((found.lanes[0].session, found.lanes[0].segments.len()), (busy, 1));
+    assert_eq!((found.lanes[0].session_id, found.lanes[0].segments.len()), (busy, 1));
     assert_eq!((found.days.len(), found.days[0].agent_s), (1, 50 * 60));
     let none = overview(&writer.reader(), &request(0)).unwrap();
     assert_eq!((none.lanes.len(), none.more_lanes), (0, 1));

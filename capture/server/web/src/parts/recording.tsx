@@ -21,10 +21,9 @@ export function useRecording(run: string | null): Recording | null {
     if (run === null || answer.peek() !== null) return;
     const abort = new AbortController();
     const look = async (): Promise<void> => {
-      const { id, recording } = await call("GET /api/v1/runs/{id}", { path: { id: run }, signal: abort.signal });
-      if (recording !== null) answer.value = await call("GET /api/v1/runs/{id}/recording", { path: { id }, signal: abort.signal });
+      answer.value = await call("GET /api/v1/runs/{id}/recording", { path: { id: run }, signal: abort.signal });
     };
-    // Without an answer nothing is offered.
+    // Most runs are not recorded: nothing is offered then.
     look().catch(() => undefined);
     return () => abort.abort();
   }, [run]);

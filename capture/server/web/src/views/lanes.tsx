@@ -62,7 +62,7 @@ export function Lanes({ lanes, more, from, until }: { lanes: OverviewLane[]; mor
           <div class="lane-rows">
             {shown.map(({ lane, segments, marks }, index) => (
               <div key={index} class="lane-row">
-                <a href={`/s/${lane.session}`} class="lane-name ellipsis">
+                <a href={`/s/${lane.session_id}`} class="lane-name ellipsis">
                   <Name lane={lane} />
                 </a>
                 <Lane segments={segments} from={start} until={until} height={18} marks={marks} />
@@ -86,7 +86,7 @@ export function Lanes({ lanes, more, from, until }: { lanes: OverviewLane[]; mor
 }
 
 function Name({ lane }: { lane: OverviewLane }) {
-  const session = row(lane.session)?.session.value;
+  const session = row(lane.session_id)?.session.value;
   return <Title text={lane.title ?? session?.title ?? session?.summary.last_prompt ?? null} />;
 }
 
@@ -108,7 +108,7 @@ function LaneTable({ lanes }: { lanes: { lane: OverviewLane; segments: Segment[]
           {lanes.map(({ lane, segments }, index) => (
             <tr key={index}>
               <th scope="row">
-                <a href={`/s/${lane.session}`}>
+                <a href={`/s/${lane.session_id}`}>
                   <Name lane={lane} />
                 </a>
               </th>
