@@ -29,6 +29,7 @@ mod run;
 pub mod server_broker;
 mod session_host;
 mod sessions;
+mod spill;
 mod status;
 
 use std::path::{Path, PathBuf};

@@ -244,7 +244,11 @@ impl SessionOpener {
         }
         let cleaning = Arc::clone(&session_tools);
         let keep = refused_request::keep_in(self.outputs(&id), move |text| cleaning.clean(text));
-        let answers = self.models.answers(routes.clone(), id.clone()).keeping(keep);
+        let answers = self
+            .models
+            .answers(routes.clone(), id.clone())
+            .keeping(keep)
+            .spilling_to(crate::spill::file_in(self.outputs(&id)));
         let facts = self.facts(&in_process, &session_tools);
         let mut placed = self.place(&id);
         let broker = self.broker(&id, &placed, in_process, asker, Arc::clone(&session_tools));

@@ -15,9 +15,9 @@ use std::{
 use engine::{
     AnswerEvent, AnswerFailure, Append, AskedPermission, CallId, CallOutput, CallRun, Effect, EngineActivity,
     EngineInput, EngineSetup, EngineState, FailureKind, QueueOutcome, RequestNumber, RequestPlan, RuntimeFrame,
-    SessionFacts, step,
+    SessionFacts, cache::RequestDigest, step,
 };
-use session_tree::{Json, Object, Session, Stamp, context::text_of};
+use session_tree::{Entry, Json, Object, Session, Stamp, context::text_of};
 use tokio::{
     runtime::Handle,
     sync::{broadcast, mpsc, oneshot},
@@ -27,13 +27,16 @@ use tokio::{
 use crate::{
     changed,
     handle::{DriverMessage, SessionHandle, SessionReader, SessionSnapshot, SessionUpdate, TurnReport, model_names},
-    ports::{AnswerSource, PermissionBroker, SessionClock, ToolRunner},
+    ports::{AnswerSource, PermissionBroker, PrepareFailure, SessionClock, ToolRunner},
 };
 
 /// Messages that wait for a session before whoever sends has to wait.
 const INBOX: usize = 256;
 /// Updates that a reader may be late by.
 const UPDATES: usize = 4096;
+/// About how many bytes of entries stay in memory, the youngest; of older ones only what they are. Everything is in the
+/// file.
+const HELD_BYTES: usize = 1024 * 1024;
 /// How long closing a session waits for its tools to end.
 const CLOSING: Duration = Duration::from_secs(3);
 
@@ -228,10 +231,32 @@ impl SessionDriver {
 
     fn prepare(&mut self, plan: &RequestPlan) -> EngineInput {
         let request = plan.request;
-        match self.answers.prepare(plan, self.session.tree()) {
+        let prepared = match self.answers.prepare(plan, self.session.tree()) {
+            Err(PrepareFailure::Released) => self.prepare_whole(plan),
+            Err(PrepareFailure::Failed(failure)) => Err(failure),
+            Ok(digest) => Ok(digest),
+        };
+        // What a request is made of is encoded now.
+        self.session.release(HELD_BYTES);
+        match prepared {
             Ok(digest) => EngineInput::Prepared { request, digest },
             Err(failure) => EngineInput::Streamed { request, event: AnswerEvent::Failed(failure) },
         }
+    }
+
+    /// Prepares a request from the file, as after a change of the model.
+    fn prepare_whole(&mut self, plan: &RequestPlan) -> Result<RequestDigest, AnswerFailure> {
+        let failure = |message| AnswerFailure {
+            kind: FailureKind::BadRequest,
+            retry_after_ms: None,
+            should_retry: None,
+            message,
+        };
+        let tree = self.session.whole_tree().map_err(|error| failure(error.to_string()))?;
+        self.answers.prepare(plan, &tree).map_err(|error| match error {
+            PrepareFailure::Failed(failure) => failure,
+            PrepareFailure::Released => failure("the texts of the session are missing".to_owned()),
+        })
     }
 
     fn send(&mut self, request: RequestNumber) -> Option<EngineInput> {
@@ -350,10 +375,15 @@ impl SessionDriver {
     /// The text of the last answer of the turn.
     fn last_text(&self) -> String {
         let path = self.session.tree().leaf_path();
-        let messages = path.iter().rev().filter_map(|entry| entry.message());
-        let of_turn = messages.take_while(|message| message.text("role") != Some("user"));
-        let answer = of_turn.filter(|message| message.text("role") == Some("assistant")).find_map(|m| m.get("content"));
-        answer.map(|content| text_of(content, "")).unwrap_or_default()
+        let messages = path.into_iter().rev().filter(|entry| entry.message().is_some());
+        let mut of_turn = messages.take_while(|entry| entry.role() != Some("user"));
+        let Some(answer) = of_turn.find(|entry| entry.role() == Some("assistant")) else { return String::new() };
+        let text = |answer: &Entry| answer.message()?.get("content").map(|content| text_of(content, ""));
+        if !answer.is_released() {
+            return text(answer).unwrap_or_default();
+        }
+        let whole = self.session.whole_tree().ok();
+        whole.and_then(|tree| text(tree.by_key(answer.key())?)).unwrap_or_default()
     }
 
     fn snapshot(&self) -> SessionSnapshot {

@@ -13,14 +13,14 @@ use engine::{
     wire::{self, WireOutline},
 };
 use models::{
-    BlockKind, CacheTtl, EncodedRequest, EndReason, FailureKind, Marker, MarkerPlace, Prefix, StreamEvent, Target,
-    Transcript, Usage,
+    BlockKind, CacheTtl, EncodedRequest, EndReason, FailureKind, Marker, MarkerPlace, Prefix, SpillFile, StreamEvent,
+    Target, Transcript, Usage,
     transport::{Exchange, ModelClient, ModelEndpoint},
 };
 use prices::Prices;
 use session_tree::{Object, Tree};
 
-use crate::ports::{AnswerSource, AnswerStream, BoxFuture, SessionClock};
+use crate::ports::{AnswerSource, AnswerStream, BoxFuture, PrepareFailure, SessionClock};
 
 /// A model and the host that serves it.
 #[derive(Debug, Clone)]
@@ -66,6 +66,8 @@ pub type KeepRequest = Arc<dyn Fn(&[u8]) -> Option<PathBuf> + Send + Sync>;
 /// The models of a session.
 pub struct ModelAnswers {
     keep: Option<KeepRequest>,
+    /// For encoded text that is too much for memory.
+    spill: Option<Arc<SpillFile>>,
     routes: ModelRoutes,
     /// By which vendors route requests of one session to one cache.
     cache_key: String,
@@ -86,7 +88,7 @@ impl ModelAnswers {
     /// The models of a session: `cache_key` is its id.
     #[must_use]
     pub fn new(routes: ModelRoutes, cache_key: String, prices: Arc<Prices>, clock: Arc<dyn SessionClock>) -> Self {
-        Self { keep: None, routes, cache_key, prices, clock, transcript: None, prepared: None }
+        Self { keep: None, spill: None, routes, cache_key, prices, clock, transcript: None, prepared: None }
     }
 
     /// With somebody who keeps requests that were called invalid.
@@ -95,28 +97,42 @@ impl ModelAnswers {
         Self { keep: Some(keep), ..self }
     }
 
+    /// With a file for encoded text that is too much for memory.
+    #[must_use]
+    pub fn spilling_to(self, spill: SpillFile) -> Self {
+        Self { spill: Some(Arc::new(spill)), ..self }
+    }
+
     /// What was encoded for a model, or the beginning of it.
     fn transcript(&mut self, target: &Target, outline: &WireOutline<'_>) -> Result<&mut Transcript, AnswerFailure> {
         let fits = |transcript: &Transcript| transcript.target() == target;
         let kept = self.transcript.take_if(|transcript| fits(transcript));
         let transcript = match kept {
             Some(transcript) => transcript,
-            None => Transcript::new(target.clone(), &prefix_of(outline)).map_err(|error| refused(error.to_string()))?,
+            None => {
+                let new = Transcript::new(target.clone(), &prefix_of(outline));
+                let new = new.map_err(|error| refused(error.to_string()))?;
+                if let Some(spill) = &self.spill { new.spilling_to(Arc::clone(spill)) } else { new }
+            }
         };
         Ok(self.transcript.insert(transcript))
     }
 }
 
 impl AnswerSource for ModelAnswers {
-    fn prepare(&mut self, plan: &RequestPlan, tree: &Tree) -> Result<RequestDigest, AnswerFailure> {
+    fn prepare(&mut self, plan: &RequestPlan, tree: &Tree) -> Result<RequestDigest, PrepareFailure> {
         let (provider, id) = (&plan.model.provider, &plan.model.id);
         let Some(route) = self.routes.find(provider, id) else {
-            return Err(refused(format!("the model `{id}` of `{provider}` is not configured")));
+            return Err(refused(format!("the model `{id}` of `{provider}` is not configured")).into());
         };
         let outline = wire::outline(tree);
         let cache_key = self.cache_key.clone();
         let transcript = self.transcript(&route.target, &outline)?;
         let keys = message_keys(&outline);
+        let known = transcript.known(keys.iter().map(Option::as_deref));
+        if outline.messages[known..].iter().any(|message| message.entry.is_released()) {
+            return Err(PrepareFailure::Released);
+        }
         let messages = outline.messages.iter().map(|message| &*message.message);
         transcript.sync(keys.iter().map(Option::as_deref).zip(messages));
         let markers = markers(&outline, plan.long_system_cache);
@@ -256,7 +272,7 @@ impl RefusedRequest {
     /// Says of a failure where the request is.
     async fn kept(self, mut failure: AnswerFailure) -> AnswerFailure {
         if failure.kind == FailureKind::BadRequest {
-            let kept = tokio::task::spawn_blocking(move || (self.keep)(&self.request.body)).await;
+            let kept = tokio::task::spawn_blocking(move || (self.keep)(&self.request.body.to_vec().ok()?)).await;
             if let Ok(Some(path)) = kept {
                 let _ = write!(failure.message, " (the request is kept in {})", path.display());
             }

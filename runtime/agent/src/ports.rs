@@ -26,13 +26,29 @@ pub trait PermissionBroker: Send + Sync {
     fn decide(&self, asked: AskedPermission) -> BoxFuture<'static, CallDecision>;
 }
 
+/// Why a request is not prepared.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PrepareFailure {
+    /// The tree has to be [whole](session_tree::Session::whole_tree).
+    Released,
+    /// It cannot be sent.
+    Failed(AnswerFailure),
+}
+
+impl From<AnswerFailure> for PrepareFailure {
+    fn from(failure: AnswerFailure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
 /// Encodes requests and sends them.
 pub trait AnswerSource: Send {
     /// Encodes a request from what the session holds now ([`engine::wire::outline`]) and keeps it.
     ///
     /// # Errors
-    /// Why it cannot be sent, for instance because the key is missing.
-    fn prepare(&mut self, plan: &RequestPlan, tree: &Tree) -> Result<RequestDigest, AnswerFailure>;
+    /// It needs texts that were [released](session_tree::Entry::is_released), or why it cannot be sent, for instance
+    /// because the key is missing.
+    fn prepare(&mut self, plan: &RequestPlan, tree: &Tree) -> Result<RequestDigest, PrepareFailure>;
 
     /// Sends the request that was prepared last, and forgets it. Nothing when it was another one.
     fn send(&mut self, request: RequestNumber) -> Option<Box<dyn AnswerStream>>;

@@ -45,7 +45,7 @@ struct Script {
 struct Events(VecDeque<AnswerEvent>);
 
 impl AnswerSource for Script {
-    fn prepare(&mut self, plan: &RequestPlan, tree: &Tree) -> Result<RequestDigest, AnswerFailure> {
+    fn prepare(&mut self, plan: &RequestPlan, tree: &Tree) -> Result<RequestDigest, PrepareFailure> {
         let outline = wire::outline(tree);
         let text: String = outline.messages.iter().map(|message| message.message.to_text()).collect();
         self.requests.lock().unwrap().push(text.clone());

@@ -8,11 +8,12 @@
 //! What a vendor wants back unmodified (signatures, encrypted reasoning, blocks nobody here knows) is stored as it was
 //! received and sent back byte for byte.
 //!
-//! Reads no clock, environment or file, and draws no random numbers: keys, proxies and jitter are handed in. Knows no
-//! tool and no session file.
+//! Reads no clock, environment or file, and draws no random numbers: keys, proxies and jitter are handed in, as is the
+//! file for encoded text that is too much for memory. Knows no tool and no session file.
 
 #![cfg_attr(test, allow(clippy::wildcard_enum_match_arm, reason = "a test names the kinds it looks for"))]
 
+mod body;
 mod codec;
 mod event;
 mod failure;
@@ -27,6 +28,7 @@ mod transcript;
 pub mod transport;
 mod usage;
 
+pub use body::{RequestBody, SpillFile};
 pub use codec::{Decoder, Draft};
 pub use event::{EndReason, StreamEvent};
 pub use failure::{Failure, FailureKind, HttpAnswer};

@@ -1,18 +1,16 @@
 //! A request as it is sent.
 
-use bytes::Bytes;
-
-use crate::{Api, MarkerPlace, Secret};
+use crate::{Api, MarkerPlace, RequestBody, Secret};
 
 /// A request for one answer. Sending it again sends the same bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct EncodedRequest {
     /// The API.
     pub api: Api,
     /// The path and query behind the base URL, such as `/v1/messages`.
     pub path: String,
     /// The body.
-    pub body: Bytes,
+    pub body: RequestBody,
     /// Where markers stand, as they were asked for and could be placed, from the front to the back.
     pub markers: Vec<MarkerPlace>,
     /// How many blocks of the transcript's chain it has.

@@ -1,10 +1,12 @@
 //! The messages of a session, encoded for one model: each once, whatever the number of requests.
 
-use bytes::Bytes;
+use std::sync::Arc;
+
 use session_tree::{Object, llm::message_for_model};
 
 use crate::{
-    Api, CacheTtl, EncodedRequest, MAX_MARKERS, Marker, MarkerError, MarkerPlace, Prefix, Target, TargetError,
+    Api, CacheTtl, EncodedRequest, MAX_MARKERS, Marker, MarkerError, MarkerPlace, Prefix, RequestBody, SpillFile,
+    Target, TargetError,
     codec::{self, Wire, WireState},
     message,
 };
@@ -55,8 +57,9 @@ pub struct Transcript {
 
 #[derive(Debug, Clone)]
 struct EntryEnd {
-    bytes: usize,
     blocks: usize,
+    /// The bytes behind the last of these blocks.
+    behind: Box<[u8]>,
     state: WireState,
     /// What names the entry, when it has such a name.
     key: Option<Box<str>>,
@@ -77,6 +80,13 @@ impl Transcript {
         Ok(transcript)
     }
 
+    /// Keeps what is too much for memory in this file.
+    #[must_use]
+    pub fn spilling_to(mut self, spill: Arc<SpillFile>) -> Self {
+        self.wire.spill_to(spill);
+        self
+    }
+
     /// The model it is encoded for.
     #[must_use]
     pub fn target(&self) -> &Target {
@@ -92,6 +102,7 @@ impl Transcript {
             codec::push(&self.target, &turn, &mut self.wire);
         }
         self.entries.push(self.end());
+        self.wire.seal();
         self.entries.len() - 2
     }
 
@@ -99,21 +110,23 @@ impl Transcript {
     /// and pushes what is missing. A key names a message together with its content, such as the id of its entry;
     /// messages without a key are encoded again each time.
     pub fn sync<'a>(&mut self, messages: impl IntoIterator<Item = (Option<&'a str>, &'a Object)>) {
-        let mut messages = messages.into_iter().peekable();
-        let mut same = 0;
-        while let Some((Some(key), _)) = messages.peek()
-            && self.entries.get(same + 1).and_then(|end| end.key.as_deref()) == Some(*key)
-        {
-            same += 1;
-            messages.next();
-        }
+        let messages: Vec<_> = messages.into_iter().collect();
+        let same = self.known(messages.iter().map(|(key, _)| *key));
         self.truncate(same);
-        for (key, message) in messages {
+        for (key, message) in messages.into_iter().skip(same) {
             self.push(message);
             if let Some(end) = self.entries.last_mut() {
                 end.key = key.map(Box::from);
             }
         }
+    }
+
+    /// How many of the messages with these keys are encoded, from the first one on: [`sync`](Self::sync) does not look
+    /// at these.
+    pub fn known<'a>(&self, keys: impl IntoIterator<Item = Option<&'a str>>) -> usize {
+        let ends = self.entries.iter().skip(1);
+        let is_same = |(key, end): &(Option<&str>, &EntryEnd)| key.is_some() && end.key.as_deref() == *key;
+        keys.into_iter().zip(ends).take_while(is_same).count()
     }
 
     /// How many entries were pushed.
@@ -133,7 +146,7 @@ impl Transcript {
     pub fn truncate(&mut self, entries: usize) {
         self.entries.truncate(entries + 1);
         if let Some(end) = self.entries.last() {
-            self.wire.truncate(end.bytes, end.blocks, end.state.clone());
+            self.wire.truncate(end.blocks, &end.behind, end.state.clone());
         }
     }
 
@@ -162,21 +175,20 @@ impl Transcript {
         let mut rest = self.wire.rest();
         codec::close(&self.target, &mut rest);
         let tail = codec::tail(&self.target, cache_key);
-        let bytes = self.wire.bytes();
-        let mut body = Vec::with_capacity(bytes.len() + rest.bytes().len() + tail.len() + placed.len() * 64);
+        let mut body = RequestBody::default();
         let mut from = 0;
         for (_, at, ttl) in &placed {
-            body.extend_from_slice(&bytes[from..*at]);
-            body.extend_from_slice(ttl.text().as_bytes());
+            self.wire.append_to(from..*at, &mut body);
+            body.push(ttl.text());
             from = *at;
         }
-        body.extend_from_slice(&bytes[from..]);
-        body.extend_from_slice(rest.bytes());
-        body.extend_from_slice(tail.as_bytes());
+        self.wire.append_to(from..self.wire.len(), &mut body);
+        rest.append_to(0..rest.len(), &mut body);
+        body.push(tail);
         Ok(EncodedRequest {
             api: self.target.api,
             path: codec::path(&self.target),
-            body: Bytes::from(body),
+            body,
             markers: placed.into_iter().map(|(place, ..)| place).collect(),
             blocks: self.wire.blocks().len(),
         })
@@ -225,8 +237,8 @@ impl Transcript {
 
     fn end(&self) -> EntryEnd {
         EntryEnd {
-            bytes: self.wire.bytes().len(),
             blocks: self.wire.blocks().len(),
+            behind: self.wire.behind_blocks().into(),
             state: self.wire.state().clone(),
             key: None,
         }

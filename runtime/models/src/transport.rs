@@ -10,6 +10,7 @@
 mod client;
 mod exchange;
 mod patience;
+mod sending;
 
 pub use client::{ClientError, ClientOptions, ModelClient, ModelEndpoint};
 pub use exchange::Exchange;

@@ -11,6 +11,7 @@
 mod body;
 mod key;
 mod new;
+mod released;
 
 pub use body::{BranchSummary, Compaction, ContextEdit, Custom, CustomMessage, EntryBody, Label, Model};
 pub use key::EntryKey;
@@ -85,6 +86,7 @@ pub struct Entry {
     key: EntryKey,
     parent: EntryKey,
     at_ms: Option<i64>,
+    is_released: bool,
 }
 
 impl Entry {
@@ -96,11 +98,12 @@ impl Entry {
             key: EntryKey::of(fields.get("id")),
             parent: EntryKey::of(fields.get("parentId")),
             at_ms: time::of_json(fields.get("timestamp")),
+            is_released: false,
             fields,
         }
     }
 
-    /// All that was read, unknown fields too.
+    /// All that was read, unknown fields too, unless it [is released](Self::is_released).
     #[must_use]
     pub fn fields(&self) -> &Object {
         &self.fields

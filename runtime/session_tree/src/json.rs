@@ -14,6 +14,13 @@ mod wire;
 pub use value::{Json, Object};
 
 impl Object {
+    /// About how many bytes it takes in memory.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let of_pair = |(key, value): (&str, &Json)| size_of::<(String, Json)>() + key.len() + value.heap_bytes();
+        self.iter().map(of_pair).sum()
+    }
+
     /// The text, in one line.
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -61,6 +68,16 @@ impl Json {
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         if let Self::Number(number) = self { number.as_f64() } else { None }
+    }
+
+    /// About how many bytes it has outside of the value itself.
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Null | Self::Bool(_) | Self::Number(_) => 0,
+            Self::String(text) => text.len(),
+            Self::Array(items) => items.iter().map(|item| size_of::<Self>() + item.heap_bytes()).sum(),
+            Self::Object(object) => object.memory_bytes(),
+        }
     }
 
     /// What JavaScript takes for true.

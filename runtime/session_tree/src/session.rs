@@ -6,12 +6,16 @@
 //! no entry follows one that is not there. A file of an older version is rewritten before the first
 //! append, into another file that then takes its place; reading changes nothing.
 //!
+//! A long session can let texts go that are in the file ([`Session::release`]), and read them again
+//! ([`Session::whole_tree`]).
+//!
 //! One writer: the file is locked (`flock`) while a session has it open, and an append to a file that somebody else
 //! has changed is refused. Must not decide what is appended.
 
 mod disk;
 
 use std::{
+    borrow::Cow,
     fs::File,
     path::{Path, PathBuf},
 };
@@ -34,6 +38,18 @@ pub struct Session {
     path: PathBuf,
     issues: Vec<DocumentIssue>,
     disk: FileState,
+    held: HeldEntries,
+}
+
+/// Entries whose texts are in memory.
+#[derive(Debug, Default)]
+struct HeldEntries {
+    /// The entries before this one were released.
+    from: usize,
+    /// The entries before this one were counted.
+    to: usize,
+    /// About how many bytes those in between take.
+    bytes: usize,
 }
 
 /// The state of the file on disk.
@@ -75,7 +91,13 @@ impl Session {
             Err(DocumentRefusal::Empty) => {
                 let tree = Tree::new(SessionHeader::new(cwd, None, stamp), Vec::new());
                 let disk = FileState::held(disk::replace(path, &text_of(&tree))?, text_of(&tree).len());
-                return Ok(Self { tree, path: path.to_owned(), issues: Vec::new(), disk });
+                return Ok(Self {
+                    tree,
+                    path: path.to_owned(),
+                    issues: Vec::new(),
+                    disk,
+                    held: HeldEntries::default(),
+                });
             }
             Err(refusal) => return Err(SessionError::Refused { path: path.to_owned(), refusal }),
         };
@@ -86,7 +108,7 @@ impl Session {
         } else {
             FileState::Held { file, len, open_end: document.open_end }
         };
-        Ok(Self { tree, path: path.to_owned(), issues, disk })
+        Ok(Self { tree, path: path.to_owned(), issues, disk, held: HeldEntries::default() })
     }
 
     /// Takes up the session of a directory that was written last, or begins one. With `only_here` it must work in `cwd`.
@@ -109,10 +131,41 @@ impl Session {
         SessionDocument::read(&bytes).map_err(|refusal| SessionError::Refused { path: path.to_owned(), refusal })
     }
 
-    /// The entries.
+    /// The entries. Those that were [released](Self::release) have no texts.
     #[must_use]
     pub fn tree(&self) -> &Tree {
         &self.tree
+    }
+
+    /// The entries with all their texts: what was released is read from the file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not what was written.
+    pub fn whole_tree(&self) -> Result<Cow<'_, Tree>, SessionError> {
+        let FileState::Held { file, len, .. } = &self.disk else { return Ok(Cow::Borrowed(&self.tree)) };
+        if self.held.from == 0 {
+            return Ok(Cow::Borrowed(&self.tree));
+        }
+        disk::check_unchanged(file, &self.path, *len)?;
+        let document = Self::read(&self.path)?;
+        let whole = self.tree.with_entries(document.entries);
+        whole.map(Cow::Owned).ok_or_else(|| SessionError::Changed { path: self.path.clone() })
+    }
+
+    /// Lets the texts of the oldest entries go, which are in the file, until about `keep` bytes are left.
+    pub fn release(&mut self, keep: usize) {
+        if !matches!(self.disk, FileState::Held { .. }) {
+            return;
+        }
+        let entries = self.tree.entries();
+        self.held.bytes += entries[self.held.to..].iter().map(|entry| entry.fields().memory_bytes()).sum::<usize>();
+        self.held.to = entries.len();
+        while self.held.bytes > keep && self.held.from < self.held.to {
+            let bytes = self.tree.entries()[self.held.from].fields().memory_bytes();
+            self.held.bytes = self.held.bytes.saturating_sub(bytes);
+            self.tree.release(self.held.from);
+            self.held.from += 1;
+        }
     }
 
     /// The file, which need not be there yet.
@@ -214,7 +267,7 @@ impl Session {
     /// # Errors
     /// There is no such entry, or it could not be written.
     pub fn branched(&self, id: &str, stamp: Stamp) -> Result<Self, SessionError> {
-        let tree = self.tree.branched(id, self.header_of_child(stamp), stamp)?;
+        let tree = self.whole_tree()?.branched(id, self.header_of_child(stamp), stamp)?;
         Self::beside(&self.path, tree, stamp)
     }
 
@@ -223,7 +276,7 @@ impl Session {
     /// # Errors
     /// There is no such message, or it could not be written.
     pub fn forked(&self, id: &str, stamp: Stamp) -> Result<ForkedSession, SessionError> {
-        let forked = self.tree.forked(id, self.header_of_child(stamp), stamp)?;
+        let forked = self.whole_tree()?.forked(id, self.header_of_child(stamp), stamp)?;
         Ok(ForkedSession { session: Self::beside(&self.path, forked.tree, stamp)?, text: forked.text })
     }
 
@@ -233,7 +286,7 @@ impl Session {
     /// It could not be written.
     pub fn copied(&self, directory: &Path, cwd: &str, stamp: Stamp) -> Result<Self, SessionError> {
         let header = SessionHeader::new(cwd, Some(&self.path.to_string_lossy()), stamp);
-        let mut session = Self::of(directory, self.tree.copied(header), stamp);
+        let mut session = Self::of(directory, self.whole_tree()?.copied(header), stamp);
         session.save()?;
         Ok(session)
     }
@@ -255,7 +308,8 @@ impl Session {
 
     fn of(directory: &Path, tree: Tree, stamp: Stamp) -> Self {
         let name = format!("{}_{}.jsonl", to_iso(stamp.now_ms).replace([':', '.'], "-"), tree.header().id());
-        Self { tree, path: directory.join(name), issues: Vec::new(), disk: FileState::Absent }
+        let held = HeldEntries::default();
+        Self { tree, path: directory.join(name), issues: Vec::new(), disk: FileState::Absent, held }
     }
 
     fn beside(path: &Path, tree: Tree, stamp: Stamp) -> Result<Self, SessionError> {

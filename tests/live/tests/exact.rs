@@ -212,7 +212,7 @@ fn thinking_goes_back_to_servers_of_chat_that_want_it() {
     let mut talk = Talk::new(&model, target, "session");
     talk.turn("work");
     assert_eq!(model.refusals(), Vec::<String>::new());
-    let body = String::from_utf8(talk.request().body.to_vec()).unwrap();
+    let body = String::from_utf8(talk.request().body.to_vec().unwrap()).unwrap();
     for thought in ["How do I begin?", "Both at once.", "That is all."] {
         assert!(body.contains(&format!(r#""reasoning_content":"{thought}""#)), "{thought} in {body}");
     }

@@ -1,9 +1,11 @@
 //! The commands of a client, and what is answered.
 
+use std::borrow::Cow;
+
 use agent_rpc::{RpcCommand, RpcImage, StreamingBehavior, session};
 use agent_settings::{ModelName, ThinkingLevel};
 use engine::{EngineActivity, EngineInput, MessageOrigin, QueueKind, SpendLimits, TurnSettings, UserMessage, cache};
-use session_tree::{Json, Object, Session};
+use session_tree::{Json, Object, Session, Tree};
 
 use super::{CommandAnswer, RpcServer, SentMessage, answer_model};
 use crate::{
@@ -49,14 +51,14 @@ impl RpcServer {
             RpcCommand::Fork { entry_id } => self.fork(entry_id).await,
             RpcCommand::Clone => self.copy().await,
             RpcCommand::GetState => self.state().await,
-            RpcCommand::GetMessages => self.look_up(|file| session::messages(file.tree())).await,
+            RpcCommand::GetMessages => self.look_up(session::messages).await,
             RpcCommand::GetEntries { since } => {
-                let found = self.look_up_or(move |file| session::entries(file.tree(), since.as_deref())).await;
+                let found = self.look_up_or(move |file| session::entries(&*whole(file)?, since.as_deref())).await;
                 found.map(Some)
             }
-            RpcCommand::GetTree => self.look_up(|file| session::tree(file.tree())).await,
-            RpcCommand::GetForkMessages => self.look_up(|file| session::fork_messages(file.tree())).await,
-            RpcCommand::GetLastAssistantText => self.look_up(|file| session::last_text(file.tree())).await,
+            RpcCommand::GetTree => self.look_up(session::tree).await,
+            RpcCommand::GetForkMessages => self.look_up(session::fork_messages).await,
+            RpcCommand::GetLastAssistantText => self.look_up(session::last_text).await,
             RpcCommand::GetSessionStats => self.stats().await,
             RpcCommand::SetSessionName { name } if name.trim().is_empty() => {
                 Err("Session name cannot be empty".to_owned())
@@ -215,8 +217,8 @@ impl RpcServer {
 
     // Looking up
 
-    async fn look_up(&self, look_up: impl FnOnce(&Session) -> String + Send + 'static) -> CommandAnswer {
-        self.session.handle.read(look_up).await.map(Some).map_err(|error| error.to_string())
+    async fn look_up(&self, look_up: fn(&Tree) -> String) -> CommandAnswer {
+        self.look_up_or(move |file| Ok(look_up(&*whole(file)?))).await.map(Some)
     }
 
     async fn look_up_or<T: Send + 'static>(
@@ -254,7 +256,7 @@ impl RpcServer {
             let head = Object::new()
                 .with("sessionFile", file.path().to_string_lossy().into_owned())
                 .with("sessionId", file.tree().header().id());
-            let stats = session::stats(file.tree(), window);
+            let stats = session::stats(&*whole(file)?, window);
             let fields = head.iter().chain(stats.iter()).map(|(key, value)| (key.to_owned(), value.clone()));
             Ok(fields.collect::<Object>().to_text())
         });
@@ -262,7 +264,7 @@ impl RpcServer {
     }
 
     async fn cache(&mut self) -> CommandAnswer {
-        let requests = self.look_up_or(|file| Ok(cache::requests(file.tree()))).await?;
+        let requests = self.look_up_or(|file| Ok(cache::requests(&*whole(file)?))).await?;
         let told = serde_json::json!({ "hitRate": cache::hit_rate(&requests), "requests": requests });
         Ok(Some(told.to_string()))
     }
@@ -337,6 +339,11 @@ impl RpcServer {
         self.set_thinking(next).await?;
         Ok(Some(Object::new().with("level", next.name()).to_text()))
     }
+}
+
+/// The entries with all their texts.
+fn whole(file: &Session) -> Result<Cow<'_, Tree>, String> {
+    file.whole_tree().map_err(|error| error.to_string())
 }
 
 fn not_cancelled() -> Object {

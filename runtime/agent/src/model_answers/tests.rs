@@ -251,5 +251,60 @@ fn marks_stand_where_the_engine_wants_them() {
     assert_eq!(marked[marked.len() - 3..], [(false, false), (true, false), (true, false)]);
     assert!(answers.send(RequestNumber(2)).is_none(), "another request");
     let unknown = RequestPlan { model: ModelChoice { id: "other".to_owned(), ..choice() }, ..plan(false) };
-    assert_eq!(answers.prepare(&unknown, &tree).unwrap_err().kind, FailureKind::BadRequest);
+    let refused = answers.prepare(&unknown, &tree).unwrap_err();
+    assert!(
+        matches!(&refused, PrepareFailure::Failed(failure) if failure.kind == FailureKind::BadRequest),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_session_that_let_its_texts_go_sends_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock: Arc<dyn SessionClock> = Arc::new(Clock::default());
+    let new = || answers("http://127.0.0.1:9", Arc::clone(&clock));
+    let spilling = new().spilling_to(SpillFile::new(tempfile::tempfile));
+    let (mut lived, mut compared) = (spilling, new());
+    let mut session = Session::create(dir.path(), "/w", None, Stamp { now_ms: 0, random: 1 });
+    let message = |role: &str, block: Object| {
+        let message = Object::new().with("role", role).with("content", vec![Json::from(block)]);
+        NewEntry::Message(message.with("toolCallId", "c").with("stopReason", "toolUse").with("timestamp", 1_i64))
+    };
+    let text = |text: String| Object::new().with("type", "text").with("text", text);
+    let call = || Object::new().with("type", "toolCall").with("id", "c").with("name", "read");
+    let system = Object::new().with("role", "system").with("content", "be good").with("timestamp", 1_i64);
+    let mut n = 1_i64;
+    let mut append = |session: &mut Session, entry: NewEntry| {
+        n += 1;
+        session.append(entry, Stamp { now_ms: n, random: 7 + (u128::from(n.unsigned_abs()) << 70) }).unwrap();
+    };
+    let body = |answers: &ModelAnswers| {
+        String::from_utf8(answers.prepared.as_ref().unwrap().encoded.body.to_vec().unwrap()).unwrap()
+    };
+    append(&mut session, NewEntry::Message(system));
+    for round in 0..60_u64 {
+        append(&mut session, message("user", text(format!("go on {round}"))));
+        append(&mut session, message("assistant", call()));
+        let data = Object::new().with("round", round);
+        append(&mut session, NewEntry::Custom { custom_type: "capture.started".into(), data: Some(data.into()) });
+        append(&mut session, message("toolResult", text(format!("{round} \n").repeat(10_000))));
+        append(&mut session, message("assistant", text("That is all.".to_owned())));
+        let plan = RequestPlan { request: RequestNumber(round), model: choice(), long_system_cache: round % 7 == 0 };
+        let whole = session.whole_tree().unwrap();
+        let digest = compared.prepare(&plan, &whole).unwrap();
+        assert_eq!(lived.prepare(&plan, session.tree()).unwrap(), digest, "{round}");
+        assert_eq!(body(&lived), body(&compared), "{round}");
+        session.release(0);
+    }
+    let entries = session.tree().entries();
+    assert!(entries[1..].iter().all(|entry| entry.is_released()));
+    let bytes: usize = entries.iter().map(|entry| entry.fields().memory_bytes()).sum();
+    assert!(bytes < 60 * 4000, "{bytes}");
+    // Whoever encodes them again needs their texts.
+    let plan = RequestPlan { request: RequestNumber(99), model: choice(), long_system_cache: false };
+    assert_eq!(new().prepare(&plan, session.tree()), Err(PrepareFailure::Released));
+    let mut another = new();
+    another.prepare(&plan, &session.whole_tree().unwrap()).unwrap();
+    compared.prepare(&plan, &session.whole_tree().unwrap()).unwrap();
+    assert_eq!(body(&another), body(&compared));
 }

@@ -64,7 +64,7 @@ pub(crate) fn assistant(target: &Target, blocks: Vec<Object>) -> Object {
 }
 
 fn body(transcript: &Transcript) -> String {
-    let body = String::from_utf8(transcript.request(Some("session"), &[]).unwrap().body.to_vec()).unwrap();
+    let body = String::from_utf8(transcript.request(Some("session"), &[]).unwrap().body.to_vec().unwrap()).unwrap();
     serde_json::from_str::<serde_json::Value>(&body).unwrap();
     body
 }
@@ -347,7 +347,7 @@ fn markers_stand_where_they_were_asked_for() {
     let places = [MarkerPlace::Entry(2), MarkerPlace::System, MarkerPlace::Entry(1)];
     let request = transcript.request(None, &places.map(marker)).unwrap();
     assert_eq!(request.markers, [MarkerPlace::System, MarkerPlace::Entry(1), MarkerPlace::Entry(2)]);
-    let body = String::from_utf8(request.body.to_vec()).unwrap();
+    let body = String::from_utf8(request.body.to_vec().unwrap()).unwrap();
     let mark = r#""cache_control":{"type":"ephemeral"}"#;
     for place in [
         format!(r#"You are careful.\n\nBe brief.",{mark}}}],"messages""#),
@@ -360,7 +360,7 @@ fn markers_stand_where_they_were_asked_for() {
     assert_eq!(body.matches("cache_control").count(), 3);
     // Without its markers it is the request without markers.
     let bare = transcript.request(None, &[]).unwrap();
-    assert_eq!(body.replace(&format!(",{mark}"), "").as_bytes(), &bare.body[..]);
+    assert_eq!(body.replace(&format!(",{mark}"), "").as_bytes(), bare.body.to_vec().unwrap());
 }
 
 #[test]
@@ -369,11 +369,11 @@ fn markers_that_a_vendor_refuses_are_refused() {
     transcript.push(&user("one"));
     let at = |place, ttl| Marker { place, ttl };
     let five = at(MarkerPlace::System, CacheTtl::FiveMinutes);
-    assert_eq!(transcript.request(None, &[five; 5]), Err(crate::MarkerError::TooMany(5)));
+    assert_eq!(transcript.request(None, &[five; 5]).unwrap_err(), crate::MarkerError::TooMany(5));
     let hour = at(MarkerPlace::Entry(0), CacheTtl::Hour);
-    assert_eq!(transcript.request(None, &[five, hour]), Err(crate::MarkerError::HourAfterFiveMinutes));
+    assert_eq!(transcript.request(None, &[five, hour]).unwrap_err(), crate::MarkerError::HourAfterFiveMinutes);
     let beyond = at(MarkerPlace::Entry(1), CacheTtl::Hour);
-    assert_eq!(transcript.request(None, &[beyond]), Err(crate::MarkerError::NoEntry(1)));
+    assert_eq!(transcript.request(None, &[beyond]).unwrap_err(), crate::MarkerError::NoEntry(1));
 }
 
 #[test]
@@ -389,8 +389,8 @@ fn chat_passes_markers_on_when_the_server_takes_them() {
     transcript.push(&result("c", "out"));
     let marker = |place| Marker { place, ttl: CacheTtl::Hour };
     let places = [MarkerPlace::System, MarkerPlace::Entry(1), MarkerPlace::Entry(2)];
-    let body = transcript.request(None, &places.map(marker)).unwrap().body;
-    let body = String::from_utf8(body.to_vec()).unwrap();
+    let body = transcript.request(None, &places.map(marker)).unwrap().body.to_vec().unwrap();
+    let body = String::from_utf8(body).unwrap();
     let value: serde_json::Value = serde_json::from_str(&body).unwrap();
     for message in [0, 2, 3] {
         assert_eq!(value["messages"][message]["content"][0]["cache_control"]["ttl"], "1h", "{body}");

@@ -1,8 +1,13 @@
 //! The bytes of a body, block by block.
 
+use std::{ops::Range, sync::Arc};
+
 use session_tree::json::write_string;
 
-use crate::{BlockHash, BlockKind, Target};
+use crate::{
+    BlockHash, BlockKind, Target,
+    body::{BodyText, RequestBody, SpillFile},
+};
 
 /// A block that was written.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +45,7 @@ pub(crate) struct WireState {
 /// The bytes so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Wire {
-    bytes: Vec<u8>,
+    text: BodyText,
     blocks: Vec<WireBlock>,
     state: WireState,
     /// The hash of what the body does not say, such as the name of the API.
@@ -51,15 +56,40 @@ impl Wire {
     pub(crate) fn new(target: &Target) -> Self {
         let seed = format!("{}\n{}\n{}", target.api.name(), target.provider, target.model);
         Self {
-            bytes: Vec::new(),
+            text: BodyText::default(),
             blocks: Vec::new(),
             state: WireState::default(),
             seed: hash(BlockHash([0; 16]), seed.as_bytes()),
         }
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// How many bytes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Appends a range of the bytes to a body.
+    pub(crate) fn append_to(&self, range: Range<usize>, body: &mut RequestBody) {
+        self.text.append_to(range, body);
+    }
+
+    /// Keeps what is too much for memory in this file.
+    pub(crate) fn spill_to(&mut self, spill: Arc<SpillFile>) {
+        self.text.spill_to(spill);
+    }
+
+    /// The bytes behind the last block.
+    pub(crate) fn behind_blocks(&self) -> &[u8] {
+        self.text.unsealed(self.blocks_end())
+    }
+
+    /// Requests share the blocks that are there instead of copying them.
+    pub(crate) fn seal(&mut self) {
+        self.text.seal(self.blocks_end());
+    }
+
+    fn blocks_end(&self) -> usize {
+        self.blocks.last().map_or(0, |block| block.end)
     }
 
     pub(crate) fn blocks(&self) -> &[WireBlock] {
@@ -70,19 +100,20 @@ impl Wire {
         &self.state
     }
 
-    pub(crate) fn truncate(&mut self, bytes: usize, blocks: usize, state: WireState) {
-        self.bytes.truncate(bytes);
+    /// Goes back to where there were so many blocks with these bytes behind them.
+    pub(crate) fn truncate(&mut self, blocks: usize, behind: &[u8], state: WireState) {
         self.blocks.truncate(blocks);
+        self.text.truncate(self.blocks_end(), behind);
         self.state = state;
     }
 
     /// Goes on elsewhere: what is written there follows what is written here.
     pub(crate) fn rest(&self) -> Self {
-        Self { bytes: Vec::new(), blocks: Vec::new(), state: self.state.clone(), seed: self.seed }
+        Self { text: BodyText::default(), blocks: Vec::new(), state: self.state.clone(), seed: self.seed }
     }
 
     pub(crate) fn raw(&mut self, text: &str) {
-        self.bytes.extend_from_slice(text.as_bytes());
+        self.text.extend(text.as_bytes());
     }
 
     /// `,` unless this is the first message.
@@ -94,10 +125,9 @@ impl Wire {
 
     /// What was written since the last block is one. A marker would go before the last `behind` bytes.
     pub(crate) fn end_block(&mut self, kind: BlockKind, behind: Option<usize>) {
-        let from = self.blocks.last().map_or(0, |block| block.end);
         let before = self.blocks.last().map_or(self.seed, |block| block.hash);
-        let end = self.bytes.len();
-        let hash = hash(before, &self.bytes[from..]);
+        let end = self.text.len();
+        let hash = hash(before, self.behind_blocks());
         self.blocks.push(WireBlock { kind, end, mark: behind.map(|behind| end - behind), hash });
     }
 

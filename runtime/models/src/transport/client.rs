@@ -9,7 +9,7 @@ use reqwest::{
 };
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 
-use super::{Exchange, Patience};
+use super::{Exchange, Patience, sending::SendingBody};
 use crate::{EncodedRequest, Secret};
 
 /// How long a connection may take to be made.
@@ -181,7 +181,8 @@ impl ModelClient {
     ) -> Result<Exchange, ClientError> {
         let url = endpoint.url_of(request)?;
         let headers = endpoint.headers_of(request)?;
-        let sending = self.http.post(url).headers(headers).body(request.body.clone());
+        let body = reqwest::Body::wrap(SendingBody::new(&request.body));
+        let sending = self.http.post(url).headers(headers).body(body);
         Ok(Exchange::new(sending, request.api, tag, endpoint))
     }
 }

@@ -94,7 +94,7 @@ fn a_request_is_sent_with_its_key_and_its_answer_is_read() {
     for header in ["x-api-key: sk-secret\r\n", "anthropic-version: 2023-06-01\r\n", "user-agent: test\r\n"] {
         assert!(sent.contains(header), "{header} in {sent}");
     }
-    assert!(sent.ends_with(std::str::from_utf8(&request().body).unwrap()));
+    assert!(sent.ends_with(&String::from_utf8(request().body.to_vec().unwrap()).unwrap()));
 }
 
 #[test]

@@ -215,3 +215,54 @@ fn an_entry_that_is_waited_for_is_in_the_file_like_any_other() {
     drop(session);
     assert_eq!(open(&path, 6).tree().entries().iter().filter(|e| e.message().is_some()).count(), 3);
 }
+
+#[test]
+fn texts_that_were_let_go_are_read_from_the_file() {
+    let directory = TempDir::new().unwrap();
+    let mut session = started(&directory);
+    let text = "long ".repeat(10_000);
+    session.append(said("user", &text), stamp(4)).unwrap();
+    let state = Object::new().with("text", text.as_str());
+    let own = NewEntry::Custom { custom_type: "state".into(), data: Some(state.into()) };
+    session.append(own, stamp(5)).unwrap();
+    session.append(said("system", "be good"), stamp(6)).unwrap();
+    let entries = session.tree().entries().to_vec();
+    session.release(usize::MAX);
+    assert_eq!(session.tree().entries(), entries, "there is room for everything");
+    session.release(1000);
+    let released: Vec<bool> = session.tree().entries().iter().map(Entry::is_released).collect();
+    assert_eq!(released, [true, true, true, true, false]);
+    assert!(session.tree().entries().iter().all(|entry| !entry.to_line().contains("long")));
+    assert_eq!(session.whole_tree().unwrap().entries(), entries);
+    let roles =
+        |session: &Session| session.tree().leaf_path().into_iter().map(|e| e.role().map(str::to_owned)).collect();
+    let known: Vec<Option<String>> = roles(&session);
+    assert_eq!(known, entries.iter().map(|entry| entry.role().map(str::to_owned)).collect::<Vec<_>>());
+    // What follows is appended as ever, and other files get everything.
+    session.append(said("user", "more"), stamp(7)).unwrap();
+    let id = session.tree().leaf_id().unwrap().to_owned();
+    let branched = session.branched(&id, stamp(8)).unwrap();
+    assert_eq!(branched.tree().entries()[..5], entries);
+    assert!(session.forked(entries[2].id().unwrap(), stamp(9)).unwrap().text == text);
+    let leaf = entries[0].id().unwrap();
+    session.branch(leaf, stamp(10)).unwrap();
+    session.release(0);
+    assert_eq!(session.whole_tree().unwrap().leaf_id(), Some(leaf));
+    let path = session.path().to_owned();
+    drop(session);
+    assert_eq!(open(&path, 11).tree().entries()[..5], entries);
+}
+
+#[test]
+fn texts_are_not_read_from_another_file() {
+    let directory = TempDir::new().unwrap();
+    let mut session = started(&directory);
+    session.release(0);
+    let text = fs::read_to_string(session.path()).unwrap();
+    let mut other = fs::File::options().append(true).open(session.path()).unwrap();
+    other.write_all(b"{}\n").unwrap();
+    assert!(matches!(session.whole_tree(), Err(SessionError::Changed { .. })));
+    fs::write(session.path(), text.replace("answer", "anwser")).unwrap();
+    fs::rename(session.path(), directory.path().join("moved")).unwrap();
+    assert!(session.whole_tree().is_err());
+}

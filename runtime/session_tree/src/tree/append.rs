@@ -107,6 +107,24 @@ impl Tree {
         self.leaf = leaf.filter(|leaf| *leaf < len);
     }
 
+    /// Lets the texts of an entry go, which are in the file.
+    pub(crate) fn release(&mut self, index: usize) {
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.release();
+        }
+    }
+
+    /// The same tree with the entries of a file; nothing when these are others.
+    pub(crate) fn with_entries(&self, entries: Vec<Entry>) -> Option<Self> {
+        let keys = |entries: &[Entry]| entries.iter().map(|entry| entry.key().clone()).collect::<Vec<_>>();
+        if keys(&entries) != keys(&self.entries) {
+            return None;
+        }
+        let mut tree = Self::new(self.header.clone(), entries);
+        tree.leaf = self.leaf;
+        Some(tree)
+    }
+
     pub(crate) fn leaf_index(&self) -> Option<usize> {
         self.leaf
     }

@@ -13,7 +13,7 @@ fn request(api: Api) -> Value {
         transcript.push(&message);
     }
     let request = transcript.request(Some("session"), &[]).unwrap();
-    serde_json::from_slice(&request.body).unwrap()
+    serde_json::from_slice(&request.body.to_vec().unwrap()).unwrap()
 }
 
 type Change = fn(&mut Value);

@@ -19,9 +19,9 @@ fn body(target: &Target) -> Value {
     transcript.push(&assistant(target, vec![call_block("c1", "bash", "{}", InputForm::Value)]));
     let result = object(r#"{"role":"toolResult","toolCallId":"c1","toolName":"bash","isError":false}"#);
     transcript.push(&result.with("content", image()));
-    let before = transcript.request(None, &[]).unwrap().body;
+    let before = transcript.request(None, &[]).unwrap().body.to_vec().unwrap();
     transcript.push(&user("And now?"));
-    let body = transcript.request(None, &[]).unwrap().body;
+    let body = transcript.request(None, &[]).unwrap().body.to_vec().unwrap();
     // What was sent for the result is what is sent of it later.
     let blocks: usize = before.iter().zip(&body).take_while(|(a, b)| a == b).count();
     assert!(String::from_utf8_lossy(&body[..blocks]).matches("iVBO").count() == if target.images { 2 } else { 0 });
