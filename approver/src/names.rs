@@ -1,13 +1,16 @@
 //! Matches file names against tables: names of secrets, names that may contain secrets, and files that control what
 //! runs later. The tables are data (`secrets.toml`, `runs-later.toml`).
 
+mod patterns;
+
 use std::{
     path::{Path, PathBuf},
     sync::LazyLock,
 };
 
-use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
+
+use self::patterns::Patterns;
 
 /// One group of a table.
 #[derive(Debug, Deserialize)]
@@ -42,15 +45,19 @@ struct RunsLaterTable {
 
 /// The groups of one kind, ready to be matched: those without exceptions together, each of the others by itself.
 struct NameMatcher {
-    plain: GlobSet,
-    excepted: Vec<(GlobSet, GlobSet)>,
+    plain: Patterns,
+    excepted: Vec<(Patterns, Patterns)>,
 }
 
 impl NameMatcher {
     fn new(groups: &[NameGroup]) -> Self {
+        let of = |names: &[String]| Patterns::new(names.iter().map(String::as_str));
         let plain = groups.iter().filter(|group| group.except.is_empty()).flat_map(|group| &group.names);
         let excepted = groups.iter().filter(|group| !group.except.is_empty());
-        Self { plain: set(plain), excepted: excepted.map(|group| (set(&group.names), set(&group.except))).collect() }
+        Self {
+            plain: Patterns::new(plain.map(String::as_str)),
+            excepted: excepted.map(|group| (of(&group.names), of(&group.except))).collect(),
+        }
     }
 
     fn contains(&self, folded: &str) -> bool {
@@ -65,7 +72,7 @@ struct NameTables {
     protected: NameMatcher,
     runs: NameMatcher,
     copies: Vec<String>,
-    history: Vec<(String, GlobSet)>,
+    history: Vec<(String, Patterns)>,
 }
 
 #[expect(clippy::panic, reason = "the tables are part of the program, and a test reads them")]
@@ -80,25 +87,9 @@ static TABLES: LazyLock<NameTables> = LazyLock::new(|| {
         protected: NameMatcher::new(&later.protected),
         runs: NameMatcher::new(&later.runs),
         copies: secrets.copies,
-        history: secrets.history.into_iter().map(|name| (name.clone(), set([&name]))).collect(),
+        history: secrets.history.into_iter().map(|name| (name.clone(), Patterns::new([name.as_str()]))).collect(),
     }
 });
-
-fn set<'a>(globs: impl IntoIterator<Item = &'a String>) -> GlobSet {
-    let mut set = GlobSetBuilder::new();
-    for text in globs {
-        set.add(glob(text));
-    }
-    #[expect(clippy::panic, reason = "the tables are part of the program, and a test reads them")]
-    set.build().unwrap_or_else(|error| panic!("the tables of names: {error}"))
-}
-
-#[expect(clippy::panic, reason = "the tables are part of the program, and a test reads them")]
-fn glob(text: &str) -> Glob {
-    // Names are folded before they are matched: an expression without regard to case is much slower.
-    let glob = GlobBuilder::new(&text.to_lowercase()).literal_separator(true).build();
-    glob.unwrap_or_else(|error| panic!("the tables of names: `{text}`: {error}"))
-}
 
 /// A path as it is matched: without regard to case, as file systems have it that have none.
 fn folded(path: &Path) -> String {
@@ -162,7 +153,7 @@ pub fn runs_later(path: &Path) -> bool {
 /// of `kept` none is made: nothing may be missing that is not a secret.
 pub(crate) fn left_out_of_history(kept: &[PathBuf]) -> Vec<String> {
     let kept: Vec<String> = kept.iter().map(|path| folded(path)).collect();
-    let means_none = |set: &GlobSet| !kept.iter().any(|path| set.is_match(path));
+    let means_none = |set: &Patterns| !kept.iter().any(|path| set.is_match(path));
     let names = TABLES.history.iter().filter(|(_, set)| means_none(set)).map(|(name, _)| name);
     names.map(|name| format!(":(top,exclude,icase,glob){name}")).collect()
 }
