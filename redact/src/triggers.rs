@@ -195,7 +195,7 @@ impl Triggers {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .ascii_case_insensitive(true)
-            .kind(Some(AhoCorasickKind::DFA))
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(&words)?;
         Ok(Self { automaton, looks, rules: flat })
     }
