@@ -5,12 +5,17 @@ use std::{
     io::{ErrorKind, Read, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use crate::session_error::SessionError;
 
 /// Maximum number of attempts to open a file that is replaced meanwhile.
 const TRIES: usize = 16;
+/// How often the lock of a file is tried, and how long it is waited for in between. A program that was killed while it
+/// started another one is gone, while the other one has the lock until it has closed what it inherited.
+const LOCK_TRIES: u32 = 15;
+const LOCK_WAIT: Duration = Duration::from_millis(20);
 /// Mode of session files: only their owner may read them.
 const MODE: u32 = 0o600;
 /// Mode of directories that are made for them.
@@ -90,10 +95,14 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 fn lock(file: &File, path: &Path) -> Result<(), SessionError> {
-    file.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => SessionError::Locked { path: path.to_owned() },
-        TryLockError::Error(error) => SessionError::io("lock", path)(error),
-    })
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => std::thread::park_timeout(LOCK_WAIT),
+            Err(TryLockError::Error(error)) => return Err(SessionError::io("lock", path)(error)),
+        }
+    }
+    Err(SessionError::Locked { path: path.to_owned() })
 }
 
 /// Writes a file beside another one, locked and on the disk.

@@ -266,3 +266,20 @@ fn texts_are_not_read_from_another_file() {
     fs::rename(session.path(), directory.path().join("moved")).unwrap();
     assert!(session.whole_tree().is_err());
 }
+
+#[test]
+fn a_session_is_taken_up_while_the_lock_of_a_program_that_was_killed_goes() {
+    let directory = TempDir::new().unwrap();
+    let session = started(&directory);
+    let path = session.path().to_owned();
+    drop(session);
+    let inherited = fs::File::open(&path).unwrap();
+    inherited.lock().unwrap();
+    std::thread::scope(|scope| {
+        let opening = scope.spawn(|| Session::open(&path, "/proj", stamp(9)).map(drop));
+        // Long enough for the first attempt in most runs, and correct in all.
+        std::thread::park_timeout(std::time::Duration::from_millis(50));
+        drop(inherited);
+        opening.join().unwrap().unwrap();
+    });
+}
