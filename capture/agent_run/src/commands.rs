@@ -134,10 +134,17 @@ impl CommandedSession {
         let mut outcome = CommandOutcome { outcome: OutcomeKind::Done, message: id.clone(), entry: None };
         loop {
             match updates.try_recv() {
-                Ok(SessionUpdate::Frame(RuntimeFrame::Message { id: of, outcome: what }))
-                    if Some(&of) == id.as_ref() =>
-                {
-                    match what {
+                Ok(SessionUpdate::Frame(frame)) => {
+                    if let RuntimeFrame::Refused { reason, .. } = &*frame
+                        && id.is_none()
+                    {
+                        return Err(reason.clone());
+                    }
+                    let RuntimeFrame::Message { id: of, outcome: what } = &*frame else { continue };
+                    if Some(of) != id.as_ref() {
+                        continue;
+                    }
+                    match what.clone() {
                         QueueOutcome::Queued => outcome.outcome = OutcomeKind::Queued,
                         QueueOutcome::Landed { entry } => {
                             outcome = CommandOutcome { outcome: OutcomeKind::Landed, entry: Some(entry), ..outcome };
@@ -146,8 +153,7 @@ impl CommandedSession {
                         QueueOutcome::Withdrawn => return Err("the message was taken back".to_owned()),
                     }
                 }
-                Ok(SessionUpdate::Frame(RuntimeFrame::Refused { reason, .. })) if id.is_none() => return Err(reason),
-                Ok(SessionUpdate::Frame(_) | SessionUpdate::Entry(_)) | Err(TryRecvError::Lagged(_)) => {}
+                Ok(SessionUpdate::Entry(_)) | Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return Ok(outcome),
             }
         }

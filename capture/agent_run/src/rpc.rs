@@ -283,7 +283,7 @@ impl RpcServer {
                 self.events.entry(entry)
             }
             SessionUpdate::Frame(frame) => {
-                match frame {
+                match &**frame {
                     RuntimeFrame::Message { id, outcome: QueueOutcome::Refused { reason } } => {
                         if let Some(sent) = self.sent.remove(id) {
                             write(&failure(sent.id.as_ref(), &sent.command, reason))?;

@@ -363,7 +363,7 @@ impl SessionDriver {
             | RuntimeFrame::DiskTrouble { .. } => None,
         };
         // Nobody may be watching.
-        let _ = self.updates.send(SessionUpdate::Frame(frame));
+        let _ = self.updates.send(SessionUpdate::Frame(Arc::new(frame)));
         if let Some(report) = report
             && let Some(waiting) = self.waiting.take()
         {

@@ -26,7 +26,7 @@ pub struct SessionHandle {
 #[derive(Debug, Clone)]
 pub enum SessionUpdate {
     /// The machine told something.
-    Frame(RuntimeFrame),
+    Frame(Arc<RuntimeFrame>),
     /// An entry is in the file.
     Entry(Arc<Entry>),
 }

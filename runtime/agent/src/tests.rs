@@ -345,7 +345,8 @@ fn an_abort_ends_a_tool_a_question_and_a_stream() {
     let report = house.runtime.block_on(async {
         let turn = session.prompt(prompt("q"));
         let abort = async {
-            while !matches!(updates.recv().await.unwrap(), SessionUpdate::Frame(RuntimeFrame::TurnStarted)) {}
+            let begins = |update| matches!(update, SessionUpdate::Frame(frame) if *frame == RuntimeFrame::TurnStarted);
+            while !begins(updates.recv().await.unwrap()) {}
             session.input(EngineInput::Abort).await.unwrap();
         };
         tokio::join!(turn, abort).0.unwrap()
@@ -361,7 +362,8 @@ fn closing_ends_what_runs_and_frees_the_file() {
     let mut updates = session.subscribe();
     house.runtime.block_on(async {
         let deciding = |update: &SessionUpdate| {
-            matches!(update, SessionUpdate::Frame(RuntimeFrame::Activity(EngineActivity::Deciding)))
+            let deciding = RuntimeFrame::Activity(EngineActivity::Deciding);
+            matches!(update, SessionUpdate::Frame(frame) if **frame == deciding)
         };
         let wait = async { while !deciding(&updates.recv().await.unwrap()) {} };
         let turn = session.prompt(prompt("p"));

@@ -28,20 +28,22 @@ impl<'a> PrintProgress<'a> {
     }
 
     pub(super) fn print(&mut self, update: &SessionUpdate) -> io::Result<()> {
-        match update {
-            SessionUpdate::Frame(RuntimeFrame::Block(block)) => self.block(block),
-            SessionUpdate::Frame(RuntimeFrame::RequestEnded { .. }) => {
-                self.is_new = true;
-                Ok(())
-            }
-            SessionUpdate::Frame(RuntimeFrame::CallStarted { call, .. }) => {
-                let call = usize::try_from(call.index).ok().and_then(|at| self.calls.get(at));
-                let Some(call) = call else { return Ok(()) };
-                writeln!(self.out, "· {}", about(call))
-            }
-            SessionUpdate::Frame(_) => Ok(()),
-            SessionUpdate::Entry(entry) => self.failed(entry),
+        let frame = match update {
+            SessionUpdate::Frame(frame) => &**frame,
+            SessionUpdate::Entry(entry) => return self.failed(entry),
+        };
+        if let RuntimeFrame::Block(block) = frame {
+            return self.block(block);
         }
+        if let RuntimeFrame::RequestEnded { .. } = frame {
+            self.is_new = true;
+        }
+        if let RuntimeFrame::CallStarted { call, .. } = frame
+            && let Some(call) = usize::try_from(call.index).ok().and_then(|at| self.calls.get(at))
+        {
+            writeln!(self.out, "· {}", about(call))?;
+        }
+        Ok(())
     }
 
     fn block(&mut self, block: &Object) -> io::Result<()> {
@@ -107,13 +109,13 @@ mod tests {
         let mut out = Vec::new();
         let mut progress = PrintProgress::new(&mut out);
         let mut tell = |update: SessionUpdate| progress.print(&update).unwrap();
-        let block = |text: &str| SessionUpdate::Frame(RuntimeFrame::Block(object(text)));
+        let block = |text: &str| SessionUpdate::Frame(Arc::new(RuntimeFrame::Block(object(text))));
         tell(block(r#"{"type":"text","text":"I look.\n"}"#));
         tell(block(r#"{"type":"toolCall","id":"1","name":"read","arguments":{"path":"a.rs"}}"#));
         tell(block(r#"{"type":"toolCall","id":"2","name":"bash","arguments":{"command":"one\ntwo"}}"#));
         for index in 0..2 {
             let call = CallId { request: RequestNumber(1), index };
-            tell(SessionUpdate::Frame(RuntimeFrame::CallStarted { call, tool: "read".to_owned() }));
+            tell(SessionUpdate::Frame(Arc::new(RuntimeFrame::CallStarted { call, tool: "read".to_owned() })));
         }
         let failed = r#"{"type":"message","id":"e","parentId":null,"message":{"role":"toolResult","toolName":"bash",
             "content":[{"type":"text","text":"no such file"}],"isError":true}}"#;

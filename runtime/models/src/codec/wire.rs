@@ -100,7 +100,7 @@ impl Wire {
         &self.state
     }
 
-    /// Goes back to where there were so many blocks with these bytes behind them.
+    /// Goes back to where there were this number of blocks, with these bytes behind them.
     pub(crate) fn truncate(&mut self, blocks: usize, behind: &[u8], state: WireState) {
         self.blocks.truncate(blocks);
         self.text.truncate(self.blocks_end(), behind);
