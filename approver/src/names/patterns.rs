@@ -84,7 +84,7 @@ impl PatternIndex {
 
     /// The patterns that may end with this name.
     fn candidates<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a u32> {
-        fn of<'a>(list: &'a HashMap<Ends, Vec<u32>>, mut bytes: impl Iterator<Item = u8>) -> [Option<&'a Vec<u32>>; 2] {
+        fn of(list: &HashMap<Ends, Vec<u32>>, mut bytes: impl Iterator<Item = u8>) -> [Option<&Vec<u32>>; 2] {
             let (Some(byte), next) = (bytes.next(), bytes.next()) else { return [None, None] };
             [list.get(&(byte, None)), next.and_then(|next| list.get(&(byte, Some(next))))]
         }
