@@ -120,7 +120,7 @@ struct Playback {
 impl Playback {
     fn open(first: &Path) -> Result<Self, Refusal> {
         let files = parts(first).map_err(|error| failed(first, &error))?;
-        // What is no file could keep who opens it waiting.
+        // A pipe would block whoever opens it.
         if files.is_empty() || !files.iter().all(|file| file.is_file()) {
             return Err(Refusal::NotFound(format!("the recording {} is gone", first.display())));
         }

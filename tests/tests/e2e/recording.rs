@@ -1,7 +1,8 @@
 //! A run that is recorded, and what is exported of it.
 
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
+use serde_json::{Value, json};
 use tests::program::Machine;
 
 use super::PROGRAM;
@@ -42,4 +43,64 @@ fn what_a_run_showed_is_recorded_and_exported() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("own.cast"));
     assert!(!machine.home().join("../started").exists());
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+}
+
+/// The texts of a screen's rows, as far as they are told.
+fn rows(frame: &Value) -> BTreeMap<String, String> {
+    let text = |spans: &Value| spans.as_array().unwrap().iter().map(|span| span[0].as_str().unwrap()).collect();
+    frame["lines"].as_object().unwrap().iter().map(|(row, spans)| (row.clone(), text(spans))).collect()
+}
+
+#[test]
+fn a_recording_is_played_from_any_time() {
+    let machine = Machine::new(PROGRAM);
+    // One of a run that the server does not know any more.
+    let (run, dir) = ("01M7ZZZZZZZZZZZZZZZZZZZZZZ", machine.data().join("recordings"));
+    fs::create_dir_all(&dir).unwrap();
+    let events = [
+        r#"{"version":2,"width":20,"height":4,"timestamp":1700000000}"#,
+        r#"[0.1,"o","one\r\n"]"#,
+        r#"[0.11,"o","\u001b[31mtwo\u001b[0m"]"#,
+        r#"[0.5,"i","x"]"#,
+        r#"[0.9,"r","30x5"]"#,
+        r#"[1.2,"o","\r\nthree"]"#,
+    ];
+    fs::write(dir.join(format!("{run}.cast")), events.join("\n")).unwrap();
+    let server = machine.serve();
+    let json = |path: &str| server.client.json(&format!("/api/v1/runs/{run}/recording{path}")).unwrap();
+    let info = json("");
+    assert_eq!(
+        info,
+        json!({ "started_at": "2023-11-14T22:13:20.000Z", "duration_ms": 1_200, "ended": true, "dropped_ms": 0 })
+    );
+    let all = json("/frames");
+    let frames = all["frames"].as_array().unwrap();
+    let told: Vec<_> = frames.iter().map(|frame| (frame["at_ms"].as_u64().unwrap(), rows(frame))).collect();
+    let row = |number: &str, text: &str| (number.to_owned(), text.to_owned());
+    let empty = (0..4).map(|number| row(&number.to_string(), ""));
+    assert_eq!(told[0], (0, empty.collect()), "the whole screen first");
+    assert_eq!(told[1], (110, BTreeMap::from([row("0", "one"), row("1", "two")])), "what is close together is one");
+    assert_eq!(frames[1]["lines"]["1"][0][1], 1, "red");
+    assert_eq!((told[2].0, &frames[2]["cols"], &frames[2]["rows"]), (900, &30.into(), &5.into()));
+    assert_eq!(told[3], (1_200, BTreeMap::from([row("2", "three")])));
+    assert_eq!((frames.len(), &all["next_ms"]), (4, &Value::Null));
+
+    // In pages, each of which begins with the whole screen; and from the middle.
+    let page = json("/frames?limit=2");
+    assert_eq!((page["frames"].as_array().unwrap().len(), &page["next_ms"]), (2, &500.into()));
+    let page = json("/frames?limit=2&from_ms=500");
+    assert_eq!(rows(&page["frames"][0])["0"], "one");
+    assert_eq!((&page["frames"][1]["cols"], &page["next_ms"]), (&30.into(), &1_200.into()));
+    let middle = json("/frames?from_ms=1000");
+    assert_eq!((&middle["frames"][0]["cols"], rows(&middle["frames"][0])["1"].as_str()), (&30.into(), "two"));
+    let behind = json("/frames?from_ms=999999");
+    assert_eq!((rows(&behind["frames"][0])["2"].as_str(), &behind["next_ms"]), ("three", &Value::Null));
+
+    for (path, status) in [
+        (format!("/api/v1/runs/{run}/recording/frames?limit=0"), 400),
+        ("/api/v1/runs/01M7YYYYYYYYYYYYYYYYYYYYYY/recording".to_owned(), 404),
+        ("/api/v1/runs/..%2F..%2Fetc/recording".to_owned(), 404),
+    ] {
+        assert_eq!(server.client.get(&path).unwrap().status, status, "{path}");
+    }
 }

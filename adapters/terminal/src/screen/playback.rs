@@ -23,7 +23,7 @@ impl PlaybackScreen {
     /// Takes in what the program wrote.
     pub fn output(&mut self, text: &str) {
         self.terminal.feed(text.as_bytes());
-        // Nobody is there to be answered.
+        // The program that asked has ended.
         self.terminal.signals_mut().replies.clear();
     }
 

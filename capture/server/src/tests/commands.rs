@@ -12,7 +12,7 @@ use api::{
     approvals::ApprovalView,
     hooks::HookAnswer,
     prompts::Receipt,
-    runs::{Explanation, GridUpdate, Input, InputSent, Picture, Run, Scrollback, Size},
+    runs::{Explanation, GridUpdate, Input, InputSent, Picture, RecordedFrames, RecordingInfo, Run, Scrollback, Size},
     search::{IndexStatus, SearchPage, SearchQuery},
     steering::{SessionCommand, SessionInputTaken, StartedSession},
 };
@@ -168,6 +168,14 @@ impl Control for Commands {
 
     fn scrollback(&self, _: RunTarget, before: u64, count: u32) -> Reply<Scrollback> {
         self.ask(|reply| Command::Scrollback { before, count, reply })
+    }
+
+    fn recording(&self, _: RunTarget) -> Reply<RecordingInfo> {
+        unreachable!("no test here reads recordings")
+    }
+
+    fn recorded_frames(&self, _: RunTarget, _: u64, _: usize) -> Reply<RecordedFrames> {
+        unreachable!("no test here reads recordings")
     }
 
     fn resize(&self, _: RunTarget, size: Option<Size>) -> Reply<()> {

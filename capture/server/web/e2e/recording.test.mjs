@@ -20,31 +20,8 @@ async function prepare() {
   });
 }
 
-/** Answers as a server does that plays recordings, where this one does not. */
-async function served(visitor) {
-  const path = `/api/v1/runs/${run.id}/recording`;
-  if ((await fetch(world.url + path, { headers: { Authorization: `Bearer ${world.token}` } })).ok) return;
-  const changes = [
-    [0, {}],
-    [20, { 0: [["first", 1]] }],
-    [420, { 1: [["second"]] }],
-    [820, { 2: [["third"]] }],
-  ];
-  const duration_ms = 1_240;
-  await visitor.context.route(`**${path}`, (route) => route.fulfill({ json: { started_at: run.started_at, duration_ms, ended: true, dropped_ms: 0 } }));
-  await visitor.context.route(`**${path}/frames?*`, (route) => {
-    const from = Number(new URL(route.request().url()).searchParams.get("from_ms"));
-    const whole = Object.assign({ 0: [], 1: [], 2: [] }, ...changes.filter(([at]) => at <= from).map(([, lines]) => lines));
-    const frame = (at_ms, lines) => ({ at_ms, cols: 80, rows: 24, cursor: { row: 3, col: 0, visible: true }, alternate: false, title: null, scrolled: 0, skipped_bytes: 0, lines });
-    const later = changes.filter(([at]) => at > from);
-    // Pages of two, so that more than one is read.
-    return route.fulfill({ json: { frames: [frame(from, whole), ...later.slice(0, 1).map(([at, lines]) => frame(at, lines))], next_ms: later[1]?.[0] ?? null } });
-  });
-}
-
 test("a recording is found from its terminal and its session, and plays to its end", async () => {
   const visitor = await Visitor.paired(browser, world, "read");
-  await served(visitor);
   const page = await visitor.open(`/terminal/${run.id}`);
   await page.getByRole("link", { name: "Recording" }).click();
   await page.waitForURL(`${world.url}/recordings/${run.id}`);
@@ -60,7 +37,6 @@ test("a recording is found from its terminal and its session, and plays to its e
 
 test("a session leads to the recording of its run, and a moment of it to the screen of that moment", async () => {
   const visitor = await Visitor.paired(browser, world, "read");
-  await served(visitor);
   const page = await visitor.open(`/s/${run.session_id}`);
   await page.getByRole("link", { name: "Recording" }).waitFor();
   await page.getByRole("slider", { name: "Moment of the timeline" }).focus();
@@ -73,7 +49,6 @@ test("a session leads to the recording of its run, and a moment of it to the scr
 
 test("any moment of a recording is shown: by the slider, by keys, by a link", async () => {
   const visitor = await Visitor.paired(browser, world, "read", { phone: true });
-  await served(visitor);
   const page = await visitor.open(`/recordings/${run.id}?t=1.2`);
   await screen(page).getByText("third", { exact: true }).waitFor();
   await check(page, "recording on a phone");

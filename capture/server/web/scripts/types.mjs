@@ -60,7 +60,7 @@ function plain(kind, schema, indent) {
       return `${grouped(type(schema.items, indent))}[]`;
     case "object": {
       if (schema.properties === undefined) {
-        const values = schema.additionalProperties;
+        const values = schema.additionalProperties || Object.values(schema.patternProperties ?? {})[0];
         return `Record<string, ${values === undefined || values === false ? "unknown" : type(values, indent)}>`;
       }
       const inner = `${indent}  `;

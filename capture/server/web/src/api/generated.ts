@@ -926,7 +926,7 @@ export type Lane = {
   /** Its states, one after another. */
   segments: LaneSegment[];
   /** The session. */
-  session: SessionId;
+  session_id: SessionId;
   /** Its title. */
   title: string | null;
 };
@@ -1394,6 +1394,50 @@ export type RecentTurnPage = {
   next_cursor: string | null;
   /** The turns. */
   turns: SessionTurn[];
+};
+
+/** The screen at a time of a recording, or the rows that changed since the frame before. */
+export type RecordedFrame = {
+  /** Whether the alternate screen is shown, which has no scrolled-off lines. */
+  alternate: boolean;
+  /** The time, ms from the beginning. */
+  at_ms: number;
+  /** Columns. */
+  cols: number;
+  /** The cursor. */
+  cursor: TerminalCursor;
+  /** The rows that changed, by their number from 0; trailing blanks are left out. */
+  lines: Record<string, Span[]>;
+  /** Grows with every change. */
+  rev: number;
+  /** Rows. */
+  rows: number;
+  /** Number of lines that scrolled off the screen so far. */
+  scrolled: number;
+  /** Bytes that were not read since the screen was last redrawn: it may be wrong. */
+  skipped_bytes: number;
+  /** The title. */
+  title: string | null;
+};
+
+/** Frames of a recording, in order, at most 30 a second. The first one is the whole screen at the time that was asked for. */
+export type RecordedFrames = {
+  /** The frames. */
+  frames: RecordedFrame[];
+  /** Where the next ones begin, ms from the beginning; `null` at the end. */
+  next_ms: number | null;
+};
+
+/** The recording of a run's terminal. */
+export type RecordingInfo = {
+  /** Time at its beginning that made room for what came later, ms; 0 when that is not known any more. */
+  dropped_ms: number;
+  /** How much there is to play, ms; grows while it is written. */
+  duration_ms: number;
+  /** Whether nothing more is written to it. */
+  ended: boolean;
+  /** When its first output came. */
+  started_at: Timestamp;
 };
 
 /** A region of the screen. */
@@ -2103,6 +2147,12 @@ export type Sources = {
   sources: SourceHealth[];
 };
 
+/**
+ * Text in one style: the text, its colours, and its attributes as a sum of [`SpanFlags`]. On the wire an array of four:
+ * `[text, foreground, background, attributes]`.
+ */
+export type Span = [string, (TerminalColor | null), (TerminalColor | null), number];
+
 /** The outcome of a claim. */
 export type Standing = ("decides" | "agrees" | "weaker" | "overruled" | "not_yet" | "over");
 
@@ -2252,6 +2302,19 @@ export type Summary = {
   last_prompt: string | null;
   /** What it did lately, the newest turn first: files changed, commands, tests, approvals, errors. */
   recent: string | null;
+};
+
+/** A number of the palette of 256 colours, or `#rrggbb`. */
+export type TerminalColor = (number | string);
+
+/** The cursor. */
+export type TerminalCursor = {
+  /** Its column, from 0. */
+  col: number;
+  /** Its row, from 0. */
+  row: number;
+  /** Whether it is shown. */
+  visible: boolean;
 };
 
 /** Rows and columns of a terminal. */
@@ -3008,6 +3071,20 @@ export interface Routes {
     query: Record<never, never>;
     body: Input;
     answer: InputSent;
+  };
+  /** What there is of its recording. */
+  "GET /api/v1/runs/{id}/recording": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: RecordingInfo;
+  };
+  /** The recorded screen at a time, and its changes from there. */
+  "GET /api/v1/runs/{id}/recording/frames": {
+    path: { id: string };
+    query: { from_ms?: number; limit?: number };
+    body: undefined;
+    answer: RecordedFrames;
   };
   /** The screen of its terminal. */
   "GET /api/v1/runs/{id}/screen": {
