@@ -8,6 +8,8 @@ import { CONFIDENCE, STATES } from "../text/names";
 export type Segment = { state: State; from: number; until: number; confidence: Confidence };
 export type Mark = { at: number; kind: string };
 
+/** Width that a letter of a label may have, pixels. */
+const LETTER = 8;
 /** Least width of a segment, pixels. */
 const THIN = 2;
 /** Part of the height that a state has. */
@@ -120,12 +122,13 @@ export function Axis({ from, until }: { from: number; until: number }) {
         <svg width={width} height={18} focusable="false">
           {ticks.map((time) => {
             const x = ((time - from) / Math.max(1, until - from)) * width;
-            if (x > width - 30) return null;
+            const label = step >= 86_400_000 ? DATE.format(time) : step < 60_000 ? new Date(time).toLocaleTimeString(undefined, { hourCycle: "h23" }) : clock(time);
+            if (x + 3 + label.length * LETTER > width) return null;
             return (
               <g key={time}>
                 <path d={`M${x} 0v4`} class="axis-tick" />
                 <text x={Math.max(0, x + 3)} y="13">
-                  {step >= 86_400_000 ? DATE.format(time) : step < 60_000 ? new Date(time).toLocaleTimeString(undefined, { hourCycle: "h23" }) : clock(time)}
+                  {label}
                 </text>
               </g>
             );
