@@ -6,6 +6,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
+    hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
     time::Duration,
 };
@@ -64,6 +65,8 @@ pub(crate) struct Tail {
     /// The least time between two looks at the queue.
     batch: Duration,
     taken_at: Instant,
+    /// A hash of what was last sent of each session, while frames are sent in batches.
+    sent: HashMap<SessionId, u64>,
 }
 
 enum Stage {
@@ -94,6 +97,7 @@ impl Tail {
             ready: VecDeque::new(),
             batch,
             taken_at: Instant::now(),
+            sent: HashMap::new(),
         }
     }
 
@@ -132,6 +136,7 @@ impl Tail {
                         sleep_until(moment).await;
                     }
                     self.subscription.mend();
+                    self.sent.clear();
                     let (order, snapshot) = snapshot(&self.app, &self.interest).await?;
                     self.covered = order;
                     self.stage = Stage::Live;
@@ -159,9 +164,28 @@ impl Tail {
         self.subscription.take(&mut self.ready).await?;
         if self.is_batched() {
             self.taken_at = Instant::now();
-            keep_last_statuses(&mut self.ready);
+            self.keep_new_statuses();
         }
         Ok(())
+    }
+
+    /// Leaves out statuses that a later one of the same session replaces, and those that are the same as the last one:
+    /// most statuses are published before their commit and again after it.
+    fn keep_new_statuses(&mut self) {
+        let mut last = HashMap::new();
+        for frame in self.ready.iter().filter(|frame| matches!(frame.kind, FrameKind::Status(_))) {
+            last.insert(frame.session, frame.order);
+        }
+        let sent = &mut self.sent;
+        self.ready.retain(|frame| {
+            if !matches!(frame.kind, FrameKind::Status(_)) {
+                return true;
+            }
+            let mut hasher = DefaultHasher::new();
+            frame.json.as_str().hash(&mut hasher);
+            let hash = hasher.finish();
+            last.get(&frame.session) == Some(&frame.order) && sent.insert(frame.session, hash) != Some(hash)
+        });
     }
 
     /// What can be sent without waiting.
@@ -224,16 +248,6 @@ impl Tail {
         }
         Ok(())
     }
-}
-
-/// Leaves out statuses that a later one of the same session replaces.
-fn keep_last_statuses(frames: &mut VecDeque<Arc<Frame>>) {
-    let mut last = HashMap::new();
-    for frame in frames.iter().filter(|frame| matches!(frame.kind, FrameKind::Status(_))) {
-        last.insert(frame.session, frame.order);
-    }
-    frames
-        .retain(|frame| !matches!(frame.kind, FrameKind::Status(_)) || last.get(&frame.session) == Some(&frame.order));
 }
 
 /// How the sessions of interest stand, and up to which order that covers the feed.

@@ -142,9 +142,12 @@ async fn frames_in_batches() {
         told.push(format!("{} {}", next.event, next.data["status"]["state"].as_str().unwrap_or_default()));
     }
     assert_eq!(told, ["event ", "event ", "event ", "status waiting", "status running"], "the last of each session");
-    // Nothing else follows of them.
+    // Nothing else follows of them, nor what was told before.
+    announce(&live.live_view, Some(4), entry(1, State::Waiting));
     publish(&live.live_view, &prompt(2, 4, 4));
     assert_eq!(stream.next().await.id, Some(4));
+    announce(&live.live_view, Some(4), entry(1, State::Running));
+    assert_eq!(stream.next().await.event, "status");
 }
 
 #[tokio::test]
