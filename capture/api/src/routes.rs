@@ -429,6 +429,10 @@ operations! {
     SessionInput = POST "/api/v1/sessions/{id}/input" Control (NoQuery, SessionInputRequest) -> SessionInputTaken, Conflict;
     /// Sets or removes labels of a session, which policies can refer to.
     LabelSession = PUT "/api/v1/sessions/{id}/labels" Control (NoQuery, Labels) -> Labels;
+    /// The notes on a session.
+    ListNotes = GET "/api/v1/sessions/{id}/notes" Read (NoQuery, NoBody) -> Notes;
+    /// Writes a note on a session. Notes are events of it, and stay.
+    AddNote = POST "/api/v1/sessions/{id}/notes" Control (NoQuery, NoteRequest) -> Notes;
     /// Pins, snoozes or archives a session for the user's lists, in every view.
     MarkSession = PUT "/api/v1/sessions/{id}/marks" Control (NoQuery, MarksRequest) -> projections::SessionMarks;
     /// Turns the capture of a session on or off.

@@ -145,6 +145,32 @@ pub struct Labels {
     pub labels: BTreeMap<String, Option<String>>,
 }
 
+/// A note on a session, of a person or of a rule of the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Note {
+    /// The sequence of its event.
+    pub sequence: u64,
+    /// When it was written.
+    pub at: Timestamp,
+    /// Its text.
+    pub text: String,
+}
+
+/// The notes on a session, oldest first; of very many the last ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Notes {
+    /// The notes.
+    pub notes: Vec<Note>,
+}
+
+/// A note to write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoteRequest {
+    /// Its text, 1 to 2,000 characters.
+    pub text: String,
+}
+
 /// Changes of the marks of a session; what is absent stays as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

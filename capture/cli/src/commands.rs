@@ -25,6 +25,7 @@ mod man;
 mod mcp;
 mod meanings;
 mod next;
+mod note;
 mod notify;
 mod number;
 mod output;
@@ -173,6 +174,13 @@ enum Command {
   capture label 7K3M9QXT team=web
   capture label 7K3M9QXT team-")]
     Label(label::Arguments),
+    /// Write a note on a session, or list its notes.
+    ///
+    /// Notes are part of the session's history: searches find them, and they stay.
+    #[command(after_help = "Examples:
+  capture note 7K3M9QXT \"waits for the review of #214\"
+  capture note 7K3M9QXT")]
+    Note(note::Arguments),
     /// Bring the terminal of a session to the front (in tmux, kitty or WezTerm).
     #[command(after_help = "Example:
   capture jump 7K3M9QXT")]
@@ -413,6 +421,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "events",
             "search",
             "label",
+            "note",
             "jump",
             "statusline",
             "standup",
@@ -624,6 +633,7 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
         Command::Log(arguments) => log::run(&context()?, &arguments),
         Command::Next(arguments) => next::run(&context()?, &arguments),
         Command::Label(arguments) => label::run(&context()?, &arguments),
+        Command::Note(arguments) => note::run(&context()?, &arguments),
         Command::Wait(arguments) => wait::run(&context()?, &arguments),
         Command::Explain(arguments) => explain::run(&context()?, &arguments),
         Command::Approvals(arguments) => approvals::list(&context()?, &arguments),

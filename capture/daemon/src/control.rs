@@ -20,7 +20,7 @@ use api::{
 };
 use events::{DeliveryId, Finding, FindingId, PromptId, SessionId};
 use futures_util::future::{BoxFuture, FutureExt};
-use ingest::{ChangeReply, Gauges, IngestHandle, IngestInput};
+use ingest::{ChangeReply, DerivedKind, DerivedRecord, Gauges, IngestHandle, IngestInput};
 use projections::{MarkChange, Prompt};
 use retention::Retention;
 use server::{
@@ -125,6 +125,20 @@ impl Daemon {
 impl Control for Daemon {
     fn set_capture(&self, session: SessionId, enabled: bool) -> Reply<()> {
         self.change(session, move |answer| IngestInput::SetCapture(session, enabled, answer))
+    }
+
+    fn note(&self, session: SessionId, text: String) -> Reply<()> {
+        self.with(move |parts| async move {
+            let (reply, answer) = oneshot::channel();
+            let done = Box::new(move |known| reply.send(known).unwrap_or_default());
+            let record = DerivedRecord { session, what: DerivedKind::Note(text), done };
+            parts.inputs.send_async(IngestInput::Derived(record)).await.map_err(|_| Refusal::Unavailable)?;
+            match answer.await {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(Refusal::NotFound(format!("no session `{session}`"))),
+                Err(_) => Err(Refusal::Unavailable),
+            }
+        })
     }
 
     fn label(&self, session: SessionId, labels: BTreeMap<String, Option<String>>) -> Reply<()> {

@@ -30,6 +30,9 @@ pub trait Control: Send + Sync + 'static {
     /// Turns the capture of a session on or off.
     fn set_capture(&self, session: SessionId, enabled: bool) -> Reply<()>;
 
+    /// Writes a note on a session.
+    fn note(&self, session: SessionId, text: String) -> Reply<()>;
+
     /// Puts labels on a session; a label without a value is taken off.
     fn label(&self, session: SessionId, labels: BTreeMap<String, Option<String>>) -> Reply<()>;
 
@@ -331,6 +334,10 @@ fn unavailable<T: Send + 'static>() -> Reply<T> {
 
 impl Control for NoControl {
     fn set_capture(&self, _: SessionId, _: bool) -> Reply<()> {
+        unavailable()
+    }
+
+    fn note(&self, _: SessionId, _: String) -> Reply<()> {
         unavailable()
     }
 

@@ -170,6 +170,8 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::StartSession => of(operation, steering::start),
         O::SessionInput => of(operation, steering::input),
         O::LabelSession => of(operation, admin::label),
+        O::ListNotes => of(operation, admin::notes),
+        O::AddNote => of(operation, admin::add_note),
         O::MarkSession => of(operation, admin::mark),
         O::CaptureSession => of(operation, admin::set_capture),
         O::ForgetSession => of(operation, retention::forget),

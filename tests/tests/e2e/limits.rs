@@ -91,6 +91,38 @@ fn a_label_too_many_is_refused_and_nothing_of_the_request_is_done() {
 }
 
 #[test]
+fn notes_are_written_listed_and_found() {
+    let machine = Machine::new(PROGRAM);
+    let name = session(1);
+    append(&machine.claude(&name), &prompt(&name, &uuid(1, 1), "/work", "question"));
+    let server = machine.serve();
+    server.caught_up(&name, &machine.claude(&name));
+    let run = |words: &[&str]| {
+        let output = machine.command(words).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(run(&["note", &name]).1, "no notes\n");
+    let (code, text, _) = run(&["note", &name, "waits", "for the quokka"]);
+    assert!(code == Some(0) && text.ends_with("  waits for the quokka\n"), "{text}");
+    assert_eq!(run(&["note", &name, "two\nlines \u{202e}"]).0, Some(0));
+    let (_, text, _) = run(&["note", &name]);
+    assert!(text.contains("two\n  lines") && !text.contains('\u{202e}'), "{text}");
+    let notes: Value = serde_json::from_str(&run(&["note", &name, "--json"]).1).unwrap();
+    let texts: Vec<_> = notes["notes"].as_array().unwrap().iter().map(|note| note["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["waits for the quokka", "two\nlines \u{202e}"]);
+    tests::eventually("searches find it", || run(&["search", "quokka"]).1.contains("quokka").then_some(()));
+
+    let path = format!("/api/v1/sessions/{name}/notes");
+    let post = |text: &str| {
+        let body = json!({ "text": text }).to_string();
+        server.client.send("POST", &path, Some(&body), PATIENCE).unwrap().status
+    };
+    assert_eq!([post(" "), post(&"x".repeat(2_001)), post(&"é".repeat(2_000))], [400, 400, 200]);
+    let (code, _, said) = run(&["note", "nobody", "text"]);
+    assert!(code != Some(0) && said.contains("nobody"), "{said}");
+}
+
+#[test]
 fn a_reader_that_has_enough_ends_a_command_quietly() {
     let machine = Machine::new(PROGRAM);
     let name = session(1);

@@ -1,11 +1,12 @@
 //! Requests that change how sessions are captured. They are forwarded to the daemon.
 
 use api::{
-    routes::{CaptureSession, LabelSession, MarkSession},
-    sessions::CaptureAnswer,
+    routes::{AddNote, CaptureSession, LabelSession, ListNotes, MarkSession},
+    sessions::{CaptureAnswer, Note, Notes},
 };
+use events::{Kind, Payload, SessionId, Topic};
 
-use crate::{answer::HandlerResult, call::Call, error::ApiError, lookup::target};
+use crate::{answer::HandlerResult, app::App, call::Call, error::ApiError, lookup::target};
 
 /// `PUT /api/v1/sessions/{id}/capture`
 pub(crate) async fn set_capture(mut call: Call<CaptureSession>) -> HandlerResult {
@@ -19,6 +20,39 @@ pub(crate) async fn set_capture(mut call: Call<CaptureSession>) -> HandlerResult
 const LABEL_CHARS: usize = 100;
 /// Maximum number of labels per request.
 const LABELS: usize = 32;
+
+/// Maximum number of characters of a note.
+const NOTE_CHARS: usize = 2_000;
+/// Number of last annotations among which notes are looked for.
+const ANNOTATIONS: usize = 5_000;
+
+/// `GET /api/v1/sessions/{id}/notes`
+pub(crate) async fn notes(call: Call<ListNotes>) -> HandlerResult {
+    let session = target(&call).await?;
+    call.answer(&notes_of(&call.app, session).await?)
+}
+
+/// `POST /api/v1/sessions/{id}/notes`
+pub(crate) async fn add_note(mut call: Call<AddNote>) -> HandlerResult {
+    let text = call.body().await?.text.trim().to_owned();
+    if text.is_empty() || text.chars().count() > NOTE_CHARS {
+        return Err(ApiError::body(format!("a note has 1 to {NOTE_CHARS} characters")));
+    }
+    let session = target(&call).await?;
+    call.app.ask(call.app.control.note(session, text)).await?;
+    call.answer(&notes_of(&call.app, session).await?)
+}
+
+async fn notes_of(app: &App, session: SessionId) -> Result<Notes, ApiError> {
+    let events = app.read(move |reader| reader.last_events(session, ANNOTATIONS, &[Kind::Annotation])).await?;
+    let note = |event: events::Event| match event.payload {
+        Payload::Annotation(note) if note.topic == Topic::Note => {
+            Some(Note { sequence: event.sequence, at: event.created_at, text: note.value })
+        }
+        _ => None,
+    };
+    Ok(Notes { notes: events.into_iter().filter_map(note).collect() })
+}
 
 /// `PUT /api/v1/sessions/{id}/labels`
 pub(crate) async fn label(mut call: Call<LabelSession>) -> HandlerResult {

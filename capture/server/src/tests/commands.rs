@@ -64,6 +64,10 @@ impl Control for Commands {
         self.ask(|reply| Command::SetCapture { session, enabled, reply })
     }
 
+    fn note(&self, _: SessionId, _: String) -> Reply<()> {
+        unreachable!("no test here writes notes")
+    }
+
     fn label(&self, session: SessionId, labels: std::collections::BTreeMap<String, Option<String>>) -> Reply<()> {
         NoControl.label(session, labels)
     }

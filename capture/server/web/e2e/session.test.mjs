@@ -84,6 +84,22 @@ test("labels are added and removed", async () => {
   await page.getByText("team=core").waitFor({ state: "detached" });
 });
 
+test("notes are written, and stay", async () => {
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000209", "notes");
+  await agent.begin("Anything");
+  const { id } = await agent.known();
+  const { page } = visitor;
+  await page.goto(`${world.url}/s/${id}`);
+  await page.locator("summary", { hasText: "Notes" }).click();
+  await page.getByLabel("Note", { exact: true }).fill("waits for the review\nof <b>#214</b>");
+  await page.getByRole("button", { name: "Add the note" }).click();
+  await page.locator(".side-body").getByText("of <b>#214</b>").waitFor();
+  await page.reload();
+  await page.locator(".side-body").getByText("waits for the review").waitFor();
+  const { notes } = await world.api(`/api/v1/sessions/${id}/notes`);
+  assert.deepEqual(notes.map(({ text }) => text), ["waits for the review\nof <b>#214</b>"]);
+});
+
 test("a long conversation is read where it is looked at", async () => {
   const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000203", "long");
   const entries = [];

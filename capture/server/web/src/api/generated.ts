@@ -1039,6 +1039,28 @@ export type Messages = {
 /** What a session needs of a person. What is listed first is looked at first. */
 export type Need = ("approval" | "question" | "failure" | "stuck" | "prompt");
 
+/** A note on a session, of a person or of a rule of the user. */
+export type Note = {
+  /** When it was written. */
+  at: Timestamp;
+  /** The sequence of its event. */
+  sequence: number;
+  /** Its text. */
+  text: string;
+};
+
+/** A note to write. */
+export type NoteRequest = {
+  /** Its text, 1 to 2,000 characters. */
+  text: string;
+};
+
+/** The notes on a session, oldest first; of very many the last ones. */
+export type Notes = {
+  /** The notes. */
+  notes: Note[];
+};
+
 /** The outcome of a notification. */
 export type Notification = {
   /** Number of attempts. */
@@ -3197,6 +3219,20 @@ export interface Routes {
     query: Record<never, never>;
     body: MarksRequest;
     answer: Marks;
+  };
+  /** The notes on a session. */
+  "GET /api/v1/sessions/{id}/notes": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: Notes;
+  };
+  /** Writes a note on a session. Notes are events of it, and stay. */
+  "POST /api/v1/sessions/{id}/notes": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: NoteRequest;
+    answer: Notes;
   };
   /** Queues a prompt: it is typed when the session's run waits for one. */
   "POST /api/v1/sessions/{id}/prompts": {

@@ -1,5 +1,5 @@
-// What stands beside a conversation: why the status is what it is, findings, sub-agents, work, usage, labels, the
-// queue of prompts, and how to go on in a terminal.
+// What stands beside a conversation: why the status is what it is, findings, sub-agents, work, usage, labels, notes,
+// the queue of prompts, and how to go on in a terminal.
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -273,6 +273,60 @@ export function LabelsPanel({ session }: { session: MarkedSession }) {
           <button type="submit" class="button small">
             Add
           </button>
+        </form>
+      )}
+    </Panel>
+  );
+}
+
+/** Notes of people and of rules. They are events of the session, and stay. */
+export function NotesPanel({ session }: { session: MarkedSession }) {
+  const text = useSignal("");
+  const failed = useSignal<unknown>(null);
+  const { state, again } = useLoad((abort) => call("GET /api/v1/sessions/{id}/notes", { path: { id: session.id }, signal: abort }), [session.id, session.status.since, restarts.value]);
+  const notes = state.value.value?.notes ?? [];
+  const add = async (): Promise<void> => {
+    failed.value = null;
+    try {
+      await call("POST /api/v1/sessions/{id}/notes", { path: { id: session.id }, body: { text: text.value } });
+      text.value = "";
+      again();
+    } catch (cause) {
+      failed.value = cause;
+    }
+  };
+  if (notes.length === 0 && !mayControl.value) return null;
+  return (
+    <Panel title="Notes" count={notes.length} open={notes.length > 0}>
+      <ul class="prompts">
+        {notes.map((note) => (
+          <li key={note.sequence}>
+            <p class="prompt-text">
+              <Shown text={note.text} />
+            </p>
+            <p class="muted small">{moment(note.at)}</p>
+          </li>
+        ))}
+      </ul>
+      {mayControl.value && (
+        <form
+          class="stack tight"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void add();
+          }}
+        >
+          <textarea rows={2} aria-label="Note" placeholder="What to remember of this session" maxLength={2_000} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
+          {failed.value !== null && (
+            <p class="error-text" role="alert">
+              {words(failed.value)}
+            </p>
+          )}
+          <div class="row end">
+            <button type="submit" class="button small" disabled={text.value.trim() === ""}>
+              Add the note
+            </button>
+          </div>
         </form>
       )}
     </Panel>

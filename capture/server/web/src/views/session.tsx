@@ -21,7 +21,7 @@ import { counted, moment, shortId } from "../text/format";
 import { AGENTS } from "../text/names";
 import { visible } from "../text/visible";
 import { ConversationView } from "../session/conversation";
-import { Continue, Findings, LabelsPanel, Prompts, Tree, Turns, UsagePanel, Why, Work } from "../session/panels";
+import { Continue, Findings, LabelsPanel, NotesPanel, Prompts, Tree, Turns, UsagePanel, Why, Work } from "../session/panels";
 import { Timeline } from "../session/timeline";
 import { shortModel } from "./row";
 
@@ -173,6 +173,7 @@ export function SessionPage({ id: named }: { id: string }) {
         <Turns id={known.id} onTime={(time) => void placeOfTime(time)} />
         <UsagePanel session={session} />
         <LabelsPanel session={session} />
+        <NotesPanel session={session} />
         <Continue session={session} />
       </aside>
     </div>
