@@ -387,6 +387,7 @@ impl OpenSession {
     pub(crate) async fn close(&self) {
         self.handle.close().await;
         self.tools.stop_background();
+        self.status.finish().await;
         self.status.leave();
     }
 
@@ -394,6 +395,7 @@ impl OpenSession {
     pub(crate) async fn end(&self, code: u8) {
         self.handle.close().await;
         self.tools.stop_background();
+        self.status.finish().await;
         self.status.end(code);
     }
 }

@@ -14,7 +14,11 @@ use engine::{
 use events::{ApprovalKind, Confidence, Dialog, Reason, State};
 use session_tree::Json;
 use terminal::claim::{CallDecided, ScreenClaim};
-use tokio::{runtime::Handle, sync::broadcast::error::RecvError, task::JoinHandle};
+use tokio::{
+    runtime::Handle,
+    sync::{broadcast::error::RecvError, oneshot},
+    task::JoinHandle,
+};
 
 /// What a session says of itself.
 #[derive(Debug)]
@@ -23,6 +27,8 @@ pub(crate) struct SessionStatus {
     deltas: Option<DeltaSender>,
     session: String,
     claims: Mutex<SessionClaims>,
+    /// What follows the session, and what ends it once all that was told is said.
+    follower: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
 }
 
 #[derive(Debug, Default)]
@@ -58,18 +64,26 @@ impl Drop for WaitingClaim {
 impl SessionStatus {
     /// Over this connection; without one nothing is said.
     pub(crate) fn new(link: Option<SessionLink>, deltas: Option<DeltaSender>, session: String) -> Arc<Self> {
-        let status = Self { link: Mutex::new(link), deltas, session, claims: Mutex::new(SessionClaims::default()) };
+        let claims = Mutex::new(SessionClaims::default());
+        let status = Self { link: Mutex::new(link), deltas, session, claims, follower: Mutex::new(None) };
         status.base(claim(State::Waiting, Some(Reason::NewSession), "no prompt yet"));
         Arc::new(status)
     }
 
-    /// Says what a session does, until it is closed.
-    pub(crate) fn follow(self: &Arc<Self>, session: &SessionHandle, runtime: &Handle) -> JoinHandle<()> {
+    /// Says what a session does, until that is [finished](Self::finish).
+    pub(crate) fn follow(self: &Arc<Self>, session: &SessionHandle, runtime: &Handle) {
         let (status, mut updates) = (Arc::clone(self), session.subscribe());
         let session = session.clone();
-        runtime.spawn(async move {
+        let (end, mut ended) = oneshot::channel();
+        let follower = runtime.spawn(async move {
             loop {
-                match updates.recv().await {
+                let update = tokio::select! {
+                    // What was told comes first.
+                    biased;
+                    update = updates.recv() => update,
+                    _ = &mut ended => return,
+                };
+                match update {
                     Ok(SessionUpdate::Frame(frame)) => status.apply(&frame),
                     Ok(SessionUpdate::Entry(_)) => {}
                     Err(RecvError::Closed) => return,
@@ -80,7 +94,21 @@ impl SessionStatus {
                     },
                 }
             }
-        })
+        });
+        *self.follower() = Some((end, follower));
+    }
+
+    /// Waits until all is said that a session told, which is closed.
+    pub(crate) async fn finish(&self) {
+        let follower = self.follower().take();
+        if let Some((end, follower)) = follower {
+            drop(end);
+            follower.await.ok();
+        }
+    }
+
+    fn follower(&self) -> MutexGuard<'_, Option<(oneshot::Sender<()>, JoinHandle<()>)>> {
+        self.follower.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says that a person is waited for.
