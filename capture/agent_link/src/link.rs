@@ -3,7 +3,6 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use api::Endpoint;
@@ -22,8 +21,6 @@ use terminal::{
 
 /// Requests of the server that wait for the session.
 const REQUESTS: usize = 32;
-/// How long the end of a program waits for the first attempt to reach a server that is there.
-const ATTEMPT: Duration = Duration::from_millis(500);
 
 /// A session and the program that runs it, as the server lists them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,10 +119,6 @@ impl SessionLink {
     /// Says how the program ends, and waits for the server to have stored it, unless there is none.
     pub fn end(self, code: u8) {
         self.host.send_event(clock::now(), HostEvent::Exited { code: Some(code.into()), signal: None });
-        // A program that fails at once may end before the server that is there was reached.
-        if self.has_server() {
-            self.host.wait_for_attempt(ATTEMPT);
-        }
         self.host.close();
     }
 }

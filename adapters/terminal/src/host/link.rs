@@ -38,8 +38,6 @@ const RETRY_FIRST: Duration = Duration::from_millis(50);
 const RETRY_LONGEST: Duration = Duration::from_secs(1);
 /// How long the remaining frames are offered to the server at the end.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often it is looked whether the first attempt to connect is over.
-const ATTEMPT_POLL: Duration = Duration::from_millis(5);
 /// Longest line of the server's HTTP answer, bytes.
 const HEAD_BYTES: u64 = 16 << 10;
 
@@ -126,14 +124,6 @@ impl HostLink {
     #[must_use]
     pub fn has_tried(&self) -> bool {
         self.tried.load(Ordering::Relaxed)
-    }
-
-    /// Waits until the first attempt to connect is over, at most this long.
-    pub fn wait_for_attempt(&self, most: Duration) {
-        let until = Instant::now() + most;
-        while !self.is_connected() && !self.has_tried() && Instant::now() < until {
-            std::thread::sleep(ATTEMPT_POLL);
-        }
     }
 
     /// Ends without waiting for a server that is not connected: what it was not sent is in the session's file.

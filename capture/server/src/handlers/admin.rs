@@ -45,11 +45,9 @@ pub(crate) async fn add_note(mut call: Call<AddNote>) -> HandlerResult {
 
 async fn notes_of(app: &App, session: SessionId) -> Result<Notes, ApiError> {
     let events = app.read(move |reader| reader.last_events(session, ANNOTATIONS, &[Kind::Annotation])).await?;
-    let note = |event: events::Event| match event.payload {
-        Payload::Annotation(note) if note.topic == Topic::Note => {
-            Some(Note { sequence: event.sequence, at: event.created_at, text: note.value })
-        }
-        _ => None,
+    let note = |event: events::Event| {
+        let Payload::Annotation(note) = event.payload else { return None };
+        (note.topic == Topic::Note).then_some(Note { sequence: event.sequence, at: event.created_at, text: note.value })
     };
     Ok(Notes { notes: events.into_iter().filter_map(note).collect() })
 }
