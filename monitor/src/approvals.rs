@@ -135,7 +135,9 @@ impl ApprovalWatch {
             Some(ApprovalState::Allowed) => "it was allowed",
             Some(ApprovalState::Denied) => "it was denied",
             Some(ApprovalState::AnsweredElsewhere) => "it was answered in the agent's own dialog",
-            Some(ApprovalState::Expired) => "it is not known whether the agent is still waiting",
+            Some(ApprovalState::Expired) => {
+                "nobody answered in time, or it is not known whether the agent is still waiting"
+            }
             Some(ApprovalState::Withdrawn) => "the agent withdrew the request",
             None => match resolved.allowed {
                 Some(true) => "it was allowed",

@@ -57,8 +57,8 @@ pub struct Notice {
 pub struct AnswerButtons {
     /// Where the request goes.
     pub url: String,
-    /// The token that allows it once.
-    pub allow: String,
+    /// The token that allows it once; `None` for a request that deserves more than a tap.
+    pub allow: Option<String>,
     /// The token that denies it.
     pub deny: String,
 }

@@ -50,6 +50,9 @@ pub struct Approval {
     pub exact: bool,
     /// The directory it would happen in.
     pub cwd: Option<String>,
+    /// The agent's own name of what confines the call, `none` when nothing does; absent when the agent does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
     /// The source that reported it.
     pub source: Source,
     /// How certain it is that the agent waits for a decision.
@@ -84,6 +87,9 @@ pub struct Approval {
     /// How the decision was delivered to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<DecidedVia>,
+    /// The name of the paired device on which a person decided; absent when it was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     /// The rule that decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -137,6 +143,7 @@ impl Approval {
             input: asked.input.clone(),
             exact: asked.input.is_some() && !asked.cut,
             cwd: asked.cwd.clone(),
+            sandbox: asked.sandbox.clone(),
             source,
             confidence,
             delivery: asked.delivery,
@@ -149,6 +156,7 @@ impl Approval {
             allowed: None,
             by: None,
             via: None,
+            device: None,
             rule: None,
             message: None,
             rewrite: None,
@@ -185,6 +193,7 @@ impl Approval {
         self.allowed = resolved.allowed;
         self.by = resolved.by;
         self.via = resolved.via;
+        self.device.clone_from(&resolved.device);
         self.rule.clone_from(&resolved.rule);
         self.message.clone_from(&resolved.message);
         self.rewrite.clone_from(&resolved.rewrite);

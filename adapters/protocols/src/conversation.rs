@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use events::{
-    ApprovalId, ApprovalKind, ApprovalResolved, Claim, Confidence, Dialog, Payload, Provider, Reason, SessionStarted,
-    Signal, StartKind, State, Timestamp, ToolOutcome,
+    ApprovalId, ApprovalKind, ApprovalResolved, ApprovalState, Claim, Confidence, Dialog, Payload, Provider, Reason,
+    SessionStarted, Signal, StartKind, State, Timestamp, ToolOutcome,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -46,6 +46,8 @@ pub enum ProtocolEventKind {
     Settled {
         /// The approval.
         approval: ApprovalId,
+        /// Whether it was given up since nobody had answered in time.
+        expired: bool,
     },
     /// The call that an approval was about has ended.
     Returned {
@@ -104,6 +106,8 @@ struct EventPayload {
     approval: Option<ApprovalId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outcome: Option<ToolOutcome>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expired: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,15 +139,18 @@ impl ProtocolEvent {
             place: None,
             approval: None,
             outcome: None,
+            expired: None,
         };
         serde_json::value::to_raw_value(&match what {
             ProtocolEventKind::Began => plain(EventPayloadKind::Began),
             ProtocolEventKind::Works => plain(EventPayloadKind::Works),
             ProtocolEventKind::Rests => plain(EventPayloadKind::Rests),
             ProtocolEventKind::Left => plain(EventPayloadKind::Left),
-            ProtocolEventKind::Settled { approval } => {
-                EventPayload { approval: Some(approval), ..plain(EventPayloadKind::Settled) }
-            }
+            ProtocolEventKind::Settled { approval, expired } => EventPayload {
+                approval: Some(approval),
+                expired: expired.then_some(true),
+                ..plain(EventPayloadKind::Settled)
+            },
             ProtocolEventKind::Returned { approval, outcome } => {
                 EventPayload { approval: Some(approval), outcome: Some(outcome), ..plain(EventPayloadKind::Returned) }
             }
@@ -163,9 +170,10 @@ impl ProtocolEvent {
             EventPayloadKind::Works => ProtocolEventKind::Works,
             EventPayloadKind::Rests => ProtocolEventKind::Rests,
             EventPayloadKind::Left => ProtocolEventKind::Left,
-            EventPayloadKind::Settled => {
-                ProtocolEventKind::Settled { approval: wire.approval.ok_or("missing approval id")? }
-            }
+            EventPayloadKind::Settled => ProtocolEventKind::Settled {
+                approval: wire.approval.ok_or("missing approval id")?,
+                expired: wire.expired.unwrap_or_default(),
+            },
             EventPayloadKind::Returned => ProtocolEventKind::Returned {
                 approval: wire.approval.ok_or("missing approval id")?,
                 outcome: wire.outcome.ok_or("missing outcome")?,
@@ -218,9 +226,14 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
             let request = PermissionDetails { key: Some(key.to_string()), ..asked }.into_event(delivery);
             vec![request.into(), withdrawn("its protocol: it is waiting").into(), signal.into()]
         }
-        ProtocolEventKind::Settled { approval } => {
+        ProtocolEventKind::Settled { approval, expired } => {
             let key = Some(approval.to_string());
-            vec![Signal { key, ..withdrawn("its protocol: it no longer waits for the answer") }.into()]
+            let withdrawn = Signal { key, ..withdrawn("its protocol: it no longer waits for the answer") };
+            let closed = expired.then(|| {
+                let (approval_id, state) = (approval.clone(), Some(ApprovalState::Expired));
+                ApprovalResolved { approval_id, state, ..ApprovalResolved::default() }.into()
+            });
+            closed.into_iter().chain([withdrawn.into()]).collect()
         }
         ProtocolEventKind::Returned { approval, outcome } => {
             // How it ended, and nothing of whether it was allowed.

@@ -90,6 +90,7 @@ pub(crate) fn details(request: &RawValue) -> Option<PermissionDetails> {
         url: request.url,
         input: Some(input.to_owned()),
         cwd: Some(request.cwd),
+        sandbox: Some(request.sandbox),
         subject: subject.or(question),
         ..PermissionDetails::default()
     })

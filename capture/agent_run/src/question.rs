@@ -7,7 +7,7 @@ use engine::{AskedPermission, CallClass, CallDecision, CallVerdict};
 use printing::{safe, safe_lines};
 use session_tree::Json;
 
-use crate::permission::decision;
+use crate::{SANDBOX_LEVEL, permission::decision};
 
 /// A permission request in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,9 @@ impl PermissionQuestion {
             CallClass::Question | CallClass::Note | CallClass::Other => &format!("call the tool {}", call.tool),
         };
         let mut details = safe_lines(&format!("in {}", facts.cwd));
+        if facts.kind == CallClass::Command {
+            let _ = writeln!(details, "sandbox {SANDBOX_LEVEL}: it runs with your rights");
+        }
         for path in &facts.paths {
             details.push_str(&safe_lines(&format!("file {path}")));
         }

@@ -107,6 +107,19 @@ struct DeliveredRequest {
     is_settled: bool,
 }
 
+impl DeliveredRequest {
+    /// Says that nobody answered in time, before the call is over: what the server reads of the call later tells nothing
+    /// of an answer then.
+    async fn expire(&mut self) {
+        self.is_settled = true;
+        let (asker, approval) = (Arc::clone(&self.asker), self.approval.clone());
+        let told = move || asker.report(ProtocolEventKind::Settled { approval, expired: true });
+        if let Err(error) = tokio::task::spawn_blocking(told).await {
+            complain(&format!("cannot tell the server that nobody answered: {error}"));
+        }
+    }
+}
+
 impl Drop for DeliveredRequest {
     fn drop(&mut self) {
         if self.is_settled {
@@ -114,7 +127,7 @@ impl Drop for DeliveredRequest {
         }
         let (asker, approval) = (Arc::clone(&self.asker), self.approval.clone());
         // A thread: it writes a file and waits for the server to hear of it.
-        let told = move || asker.report(ProtocolEventKind::Settled { approval });
+        let told = move || asker.report(ProtocolEventKind::Settled { approval, expired: false });
         if let Err(error) = std::thread::Builder::new().name("settles".to_owned()).spawn(told) {
             complain(&format!("cannot tell the server that a request is over: {error}"));
         }
@@ -133,7 +146,13 @@ impl Asker {
         if self.has_server().await {
             let until = Instant::now() + self.wait;
             match self.deliver(&asked).await {
-                Ok(request) => return self.decide_with_server(&asked, request, until).await,
+                Ok(mut request) => {
+                    let decision = Arc::clone(&self).decide_with_server(&asked, &mut request, until).await;
+                    if decision.verdict == CallVerdict::Unanswered {
+                        request.expire().await;
+                    }
+                    return decision;
+                }
                 Err(error) => complain(&format!("cannot report a permission request to the server: {error}")),
             }
         }
@@ -156,11 +175,11 @@ impl Asker {
     async fn decide_with_server(
         self: Arc<Self>,
         asked: &AskedPermission,
-        mut request: DeliveredRequest,
+        request: &mut DeliveredRequest,
         until: Instant,
     ) -> CallDecision {
         let mut tries = 0;
-        let mut server = Some(self.wait_for(&request, until));
+        let mut server = Some(self.wait_for(request, until));
         // A rule answers before anybody is asked.
         let early = async { wait_on(&mut server).await };
         let mut heard = timeout(RULES_WITHIN, early).await.ok().map(Heard::Server);
@@ -194,12 +213,12 @@ impl Asker {
                 }
                 Heard::Server(DecisionOutcome::Undecided) if tries < AGAIN_TIMES && Instant::now() < until => {
                     tries += 1;
-                    server = Some(self.wait_later(&request, until));
+                    server = Some(self.wait_later(request, until));
                 }
                 // The person here decides, or nobody does.
                 Heard::Server(DecisionOutcome::Undecided | DecisionOutcome::NoServer) => server = None,
                 Heard::Person(Some(own)) if server.is_none() || own.verdict == CallVerdict::Unanswered => return own,
-                Heard::Person(Some(own)) => match self.decide_there(&request, asked, &own).await {
+                Heard::Person(Some(own)) => match self.decide_there(request, asked, &own).await {
                     // The server answers whoever waits for it, which is us.
                     Ok(true) => (asks, was_shown) = (false, false),
                     Ok(false) => return own,

@@ -57,6 +57,10 @@ pub struct ApprovalView {
     /// What the user's policy says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyView>,
+    /// Why it deserves a second look while it is pending, by a heuristic over its words; absent when no sign of danger is
+    /// known, which does not make it harmless.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<String>,
     /// A rule that would allow exactly this from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_rule: Option<String>,
@@ -153,6 +157,9 @@ pub struct DecidedBefore {
     /// Who decided; absent when it was answered in the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<DecidedBy>,
+    /// The name of the paired device on which a person decided; absent when it was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     /// How the decision reached the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_via: Option<DecidedVia>,
@@ -163,8 +170,9 @@ pub struct DecidedBefore {
 
 impl From<&Approval> for DecidedBefore {
     fn from(approval: &Approval) -> Self {
-        let Approval { state, by, via, closed_at, .. } = approval;
-        Self { state: *state, decided_by: *by, decided_via: *via, decided_at: *closed_at }
+        let Approval { state, by, device, via, closed_at, .. } = approval;
+        let (state, decided_by, decided_via, decided_at) = (*state, *by, *via, *closed_at);
+        Self { state, decided_by, device: device.clone(), decided_via, decided_at }
     }
 }
 

@@ -21,6 +21,8 @@ pub struct SessionsQuery {
     pub provider: CommaList<Provider>,
     /// Only sessions with exactly this working directory.
     pub cwd: Option<String>,
+    /// Only the sub-agents of this session, and the sessions that continue its history.
+    pub parent: Option<String>,
     /// `true` (default): sessions that have not exited and were not idle or unknown for long; `all`: every session.
     pub active: Option<ActiveFilter>,
     /// The `next_cursor` of the page before.

@@ -28,8 +28,9 @@ use std::{
 };
 
 use agents::AgentAnswer;
-use events::{ApprovalId, ApprovalState, DecidedVia, DeliveryId, SessionId};
+use events::{ApprovalId, ApprovalKind, ApprovalState, DecidedVia, DeliveryId, SessionId};
 use ingest::{IngestHandle, IngestInput};
+use monitor::RiskRequest;
 use projections::{Approval, Session};
 use serde_json::value::RawValue;
 use server::{ApprovalFilter, Decision, Refusal};
@@ -395,13 +396,14 @@ impl ApprovalBroker {
         ApprovalView {
             revision: revision_of(&approval),
             same_as: Vec::new(),
-            approval,
             answer,
             unanswerable,
             files: files.iter().flat_map(|files| files.iter()).map(FileView::from).collect(),
             more_files,
             policy: judged.as_ref().map(PolicyView::from),
+            risk: (approval.state == ApprovalState::Pending).then(|| risk_of(&approval)).flatten().map(str::to_owned),
             suggested_rule: None,
+            approval,
         }
     }
 
@@ -419,6 +421,14 @@ impl ApprovalBroker {
 
 fn is_pending(approval: &Approval) -> bool {
     approval.state == ApprovalState::Pending
+}
+
+/// Why a request deserves a second look, by the monitor's heuristic; `None` when no sign of danger is known.
+pub(crate) fn risk_of(approval: &Approval) -> Option<&'static str> {
+    // What a screen shows of a command may be cut, but is all there is.
+    let seen = approval.subject.as_deref().filter(|_| approval.kind == Some(ApprovalKind::Command));
+    let (paths, url) = (&approval.paths, approval.url.as_deref());
+    monitor::risk(&RiskRequest { command: approval.command.as_deref().or(seen), paths, url })
 }
 
 /// Names what a request says. Its files are not part of it: they are compared by their content when it is decided.

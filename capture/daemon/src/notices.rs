@@ -31,7 +31,11 @@ use store::{EntityFilter, Reader};
 use terminal::host::frame::Presence as Seen;
 
 use crate::{
-    answer_tokens::AnswerTokens, approvals::revision_of, clock, paths, push::PushedBrowsers, runs::Runs,
+    answer_tokens::AnswerTokens,
+    approvals::{revision_of, risk_of},
+    clock, paths,
+    push::PushedBrowsers,
+    runs::Runs,
     supervisor::Supervisor,
 };
 
@@ -416,6 +420,8 @@ impl NoticeMaker {
             && !matches!(approval.kind, Some(ApprovalKind::Question | ApprovalKind::Plan) | None);
         let tokens = is_clickable.then(|| self.parts.buttons.make(&approval.id, &revision_of(&approval), clock::now()));
         let (allow, deny) = tokens?.inspect_err(|error| tracing::warn!(%error, "a message has no buttons")).ok()?;
+        // What a tap on a lock screen must not allow is decided where the whole request is shown.
+        let allow = risk_of(&approval).is_none().then_some(allow);
         Some(AnswerButtons { url: format!("{page}{}", OperationId::PressButton.route().path), allow, deny })
     }
 

@@ -371,6 +371,7 @@ fn entry(n: u128, json: &Json) -> SessionEntry {
         state: State::Running,
         run_id: None,
         parent: None,
+        forked_from: None,
         merged_into: None,
         cwd: Some("/home/dev/proj".into()),
         started_at: Timestamp::from_millisecond(0),

@@ -227,6 +227,9 @@ pub struct Who {
     /// The id of the paired device that was signed in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
+    /// The name of that device at the time. It is not recorded with the id, which says more.
+    #[serde(skip)]
+    pub device_name: Option<String>,
 }
 
 /// A message of OpenTelemetry.

@@ -22,6 +22,8 @@ pub struct SessionEntry {
     pub run_id: Option<RunId>,
     /// The session whose helper this is.
     pub parent: Option<SessionId>,
+    /// The agent's own id of the session whose history this one continues.
+    pub forked_from: Option<Arc<str>>,
     /// The session this one turned out to be.
     pub merged_into: Option<SessionId>,
     /// Working directory.
@@ -55,6 +57,7 @@ impl SessionEntry {
             state: session.status.state,
             run_id: session.run_id,
             parent: session.parent_session_id,
+            forked_from: session.forked_from.as_deref().map(Arc::from),
             merged_into: session.merged_into,
             cwd: session.cwd.as_deref().map(Arc::from),
             started_at: session.started_at,

@@ -33,7 +33,7 @@ pub(crate) use feed::{FeedEnd, Interest, Mark, Subscription};
 pub use open_items::OpenItem;
 use open_items::OpenItems;
 use rows::Rows;
-pub(crate) use rows::SessionFilter;
+pub(crate) use rows::{Relative, SessionFilter};
 
 use crate::{
     Json,

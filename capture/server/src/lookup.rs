@@ -10,7 +10,7 @@ use events::SessionId;
 use http::{HeaderValue, header};
 use projections::Session;
 
-use crate::{Json, RunTarget, SessionEntry, app::App, call::Call, error::ApiError};
+use crate::{Json, RunTarget, SessionEntry, app::App, call::Call, error::ApiError, live_view::Relative};
 
 /// A session that a name means.
 pub(crate) struct Found {
@@ -133,6 +133,18 @@ pub(crate) async fn named(app: &App, name: Option<&str>) -> Result<Option<Sessio
             found => found.map(Some),
         },
     }
+}
+
+/// The session that others come from, by any of its names.
+pub(crate) async fn relative(app: &App, name: &str) -> Result<Relative, ApiError> {
+    let found = find(app, name).await?;
+    let id = found.merged_into.unwrap_or(found.id);
+    let provider_session_id = match found.view {
+        View::Row(entry) => entry.provider_session_id.clone(),
+        View::Stored(session) => session.provider_session_id.as_deref().map(Arc::from),
+        View::None => None,
+    };
+    Ok(Relative { id, provider_session_id })
 }
 
 /// The session in the path; 308 when it was merged into another, 404 when there is none.

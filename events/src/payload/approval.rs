@@ -41,7 +41,7 @@ names! {
         Denied = "denied" / 3,
         /// Answered in the agent's own dialog, or by another program.
         AnsweredElsewhere = "answered_elsewhere" / 4,
-        /// It is no longer known whether the agent still waits.
+        /// Nobody answered in time, or it is no longer known whether the agent still waits.
         Expired = "expired" / 5,
         /// Nothing to decide any more: the turn was interrupted, or the agent is gone.
         Withdrawn = "withdrawn" / 6,
@@ -107,6 +107,9 @@ data! {
         /// The directory it would happen in.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
+        /// The agent's own name of what confines the call, `none` when nothing does; absent when the agent does not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<String>,
         /// The dialog it was read from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dialog: Option<Box<Dialog>>,
@@ -140,6 +143,9 @@ data! {
         /// Who decided, when it was decided through capture.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<DecidedBy>,
+        /// The name of the paired device on which a person decided; absent when it was none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        device: Option<String>,
         /// How the decision reaches the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         via: Option<DecidedVia>,

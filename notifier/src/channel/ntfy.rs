@@ -104,7 +104,8 @@ fn publish<'a>(topic: &'a str, message: &'a OutgoingMessage, has_buttons: bool) 
     };
     let actions = buttons.map_or_else(Vec::new, |buttons| {
         let AnswerButtons { url, allow, deny } = buttons;
-        vec![NtfyAction::new("Allow once", url, allow), NtfyAction::new("Deny", url, deny)]
+        let allow = allow.as_ref().map(|token| NtfyAction::new("Allow once", url, token));
+        allow.into_iter().chain([NtfyAction::new("Deny", url, deny)]).collect()
     });
     let (title, message, click) = (&message.title, &message.body, message.url());
     NtfyPayload { topic, title, message, priority, tags, click, actions }
@@ -130,7 +131,8 @@ mod tests {
 
     #[test]
     fn buttons_are_for_one_request_where_the_settings_ask_for_them() {
-        let (url, allow, deny) = ("https://box.example/api/v1/answers".to_owned(), "aaa".to_owned(), "ddd".to_owned());
+        let (url, allow, deny) =
+            ("https://box.example/api/v1/answers".to_owned(), Some("aaa".to_owned()), "ddd".to_owned());
         let mut one = notice("a", "approval");
         one.buttons = Some(AnswerButtons { url: url.clone(), allow, deny });
         let of = |notices| OutgoingMessage::new("n", MessageForm::Single, Loudness::Loud, notices, Timestamp::MIN);
@@ -143,6 +145,10 @@ mod tests {
             })
         };
         assert_eq!(value["actions"], serde_json::json!([button("Allow once", "aaa"), button("Deny", "ddd")]));
+        let mut risky = one.clone();
+        risky.buttons.as_mut().unwrap().allow = None;
+        let value = serde_json::to_value(publish("t", &of(vec![risky]), true)).unwrap();
+        assert_eq!(value["actions"], serde_json::json!([button("Deny", "ddd")]));
         for (message, has_buttons) in [(of(vec![one.clone()]), false), (of(vec![one.clone(), one.clone()]), true)] {
             let value = serde_json::to_value(publish("t", &message, has_buttons)).unwrap();
             assert_eq!(value.get("actions"), None);

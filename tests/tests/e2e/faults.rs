@@ -210,9 +210,9 @@ fn without_watches_files_are_polled_and_it_is_said() {
     let said = eventually("it is said", || {
         let sources = server.client.json("/api/v1/health/sources")?;
         let detail = sources["sources"][0]["detail"].as_str()?.to_owned();
-        detail.contains("polling").then_some(detail)
+        detail.contains("no inotify watches left").then_some(detail)
     });
-    assert!(said.contains("no inotify watches left"), "{said}");
+    assert!(said.contains("polling"), "{said}");
     append(&machine.claude(&name), &prompt(&name, &uuid(1, 2), &cwd, "after"));
     server.caught_up(&name, &machine.claude(&name));
     assert_eq!(server.session(&name)["turns"], 2);

@@ -217,10 +217,12 @@ fn a_request_that_nobody_answers_in_time_is_not_done() {
     assert!(!house.machine.project().join("made").exists());
     let results = house.model.results("work");
     assert!(results[0].contains("Nobody answered"), "{results:?}");
-    eventually("the request is closed", || {
-        let list = server.client.json("/api/v1/approvals?state=pending")?;
-        list["approvals"].as_array()?.is_empty().then_some(())
+    let closed = eventually("the request is closed", || {
+        let list = server.client.json("/api/v1/approvals")?;
+        let all = list["approvals"].as_array()?;
+        (all.len() == 1 && all[0]["state"] != "pending").then(|| all[0].clone())
     });
+    assert_eq!((&closed["state"], &closed["allowed"]), (&json!("expired"), &Value::Null), "{closed}");
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub struct PermissionDetails {
     pub input: Option<String>,
     /// The working directory of the call.
     pub cwd: Option<String>,
+    /// The agent's own name of what confines the call; `None` when it does not say.
+    pub sandbox: Option<String>,
     /// A one-line subject, for people.
     pub subject: Option<String>,
     /// The key of the claim beside it.
@@ -60,6 +62,7 @@ impl PermissionDetails {
             input: self.input.filter(|input| !long(input)),
             cut,
             cwd: self.cwd,
+            sandbox: self.sandbox,
             dialog: subject.map(|subject| Box::new(Dialog { subject: Some(subject), ..Dialog::default() })),
             delivery: Some(delivery.id),
             digest: Some(delivery.digest()),

@@ -181,6 +181,9 @@ fn state_in_words(approval: &Approval) -> String {
             DecidedBy::Grant => " by your earlier decision for this session",
         };
     }
+    if let Some(device) = &approval.device {
+        words += &format!(" on {}", safe(device));
+    }
     if let Some(rule) = approval.rule.as_deref() {
         words += &format!(" {}", safe(rule));
     }
@@ -208,6 +211,12 @@ fn whole(shown: &ApprovalView) -> String {
     }
     for path in &approval.paths {
         line("file", &safe(path));
+    }
+    if let Some(sandbox) = &approval.sandbox {
+        line("sandbox", &safe(sandbox));
+    }
+    if let Some(risk) = &shown.risk {
+        line("risk", risk);
     }
     line("asked", &format!("{} by {}", when(approval.opened_at), approval.source));
     if let Some(closed_at) = approval.closed_at {

@@ -57,6 +57,7 @@ impl Arguments {
         SessionsQuery {
             state: self.state.clone().into(),
             provider: self.provider.clone().into(),
+            parent: None,
             cwd: self.cwd.clone(),
             active: Some(if self.is_everything() { ActiveFilter::All } else { ActiveFilter::Active }),
             cursor: None,

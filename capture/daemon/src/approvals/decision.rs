@@ -186,6 +186,7 @@ impl ApprovalBroker {
             approval_id: approval.id.clone(),
             allowed: Some(decision.verdict == Verdict::Allow),
             by: Some(DecidedBy::Person),
+            device: decision.who.device_name.clone(),
             via: Some(via),
             message: decision.message.clone(),
             ..ApprovalResolved::default()

@@ -720,6 +720,7 @@ fn at_most_so_many_hooks_wait() {
 fn a_view_is_the_approval_and_what_is_needed_to_decide() {
     let approval = approval(1, "sh run.sh", Provider::Claude);
     let plain = ApprovalView {
+        risk: None,
         approval: approval.clone(),
         answer: None,
         unanswerable: None,

@@ -251,6 +251,7 @@ pub(super) fn list(link: &Link, arguments: &ListArguments) -> Result<SessionList
         state: arguments.state.clone().into(),
         provider: arguments.agent.clone().into(),
         cwd: arguments.cwd.clone(),
+        parent: None,
         active: arguments.all.then_some(ActiveFilter::All),
         cursor: arguments.cursor.clone(),
         limit: Some(limited(arguments.limit, SESSIONS)),

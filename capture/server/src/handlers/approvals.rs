@@ -63,10 +63,10 @@ pub(crate) async fn decide(mut call: Call<DecideApproval>) -> HandlerResult {
 }
 
 pub(super) fn who(transport: &Transport, device: Option<&SignedIn>) -> Who {
-    let device = device.map(|signed_in| signed_in.device.id.clone());
+    let (device, device_name) = device.map(|SignedIn { device, .. }| (device.id.clone(), device.name.clone())).unzip();
     match transport {
-        Transport::Unix(peer) => Who { pid: peer.pid, uid: Some(peer.uid), address: None, device },
-        Transport::Tcp(from, ..) => Who { pid: None, uid: None, address: Some(*from), device },
+        Transport::Unix(peer) => Who { pid: peer.pid, uid: Some(peer.uid), address: None, device, device_name },
+        Transport::Tcp(from, ..) => Who { pid: None, uid: None, address: Some(*from), device, device_name },
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) async fn list(call: Call<ListAttention>) -> HandlerResult {
         states: Vec::new(),
         providers: Vec::new(),
         cwd: None,
+        relative_of: None,
         active: true,
         after: None,
         limit: usize::MAX,

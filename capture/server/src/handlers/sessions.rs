@@ -14,7 +14,7 @@ use crate::{
     call::Call,
     error::ApiError,
     live_view::SessionFilter,
-    lookup::in_path,
+    lookup::{in_path, relative},
     page::{self, Cursor},
 };
 
@@ -29,7 +29,10 @@ pub(crate) async fn one(call: Call<GetSession>) -> HandlerResult {
 
 /// `GET /api/v1/sessions`
 pub(crate) async fn list(call: Call<ListSessions>) -> HandlerResult {
-    let (app, query) = (&call.app, filter_of(&call.query)?);
+    let (app, mut query) = (&call.app, filter_of(&call.query)?);
+    if let Some(parent) = &call.query.parent {
+        query.relative_of = Some(relative(app, parent).await?);
+    }
     // The mark first: what the rows say is then never older than what `as_of` claims.
     let as_of = app.live_view.mark().position;
     let (rows, more) = app.live_view.list(&query);
@@ -78,6 +81,7 @@ fn filter_of(query: &SessionsQuery) -> Result<SessionFilter, ApiError> {
         providers: query.provider.0.clone(),
         cwd,
         active,
+        relative_of: None,
         after: Cursor::read(query.cursor.as_deref())?.map(|cursor| (Reverse(cursor.at), cursor.id)),
         limit: page::limit(query.limit),
     })

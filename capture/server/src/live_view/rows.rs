@@ -3,6 +3,7 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
+    hash::Hash,
     ops::{Bound, RangeBounds},
     sync::{
         Arc, RwLock,
@@ -38,12 +39,22 @@ pub(crate) struct SessionFilter {
     pub(crate) providers: Vec<Provider>,
     /// In this directory.
     pub(crate) cwd: Option<String>,
+    /// Sub-agents of this session, or sessions that continue its history.
+    pub(crate) relative_of: Option<Relative>,
     /// Active ones only.
     pub(crate) active: bool,
     /// Behind this place.
     pub(crate) after: Option<Key>,
     /// Maximum number of rows.
     pub(crate) limit: usize,
+}
+
+/// A session that others come from.
+#[derive(Debug, Clone)]
+pub(crate) struct Relative {
+    pub(crate) id: SessionId,
+    /// The agent's own id of it.
+    pub(crate) provider_session_id: Option<Arc<str>>,
 }
 
 impl SessionFilter {
@@ -79,6 +90,8 @@ struct Inner {
     directories_kept: usize,
     /// The sub-agents of each session.
     by_parent: HashMap<SessionId, BTreeSet<SessionId>>,
+    /// The sessions that continue the history of another, by the agent's own id of that one.
+    by_origin: HashMap<Arc<str>, BTreeSet<SessionId>>,
     all: Ordered,
     active: Ordered,
     /// Rows that have their JSON and are not active: the oldest of them lose it.
@@ -117,13 +130,11 @@ impl Inner {
         if let Some(count) = self.counts.get_mut(&(old.provider, old.state)) {
             *count -= 1;
         }
-        if let Some(parent) = old.parent
-            && let Some(children) = self.by_parent.get_mut(&parent)
-        {
-            children.remove(&id);
-            if children.is_empty() {
-                self.by_parent.remove(&parent);
-            }
+        if let Some(parent) = old.parent {
+            leave(&mut self.by_parent, &parent, id);
+        }
+        if let Some(origin) = &old.forked_from {
+            leave(&mut self.by_origin, origin, id);
         }
         Some(old)
     }
@@ -144,6 +155,14 @@ impl Inner {
     }
 }
 
+fn leave<K: Eq + Hash>(groups: &mut HashMap<K, BTreeSet<SessionId>>, of: &K, id: SessionId) {
+    let Some(group) = groups.get_mut(of) else { return };
+    group.remove(&id);
+    if group.is_empty() {
+        groups.remove(of);
+    }
+}
+
 impl Rows {
     pub(super) fn put(&self, mut entry: SessionEntry) {
         let mut inner = write(&self.inner);
@@ -160,6 +179,9 @@ impl Rows {
         inner.all.insert(key, Arc::clone(&entry));
         if let Some(parent) = entry.parent {
             inner.by_parent.entry(parent).or_default().insert(entry.id);
+        }
+        if let Some(origin) = &entry.forked_from {
+            inner.by_origin.entry(Arc::clone(origin)).or_default().insert(entry.id);
         }
         if let Some(name) = &entry.provider_session_id {
             // Of two sessions with the same name, the one that was not merged has it.
@@ -250,6 +272,9 @@ impl Rows {
     /// Reads part by part, so that no writer waits long. Rows that were put meanwhile may have
     /// moved from where the reading had not been to where it had been: those are looked at again.
     pub(super) fn list(&self, query: &SessionFilter) -> (Vec<Arc<SessionEntry>>, bool) {
+        if let Some(relative) = &query.relative_of {
+            return self.relatives(relative, query);
+        }
         let mut found: Vec<Arc<SessionEntry>> = Vec::new();
         let mut from = query.after.map_or(Bound::Unbounded, Bound::Excluded);
         let started = read(&self.inner).puts;
@@ -270,6 +295,25 @@ impl Rows {
                 break;
             }
         }
+        let more = found.len() > query.limit;
+        found.truncate(query.limit);
+        (found, more)
+    }
+}
+
+impl Rows {
+    /// The rows that come from a session, which are few.
+    fn relatives(&self, of: &Relative, query: &SessionFilter) -> (Vec<Arc<SessionEntry>>, bool) {
+        let inner = read(&self.inner);
+        let children = inner.by_parent.get(&of.id);
+        let forks = of.provider_session_id.as_ref().and_then(|name| inner.by_origin.get(name));
+        let ids: BTreeSet<SessionId> = children.into_iter().chain(forks).flatten().copied().collect();
+        let rows = ids.iter().filter_map(|id| inner.by_id.get(id));
+        let is_behind = |row: &SessionEntry| query.after.is_none_or(|after| row.key() > after);
+        let wanted = rows.filter(|row| query.wants(row) && is_behind(row) && (row.active || !query.active));
+        let mut found: Vec<Arc<SessionEntry>> = wanted.cloned().collect();
+        drop(inner);
+        found.sort_unstable_by_key(|row| row.key());
         let more = found.len() > query.limit;
         found.truncate(query.limit);
         (found, more)
@@ -326,6 +370,7 @@ mod tests {
             state,
             run_id: None,
             parent: None,
+            forked_from: None,
             merged_into: None,
             cwd: Some("/w".into()),
             started_at: Timestamp::from_millisecond(0),
@@ -338,6 +383,30 @@ mod tests {
     fn ids(rows: &Rows, query: &SessionFilter) -> (Vec<u128>, bool) {
         let (found, more) = rows.list(query);
         (found.iter().map(|e| e.id.bits()).collect(), more)
+    }
+
+    #[test]
+    fn relatives_are_sub_agents_and_forks_whatever_their_state() {
+        let rows = Rows::default();
+        rows.put(entry(1, 1, State::Running));
+        rows.put(SessionEntry { parent: Some(SessionId::from_bits(1)), ..entry(2, 2, State::Exited) });
+        rows.put(SessionEntry { forked_from: Some("p1".into()), ..entry(3, 3, State::Waiting) });
+        rows.put(entry(4, 4, State::Running));
+        let of = |limit, active| SessionFilter {
+            relative_of: Some(Relative { id: SessionId::from_bits(1), provider_session_id: Some("p1".into()) }),
+            active,
+            limit,
+            ..SessionFilter::default()
+        };
+        assert_eq!(ids(&rows, &of(10, false)), (vec![3, 2], false));
+        assert_eq!(ids(&rows, &of(10, true)), (vec![3], false));
+        assert_eq!(ids(&rows, &of(1, false)), (vec![3], true));
+        let behind = SessionFilter { after: rows.get(SessionId::from_bits(3)).map(|row| row.key()), ..of(10, false) };
+        assert_eq!(ids(&rows, &behind), (vec![2], false));
+        // What has another origin by now, or is gone, is not listed any more.
+        rows.put(entry(3, 5, State::Waiting));
+        rows.remove(SessionId::from_bits(2));
+        assert_eq!(ids(&rows, &of(10, false)), (vec![], false));
     }
 
     #[test]

@@ -215,7 +215,7 @@ impl Driver {
             for pending in &self.pending {
                 self.report(
                     &pending.request.session,
-                    ProtocolEventKind::Settled { approval: pending.approval.id.clone() },
+                    ProtocolEventKind::Settled { approval: pending.approval.id.clone(), expired: false },
                 );
             }
             self.report(session, ProtocolEventKind::Left);
@@ -428,7 +428,10 @@ impl Driver {
 
     /// Tells the server that it needs no decision any more.
     fn report_settled(&self, pending: &WaitingRequest) {
-        self.report(&pending.request.session, ProtocolEventKind::Settled { approval: pending.approval.id.clone() });
+        self.report(
+            &pending.request.session,
+            ProtocolEventKind::Settled { approval: pending.approval.id.clone(), expired: false },
+        );
     }
 
     fn on_decision(&mut self, id: &str, waited: DecisionOutcome) -> anyhow::Result<()> {

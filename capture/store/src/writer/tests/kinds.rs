@@ -65,6 +65,7 @@ fn payloads() -> Vec<Payload> {
             digest: text(),
             search_path: text(),
             key: text(),
+            sandbox: text(),
         }
         .into(),
         ApprovalResolved {
@@ -73,6 +74,7 @@ fn payloads() -> Vec<Payload> {
             state: Some(ApprovalState::Denied),
             by: Some(DecidedBy::Person),
             via: Some(DecidedVia::Keys),
+            device: text(),
             rule: text(),
             message: text(),
             rewrite: text(),
