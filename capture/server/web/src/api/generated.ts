@@ -1,4 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
+// SHA-256 of its paths and components: 84cc8c971b33b9c1fd8b091ed840462c194b507738d7e853a1a25870405fe8c6
 
 /** What was weighed, and which rule decided. */
 export type Account = {
