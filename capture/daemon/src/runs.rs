@@ -635,6 +635,7 @@ impl Runs {
             | HostEvent::Alive
             | HostEvent::ModeGranted { .. }
             | HostEvent::CallDecided(_)
+            | HostEvent::ReadsAllowed { .. }
             | HostEvent::Unknown => {}
         }
     }
