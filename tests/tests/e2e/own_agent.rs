@@ -375,7 +375,7 @@ fn what_cannot_be_meant_and_what_is_not_allowed_says_why() {
     let house = House::new(Api::Anthropic, Script::default());
     for (words, code, told) in [
         (&["--mode", "auto", "x"][..], 2, "sandbox"),
-        (&["--mode", "accept-edits", "x"], 5, "needs you at the terminal"),
+        (&["--mode", "accept-edits", "x"], 5, "must be one, without --json"),
         (&["--model", "sonnet", "x"], 2, "PROVIDER/MODEL"),
         (&["--model", "anthropic/claude-sonnet-5", "x"], 2, "ANTHROPIC_API_KEY"),
         (&["--model", "other/x", "x"], 2, "`other` is not configured"),
