@@ -192,7 +192,7 @@ fn a_prompt_with_reads_is_answered_in_all_four_apis() {
             assert!(request["usage"]["output"].as_u64().unwrap() > 0, "{api:?} {request}");
         }
         let report = house.model.cache_report();
-        let rate = told["hitRate"].as_f64().unwrap();
+        let rate = told["hit_rate"].as_f64().unwrap();
         assert!((rate - report.hit_rate()).abs() < 1e-9, "{api:?} {rate} {report:?}");
         let text = house.command(&["cache", session.to_str().unwrap()]).output().unwrap();
         assert!(String::from_utf8(text.stdout).unwrap().starts_with("REQUEST"));
