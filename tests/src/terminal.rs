@@ -132,6 +132,7 @@ impl PlayedTerminal {
             | HostEvent::Gap { .. }
             | HostEvent::ModeGranted { .. }
             | HostEvent::CallDecided(_)
+            | HostEvent::ReadsAllowed { .. }
             | HostEvent::Unknown => None,
         })
     }
@@ -227,6 +228,7 @@ fn take(runs: &mut [Option<Run>], at: i64, played: &mut PlayedTerminal) {
                 | HostEvent::Gap { .. }
                 | HostEvent::ModeGranted { .. }
                 | HostEvent::CallDecided(_)
+                | HostEvent::ReadsAllowed { .. }
                 | HostEvent::Unknown => {}
             }
             played.told.push((when.as_millisecond(), run, told));

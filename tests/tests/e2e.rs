@@ -38,6 +38,7 @@ mod e2e {
     mod owned;
     mod ownership;
     mod packaging;
+    mod page_files;
     mod providers;
     mod reading;
     mod recording;

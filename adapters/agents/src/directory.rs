@@ -4,7 +4,7 @@ use std::path::Path;
 
 use events::Provider;
 
-use crate::pi;
+use crate::{Agent, pi};
 
 /// The title of a directory in which an agent stores its files: its agent's name, unless several programs share it.
 #[must_use]
@@ -25,6 +25,20 @@ pub fn program(provider: Provider, transcript: &Path) -> Option<&'static str> {
     pi::program(provider, transcript)
 }
 
+/// The command line that goes on with a session, by its agent's own id and where its transcripts stand; `None` where
+/// the agent has none.
+#[must_use]
+pub fn resume_line<'a>(
+    provider: Provider,
+    session: &str,
+    mut transcripts: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    let command = Agent::of(provider)?.resume_command(session)?;
+    let (first, rest) = command.split_once(' ')?;
+    let program = transcripts.find_map(|path| program(provider, Path::new(path)));
+    Some(format!("{} {rest}", program.unwrap_or(first)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,5 +56,8 @@ mod tests {
         let program = |path: &str| program(Provider::Pi, Path::new(path));
         assert_eq!(program("/home/me/.omp/agent/sessions/--p--/1.jsonl"), Some("omp"));
         assert_eq!(program("/home/me/.pi/agent/sessions/--p--/1.jsonl"), None);
+        let line = |path| resume_line(Provider::Pi, "ID", std::iter::once(path)).unwrap();
+        assert!(line("/home/me/.omp/agent/sessions/--p--/1.jsonl").starts_with("omp "));
+        assert!(line("/home/me/.pi/agent/sessions/--p--/1.jsonl").starts_with("pi "));
     }
 }

@@ -1,6 +1,6 @@
 //! The events a terminal host reports of its run: claims read from the screen, input, recordings and the exit.
 
-use events::{ApprovalKind, Confidence, Dialog, Reason, State};
+use events::{ApprovalKind, Confidence, Dialog, Reason, State, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,16 @@ pub enum HostEvent {
     },
     /// Our own agent decided about a call in process: the policy denied it, or a mode that a person granted allows it.
     CallDecided(Box<CallDecided>),
+    /// Our own agent allowed plain reads of the workspace in process. They are too many to be told one by one.
+    ReadsAllowed {
+        /// The rule.
+        #[serde(default)]
+        rule: Option<String>,
+        /// How many.
+        count: u64,
+        /// The first of them; the last was before the frame.
+        since: Timestamp,
+    },
     /// Frames were dropped because the server was unreachable for too long.
     Gap {
         /// How many frames were dropped.

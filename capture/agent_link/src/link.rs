@@ -97,6 +97,11 @@ impl SessionLink {
         self.host.send_event(clock::now(), HostEvent::CallDecided(Box::new(decided)));
     }
 
+    /// Says that plain reads were allowed in process: how many by this rule since then.
+    pub fn reads_allowed(&self, rule: Option<String>, count: u64, since: Timestamp) {
+        self.host.send_event(clock::now(), HostEvent::ReadsAllowed { rule, count, since });
+    }
+
     /// Whether a server is there, as far as is known: it is connected, or its process lives.
     #[must_use]
     pub fn has_server(&self) -> bool {

@@ -2,22 +2,121 @@
 
 use std::{fmt::Write as _, path::Path};
 
-use engine::cache::{self, MissCause, RequestRow};
+use engine::{
+    AnswerUsage, RecordedSession,
+    cache::{self, BlockOrigin, CachePrediction, LongCacheChoice, MissCause, RequestRow},
+};
 use serde::Serialize;
-use session_tree::{Session, Tree};
+use session_tree::{FailureKind, Session, Tree};
 
 use crate::{RunError, SessionChoice, sessions};
 
 /// The requests of a session.
 #[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct CacheTable {
     /// The session's id.
     pub session: String,
     /// The share of all input that was read from the cache, 0 to 1; nothing when no usage was reported.
     pub hit_rate: Option<f64>,
+    /// For how long the system prompt is kept from the next turn on, and why; nothing where the provider decides that.
+    pub kept: Option<LongCacheChoice>,
     /// The requests in their order.
-    pub requests: Vec<RequestRow>,
+    pub requests: Vec<CachedRequest>,
+}
+
+/// A request of a session.
+#[derive(Debug, Clone, Serialize)]
+pub struct CachedRequest {
+    /// Its number.
+    pub n: u64,
+    /// When it was sent, in milliseconds since 1970.
+    pub at_ms: Option<i64>,
+    /// The provider.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+    /// How often it was tried before.
+    pub retries: u32,
+    /// The size of its blocks, in bytes.
+    pub bytes: u64,
+    /// What was expected of the cache.
+    pub predicted: CachePrediction,
+    /// What it used; nothing when the provider did not say, or the process ended before.
+    pub usage: Option<UsedTokens>,
+    /// Why less was read than there was.
+    pub cause: Option<MissCause>,
+    /// What the entry is from which on it differs from the request before, when that is the cause.
+    pub changed_kind: Option<String>,
+    /// Why it failed.
+    pub failure: Option<FailureKind>,
+    /// How long it took, in milliseconds.
+    pub total_ms: Option<u64>,
+}
+
+/// What a request used, in tokens.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct UsedTokens {
+    /// All input.
+    #[serde(skip)]
+    pub prompt: u64,
+    /// Input that was neither read from the cache nor written to it.
+    pub input: u64,
+    /// Input that was read from the cache.
+    pub cache_read: u64,
+    /// Input that was written to the cache for five minutes, or for as long as the provider decides.
+    pub cache_write_5m: u64,
+    /// Input that was written to the cache for an hour.
+    pub cache_write_1h: u64,
+    /// Output, thoughts included.
+    pub output: u64,
+    /// The thoughts in `output`.
+    pub reasoning: u64,
+    /// The price in billionths of a dollar; nothing when it is unknown.
+    pub cost_nano_usd: Option<u64>,
+}
+
+impl From<AnswerUsage> for UsedTokens {
+    fn from(usage: AnswerUsage) -> Self {
+        Self {
+            prompt: usage.prompt_tokens(),
+            input: usage.input,
+            cache_read: usage.cache_read,
+            cache_write_5m: usage.cache_write_5m,
+            cache_write_1h: usage.cache_write_1h,
+            output: usage.output,
+            reasoning: usage.reasoning,
+            cost_nano_usd: usage.cost_nano_usd,
+        }
+    }
+}
+
+impl CachedRequest {
+    fn of(row: RequestRow, tree: &Tree) -> Self {
+        let changed_kind = match &row.cause {
+            Some(MissCause::PrefixChanged { origin: BlockOrigin::Entry(id), .. }) => kind_of(tree, id),
+            Some(_) | None => None,
+        };
+        Self {
+            n: row.n.0,
+            at_ms: row.at_ms,
+            provider: row.provider,
+            model: row.model,
+            retries: row.retries,
+            bytes: row.bytes,
+            predicted: row.predicted,
+            usage: row.usage.map(UsedTokens::from),
+            cause: row.cause,
+            changed_kind,
+            failure: row.failure,
+            total_ms: row.total_ms,
+        }
+    }
+}
+
+/// What an entry is: the role of a message, or the type of any other.
+fn kind_of(tree: &Tree, id: &str) -> Option<String> {
+    let entry = tree.entry(id)?;
+    entry.role().or_else(|| entry.type_name()).map(str::to_owned)
 }
 
 /// Reads the requests of a session, which cannot be a new one: then it is the last.
@@ -30,11 +129,21 @@ pub fn cache_table(data: &Path, cwd: &Path, session: &SessionChoice) -> Result<C
         SessionChoice::Last | SessionChoice::New => sessions::last(data, &cwd.to_string_lossy())?,
     };
     let tree: Tree = Session::read(&path)?.into();
-    let requests = cache::requests(&tree);
-    Ok(CacheTable { session: tree.header().id().to_owned(), hit_rate: cache::hit_rate(&requests), requests })
+    Ok(CacheTable::of(&tree))
 }
 
 impl CacheTable {
+    fn of(tree: &Tree) -> Self {
+        let rows = cache::requests(tree);
+        let has_marks = rows.last().is_some_and(|row| row.has_marks);
+        Self {
+            session: tree.header().id().to_owned(),
+            hit_rate: cache::hit_rate(&rows),
+            kept: has_marks.then(|| RecordedSession::of(tree).cache().kept_by()),
+            requests: rows.into_iter().map(|row| CachedRequest::of(row, tree)).collect(),
+        }
+    }
+
     /// The table for people.
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -44,13 +153,13 @@ impl CacheTable {
         let mut text = String::from("REQUEST   INPUT  EXPECTED    READ  WRITTEN  CAUSE\n");
         for row in &self.requests {
             let usage = row.usage.unwrap_or_default();
-            let reported = |tokens: u64| row.usage.map_or_else(|| "-".to_owned(), |_| tokens.to_string());
+            let reported = |tokens: u64| row.usage.as_ref().map_or_else(|| "-".to_owned(), |_| tokens.to_string());
             let written = usage.cache_write_5m + usage.cache_write_1h;
             let _ = writeln!(
                 text,
                 "{:>7}  {:>6}  {:>8}  {:>6}  {:>7}  {}",
                 row.n.to_string(),
-                reported(usage.prompt_tokens()),
+                reported(usage.prompt),
                 row.predicted.read,
                 reported(usage.cache_read),
                 reported(written),
@@ -63,16 +172,36 @@ impl CacheTable {
             }
             None => text.push_str("The provider reported no usage.\n"),
         }
+        if let Some(LongCacheChoice { is_long, pauses, above_5m, above_1h }) = self.kept {
+            let (kept, other) = if is_long { ("1 h", "5 min") } else { ("5 min", "1 h") };
+            let _ = writeln!(
+                text,
+                "From the next turn on the system prompt is kept for {kept}, which costs no more than {other}: of the \
+                 last {pauses} pauses between requests {above_5m} were longer than 5 min, and {above_1h} longer than 1 h."
+            );
+        }
         text
     }
 }
 
 /// Why less was read than there was, or why the request failed.
-fn why(row: &RequestRow) -> String {
+fn why(row: &CachedRequest) -> String {
     match (&row.cause, &row.failure) {
         (Some(cause), _) => match cause {
             MissCause::ModelChanged => "another model answers".to_owned(),
-            MissCause::PrefixChanged { block, .. } => format!("the request differs from block {block} on"),
+            MissCause::PrefixChanged { block, origin } => {
+                let what = match origin {
+                    BlockOrigin::Settings => "the settings".to_owned(),
+                    BlockOrigin::Tools => "the tools".to_owned(),
+                    BlockOrigin::System => "the system prompt".to_owned(),
+                    BlockOrigin::Entry(id) => match &row.changed_kind {
+                        Some(kind) => format!("entry {id}, {kind}"),
+                        None => format!("entry {id}"),
+                    },
+                    BlockOrigin::End => "its end".to_owned(),
+                };
+                format!("the request differs from block {block} on ({what})")
+            }
             MissCause::TtlPassed { gap_ms } => format!("{} s have passed", gap_ms / 1000),
             MissCause::LookbackExceeded { blocks } => format!("written {blocks} blocks before the next mark"),
             MissCause::BelowMinimum { tokens, minimum } => format!("{tokens} tokens, below the minimum of {minimum}"),
@@ -83,3 +212,6 @@ fn why(row: &RequestRow) -> String {
         (None, None) => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -134,9 +134,7 @@ impl SessionOpener {
         })?;
         let mode = match (options.mode, settings.mode) {
             (Some(AgentMode::AcceptEdits), _) if !at_terminal => {
-                let why =
-                    "the mode accept-edits needs you at the terminal: standard input and standard error must be one";
-                return Err(RunError::Refused(format!("{why}, without --json")));
+                return Err(RunError::Refused(session_place.no_person.to_owned()));
             }
             // What is only the default is lowered.
             (None, AgentMode::AcceptEdits) if !at_terminal => AgentMode::Ask,

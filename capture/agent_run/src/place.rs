@@ -34,27 +34,53 @@ pub(crate) struct SessionPlace {
     pub(crate) end: Option<Arc<Notify>>,
     /// Whether somebody is at the terminal of this process.
     pub(crate) at_terminal: bool,
+    /// Why a mode that only a person at the terminal can grant is refused, and what to do.
+    pub(crate) no_person: &'static str,
 }
 
 impl SessionPlace {
     /// One prompt on the command line: nobody could go on after a pause.
     pub(crate) const fn run(at_terminal: bool) -> Self {
         const TAKES: &[&str] = &["prompt", "steer", "follow_up", "abort", "compact", "set_model", "limit"];
-        Self { command: &["capture", "agent", "run"], name: None, takes: TAKES, end: None, at_terminal }
+        Self {
+            command: &["capture", "agent", "run"],
+            name: None,
+            takes: TAKES,
+            end: None,
+            at_terminal,
+            no_person: "the mode accept-edits needs you at the terminal: standard input and standard error must be \
+                        one, without --json",
+        }
     }
 
     /// A program drives the sessions.
     pub(crate) const fn rpc(name: Option<String>) -> Self {
         const TAKES: &[&str] =
             &["prompt", "steer", "follow_up", "abort", "pause", "resume", "compact", "set_model", "limit"];
-        Self { command: &["capture", "agent", "rpc"], name, takes: TAKES, end: None, at_terminal: false }
+        Self {
+            command: &["capture", "agent", "rpc"],
+            name,
+            takes: TAKES,
+            end: None,
+            at_terminal: false,
+            no_person: "the mode accept-edits needs you at the terminal, and here a program drives the session: use \
+                        --mode ask, and let the program answer permission requests",
+        }
     }
 
     /// The server started it.
     pub(crate) const fn hosted(name: Option<String>, end: Arc<Notify>) -> Self {
         const TAKES: &[&str] =
             &["prompt", "steer", "follow_up", "abort", "pause", "resume", "compact", "set_model", "limit", "end"];
-        Self { command: &["capture", "agent", "drive"], name, takes: TAKES, end: Some(end), at_terminal: false }
+        Self {
+            command: &["capture", "agent", "drive"],
+            name,
+            takes: TAKES,
+            end: Some(end),
+            at_terminal: false,
+            no_person: "the mode accept-edits needs you at a terminal, and here the server starts the session: use \
+                        the mode ask",
+        }
     }
 }
 

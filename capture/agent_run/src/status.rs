@@ -3,15 +3,18 @@
 //! The session's file says everything that counts; this only says it at once. A server that is away hears of it later
 //! or from the file.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use agent::{SessionHandle, SessionUpdate};
+use agent::{SessionClock as _, SessionHandle, SessionUpdate};
 use agent_link::{DeltaSender, SessionLink};
 use engine::{
     AskedPermission, CallClass, CallDecision, CallVerdict, EngineActivity, FailureKind, PauseReason, RuntimeFrame,
     SessionMode, TurnOutcome,
 };
-use events::{ApprovalKind, Confidence, Dialog, Reason, State};
+use events::{ApprovalKind, Confidence, Dialog, Reason, State, Timestamp};
 use session_tree::Json;
 use terminal::claim::{CallDecided, ScreenClaim};
 use tokio::{
@@ -20,6 +23,8 @@ use tokio::{
     task::JoinHandle,
 };
 
+use crate::clock::SystemClock;
+
 /// What a session says of itself.
 #[derive(Debug)]
 pub(crate) struct SessionStatus {
@@ -27,9 +32,13 @@ pub(crate) struct SessionStatus {
     deltas: Option<DeltaSender>,
     session: String,
     claims: Mutex<SessionClaims>,
+    reads: Mutex<AllowedReads>,
     /// What follows the session, and what ends it once all that was told is said.
     follower: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
 }
+
+/// Plain reads that were allowed and not told yet, by rule: how many, and when the first was.
+type AllowedReads = BTreeMap<Option<String>, (u64, Timestamp)>;
 
 #[derive(Debug, Default)]
 struct SessionClaims {
@@ -65,7 +74,8 @@ impl SessionStatus {
     /// Over this connection; without one nothing is said.
     pub(crate) fn new(link: Option<SessionLink>, deltas: Option<DeltaSender>, session: String) -> Arc<Self> {
         let claims = Mutex::new(SessionClaims::default());
-        let status = Self { link: Mutex::new(link), deltas, session, claims, follower: Mutex::new(None) };
+        let (link, reads, follower) = (Mutex::new(link), Mutex::default(), Mutex::new(None));
+        let status = Self { link, deltas, session, claims, reads, follower };
         status.base(claim(State::Waiting, Some(Reason::NewSession), "no prompt yet"));
         Arc::new(status)
     }
@@ -141,9 +151,18 @@ impl SessionStatus {
         }
     }
 
-    /// Says what was decided in process: denials, and what a mode allows. Plain reads are too many to be told.
+    /// Says what was decided in process: denials, and what a mode allows, at once; how many plain reads a rule allowed
+    /// when the turn is over. What concerns the session alone is not told.
     pub(crate) fn decided(&self, asked: &AskedPermission, decision: &CallDecision) {
         let allowed = decision.verdict == CallVerdict::Allow;
+        if allowed && decision.by == "policy" {
+            let mut reads = self.reads();
+            let (count, _) = reads
+                .entry(decision.rule.clone())
+                .or_insert_with(|| (0, Timestamp::from_millisecond(SystemClock.now().wall_ms)));
+            *count += 1;
+            return;
+        }
         if allowed && decision.by != "mode" {
             return;
         }
@@ -170,8 +189,19 @@ impl SessionStatus {
         if link.has_server() { Some(true) } else { link.has_tried().then_some(false) }
     }
 
+    /// Says how many reads were allowed since this was said last.
+    fn say_reads(&self) {
+        let reads = std::mem::take(&mut *self.reads());
+        if let Some(link) = &*self.link() {
+            for (rule, (count, since)) in reads {
+                link.reads_allowed(rule, count, since);
+            }
+        }
+    }
+
     /// Says that the process ends with this code.
     pub(crate) fn end(&self, code: u8) {
+        self.say_reads();
         if let Some(link) = self.link().take() {
             link.end(code);
         }
@@ -179,6 +209,7 @@ impl SessionStatus {
 
     /// Says nothing of the session any more; its process goes on.
     pub(crate) fn leave(&self) {
+        self.say_reads();
         if let Some(link) = self.link().take() {
             link.leave();
         }
@@ -186,6 +217,10 @@ impl SessionStatus {
 
     fn link(&self) -> MutexGuard<'_, Option<SessionLink>> {
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reads(&self) -> MutexGuard<'_, AllowedReads> {
+        self.reads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn claims(&self) -> MutexGuard<'_, SessionClaims> {
@@ -216,7 +251,10 @@ impl SessionStatus {
                 claims.failure = None;
                 claims.has_ended = false;
             }
-            RuntimeFrame::TurnEnded { outcome, error } => self.ended(*outcome, error.as_deref()),
+            RuntimeFrame::TurnEnded { outcome, error } => {
+                self.say_reads();
+                self.ended(*outcome, error.as_deref());
+            }
             RuntimeFrame::RequestEnded { failure, .. } => self.claims().failure = *failure,
             RuntimeFrame::Text(text) => {
                 if let Some(deltas) = &self.deltas {

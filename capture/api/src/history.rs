@@ -200,6 +200,13 @@ pub struct ConversationPage {
     pub next_cursor: Option<String>,
 }
 
+/// A note to go on from, as `capture handoff` prints it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HandoffNote {
+    /// The note in Markdown, without secrets; times are in UTC.
+    pub markdown: String,
+}
+
 /// A page of turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnPage {

@@ -407,6 +407,8 @@ operations! {
     ListTurns = GET "/api/v1/sessions/{id}/turns" Read (HistoryQuery, NoBody) -> TurnPage;
     /// The files a session changed, the commands it ran and its last answer, by its last 20,000 events.
     GetWork = GET "/api/v1/sessions/{id}/work" Read (NoQuery, NoBody) -> projections::WorkLog;
+    /// A note, in Markdown and without secrets, from which a person or an agent can go on with a session's work.
+    HandOffSession = GET "/api/v1/sessions/{id}/handoff" Read (NoQuery, NoBody) -> HandoffNote;
     /// What a session is about.
     SummarizeSession = GET "/api/v1/sessions/{id}/summary" Read (NoQuery, NoBody) -> SessionSummary;
     /// The tokens of a session.

@@ -45,7 +45,8 @@ pub struct SessionInputRequest {
 pub enum SessionAction {
     /// Begin a turn; refused while one is running.
     Prompt,
-    /// Take a message into the running turn, at the next boundary between tools and requests.
+    /// Take a message into the running turn, at the next boundary between tools and requests; without a running turn,
+    /// begin one.
     Steer,
     /// Take a message after the turn.
     FollowUp,

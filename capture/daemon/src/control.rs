@@ -24,8 +24,8 @@ use ingest::{ChangeReply, DerivedKind, DerivedRecord, Gauges, IngestHandle, Inge
 use projections::{MarkChange, Prompt};
 use retention::Retention;
 use server::{
-    ApprovalFilter, Control, Decision, DecisionWait, HostConnection, Peer, Refusal, Reply, RunTarget, SessionStart,
-    Telemetry, TelemetryRefusal, Who,
+    ApprovalFilter, Control, Decision, DecisionWait, HandoffParts, HostConnection, Peer, Refusal, Reply, RunTarget,
+    SessionStart, Telemetry, TelemetryRefusal, Who,
 };
 use terminal::host::frame::CommandOrigin;
 use tokio::sync::oneshot;
@@ -37,6 +37,7 @@ use crate::{
     clock,
     deliveries::Deliveries,
     findings::Findings,
+    handoff,
     notices::Notices,
     playback::Recordings,
     prompts::Prompts,
@@ -139,6 +140,10 @@ impl Control for Daemon {
                 Err(_) => Err(Refusal::Unavailable),
             }
         })
+    }
+
+    fn hand_off(&self, parts: HandoffParts) -> Reply<String> {
+        read(move || Ok(handoff::note(parts))).boxed()
     }
 
     fn label(&self, session: SessionId, labels: BTreeMap<String, Option<String>>) -> Reply<()> {

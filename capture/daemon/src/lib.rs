@@ -16,6 +16,7 @@ pub mod deliveries;
 pub mod endpoint;
 pub mod environment;
 pub mod findings;
+mod handoff;
 pub mod health;
 pub mod linker;
 mod mcp_endpoint;

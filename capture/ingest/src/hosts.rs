@@ -121,6 +121,7 @@ impl Hosts {
             | HostEvent::Alive
             | HostEvent::ModeGranted { .. }
             | HostEvent::CallDecided(_)
+            | HostEvent::ReadsAllowed { .. }
             | HostEvent::Gap { .. }
             | HostEvent::Unknown => {}
         }
@@ -394,9 +395,11 @@ impl Ingest {
             HostEvent::Prompt { .. } => (Source::Pty, Some(UserPrompt::default().into())),
             HostEvent::Text { .. } => (Source::Pty, annotation(Topic::Screen, "text that came to be visible")),
             HostEvent::Alive => (Source::Pty, Some(Heartbeat {}.into())),
-            HostEvent::Bell | HostEvent::Unknown | HostEvent::ModeGranted { .. } | HostEvent::CallDecided(_) => {
-                (Source::Pty, None)
-            }
+            HostEvent::Bell
+            | HostEvent::Unknown
+            | HostEvent::ModeGranted { .. }
+            | HostEvent::CallDecided(_)
+            | HostEvent::ReadsAllowed { .. } => (Source::Pty, None),
         };
         let Some(payload) = payload else { return Ok(()) };
         self.deliver(slot, run, frame, source, payload)
@@ -439,6 +442,7 @@ impl Ingest {
             | HostEvent::Exited { .. }
             | HostEvent::ModeGranted { .. }
             | HostEvent::CallDecided(_)
+            | HostEvent::ReadsAllowed { .. }
             | HostEvent::Gap { .. }
             | HostEvent::Unknown => (Confidence::High, None),
         };

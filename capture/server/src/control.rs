@@ -14,7 +14,7 @@ use api::{
 };
 use events::{ApprovalId, ApprovalState, DeliveryId, Finding, FindingId, PromptId, SessionId, Timestamp};
 use futures_util::future::BoxFuture;
-use projections::{MarkChange, Prompt};
+use projections::{MarkChange, Prompt, Session, Turn, WorkLog};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -32,6 +32,9 @@ pub trait Control: Send + Sync + 'static {
 
     /// Writes a note on a session.
     fn note(&self, session: SessionId, text: String) -> Reply<()>;
+
+    /// Writes a note to go on from, in Markdown and without secrets.
+    fn hand_off(&self, parts: HandoffParts) -> Reply<String>;
 
     /// Puts labels on a session; a label without a value is taken off.
     fn label(&self, session: SessionId, labels: BTreeMap<String, Option<String>>) -> Reply<()>;
@@ -156,6 +159,19 @@ pub trait Control: Send + Sync + 'static {
 
     /// Accepts an OpenTelemetry message; answers in its encoding once its events are stored.
     fn telemetry(&self, message: Telemetry) -> BoxFuture<'static, Result<Vec<u8>, TelemetryRefusal>>;
+}
+
+/// What a note to go on from is made of.
+#[derive(Debug, Clone)]
+pub struct HandoffParts {
+    /// The session.
+    pub session: Session,
+    /// Its turns, oldest first.
+    pub turns: Vec<Turn>,
+    /// What it did.
+    pub work: WorkLog,
+    /// Its findings that are not resolved, newest first.
+    pub findings: Vec<Finding>,
 }
 
 /// Which approvals to list.
@@ -341,6 +357,10 @@ impl Control for NoControl {
     }
 
     fn note(&self, _: SessionId, _: String) -> Reply<()> {
+        unavailable()
+    }
+
+    fn hand_off(&self, _: HandoffParts) -> Reply<String> {
         unavailable()
     }
 

@@ -47,8 +47,8 @@ pub use access::{Token, TokenError, Tokens};
 pub use clients::ClientLimits;
 pub use config::{Config, ControlRefusal, Exposure, Health, Limits, McpAnswer, McpBody, Redact, ServerClock};
 pub use control::{
-    ApprovalFilter, Control, Decision, DecisionWait, HostConnection, HostStream, NoControl, Refusal, Reply, RunTarget,
-    SessionStart, Telemetry, TelemetryKind, TelemetryRefusal, Who,
+    ApprovalFilter, Control, Decision, DecisionWait, HandoffParts, HostConnection, HostStream, NoControl, Refusal,
+    Reply, RunTarget, SessionStart, Telemetry, TelemetryKind, TelemetryRefusal, Who,
 };
 pub use entry::SessionEntry;
 pub use frame::Frame;

@@ -159,6 +159,7 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
         O::ReadConversation => of(operation, history::conversation),
         O::ListTurns => of(operation, history::turns),
         O::GetWork => of(operation, history::work),
+        O::HandOffSession => of(operation, history::handoff),
         O::SummarizeSession => of(operation, sessions::summary::<api::routes::SummarizeSession>),
         O::UsageOfSession => of(operation, sessions::usage),
         O::GetStatus => of(operation, status::at),

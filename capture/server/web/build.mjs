@@ -1,10 +1,17 @@
 // Builds dist/ from src/ and static/. The same sources give the same bytes: no source maps, no dates, no hashes.
+//
+// dist/SHA256SUMS has a line for each file that the bundle is made of and for each file of it, so that a test without
+// node sees when one was changed without the other. The server has no use for it and does not contain it.
 import { build } from "esbuild";
+import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /** Most bytes of the whole bundle. */
 const LIMIT = 250_000;
+/** What the bundle is made of: files, and folders with all that is in them. */
+const SOURCES = ["build.mjs", "package-lock.json", "package.json", "src", "static", "tsconfig.json"];
+const SUMS = "SHA256SUMS";
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 const dist = process.argv[2] ?? at("dist");
@@ -46,3 +53,14 @@ if (sum > LIMIT) {
   console.error(`the bundle has ${sum} bytes; at most ${LIMIT} are allowed`);
   process.exit(1);
 }
+
+/** The files at and below a path, by their paths. */
+const below = (path) =>
+  statSync(at(path)).isDirectory() ? readdirSync(at(path)).flatMap((name) => below(`${path}/${name}`)) : [path];
+const line = (path, file) => `${createHash("sha256").update(readFileSync(file)).digest("hex")}  ${path}\n`;
+const lines = [
+  ...readdirSync(dist).map((name) => [`dist/${name}`, `${dist}/${name}`]),
+  ...SOURCES.flatMap(below).map((path) => [path, at(path)]),
+];
+lines.sort(([left], [right]) => (left < right ? -1 : 1));
+writeFileSync(`${dist}/${SUMS}`, lines.map(([path, file]) => line(path, file)).join(""));

@@ -11,7 +11,7 @@ mod history;
 mod report;
 
 pub use digest::{BlockDigest, BlockOrigin, ChainPoint, RequestDigest};
-pub use history::CacheHistory;
+pub use history::{CacheHistory, LongCacheChoice};
 pub use report::{RequestRow, hit_rate, requests};
 
 use serde::{Deserialize, Serialize};

@@ -2,4 +2,5 @@
 
 mod lives;
 mod properties;
+mod setbacks;
 mod world;

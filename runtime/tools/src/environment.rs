@@ -1,6 +1,9 @@
 //! The environment of commands: what programs need, and nothing that opens something.
 
-use std::ffi::{OsStr, OsString};
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::{OsStrExt, OsStringExt},
+};
 
 /// Variables that are passed on. Toolchains are found by them; none of them holds a secret by its purpose.
 const PASSED: [&str; 46] = [
@@ -57,8 +60,12 @@ const SET: [(&str, &str); 5] =
 /// Ends of names that say that a value is a secret.
 const SECRET: [&str; 8] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS", "CREDENTIAL", "AUTH"];
 
+/// Ends of names of Java's properties that say that a value is a secret.
+const SECRET_PROPERTY: [&str; 4] = ["password", "passwd", "token", "secret"];
+
 /// The environment for commands, from that of this process. `more` are further names that the user wants passed on;
-/// what looks like a secret or is ours is not passed on even then.
+/// what looks like a secret or is ours is not passed on even then. What is passed on without being named there is
+/// passed on without the passwords in it.
 pub(crate) fn for_commands(own: &[(OsString, OsString)], more: &[String]) -> Vec<(OsString, OsString)> {
     let wanted = |name: &OsStr| {
         name.to_str().is_some_and(|name| {
@@ -67,11 +74,46 @@ pub(crate) fn for_commands(own: &[(OsString, OsString)], more: &[String]) -> Vec
         })
     };
     let set = |name: &OsStr| SET.iter().any(|(own, _)| *own == name);
-    let passed = own.iter().filter(|(name, _)| wanted(name) && !set(name)).cloned();
+    let passed = own.iter().filter(|(name, _)| wanted(name) && !set(name)).filter_map(|(name, value)| {
+        let is_named = more.iter().any(|one| name == one.as_str());
+        let value = if is_named { Some(value.clone()) } else { without_passwords(value) };
+        Some((name.clone(), value?))
+    });
     let fixed = SET.iter().map(|(name, value)| ((*name).into(), (*value).into()));
     let mut all: Vec<(OsString, OsString)> = passed.chain(fixed).collect();
     all.sort();
     all
+}
+
+/// A value without the users and passwords of the addresses in it; nothing if it has a password that cannot be taken
+/// out. An address without its user is still that of the place that was meant: without the variable, Go would ask a
+/// public proxy for private modules.
+fn without_passwords(value: &OsStr) -> Option<OsString> {
+    let bytes = value.as_bytes();
+    let has_secret_property = bytes.split(u8::is_ascii_whitespace).any(|word| {
+        let name = word.strip_prefix(b"-D").and_then(|property| property.split(|byte| *byte == b'=').next());
+        name.is_some_and(|name| {
+            let lower = name.to_ascii_lowercase();
+            SECRET_PROPERTY.iter().any(|end| lower.ends_with(end.as_bytes()))
+        })
+    });
+    if has_secret_property {
+        return None;
+    }
+    let mut kept = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(3).position(|window| window == b"://") {
+        let (before, after) = rest.split_at(at + 3);
+        kept.extend_from_slice(before);
+        let scheme = before[..at].rsplit(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte)).next();
+        let length = scheme.map_or(0, <[u8]>::len);
+        let is_address = length > 0 && !before[..at - length].ends_with(b"/");
+        let end = after.iter().position(|byte| b"/?#,|\"' \t\n".contains(byte)).unwrap_or(after.len());
+        let user = after[..end].iter().rposition(|byte| *byte == b'@').filter(|_| is_address);
+        rest = &after[user.map_or(0, |at| at + 1)..];
+    }
+    kept.extend_from_slice(rest);
+    Some(OsString::from_vec(kept))
 }
 
 /// Whether a name says that the value is a secret.
@@ -112,5 +154,33 @@ mod tests {
         );
         assert!(for_commands(&own, &[]).contains(&("TERM".into(), "dumb".into())));
         assert!(PASSED.iter().all(|name| !is_secret(name)));
+    }
+
+    #[test]
+    fn a_password_in_an_address_is_not_passed_on() {
+        let passed = |name: &str, value: &[u8], more: &[String]| {
+            let own = [(name.into(), OsStr::from_bytes(value).to_owned())];
+            let found = for_commands(&own, more).into_iter().find(|(found, _)| found == name);
+            found.map(|(_, value)| value.into_vec())
+        };
+        for (name, value, wanted) in [
+            ("GOPROXY", "https://proxy.example,direct", Some("https://proxy.example,direct")),
+            ("GOPROXY", "https://me:pass@proxy.example/x,direct", Some("https://proxy.example/x,direct")),
+            ("GOPROXY", "https://a.example|http://token@b.example", Some("https://a.example|http://b.example")),
+            // What Go takes for the user ends with the last `@` before the path.
+            ("GOPROXY", "https://me:p@ss@proxy.example/a@v1", Some("https://proxy.example/a@v1")),
+            ("GOFLAGS", "-modcacherw", Some("-modcacherw")),
+            ("MAVEN_OPTS", "-Xmx2g -Dhttp.proxyHost=p", Some("-Xmx2g -Dhttp.proxyHost=p")),
+            ("MAVEN_OPTS", "-Xmx2g -Dhttp.proxyPassword=s", None),
+            ("PATH", "/a://b@c:/bin", Some("/a://b@c:/bin")),
+        ] {
+            let found = passed(name, value.as_bytes(), &[]);
+            assert_eq!(found.as_deref(), wanted.map(str::as_bytes), "{name}={value}");
+        }
+        let bytes = passed("GOPROXY", b"https://me:p\xff@proxy.example", &[]);
+        assert_eq!(bytes.as_deref(), Some(&b"https://proxy.example"[..]));
+        // Who names a variable wants it as it is.
+        let named = passed("GOPROXY", b"https://me:pass@p.example", &["GOPROXY".to_owned()]);
+        assert_eq!(named.as_deref(), Some(&b"https://me:pass@p.example"[..]));
     }
 }

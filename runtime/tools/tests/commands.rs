@@ -124,6 +124,8 @@ fn a_command_has_what_it_needs_and_nothing_else() {
     let open = session.bash("for fd in /proc/$$/fd/*; do readlink $fd; done; true", 20).joined_text();
     assert_eq!(open.split_whitespace().count(), 3, "{open}");
     session.check("(: >/dev/tty) 2>&1 || echo none", 20, Exit::Code(0), "none");
+    // No core files; it cannot raise the limit again.
+    session.check("ulimit -Sc; ulimit -Hc", 20, Exit::Code(0), "0\n0\n");
 }
 
 #[test]

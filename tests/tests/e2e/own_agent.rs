@@ -192,7 +192,7 @@ fn a_prompt_with_reads_is_answered_in_all_four_apis() {
             assert!(request["usage"]["output"].as_u64().unwrap() > 0, "{api:?} {request}");
         }
         let report = house.model.cache_report();
-        let rate = told["hitRate"].as_f64().unwrap();
+        let rate = told["hit_rate"].as_f64().unwrap();
         assert!((rate - report.hit_rate()).abs() < 1e-9, "{api:?} {rate} {report:?}");
         let text = house.command(&["cache", session.to_str().unwrap()]).output().unwrap();
         assert!(String::from_utf8(text.stdout).unwrap().starts_with("REQUEST"));
@@ -375,7 +375,7 @@ fn what_cannot_be_meant_and_what_is_not_allowed_says_why() {
     let house = House::new(Api::Anthropic, Script::default());
     for (words, code, told) in [
         (&["--mode", "auto", "x"][..], 2, "sandbox"),
-        (&["--mode", "accept-edits", "x"], 5, "needs you at the terminal"),
+        (&["--mode", "accept-edits", "x"], 5, "must be one, without --json"),
         (&["--model", "sonnet", "x"], 2, "PROVIDER/MODEL"),
         (&["--model", "anthropic/claude-sonnet-5", "x"], 2, "ANTHROPIC_API_KEY"),
         (&["--model", "other/x", "x"], 2, "`other` is not configured"),

@@ -464,7 +464,11 @@ fn the_end_of_its_input_and_signals_end_all_it_runs() {
 fn what_it_may_not_do_is_refused_before_it_begins() {
     let house = House::new(Api::Anthropic, Script::default());
     for (words, code, told) in [
-        (&["--mode", "accept-edits"][..], 5, "needs you at the terminal"),
+        (
+            &["--mode", "accept-edits"][..],
+            5,
+            "needs you at the terminal, and here a program drives the session: use --mode ask",
+        ),
         (&["--model", "sonnet"], 2, "PROVIDER/MODEL"),
         (&["--continue"], 4, "there is no session"),
     ] {

@@ -162,7 +162,9 @@ fn rules_and_people_elsewhere_decide_and_it_is_recorded() {
             "decided denied by policy",
             "decided allowed by person",
             "decided denied by person",
-            "decided allowed by person"
+            "decided allowed by person",
+            // The read.
+            "decided allowed by policy"
         ],
         "{rows:?}"
     );
@@ -283,7 +285,13 @@ fn a_decision_reaches_the_agent_through_the_next_server() {
 fn a_mode_is_recorded_as_what_a_person_granted_and_so_is_what_it_allows() {
     let script = Script::default().lane(
         "work",
-        [call(tool("read", json!({ "path": "notes.txt" }))), call(edit()), bash("touch never"), say("Done.")],
+        [
+            call(tool("read", json!({ "path": "notes.txt" }))),
+            call(tool("grep", json!({ "pattern": "line" }))),
+            call(edit()),
+            bash("touch never"),
+            say("Done."),
+        ],
     );
     let house = House::new(Api::Anthropic, script);
     save_policy(&house.machine, POLICY);
@@ -293,8 +301,19 @@ fn a_mode_is_recorded_as_what_a_person_granted_and_so_is_what_it_allows() {
     assert_eq!(user.end().1, 0);
     assert_eq!(house.notes(), "first line\n2nd line\n");
     is_in(&server, "exited", "clean", "process");
-    assert_eq!(recorded(&house), ["granted allowed by person", "decided allowed by grant", "decided denied by policy"]);
+    assert_eq!(
+        recorded(&house),
+        [
+            "granted allowed by person",
+            "decided allowed by grant",
+            "decided denied by policy",
+            "decided allowed by policy"
+        ]
+    );
     let rows = record(&house);
+    // Reads are counted, in one row when the turn is over.
+    assert_eq!((&rows[3]["evidence"]["reads"], &rows[3]["approval"]["subject"]), (&json!(2), &json!("2 reads")));
+    assert!(rows[3]["approval"]["rule"].is_string() && rows[3]["evidence"]["since"].is_string(), "{rows:?}");
     assert_eq!(rows[0]["approval"]["subject"], "accept-edits", "{rows:?}");
     assert_eq!(rows[1]["evidence"]["mode"], "accept-edits", "{rows:?}");
     assert_eq!(rows[2]["approval"]["rule"], "never", "{rows:?}");

@@ -274,7 +274,7 @@ fn other_agents_are_started_over_their_protocol() {
 }
 
 #[test]
-fn rules_of_the_user_steer_and_pause_and_other_agents_are_left_alone() {
+fn rules_of_the_user_steer_and_limit_and_other_agents_are_left_alone() {
     let reads = || call(tool("read", json!({ "path": "notes.txt" })));
     let script = Script::default()
         .lane("read", [reads(), reads(), reads(), reads(), hold("I go on", "never", ".")])
@@ -304,4 +304,47 @@ fn rules_of_the_user_steer_and_pause_and_other_agents_are_left_alone() {
     });
     input(&server.client, &session, &json!({ "do": "end" }));
     has_ended(&started["pid"]);
+}
+
+#[test]
+fn a_rule_pauses_a_session_and_a_person_resumes_it() {
+    let reads = || call(tool("read", json!({ "path": "notes.txt" })));
+    let goes_on = Step::Answer(vec![
+        Part::Say("I go on. ".to_owned()),
+        Part::Until("paused".to_owned()),
+        Part::Call(tool("glob", json!({ "pattern": "*.txt" }))),
+    ]);
+    let script = Script::default()
+        .lane("read", [reads(), reads(), reads(), reads(), goes_on, say("I went on.")])
+        .lane("more", [say("That too.")]);
+    let house = House::new(Api::Anthropic, script);
+    let rules = "[[actions]]\non = [\"loop\"]\ndo = \"pause\"\n[monitor]\nloop_repeats = 4\n";
+    let config = house.machine.home().parent().unwrap().join("config/capture/config.toml");
+    let before = fs::read_to_string(config).unwrap();
+    house.machine.configure(&format!("{before}\n{rules}"));
+    let server = serve(&house);
+    let client = &server.client;
+    let started = start(&server, &json!({ "cwd": house.machine.project(), "prompt": "read" }));
+    let session = started["session_id"].as_str().unwrap().to_owned();
+    eventually("the rule was carried out", || {
+        let is_noted = |event: &Value| event["data"]["value"].as_str().is_some_and(|value| value.contains("`pause`"));
+        server.events(&session).iter().any(is_noted).then_some(())
+    });
+    // It stops at the next boundary: what it says is said to the end.
+    house.model.tell("paused");
+    is_in(client, &session, "waiting", "interrupted");
+    assert!(!fs::read_to_string(house.file()).unwrap().contains("I went on."));
+    let (status, resumed) = input(client, &session, &json!({ "do": "resume" }));
+    assert_eq!((status, &resumed["outcome"]), (200, &json!("done")), "{resumed}");
+    is_in(client, &session, "waiting", "turn_complete");
+    assert!(fs::read_to_string(house.file()).unwrap().contains("I went on."));
+
+    // Without a running turn a message to steer with begins one.
+    let (status, steered) = input(client, &session, &json!({ "do": "steer", "text": "more" }));
+    assert_eq!(status, 200, "{steered}");
+    eventually("it is answered", || fs::read_to_string(house.file()).ok().filter(|text| text.contains("That too.")));
+    is_in(client, &session, "waiting", "turn_complete");
+    input(client, &session, &json!({ "do": "end" }));
+    has_ended(&started["pid"]);
+    house.is_clean();
 }

@@ -176,10 +176,19 @@ fn what_is_told_of_a_session_has_no_secrets_and_its_record_has() {
         "sessions?active=all",
         &format!("sessions/{mine}/summary"),
         &format!("sessions/{mine}/turns"),
+        &format!("sessions/{mine}/handoff"),
         "findings?state=all",
     ] {
         is_clean(path, &here.server.client.get(&format!("/api/v1/{path}")).unwrap().text());
     }
+    // The note is that of the command, but for how it writes a time.
+    let note = here.server.client.json(&format!("/api/v1/sessions/{mine}/handoff")).unwrap();
+    let lines = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| !line.starts_with("- last event")).map(str::to_owned).collect()
+    };
+    let note = lines(note["markdown"].as_str().unwrap());
+    assert_eq!(note, lines(&here.says(&["handoff", &id])));
+    assert!(note.iter().any(|line| line.starts_with("- continue with: `claude --resume ")), "{note:?}");
     // Sent over the webhook: each approval, grouped or not.
     let told = here.hooks.wait(1, PATIENCE);
     for message in told {

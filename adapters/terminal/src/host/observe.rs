@@ -391,6 +391,7 @@ impl ScreenThread {
             | HostEvent::Gap { .. }
             | HostEvent::ModeGranted { .. }
             | HostEvent::CallDecided(_)
+            | HostEvent::ReadsAllowed { .. }
             | HostEvent::Unknown => {}
         }
     }

@@ -92,6 +92,7 @@ fn short(told: &HostEvent) -> String {
         | HostEvent::Gap { .. }
         | HostEvent::ModeGranted { .. }
         | HostEvent::CallDecided(_)
+        | HostEvent::ReadsAllowed { .. }
         | HostEvent::Unknown => "?".into(),
     }
 }

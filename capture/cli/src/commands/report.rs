@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agents::Agent;
+use agents::directory::resume_line;
 use api::{
     findings::FindingsQuery,
     history::{HistoryQuery, RecentTurnsQuery, SessionTurn},
@@ -83,12 +83,9 @@ pub(super) fn handoff(context: &Context, arguments: &HandoffOf) -> anyhow::Resul
     let turns = turns_of(&client, &session)?;
     let findings = findings_of(&client, &session)?;
     let work = client.one::<GetWork>(&session.id.to_string())?;
+    let transcripts = session.transcripts.iter().map(|transcript| transcript.path.as_str());
     let resume = session.provider_session_id.as_deref();
-    let resume = resume.and_then(|id| {
-        let command = Agent::of(session.provider)?.resume_command(id)?;
-        let (first, rest) = command.split_once(' ')?;
-        Some(format!("{} {rest}", super::resume::program_of(&session).unwrap_or(first)))
-    });
+    let resume = resume.and_then(|id| resume_line(session.provider, id, transcripts));
     let note = Handoff { resume, ..Handoff::new(session, turns, work, findings) };
     if context.json {
         return print_redacted(context, serde_json::to_value(&note)?);

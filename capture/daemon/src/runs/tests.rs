@@ -1,8 +1,10 @@
 use events::{Provider, Timestamp};
-use terminal::host::frame::HostRequest;
+use server::{HostConnection, Peer};
+use terminal::host::frame::{Hello, HostMessage, ServerMessage};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio_util::sync::CancellationToken;
 
-use super::*;
+use super::{question::ANSWER_WITHIN, *};
 
 const RUN: u128 = 7;
 const SESSION: u128 = 9;

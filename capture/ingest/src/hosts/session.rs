@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use events::{
-    ApprovalRequested, ApprovalState, Claim, Confidence, DecidedBy, Dialog, RunId, SessionStarted, Signal, Source,
-    Timestamp,
+    ApprovalKind, ApprovalRequested, ApprovalState, Claim, Confidence, DecidedBy, Dialog, RunId, SessionStarted,
+    Signal, Source, Timestamp,
 };
 use projections::Approval;
 use serde_json::{Value, json};
@@ -59,6 +59,10 @@ impl Ingest {
             }
             HostEvent::CallDecided(decided) => {
                 let (approval, evidence) = self.call_decided(slot, run, frame, decided);
+                ("decided", approval, evidence)
+            }
+            HostEvent::ReadsAllowed { rule, count, since } => {
+                let (approval, evidence) = self.reads_allowed(slot, run, frame, (rule.as_deref(), *count, *since));
                 ("decided", approval, evidence)
             }
             HostEvent::Claim(_)
@@ -117,6 +121,31 @@ impl Ingest {
             ..self.approval_of(slot, &asked, frame.at)
         };
         (approval, json!({ "in_process": true, "mode": decided.mode, "run": run }))
+    }
+
+    /// One row for many reads: what they were is in the session.
+    fn reads_allowed(
+        &self,
+        slot: usize,
+        run: RunId,
+        frame: &HostFrame,
+        (rule, count, since): (Option<&str>, u64, Timestamp),
+    ) -> (Approval, Value) {
+        let reads = if count == 1 { "1 read".to_owned() } else { format!("{count} reads") };
+        let asked = ApprovalRequested {
+            approval_id: identity_of(run, frame).event_id().into(),
+            about: Some(ApprovalKind::Read),
+            dialog: Some(Box::new(Dialog { subject: Some(reads), ..Dialog::default() })),
+            ..ApprovalRequested::default()
+        };
+        let approval = Approval {
+            state: ApprovalState::Allowed,
+            allowed: Some(true),
+            by: Some(DecidedBy::Policy),
+            rule: rule.map(str::to_owned),
+            ..self.approval_of(slot, &asked, frame.at)
+        };
+        (approval, json!({ "in_process": true, "reads": count, "since": since, "run": run }))
     }
 
     fn approval_of(&self, slot: usize, asked: &ApprovalRequested, at: Timestamp) -> Approval {

@@ -3,29 +3,34 @@
 use api::{
     Operation,
     history::{
-        ConversationPage, ConversationTexts, HistoryQuery, RecentTurnPage, SessionTurn, StatusChange, StatusChangePage,
-        TurnPage,
+        ConversationPage, ConversationTexts, HandoffNote, HistoryQuery, RecentTurnPage, SessionTurn, StatusChange,
+        StatusChangePage, TurnPage,
     },
     list::MAX_LIMIT,
     routes::{
-        GetText, GetWork, ListEvents, ListRecentTurns, ListStatusChanges, ListTurns, ReadConversation, StatusHistory,
+        GetText, GetWork, HandOffSession, ListEvents, ListRecentTurns, ListStatusChanges, ListTurns, ReadConversation,
+        StatusHistory,
     },
 };
-use events::{Event, Kind, Payload, SessionId, Timestamp};
+use events::{Event, FindingState, Kind, Payload, SessionId, Timestamp};
 use serde::Serialize;
+use store::EntityFilter;
 
 use crate::{
+    HandoffParts,
     answer::{self, HandlerResult},
     call::Call,
     conversation,
     error::ApiError,
-    lookup::target,
+    lookup::{in_path, target},
 };
 
 const DEFAULT_LIMIT: usize = 200;
 const CONVERSATION_LIMIT: usize = 100;
 /// Number of last events that tell what a session did.
 const WORK_EVENTS: u64 = 20_000;
+/// Most findings in a note to go on from.
+const HANDOFF_FINDINGS: usize = 50;
 
 /// `GET /api/v1/sessions/{id}/events`
 pub(crate) async fn events(call: Call<ListEvents>) -> HandlerResult {
@@ -102,6 +107,25 @@ pub(crate) async fn work(call: Call<GetWork>) -> HandlerResult {
     let id = target(&call).await?;
     let work = call.app.read(move |reader| reader.work(id, WORK_EVENTS)).await?;
     call.answer(&work)
+}
+
+/// `GET /api/v1/sessions/{id}/handoff`
+pub(crate) async fn handoff(call: Call<HandOffSession>) -> HandlerResult {
+    let session = in_path(&call).await?.session(&call.app).await?;
+    let id = session.id;
+    let unresolved = EntityFilter {
+        states: Some(FindingState::Open..=FindingState::Acknowledged),
+        session: Some(id),
+        limit: HANDOFF_FINDINGS,
+        behind: None,
+    };
+    let parts = call.app.read(move |reader| {
+        let (work, findings) = (reader.work(id, WORK_EVENTS)?, reader.entities(&unresolved)?);
+        Ok(HandoffParts { session, turns: reader.turns(id, 0, usize::MAX)?, work, findings })
+    });
+    let parts = parts.await?;
+    let markdown = call.app.ask(call.app.control.hand_off(parts)).await?;
+    call.answer(&HandoffNote { markdown })
 }
 
 /// The change that an event records; `None` for events of other kinds.

@@ -68,6 +68,10 @@ impl Control for Commands {
         unreachable!("no test here writes notes")
     }
 
+    fn hand_off(&self, parts: crate::HandoffParts) -> Reply<String> {
+        NoControl.hand_off(parts)
+    }
+
     fn label(&self, session: SessionId, labels: std::collections::BTreeMap<String, Option<String>>) -> Reply<()> {
         NoControl.label(session, labels)
     }

@@ -3,6 +3,9 @@
 //
 //   node scripts/types.mjs FILE|-            the document as a file
 //   node scripts/types.mjs --check FILE|-    exits with 1 when generated.ts is not what would be written
+//
+// Its second line has a hash of the routes and schemas, so that a test without node sees when they were changed.
+import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -15,6 +18,16 @@ if (source === undefined) {
 }
 const document = JSON.parse(readFileSync(source === "-" ? 0 : source, "utf8"));
 const target = fileURLToPath(new URL("../src/api/generated.ts", import.meta.url));
+
+// The same in any program: an object is the list of its fields, by name.
+const sorted = (value) => {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== "object") return value;
+  const keys = Object.keys(value).sort();
+  return keys.map((name) => [name, sorted(value[name])]);
+};
+const { paths, components } = document;
+const hash = createHash("sha256").update(JSON.stringify(sorted({ paths, components }))).digest("hex");
 
 const name = (reference) => reference.split("/").at(-1);
 const key = (text) => (/^[A-Za-z_$][\w$]*$/.test(text) ? text : JSON.stringify(text));
@@ -105,6 +118,7 @@ const schemas = Object.entries(document.components.schemas)
   .map(([title, schema]) => `${comment(schema, "")}export type ${title} = ${type(schema, "")};`);
 
 const text = `// Generated from /openapi.json by scripts/types.mjs. Do not edit.
+// SHA-256 of its paths and components: ${hash}
 
 ${schemas.join("\n\n")}
 

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde::Serialize;
+
 use crate::{
     cache::{CacheRules, digest::ChainPoint},
     entries::{EndedRequest, RequestRecord, SentRequest},
@@ -40,6 +42,19 @@ pub(super) struct AnsweredRequest {
     bytes: u64,
     cached_tokens: u64,
     pub(super) prompt_tokens: u64,
+}
+
+/// How long the provider is asked to keep the system prompt and the tools, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LongCacheChoice {
+    /// Whether it is an hour; else it is five minutes.
+    pub is_long: bool,
+    /// Number of the last pauses between requests, by which it is chosen.
+    pub pauses: usize,
+    /// How many of them were longer than five minutes.
+    pub above_5m: u32,
+    /// How many were longer than an hour.
+    pub above_1h: u32,
 }
 
 /// The requests of a session, as far as the cache is concerned.
@@ -153,14 +168,22 @@ impl CacheHistory {
     }
 
     /// Whether keeping the system prompt for an hour would have cost less over the last pauses between requests.
+    #[must_use]
+    pub fn is_long_cache_cheaper(&self) -> bool {
+        self.kept_by().is_long
+    }
+
+    /// For how long the system prompt is to be kept, and by which pauses that is decided.
     ///
     /// In units of a fresh token of the prefix: with five minutes each longer pause costs a write (1.25) instead of a
     /// read (0.1). With an hour only pauses above an hour do, and the write costs 2.
     #[must_use]
-    pub fn is_long_cache_cheaper(&self) -> bool {
+    pub fn kept_by(&self) -> LongCacheChoice {
         let misses = |ttl: i64| u32::try_from(self.gaps_ms.iter().filter(|gap| **gap > ttl).count()).unwrap_or(0);
         let cost = |misses: u32, write: f64| f64::from(1 + misses) * write - f64::from(misses) * 0.1;
-        cost(misses(LONG_MS), 2.0) < cost(misses(SHORT_MS), 1.25)
+        let (above_5m, above_1h) = (misses(SHORT_MS), misses(LONG_MS));
+        let is_long = cost(above_1h, 2.0) < cost(above_5m, 1.25);
+        LongCacheChoice { is_long, pauses: self.gaps_ms.len(), above_5m, above_1h }
     }
 }
 

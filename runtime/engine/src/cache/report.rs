@@ -36,11 +36,15 @@ pub struct RequestRow {
     pub failure: Option<FailureKind>,
     /// How long it took, in milliseconds.
     pub total_ms: Option<u64>,
+    /// Whether it asked the provider to keep what is marked.
+    #[serde(skip)]
+    pub has_marks: bool,
 }
 
 impl RequestRow {
     fn of(sent: SentRequest, at_ms: Option<i64>) -> Self {
         Self {
+            has_marks: sent.chain.iter().any(|point| point.is_marked),
             n: sent.n,
             at_ms,
             provider: sent.provider,

@@ -189,7 +189,7 @@ fn long(bench: &Bench, api: Api, turns: usize, rounds: usize) -> Outcome<Row> {
     }
     setting.is_accepted()?;
     let report = setting.model.cache_report();
-    let told = setting.place.cache_table()?["hitRate"].as_f64().unwrap_or_default();
+    let told = setting.place.cache_table()?["hit_rate"].as_f64().unwrap_or_default();
     let causes = setting.causes()?;
     let (best, hit) = (report.of_best(), report.hit_rate());
     let is_told = (told - hit).abs() < 1e-9;

@@ -43,7 +43,24 @@ fn all_tests() -> BTreeMap<String, bool> {
             walk(&krate.join(below), name, &mut found);
         }
     }
+    for below in ["e2e", "test"] {
+        page_tests(below, &mut found);
+    }
     found
+}
+
+/// The tests of the page in a folder of it, `web/FOLDER/FILE: TITLE`.
+fn page_tests(folder: &str, found: &mut BTreeMap<String, bool>) {
+    for entry in fs::read_dir(format!("{ROOT}/capture/server/web/{folder}")).unwrap().map(Result::unwrap) {
+        let file = entry.file_name().into_string().unwrap();
+        if !file.contains(".test.") {
+            continue;
+        }
+        for line in fs::read_to_string(entry.path()).unwrap().lines() {
+            let title = line.strip_prefix("test(\"").and_then(|rest| rest.split('"').next());
+            found.extend(title.map(|title| (format!("web/{folder}/{file}: {title}"), false)));
+        }
+    }
 }
 
 /// The crates in a folder: itself, or those in the folders below it.

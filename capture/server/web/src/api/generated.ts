@@ -1,4 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
+// SHA-256 of its paths and components: abc55f81f36c19f6725438e25d3b27f314eab195623128443a3b66203b3d41b6
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -828,6 +829,12 @@ export type FindingPage = {
 
 /** The state of a finding. */
 export type FindingState = ("open" | "acknowledged" | "resolved");
+
+/** A note to go on from, as `capture handoff` prints it. */
+export type HandoffNote = {
+  /** The note in Markdown, without secrets; times are in UTC. */
+  markdown: string;
+};
 
 /** Whether capture sees all of a session. */
 export type Health = ("ok" | "behind" | "issues");
@@ -3198,6 +3205,13 @@ export interface Routes {
     query: Record<never, never>;
     body: undefined;
     answer: ScreenExplanation;
+  };
+  /** A note, in Markdown and without secrets, from which a person or an agent can go on with a session's work. */
+  "GET /api/v1/sessions/{id}/handoff": {
+    path: { id: string };
+    query: Record<never, never>;
+    body: undefined;
+    answer: HandoffNote;
   };
   /** Tells a session what to do, or types into the run that hosts it. */
   "POST /api/v1/sessions/{id}/input": {

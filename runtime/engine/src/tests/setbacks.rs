@@ -1,0 +1,282 @@
+//! What goes wrong in a life: failures of the provider, repeated calls, limits, a full disk, a killed process.
+
+use super::world::*;
+use crate::{entries::*, *};
+
+#[test]
+fn a_broken_stream_is_repeated_with_another_number() {
+    let mut world = World::new();
+    world.prompt("p1", "go");
+    let failure = |kind| {
+        AnswerEvent::Failed(AnswerFailure {
+            kind,
+            retry_after_ms: None,
+            should_retry: None,
+            message: "broke".to_owned(),
+        })
+    };
+    world.answer([AnswerEvent::Text("half".to_owned()), failure(FailureKind::Network)]);
+    assert!(matches!(world.state.activity(), EngineActivity::Retrying { .. }));
+    let stale = RequestNumber(1);
+    world.tick(60_000);
+    assert_eq!(world.sent, [RequestNumber(2)]);
+    // The first stream speaks again.
+    world.give(EngineInput::Streamed { request: stale, event: text_block("ghost") });
+    world.give(EngineInput::Streamed { request: stale, event: AnswerEvent::Ended(AnswerEnd::Stop) });
+    world.say("whole");
+    assert_eq!(world.talk(), ["u go", "a half", "a whole"]);
+    let records: Vec<RequestRecord> = world.tree().leaf_path().into_iter().filter_map(RequestRecord::of).collect();
+    assert_eq!(records.len(), 4);
+    assert!(matches!(&records[1], RequestRecord::Ended(e) if e.failure == Some(FailureKind::Network)));
+    assert!(matches!(&records[2], RequestRecord::Sent(sent) if sent.retries == 1));
+    world.check_prefixes();
+}
+
+#[test]
+fn failures_that_do_not_pass_end_the_turn_with_the_reason() {
+    let mut world = World::new();
+    world.prompt("p1", "go");
+    let message = "set ANTHROPIC_API_KEY".to_owned();
+    let failure =
+        AnswerFailure { kind: FailureKind::Auth, retry_after_ms: None, should_retry: None, message: message.clone() };
+    world.answer([AnswerEvent::Failed(failure)]);
+    assert_eq!(world.outcomes(), [TurnOutcome::Failed]);
+    let ended = world.tree().leaf_path().into_iter().find_map(TaskEnded::of).unwrap();
+    assert_eq!(ended.error, Some(message));
+    let failure = AnswerFailure {
+        kind: FailureKind::Stalled,
+        retry_after_ms: None,
+        should_retry: None,
+        message: "silent for 60 s".to_owned(),
+    };
+    world.prompt("p2", "again");
+    for _ in 0..=limits::STALL_RETRIES {
+        assert!(world.outcomes().len() == 1);
+        world.answer([AnswerEvent::Failed(failure.clone())]);
+        world.tick(60_000);
+    }
+    assert_eq!(world.outcomes(), [TurnOutcome::Failed; 2]);
+}
+
+#[test]
+fn a_long_wait_that_a_provider_asks_for_is_a_pause_that_ends_by_itself() {
+    let mut world = World::new();
+    world.prompt("p1", "go");
+    let wait_ms = limits::RETRY_AFTER_MS * 3;
+    let failure = AnswerFailure {
+        kind: FailureKind::Quota,
+        retry_after_ms: Some(wait_ms),
+        should_retry: None,
+        message: "quota".to_owned(),
+    };
+    world.answer([AnswerEvent::Failed(failure)]);
+    assert_eq!(world.state.activity(), EngineActivity::Paused(PauseReason::Quota));
+    world.tick(1000);
+    assert_eq!(world.requests_sent, 1);
+    assert!(world.alarm.is_some_and(|alarm| alarm >= wait_ms));
+    world.tick(wait_ms);
+    assert_eq!(world.requests_sent, 2);
+    world.say("ok");
+    world.check_prefixes();
+}
+
+#[test]
+fn an_empty_answer_is_asked_for_again_once() {
+    let mut world = World::new();
+    let empty = || {
+        let thought = session_tree::Object::new().with("type", "thinking").with("thinking", "hm");
+        [AnswerEvent::Block(thought), AnswerEvent::Ended(AnswerEnd::Stop)]
+    };
+    world.prompt("p1", "go");
+    world.answer(empty());
+    assert_eq!(world.requests_sent, 2);
+    world.answer(empty());
+    assert_eq!(world.outcomes(), [TurnOutcome::Empty]);
+    // The next turn has its own.
+    world.prompt("p2", "go");
+    world.answer(empty());
+    world.say("here");
+    assert_eq!(world.outcomes(), [TurnOutcome::Empty, TurnOutcome::Done]);
+    world.check_prefixes();
+}
+
+#[test]
+fn calls_that_repeat_are_noted_and_then_paused() {
+    let mut world = World::new();
+    world.prompt("p1", "go");
+    for n in 1..=5 {
+        world.want(&[("c", "bash", "make")]);
+        world.run_calls(&format!("failed after {n}.{n} s"));
+    }
+    assert_eq!(world.state.activity(), EngineActivity::Paused(PauseReason::Loop));
+    let results: Vec<String> = world.talk().into_iter().filter(|line| line.starts_with('t')).collect();
+    assert!(results[2].contains("made 3 times"), "{}", results[2]);
+    assert!(results.iter().enumerate().all(|(n, line)| n == 2 || !line.contains("times")));
+    world.give(EngineInput::Queue { kind: QueueKind::Steer, message: person("s1", "look at the log") });
+    world.give(EngineInput::Resume);
+    world.say("the log says");
+    assert_eq!(world.outcomes(), [TurnOutcome::Done]);
+    world.check_prefixes();
+}
+
+#[test]
+fn limits_pause_before_the_request_that_would_exceed_them() {
+    let check = |limits: SpendLimits, why: PauseReason| {
+        let mut world = World::with(EngineSetup { limits, ..setup() });
+        world.prompt("p1", "go");
+        for n in 0..4 {
+            if world.sent.is_empty() {
+                break;
+            }
+            world.want(&[("a", "bash", &n.to_string())]);
+            world.now.mono_ms += 1000;
+            world.run_calls("ok");
+        }
+        assert_eq!(world.state.activity(), EngineActivity::Paused(why), "{limits:?}");
+        let sent = world.requests_sent;
+        world.give(EngineInput::Resume);
+        assert_eq!(world.state.activity(), EngineActivity::Paused(why), "the limit is still reached");
+        assert_eq!(world.requests_sent, sent);
+        world.give(EngineInput::SetLimits { limits: SpendLimits::default(), by: "ann".to_owned() });
+        world.give(EngineInput::Resume);
+        assert_eq!(world.requests_sent, sent + 1);
+        world.check_prefixes();
+        sent
+    };
+    let none = SpendLimits::default();
+    assert_eq!(check(SpendLimits { tokens: Some(20), ..none }, PauseReason::TokenLimit), 2);
+    assert_eq!(check(SpendLimits { cost_nano_usd: Some(2500), ..none }, PauseReason::CostLimit), 3);
+    assert_eq!(check(SpendLimits { wall_ms: Some(1500), ..none }, PauseReason::TimeLimit), 2);
+    assert_eq!(check(SpendLimits { calls: Some(2), ..none }, PauseReason::CallLimit), 2);
+}
+
+#[test]
+fn a_limit_of_costs_needs_a_price() {
+    let mut world = World::with(EngineSetup {
+        limits: SpendLimits { cost_nano_usd: Some(1), ..SpendLimits::default() },
+        model: ModelChoice { is_priced: false, ..model("m1") },
+        ..setup()
+    });
+    world.prompt("p1", "go");
+    assert_eq!(world.state.activity(), EngineActivity::Paused(PauseReason::PriceUnknown));
+    assert_eq!(world.requests_sent, 0);
+}
+
+#[test]
+fn a_stream_ends_when_the_time_is_up() {
+    let limits = SpendLimits { wall_ms: Some(5000), ..SpendLimits::default() };
+    let mut world = World::with(EngineSetup { limits, ..setup() });
+    world.prompt("p1", "go");
+    world.answer([AnswerEvent::Text("half".to_owned())]);
+    assert!(world.alarm.is_some_and(|alarm| alarm <= 5100), "{:?}", world.alarm);
+    world.tick(5200);
+    assert_eq!(world.state.activity(), EngineActivity::Paused(PauseReason::TimeLimit));
+    assert!(world.sent.is_empty());
+    assert_eq!(world.talk(), ["u go", "a half"]);
+}
+
+#[test]
+fn a_full_disk_stops_before_the_effect_and_goes_on_by_itself() {
+    let mut world = World::new();
+    world.prompt("p1", "go");
+    world.want(&[("a", "bash", "1")]);
+    world.inspect_all();
+    world.is_disk_full = true;
+    world.decide_all(&allow());
+    assert!(world.running.is_empty() && world.ran.is_empty());
+    assert!(world.frames.iter().any(|f| matches!(f, RuntimeFrame::DiskTrouble { error: Some(_) })));
+    world.tick(6000);
+    assert!(world.ran.is_empty());
+    world.is_disk_full = false;
+    world.tick(6000);
+    assert_eq!(world.running.len(), 1);
+    assert!(matches!(
+        world.frames.iter().rev().find(|f| matches!(f, RuntimeFrame::DiskTrouble { .. })),
+        Some(RuntimeFrame::DiskTrouble { error: None })
+    ));
+    world.return_all("ok");
+    world.say("done");
+    assert_eq!(world.outcomes(), [TurnOutcome::Done]);
+    world.check_prefixes();
+}
+
+#[test]
+fn what_was_running_when_the_process_died_is_never_run_again() {
+    let mut world = World::new();
+    world.prompt("p1", "go");
+    world.want(&[("a", "read", "1"), ("b", "bash", "2"), ("c", "bash", "3")]);
+    world.inspect_all();
+    world.decide_all(&allow());
+    world.return_all("one");
+    world.decide_all(&allow());
+    assert_eq!(world.running[0].tool, "bash");
+    world.crash(None);
+    world.pump();
+    assert_eq!(
+        world.talk()[2..],
+        [
+            "t one",
+            "t Interrupted; it may have taken effect. Files changed since: src/a.rs.",
+            "t Not run: interrupted before it was started."
+        ]
+    );
+    assert_eq!(world.outcomes(), [TurnOutcome::Interrupted]);
+    let reopened = world.tree().entries().iter().find_map(Reopened::of).unwrap();
+    assert_eq!((reopened.interrupted.len(), reopened.not_run.len()), (1, 1));
+    world.prompt("p2", "go on");
+    world.say("ok");
+    assert_eq!(world.ran.len(), 2);
+    world.check_prefixes();
+}
+
+#[test]
+fn an_answer_that_was_complete_ends_its_turn_after_a_crash() {
+    let mut world = World::new();
+    world.prompt("p1", "go");
+    let request = world.sent[0];
+    world.give(EngineInput::Streamed { request, event: text_block("done") });
+    world.input(EngineInput::Streamed { request, event: AnswerEvent::Ended(AnswerEnd::Stop) });
+    // The answer is written, the end of the turn is not.
+    assert!(world.perform_next() && world.perform_next());
+    world.crash(None);
+    world.pump();
+    assert_eq!(world.outcomes(), [TurnOutcome::Done]);
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_entry_stops_what_would_follow_from_it() {
+    let (mut stopped, mut entries) = (0, 0);
+    for fit in 0..40 {
+        let mut world = World::new();
+        world.fit = Some(fit);
+        let free = |world: &mut World| {
+            if world.is_disk_full {
+                // What was told before is all that happened.
+                world.tick(6000);
+                world.is_disk_full = false;
+                world.tick(6000);
+            }
+        };
+        world.prompt("p1", "go");
+        free(&mut world);
+        world.want(&[("a", "read", "1"), ("b", "bash", "2"), ("c", "ask", "3")]);
+        for _ in 0..10 {
+            free(&mut world);
+            world.inspect_all();
+            free(&mut world);
+            world.decide_all(&CallDecision { answer: Some("yes".to_owned()), ..allow() });
+            free(&mut world);
+            world.return_all("ok");
+        }
+        free(&mut world);
+        world.say("done");
+        free(&mut world);
+        assert_eq!(world.outcomes(), [TurnOutcome::Done], "full at entry {fit}");
+        assert_eq!(world.ran.len(), 2);
+        stopped += usize::from(world.frames.iter().any(|f| matches!(f, RuntimeFrame::DiskTrouble { error: Some(_) })));
+        world.check_prefixes();
+        entries = world.tree().entries().len();
+    }
+    // The last life had room for all.
+    assert_eq!(stopped, entries);
+}
