@@ -53,6 +53,12 @@ pub struct CacheArguments {
 }
 
 impl CacheArguments {
+    /// Of this session.
+    #[must_use]
+    pub fn of(session: String) -> Self {
+        Self { session: Some(session) }
+    }
+
     /// The session that was named.
     #[must_use]
     pub fn session(&self) -> Option<&str> {

@@ -81,7 +81,8 @@ impl PermissionAsker for Person {
     fn ask(&self, question: PermissionQuestion, wait: Duration) -> BoxFuture<'static, Option<CallDecision>> {
         let (questions, wake, printed) = (self.questions.clone(), self.wake.clone(), self.printed.clone());
         Box::pin(async move {
-            printed.wait().await;
+            // Until it is answered or withdrawn.
+            let _held = printed.wait().await;
             let (answer, line) = oneshot::channel();
             questions.send(PersonQuestion { text: shown(&question), answer }).ok()?;
             // Dropped after the receiver below, also when this future is.

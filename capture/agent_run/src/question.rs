@@ -34,6 +34,8 @@ impl PermissionQuestion {
             return Self { title: question, details: String::new(), options, is_question };
         }
         let what = match facts.kind {
+            CallClass::Read if searches(&call.tool) => "search files",
+            CallClass::ReadOutside if searches(&call.tool) => "search files outside the workspace",
             CallClass::Read => "read",
             CallClass::ReadOutside => "read outside the workspace",
             CallClass::Edit => "edit a file",
@@ -47,12 +49,15 @@ impl PermissionQuestion {
             let _ = writeln!(details, "sandbox {SANDBOX_LEVEL}: it runs with your rights");
         }
         for path in &facts.paths {
-            details.push_str(&safe_lines(&format!("file {path}")));
+            let what = if searches(&call.tool) { "below" } else { "file" };
+            details.push_str(&safe_lines(&format!("{what} {path}")));
         }
         if let Some(url) = &facts.url {
             details.push_str(&safe_lines(&format!("address {url}")));
         }
-        if let Some(diff) = diff {
+        if let Some("") = diff {
+            details.push_str("the file has this text already, so nothing would change\n");
+        } else if let Some(diff) = diff {
             details.push_str(&safe_lines(diff));
         } else {
             if facts.kind == CallClass::Edit {
@@ -68,6 +73,11 @@ impl PermissionQuestion {
         let title = safe(&format!("The agent wants to {what}"));
         Self { title, details, options: Vec::new(), is_question }
     }
+}
+
+/// Whether a tool reads all that is below a directory.
+fn searches(tool: &str) -> bool {
+    matches!(tool, "glob" | "grep")
 }
 
 /// What is decided when a person says so: the call may run once, or not at all.

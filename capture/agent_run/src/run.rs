@@ -43,6 +43,8 @@ pub struct RunOptions {
 /// It cannot begin: an agent started this process, the settings are not enough, or the session cannot be opened.
 pub fn run(options: RunOptions) -> Result<u8, RunError> {
     let at_terminal = is_at_terminal() && !options.json;
+    // Somebody may watch who cannot be asked: standard input may be a file or another program.
+    let is_watched = std::io::stderr().is_terminal() && !options.json;
     let opener = SessionOpener::new(options.session, SessionPlace::run(at_terminal))?;
     let file = opener.first_file()?;
     let (gate, pass) = PrintGate::new();
@@ -62,7 +64,7 @@ pub fn run(options: RunOptions) -> Result<u8, RunError> {
         let limits = opener.limits_in_words();
         let header = format!("capture: session {id}, model {model}, mode {mode}{limits}; sandbox {SANDBOX}");
         printing::print_error_line(&printing::safe(&header));
-        let ended = print_until_signal(&session.handle, message, format, gate, at_terminal).await;
+        let ended = print_until_signal(&session.handle, message, format, gate, is_watched).await;
         session.end(ended.as_ref().map_or(1, |(ended, _)| ended.code())).await;
         ended.map_err(other)
     })?;
@@ -95,13 +97,13 @@ async fn print_until_signal(
     message: UserMessage,
     format: PrintFormat,
     gate: PrintGate,
-    at_terminal: bool,
+    is_watched: bool,
 ) -> std::io::Result<(EndedBy, Option<String>)> {
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
     let mut out = output();
     let mut err = printing::Screen::escaping(std::io::stderr());
-    let progress = at_terminal.then_some(&mut err as &mut (dyn Write + Send));
+    let progress = is_watched.then_some(&mut err as &mut (dyn Write + Send));
     let printing = print(session, message, format, PrintStreams { out: &mut *out, progress, gate });
     tokio::pin!(printing);
     let mut by_signal = None;
@@ -109,6 +111,8 @@ async fn print_until_signal(
         let code = tokio::select! {
             ended = &mut printing => {
                 let (exit, message) = ended?;
+                let how = "interrupted; `capture agent run --continue` goes on with this session".to_owned();
+                let message = if by_signal.is_some() { Some(how) } else { message };
                 return Ok((by_signal.map_or(EndedBy::Turn(exit), EndedBy::Signal), message));
             }
             _ = interrupted.recv() => BY_INTERRUPT,

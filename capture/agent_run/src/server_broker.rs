@@ -35,7 +35,7 @@ use crate::{
     broker::PermissionAsker,
     permission::{InProcess, decision},
     question::{PermissionQuestion, unanswered},
-    status::{SessionStatus, arguments_of, kind_of},
+    status::{SessionStatus, arguments_of, kind_of, subject_of},
 };
 
 /// The person at the terminal is not asked what a rule answers, which takes no longer than this.
@@ -185,6 +185,9 @@ impl Asker {
         let mut heard = timeout(RULES_WITHIN, early).await.ok().map(Heard::Server);
         // Until then the server says so itself.
         let _waiting = heard.is_none().then(|| self.status.waits(asked));
+        if heard.is_none() && self.person.is_none() {
+            self.say_who_decides(asked, until);
+        }
         let mut asks = self.person.is_some();
         let mut was_shown = false;
         loop {
@@ -292,8 +295,24 @@ impl Asker {
 
     async fn ask_person(&self, asked: &AskedPermission, wait: Duration) -> Option<CallDecision> {
         let person = self.person.clone()?;
-        let question = PermissionQuestion::of(asked, self.tools.diff(asked.call.call).as_deref());
-        person.ask(question, wait).await
+        person.ask(self.question(asked), wait).await
+    }
+
+    fn question(&self, asked: &AskedPermission) -> PermissionQuestion {
+        PermissionQuestion::of(asked, self.tools.diff(asked.call.call).as_deref())
+    }
+
+    /// Says how to decide where nobody can be asked here.
+    fn say_who_decides(&self, asked: &AskedPermission, until: Instant) {
+        let question = self.question(asked);
+        let (what, how) = if question.is_question {
+            (format!("The agent asks: {}", question.title), "answer")
+        } else {
+            let subject = subject_of(asked).map(|subject| format!(": {subject}")).unwrap_or_default();
+            (format!("{}{subject}", question.title), "decide")
+        };
+        let seconds = left(until).as_secs_f64().ceil();
+        complain(&format!("{what}; {how} with `capture approve` or `capture deny` within {seconds} s"));
     }
 
     /// What the person here says, as a person's decision. False when no server can be reached.

@@ -351,7 +351,7 @@ pub(crate) const fn kind_of(class: CallClass) -> Option<ApprovalKind> {
 }
 
 /// What it would do it with.
-fn subject_of(asked: &AskedPermission) -> Option<String> {
+pub(crate) fn subject_of(asked: &AskedPermission) -> Option<String> {
     let (arguments, facts) = (&asked.call.arguments, &asked.facts);
     let of_class = match facts.kind {
         CallClass::Command => arguments.text("command"),

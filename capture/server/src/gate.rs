@@ -417,7 +417,7 @@ fn wrong_scope(by_token: Grants, scope: Scope) -> ApiError {
     let needed = scope.as_str();
     let why = match has.as_slice() {
         [] => format!(
-            "this route needs a token with the scope `{needed}` ; use the one in `tokens/{needed}` in the data directory"
+            "this route needs a token with the scope `{needed}`; use the one in `tokens/{needed}` in the data directory"
         ),
         has => format!(
             "the token has the scope {}, but this route needs `{needed}`; use the one in `tokens/{needed}` in the data \

@@ -2,7 +2,8 @@
 
 use events::{
     AssistantMessage, Block, ErrorClass, Event, EventId, Payload, PromptOrigin, Reason, SessionExited, SessionStarted,
-    Source, Stop, Timestamp, ToolKind, Topic, TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger, UsageReported,
+    Source, State, Stop, Timestamp, ToolKind, Topic, TurnCompleted, TurnOutcome, TurnStarted, TurnTrigger,
+    UsageReported,
 };
 
 use super::{
@@ -522,14 +523,35 @@ impl SessionState {
         self.recent.push_back(turn);
     }
 
+    /// How the open turn ended, as a session said that runs itself. Its process may be gone before its file is read.
+    fn end_said_by_itself(&self) -> Option<TurnOutcome> {
+        let turn = self.turn.as_ref()?;
+        let by_itself = |claim: &&crate::status::StandingClaim| {
+            claim.source == Source::Runtime
+                && claim.agent.is_none()
+                && claim.key.is_none()
+                && claim.at >= turn.started_at
+        };
+        let claim = self.claims.iter().rev().find(by_itself).filter(|claim| claim.state == State::Waiting)?;
+        let outcomes = [
+            (Reason::TurnComplete, TurnOutcome::Completed),
+            (Reason::Interrupted, TurnOutcome::Interrupted),
+            (Reason::Error, TurnOutcome::Failed),
+            (Reason::Auth, TurnOutcome::Failed),
+            (Reason::Quota, TurnOutcome::Failed),
+        ];
+        outcomes.into_iter().find(|(reason, _)| claim.reason == Some(*reason)).map(|(_, outcome)| outcome)
+    }
+
     pub(super) fn leave(&mut self, how: Reason, at: Timestamp, out: &mut Vec<Conclusion>) {
+        let said = self.end_said_by_itself();
         self.process = Process::Gone { at, how };
         self.session.pid = None;
         self.claims.clear();
         self.goodbye_at = None;
         self.end_as_likely(out);
         if self.turn.is_some() {
-            self.end_turn(TurnOutcome::Exited, None, 0, true, at, out);
+            self.end_turn(said.unwrap_or(TurnOutcome::Exited), None, 0, true, at, out);
         }
         out.push(Conclusion {
             at,

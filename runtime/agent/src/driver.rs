@@ -15,7 +15,7 @@ use std::{
 use engine::{
     AnswerEvent, AnswerFailure, Append, AskedPermission, CallId, CallOutput, CallRun, Effect, EngineActivity,
     EngineInput, EngineSetup, EngineState, FailureKind, QueueOutcome, RequestNumber, RequestPlan, RuntimeFrame,
-    SessionFacts, cache::RequestDigest, step,
+    SessionFacts, TurnOutcome, cache::RequestDigest, step,
 };
 use session_tree::{Entry, Json, Object, Session, Stamp, context::text_of};
 use tokio::{
@@ -341,7 +341,8 @@ impl SessionDriver {
         };
         let report = match &frame {
             RuntimeFrame::TurnEnded { outcome, error } if has_begun => {
-                Some(TurnReport::Ended { outcome: *outcome, error: error.clone(), text: self.last_text() })
+                let text = self.last_text(*outcome);
+                Some(TurnReport::Ended { outcome: *outcome, error: error.clone(), text })
             }
             RuntimeFrame::Activity(EngineActivity::Paused(why)) if has_begun => Some(TurnReport::Paused(*why)),
             RuntimeFrame::Message { outcome: QueueOutcome::Refused { reason }, .. } if is_mine => {
@@ -372,13 +373,20 @@ impl SessionDriver {
         }
     }
 
-    /// The text of the last answer of the turn.
-    fn last_text(&self) -> String {
+    /// The text of the last answer of the turn. What was said before calls is no answer when the turn did not come to its
+    /// end.
+    fn last_text(&self, outcome: TurnOutcome) -> String {
         let path = self.session.tree().leaf_path();
         let messages = path.into_iter().rev().filter(|entry| entry.message().is_some());
         let mut of_turn = messages.take_while(|entry| entry.role() != Some("user"));
         let Some(answer) = of_turn.find(|entry| entry.role() == Some("assistant")) else { return String::new() };
-        let text = |answer: &Entry| answer.message()?.get("content").map(|content| text_of(content, ""));
+        let is_cut = matches!(outcome, TurnOutcome::Aborted | TurnOutcome::Interrupted | TurnOutcome::Failed);
+        let text = |answer: &Entry| {
+            let content = answer.message()?.get("content")?;
+            let blocks = content.as_array().unwrap_or_default();
+            let is_call = |block: &Json| block.as_object().is_some_and(|block| block.text("type") == Some("toolCall"));
+            (!is_cut || !blocks.iter().any(is_call)).then(|| text_of(content, ""))
+        };
         if !answer.is_released() {
             return text(answer).unwrap_or_default();
         }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use session_tree::{Entry, Object};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
-pub use self::gate::{PrintGate, PrintPass};
+pub use self::gate::{PrintGate, PrintHold, PrintPass};
 use self::progress::PrintProgress;
 use crate::handle::{SessionClosed, SessionHandle, SessionUpdate, TurnReport};
 
@@ -84,6 +84,7 @@ pub async fn print(
     let turn = session.prompt(message);
     tokio::pin!(turn);
     let report = loop {
+        progress.as_mut().map_or(Ok(()), |progress| progress.hold(gate.is_held()))?;
         tokio::select! {
             // What happened is printed before the end of it is.
             biased;
@@ -99,6 +100,7 @@ pub async fn print(
             report = &mut turn => break report,
         }
     };
+    progress.as_mut().map_or(Ok(()), |progress| progress.hold(false))?;
     if let Ok(TurnReport::Paused(_)) = &report {
         // When it is closed, it is not paused.
         let _ = session.input(EngineInput::Abort).await;

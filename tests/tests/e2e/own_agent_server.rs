@@ -219,12 +219,19 @@ fn a_request_that_nobody_answers_in_time_is_not_done() {
     assert!(!house.machine.project().join("made").exists());
     let results = house.model.results("work");
     assert!(results[0].contains("Nobody answered"), "{results:?}");
+    let said =
+        "The agent wants to run a command: touch made; decide with `capture approve` or `capture deny` within 1 s";
+    assert!(run.err.contains(said), "{run:?}");
     let closed = eventually("the request is closed", || {
         let list = server.client.json("/api/v1/approvals")?;
         let all = list["approvals"].as_array()?;
         (all.len() == 1 && all[0]["state"] != "pending").then(|| all[0].clone())
     });
     assert_eq!((&closed["state"], &closed["allowed"]), (&json!("expired"), &Value::Null), "{closed}");
+    // The lists show the server's id, which is not that of the file.
+    let id = session(&server)["id"].as_str().unwrap().to_owned();
+    let table = done(&house, &["agent", "cache", &id[id.len() - 8..]]);
+    assert!(table.starts_with("REQUEST"), "{table}");
 }
 
 #[test]
@@ -357,6 +364,9 @@ fn a_session_says_itself_what_it_does() {
     house.model.tell("end");
     assert_eq!(ended(run).code, Some(0));
     is_in(&server, "exited", "clean", "process");
+    // Its process may be gone before the end of the turn is read in its file.
+    let findings = server.client.json("/api/v1/findings").unwrap();
+    assert!(!findings.to_string().contains("open_work"), "{findings}");
 
     let failed = house.run(&["--continue", "fail"]);
     assert_eq!(failed.code, Some(1), "{failed:?}");

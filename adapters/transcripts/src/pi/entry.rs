@@ -287,7 +287,27 @@ impl EntryWriter<'_, '_> {
             other => {
                 let note = Annotation { topic: Topic::Notice, value: other.to_owned() };
                 self.put(0, note, line.data.map(|data| data.get().to_owned()));
+                if other == "capture.task" {
+                    self.own_turn_ended(line);
+                }
             }
         }
+    }
+
+    /// Our own agent's note of the end of a turn. The last answer says it too, but not every turn has one.
+    fn own_turn_ended(&mut self, line: &Line<'_>) {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Ended<'a> {
+            #[serde(borrow)]
+            outcome: PiField<'a>,
+        }
+        let outcome = words(shape::<Ended<'_>>(line.data).outcome).unwrap_or_default();
+        let ended = match &*outcome {
+            "aborted" | "interrupted" => TurnOutcome::Interrupted,
+            "failed" => TurnOutcome::Failed,
+            _ => return,
+        };
+        self.end(ended, Confidence::High, &format!("capture.task {outcome}"));
     }
 }

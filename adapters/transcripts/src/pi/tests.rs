@@ -272,6 +272,27 @@ fn our_own_note_of_the_leaf_is_a_step_back_and_no_entry() {
 }
 
 #[test]
+fn our_own_note_ends_a_turn_without_an_answer() {
+    let ended = |outcome: &str| format!(r#"{{"customType":"capture.task","data":{{"outcome":"{outcome}","ms":3}}}}"#);
+    check(
+        &[
+            &format!("a - message {}", user("1")),
+            &format!("b a custom {}", ended("aborted")),
+            &format!("c b custom {}", ended("failed")),
+            &format!("d c custom {}", ended("done")),
+        ],
+        &[
+            "user.prompt human +0 | 1",
+            r#"annotation notice capture.task | {"outcome":"aborted","ms":3}"#,
+            "signal ended interrupted high",
+            r#"annotation notice capture.task | {"outcome":"failed","ms":3}"#,
+            "signal ended failed high",
+            r#"annotation notice capture.task | {"outcome":"done","ms":3}"#,
+        ],
+    );
+}
+
+#[test]
 fn behind_a_damaged_line_nobody_went_back() {
     let first = format!("a - message {}", user("1"));
     let last = format!("c b message {}", user("3"));

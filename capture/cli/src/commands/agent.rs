@@ -11,6 +11,8 @@ use api::{
     usage::{UsageBy, UsageQuery, UsageSums},
 };
 
+use events::Provider;
+
 use super::{Context, drive, find, print_json};
 use crate::terminal;
 
@@ -67,15 +69,29 @@ pub(super) fn run(
 
 /// Shows the requests of a session of our own agent, or how much of its input an observed session read from a cache.
 fn cache(json: bool, context: Context, arguments: &CacheArguments) -> anyhow::Result<ExitCode> {
-    let observed = arguments.session().map(|session| (session.to_owned(), context.running()));
-    let table = match (agent_command::cache(&place(context)?, arguments), observed) {
-        (Ok(table), _) => table,
-        (Err(_), Some((session, Ok(Some(client))))) if find(&client, &session).is_ok() => {
-            let query = UsageQuery { by: Some(UsageBy::Session), session: Some(session), ..UsageQuery::default() };
-            let report = client.get::<UsageOfAll>("", &query)?;
-            return if json { print_json(&report).map(|()| ExitCode::SUCCESS) } else { observed_cache(&report.total) };
+    let client = arguments.session().and_then(|_| context.running().ok().flatten());
+    let place = place(context)?;
+    let table = match agent_command::cache(&place, arguments) {
+        Ok(table) => table,
+        Err(error) => {
+            let Some((client, given)) = client.zip(arguments.session()) else { return Err(error) };
+            let Ok(session) = find(&client, given) else { return Err(error) };
+            if session.provider == Provider::Capture
+                && let Some(own) = session.provider_session_id
+            {
+                // The lists show the server's id, the file has the agent's own.
+                agent_command::cache(&place, &CacheArguments::of(own))?
+            } else {
+                let session = Some(session.id.to_string());
+                let query = UsageQuery { by: Some(UsageBy::Session), session, ..UsageQuery::default() };
+                let report = client.get::<UsageOfAll>("", &query)?;
+                return if json {
+                    print_json(&report).map(|()| ExitCode::SUCCESS)
+                } else {
+                    observed_cache(&report.total)
+                };
+            }
         }
-        (Err(error), _) => return Err(error),
     };
     if json {
         print_json(&table)?;

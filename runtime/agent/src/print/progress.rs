@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use engine::RuntimeFrame;
+use engine::{EngineActivity, PauseReason, RuntimeFrame};
 use session_tree::{Entry, Json, Object, context::text_of};
 
 use crate::handle::SessionUpdate;
@@ -20,11 +20,36 @@ pub(super) struct PrintProgress<'a> {
     /// The calls of the last answer.
     calls: Vec<Object>,
     is_new: bool,
+    /// Why the last request failed.
+    error: Option<String>,
+    /// Lines that wait while a question stands; nothing when none does.
+    held: Option<String>,
 }
 
 impl<'a> PrintProgress<'a> {
     pub(super) fn new(out: &'a mut (dyn Write + Send)) -> Self {
-        Self { out, said: Vec::new(), calls: Vec::new(), is_new: true }
+        Self { out, said: Vec::new(), calls: Vec::new(), is_new: true, error: None, held: None }
+    }
+
+    /// Keeps what is printed from now on, so that it does not get into a question, or prints what was kept.
+    pub(super) fn hold(&mut self, holds: bool) -> io::Result<()> {
+        if holds {
+            self.held.get_or_insert_default();
+        } else if let Some(held) = self.held.take().filter(|held| !held.is_empty()) {
+            self.out.write_all(held.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &str) -> io::Result<()> {
+        match &mut self.held {
+            Some(held) => {
+                held.push_str(line);
+                held.push('\n');
+                Ok(())
+            }
+            None => writeln!(self.out, "{line}"),
+        }
     }
 
     pub(super) fn print(&mut self, update: &SessionUpdate) -> io::Result<()> {
@@ -35,15 +60,40 @@ impl<'a> PrintProgress<'a> {
         if let RuntimeFrame::Block(block) = frame {
             return self.block(block);
         }
-        if let RuntimeFrame::RequestEnded { .. } = frame {
+        if let RuntimeFrame::RequestEnded { error, .. } = frame {
             self.is_new = true;
+            self.error.clone_from(error);
+        }
+        if let RuntimeFrame::Activity(activity) = frame {
+            return self.failed_request(*activity);
         }
         if let RuntimeFrame::CallStarted { call, .. } = frame
             && let Some(call) = usize::try_from(call.index).ok().and_then(|at| self.calls.get(at))
         {
-            writeln!(self.out, "· {}", about(call))?;
+            let line = format!("· {}", about(call));
+            self.line(&line)?;
         }
         Ok(())
+    }
+
+    /// Says why nothing comes for a while.
+    fn failed_request(&mut self, activity: EngineActivity) -> io::Result<()> {
+        let Some(then) = (match activity {
+            EngineActivity::Retrying { .. } => Some("; trying again"),
+            EngineActivity::Paused(PauseReason::Quota) => Some(""),
+            EngineActivity::Idle
+            | EngineActivity::Waiting
+            | EngineActivity::Streaming
+            | EngineActivity::Deciding
+            | EngineActivity::Running
+            | EngineActivity::Paused(_) => None,
+        }) else {
+            return Ok(());
+        };
+        match self.error.take() {
+            Some(error) => self.line(&format!("{}{then}", error.trim())),
+            None => Ok(()),
+        }
     }
 
     fn block(&mut self, block: &Object) -> io::Result<()> {
@@ -55,8 +105,9 @@ impl<'a> PrintProgress<'a> {
             Some("text") => self.said.push(block.text("text").unwrap_or_default().trim().to_owned()),
             Some("toolCall") => {
                 self.calls.push(block.clone());
-                for text in self.said.drain(..).filter(|text| !text.is_empty()) {
-                    writeln!(self.out, "{text}")?;
+                let said = std::mem::take(&mut self.said);
+                for text in said.iter().filter(|text| !text.is_empty()) {
+                    self.line(text)?;
                 }
             }
             Some(_) | None => {}
@@ -70,7 +121,10 @@ impl<'a> PrintProgress<'a> {
             return Ok(());
         };
         let text = result.get("content").map(|content| text_of(content, " ")).unwrap_or_default();
-        writeln!(self.out, "  {}: {}", result.text("toolName").unwrap_or_default(), first_line(&text))
+        let tool = result.text("toolName").unwrap_or_default();
+        // A command says at the end why it failed.
+        let why = if tool == "bash" { last_line(&text) } else { first_line(&text) };
+        self.line(&format!("  {tool}: {why}"))
     }
 }
 
@@ -89,6 +143,18 @@ fn first_line(text: &str) -> String {
         Some((at, _)) => format!("{}…", &line[..at]),
         None if line.len() < text.trim_end().len() => format!("{line} …"),
         None => line.to_owned(),
+    }
+}
+
+/// The beginning of the last line, and of the one before it when the last is a note in brackets.
+fn last_line(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    match &lines[..] {
+        [.., before, note] if note.starts_with('[') && !before.starts_with('[') => {
+            format!("{} {}", first_line(before), first_line(note))
+        }
+        [.., last] => first_line(last),
+        [] => String::new(),
     }
 }
 
@@ -123,6 +189,53 @@ mod tests {
         tell(block(r#"{"type":"text","text":"The answer."}"#));
         let told = "I look.\n· read a.rs\n· bash one …\n  bash: no such file\n";
         assert_eq!(String::from_utf8(out).unwrap(), told);
+    }
+
+    #[test]
+    fn what_holds_a_request_up_is_told() {
+        let mut out = Vec::new();
+        let mut progress = PrintProgress::new(&mut out);
+        let ended = RuntimeFrame::RequestEnded {
+            request: RequestNumber(1),
+            usage: None,
+            predicted: engine::cache::CachePrediction::default(),
+            cause: None,
+            failure: Some(engine::FailureKind::Network),
+            error: Some("network: cannot connect".to_owned()),
+        };
+        let retrying = RuntimeFrame::Activity(EngineActivity::Retrying { until_mono_ms: 1 });
+        for frame in [ended.clone(), retrying.clone(), retrying, ended] {
+            progress.print(&SessionUpdate::Frame(Arc::new(frame))).unwrap();
+        }
+        let quota = RuntimeFrame::Activity(EngineActivity::Paused(PauseReason::Quota));
+        progress.print(&SessionUpdate::Frame(Arc::new(quota))).unwrap();
+        let told = "network: cannot connect; trying again\nnetwork: cannot connect\n";
+        assert_eq!(String::from_utf8(out).unwrap(), told);
+    }
+
+    #[test]
+    fn nothing_gets_into_a_question() {
+        let mut out = Vec::new();
+        let mut progress = PrintProgress::new(&mut out);
+        progress.line("before").unwrap();
+        progress.hold(true).unwrap();
+        progress.line("meanwhile").unwrap();
+        progress.hold(true).unwrap();
+        assert_eq!(progress.held.as_deref(), Some("meanwhile\n"));
+        progress.hold(false).unwrap();
+        progress.line("after").unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "before\nmeanwhile\nafter\n");
+    }
+
+    #[test]
+    fn a_command_says_at_its_end_why_it_failed() {
+        assert_eq!(
+            last_line("=====\nERROR: a\n\nFAILED (errors=2)\n\n[exit code 1]\n"),
+            "FAILED (errors=2) [exit code 1]"
+        );
+        assert_eq!(last_line("[exit code 1]"), "[exit code 1]");
+        assert_eq!(last_line("Aborted by the user."), "Aborted by the user.");
+        assert_eq!(last_line(" \n"), "");
     }
 
     #[test]

@@ -194,7 +194,7 @@ async fn error_text(mut response: Response) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What went wrong with a connection, and why; without the address, which may hold a secret.
+/// What went wrong with a connection to which host, and why; without the rest of the address, which may hold a secret.
 fn describe(error: &reqwest::Error) -> String {
     let what = if error.is_connect() {
         "cannot connect"
@@ -203,7 +203,11 @@ fn describe(error: &reqwest::Error) -> String {
     } else {
         "the connection failed"
     };
-    let mut text = what.to_owned();
+    let host = error.url().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
+    let mut text = match host {
+        Some((host, port)) if error.is_connect() => format!("{what} to {host}:{port}"),
+        Some(_) | None => what.to_owned(),
+    };
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         text = format!("{text}: {error}");
