@@ -86,6 +86,43 @@ for (const width of [320, 390, 768, 1280, 3840]) {
   });
 }
 
+/** What is pressed in less than 44 pixels of height or width, by trying where a press would go. */
+function small() {
+  const hit = (element, x, y) => {
+    const found = document.elementFromPoint(x, y);
+    return found !== null && (element.contains(found) || found.closest("label")?.contains(element) === true || found.closest("label") === element);
+  };
+  const inText = (element) => getComputedStyle(element).display === "inline" && !element.matches(".lane-name");
+  const found = [];
+  for (const element of document.querySelectorAll("a[href], button, select, summary, textarea, input, [role=option]")) {
+    if (!element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) || element.matches(".skip, .terminal-field") || getComputedStyle(element).pointerEvents === "none" || inText(element)) continue;
+    element.scrollIntoView({ block: "center", inline: "center" });
+    const { left, top, width, height } = element.getBoundingClientRect();
+    const [x, y] = [left + width / 2, top + height / 2];
+    const [reach, screen] = [21, document.documentElement.clientWidth];
+    const tall = hit(element, x, y - reach) && hit(element, x, y + reach);
+    const wide = width >= 44 || (hit(element, Math.max(0, x - reach), y) && hit(element, Math.min(screen - 1, x + reach), y));
+    if (!tall || !wide) found.push(`${element.localName}.${element.className} ${(element.getAttribute("aria-label") ?? element.textContent).trim().slice(0, 30)}: ${Math.round(width)} × ${Math.round(height)}`);
+  }
+  return [...new Set(found)];
+}
+
+test("a finger hits everything that can be pressed", async () => {
+  const visitor = await Visitor.paired(browser, world, "control", { phone: true });
+  for (const [name, path] of Object.entries(paths)) {
+    const page = await visitor.open(path);
+    await settled(page);
+    assert.deepEqual(await page.evaluate(small), [], name);
+    if (name === "session") {
+      await page.getByRole("tab", { name: "Details" }).tap();
+      await page.evaluate(() => document.querySelectorAll(".side details").forEach((panel) => (panel.open = true)));
+      assert.deepEqual(await page.evaluate(small), [], "details");
+    }
+    await page.close();
+  }
+  await visitor.close();
+});
+
 test("nothing moves for those who want no motion", async () => {
   const visitor = await Visitor.paired(browser, world, "read", { reducedMotion: "reduce" });
   const { page } = visitor;
