@@ -85,7 +85,7 @@ test("what could do harm has to be held", async () => {
   const told = agent.ask("Bash", { command: "rm -rf ./build" });
   const approval = await agent.pending();
   const card = cardOf(visitor.page, approval);
-  await card.getByText("Risky.").waitFor();
+  await card.getByText("Risky:").waitFor();
   const button = card.getByRole("button", { name: /Hold/ });
   await ready(button);
   await button.click();
