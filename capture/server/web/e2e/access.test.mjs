@@ -86,6 +86,52 @@ for (const width of [320, 390, 768, 1280, 3840]) {
   });
 }
 
+/** What is pressed in less than 44 pixels of height or width, by trying where a press would go. */
+function small() {
+  const hit = (target, x, y) => {
+    const found = document.elementFromPoint(x, y);
+    return found !== null && target.contains(found);
+  };
+  const inText = (element) => getComputedStyle(element).display === "inline" && !element.matches(".lane-name");
+  const found = [];
+  for (const element of document.querySelectorAll("a[href], button, select, summary, textarea, input, [role=option]")) {
+    if (!element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) || element.matches(".skip, .terminal-field") || getComputedStyle(element).pointerEvents === "none" || inText(element)) continue;
+    element.scrollIntoView({ block: "center", inline: "center" });
+    // A press on its label is one on the field.
+    const target = element.closest("label") ?? element;
+    const { left, top, width, height } = target.getBoundingClientRect();
+    const [x, y] = [left + width / 2, top + height / 2];
+    const reach = (right, down) => {
+      let far = 0;
+      while (far < 44 && hit(target, x + right * (far + 1), y + down * (far + 1))) far += 1;
+      return far;
+    };
+    const tall = reach(0, -1) + 1 + reach(0, 1);
+    const wide = reach(-1, 0) + 1 + reach(1, 0);
+    // What lies between two pixels is rounded.
+    if (tall < 43 || wide < 43) found.push(`${element.localName}.${element.className} ${(element.getAttribute("aria-label") ?? element.textContent).trim().slice(0, 30)}: ${Math.round(width)} × ${Math.round(height)}`);
+  }
+  return [...new Set(found)];
+}
+
+test("a finger hits everything that can be pressed", async () => {
+  const visitor = await Visitor.paired(browser, world, "control", { phone: true });
+  const found = [];
+  for (const [name, path] of Object.entries(paths)) {
+    const page = await visitor.open(path);
+    await settled(page);
+    found.push(...(await page.evaluate(small)).map((what) => `${name}: ${what}`));
+    if (name === "session") {
+      await page.getByRole("tab", { name: "Details" }).tap();
+      await page.evaluate(() => document.querySelectorAll(".side details").forEach((panel) => (panel.open = true)));
+      found.push(...(await page.evaluate(small)).map((what) => `details: ${what}`));
+    }
+    await page.close();
+  }
+  await visitor.close();
+  assert.deepEqual(found, []);
+});
+
 test("nothing moves for those who want no motion", async () => {
   const visitor = await Visitor.paired(browser, world, "read", { reducedMotion: "reduce" });
   const { page } = visitor;

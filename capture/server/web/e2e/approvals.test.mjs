@@ -85,7 +85,7 @@ test("what could do harm has to be held", async () => {
   const told = agent.ask("Bash", { command: "rm -rf ./build" });
   const approval = await agent.pending();
   const card = cardOf(visitor.page, approval);
-  await card.getByText("Risky.").waitFor();
+  await card.getByText("Risky:").waitFor();
   const button = card.getByRole("button", { name: /Hold/ });
   await ready(button);
   await button.click();
@@ -261,4 +261,28 @@ test("a link opens the request it names, on a phone by touch", async () => {
   await allow(card).tap();
   assert.deepEqual(decision(await told), { behavior: "allow" });
   await phone.close();
+});
+
+test("a wide window lists beside the queue what waits, and leads to it", async () => {
+  const wide = await Visitor.paired(browser, world, "control", { viewport: { width: 1600, height: 500 } });
+  const others = [];
+  for (const number of [1, 2]) {
+    const other = world.agent("claude", `5a6b7c8d-0000-4000-8000-00000000019${number}`, `beside${number}`);
+    await other.begin("Beside");
+    void other.ask("Bash", { command: `make part-${number}\n${"echo line\n".repeat(20)}` }, "120");
+    others.push(await other.pending());
+  }
+  const page = await wide.open("/approvals");
+  const last = cardOf(page, others[1]);
+  await last.waitFor();
+  await page.getByRole("list", { name: "Requests of the queue" }).getByRole("button", { name: /make part-2/ }).click();
+  await eventually("the card is shown and has the focus", () => last.evaluate((card) => document.activeElement === card && card.getBoundingClientRect().top >= 0 && card.getBoundingClientRect().top < innerHeight));
+  // A dialog opens where the page is scrolled to.
+  const before = await page.evaluate(() => scrollY);
+  assert.ok(before > 0);
+  await page.keyboard.press("?");
+  const box = await page.getByRole("dialog", { name: "Keys" }).boundingBox();
+  assert.ok(box.y >= 0 && box.y + box.height <= 500, JSON.stringify(box));
+  assert.equal(await page.evaluate(() => scrollY), before);
+  await wide.close();
 });

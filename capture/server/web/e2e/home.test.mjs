@@ -89,6 +89,36 @@ test("the list is filtered, and the palette finds sessions and texts", async () 
   await visitor.close();
 });
 
+test("a session without a title is called by its agent and its directory", async () => {
+  const visitor = await Visitor.paired(browser, world);
+  const { page } = visitor;
+  const { id, title } = await agents.second.known();
+  assert.equal(title, null);
+  await page.locator(`[data-session="${id}"]`).getByText("Codex in home/billing").waitFor();
+  await page.getByRole("button", { name: "Pin, snooze or archive: Codex in home/billing" }).waitFor();
+  await page.locator("body").press("Control+k");
+  await page.getByRole("combobox", { name: "Search sessions, pages and texts" }).fill("codex in home");
+  await page.getByRole("option").filter({ hasText: "Codex in home/billing" }).first().waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Codex in home/billing" }).waitFor();
+  await eventually("the tab says which session it shows", async () => /^\(\d\) Codex in home\/billing · capture$/.test(await page.title()));
+  await page.getByRole("link", { name: "Overview" }).first().click();
+  await eventually("and which page", async () => /^\(\d\) Overview · capture$/.test(await page.title()));
+  await visitor.close();
+});
+
+test("on a phone the lists of the toolbar are behind a button", async () => {
+  const visitor = await Visitor.paired(browser, world, "control", { phone: true });
+  const { page } = visitor;
+  await rows(page).first().waitFor();
+  const group = page.getByRole("combobox", { name: "Group" });
+  assert.equal(await group.isVisible(), false);
+  await page.getByRole("button", { name: "Group and agent" }).tap();
+  await group.selectOption("project");
+  await page.getByRole("heading", { name: /^engine/ }).waitFor();
+  await visitor.close();
+});
+
 test("pinned, snoozed and archived are the same in every tab", async () => {
   const visitor = await Visitor.paired(browser, world);
   const { page } = visitor;

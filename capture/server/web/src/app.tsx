@@ -3,7 +3,7 @@
 import { computed, useComputed, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { paired } from "./api/client";
-import { approvals, needing, reconnect } from "./live/store";
+import { approvals, needing, reconnect, row } from "./live/store";
 import { connection, heardAt } from "./live/stream";
 import { now } from "./live/store";
 import { identify, me, meFailed } from "./me";
@@ -13,6 +13,8 @@ import { Icon, type IconName } from "./parts/icons";
 import { listenToKeys } from "./keys";
 import { route, type Page } from "./router";
 import { ago, counted } from "./text/format";
+import { titleOf } from "./text/title";
+import { visible } from "./text/visible";
 import { ApprovalsPage } from "./views/approvals";
 import { DevicesPage } from "./views/devices";
 import { Home } from "./views/home";
@@ -29,7 +31,8 @@ export function App() {
   useEffect(listenToKeys, []);
   useSignalEffect(() => {
     const waiting = needing.value.length;
-    document.title = waiting > 0 ? `(${waiting}) capture` : "capture";
+    const title = titled(route.value);
+    document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${title === null ? "" : `${title} · `}capture`;
   });
   if (route.value.name === "pair" || paired.value === false) return <PairPage />;
   return (
@@ -56,6 +59,15 @@ export function App() {
     </div>
   );
 }
+
+/** What a page is called in the list of tabs; the first one is the program itself. */
+function titled(page: Page): string | null {
+  if (page.name !== "session") return PLACES.find(({ name }) => name === page.name && name !== "home")?.label ?? TITLES[page.name] ?? null;
+  const session = row(page.id)?.session.value;
+  return session === undefined ? "Session" : visible(titleOf(session));
+}
+
+const TITLES: Partial<Record<Page["name"], string>> = { pair: "Pair this browser", terminal: "Terminal", recording: "Recording", missing: "Page not found" };
 
 function Shown({ page }: { page: Page }) {
   switch (page.name) {

@@ -8,6 +8,7 @@ import "./styles/session.css";
 import "./styles/conversation.css";
 import "./styles/terminal.css";
 import "./styles/overview.css";
+import "./styles/touch.css";
 import { render } from "preact";
 import { App } from "./app";
 import { identify } from "./me";

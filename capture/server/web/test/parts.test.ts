@@ -12,6 +12,9 @@ import { pieces } from "../src/parts/search";
 import { bytes } from "../src/push";
 import { page } from "../src/router";
 import { joined, keyOf, patched } from "../src/terminal/grid";
+import { rolledUp } from "../src/parts/sessions";
+import { clock, moment } from "../src/text/format";
+import { titleOf } from "../src/text/title";
 import { deviceName } from "../src/views/pair";
 import { random } from "./random";
 
@@ -179,4 +182,29 @@ test("lines that scrolled off are joined without gaps or doubles", () => {
       assert.equal(text(known), wanted(known.from, known.to));
     }
   }
+});
+
+test("a session without a title is called by its prompt, else by its agent and directory", () => {
+  const session = { provider: "codex" as const, title: null, cwd: "/home/me/projects/api" };
+  assert.equal(titleOf({ ...session, title: "Fix it", summary: { last_prompt: "Now the tests" } }), "Fix it");
+  assert.equal(titleOf({ ...session, title: " ", summary: { last_prompt: "Now the tests" } }), "Now the tests");
+  assert.equal(titleOf({ ...session, summary: { last_prompt: null } }), "Codex in projects/api");
+  assert.equal(titleOf({ ...session, cwd: "/srv/" }), "Codex in srv");
+  assert.equal(titleOf({ ...session, cwd: "C:\\work\\api" }), "Codex in work/api");
+  assert.equal(titleOf({ ...session, cwd: "/" }), "Codex");
+  assert.equal(titleOf({ ...session, cwd: null }), "Codex");
+});
+
+test("the states of sub-agents are counted", () => {
+  assert.equal(rolledUp(["running", "exited", "running", "approval"]), "2 working · 1 exited · 1 needs approval");
+  assert.equal(rolledUp([]), "");
+});
+
+test("a moment says as much of its date as is needed", () => {
+  const now = new Date(2026, 10, 24, 9, 30).getTime();
+  const of = (year: number, month: number, day: number): string => moment(new Date(year, month, day, 7, 5).getTime(), now);
+  assert.equal(of(2026, 10, 24), clock(new Date(2026, 10, 24, 7, 5).getTime()));
+  assert.match(of(2026, 10, 23), /23/);
+  assert.doesNotMatch(of(2026, 10, 23), /2026/);
+  assert.match(of(2025, 10, 24), /2025/);
 });

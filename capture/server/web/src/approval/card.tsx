@@ -11,9 +11,10 @@ import { elevated, mayControl } from "../me";
 import { stepUp } from "../parts/dialogs";
 import { Icon } from "../parts/icons";
 import { Since, Title } from "../parts/sessions";
-import { Shown } from "../parts/text";
+import { Shown, Ticked } from "../parts/text";
 import { bytes, counted, exactly, moment } from "../text/format";
 import { AGENTS } from "../text/names";
+import { givenTitle } from "../text/title";
 import { RequestBody } from "./body";
 import { DecideButton, useReady } from "./hold";
 import { Questions, answers, type Choices } from "./questions";
@@ -21,7 +22,8 @@ import { request, sameRequest } from "./request";
 
 type Scope = "once" | "session" | "rule";
 
-const KINDS: Record<string, string> = {
+/** What a request is for, by its kind. */
+export const KINDS: Record<string, string> = {
   command: "Run a command",
   edit: "Edit a file",
   write: "Write a file",
@@ -170,12 +172,12 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
             )}
           </h2>
           <p class="card-where">
-            {AGENTS[approval.provider]}
+            {(inSession || session === undefined || givenTitle(session) !== null) && AGENTS[approval.provider]}
             {!inSession && (
               <>
-                {" in "}
+                {session === undefined || givenTitle(session) !== null ? " in " : ""}
                 <a href={`/s/${approval.session_id}`}>
-                  <Title text={session?.title ?? session?.summary.last_prompt ?? null} />
+                  <Title of={session} id={approval.session_id} />
                 </a>
               </>
             )}
@@ -207,7 +209,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
             <p class="risk">
               <Icon name="warning" />
               <span>
-                <strong>Risky.</strong> <Shown text={risk.why} strictness="exact" />
+                <strong>Risky:</strong> <Shown text={risk.why} strictness="exact" />
               </span>
             </p>
           )}
@@ -217,11 +219,11 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
             <p class="unanswerable">
               <Icon name="terminal" />
               <span>
-                <Shown text={unanswerable} />
+                <Ticked text={unanswerable} />
               </span>
             </p>
           ) : !mayControl.value ? (
-            <p class="unanswerable">This device may only look. Pair it with the scope `control` to decide.</p>
+            <p class="unanswerable"><span>This device may only look. Pair it with the scope <code>control</code> to decide.</span></p>
           ) : (
             <>
               {questions === null && <ScopeChoice id={id} scope={scope} approval={approval} />}
@@ -337,7 +339,7 @@ function Facts({ approval }: { approval: OpenApproval }) {
         <div>
           <dt>Policy</dt>
           <dd>
-            <strong>{policy.decision}</strong>: <Shown text={policy.reason} /> <span class="muted">({policy.rule})</span>
+            <strong>{policy.decision}</strong>: <Ticked text={policy.reason} /> <span class="muted">({policy.rule})</span>
           </dd>
         </div>
       )}

@@ -46,6 +46,9 @@ const children = computed(() => groupBy(all(), (row) => row.session.peek().paren
 /** Sub-agents of a session that are known. */
 export const childrenOf = (id: string): Row[] => children.value.get(id) ?? [];
 
+/** All sub-agents below a session. */
+export const descendantsOf = (id: string, depth = 0): Row[] => (depth > 6 ? [] : childrenOf(id).flatMap((child) => [child, ...descendantsOf(child.id, depth + 1)]));
+
 /** How many sessions need a person; what is snoozed or archived does not count. */
 export const needing = computed(() => {
   changed.value;

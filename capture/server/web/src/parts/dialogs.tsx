@@ -2,7 +2,7 @@
 
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { call, words } from "../api/client";
 import { KEYS } from "../keys";
 import { me } from "../me";
@@ -73,7 +73,7 @@ export function Dialogs() {
 /** A dialog that keeps the focus; Escape closes it. */
 export function Modal({ label, title, children, class: name, onClose = close }: { label: string; title?: string; children: ComponentChildren; class?: string; onClose?: () => void }) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = element.current;
     if (dialog === null) return;
     dialog.showModal();

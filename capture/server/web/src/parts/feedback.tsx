@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { words } from "../api/client";
 import { Icon, type IconName } from "./icons";
+import { Ticked } from "./text";
 
 type Notice = { id: number; text: string; kind: "done" | "failed" };
 const notices = signal<Notice[]>([]);
@@ -37,7 +38,9 @@ export function Notices() {
       {notices.value.map((notice) => (
         <div key={notice.id} class={`notice notice-${notice.kind}`}>
           <Icon name={notice.kind === "failed" ? "warning" : "check"} />
-          <span>{notice.text}</span>
+          <span>
+            <Ticked text={notice.text} />
+          </span>
           <button type="button" class="icon-button" aria-label="Dismiss" onClick={() => dismiss(notice.id)}>
             <Icon name="cross" size={14} />
           </button>
@@ -74,7 +77,9 @@ export function Failed({ cause, retry }: { cause: unknown; retry?: () => void })
   return (
     <div class="failed" role="alert">
       <Icon name="warning" />
-      <span>{words(cause)}</span>
+      <span>
+        <Ticked text={words(cause)} />
+      </span>
       {retry !== undefined && (
         <button type="button" class="button small" onClick={retry}>
           Try again

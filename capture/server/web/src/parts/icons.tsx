@@ -36,7 +36,7 @@ const PATHS = {
   paste: "M7.5 4H5v13h10V4h-2.500M7.500 2.500h5v3h-5zM8 10h4M8 13h4",
   play: "M6 4l10 6-10 6z",
   pause: "M7 4v12M13 4v12",
-  send: "M3 10l14-6.500-5 13-2.800-5z",
+  options: "M3 6h8M15 6h2M3 14h2M9 14h8M13 4v4M7 12v4",
 } as const;
 
 export type IconName = keyof typeof PATHS;

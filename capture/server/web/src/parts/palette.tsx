@@ -9,6 +9,7 @@ import { all, isTop, row } from "../live/store";
 import { go } from "../router";
 import { ago, basename } from "../text/format";
 import { AGENTS } from "../text/names";
+import { titleOf } from "../text/title";
 import { visible } from "../text/visible";
 import { choose, theme } from "../theme";
 import { close, open } from "./dialogs";
@@ -75,7 +76,7 @@ export function Palette() {
       .map(({ row, session }) => ({
         row,
         session,
-        score: text === "" ? (row.need.value === null ? 0 : 1) : score(text, `${session.title ?? ""} ${session.cwd ?? ""} ${session.provider} ${session.git_branch ?? ""} ${session.id}`),
+        score: text === "" ? (row.need.value === null ? 0 : 1) : score(text, `${titleOf(session)} ${session.cwd ?? ""} ${session.provider} ${session.git_branch ?? ""} ${session.id}`),
       }))
       .filter(({ score }) => score > 0)
       .sort((left, right) => right.score - left.score)
@@ -83,7 +84,7 @@ export function Palette() {
       .map(({ session }): Entry => ({
         key: session.id,
         icon: "sessions",
-        label: visible(session.title ?? "Untitled session"),
+        label: visible(titleOf(session)),
         detail: `${basename(visible(session.cwd ?? ""))} · ${AGENTS[session.provider]}`,
         run: () => go(`/s/${session.id}`),
       }));
@@ -94,7 +95,7 @@ export function Palette() {
     const found = fresh.map((hit): Entry => ({
       key: hit.id,
       icon: "search",
-      label: visible(hit.title ?? row(hit.session_id)?.session.value.title ?? "Untitled session"),
+      label: visible(hit.title ?? titleOf(row(hit.session_id)?.session.value ?? { provider: hit.agent, title: null, cwd: null })),
       detail: `${hit.kind} · ${ago(Date.now() - Date.parse(hit.at))}`,
       hit,
       run: () => go(`/s/${hit.session_id}?at=${hit.sequence}`),
@@ -162,7 +163,7 @@ export function Palette() {
                 </span>
               )}
             </span>
-            <span class="palette-detail">{entry.detail}</span>
+            <span class={PAGES.includes(entry) ? "palette-detail wide-only" : "palette-detail"}>{entry.detail}</span>
           </li>
         ))}
         {entries.value.length === 0 && (

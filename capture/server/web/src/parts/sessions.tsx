@@ -1,10 +1,12 @@
 // What a session looks like in lists: its sign, its words, its times.
 
-import { now, childrenOf, type Row } from "../live/store";
+import { now, descendantsOf, type Row } from "../live/store";
 import type { Sign } from "./icons";
 import { SignShape, TONES, WORDS } from "./icons";
-import { ago, exactly, millis, relative } from "../text/format";
+import { groupBy } from "../text/collect";
+import { ago, counted, exactly, millis, relative, shortId } from "../text/format";
 import { CONFIDENCE, REASONS } from "../text/names";
+import { givenTitle, titleOf, type Named } from "../text/title";
 import { Shown } from "./text";
 
 /** What a row shows first: its need, else its state. */
@@ -49,9 +51,11 @@ export function Since({ time }: { time: string }) {
   );
 }
 
-/** The title of a session. */
-export function Title({ text }: { text: string | null }) {
-  return text === null || text.trim() === "" ? <em class="untitled">Untitled session</em> : <Shown text={text} />;
+/** The title of a session; where nobody gave it one, its agent and directory. Of one that is not known, its id. */
+export function Title({ of, id = "" }: { of: Named | undefined; id?: string }) {
+  if (of === undefined) return <span class="untitled">{id === "" ? "Session" : `Session ${shortId(id)}`}</span>;
+  const text = <Shown text={titleOf(of)} />;
+  return givenTitle(of) === null ? <span class="untitled">{text}</span> : text;
 }
 
 /** What a session is doing, in one line. */
@@ -66,8 +70,23 @@ export function activityOf(row: Row): string | null {
   return reason === "edit" ? relative(text, session.cwd) : text;
 }
 
-/** Sub-agents that work. */
+/** Sub-agents that work, and those that cannot go on without somebody. */
 export function SubagentBadge({ row }: { row: Row }) {
-  const working = childrenOf(row.id).filter((child) => child.session.value.status.state === "running").length;
-  return working === 0 ? null : <span class="chip">{working === 1 ? "1 sub-agent" : `${working} sub-agents`}</span>;
+  const below = descendantsOf(row.id);
+  const working = below.filter((child) => child.session.value.status.state === "running").length;
+  const stopped = below.filter((child) => STOPS.has(signOf(child))).length;
+  return (
+    <>
+      {working > 0 && <span class="chip">{counted(working, "sub-agent")}</span>}
+      {stopped > 0 && <span class="chip chip-need">{counted(stopped, "sub-agent")} stopped</span>}
+    </>
+  );
+}
+
+/** Needs of a sub-agent that its parent cannot meet; that it is done with a prompt is no more than its end. */
+const STOPS = new Set<Sign>(["approval", "question", "failure", "stuck"]);
+
+/** The states of sub-agents, counted: `2 working · 1 needs approval`. */
+export function rolledUp(signs: Sign[]): string {
+  return [...groupBy(signs, (sign) => WORDS[sign])].map(([word, of]) => `${of.length} ${word.toLowerCase()}`).join(" · ");
 }

@@ -26,6 +26,26 @@ export function Shown({ text, strictness = "reading" }: { text: string; strictne
   );
 }
 
+/** A sentence of the server: what stands between backticks is code. */
+export function Ticked({ text }: { text: string }) {
+  const pieces = text.split("`");
+  // Of one that is not closed, the sign itself is shown.
+  if (pieces.length % 2 === 0) return <Shown text={text} />;
+  return (
+    <>
+      {pieces.map((piece, index) =>
+        index % 2 === 0 ? (
+          <Shown key={index} text={piece} />
+        ) : (
+          <code key={index} class="ticked">
+            <Shown text={piece} strictness="exact" />
+          </code>
+        ),
+      )}
+    </>
+  );
+}
+
 const codes = (text: string): string =>
   [...text]
     .slice(0, 12)

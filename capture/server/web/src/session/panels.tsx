@@ -6,13 +6,13 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { call, words } from "../api/client";
 import type { Finding, MarkedSession, Prompt } from "../api/routes";
-import { childrenOf, restarts, row, type Row } from "../live/store";
+import { childrenOf, descendantsOf, restarts, row, type Row } from "../live/store";
 import { mayControl } from "../me";
 import { Command } from "../parts/copy";
 import { attempt, Failed, Loading, notify } from "../parts/feedback";
 import { Icon, SignShape } from "../parts/icons";
 import { useLoad } from "../parts/load";
-import { Since, Title, signOf } from "../parts/sessions";
+import { Since, Title, rolledUp, signOf } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { counted, dollars, duration, moment, relative, short, shortId } from "../text/format";
 import { FINDINGS, STATES, spaced } from "../text/names";
@@ -97,15 +97,19 @@ export function Tree({ known }: { known: Row }) {
         <p>
           Sub-agent of{" "}
           <a href={`/s/${parent}`}>
-            <Title text={row(parent)?.session.value.title ?? shortId(parent)} />
+            <Title of={row(parent)?.session.value} id={parent} />
           </a>
         </p>
       )}
       {fork !== null && (
         <p>
-          Continues <a href={`/s/${fork}`}>{row(fork)?.session.value.title ?? shortId(fork)}</a>
+          Continues{" "}
+          <a href={`/s/${fork}`}>
+            <Title of={row(fork)?.session.value} id={fork} />
+          </a>
         </p>
       )}
+      {children.length > 0 && <p class="muted small">{rolledUp(descendantsOf(known.id).map(signOf))}</p>}
       <Branches rows={children} depth={0} />
     </Panel>
   );
@@ -122,7 +126,7 @@ function Branches({ rows, depth }: { rows: Row[]; depth: number }) {
             <a href={`/s/${child.id}`}>
               <SignShape sign={signOf(child)} size={14} />
               <span class="ellipsis">
-                <Title text={session.title} />
+                <Title of={session} />
               </span>
               <span class="muted small nowrap">
                 {STATES[session.status.state].toLowerCase()} · {short(session.usage.output_tokens)} tokens out

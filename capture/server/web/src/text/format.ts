@@ -40,14 +40,16 @@ export function position(ms: number): string {
 const pad = (value: number): string => String(value).padStart(2, "0");
 
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const DAY_OF_YEAR = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 
-/** The clock of today, the date and the clock of any other day. */
+/** The clock of today, the date and the clock of any other day; the year only of another one. */
 export function moment(time: string | number, now = Date.now()): string {
   const date = new Date(time);
   const clock = CLOCK.format(date);
-  return DAY.format(date) === DAY.format(now) ? clock : `${DAY.format(date)}, ${clock}`;
+  if (DAY.format(date) === DAY.format(now)) return clock;
+  return `${(date.getFullYear() === new Date(now).getFullYear() ? DAY_OF_YEAR : DAY).format(date)}, ${clock}`;
 }
 
 /** Date and time to the second. */

@@ -3,16 +3,18 @@
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { ApprovalCard } from "../approval/card";
+import { ApprovalCard, KINDS } from "../approval/card";
 import { call } from "../api/client";
 import type { OpenApproval } from "../api/routes";
-import { approvals, closed, loaded } from "../live/store";
+import { approvals, closed, loaded, row } from "../live/store";
 import { Command } from "../parts/copy";
 import { Empty, Failed, Loading } from "../parts/feedback";
+import { Icon, SignShape } from "../parts/icons";
 import { useLoad } from "../parts/load";
+import { Title } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { address, fragment, parameter, setParameters } from "../router";
-import { counted, duration, moment } from "../text/format";
+import { counted, duration, moment, relative } from "../text/format";
 import { AGENTS, spaced } from "../text/names";
 
 /** The page of approvals. `focus` is the request a link points to, in the path or behind the `#`. */
@@ -72,13 +74,52 @@ function Queue({ focus }: { focus: string | null }) {
           </div>
         </Empty>
       ) : (
-        <div class="queue">
-          {shown.map((approval) => (
-            <ApprovalCard key={approval.id} approval={approval} queue={stamp} focused={approval.id === focus} />
-          ))}
+        <div class="queue-frame">
+          {shown.length > 1 && <Index shown={shown} />}
+          <div class="queue">
+            {shown.map((approval) => (
+              <ApprovalCard key={approval.id} approval={approval} queue={stamp} focused={approval.id === focus} />
+            ))}
+          </div>
         </div>
       )}
     </>
+  );
+}
+
+/** What a request is about, in one line: a plan has no line of its own, a file is named within its directory. */
+function subjectOf({ kind, command, subject, cwd, tool }: OpenApproval): string {
+  if (kind === "plan") return "Approve a plan";
+  return command ?? (subject == null ? null : relative(subject, cwd)) ?? KINDS[kind ?? ""] ?? tool ?? "Permission request";
+}
+
+/** The queue in a few words, beside it where there is room: what waits is seen without scrolling. */
+function Index({ shown }: { shown: OpenApproval[] }) {
+  const show = (id: string): void => {
+    const card = document.querySelector<HTMLElement>(`[data-approval="${CSS.escape(id)}"]`);
+    card?.scrollIntoView({ block: "start" });
+    card?.focus({ preventScroll: true });
+  };
+  return (
+    <ul class="queue-index" aria-label="Requests of the queue">
+      {shown.map((approval) => {
+        const session = row(approval.session_id);
+        const risky = session?.findings.value.some((finding) => finding.kind === "risky_approval" && finding.approval_id === approval.id) === true;
+        const done = approval.state !== "pending";
+        return (
+          <li key={approval.id}>
+            <button type="button" class={done ? "index-done" : ""} onClick={() => show(approval.id)}>
+              {done ? <Icon name="check" size={14} /> : <SignShape sign={approval.kind === "question" ? "question" : "approval"} size={14} />}
+              <span class="index-subject">
+                <Shown text={subjectOf(approval)} />
+              </span>
+              {risky && !done && <span class="chip chip-risky">risky</span>}
+              <span class="index-session">{done ? spaced(approval.state) : <Title of={session?.session.value} id={approval.session_id} />}</span>
+            </button>
+          </li>
+        );
+      })}
+    </ul>
   );
 }
 
@@ -123,7 +164,7 @@ function Decided() {
               <td class={`nowrap wide-only outcome-${approval.state}`}>{spaced(approval.state)}</td>
               <td>
                 <a href={`/s/${approval.session_id}`} class="mono decided-subject">
-                  <Shown text={approval.command ?? approval.subject ?? approval.tool ?? "request"} strictness="exact" />
+                  <Shown text={subjectOf(approval)} strictness="exact" />
                 </a>
                 <div class="muted small">
                   <span class={`narrow-only outcome-${approval.state}`}>{spaced(approval.state)} · </span>

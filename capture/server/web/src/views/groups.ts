@@ -4,6 +4,7 @@ import { inOrder } from "../keys";
 import { isShown, isSnoozed, isTop, type Row } from "../live/store";
 import { groupBy } from "../text/collect";
 import { basename } from "../text/format";
+import { titleOf } from "../text/title";
 
 export type View = "active" | "all" | "archived";
 export type Grouping = "need" | "project";
@@ -15,7 +16,7 @@ export function matches(row: Row, filter: string, agent: string): boolean {
   if (agent !== "" && session.provider !== agent) return false;
   if (filter === "") return true;
   const labels = Object.entries(session.labels ?? {}).map(([key, value]) => `${key}=${value}`);
-  const text = [session.title, session.cwd, session.provider, session.git_branch, session.model, session.status.activity, session.status.state, session.status.reason, session.id, ...labels]
+  const text = [titleOf(session), session.cwd, session.provider, session.git_branch, session.model, session.status.activity, session.status.state, session.status.reason, session.id, ...labels]
     .join(" ")
     .toLowerCase();
   return filter

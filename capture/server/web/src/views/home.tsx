@@ -130,8 +130,10 @@ function Nothing({ filter, view, loading }: { filter: string; view: View; loadin
 function Toolbar({ filter, view, grouping, agent }: { filter: { value: string }; view: View; grouping: Grouping; agent: string }) {
   const agents = useComputed(() => [...new Set(all().map((row) => row.session.value.provider))].sort());
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  /** On a small screen the lists are behind a button. */
+  const open = useSignal(false);
   return (
-    <div class="toolbar" role="search">
+    <div class={open.value ? "toolbar toolbar-open" : "toolbar"} role="search">
       <label class="filter">
         <Icon name="search" />
         <span class="visually-hidden">Filter the sessions</span>
@@ -156,6 +158,17 @@ function Toolbar({ filter, view, grouping, agent }: { filter: { value: string };
         />
         <kbd>/</kbd>
       </label>
+      <button
+        type="button"
+        class={`icon-button toolbar-more ${grouping !== "need" || agent !== "" ? "toolbar-set" : ""}`}
+        aria-label="Group and agent"
+        aria-expanded={open.value}
+        onClick={() => {
+          open.value = !open.value;
+        }}
+      >
+        <Icon name="options" size={18} />
+      </button>
       <div class="segmented" role="group" aria-label="Which sessions">
         {(["active", "all", "archived"] as View[]).map((name) => (
           <button key={name} type="button" aria-pressed={view === name} onClick={() => setParameters({ view: name === "active" ? "" : name })}>

@@ -6,6 +6,7 @@ import type { OverviewLane, State } from "../api/routes";
 import { row } from "../live/store";
 import { Axis, Lane, type Segment } from "../parts/lane";
 import { Title } from "../parts/sessions";
+import { Shown } from "../parts/text";
 import { duration } from "../text/format";
 import { STATES } from "../text/names";
 
@@ -31,10 +32,10 @@ export function Lanes({ lanes, more, from, until }: { lanes: OverviewLane[]; mor
       .toSorted((left, right) => right.active - left.active),
     [lanes],
   );
-  // Time before the first session would be an empty part of every lane.
-  const first = useMemo(() => prepared.reduce((least, { segments }) => Math.min(least, segments[0]?.from ?? least), until), [prepared]);
+  const shown = useMemo(() => (whole.value ? prepared : prepared.slice(0, FIRST)), [prepared, whole.value]);
+  // Time before the first of them would be an empty part of every lane.
+  const first = useMemo(() => shown.reduce((least, { segments }) => Math.min(least, segments[0]?.from ?? least), until), [shown]);
   const start = Math.max(from, Math.min(first, until - LEAST) - (until - first) * 0.02);
-  const shown = whole.value ? prepared : prepared.slice(0, FIRST);
   return (
     <section class="panel lanes" aria-label="Sessions over time">
       <div class="lanes-head">
@@ -87,7 +88,7 @@ export function Lanes({ lanes, more, from, until }: { lanes: OverviewLane[]; mor
 
 function Name({ lane }: { lane: OverviewLane }) {
   const session = row(lane.session_id)?.session.value;
-  return <Title text={lane.title ?? session?.title ?? session?.summary.last_prompt ?? null} />;
+  return lane.title == null ? <Title of={session} id={lane.session_id} /> : <Shown text={lane.title} />;
 }
 
 function LaneTable({ lanes }: { lanes: { lane: OverviewLane; segments: Segment[]; marks: { at: number; kind: string }[] }[] }) {

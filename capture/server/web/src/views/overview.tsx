@@ -2,15 +2,16 @@
 
 import { useSignal } from "@preact/signals";
 import { call } from "../api/client";
-import type { Overview, UsageReport, UsageRow } from "../api/routes";
+import type { Overview, Provider, UsageReport, UsageRow } from "../api/routes";
 import { now, restarts, row } from "../live/store";
 import { Bars, type Series } from "../parts/chart";
 import { Empty, Failed, Loading } from "../parts/feedback";
 import { useLoad } from "../parts/load";
+import { Title } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { address, parameter, setParameters } from "../router";
 import { groupBy } from "../text/collect";
-import { ago, basename, dollars, duration, moment, short, shortId } from "../text/format";
+import { ago, basename, dollars, duration, moment, short } from "../text/format";
 import { AGENTS, FINDINGS, spaced } from "../text/names";
 import { visible } from "../text/visible";
 import { Lanes } from "./lanes";
@@ -208,6 +209,9 @@ function FindingsByDay({ findings, days }: { findings: Overview["findings"]; day
 
 type Measure = "tokens" | "cost";
 type By = "agent" | "model" | "project" | "session";
+/** Series of a day: as many as there are colours. */
+const SERIES = 7;
+type Part = { name: string; query: { agent: Provider[] } | { project: string } };
 
 function Costs({ days }: { days: number }) {
   const since = beginning(days);
@@ -218,28 +222,41 @@ function Costs({ days }: { days: number }) {
     const [agents, models, projects, sessions] = await Promise.all(
       (["agent", "model", "project", "session"] as By[]).map((by) => call("GET /api/v1/usage", { query: { ...query, by, limit: 20 }, signal: abort })),
     );
-    const names = (agents?.usage ?? []).map((entry) => entry.provider).filter((provider) => provider != null);
-    const perDay = await Promise.all(names.slice(0, 7).map((provider) => call("GET /api/v1/usage", { query: { ...query, by: "day", agent: [provider] }, signal: abort })));
-    return { reports: { agent: agents, model: models, project: projects, session: sessions } as Record<By, UsageReport>, names: names.slice(0, 7), perDay };
+    return { agent: agents, model: models, project: projects, session: sessions } as Record<By, UsageReport>;
   }, [days, restarts.value]);
+  // The server divides days by agent or by directory; the rows of the others stand beside the days of agents.
+  const dimension = by.value === "project" ? "project" : "agent";
+  const reports = state.value.value;
+  const daily = useLoad(async (abort) => {
+    const parts = (reports?.[dimension].usage ?? []).slice(0, SERIES).flatMap((entry): Part[] =>
+      dimension === "project"
+        ? entry.project == null || entry.project === "" ? [] : [{ name: visible(basename(entry.project)), query: { project: entry.project } }]
+        : entry.provider == null ? [] : [{ name: AGENTS[entry.provider], query: { agent: [entry.provider] } }],
+    );
+    const days = await Promise.all(
+      parts.map(async ({ name, query }) => {
+        const { usage } = await call("GET /api/v1/usage", { query: { since, tz: zone(), by: "day", ...query }, signal: abort });
+        return { name, days: new Map(usage.map((entry) => [entry.day ?? "", entry])) };
+      }),
+    );
+    return reports === null ? null : { dimension, days };
+  }, [dimension, reports]).state.value;
   const { value, cause } = state.value;
   if (cause !== null && value === null) return <Failed cause={cause} retry={again} />;
-  if (value === null) return <Loading lines={5} />;
-  const total = value.reports.agent.total;
+  if (daily.cause !== null && daily.value === null) return <Failed cause={daily.cause} />;
+  if (value === null || daily.value === null) return <Loading lines={5} />;
+  const total = value.agent.total;
   if (total.calls === 0) return <Empty icon="overview" title="No tokens were used in this period" />;
   const labels = calendar(since);
-  const series = value.names.map((provider, index): Series => {
-    const byDay = new Map(value.perDay[index]?.usage.map((entry) => [entry.day ?? "", entry]));
-    return {
-      name: AGENTS[provider],
-      values: labels.map((day) => {
-        const entry = byDay.get(day);
-        if (entry === undefined) return 0;
-        return measure.value === "cost" ? entry.cost_usd : tokens(entry);
-      }),
-    };
-  });
-  const { quotas, unpriced_models } = value.reports.agent;
+  const series = daily.value.days.map(({ name, days }): Series => ({
+    name,
+    values: labels.map((day) => {
+      const entry = days.get(day);
+      if (entry === undefined) return 0;
+      return measure.value === "cost" ? entry.cost_usd : tokens(entry);
+    }),
+  }));
+  const { quotas, unpriced_models } = value.agent;
   return (
     <>
       <div class="page-head section-head">
@@ -254,7 +271,7 @@ function Costs({ days }: { days: number }) {
       </div>
       <div class="figures-grid">
         <Bars
-          title={measure.value === "tokens" ? "Tokens per day by agent" : "Cost per day by agent"}
+          title={`${measure.value === "tokens" ? "Tokens" : "Cost"} per day by ${daily.value.dimension}`}
           about={
             <>
               {short(tokens(total))} tokens, {dollars(total.cost_usd)}
@@ -274,7 +291,7 @@ function Costs({ days }: { days: number }) {
               </button>
             ))}
           </div>
-          <UsageTable rows={value.reports[by.value].usage} by={by.value} />
+          <UsageTable rows={value[by.value].usage} by={by.value} />
           {unpriced_models.length > 0 && <p class="muted small">Without a price: {unpriced_models.map((model) => visible(model)).join(", ")}</p>}
         </div>
         {quotas.length > 0 && (
@@ -313,7 +330,7 @@ function UsageTable({ rows, by }: { rows: UsageRow[]; by: By }) {
     const id = entry.session_id ?? "";
     return (
       <a href={`/s/${id}`}>
-        <Shown text={entry.title ?? row(id)?.session.value.title ?? shortId(id)} />
+        {entry.title == null ? <Title of={row(id)?.session.value} id={id} /> : <Shown text={entry.title} />}
       </a>
     );
   };

@@ -9,6 +9,7 @@ import { Confidence, Since, SubagentBadge, Title, activityOf, signOf } from "../
 import { Shown } from "../parts/text";
 import { basename } from "../text/format";
 import { AGENTS, REASONS } from "../text/names";
+import { titleOf } from "../text/title";
 import { visible } from "../text/visible";
 
 /** A session in the list. */
@@ -33,7 +34,7 @@ export function SessionRow({ row }: { row: Row }) {
               </span>
             )}
             <span class="title-text">
-              <Title text={session.title ?? session.summary.last_prompt} />
+              <Title of={session} />
             </span>
             <SubagentBadge row={row} />
             {need?.risky === true && <span class="chip chip-risky">risky</span>}
@@ -43,7 +44,7 @@ export function SessionRow({ row }: { row: Row }) {
         <span class="cell-state">
           <span class="word">{WORDS[sign]}</span>
           <span class="sub">
-            {reason === null ? "" : REASONS[reason]}
+            {reason === null || reason === need?.need ? "" : REASONS[reason]}
             {confidence !== "high" && <Confidence level={confidence} />}
           </span>
         </span>
@@ -62,7 +63,7 @@ export function SessionRow({ row }: { row: Row }) {
         </span>
       </a>
       {mayControl.value && (
-        <Menu label={`Pin, snooze or archive: ${visible(session.title ?? "untitled session")}`} items={markItems(row.id)} class="row-menu">
+        <Menu label={`Pin, snooze or archive: ${visible(titleOf(session))}`} items={markItems(row.id)} class="row-menu">
           <Icon name="more" size={18} />
         </Menu>
       )}

@@ -2,14 +2,14 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { call } from "../api/client";
+import { ApiFailure, call } from "../api/client";
 import type { OpenApproval } from "../api/routes";
 import { ApprovalCard } from "../approval/card";
 import { isTyping } from "../keys";
 import { approvals, put, restarts, row } from "../live/store";
 import { markItems } from "../marks";
 import { mayControl } from "../me";
-import { attempt, Failed, Loading } from "../parts/feedback";
+import { attempt, Empty, Failed, Loading } from "../parts/feedback";
 import { Icon, SignShape } from "../parts/icons";
 import { useNarrow } from "../parts/narrow";
 import { Menu } from "../parts/menu";
@@ -60,13 +60,29 @@ export function SessionPage({ id: named }: { id: string }) {
   const at = Number.parseInt(parameter("at"), 10);
 
   if (failed.value !== null) {
+    const all = (
+      <p>
+        <a class="button" href="/?view=all">
+          Show all sessions
+        </a>
+      </p>
+    );
     return (
       <div class="column">
-        <h1 tabIndex={-1}>Session</h1>
-        <Failed cause={failed.value} />
-        <p>
-          <a href="/?view=all">Show all sessions</a>
-        </p>
+        <h1 class="visually-hidden" tabIndex={-1}>
+          Session
+        </h1>
+        {failed.value instanceof ApiFailure && failed.value.status === 404 ? (
+          <Empty icon="search" title="Session not found">
+            <p>It was deleted, or the address is not complete.</p>
+            {all}
+          </Empty>
+        ) : (
+          <>
+            <Failed cause={failed.value} />
+            {all}
+          </>
+        )}
       </div>
     );
   }
@@ -97,7 +113,7 @@ export function SessionPage({ id: named }: { id: string }) {
           </a>
           <div class="session-words">
             <h1 tabIndex={-1}>
-              <Title text={session.title ?? session.summary.last_prompt} />
+              <Title of={session} />
             </h1>
             <div class="session-facts">
               <StateWord row={known} />
