@@ -9,11 +9,12 @@ export let world;
 /** The paired profile that the tests of a file share, where it asked for one. */
 export let visitor;
 
-/** Called once by each file. `prepare` runs when the server answers. */
-export function setup({ prepare = async () => {}, shared = false } = {}) {
+/** Called once by each file. `furnish` gets the machine before its server is started; `prepare` runs when that answers. */
+export function setup({ furnish = async () => {}, prepare = async () => {}, shared = false } = {}) {
   before(async () => {
     browser = await launch();
     world = new World();
+    await furnish(world);
     await world.serve();
     if (shared) visitor = await Visitor.paired(browser, world);
     await prepare();
