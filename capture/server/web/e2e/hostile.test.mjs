@@ -1,7 +1,9 @@
 // Texts of agents that want to be more than text: nothing runs, nothing is fetched, everything is seen as what it is.
 
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { join } from "node:path";
 import { after, test } from "node:test";
 import { Visitor, cardOf } from "./browser.mjs";
 import { browser, setup, world } from "./setup.mjs";
@@ -27,6 +29,18 @@ const texts = (port) => [
   `![x](http://127.0.0.1:${port}/m) [click](javascript:globalThis.ran=1) </textarea><iframe src="http://127.0.0.1:${port}/f">`,
   "\u202egnirts neddih\u202c \u200bzero\u200b \u{e0041}\u{e0042} \x1b[31mred\x1b[0m \x1b]8;;http://evil.test\x07link\x1b]8;;\x07 \x1b[2J\x07",
 ];
+
+/** Fails when a text became more than text in a page, or hides something. */
+async function harmless(page) {
+  assert.equal(await page.evaluate(() => globalThis.ran), undefined);
+  assert.equal(await page.locator("img, iframe, script:not([src='/assets/app.js']), object, embed").count(), 0);
+  const hidden = await page.evaluate(() => {
+    const pattern = /[\u202a-\u202e\u200b\u2066-\u2069\u{e0001}-\u{e007f}\x1b\x07]/u;
+    const spoken = [...document.querySelectorAll("[aria-label], [title], [alt], [placeholder]")].flatMap((element) => ["aria-label", "title", "alt", "placeholder"].map((name) => element.getAttribute(name) ?? ""));
+    return [document.body.innerText, document.title, ...spoken].find((text) => pattern.test(text))?.slice(0, 200);
+  });
+  assert.equal(hidden, undefined, `a hidden character is shown as it is at ${page.url()}`);
+}
 
 test("hostile titles, prompts, answers, commands, outputs and file names are text in every view", async () => {
   const { port } = canary.address();
@@ -56,12 +70,7 @@ test("hostile titles, prompts, answers, commands, outputs and file names are tex
 
   const visitor = await Visitor.paired(browser, world);
   const { page } = visitor;
-  const clean = async () => {
-    assert.equal(await page.evaluate(() => globalThis.ran), undefined);
-    assert.equal(await page.locator("img, iframe, script:not([src='/assets/app.js']), object, embed").count(), 0);
-    const hidden = await page.evaluate(() => /[\u202a-\u202e\u200b\u2066-\u2069\u{e0001}-\u{e007f}\x1b\x07]/u.exec(document.body.innerText + document.title)?.[0]?.codePointAt(0));
-    assert.equal(hidden, undefined, "a hidden character is shown as it is");
-  };
+  const clean = () => harmless(page);
   await page.locator("a.session-link").nth(3).waitFor();
   await clean();
   await page.goto(`${world.url}/approvals`);
@@ -87,6 +96,69 @@ test("hostile titles, prompts, answers, commands, outputs and file names are tex
     await page.locator("main").waitFor();
     await clean();
   }
+  assert.equal(fetched, 0);
+  await visitor.close();
+});
+
+test("hostile terminals, recordings, decisions, prompts, findings and devices are text", async () => {
+  const all = texts(canary.address().port);
+  const HIDE = "\u202egnp\u202c\u200b";
+  // A terminal has its program's bytes: its title, its rows, and what stands under the cursor.
+  const script = join(world.home, "hostile.sh");
+  writeFileSync(script, `printf '\\033]0;%s\\007' '<img src=x onerror="globalThis.ran=1">${HIDE}title'\nprintf '%s\\r\\n' '${all[0]}' '${all[1]}' '${HIDE}row' '\u{e0041}tag'\nprintf '%s\\r' '\u202eunder'\nexec cat\n`);
+  world.spawn(["run", "--detach", "--name", "hostile", "--size", "100x24", "--record", "--", "sh", script]).stdin.end();
+  const run = await eventually("the run is there", async () => (await world.api("/api/v1/runs")).runs.find((run) => run.name === "hostile" && run.session_id !== null && run.size !== null));
+  const visitor = await Visitor.paired(browser, world);
+  const page = await visitor.open(`/terminal/${run.id}`);
+  const screen = page.getByRole("region", { name: "Screen" });
+  await screen.getByText("<script>globalThis.ran=1").waitFor();
+  await screen.getByText("\\u{202e}").first().waitFor();
+  await page.locator(".terminal-head").getByText("<img src=x onerror=").waitFor();
+  await harmless(page);
+  await page.goto(`${world.url}/recordings/${run.id}?t=3600`);
+  await screen.getByText("<script>globalThis.ran=1").waitFor();
+  await harmless(page);
+
+  // The queue of prompts of its session, notes, and the title of the session that another one goes on with.
+  for (const text of all) await world.api(`/api/v1/sessions/${run.session_id}/notes`, { text: text.slice(0, 1_000) });
+  await world.api(`/api/v1/sessions/${run.session_id}/prompts`, { text: `${all[1]} ${HIDE}` }).catch((error) => assert.match(error.message, /40[09]/));
+  await page.goto(`${world.url}/s/${run.session_id}`);
+  await page.locator(".side-body").getByText("<svg onload=").first().waitFor();
+  await harmless(page);
+
+  // Findings and what was decided, with its reason.
+  const agent = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000406", `risky ${HIDE}<b>`);
+  await agent.begin(`${HIDE}${all[0]}`);
+  const told = agent.ask("Bash", { command: `rm -rf ./x${HIDE} ${all[1]}` }, "100");
+  const approval = await agent.pending();
+  await eventually("it is found to be risky", async () => (await world.api("/api/v1/findings")).findings.some((finding) => finding.kind === "risky_approval" && finding.approval_id === approval.id));
+  await page.goto(`${world.url}/s/${approval.session_id}`);
+  await page.locator(".finding").first().waitFor();
+  await harmless(page);
+  const { revision } = await world.api(`/api/v1/approvals/${approval.id}`);
+  await world.api(`/api/v1/approvals/${approval.id}/decision`, { decision: "deny", revision, message: `${HIDE}${all.join(" ")}` });
+  await told;
+  await page.goto(`${world.url}/approvals?view=decided`);
+  const row = page.locator(".decided tr", { hasText: "rm -rf" }).first();
+  await row.getByText("<iframe src=").waitFor();
+  await harmless(page);
+
+  // A device that names itself, and what the page says when it is revoked.
+  const guest = await Visitor.make(browser, world);
+  const pairing = await guest.open("/pair");
+  await pairing.getByLabel("Code").fill(await world.code("read"));
+  await pairing.getByLabel("Name of this device").fill(`<img src=x onerror="globalThis.ran=1">${HIDE}`);
+  await pairing.getByRole("button", { name: "Pair" }).click();
+  await pairing.getByRole("navigation", { name: "Pages", exact: true }).waitFor();
+  await guest.close();
+  await page.goto(`${world.url}/devices`);
+  const device = page.getByRole("listitem").filter({ hasText: "<img src=x" });
+  await device.waitFor();
+  await harmless(page);
+  await device.getByRole("button", { name: "Revoke" }).click();
+  await device.getByRole("button", { name: "Revoke now" }).click();
+  await page.getByText(/has no access any more/).waitFor();
+  await harmless(page);
   assert.equal(fetched, 0);
   await visitor.close();
 });

@@ -9,12 +9,13 @@ export let world;
 /** The paired profile that the tests of a file share, where it asked for one. */
 export let visitor;
 
-/** Called once by each file. `prepare` runs when the server answers. */
-export function setup({ prepare = async () => {}, shared = false } = {}) {
+/** Called once by each file. `furnish` gets the machine before its server is started, and answers the options of that, if
+ * any; `prepare` runs when it answers. */
+export function setup({ furnish = async () => {}, prepare = async () => {}, shared = false } = {}) {
   before(async () => {
     browser = await launch();
     world = new World();
-    await world.serve();
+    await world.serve(...((await furnish(world)) ?? []));
     if (shared) visitor = await Visitor.paired(browser, world);
     await prepare();
   });

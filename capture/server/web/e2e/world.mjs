@@ -72,9 +72,16 @@ export class World {
     await ended;
   }
 
+  /** Writes the configuration; called before the server is started. */
+  configure(text) {
+    const directory = join(this.root, "config/capture");
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    writeFileSync(join(directory, "config.toml"), text, { mode: 0o600 });
+  }
+
   /** Starts the program. */
-  spawn(args, output = "pipe") {
-    const child = spawn(PROGRAM, args, { env: this.environment, cwd: this.home, stdio: ["pipe", output, output] });
+  spawn(args, output = "pipe", { cwd = this.home, variables = {} } = {}) {
+    const child = spawn(PROGRAM, args, { env: { ...this.environment, ...variables }, cwd, stdio: ["pipe", output, output] });
     child.stdin.on("error", () => undefined);
     this.children.add(child);
     child.once("exit", () => this.children.delete(child));

@@ -78,6 +78,8 @@ test("nothing of an input is left out, whatever its shape", () => {
     { kind: "edit", input: { file_path: "/a", old_string: "one", new_string: "two", replace_all: true } },
     { kind: "edit", input: { file_path: "/a", edits: [{ old_string: "one", new_string: "two", replace_all: true }] } },
     { kind: "edit", input: { file_path: "/a", edits: [{ old_string: "one", new_string: "two" }], extra: "kept" } },
+    { kind: "edit", input: { path: "a", edits: [{ old: "one", new: "two" }] } },
+    { kind: "edit", input: { path: "a", edits: [{ old: "one", new: "two", old_string: "three", new_string: "four" }] } },
     { kind: "write", input: { file_path: "/a", content: "whole\ntext" } },
     { kind: "mcp", input: { content: "text", nested: { deep: ["value"] } } },
     { kind: "plan", input: { plan: "1. go", note: "kept" } },

@@ -89,34 +89,36 @@ function changes(approval: Source, fields: Fields, text: (...names: string[]) =>
   const patchText = typeof fields["patch"] === "string" ? text("patch") : typeof fields["input"] === "string" && fields["input"].includes("*** Begin Patch") ? text("input") : null;
   if (patchText !== null) return [{ path: (approval.paths ?? []).join(", "), lines: patch(patchText) }];
   const path = (): string => text("file_path", "filePath", "path", "notebook_path") ?? approval.paths?.[0] ?? "";
-  if (Array.isArray(edits) && edits.length > 0 && edits.every((edit) => isEdit(edit) && plainEdit(edit))) {
+  const pairs = Array.isArray(edits) ? edits.map(plainEdit) : [];
+  if (pairs.length > 0 && pairs.every((pair) => pair !== null)) {
     used.add("edits");
     const of = path();
-    return edits.map((edit) => ({ path: of, lines: difference(before(edit) ?? "", after(edit) ?? "") }));
+    return pairs.map(([before, after]) => ({ path: of, lines: difference(before, after) }));
   }
-  if (isEdit(fields)) {
+  if (one(fields, BEFORE) !== null && one(fields, AFTER) !== null) {
     const of = path();
-    const lines = difference(text("old_string", "oldString", "old_str") ?? "", text("new_string", "newString", "new_str") ?? "");
-    return [{ path: of, lines }];
+    return [{ path: of, lines: difference(text(...BEFORE) ?? "", text(...AFTER) ?? "") }];
   }
   const content = approval.kind === "mcp" ? null : text("content", "new_source", "file_text");
   if (content !== null) return [{ path: path(), lines: difference("", content) }];
   return [];
 }
 
-const before = (edit: Fields): string | null => first(edit, "old_string", "oldString", "old_str");
-const after = (edit: Fields): string | null => first(edit, "new_string", "newString", "new_str");
-const first = (fields: Fields, ...names: string[]): string | null => {
+const BEFORE = ["old_string", "oldString", "old_str"];
+const AFTER = ["new_string", "newString", "new_str"];
+const one = (fields: Fields, names: string[]): string | null => {
   const name = names.find((name) => typeof fields[name] === "string");
   return name === undefined ? null : (fields[name] as string);
 };
-// An edit with more than its two texts is shown as it is, so that nothing of it is lost.
-const EDIT = ["old_string", "new_string", "oldString", "newString", "old_str", "new_str"];
-const plainEdit = (edit: Fields): boolean => Object.entries(edit).every(([name, value]) => EDIT.includes(name) || value === false);
 
-function isEdit(value: unknown): value is Fields {
-  if (typeof value !== "object" || value === null) return false;
-  return before(value as Fields) !== null && after(value as Fields) !== null;
+/** The two texts of an entry of a list of edits, where our own agent's names are shorter. An edit with anything else in
+ * it is shown as it is, so that nothing of it is lost. */
+function plainEdit(value: unknown): [string, string] | null {
+  if (typeof value !== "object" || value === null) return null;
+  const edit = value as Fields;
+  const [before, after] = [one(edit, [...BEFORE, "old"]), one(edit, [...AFTER, "new"])];
+  if (before === null || after === null || Object.values(edit).filter((value) => value !== false).length !== 2) return null;
+  return [before, after];
 }
 
 function questionsOf(fields: Fields): Question[] | null {
