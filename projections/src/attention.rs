@@ -1,6 +1,6 @@
 //! What needs a person, in the order in which to look at it: from the status of sessions and their open findings.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use events::{
     ApprovalId, Finding, FindingId, FindingKind, FindingState, Provider, Reason, SessionId, State, Timestamp,
@@ -8,7 +8,7 @@ use events::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Session;
+use crate::{Session, SessionStatus};
 
 /// What a session needs of a person. What is listed first is looked at first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -97,7 +97,7 @@ pub struct AttentionItem {
     pub what: Option<String>,
     /// Why we say so, where a finding does.
     pub why: Option<String>,
-    /// Its pending approvals.
+    /// Its pending approvals and those of its sub-agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<ApprovalId>,
     /// Its open findings of this need.
@@ -107,32 +107,61 @@ pub struct AttentionItem {
 
 /// What the sessions need of a person, the most urgent first: by need, of one need what is risky first, then what has
 /// waited longest. A session is listed once, with what it needs first. Findings that a person has acknowledged do not
-/// count; a sub-agent's needs are its parent's where that is among the sessions.
+/// count. What a sub-agent needs, its parent needs where that is among the sessions; but the next prompt of a
+/// sub-agent is not a person's to give.
 #[must_use]
 pub fn attention(sessions: &[Session], findings: &[Finding]) -> Vec<AttentionItem> {
-    let known: HashSet<SessionId> = sessions.iter().map(|session| session.id).collect();
+    let known: HashMap<SessionId, &Session> = sessions.iter().map(|session| (session.id, session)).collect();
+    let top = |session: &Session| top_of(&known, session);
     let mut open: BTreeMap<SessionId, Vec<(Need, &Finding)>> = BTreeMap::new();
     for finding in findings.iter().filter(|finding| finding.state == FindingState::Open) {
         if let Some(need) = Need::of_finding(finding.kind) {
-            open.entry(finding.session_id).or_default().push((need, finding));
+            let listed = known.get(&finding.session_id).map_or(finding.session_id, |session| top(session));
+            open.entry(listed).or_default().push((need, finding));
+        }
+    }
+    let mut below: BTreeMap<SessionId, Vec<&Session>> = BTreeMap::new();
+    for session in sessions.iter().filter(|session| session.merged_into.is_none()) {
+        let listed = top(session);
+        if listed != session.id {
+            below.entry(listed).or_default().push(session);
         }
     }
     let mut items: Vec<AttentionItem> = sessions
         .iter()
         .filter(|session| session.merged_into.is_none())
-        .filter(|session| session.parent_session_id.is_none_or(|parent| !known.contains(&parent)))
-        .filter_map(|session| item(session, open.get(&session.id).map_or(&[], Vec::as_slice)))
+        .filter(|session| top(session) == session.id)
+        .filter_map(|session| {
+            let open = open.get(&session.id).map_or(&[][..], Vec::as_slice);
+            let below = below.get(&session.id).map_or(&[][..], Vec::as_slice);
+            item(session, below, open)
+        })
         .collect();
     items.sort_by_key(|item| (item.need, !item.risky, item.since, item.session_id));
     items
 }
 
-fn item(session: &Session, open: &[(Need, &Finding)]) -> Option<AttentionItem> {
-    let status = &session.status;
-    let by_status = Need::of_status(status.state, status.reason);
-    let need = open.iter().map(|(need, _)| *need).chain(by_status).min()?;
+// The session under which another one is listed. Where parents form a cycle, each is listed itself.
+fn top_of(known: &HashMap<SessionId, &Session>, session: &Session) -> SessionId {
+    let mut top = session;
+    for _ in 0..known.len() {
+        let Some(parent) = top.parent_session_id.and_then(|parent| known.get(&parent)) else { return top.id };
+        top = parent;
+    }
+    session.id
+}
+
+fn item(session: &Session, below: &[&Session], open: &[(Need, &Finding)]) -> Option<AttentionItem> {
+    let own = Need::of_status(session.status.state, session.status.reason).map(|need| (need, &session.status));
+    let of_others = below.iter().filter_map(|child| {
+        let need = Need::of_status(child.status.state, child.status.reason)?;
+        (need != Need::Prompt).then_some((need, &child.status))
+    });
+    let by_status: Vec<(Need, &SessionStatus)> = own.into_iter().chain(of_others).collect();
+    let need = open.iter().map(|(need, _)| *need).chain(by_status.iter().map(|(need, _)| *need)).min()?;
+    let waiting: Vec<&SessionStatus> = by_status.iter().filter(|(of, _)| *of == need).map(|(_, of)| *of).collect();
     let of_need: Vec<&Finding> = open.iter().filter(|(of, _)| *of == need).map(|(_, finding)| *finding).collect();
-    let since = of_need.iter().map(|finding| finding.first_at).chain((by_status == Some(need)).then_some(status.since));
+    let since = of_need.iter().map(|finding| finding.first_at).chain(waiting.iter().map(|of| of.since));
     let risky = of_need.iter().find(|finding| finding.kind == FindingKind::RiskyApproval);
     let first = risky.or_else(|| of_need.first());
     Some(AttentionItem {
@@ -141,11 +170,11 @@ fn item(session: &Session, open: &[(Need, &Finding)]) -> Option<AttentionItem> {
         title: session.title.clone(),
         cwd: session.cwd.clone(),
         need,
-        since: since.min().unwrap_or(status.since),
+        since: since.min().unwrap_or(session.status.since),
         risky: risky.is_some(),
-        what: status.activity.clone().filter(|_| by_status == Some(need)).or_else(|| first.map(|f| f.what.clone())),
+        what: waiting.iter().find_map(|of| of.activity.clone()).or_else(|| first.map(|f| f.what.clone())),
         why: first.map(|finding| finding.why.clone()),
-        approvals: session.pending_approvals.clone(),
+        approvals: [session].iter().chain(below).flat_map(|of| of.pending_approvals.iter().cloned()).collect(),
         findings: of_need.iter().map(|finding| finding.id.clone()).collect(),
     })
 }
@@ -155,7 +184,7 @@ mod tests {
     use events::{Confidence, Severity};
 
     use super::*;
-    use crate::{SessionState, SessionStatus, StatusRules};
+    use crate::{SessionState, StatusRules};
 
     fn session(id: u128, state: State, reason: Reason, since: i64) -> Session {
         let (id, at) = (SessionId::from_bits(id), Timestamp::from_millisecond(0));
@@ -232,12 +261,25 @@ mod tests {
     }
 
     #[test]
-    fn acknowledged_findings_and_sub_agents_of_listed_sessions_do_not_count() {
+    fn acknowledged_findings_do_not_count_and_sub_agents_need_what_their_parent_needs() {
         let seen = Finding { state: FindingState::Acknowledged, ..finding(1, FindingKind::Stuck, 1) };
         let parent = session(1, State::Running, Reason::Subagents, 1);
         let child =
             Session { parent_session_id: Some(parent.id), ..session(2, State::WaitingApproval, Reason::Tool, 2) };
-        assert_eq!(order(&[parent, child.clone()], &[seen]), []);
+        let sessions = [parent.clone(), child.clone()];
+        assert_eq!(order(&sessions, std::slice::from_ref(&seen)), [(1, Need::Approval)]);
+        assert_eq!(attention(&sessions, &[])[0].since.as_millisecond(), 2, "since the sub-agent waits");
+        let done =
+            Session { parent_session_id: Some(parent.id), ..session(2, State::Waiting, Reason::TurnComplete, 2) };
+        assert_eq!(order(&[parent.clone(), done.clone()], &[seen]), []);
+        let below = Session { parent_session_id: Some(done.id), ..session(3, State::Running, Reason::Tool, 3) };
+        let stuck = finding(3, FindingKind::Stuck, 4);
+        assert_eq!(order(&[parent, done, below], &[stuck]), [(1, Need::Stuck)], "of a sub-agent's sub-agent");
+        let [one, other] =
+            [session(4, State::WaitingApproval, Reason::Tool, 1), session(5, State::Running, Reason::Tool, 1)];
+        let (a, b) = (one.id, other.id);
+        let cycle = [Session { parent_session_id: Some(b), ..one }, Session { parent_session_id: Some(a), ..other }];
+        assert_eq!(order(&cycle, &[]), [(4, Need::Approval)], "none is lost where parents form a cycle");
         assert_eq!(order(&[child], &[]), [(2, Need::Approval)], "a sub-agent whose parent is not there");
     }
 }

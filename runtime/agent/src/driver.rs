@@ -373,8 +373,8 @@ impl SessionDriver {
         }
     }
 
-    /// The text of the last answer of the turn. What was said before calls is no answer when the turn did not come to its
-    /// end.
+    /// The text of the last answer of the turn. When the turn did not come to its end, what was said before its calls
+    /// does not count.
     fn last_text(&self, outcome: TurnOutcome) -> String {
         let path = self.session.tree().leaf_path();
         let messages = path.into_iter().rev().filter(|entry| entry.message().is_some());

@@ -298,11 +298,11 @@ impl EntryWriter<'_, '_> {
     fn own_turn_ended(&mut self, line: &Line<'_>) {
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Ended<'a> {
+        struct TurnEndNote<'a> {
             #[serde(borrow)]
             outcome: PiField<'a>,
         }
-        let outcome = words(shape::<Ended<'_>>(line.data).outcome).unwrap_or_default();
+        let outcome = words(shape::<TurnEndNote<'_>>(line.data).outcome).unwrap_or_default();
         let ended = match &*outcome {
             "aborted" | "interrupted" => TurnOutcome::Interrupted,
             "failed" => TurnOutcome::Failed,

@@ -70,12 +70,15 @@ test("a session needs what its status and its findings say", () => {
   ];
   for (const [state, reason, kinds, wanted] of cases) {
     const of = session(state, reason);
-    assert.equal(needOf(of, kinds.map((kind) => finding(kind, of.id)))?.need ?? null, wanted, `${state} ${reason} ${kinds}`);
+    assert.equal(needOf({ session: of, findings: kinds.map((kind) => finding(kind, of.id)) })?.need ?? null, wanted, `${state} ${reason} ${kinds}`);
   }
   const of = session("running", "tool");
-  assert.equal(needOf(of, [finding("stuck", of.id, "2026-11-23T09:00:00Z", "acknowledged")]), null);
-  const risky = needOf(session("waiting_approval", "tool"), [finding("approval", "x"), finding("risky_approval", "x")]);
+  assert.equal(needOf({ session: of, findings: [finding("stuck", of.id, "2026-11-23T09:00:00Z", "acknowledged")] }), null);
+  const risky = needOf({ session: session("waiting_approval", "tool"), findings: [finding("approval", "x"), finding("risky_approval", "x")] });
   assert.ok(risky?.risky === true && risky.since === "2026-11-23T09:00:00Z");
+  const below = (state: State, reason: Reason) => [{ session: session(state, reason), findings: [] }];
+  assert.equal(needOf({ session: of, findings: [] }, below("waiting_approval", "tool"))?.need, "approval", "a sub-agent's need is its parent's");
+  assert.equal(needOf({ session: of, findings: [] }, below("waiting", "turn_complete")), null, "a sub-agent has its prompts from its parent");
 });
 
 const titles = (rows: ReturnType<typeof groups>): string[] => rows.map(({ key, rows }) => `${key}: ${rows.map((row) => row.session.peek().title).join(", ")}`);
@@ -109,7 +112,7 @@ test("a sub-agent is listed with its parent, and alone where the parent is not k
   const parent = put(session("running", "subagents", { title: "parent" }));
   const child = put(session("waiting_approval", "tool", { title: "child", parent_session_id: parent.id }));
   const orphan = put(session("waiting_approval", "tool", { title: "orphan", parent_session_id: "S9999" }));
-  assert.deepEqual(titles(groups([parent, child, orphan], "active", "need")), ["needs: orphan", "working: parent"]);
+  assert.deepEqual(titles(groups([parent, child, orphan], "active", "need")), ["needs: parent, orphan"]);
 });
 
 test("what is older than what is known changes nothing", () => {

@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: abc55f81f36c19f6725438e25d3b27f314eab195623128443a3b66203b3d41b6
+// SHA-256 of its paths and components: 2af08075ba160a7939eb60a8ab7aa888a46ffa675d9522de8bb235009869ab55
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -151,6 +151,8 @@ export type ApprovalRequested = {
   key?: string | null;
   /** The files it is for, as the agent names them. */
   paths?: string[];
+  /** The agent's own name of what confines the call, `none` when nothing does; absent when the agent does not say. */
+  sandbox?: string | null;
   /** The PATH of the agent. */
   search_path?: string | null;
   /** The provider's name of the tool. */
@@ -167,6 +169,8 @@ export type ApprovalResolved = {
   approval_id: string;
   /** Who decided, when it was decided through capture. */
   by?: (DecidedBy | null);
+  /** The name of the paired device on which a person decided; absent when it was none. */
+  device?: string | null;
   /** The reason, or the message to the agent. */
   message?: string | null;
   /** How the requested call ended. */
@@ -206,6 +210,8 @@ export type ApprovalView = {
   cwd: string | null;
   /** The delivery of the hook that made the request. */
   delivery?: string | null;
+  /** The name of the paired device on which a person decided; absent when it was none. */
+  device?: string | null;
   /** The BLAKE3 hash of what the hook was called with. */
   digest?: string | null;
   /** Whether every byte of the request is known; rules decide only then. */
@@ -242,10 +248,17 @@ export type ApprovalView = {
   revision?: string;
   /** The command that ran instead of the requested one. */
   rewrite?: string | null;
+  /**
+   * Why it deserves a second look while it is pending, by a heuristic over its words; absent when no sign of danger is
+   * known, which does not make it harmless.
+   */
+  risk?: string | null;
   /** The rule that decided. */
   rule?: string | null;
   /** The other pending requests of the same agent for the same tool, input and directory. Lists leave it out. */
   same_as?: string[];
+  /** The agent's own name of what confines the call, `none` when nothing does; absent when the agent does not say. */
+  sandbox?: string | null;
   /** The PATH of the agent, on which it finds its programs. */
   search_path?: string | null;
   /** The session it belongs to. */
@@ -315,7 +328,7 @@ export type AssistantMessage = {
 
 /** A session that needs a person. */
 export type AttentionItem = {
-  /** Its pending approvals. */
+  /** Its pending approvals and those of its sub-agents. */
   approvals?: string[];
   /** Its working directory. */
   cwd: string | null;
@@ -3153,7 +3166,7 @@ export interface Routes {
   /** Sessions, newest last event first. */
   "GET /api/v1/sessions": {
     path: Record<never, never>;
-    query: { active?: ActiveFilter; cursor?: string; cwd?: string; limit?: number; provider?: Provider[]; state?: State[] };
+    query: { active?: ActiveFilter; cursor?: string; cwd?: string; limit?: number; parent?: string; provider?: Provider[]; state?: State[] };
     body: undefined;
     answer: SessionPage;
   };

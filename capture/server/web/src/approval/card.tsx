@@ -15,6 +15,7 @@ import { Shown, Ticked } from "../parts/text";
 import { bytes, counted, exactly, moment } from "../text/format";
 import { AGENTS } from "../text/names";
 import { givenTitle } from "../text/title";
+import { visible } from "../text/visible";
 import { RequestBody } from "./body";
 import { DecideButton, useReady } from "./hold";
 import { Questions, answers, type Choices } from "./questions";
@@ -40,16 +41,14 @@ const CLOSED: Record<ApprovalState, string> = {
   allowed: "Allowed",
   denied: "Denied",
   answered_elsewhere: "Answered in the agent",
-  expired: "Expired: it is no longer known whether the agent waits",
+  expired: "Expired: nobody answered in time, or it is no longer known whether the agent waits",
   withdrawn: "Withdrawn: the agent no longer asks",
 };
 
-/** Whether the monitor calls a request risky, and why. */
-function useRisk(id: string, session: string): { what: string; why: string } | null {
-  return useComputed(() => {
-    const found = row(session)?.findings.value.find((finding) => finding.kind === "risky_approval" && finding.approval_id === id && finding.state !== "resolved");
-    return found === undefined ? null : { what: found.what, why: found.why };
-  }).value;
+/** Why a request is risky: the request says it, or a finding of the monitor does. */
+function useRisk(approval: OpenApproval): string | null {
+  const found = useComputed(() => row(approval.session_id)?.findings.value.find((finding) => finding.kind === "risky_approval" && finding.approval_id === approval.id && finding.state !== "resolved")?.why ?? null);
+  return approval.risk ?? found.value;
 }
 
 /** A request. `queue` changes whenever the queue does: the buttons rest for a moment then. */
@@ -86,7 +85,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
 
   const approval = useMemo<OpenApproval>(() => ({ ...streamed, ...detail.value, state: streamed.state }), [streamed, detail.value]);
   const parsed = useMemo(() => request(approval), [approval]);
-  const risk = useRisk(id, approval.session_id);
+  const risk = useRisk(approval);
   const done = outcome.value ?? closed.value.get(id) ?? null;
   const session = row(approval.session_id)?.session.value;
   const same = (approval.same_as ?? []).filter((other) => {
@@ -209,7 +208,7 @@ export function ApprovalCard({ approval: streamed, queue, focused = false, inSes
             <p class="risk">
               <Icon name="warning" />
               <span>
-                <strong>Risky:</strong> <Shown text={risk.why} strictness="exact" />
+                <strong>Risky:</strong> <Shown text={risk} strictness="exact" />
               </span>
             </p>
           )}
@@ -276,16 +275,16 @@ function label(approval: OpenApproval, scope: Scope, risky: boolean, asks: boole
 /** Who decided first, when somebody did. */
 function conflict(cause: unknown): string {
   if (cause instanceof ApiFailure && cause.status === 409) {
-    const { state, decided_by: by, decided_at: at } = cause.details;
+    const { state, decided_by: by, device, decided_at: at } = cause.details;
     const when = typeof at === "string" ? ` at ${moment(at)}` : "";
-    if (typeof by === "string") return `Answered elsewhere by ${by === "person" ? "a person" : by === "policy" ? "the policy" : "an earlier decision"}${when}.`;
+    if (typeof by === "string") return `Answered elsewhere by ${by === "person" ? `a person${typeof device === "string" ? ` on ${visible(device)}` : ""}` : by === "policy" ? "the policy" : "an earlier decision"}${when}.`;
     if (state === "answered_elsewhere") return `Answered in the agent${when}.`;
   }
   return words(cause);
 }
 
 function Done({ approval }: { approval: OpenApproval }) {
-  const by = approval.by === "policy" ? " by the policy" : approval.by === "grant" ? " by an earlier decision for the session" : approval.by === "person" ? " by a person" : "";
+  const by = approval.by === "policy" ? " by the policy" : approval.by === "grant" ? " by an earlier decision for the session" : approval.by === "person" ? ` by a person${approval.device == null ? "" : ` on ${visible(approval.device)}`}` : "";
   const sign = approval.state === "allowed" ? "check" : approval.state === "denied" ? "cross" : "clock";
   return (
     <p class={`done done-${approval.state}`} role="status">
@@ -308,7 +307,7 @@ function Done({ approval }: { approval: OpenApproval }) {
 function Facts({ approval }: { approval: OpenApproval }) {
   const files = approval.files ?? [];
   const policy = approval.policy ?? null;
-  if (files.length === 0 && policy === null && approval.more_files !== true && approval.confidence === "high") return null;
+  if (files.length === 0 && policy === null && approval.sandbox == null && approval.more_files !== true && approval.confidence === "high") return null;
   return (
     <dl class="facts">
       {files.length > 0 && (
@@ -333,6 +332,12 @@ function Facts({ approval }: { approval: OpenApproval }) {
         <div>
           <dt>Files</dt>
           <dd>It may run or change files that capture cannot list.</dd>
+        </div>
+      )}
+      {approval.sandbox != null && (
+        <div>
+          <dt>Sandbox</dt>
+          <dd>{approval.sandbox === "none" ? "None: what you allow runs with your rights." : <Shown text={approval.sandbox} strictness="exact" />}</dd>
         </div>
       )}
       {policy !== null && (

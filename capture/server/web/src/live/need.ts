@@ -53,27 +53,37 @@ function ofStatus(state: State, reason: Reason | null): Need | null {
 /** What a session needs, and since when. */
 export type Needed = { need: Need; since: string; risky: boolean; what: string | null; why: string | null };
 
-/** What this session needs of a person; `null` when nothing. */
-export function needOf(session: MarkedSession, findings: Iterable<Finding>): Needed | null {
+/** A session and its findings. */
+export type Watched = { session: MarkedSession; findings: Iterable<Finding> };
+
+/** What a session needs of a person; `null` when nothing. What its sub-agents need it needs too, but for a next prompt. */
+export function needOf({ session, findings }: Watched, below: Watched[] = []): Needed | null {
   const { status } = session;
-  const byStatus = ofStatus(status.state, status.reason);
+  const waiting: [Need, MarkedSession["status"]][] = [];
   const open: [Need, Finding][] = [];
-  for (const finding of findings) {
-    const need = finding.state === "open" ? OF_FINDING[finding.kind] : null;
-    if (need !== null) open.push([need, finding]);
-  }
-  const need = NEEDS.find((need) => need === byStatus || open.some(([of]) => of === need));
+  const add = (of: Watched, own: boolean): void => {
+    const need = ofStatus(of.session.status.state, of.session.status.reason);
+    if (need !== null && (own || need !== "prompt")) waiting.push([need, of.session.status]);
+    for (const finding of of.findings) {
+      const need = finding.state === "open" ? OF_FINDING[finding.kind] : null;
+      if (need !== null) open.push([need, finding]);
+    }
+  };
+  add({ session, findings }, true);
+  for (const child of below) add(child, false);
+  const need = NEEDS.find((need) => waiting.some(([of]) => of === need) || open.some(([of]) => of === need));
   if (need === undefined) return null;
   const ofNeed = open.filter(([of]) => of === need).map(([, finding]) => finding);
   const risky = ofNeed.find((finding) => finding.kind === "risky_approval");
   const first = risky ?? ofNeed[0];
   const since = ofNeed.map((finding) => finding.first_at);
-  if (byStatus === need) since.push(status.since);
+  const blocked = waiting.filter(([of]) => of === need).map(([, status]) => status);
+  since.push(...blocked.map((status) => status.since));
   return {
     need,
     since: since.sort()[0] ?? status.since,
     risky: risky !== undefined,
-    what: (byStatus === need ? status.activity : null) ?? first?.what ?? null,
+    what: blocked.find((status) => status.activity !== null)?.activity ?? first?.what ?? null,
     why: first?.why ?? null,
   };
 }

@@ -5,7 +5,7 @@ import { batch, computed, signal, type ReadonlySignal, type Signal } from "@prea
 import type { ConversationPage, Event, Finding, MarkedSession, Marks, OpenApproval } from "../api/routes";
 import { groupBy } from "../text/collect";
 import type { Frame } from "./frames";
-import { needOf, type Needed } from "./need";
+import { needOf, type Needed, type Watched } from "./need";
 import { Stream } from "./stream";
 
 export type { ConversationPage };
@@ -43,11 +43,18 @@ export const row = (id: string): Row | undefined => rows.get(id);
 
 const children = computed(() => groupBy(all(), (row) => row.session.peek().parent_session_id ?? ""));
 
+const branches = computed(() => groupBy(all(), (row) => row.session.peek().forked_from ?? ""));
+
+/** Sessions that go on with this one's conversation elsewhere, where they are known. */
+export const branchesOf = ({ provider_session_id: id }: MarkedSession): Row[] => (id == null || id === "" ? [] : (branches.value.get(id) ?? []));
+
 /** Sub-agents of a session that are known. */
 export const childrenOf = (id: string): Row[] => children.value.get(id) ?? [];
 
 /** All sub-agents below a session. */
 export const descendantsOf = (id: string, depth = 0): Row[] => (depth > 6 ? [] : childrenOf(id).flatMap((child) => [child, ...descendantsOf(child.id, depth + 1)]));
+
+const watchedIn = ({ session, findings }: Row): Watched => ({ session: session.value, findings: findings.value });
 
 /** How many sessions need a person; what is snoozed or archived does not count. */
 export const needing = computed(() => {
@@ -87,7 +94,7 @@ export function put(session: MarkedSession): Row {
     id: session.id,
     session: current,
     findings,
-    need: computed(() => needOf(current.value, findings.value)),
+    need: computed(() => needOf(watchedIn(fresh), descendantsOf(session.id).map(watchedIn))),
   };
   rows.set(session.id, fresh);
   changed.value += 1;

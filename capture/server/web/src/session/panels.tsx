@@ -6,7 +6,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { call, words } from "../api/client";
 import type { Finding, MarkedSession, Prompt } from "../api/routes";
-import { childrenOf, descendantsOf, restarts, row, type Row } from "../live/store";
+import { branchesOf, childrenOf, descendantsOf, restarts, row, type Row } from "../live/store";
 import { mayControl } from "../me";
 import { Command } from "../parts/copy";
 import { attempt, Failed, Loading, notify } from "../parts/feedback";
@@ -90,9 +90,10 @@ export function Tree({ known }: { known: Row }) {
   const children = childrenOf(known.id);
   const parent = session.parent_session_id;
   const fork = session.forked_from ?? null;
-  if (children.length === 0 && parent === null && fork === null) return null;
+  const branches = branchesOf(session);
+  if (children.length === 0 && parent === null && fork === null && branches.length === 0) return null;
   return (
-    <Panel title="Sub-agents and branches" count={children.length}>
+    <Panel title="Sub-agents and branches" count={children.length + branches.length}>
       {parent !== null && (
         <p>
           Sub-agent of{" "}
@@ -111,6 +112,8 @@ export function Tree({ known }: { known: Row }) {
       )}
       {children.length > 0 && <p class="muted small">{rolledUp(descendantsOf(known.id).map(signOf))}</p>}
       <Branches rows={children} depth={0} />
+      {branches.length > 0 && <p class="muted small">{counted(branches.length, "branch goes on with this conversation", "branches go on with this conversation")}</p>}
+      <Branches rows={branches} depth={0} />
     </Panel>
   );
 }

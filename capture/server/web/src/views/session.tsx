@@ -40,6 +40,10 @@ export function SessionPage({ id: named }: { id: string }) {
       .then((session) => {
         put(session);
         id.value = session.id;
+        // Sub-agents that ended and branches are in no snapshot.
+        call("GET /api/v1/sessions", { query: { parent: session.id, active: "all", limit: 200 }, signal: abort.signal })
+          .then(({ sessions }) => sessions.forEach(put))
+          .catch(() => undefined);
         if (session.id !== named) go(`/s/${session.id}${location.search}`, true);
       })
       .catch((cause: unknown) => {
