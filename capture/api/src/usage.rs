@@ -114,6 +114,8 @@ session_queries! {
     UsageQuery {
         /// What a row stands for (default `model`).
         by: Option<UsageBy>,
+        /// Only calls of this model, by the name that the rows of `model` have.
+        model: Option<String>,
         /// The time zone of the days, as `Europe/Berlin` (default: that of the server).
         tz: Option<String>,
     }

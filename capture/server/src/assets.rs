@@ -34,7 +34,7 @@ const COMPRESSED_FROM: usize = 1 << 10;
 /// What the page may do: load files of this server and ask it, and nothing else. The one policy for trusted types makes
 /// the address of the service worker.
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; \
      connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types capture",
 );

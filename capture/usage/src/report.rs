@@ -22,6 +22,8 @@ pub struct UsageRequest {
     pub by: UsageBy,
     /// Of which sessions and when; a session counts with its sub-agents.
     pub of: SessionPeriod,
+    /// Only calls of this model.
+    pub model: Option<String>,
     /// The time zone of the days.
     pub zone: TimeZone,
     /// Most rows.
@@ -292,6 +294,9 @@ impl Count<'_> {
     }
 
     fn add_at(&mut self, session: &SessionFacts, call: &ModelCall<'_>, cost: Cost) {
+        if self.request.model.as_ref().is_some_and(|model| model != call.model) {
+            return;
+        }
         if cost == Cost::Unknown && !self.unpriced.contains(call.model) {
             self.unpriced.insert(call.model.to_owned());
         }

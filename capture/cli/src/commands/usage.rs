@@ -32,6 +32,9 @@ pub(super) struct Arguments {
     /// Only sessions that began in a directory with this name, or in this directory or below it.
     #[arg(long, value_name = "NAME|DIR")]
     project: Option<String>,
+    /// Only calls of this model, named as in the rows of `--by model`.
+    #[arg(long, value_name = "MODEL", conflicts_with = "quality")]
+    model: Option<String>,
     /// Maximum number of rows.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = count, allow_negative_numbers = true)]
     limit: usize,
@@ -60,7 +63,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
         return if context.json { context.print_json(&report) } else { show(&printing::usage::quality(&report)) };
     }
     let tz = zone.iana_name().map(str::to_owned);
-    let query = UsageQuery { by: Some(arguments.by), since, until, session, agent, project, tz, limit };
+    let (by, model) = (Some(arguments.by), arguments.model.clone());
+    let query = UsageQuery { by, model, since, until, session, agent, project, tz, limit };
     let report = client.get::<UsageOfAll>("", &query)?;
     if has_template() {
         return context.print_json(&serde_json::json!({ "usage": report.usage, "next_cursor": null }));

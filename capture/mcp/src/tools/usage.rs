@@ -157,6 +157,7 @@ pub(super) fn report(link: &Link, arguments: UsageArguments) -> Result<UsageAnsw
         session,
         agent: arguments.agent.into(),
         project: arguments.project,
+        model: None,
         tz: None,
         limit: Some(limited(arguments.limit, ROWS)),
     };

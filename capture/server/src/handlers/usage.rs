@@ -23,6 +23,7 @@ pub(crate) async fn report(call: Call<UsageOfAll>) -> HandlerResult {
     let request = UsageRequest {
         by: query.by.unwrap_or(UsageBy::Model),
         of: period(&call.app, query.period()).await?,
+        model: query.model.clone(),
         zone: usage::time_zone(query.tz.as_deref()).map_err(|why| ApiError::parameter("tz", why))?,
         limit: query.limit.map_or(MAX_LIMIT, |limit| limit.get()),
     };

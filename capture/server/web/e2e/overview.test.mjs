@@ -42,12 +42,15 @@ for (const width of [390, 1280, 1920]) {
   }
 }
 
-test("tokens of a day are divided by agent or by directory", async () => {
+test("tokens of a day are divided by agent, by model or by directory", async () => {
   const visitor = await Visitor.paired(browser, world, "read");
   const page = await visitor.open("/overview?days=7");
   const figure = page.locator("figure").filter({ has: page.getByRole("heading", { name: /^Tokens per day/ }) });
   await figure.getByRole("button", { name: "Table", exact: true }).click();
   await figure.getByRole("columnheader", { name: "Claude Code" }).waitFor();
+  await page.getByRole("group", { name: "Rows" }).getByRole("button", { name: "model" }).click();
+  await figure.getByRole("heading", { name: "Tokens per day by model" }).waitFor();
+  await figure.getByRole("columnheader", { name: "(Claude Code)" }).waitFor();
   await page.getByRole("group", { name: "Rows" }).getByRole("button", { name: "project" }).click();
   await figure.getByRole("heading", { name: "Tokens per day by project" }).waitFor();
   await figure.getByRole("columnheader", { name: "figures" }).waitFor();

@@ -66,7 +66,7 @@ pub(crate) fn at(time: &str) -> Timestamp {
 }
 
 pub(crate) fn by(by: UsageBy) -> UsageRequest {
-    UsageRequest { by, of: SessionPeriod::default(), zone: TimeZone::UTC, limit: 100 }
+    UsageRequest { by, of: SessionPeriod::default(), model: None, zone: TimeZone::UTC, limit: 100 }
 }
 
 /// A request for the models of a period.
@@ -165,6 +165,9 @@ fn a_report_is_limited_to_a_period_sessions_agents_and_projects() {
     }
     let days = world.report(&UsageRequest { limit: 1, ..by(UsageBy::Day) });
     assert_eq!((rows(&days)[0].0.as_str(), days.more_rows), ("2026-11-03", 2), "the last days");
+    let one = world.report(&UsageRequest { model: Some("mystery".into()), ..by(UsageBy::Day) });
+    assert_eq!(rows(&one), [("2026-11-03".to_owned(), 7, None)], "the days of one model");
+    assert_eq!((one.total.calls, one.total.tokens.output_tokens), (1, 7));
     let models = world.report(&UsageRequest { limit: 1, ..of(all) });
     assert_eq!((rows(&models)[0].0.as_str(), models.more_rows), (OPUS, 2), "what cost most");
 }

@@ -1,5 +1,5 @@
 // Generated from /openapi.json by scripts/types.mjs. Do not edit.
-// SHA-256 of its paths and components: 2af08075ba160a7939eb60a8ab7aa888a46ffa675d9522de8bb235009869ab55
+// SHA-256 of its paths and components: 21aacbade8e0e19f09c73602083511fbd009b087aaffaa3c7b92e5d7d5d38b56
 
 /** What was weighed, and which rule decided. */
 export type Account = {
@@ -3369,7 +3369,7 @@ export interface Routes {
   /** Tokens and costs by model, day, project, session or agent, and the quotas of agents. */
   "GET /api/v1/usage": {
     path: Record<never, never>;
-    query: { agent?: Provider[]; by?: UsageBy; limit?: number; project?: string; session?: string; since?: Timestamp; tz?: string; until?: Timestamp };
+    query: { agent?: Provider[]; by?: UsageBy; limit?: number; model?: string; project?: string; session?: string; since?: Timestamp; tz?: string; until?: Timestamp };
     body: undefined;
     answer: UsageReport;
   };

@@ -211,7 +211,7 @@ type Measure = "tokens" | "cost";
 type By = "agent" | "model" | "project" | "session";
 /** Series of a day: as many as there are colours. */
 const SERIES = 7;
-type Part = { name: string; query: { agent: Provider[] } | { project: string } };
+type Part = { name: string; query: { agent: Provider[]; model?: string } | { project: string } };
 
 function Costs({ days }: { days: number }) {
   const since = beginning(days);
@@ -224,14 +224,16 @@ function Costs({ days }: { days: number }) {
     );
     return { agent: agents, model: models, project: projects, session: sessions } as Record<By, UsageReport>;
   }, [days, restarts.value]);
-  // The server divides days by agent or by directory; the rows of the others stand beside the days of agents.
-  const dimension = by.value === "project" ? "project" : "agent";
+  // The rows of sessions stand beside the days of agents: seven sessions of many say little.
+  const dimension = by.value === "session" ? "agent" : by.value;
   const reports = state.value.value;
   const daily = useLoad(async (abort) => {
     const parts = (reports?.[dimension].usage ?? []).slice(0, SERIES).flatMap((entry): Part[] =>
       dimension === "project"
         ? entry.project == null || entry.project === "" ? [] : [{ name: visible(basename(entry.project)), query: { project: entry.project } }]
-        : entry.provider == null ? [] : [{ name: AGENTS[entry.provider], query: { agent: [entry.provider] } }],
+        : dimension === "model"
+          ? entry.model == null || entry.provider == null ? [] : [{ name: `${visible(entry.model)} (${AGENTS[entry.provider]})`, query: { agent: [entry.provider], model: entry.model } }]
+          : entry.provider == null ? [] : [{ name: AGENTS[entry.provider], query: { agent: [entry.provider] } }],
     );
     const days = await Promise.all(
       parts.map(async ({ name, query }) => {
