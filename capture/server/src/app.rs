@@ -13,7 +13,10 @@ use projections::StatusRules;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
 use store::{ReadError, Reader};
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::timeout,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -64,6 +67,8 @@ pub(crate) struct Parts {
     pub(crate) metrics: Registry,
     /// Ends streams, WebSockets and connections.
     pub(crate) cancel: CancellationToken,
+    /// Told when a device is revoked: what it has open ends at once.
+    pub(crate) revocations: watch::Sender<()>,
     /// Owns every task.
     pub(crate) tasks: TaskTracker,
     /// The last snapshot of everything: many clients ask for the same.
@@ -103,6 +108,7 @@ impl Parts {
             tally,
             metrics,
             cancel,
+            revocations: watch::Sender::new(()),
             tasks: TaskTracker::new(),
             clock: Arc::clone(&config.clock),
             last_snapshot: Mutex::default(),

@@ -1,6 +1,6 @@
 //! A request that was let in, with its parameters decoded as its operation declares them.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{future::pending, net::SocketAddr, sync::Arc};
 
 use api::{ErrorCode, Operation, Route, query, routes::RequestBody};
 use axum::{
@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::{Serialize, de::DeserializeOwned};
 use sync_wrapper::SyncWrapper;
-use tokio::time::timeout;
+use tokio::{sync::watch, time::timeout};
 
 use crate::{
     Limits,
@@ -62,12 +62,27 @@ impl Connection {
 pub(crate) struct StreamHold {
     _slot: Option<StreamSlot>,
     device: Option<SignedIn>,
+    /// Changes when a device is revoked.
+    revocations: watch::Receiver<()>,
 }
 
 impl StreamHold {
     /// Whether the device that opened the stream was revoked since: the stream must end.
     pub(crate) fn is_revoked(&self) -> bool {
         self.device.as_ref().is_some_and(SignedIn::is_revoked)
+    }
+
+    /// Ends when the device that opened the stream is revoked.
+    pub(crate) fn revoked(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (device, mut revocations) = (self.device.clone(), self.revocations.clone());
+        async move {
+            let Some(device) = device else { return pending().await };
+            while !device.is_revoked() {
+                if revocations.changed().await.is_err() {
+                    return pending().await;
+                }
+            }
+        }
     }
 }
 
@@ -194,7 +209,8 @@ impl<O: Operation> Call<O> {
 
     /// Counts the connection among the streams for as long as this is held.
     pub(crate) fn stream(&self) -> Result<StreamHold, ApiError> {
-        Ok(StreamHold { _slot: self.connection.stream()?, device: self.device.clone() })
+        let (slot, revocations) = (self.connection.stream()?, self.app.revocations.subscribe());
+        Ok(StreamHold { _slot: slot, device: self.device.clone(), revocations })
     }
 
     /// Reads the body, within the limits of size and time.

@@ -1,7 +1,7 @@
 //! Server-sent events. Each part is encoded when the connection can accept it, so a slow client slows only itself. A
 //! client too slow for its queue gets a new snapshot.
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -17,6 +17,7 @@ struct Open {
     tail: Tail,
     format: StreamFormat,
     hold: StreamHold,
+    revoked: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl Drop for Open {
@@ -28,7 +29,8 @@ impl Drop for Open {
 /// Answers with the stream.
 pub(crate) fn answer(app: App, tail: Tail, format: StreamFormat, hold: StreamHold) -> axum::response::Response {
     app.tally.streams.inc();
-    let open = Open { app, tail, format, hold };
+    let revoked = Box::pin(hold.revoked());
+    let open = Open { app, tail, format, hold, revoked };
     answer::events(stream::unfold(open, |mut open| async move {
         let part = open.part().await?;
         Some((part, open))
@@ -42,13 +44,9 @@ impl Open {
         loop {
             let item = tokio::select! {
                 () = app.cancel.cancelled() => return None,
+                () = &mut self.revoked => return None,
                 item = self.tail.next() => item,
-                () = sleep(app.limits.keepalive) => {
-                    if self.hold.is_revoked() {
-                        return None;
-                    }
-                    return Some(Bytes::from_static(b": still here\n\n"));
-                }
+                () = sleep(app.limits.keepalive) => return Some(Bytes::from_static(b": still here\n\n")),
             };
             if self.hold.is_revoked() {
                 return None;

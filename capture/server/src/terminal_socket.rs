@@ -4,7 +4,7 @@
 //! changes, and none of them waits in a queue. A view changes nothing by looking: it types only with the scope
 //! `control`, and resizes the terminal only while it has the lease, which one view of a run can have at a time.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 
 use api::runs::{GridUpdate, Input, Scrollback, Size};
 use axum::{
@@ -174,10 +174,12 @@ impl OpenView {
         let every = app.limits.keepalive;
         let mut keepalive = interval_at(Instant::now() + every, every);
         keepalive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut revoked = pin!(self.view.hold.revoked());
         let (mut rev, mut silent, mut next_at) = (0, 0, Instant::now());
         let mut pending: Pending = self.ask(rev, next_at);
         loop {
             let step = tokio::select! {
+                () = &mut revoked => return ViewEnd::Close(close_code::POLICY, "the device was revoked".into()),
                 () = app.cancel.cancelled() => return ViewEnd::Close(close_code::AWAY, "the server is stopping".into()),
                 update = &mut pending => match update {
                     Ok(update) => {

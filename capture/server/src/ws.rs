@@ -159,7 +159,7 @@ impl SocketClient {
 
     async fn converse(&mut self, socket: &mut WebSocket) -> End {
         let app = Arc::clone(&self.app);
-        let mut cancelled = pin!(app.cancel.cancelled());
+        let (mut cancelled, mut revoked) = (pin!(app.cancel.cancelled()), pin!(self.hold.revoked()));
         let every = app.limits.keepalive;
         let mut keepalive = interval_at(Instant::now() + every, every);
         keepalive.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -178,7 +178,9 @@ impl SocketClient {
                     }
                     let aside = if news.arrived(cx) {
                         let cx = &mut Context::from_waker(&waker);
-                        if cancelled.as_mut().poll(cx).is_ready() {
+                        // Why it ends is looked at below.
+                        let ends = cancelled.as_mut().poll(cx).is_ready() || revoked.as_mut().poll(cx).is_ready();
+                        if ends {
                             Poll::Ready(Event::Stop)
                         } else if let Poll::Ready(message) = socket.poll_next_unpin(cx) {
                             Poll::Ready(Event::Message(message))

@@ -1,7 +1,8 @@
 //! The calls of an answer, from the model's wish to the result.
 //!
 //! Every call is inspected first. Then reads that follow each other are asked and run at once, and each other call by
-//! itself after those before it. Results are written in the model's order. Each of the three entries `capture.asked`,
+//! itself after those before it: those behind it are inspected again then, since it may have changed what they are
+//! about. Results are written in the model's order. Each of the three entries `capture.asked`,
 //! `capture.decided`, `capture.started` is in the file before what it names happens.
 
 use session_tree::{Json, NewEntry, Object};
@@ -43,6 +44,8 @@ enum CallStage {
     New,
     Inspecting,
     Inspected(CallFacts),
+    /// The inspection failed; the result of calls before it may change that.
+    Faulty(String),
     /// `capture.asked` is being written.
     Asking(CallFacts),
     /// Somebody is to decide.
@@ -64,7 +67,13 @@ impl CallStage {
     fn is_under_way(&self) -> bool {
         match self {
             Self::Asking(_) | Self::Asked(_) | Self::Deciding(..) | Self::Starting(_) | Self::Running(_) => true,
-            Self::New | Self::Inspecting | Self::Inspected(_) | Self::Finished(_) | Self::Writing | Self::Done => false,
+            Self::New
+            | Self::Inspecting
+            | Self::Inspected(_)
+            | Self::Faulty(_)
+            | Self::Finished(_)
+            | Self::Writing
+            | Self::Done => false,
         }
     }
 
@@ -122,6 +131,7 @@ impl CallBatch {
                 CallStage::New
                 | CallStage::Inspecting
                 | CallStage::Inspected(_)
+                | CallStage::Faulty(_)
                 | CallStage::Asking(_)
                 | CallStage::Deciding(..)
                 | CallStage::Starting(_)
@@ -161,7 +171,7 @@ impl EngineStep<'_> {
         if call.stage == CallStage::Inspecting {
             call.stage = match facts {
                 Ok(facts) => CallStage::Inspected(facts),
-                Err(text) => CallStage::refuse(text),
+                Err(text) => CallStage::Faulty(text),
             };
         }
     }
@@ -175,9 +185,16 @@ impl EngineStep<'_> {
     }
 
     pub(crate) fn returned(&mut self, id: CallId, result: CallOutput) {
-        let Some(call) = self.batch().and_then(|batch| batch.find(id)) else { return };
-        if matches!(call.stage, CallStage::Running(_)) {
-            call.stage = CallStage::Finished(result);
+        let Some(batch) = self.batch() else { return };
+        let Some(index) = batch.calls.iter().position(|call| call.run.call == id) else { return };
+        let (CallStage::Running(facts), behind) = (&batch.calls[index].stage, index + 1) else { return };
+        let may_have_changed = !facts.kind.is_parallel();
+        batch.calls[index].stage = CallStage::Finished(result);
+        if may_have_changed {
+            let stale = |call: &&mut LiveCall| matches!(call.stage, CallStage::Inspected(_) | CallStage::Faulty(_));
+            for call in batch.calls[behind..].iter_mut().filter(stale) {
+                call.stage = CallStage::New;
+            }
         }
     }
 
@@ -266,12 +283,15 @@ impl EngineStep<'_> {
     }
 
     fn begin_calls(&mut self, batch: &mut CallBatch) {
+        let is_steered = self.state.recorded.queue.iter().any(|queued| queued.kind == QueueKind::Steer);
         for (index, call) in batch.calls.iter_mut().enumerate().filter(|(_, call)| call.stage == CallStage::New) {
             call.stage = if index >= CALLS_PER_ANSWER {
                 CallStage::refuse(format!("Not run: an answer may have {CALLS_PER_ANSWER} calls."))
             } else if let Some(text) = &call.malformed {
                 let start: String = text.chars().take(200).collect();
                 CallStage::refuse(format!("Not run: the arguments are not a JSON object: {start}"))
+            } else if is_steered {
+                CallStage::refuse(STEERED)
             } else {
                 self.out.push(Effect::Inspect(call.run.clone()));
                 CallStage::Inspecting
@@ -280,9 +300,9 @@ impl EngineStep<'_> {
         if batch.calls.iter().any(|call| call.stage == CallStage::Inspecting) {
             return;
         }
-        let is_steered = self.state.recorded.queue.iter().any(|queued| queued.kind == QueueKind::Steer);
         if is_steered {
-            for call in batch.calls.iter_mut().filter(|call| matches!(call.stage, CallStage::Inspected(_))) {
+            let waits = |call: &&mut LiveCall| matches!(call.stage, CallStage::Inspected(_) | CallStage::Faulty(_));
+            for call in batch.calls.iter_mut().filter(waits) {
                 call.stage = CallStage::refuse(STEERED);
             }
         }
@@ -296,6 +316,7 @@ impl EngineStep<'_> {
                 CallStage::Done => continue,
                 // Calls that need no tool hold nobody up.
                 CallStage::Finished(_) | CallStage::Writing => continue,
+                CallStage::Faulty(text) => call.stage = CallStage::refuse(text.as_str()),
                 CallStage::Inspected(facts) if facts.kind.is_parallel() => {
                     if under_way == PARALLEL_READS {
                         return;

@@ -170,6 +170,7 @@ async fn revoke_one(app: &App, id: &str) -> Result<(), ApiError> {
     let revoked = id.to_owned();
     match blocking(app, devices_of(app)?, move |devices| devices.revoke(&revoked)).await? {
         Ok(true) => {
+            app.revocations.send_replace(());
             tracing::info!(device = %id, "a device was revoked");
             Ok(())
         }

@@ -132,6 +132,32 @@ fn calls_that_cannot_be_run_get_a_result_all_the_same() {
 }
 
 #[test]
+fn what_a_call_makes_is_there_for_those_behind_it() {
+    let mut world = World::new();
+    world.prompt("p1", "go");
+    world.want(&[("a", "bash", "touch x"), ("b", "read", "x"), ("c", "read", "y")]);
+    let not_there = |world: &mut World| {
+        let run = world.inspected.remove(0);
+        world.give(EngineInput::Inspected { call: run.call, facts: Err("not there".to_owned()) });
+    };
+    world.inspected.rotate_left(1);
+    not_there(&mut world);
+    not_there(&mut world);
+    world.inspect_all();
+    world.decide_all(&allow());
+    world.return_all("made");
+    // Both reads are looked at again: one finds its file now.
+    world.inspected.rotate_left(1);
+    not_there(&mut world);
+    world.inspect_all();
+    world.decide_all(&allow());
+    world.return_all("what is in x");
+    let talk = world.talk();
+    assert_eq!(talk[2..5], ["t made", "t what is in x", "t not there"], "{talk:?}");
+    world.check_prefixes();
+}
+
+#[test]
 fn a_steer_lands_between_tools_and_what_waited_is_not_run() {
     let mut world = World::new();
     world.prompt("p1", "go");

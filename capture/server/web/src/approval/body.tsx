@@ -7,7 +7,7 @@ import { Markdown } from "../parts/markdown";
 import { Shown } from "../parts/text";
 import type { Line } from "../text/diff";
 import { counted } from "../text/format";
-import { census } from "../text/visible";
+import { census, visible } from "../text/visible";
 import { readable, type FileChange, type Request } from "./request";
 
 /** What is asked for. Questions have a form of their own. */
@@ -99,7 +99,7 @@ function Changes({ file }: { file: FileChange }) {
         <span class="plus">+{added}</span>
         <span class="minus">−{removed}</span>
       </figcaption>
-      <div class="diff" tabIndex={0} role="region" aria-label={`changes of ${file.path}`}>
+      <div class="diff" tabIndex={0} role="region" aria-label={`changes of ${visible(file.path)}`}>
         {shown.map((line, index) => (
           <DiffLine key={index} line={line} />
         ))}

@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { blocks, type Block, type Inline } from "../text/markdown";
+import { visible } from "../text/visible";
 import { CopyButton } from "./copy";
 import { Shown } from "./text";
 
@@ -43,7 +44,7 @@ function BlockView({ block }: { block: Block }) {
     case "code":
       return (
         <div class="code-block">
-          <pre tabIndex={0} aria-label={block.language === "" ? "code" : `code, ${block.language}`}>
+          <pre tabIndex={0} aria-label={block.language === "" ? "code" : `code, ${visible(block.language)}`}>
             <code>
               <Shown text={block.text} />
             </code>

@@ -16,6 +16,7 @@ import { Since, Title, rolledUp, signOf } from "../parts/sessions";
 import { Shown } from "../parts/text";
 import { counted, dollars, duration, moment, relative, short, shortId } from "../text/format";
 import { FINDINGS, STATES, spaced } from "../text/names";
+import { visible } from "../text/visible";
 import { Claims } from "./claims";
 
 /** A part of the side. */
@@ -257,7 +258,7 @@ export function LabelsPanel({ session }: { session: MarkedSession }) {
           <li key={name} class="chip">
             <Shown text={`${name}=${label}`} />
             {mayControl.value && (
-              <button type="button" aria-label={`Remove the label ${name}`} onClick={() => set(name, null)}>
+              <button type="button" aria-label={`Remove the label ${visible(name)}`} onClick={() => set(name, null)}>
                 <Icon name="cross" size={11} />
               </button>
             )}

@@ -305,7 +305,7 @@ function Costs({ days }: { days: number }) {
                   <span>
                     {AGENTS[quota.provider]}, <Shown text={quota.name} />
                   </span>
-                  <meter min={0} max={100} high={85} value={quota.used_percent} aria-label={`${AGENTS[quota.provider]} ${quota.name}`} />
+                  <meter min={0} max={100} high={85} value={quota.used_percent} aria-label={`${AGENTS[quota.provider]} ${visible(quota.name)}`} />
                   <span class="muted small">
                     {Math.round(quota.used_percent)} % used
                     {quota.resets_at != null && `, resets ${moment(quota.resets_at)}`}
