@@ -284,6 +284,7 @@ impl EngineStep<'_> {
 
     fn begin_calls(&mut self, batch: &mut CallBatch) {
         let is_steered = self.state.recorded.queue.iter().any(|queued| queued.kind == QueueKind::Steer);
+        let is_paused = self.state.live.pause.is_some();
         for (index, call) in batch.calls.iter_mut().enumerate().filter(|(_, call)| call.stage == CallStage::New) {
             call.stage = if index >= CALLS_PER_ANSWER {
                 CallStage::refuse(format!("Not run: an answer may have {CALLS_PER_ANSWER} calls."))
@@ -292,6 +293,8 @@ impl EngineStep<'_> {
                 CallStage::refuse(format!("Not run: the arguments are not a JSON object: {start}"))
             } else if is_steered {
                 CallStage::refuse(STEERED)
+            } else if is_paused {
+                CallStage::New
             } else {
                 self.out.push(Effect::Inspect(call.run.clone()));
                 CallStage::Inspecting
@@ -306,7 +309,7 @@ impl EngineStep<'_> {
                 call.stage = CallStage::refuse(STEERED);
             }
         }
-        if self.state.live.pause.is_some() {
+        if is_paused {
             return;
         }
         let mut under_way = batch.calls.iter().filter(|call| call.stage.is_under_way()).count();

@@ -45,6 +45,7 @@ fn reads_run_at_once_and_writers_one_by_one_in_the_order_of_the_model() {
     assert_eq!(world.asked[0].call.tool, "write");
     world.decide_all(&allow());
     world.return_all("three");
+    world.inspect_all();
     assert_eq!(world.asked[0].call.tool, "bash");
     world.decide_all(&allow());
     assert_eq!(world.running.len(), 1);
