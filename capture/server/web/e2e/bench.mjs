@@ -51,15 +51,23 @@ try {
   await world.close();
 }
 
-/** A line of a transcript: the agent runs a command, or its command ended. */
-function line(agent, number, command) {
-  const base = { sessionId: agent.session, cwd: agent.cwd, version: "2.1.328", isSidechain: false, timestamp: new Date().toISOString(), uuid: `${String(10_000_000 + number).slice(-8)}${agent.session.slice(8)}` };
-  const call = `toolu_${agent.session.slice(-12)}`;
-  const message =
-    command === null
-      ? { role: "user", content: [{ type: "tool_result", tool_use_id: call, content: "ok" }] }
-      : { id: `m${number}`, type: "message", role: "assistant", model: "claude-opus-5-5", content: [{ type: "tool_use", id: call, name: "Bash", input: { command } }], stop_reason: "tool_use", usage: { input_tokens: 1, output_tokens: 1 } };
+/** Writes a line of a transcript; the number makes its id. */
+function line(agent, number, message) {
+  const uuid = `${String(10_000_000 + number).slice(-8)}${agent.session.slice(8)}`;
+  const base = { sessionId: agent.session, cwd: agent.cwd, version: "2.1.328", isSidechain: false, timestamp: new Date().toISOString(), uuid };
   appendFileSync(agent.transcript, `${JSON.stringify({ ...base, type: message.role, message })}\n`);
+}
+
+/** The agent says something: a text, or a call of a tool. */
+function answers(agent, number, content, stop_reason) {
+  line(agent, number, { id: `m${number}`, type: "message", role: "assistant", model: "claude-opus-5-5", content: [content], stop_reason, usage: { input_tokens: 1, output_tokens: 1 } });
+}
+
+/** The agent runs a command, or, without one, its command ended. */
+function works(agent, number, command) {
+  if (command === null) return line(agent, number, { role: "user", content: [{ type: "tool_result", tool_use_id: agent.call, content: "ok" }] });
+  agent.call = `toolu_${agent.session.slice(-12)}${number}`;
+  answers(agent, number, { type: "tool_use", id: agent.call, name: "Bash", input: { command } }, "tool_use");
 }
 
 /** Begins 50 sessions of which each writes two lines a second. Gives them and what stops them. */
@@ -73,7 +81,7 @@ async function busySessions(first = 1) {
   let round_ = 0;
   const timer = setInterval(() => {
     const turn = Math.floor(round_ / 5);
-    for (let step = 0; step < 10; step += 1) line(agents[(round_ * 10 + step) % 50], round_ * 10 + step, turn % 2 === 0 ? `step ${turn}` : null);
+    for (let step = 0; step < 10; step += 1) works(agents[(round_ * 10 + step) % 50], round_ * 10 + step, turn % 2 === 0 ? `step ${turn}` : null);
     round_ += 1;
   }, 100);
   return { agents, stop: () => clearInterval(timer) };
@@ -101,37 +109,36 @@ async function frames() {
   const withPage = await rest(20);
   const paints = (await page.evaluate(() => globalThis.paints)).sort((left, right) => left - right);
   const long = await page.evaluate(() => globalThis.long);
-  const lines = await appended(page, agents);
+  const lines = await appended(page, agents[0]);
   stop();
   row("a frame arrives, until it is painted, 50 busy sessions", `p50 ${round(at(paints, 0.5))} ms, p99 ${round(at(paints, 0.99))} ms of ${paints.length}`, "p50 50 ms, p99 150 ms", at(paints, 0.5) <= 50 && at(paints, 0.99) <= 150);
   row("tasks over 50 ms meanwhile", long.length);
-  row("an agent writes a line, until it is painted", `p50 ${round(at(lines, 0.5))} ms, longest ${round(lines.at(-1))} ms of ${lines.length}`);
+  row("an agent writes an answer, until it is painted in its conversation", `p50 ${round(at(lines, 0.5))} ms, longest ${round(lines.at(-1))} ms of ${lines.length}`);
   row("processor time of the server for the open page", `${round((withPage - without) * 100)} % of a core (${round(without * 100)} % without the page)`, "0.5 %", withPage - without <= 0.005);
   await visitor.close();
 }
 
-/** How long lines of an agent take to the picture, ms, sorted. */
-async function appended(page, agents) {
+/** How long answers that one of 50 busy agents writes take to the picture of its conversation, ms, sorted. */
+async function appended(page, agent) {
+  const { id: session } = await agent.known();
+  await page.goto(`${world.url}/s/${session}`);
+  await page.locator(".conversation").getByText("Work 0").first().waitFor();
   await page.evaluate(() => {
     globalThis.marks = {};
-    const look = (records) => {
-      for (const { target } of records) {
-        const number = /mark (\d+)/.exec(target.textContent ?? "")?.[1];
-        if (number === undefined || number in globalThis.marks) continue;
+    new MutationObserver(() => {
+      for (const [, number] of document.querySelector(".conversation").textContent.matchAll(/mark (\d+)\./g)) {
+        if (number in globalThis.marks) continue;
         globalThis.marks[number] = null;
         requestAnimationFrame(() => setTimeout(() => (globalThis.marks[number] = Date.now())));
       }
-    };
-    new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });
   });
-  const title = await page.locator("a.session-link").first().textContent();
-  const agent = agents[Number(/Work (\d+)/.exec(title)[1])];
   const times = [];
   for (let number = 0; number < 40; number += 1) {
     const written = Date.now();
-    line(agent, 5_000_000 + number, `mark ${number}`);
-    const painted = await page.waitForFunction((number) => globalThis.marks[number] ?? null, number, { timeout: 10_000 }).catch(() => null);
-    if (painted !== null) times.push((await painted.jsonValue()) - written);
+    answers(agent, 5_000_000 + number, { type: "text", text: `mark ${number}.` }, "end_turn");
+    const painted = await page.waitForFunction((number) => globalThis.marks[number] ?? null, number, { timeout: 10_000 });
+    times.push((await painted.jsonValue()) - written);
     await sleep(130);
   }
   return times.sort((left, right) => left - right);
