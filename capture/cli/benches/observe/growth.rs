@@ -118,7 +118,7 @@ fn import(mut world: World) -> Import {
     pause(SETTLE);
     let (cpu_before, written_before, start) = (program.cpu_of_threads(), program.written(), Instant::now());
     pause(IDLE);
-    let idle = 100.0 * (program.cpu_of_threads() - cpu_before) / start.elapsed().as_secs_f64();
+    let idle = 100.0 * (program.cpu() - cpu_before) / start.elapsed().as_secs_f64();
     let per_minute = (program.written() - written_before) / start.elapsed().as_secs_f64() * 60.0 / 1e3;
     println!(
         "    {:.1} GB, {sessions} sessions, {} events: {time:.1} s, {cpu:.1} s of CPU, {} us an event; written {:.0} MB, database {:.0} MB, index {:.0} MB, log at most {:.0} MB; RSS peak {peak:.0}, after {after:.0} MB; again: ready in {ready:.0} ms, RSS {} MB, idle {} % of a core, {per_minute:.0} kB a minute; load {}",
