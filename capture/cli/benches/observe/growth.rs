@@ -116,7 +116,7 @@ fn import(mut world: World) -> Import {
     let ready = ms(program.started_at.elapsed());
     program.settled();
     pause(SETTLE);
-    let (cpu_before, written_before, start) = (program.cpu_of_threads(), program.written(), Instant::now());
+    let (cpu_before, written_before, start) = (program.cpu(), program.written(), Instant::now());
     pause(IDLE);
     let idle = 100.0 * (program.cpu() - cpu_before) / start.elapsed().as_secs_f64();
     let per_minute = (program.written() - written_before) / start.elapsed().as_secs_f64() * 60.0 / 1e3;
