@@ -31,6 +31,8 @@ pub(crate) struct EndingDetector {
     cut_off: bool,
     /// The last turn that is over: from when to when.
     last: Option<(Timestamp, Timestamp)>,
+    /// Whether the last turn ended without success, which was told.
+    has_failed: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +89,7 @@ impl EndingDetector {
         let started_at = self.turn.take().unwrap_or(at);
         self.cut_off = outcome == TurnOutcome::Exited;
         self.last = Some((started_at, at));
+        self.has_failed = matches!(outcome, TurnOutcome::Failed | TurnOutcome::Interrupted | TurnOutcome::Denied);
         self.done = (outcome == TurnOutcome::Completed).then_some(CompletedTurn { event, started_at, at });
         findings.resolve_kinds(&[FindingKind::LongJob], at, "the turn is over");
     }
@@ -110,6 +113,7 @@ impl EndingDetector {
 
     /// The turn ended in an error, whatever was said of its end.
     pub(crate) fn failed(&mut self, at: Timestamp, findings: &mut SessionFindings) {
+        self.has_failed = true;
         self.done = None;
         self.completion_due = None;
         findings.resolve_kinds(&[FindingKind::Completion], at, "the turn ended in an error");
@@ -234,8 +238,13 @@ impl EndingDetector {
         if self.done.is_some() && self.completion_due.take().is_some() {
             self.complete(at, sub, answered_at, findings);
         }
-        let died = matches!(reason, Some(Reason::Killed | Reason::Failed));
         let in_turn = self.cut_off || self.turn.is_some();
+        let died = match reason {
+            Some(Reason::Killed) => true,
+            // A process says with its exit code that its last turn failed: an agent with one prompt.
+            Some(Reason::Failed) => in_turn || !self.has_failed,
+            Some(_) | None => false,
+        };
         let tests = self.tests.as_ref().filter(|(passed, _)| !passed).map(|(_, how)| how.clone());
         let conflict = findings.is_open(conflict::KEY);
         self.turn = None;

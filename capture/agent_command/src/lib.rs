@@ -66,6 +66,20 @@ impl CacheArguments {
     }
 }
 
+impl RunArguments {
+    /// Replaces the id of a session as the lists show it by the agent's own id, which `own_id` finds.
+    pub fn resolve_session(&mut self, place: &CommandPlace, own_id: impl FnOnce(&str) -> Option<String>) {
+        self.session.resolve(place, own_id);
+    }
+}
+
+impl RpcArguments {
+    /// The same as [`RunArguments::resolve_session`].
+    pub fn resolve_session(&mut self, place: &CommandPlace, own_id: impl FnOnce(&str) -> Option<String>) {
+        self.session.resolve(place, own_id);
+    }
+}
+
 #[derive(Debug, clap::Args)]
 struct SessionArguments {
     /// Continue this session: its id, at least 3 characters from the start or end of it, or its file.
@@ -93,6 +107,17 @@ struct SessionArguments {
     /// Leave a permission request undone that nobody has answered after this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=3600))]
     wait: u32,
+}
+
+impl SessionArguments {
+    fn resolve(&mut self, place: &CommandPlace, own_id: impl FnOnce(&str) -> Option<String>) {
+        if let Some(given) = &self.session
+            && !agent_run::is_session_known(&place.data, given)
+            && let Some(own) = own_id(given)
+        {
+            self.session = Some(own);
+        }
+    }
 }
 
 fn usd(text: &str) -> Result<f64, String> {
@@ -154,6 +179,14 @@ pub fn host(place: CommandPlace, spec: HostSpec, begun: impl FnOnce(RunId)) -> a
 pub fn cache(place: &CommandPlace, arguments: &CacheArguments) -> anyhow::Result<CacheTable> {
     let session = arguments.session.clone().map_or(SessionChoice::Last, SessionChoice::Named);
     agent_run::cache_table(&place.data, &std::env::current_dir()?, &session).map_err(failed)
+}
+
+/// The model of the settings and where its key comes from, in words for a person, and whether nothing is known to be wrong
+/// with them.
+#[must_use]
+pub fn model_in_words(settings: &AgentSettings) -> (bool, String) {
+    let environment: Vec<_> = std::env::vars_os().collect();
+    agent_run::model_in_words(settings, &environment)
 }
 
 fn options(place: CommandPlace, arguments: SessionArguments) -> anyhow::Result<SessionOptions> {

@@ -55,6 +55,20 @@ pub(crate) fn key_of(
     Ok(Some(key))
 }
 
+/// Where the key of a provider comes from, in words.
+pub(crate) fn source_in_words(name: &str, provider: &ProviderSettings) -> String {
+    let setting = |key: &str| format!("agent.providers.{name}.{key}");
+    if let Some(file) = &provider.key_file {
+        format!("the key is from {}, {}", file.display(), setting("key_file"))
+    } else if let Some(program) = provider.key_command.first() {
+        format!("the key is from the program `{program}`, {}", setting("key_command"))
+    } else if let Some(variable) = &provider.key_env {
+        format!("the key is from the variable {variable}")
+    } else {
+        format!("without a key: {}, key_file and key_command are not set", setting("key_env"))
+    }
+}
+
 fn from_file(path: &Path) -> Result<String, RunError> {
     let wrong = |why: &str| RunError::Usage(format!("cannot use the key file {}: {why}", path.display()));
     let flags = OFlags::NONBLOCK.bits().cast_signed();

@@ -32,8 +32,12 @@ mod sessions;
 mod spill;
 mod status;
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
+use agent_settings::AgentSettings;
 pub use cache_table::{CacheTable, cache_table};
 pub use open::{BY_COMMAND, SessionChoice, SessionOptions};
 pub use piped::piped_text;
@@ -55,6 +59,33 @@ pub const SANDBOX_LEVEL: &str = "none";
 #[must_use]
 pub fn sessions_dir(data: &Path) -> PathBuf {
     data.join("agent/sessions")
+}
+
+/// Whether a session of our own agent has this id, this part of an id, or this file.
+#[must_use]
+pub fn is_session_known(data: &Path, given: &str) -> bool {
+    sessions::is_known(data, given)
+}
+
+/// The model of the settings and where its key comes from, in words, and whether nothing is known to be wrong with
+/// them. Reads no file and runs no program.
+#[must_use]
+pub fn model_in_words(settings: &AgentSettings, environment: &[(OsString, OsString)]) -> (bool, String) {
+    let Some(name) = &settings.model else {
+        return (true, "not set: pass --model, or set agent.model in the configuration".to_owned());
+    };
+    let provider = match settings.provider(&name.provider) {
+        Ok(provider) => provider,
+        Err(error) => return (false, format!("{name}: {error}")),
+    };
+    let has_value = |variable: &str| environment.iter().any(|(name, value)| name == variable && !value.is_empty());
+    let missing = provider.key_env.as_ref().filter(|variable| !has_value(variable));
+    let source = match missing {
+        Some(variable) => format!("the variable {variable}, which is to hold the key, is not set here"),
+        None => keys::source_in_words(&name.provider, &provider),
+    };
+    // It may be set where the agent is started.
+    (true, format!("{name}; {source}"))
 }
 
 /// Why the agent did not run.

@@ -98,7 +98,8 @@ impl ModelCatalog {
             cache: model_facts::cache_rules(api, &name.model),
             is_priced: self.cost_nano_usd(name, &CallTokens::default()).is_some(),
         };
-        Ok(SessionModel { choice, route: ModelRoute { target, endpoint, client } })
+        let key_source = keys::source_in_words(&name.provider, &provider);
+        Ok(SessionModel { choice, route: ModelRoute { target, endpoint, client, key_source } })
     }
 
     /// A model as pi's clients know it; costs are in US dollars for a million tokens.

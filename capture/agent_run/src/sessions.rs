@@ -37,7 +37,12 @@ pub(crate) fn last(data: &Path, cwd: &str) -> Result<PathBuf, RunError> {
     let beside = sessions::most_recent(&sessions_dir(data), Some(cwd))?;
     let changed = |path: &PathBuf| path.metadata().and_then(|found| found.modified()).ok();
     let found = in_its_own.into_iter().chain(beside).max_by_key(changed);
-    found.ok_or_else(|| RunError::NotFound(format!("there is no session of our own agent in {cwd}")))
+    found.ok_or_else(|| RunError::NotFound(format!("no session of our own agent has worked in {cwd} yet")))
+}
+
+/// Whether a session is meant by what was given, or several are.
+pub(crate) fn is_known(data: &Path, given: &str) -> bool {
+    !matches!(find(data, given), Err(RunError::NotFound(_)))
 }
 
 /// The file of a session: by its path, its id, or a part of the id that only one has.
@@ -60,7 +65,7 @@ pub(crate) fn find(data: &Path, given: &str) -> Result<PathBuf, RunError> {
         }
         (None, _) => {
             let hint = "expected an id, or at least 3 characters from its start or end";
-            Err(RunError::NotFound(format!("there is no session `{given}` of our own agent; {hint}")))
+            Err(RunError::NotFound(format!("no session `{given}` of our own agent; {hint}")))
         }
     }
 }

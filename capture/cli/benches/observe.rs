@@ -62,7 +62,7 @@ fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let known = |name: &String| SECTIONS.iter().any(|(names, _)| names.contains(&name.as_str()));
     if let Some(unknown) = asked.iter().find(|name| !known(name)) {
-        println!("there is no section `{unknown}`: g1 g2 g3 g4 g5 g6 g7 g8 g9 g14 g15 g16 g17");
+        println!("unknown section `{unknown}`, expected some of g1 g2 g3 g4 g5 g6 g7 g8 g9 g14 g15 g16 g17");
         return;
     }
     let mut world = World::open();

@@ -600,7 +600,10 @@ fn run(mut arguments: Arguments, template: Option<String>) -> anyhow::Result<Exi
     }
     let data = arguments.data_dir.as_deref();
     // Read by those that need it: a run's program does not wait for it.
-    let config = || -> anyhow::Result<Config> { Config::load(&paths::config_file()?) };
+    let config = || -> anyhow::Result<Config> {
+        let loaded = Config::load(&paths::config_file()?);
+        Ok(loaded.map_err(|error| Failed::Usage(with_causes(&error)))?)
+    };
     let connection = if arguments.tcp { Connection::Tcp } else { Connection::Unix };
     let context_with = |config| -> anyhow::Result<Context> {
         Ok(Context { data: paths::data_dir(data)?, config, json: arguments.json, connection })

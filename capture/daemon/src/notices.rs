@@ -265,7 +265,7 @@ impl PlannerStarter {
         if settings == NotifySettings::default() && !has_desktop() {
             // Nobody asked for it, and there is none: that is not a failure to report each time.
             tracing::info!(
-                "no notifications will be sent: there is no desktop session, and no other channel is configured; add \
+                "no notifications will be sent: no desktop session is running, and no other channel is configured; add \
                  one as `[[notify.channels]]`. `capture findings` still lists what needs you"
             );
             settings.channels.clear();

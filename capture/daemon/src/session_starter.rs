@@ -119,7 +119,14 @@ impl SessionStarter {
         }
         let is_own = agent == Provider::Capture;
         if !is_own && Agent::of(agent).is_none_or(|agent| agent.drive.is_none()) {
-            return Err(Refusal::Invalid { name: "agent", reason: format!("cannot start {agent} without a terminal") });
+            let drivable = Agent::providers_with(|agent| agent.drive.is_some());
+            let names: Vec<&str> = drivable.iter().map(|provider| provider.as_str()).collect();
+            let reason = format!(
+                "cannot start {agent} without a terminal; expected {} or {}",
+                names.join(", "),
+                Provider::Capture
+            );
+            return Err(Refusal::Invalid { name: "agent", reason });
         }
         if !is_own && (model.is_some() || mode.is_some() || continues.is_some()) {
             return invalid("agent", "`model`, `mode` and `continues` are for capture's own agent");

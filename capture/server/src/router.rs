@@ -211,7 +211,7 @@ async fn no_route(State(app): State<App>, request: Request) -> HandlerResult {
     }
     // Strangers do not learn which paths exist.
     call::authorize(&app, &request, None)?;
-    Err(ApiError::not_found("no such route").hint("GET /openapi.json lists them"))
+    Err(ApiError::not_found("unknown route").hint("GET /openapi.json lists all routes"))
 }
 
 async fn other_method(State(app): State<App>, path: MatchedPath, request: Request) -> ApiError {

@@ -2,8 +2,8 @@
 
 use events::{
     Annotation, ApprovalResolved, ApprovalState, Claim, DecidedBy, ErrorClass, FindingKind, FindingState, Payload,
-    PromptOrigin, QuestionAnswered, QuestionAsked, QuotaReported, Reason, SessionStarted, Severity, Signal, Source,
-    StartKind, State, ToolKind, Topic, UsageAccount, UsageReported,
+    PromptOrigin, QuestionAnswered, QuestionAsked, QuotaReported, Reason, SessionExited, SessionStarted, Severity,
+    Signal, Source, StartKind, State, ToolKind, Topic, UsageAccount, UsageReported,
 };
 use monitor::{DetectorLimits, Monitor};
 
@@ -242,6 +242,25 @@ fn several_approvals_or_one_for_long_are_a_backlog() {
     s.leave();
     stage.say(&Line { at: 700_000, ..s.lines.last().unwrap().clone() });
     assert!(!stage.is_open(Approval) && !stage.is_open(ApprovalBacklog));
+}
+
+#[test]
+fn an_exit_code_that_says_that_the_prompt_failed_is_not_a_crash() {
+    let exited = SessionExited { reason: Some(Reason::Failed), code: Some(1) };
+    let exits = || Line::new(0, exited.clone()).by(Source::Process);
+    let mut s = at_work();
+    s.fails(ErrorClass::Auth, "401", "invalid key");
+    s.wait(5);
+    s.put(exits());
+    check(&s, 1, &[Auth]);
+    // In a turn, or after one that was done, it says more than the session did.
+    let mut s = at_work();
+    s.put(exits());
+    check(&s, 1, &[Crash]);
+    let mut s = at_work();
+    s.answer("done");
+    s.put(exits());
+    check(&s, 1, &[Crash]);
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub struct ModelRoute {
     pub endpoint: ModelEndpoint,
     /// How it is connected to.
     pub client: ModelClient,
+    /// Where its key came from, in words for the person who set it: a variable, a file or a program.
+    pub key_source: String,
 }
 
 /// The models that a session can use. Clones share them, so that one can be added while the session is open.
@@ -151,10 +153,11 @@ impl AnswerSource for ModelAnswers {
             clock: Arc::clone(&self.clock),
             model: route.target.model.clone(),
         };
+        let key_source = route.key_source.clone();
         Some(Box::new(match exchange {
             Ok(exchange) => {
-                let refused = self.keep.clone().map(|keep| RefusedRequest { keep, request: prepared.encoded });
-                ModelStream::Open(Box::new(exchange), prices, refused)
+                let sent = SentRequest { keep: self.keep.clone(), request: prepared.encoded, key_source };
+                ModelStream::Open(Box::new(exchange), prices, Some(sent))
             }
             Err(error) => ModelStream::Failed(Some(refused(error.to_string()))),
         }))
@@ -262,17 +265,23 @@ impl PricedModel {
     }
 }
 
-/// A request that is kept when it is called invalid.
-struct RefusedRequest {
-    keep: KeepRequest,
+/// A request that was sent: what a person needs to know of it when it fails.
+struct SentRequest {
+    keep: Option<KeepRequest>,
     request: EncodedRequest,
+    key_source: String,
 }
 
-impl RefusedRequest {
-    /// Says of a failure where the request is.
-    async fn kept(self, mut failure: AnswerFailure) -> AnswerFailure {
-        if failure.kind == FailureKind::BadRequest {
-            let kept = tokio::task::spawn_blocking(move || (self.keep)(&self.request.body.to_vec().ok()?)).await;
+impl SentRequest {
+    /// Adds to a failure where the key came from if it was refused, and where the request is if that was called invalid.
+    async fn explained(self, mut failure: AnswerFailure) -> AnswerFailure {
+        if failure.kind == FailureKind::Auth {
+            let _ = write!(failure.message, " ({})", self.key_source);
+        }
+        if failure.kind == FailureKind::BadRequest
+            && let Some(keep) = self.keep
+        {
+            let kept = tokio::task::spawn_blocking(move || keep(&self.request.body.to_vec().ok()?)).await;
             if let Ok(Some(path)) = kept {
                 let _ = write!(failure.message, " (the request is kept in {})", path.display());
             }
@@ -282,7 +291,7 @@ impl RefusedRequest {
 }
 
 enum ModelStream {
-    Open(Box<Exchange>, PricedModel, Option<RefusedRequest>),
+    Open(Box<Exchange>, PricedModel, Option<SentRequest>),
     Failed(Option<AnswerFailure>),
 }
 
@@ -291,11 +300,11 @@ impl AnswerStream for ModelStream {
         Box::pin(async move {
             match self {
                 Self::Failed(failure) => failure.take().map(AnswerEvent::Failed),
-                Self::Open(exchange, prices, refused) => loop {
+                Self::Open(exchange, prices, sent) => loop {
                     match event_of(exchange.next().await?, prices) {
                         Some(AnswerEvent::Failed(failure)) => {
-                            let Some(refused) = refused.take() else { return Some(AnswerEvent::Failed(failure)) };
-                            return Some(AnswerEvent::Failed(refused.kept(failure).await));
+                            let Some(sent) = sent.take() else { return Some(AnswerEvent::Failed(failure)) };
+                            return Some(AnswerEvent::Failed(sent.explained(failure).await));
                         }
                         Some(event) => return Some(event),
                         None => {}

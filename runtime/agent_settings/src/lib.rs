@@ -14,7 +14,7 @@ pub use provider::{ModelApi, ProviderSettings};
 pub use thinking::ThinkingLevel;
 
 /// Why modes and options that need a sandbox are refused.
-pub const NO_SANDBOX: &str = "it needs a sandbox, and there is none (level `none`)";
+pub const NO_SANDBOX: &str = "it needs a sandbox, which capture does not have yet";
 
 /// Most repetitions of a request that can be configured.
 const RETRIES_MAX: u32 = 20;

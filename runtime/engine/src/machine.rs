@@ -207,7 +207,7 @@ impl EngineStep<'_> {
 
     fn set_mode(&mut self, mode: SessionMode, grant: ModeGrant) {
         if mode == SessionMode::Auto {
-            return self.refuse("set_mode", "the mode `auto` needs a sandbox, and there is none (level `none`)");
+            return self.refuse("set_mode", "the mode `auto` needs a sandbox, which capture does not have yet");
         }
         if grant.by.trim().is_empty() {
             return self.refuse("set_mode", "a mode is granted by a person");

@@ -370,7 +370,7 @@ fn what_is_typed_wrong_and_what_is_not_there_have_their_exit_codes() {
     assert_eq!((code, out.as_str()), (Some(0), "no sessions in /nowhere\n"));
     let (code, _, err) = run(&machine, &["standup", "--since", "5y"]);
     assert_eq!((code, err.contains("5m, 2h or 3d, got `5y`")), (Some(2), true), "{err}");
-    assert_eq!(run(&machine, &["notify", "channels"]).1, "desktop (not in use: there is no desktop session)\n");
+    assert_eq!(run(&machine, &["notify", "channels"]).1, "desktop (not in use: no desktop session)\n");
 }
 
 #[test]

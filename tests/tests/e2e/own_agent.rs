@@ -379,8 +379,8 @@ fn what_cannot_be_meant_and_what_is_not_allowed_says_why() {
         (&["--model", "sonnet", "x"], 2, "PROVIDER/MODEL"),
         (&["--model", "anthropic/claude-sonnet-5", "x"], 2, "ANTHROPIC_API_KEY"),
         (&["--model", "other/x", "x"], 2, "`other` is not configured"),
-        (&["--continue", "x"], 4, "there is no session"),
-        (&["--session", "12345", "x"], 4, "there is no session `12345`"),
+        (&["--continue", "x"], 4, "no session of our own agent has worked in "),
+        (&["--session", "12345", "x"], 4, "no session `12345`"),
         (&[], 2, "no prompt"),
     ] {
         let run = house.run(words);
@@ -394,7 +394,11 @@ fn what_cannot_be_meant_and_what_is_not_allowed_says_why() {
     assert!(run.err.contains("started by an agent"), "{}", run.err);
     assert_eq!(house.model.notes(), [], "no request was sent");
     let doctor = house.machine.command(&["doctor"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&doctor.stdout).contains("agent sandbox"), "{doctor:?}");
+    let doctor = String::from_utf8_lossy(&doctor.stdout);
+    assert!(doctor.contains("agent sandbox"), "{doctor}");
+    assert!(doctor.contains("the variable OWN_AGENT, which is to hold the key, is not set here"), "{doctor}");
+    house.machine.configure("agent = 7\n");
+    assert_eq!(house.run(&["x"]).code, Some(2), "the configuration is wrong");
 }
 
 #[test]

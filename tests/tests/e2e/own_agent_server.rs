@@ -199,13 +199,13 @@ fn the_own_terminal_and_everybody_else_are_asked_and_the_first_decides() {
     let project = house.machine.project();
     let made = ["elsewhere", "here", "none"].map(|name| project.join(name).exists());
     assert_eq!(made, [true, true, false]);
-    let rows = recorded(&house);
-    let decided: Vec<&str> = rows.iter().map(String::as_str).filter(|row| row.starts_with("decided")).collect();
-    assert_eq!(
-        decided,
-        ["decided allowed by person", "decided allowed by person", "decided denied by person"],
-        "{rows:?}"
-    );
+    // What is decided at the terminal reaches the server after it was done.
+    let decided = eventually("three decisions are recorded", || {
+        let rows = recorded(&house);
+        let decided: Vec<String> = rows.into_iter().filter(|row| row.starts_with("decided")).collect();
+        (decided.len() >= 3).then_some(decided)
+    });
+    assert_eq!(decided, ["decided allowed by person", "decided allowed by person", "decided denied by person"]);
     house.is_clean();
 }
 
@@ -374,6 +374,18 @@ fn a_session_says_itself_what_it_does() {
         let all = server.events(session(&server)["id"].as_str().unwrap());
         all.iter().any(|event| event["source"] == "runtime" && event["data"]["reason"] == "auth").then_some(all)
     });
+    // The end of a run says that its prompt failed; nothing died.
+    is_in(&server, "exited", "failed", "process");
+    let findings = eventually("the failure is found", || {
+        let findings = server.client.json("/api/v1/findings?state=all")?;
+        findings.to_string().contains("\"auth\"").then_some(findings)
+    });
+    assert!(!findings.to_string().contains("\"crash\""), "{findings}");
+    assert!(failed.err.contains("the key is from the variable OWN_AGENT"), "{failed:?}");
+    // The lists show the server's id, with which it goes on as well.
+    let id = session(&server)["id"].as_str().unwrap().to_owned();
+    let again = house.run(&["--session", &id[id.len() - 8..], "fail"]);
+    assert_eq!(again.code, Some(1), "{again:?}");
     // It was said by the session itself, and not read from its file.
     let said = events.iter().filter(|event| event["source"] == "runtime" && event["kind"] == "signal");
     assert!(said.count() >= 5, "{events:?}");

@@ -418,7 +418,7 @@ impl RuleParser<'_> {
     ) -> Result<DialogForm, RuleError> {
         let Some(like) = &own.like else { return Ok(own.clone()) };
         let Some(base) = dialogs.get(like.get_ref()).filter(|_| depth < MAX_LIKES) else {
-            return self.wrong(like.span().start, format!("there is no dialog `{}`", like.get_ref()));
+            return self.wrong(like.span().start, format!("unknown dialog `{}`", like.get_ref()));
         };
         let base = self.inherit(base, dialogs, depth + 1)?;
         let or =

@@ -117,7 +117,7 @@ impl ScreenRules {
         };
         for place in file.places() {
             if !is_known(&place.name) {
-                return Err(form::wrong(name, text, place.at, format!("there is no region `{}`", place.name)));
+                return Err(form::wrong(name, text, place.at, format!("unknown region `{}`", place.name)));
             }
         }
         self.files.push(file);

@@ -190,7 +190,7 @@ impl EntryWriter<'_, '_> {
             let call = ToolCall {
                 call_id: words(part.id).unwrap_or_default(),
                 tool,
-                title: title(tool, part.arguments),
+                title: title(&name, tool, part.arguments),
                 name,
                 ..ToolCall::default()
             };

@@ -186,6 +186,23 @@ fn prompts_answers_and_calls() {
 }
 
 #[test]
+fn a_list_of_things_to_do_has_its_progress_for_a_title() {
+    let title = |arguments: &str| {
+        let call = format!(r#"{{"type":"toolCall","id":"c1","name":"todo","arguments":{arguments}}}"#);
+        let line = format!("b a message {}", answer(&call, r#""stopReason":"toolUse""#));
+        let lines = seen(&[&format!("a - message {}", user("go")), &line]);
+        let call = lines.iter().find(|line| line.starts_with("tool.call")).unwrap();
+        call.split(" | ").next().unwrap().to_owned()
+    };
+    let items = r#"{"items":[{"text":"Read","state":"done"},{"text":"Write","state":"in_progress"}]}"#;
+    assert_eq!(title(items), "tool.call c1 todo other `1 of 2 done, now: Write`");
+    assert_eq!(title(r#"{"items":[{"text":"Read","state":"pending"}]}"#), "tool.call c1 todo other `0 of 1 done`");
+    for unusual in [r#"{"items":[]}"#, r#"{"items":7}"#, r#"{"items":[3]}"#, "{}", "7"] {
+        assert!(title(unusual).starts_with("tool.call c1 todo other `-`"), "{}", title(unusual));
+    }
+}
+
+#[test]
 fn how_an_answer_can_end() {
     let said = |more: &str| {
         let line = format!("b a message {}", answer(r#"{"type":"text","text":"t"}"#, more));

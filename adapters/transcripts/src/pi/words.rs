@@ -41,11 +41,39 @@ struct Arguments<'a> {
     task: PiField<'a>,
     #[serde(borrow)]
     prompt: PiField<'a>,
+    #[serde(borrow)]
+    items: PiField<'a>,
+}
+
+/// A thing to do, as capture's own agent lists it (`runtime/tools/schemas.json`, `todo`).
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct TodoItem<'a> {
+    #[serde(borrow)]
+    text: PiField<'a>,
+    #[serde(borrow)]
+    state: PiField<'a>,
+}
+
+/// How far a list of things to do is, and what is being done.
+fn todo_progress(items: PiField<'_>) -> Option<String> {
+    let items: Vec<TodoItem<'_>> = serde_json::from_str(items?.get()).ok()?;
+    let is_in = |item: &TodoItem<'_>, state: &str| words(item.state).is_some_and(|found| found == state);
+    let done = items.iter().filter(|item| is_in(item, "done")).count();
+    let now = items.iter().find(|item| is_in(item, "in_progress")).and_then(|item| words(item.text));
+    let count = (!items.is_empty()).then(|| format!("{done} of {} done", items.len()))?;
+    Some(match now {
+        Some(now) => format!("{count}, now: {}", one_line(&now)),
+        None => count,
+    })
 }
 
 /// One line about a call: the command, the file, the URL.
-pub(super) fn title(tool: ToolKind, arguments: PiField<'_>) -> Option<String> {
+pub(super) fn title(name: &str, tool: ToolKind, arguments: PiField<'_>) -> Option<String> {
     let of: Arguments<'_> = shape(arguments);
+    if name == "todo" {
+        return todo_progress(of.items);
+    }
     let first = match tool {
         ToolKind::Execute => [of.command, None, None],
         ToolKind::Edit => [of.path, of.file_path, None],

@@ -13,6 +13,8 @@ use api::{
 
 use events::Provider;
 
+use client::Client;
+
 use super::{Context, drive, find, print_json};
 use crate::terminal;
 
@@ -59,12 +61,30 @@ pub(super) fn run(
     context: impl FnOnce() -> anyhow::Result<Context>,
 ) -> anyhow::Result<ExitCode> {
     match arguments.verb {
-        AgentCommand::Run(arguments) => agent_command::run(place(context()?)?, *arguments),
-        AgentCommand::Rpc(arguments) => agent_command::rpc(place(context()?)?, *arguments),
+        AgentCommand::Run(mut arguments) => {
+            let context = context()?;
+            let server = context.running().ok().flatten();
+            let place = place(context)?;
+            arguments.resolve_session(&place, |given| own_id(&server?, given));
+            agent_command::run(place, *arguments)
+        }
+        AgentCommand::Rpc(mut arguments) => {
+            let context = context()?;
+            let server = context.running().ok().flatten();
+            let place = place(context)?;
+            arguments.resolve_session(&place, |given| own_id(&server?, given));
+            agent_command::rpc(place, *arguments)
+        }
         AgentCommand::Cache(arguments) => cache(json, context()?, &arguments),
         AgentCommand::Drive(arguments) => drive::run(context()?, arguments),
         AgentCommand::Session(arguments) => session::run(json, &arguments),
     }
+}
+
+/// The id that our own agent gave a session which the server knows by another.
+fn own_id(client: &Client, given: &str) -> Option<String> {
+    let session = find(client, given).ok().filter(|session| session.provider == Provider::Capture)?;
+    session.provider_session_id
 }
 
 /// Shows the requests of a session of our own agent, or how much of its input an observed session read from a cache.

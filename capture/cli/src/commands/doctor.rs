@@ -68,6 +68,8 @@ pub(super) struct Arguments {
     deep: bool,
 }
 
+/// The row about the model that our own agent uses unless another is named, and where its key comes from.
+const MODEL: &str = "agent model";
 /// The row about what keeps commands of our own agent from doing harm: a note, not something that is well.
 const SANDBOX: &str = "agent sandbox";
 
@@ -129,6 +131,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
             format!("{}{}", root.dir.display(), if there { "" } else { " (does not exist yet)" }),
         );
     }
+    let (is_usable, model) = agent_command::model_in_words(&context.config.agent);
+    check(MODEL, is_usable, model);
     check(SANDBOX, true, agent_run::SANDBOX.to_owned());
     let own = Environment::of_process().config_dir()?;
     if let Some(recorded) = Environment::recorded(&context.data)?
@@ -183,7 +187,8 @@ pub(super) fn run(context: &Context, arguments: &Arguments, wrong: Option<&anyho
     } else {
         let mut out = terminal::stdout();
         for check in &report.checks {
-            let mark = match (check.ok, check.name == SANDBOX) {
+            let is_note = check.name == SANDBOX || check.name == MODEL;
+            let mark = match (check.ok, is_note) {
                 (false, _) => "✗",
                 (true, true) => "·",
                 (true, false) => "✓",

@@ -34,7 +34,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()
                 context.print_json(&serde_json::json!({ "channels": configured }))
             } else {
                 configured.iter().try_for_each(|name| match name == DESKTOP && !has_desktop() {
-                    true => print_line(&format!("{DESKTOP} (not in use: there is no desktop session)")),
+                    true => print_line(&format!("{DESKTOP} (not in use: no desktop session)")),
                     false => print_line(&safe(name)),
                 })
             };
@@ -86,7 +86,7 @@ const NO_CHANNEL: &str = "no_channel";
 fn reason(receipt: &Receipt) -> Option<String> {
     let why = receipt.error.as_deref().or(receipt.why.as_deref())?;
     Some(match why {
-        NO_CHANNEL if receipt.channel == DESKTOP => "there is no desktop session".to_owned(),
+        NO_CHANNEL if receipt.channel == DESKTOP => "no desktop session is running".to_owned(),
         NO_CHANNEL => "the running server does not know this channel; run `capture serve --restart`".to_owned(),
         "queue_full" => "the channel's queue is full; try again".to_owned(),
         "stopping" => "the server is stopping".to_owned(),

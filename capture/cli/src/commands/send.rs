@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> anyhow::Result<()> {
     let Some(client) = context.running()? else {
-        return Err(Failed::NotFound("no server is running, so there is no run to send to".into()).into());
+        return Err(Failed::NotFound("cannot send: no server is running".into()).into());
     };
     let input = Input {
         text: arguments.text.clone(),

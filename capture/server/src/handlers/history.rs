@@ -190,7 +190,7 @@ pub(crate) async fn text(call: Call<GetText>) -> HandlerResult {
     }
     let text = call.app.read(move |reader| reader.text(&hash)).await?;
     text.map(answer::text).ok_or_else(|| {
-        ApiError::not_found("no such text").hint(
+        ApiError::not_found("unknown text").hint(
             "texts above the size limit are not stored; the event's origin names \
             the file",
         )

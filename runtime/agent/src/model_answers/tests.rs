@@ -128,7 +128,12 @@ fn answers(url: &str, clock: Arc<dyn SessionClock>) -> ModelAnswers {
     let endpoint = ModelEndpoint::new(url, Some(Secret::new("key".to_owned()))).unwrap();
     let prices = Arc::new(Prices::shipped().unwrap());
     let routes = ModelRoutes::default();
-    routes.add(ModelRoute { target, endpoint, client: ModelClient::loopback("capture-test").unwrap() });
+    routes.add(ModelRoute {
+        target,
+        endpoint,
+        client: ModelClient::loopback("capture-test").unwrap(),
+        key_source: "the key is from MY_KEY".to_owned(),
+    });
     ModelAnswers::new(routes, "session".to_owned(), prices, clock)
 }
 

@@ -132,8 +132,23 @@ impl<'a> PrintProgress<'a> {
 fn about(call: &Object) -> String {
     let name = call.text("name").unwrap_or_default();
     let arguments = call.get("arguments").and_then(Json::as_object);
-    let about = arguments.and_then(|arguments| ABOUT.iter().find_map(|key| arguments.text(key)));
-    about.map_or_else(|| name.to_owned(), |about| format!("{name} {}", first_line(about)))
+    let about = arguments.and_then(|arguments| ABOUT.iter().find_map(|key| arguments.text(key)).map(first_line));
+    match about.or_else(|| arguments.and_then(todo_progress)) {
+        Some(about) => format!("{name} {about}"),
+        None => name.to_owned(),
+    }
+}
+
+/// How far a list of things to do is, and what is being done.
+fn todo_progress(arguments: &Object) -> Option<String> {
+    let items: Vec<&Object> = arguments.get("items")?.as_array()?.iter().filter_map(Json::as_object).collect();
+    let in_state = |state: &'static str| items.iter().filter(move |item| item.text("state") == Some(state)).copied();
+    let count = format!("{} of {} done", in_state("done").count(), items.len());
+    let now = in_state("in_progress").next().and_then(|item| item.text("text"));
+    Some(match now {
+        Some(now) => format!("{count}, now: {}", first_line(now)),
+        None => count,
+    })
 }
 
 /// The beginning of the first line.
@@ -189,6 +204,15 @@ mod tests {
         tell(block(r#"{"type":"text","text":"The answer."}"#));
         let told = "I look.\n· read a.rs\n· bash one …\n  bash: no such file\n";
         assert_eq!(String::from_utf8(out).unwrap(), told);
+    }
+
+    #[test]
+    fn a_list_of_things_to_do_says_how_far_it_is() {
+        let call = |items: &str| object(&format!(r#"{{"name":"todo","arguments":{{"items":{items}}}}}"#));
+        let items = r#"[{"text":"Read","state":"done"},{"text":"Write\nit","state":"in_progress"},{"text":"Test","state":"pending"}]"#;
+        assert_eq!(about(&call(items)), "todo 1 of 3 done, now: Write …");
+        assert_eq!(about(&call(r#"[{"text":"Read","state":"done"}]"#)), "todo 1 of 1 done");
+        assert_eq!(about(&call(r#""none""#)), "todo");
     }
 
     #[test]

@@ -128,7 +128,7 @@ fn interrupt(bench: &Bench, moment: Duration) -> Outcome<Interrupted> {
         user.answers_shown(&[(MAY_I, "y\n")], Duration::from_millis(1));
     }
     let asked = model.notes().len();
-    let file = place.sessions().first().cloned().ok_or("there is no session")?;
+    let file = place.sessions().first().cloned().ok_or("no session was written")?;
     let interrupted = Instant::now();
     user.types([3]);
     // At rest: the turn's end is written.

@@ -126,7 +126,7 @@ impl Place {
     /// What `capture agent cache` says of the only session.
     pub(crate) fn cache_table(&self) -> Outcome<Value> {
         let sessions = self.sessions();
-        let file = sessions.last().ok_or("there is no session")?;
+        let file = sessions.last().ok_or("no session was written")?;
         let words = ["cache", file.to_str().unwrap_or_default(), "--json"];
         let output = self.command(&words).output().map_err(|error| error.to_string())?;
         serde_json::from_slice(&output.stdout).map_err(|error| format!("capture agent cache: {error}: {output:?}"))

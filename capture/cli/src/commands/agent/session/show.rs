@@ -89,7 +89,7 @@ pub(super) fn labels(loaded: &Loaded) -> String {
 }
 
 pub(super) fn plan(loaded: &Loaded, plan: Option<&CompactionPlan<'_>>) -> String {
-    let Some(plan) = plan else { return "There is nothing to compact.".to_owned() };
+    let Some(plan) = plan else { return "Nothing to compact.".to_owned() };
     let (read, modified) = plan.files.lists();
     let mut out = format!(
         "The context has about {} tokens. {} messages are summarized; everything from {} on is kept.",
