@@ -255,7 +255,8 @@ impl Handoff {
             let _ = writeln!(out, "- a turn is open: {}", plain(turn.prompt.as_deref().unwrap_or("no prompt"), 200));
         }
         if !session.pending_approvals.is_empty() {
-            let _ = writeln!(out, "- {} waits", counted(session.pending_approvals.len(), "approval"));
+            let count = session.pending_approvals.len();
+            let _ = writeln!(out, "- {} wait{}", counted(count, "approval"), if count == 1 { "s" } else { "" });
         }
         for finding in open() {
             let until = finding.until.map(|until| format!(" (until {})", (format.time)(until))).unwrap_or_default();

@@ -1,9 +1,13 @@
 //! Which records the log holds, so that none is stored twice.
 //!
 //! An identity is a hash: in one sorted table each new one would change another page, and the larger the table, the
-//! more would be written for an event. Here new identities are appended to `known_recent`, which memory holds too.
-//! [`RUN_ROWS`] of them become a run: rows of `known_sorted` in order, which never change again. Each run has a filter
-//! in memory, so that a record that is new, as almost all are, is known to be new without a look into the database.
+//! more would be written for an event. Here the new identities of a transaction are one row of `known_batches`; memory
+//! holds them too. [`RUN_ROWS`] of them become a run: rows of `known_blocks`, each a block of identities in order, which
+//! never change again. Each run has a filter in memory, so that a record that is new, as almost all are, is known to be
+//! new without a look into the database.
+//!
+//! Databases of before schema 11 have a row for each identity, in `known_recent` and `known_sorted`. The former join the
+//! next run, the latter stay.
 
 use std::{
     collections::HashMap,
@@ -16,6 +20,12 @@ use crate::writer::SessionRow;
 
 /// Number of recent identities that become a run.
 const RUN_ROWS: usize = if cfg!(test) { 64 } else { 65_536 };
+/// Bytes of an entry of a batch or a block: an identity, then the row of its session, most significant byte first.
+const ENTRY: usize = 24;
+/// Bytes of an identity in it.
+const IDENTITY: usize = 16;
+/// Number of identities of a block on average: about a page.
+const BLOCK_ENTRIES: usize = 128;
 /// Size of a filter, bits an identity: about one look in 500 is in vain.
 const FILTER_BITS: usize = 16;
 /// Bits of a block of a filter: a cache line.
@@ -60,31 +70,87 @@ pub(crate) struct KnownRecords {
 #[derive(Debug)]
 struct Run {
     number: i64,
+    /// Number of its blocks; 0 for one in `known_sorted`.
+    blocks: u32,
     filter: Filter,
+}
+
+impl Run {
+    /// The key of the block in which an identity is, if the run has it.
+    fn key_of(&self, identity: u128) -> i64 {
+        block_key(self.number, ((identity >> 64) * u128::from(self.blocks)) >> 64)
+    }
+
+    /// The session of a record, if the run has it.
+    fn find(&self, connection: &Connection, identity: u128) -> rusqlite::Result<Option<SessionRow>> {
+        let bytes = identity.to_be_bytes();
+        if self.blocks == 0 {
+            return connection
+                .prepare_cached("SELECT session FROM known_sorted WHERE run = ?1 AND identity = ?2")?
+                .query_row(params![self.number, bytes.as_slice()], |row| row.get(0).map(SessionRow::of))
+                .optional();
+        }
+        let mut statement = connection.prepare_cached("SELECT entries FROM known_blocks WHERE key = ?1")?;
+        let mut rows = statement.query([self.key_of(identity)])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let (block, _) = row.get_ref(0)?.as_blob()?.as_chunks::<ENTRY>();
+        let found = block.binary_search_by(|entry| entry[..IDENTITY].cmp(&bytes)).ok();
+        Ok(found.map(|at| entry(&block[at]).1))
+    }
+}
+
+/// The key of a block of a run.
+fn block_key(run: i64, block: u128) -> i64 {
+    run << 32 | i64::try_from(block).unwrap_or(0)
+}
+
+fn entry(bytes: &[u8; ENTRY]) -> (u128, SessionRow) {
+    let (identity, session) = bytes.split_at(IDENTITY);
+    (bits(identity), SessionRow::of(i64::from_be_bytes(session.try_into().unwrap_or_default())))
+}
+
+/// The identities of a batch or a block, with the sessions of their records.
+pub(crate) fn entries(bytes: &[u8]) -> impl Iterator<Item = (u128, SessionRow)> {
+    bytes.as_chunks::<ENTRY>().0.iter().map(entry)
+}
+
+fn put_entry(entries: &mut Vec<u8>, identity: u128, session: SessionRow) {
+    entries.extend_from_slice(&identity.to_be_bytes());
+    entries.extend_from_slice(&session.number().to_be_bytes());
 }
 
 impl KnownRecords {
     /// Reads what is recent, and the filters of the runs. The filter of a run that came from an older schema is made.
     pub(crate) fn load(connection: &Connection) -> rusqlite::Result<Self> {
-        // The table is emptied whole, so its last key is about its number of rows.
-        let rows: Option<i64> = connection.query_row("SELECT max(key) FROM known_recent", [], |row| row.get(0))?;
-        let rows = usize::try_from(rows.unwrap_or(0)).unwrap_or(0).min(2 * RUN_ROWS);
+        // The table of before is emptied whole, so its last key is about its number of rows.
+        let older: Option<i64> = connection.query_row("SELECT max(key) FROM known_recent", [], |row| row.get(0))?;
+        let bytes: Option<i64> =
+            connection.query_row("SELECT sum(length(entries)) FROM known_batches", [], |row| row.get(0))?;
+        let rows = older.unwrap_or(0).saturating_add(bytes.unwrap_or(0) / ENTRY as i64);
+        let rows = usize::try_from(rows).unwrap_or(0).min(2 * RUN_ROWS);
         let mut recent = HashMap::with_capacity_and_hasher(rows, Default::default());
         let mut statement = connection.prepare("SELECT identity, session FROM known_recent")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             recent.entry(bits(row.get_ref(0)?.as_blob()?)).or_insert(SessionRow::of(row.get(1)?));
         }
-        let mut runs = Vec::new();
-        let mut statement = connection.prepare("SELECT run, rows, filter FROM known_runs ORDER BY run DESC")?;
+        let mut statement = connection.prepare("SELECT entries FROM known_batches ORDER BY key")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let (number, count, filter): (_, i64, Vec<u8>) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            let filter = match Filter::from_bytes(filter) {
+            for (identity, session) in entries(row.get_ref(0)?.as_blob()?) {
+                recent.entry(identity).or_insert(session);
+            }
+        }
+        let mut runs = Vec::new();
+        let mut statement = connection.prepare("SELECT run, rows, blocks, filter FROM known_runs ORDER BY run DESC")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (number, count, blocks): (_, i64, u32) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let filter = match Filter::from_bytes(row.get(3)?) {
                 Some(filter) => filter,
                 None => Filter::of_run(connection, number, usize::try_from(count).unwrap_or(0))?,
             };
-            runs.push(Run { number, filter });
+            runs.push(Run { number, blocks, filter });
         }
         Ok(Self { recent, runs, added: Vec::new(), before: None })
     }
@@ -95,18 +161,14 @@ impl KnownRecords {
             return Ok(Some(*session));
         }
         for run in self.runs.iter().filter(|run| run.filter.may_hold(identity)) {
-            let found = connection
-                .prepare_cached("SELECT session FROM known_sorted WHERE run = ?1 AND identity = ?2")?
-                .query_row(params![run.number, identity.to_be_bytes().as_slice()], |row| row.get(0))
-                .optional()?;
-            if let Some(session) = found {
-                return Ok(Some(SessionRow::of(session)));
+            if let Some(session) = run.find(connection, identity)? {
+                return Ok(Some(session));
             }
         }
         Ok(None)
     }
 
-    /// Adds a record; false when it is known.
+    /// Adds a record; false when it is known. It is stored by [`write`](Self::write).
     pub(crate) fn add(
         &mut self,
         connection: &Connection,
@@ -116,37 +178,53 @@ impl KnownRecords {
         if self.find(connection, identity)?.is_some() {
             return Ok(false);
         }
-        connection
-            .prepare_cached("INSERT INTO known_recent (identity, session) VALUES (?1, ?2)")?
-            .execute(params![identity.to_be_bytes().as_slice(), session.number()])?;
         self.recent.insert(identity, session);
         self.added.push(identity);
         Ok(true)
     }
 
-    /// Makes a run of what is recent, if it is enough. For the end of a transaction, before its commit.
-    pub(crate) fn compact(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        if self.recent.len() < RUN_ROWS {
+    /// Stores what the open transaction added, or makes a run of all that is recent, if it is enough. For the end of a
+    /// transaction, before its commit.
+    pub(crate) fn write(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        if self.recent.len() >= RUN_ROWS {
+            return self.make_run(connection);
+        }
+        if self.added.is_empty() {
             return Ok(());
         }
+        let mut entries = Vec::with_capacity(self.added.len() * ENTRY);
+        for identity in &self.added {
+            if let Some(session) = self.recent.get(identity) {
+                put_entry(&mut entries, *identity, *session);
+            }
+        }
+        connection.prepare_cached("INSERT INTO known_batches (entries) VALUES (?1)")?.execute([entries])?;
+        Ok(())
+    }
+
+    fn make_run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let mut sorted: Vec<(u128, SessionRow)> =
             self.recent.iter().map(|(identity, session)| (*identity, *session)).collect();
         sorted.sort_unstable_by_key(|(identity, _)| *identity);
         let mut filter = Filter::for_rows(sorted.len());
         sorted.iter().for_each(|(identity, _)| filter.insert(*identity));
+        let blocks = u32::try_from(sorted.len().div_ceil(BLOCK_ENTRIES)).unwrap_or(u32::MAX);
         connection
-            .prepare_cached("INSERT INTO known_runs (rows, filter) VALUES (?1, ?2)")?
-            .execute(params![sorted.len() as i64, filter.0])?;
-        let number = connection.last_insert_rowid();
-        let mut insert =
-            connection.prepare_cached("INSERT INTO known_sorted (run, identity, session) VALUES (?1, ?2, ?3)")?;
-        for (identity, session) in sorted {
-            insert.execute(params![number, identity.to_be_bytes().as_slice(), session.number()])?;
+            .prepare_cached("INSERT INTO known_runs (rows, filter, blocks) VALUES (?1, ?2, ?3)")?
+            .execute(params![sorted.len() as i64, filter.0, blocks])?;
+        let run = Run { number: connection.last_insert_rowid(), blocks, filter };
+        let mut insert = connection.prepare_cached("INSERT INTO known_blocks (key, entries) VALUES (?1, ?2)")?;
+        for block in sorted.chunk_by(|(one, _), (next, _)| run.key_of(*one) == run.key_of(*next)) {
+            let mut entries = Vec::with_capacity(block.len() * ENTRY);
+            block.iter().for_each(|(identity, session)| put_entry(&mut entries, *identity, *session));
+            let key = block.first().map(|(identity, _)| run.key_of(*identity));
+            insert.execute(params![key, entries])?;
         }
+        connection.prepare_cached("DELETE FROM known_batches")?.execute([])?;
         connection.prepare_cached("DELETE FROM known_recent")?.execute([])?;
         self.before = Some(std::mem::take(&mut self.recent));
         // The newest first: copies are made of what is recent.
-        self.runs.insert(0, Run { number, filter });
+        self.runs.insert(0, run);
         Ok(())
     }
 
@@ -195,6 +273,11 @@ impl Filter {
         let mut identities = statement.query([run])?;
         while let Some(row) = identities.next()? {
             filter.insert(bits(row.get_ref(0)?.as_blob()?));
+        }
+        let mut statement = connection.prepare("SELECT entries FROM known_blocks WHERE key >= ?1 AND key < ?2")?;
+        let mut blocks = statement.query([block_key(run, 0), block_key(run + 1, 0)])?;
+        while let Some(row) = blocks.next()? {
+            entries(row.get_ref(0)?.as_blob()?).for_each(|(identity, _)| filter.insert(identity));
         }
         connection.execute("UPDATE known_runs SET filter = ?2 WHERE run = ?1", params![run, filter.0])?;
         Ok(filter)

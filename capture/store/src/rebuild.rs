@@ -14,7 +14,7 @@ use events::{Kind, Payload, Topic};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter, types::Value};
 
 use crate::{
-    accounts,
+    accounts, known,
     schema::{MigrationError, migrate},
     tombstones::REMOVED,
 };
@@ -190,6 +190,9 @@ impl Salvage<'_> {
         unread.extend(self.removed_sessions());
         for table in ["known", "known_sorted", "known_recent"] {
             self.copy_of_sessions(table, "known_recent", &unread)?;
+        }
+        for table in ["known_blocks", "known_batches"] {
+            self.copy_known(table, &unread)?;
         }
         for (table, key) in [("removed", "hash"), ("erasing", "session")] {
             let keys = self.keys(table, key, &[table]);
@@ -380,6 +383,20 @@ impl Salvage<'_> {
             if sessions.contains(&row.get::<_, i64>(count)?) {
                 let values = (0..count).map(|i| row.get::<_, Value>(i)).collect::<Result<Vec<_>, _>>()?;
                 insert.execute(params_from_iter(values))?;
+            }
+            Ok(())
+        });
+        Ok(())
+    }
+
+    /// Copies what is known of these sessions, many records to a row, as rows of `known_recent`.
+    fn copy_known(&self, table: &str, sessions: &HashSet<i64>) -> Result<(), rusqlite::Error> {
+        let mut insert = self.new.prepare("INSERT INTO known_recent (identity, session) VALUES (?1, ?2)")?;
+        self.each(&format!("SELECT entries FROM {table}"), |row| {
+            for (identity, session) in known::entries(row.get_ref(0)?.as_blob()?) {
+                if sessions.contains(&session.number()) {
+                    insert.execute((identity.to_be_bytes().as_slice(), session.number()))?;
+                }
             }
             Ok(())
         });

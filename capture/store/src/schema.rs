@@ -231,6 +231,18 @@ CREATE TABLE accounts (
   PRIMARY KEY (session, scope, began_at, model)
 ) STRICT, WITHOUT ROWID;
 ",
+    // 11: known records many to a row, see `crate::known`. Those of before stay where they are.
+    "
+CREATE TABLE known_batches (
+  key INTEGER PRIMARY KEY,
+  entries BLOB NOT NULL
+) STRICT;
+CREATE TABLE known_blocks (
+  key INTEGER PRIMARY KEY,
+  entries BLOB NOT NULL
+) STRICT;
+ALTER TABLE known_runs ADD COLUMN blocks INTEGER NOT NULL DEFAULT 0;
+",
 ];
 
 /// The version this program writes.

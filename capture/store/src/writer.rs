@@ -323,7 +323,7 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot, for instance for want of space.
     pub fn commit(&mut self) -> Result<(), CommitError> {
-        let done = self.known.compact(&self.connection).and_then(|()| self.connection.execute_batch("COMMIT"));
+        let done = self.known.write(&self.connection).and_then(|()| self.connection.execute_batch("COMMIT"));
         match done {
             Ok(()) => {
                 self.files_before = None;

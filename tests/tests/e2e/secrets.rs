@@ -100,6 +100,12 @@ impl SecretsMachine {
             let page = self.server.client.json("/api/v1/approvals?limit=100")?;
             (page["approvals"].as_array()?.len() >= secrets().len()).then_some(())
         });
+        eventually("they are found to wait", || {
+            let page = self.server.client.json("/api/v1/findings")?;
+            let asks =
+                |finding: &&Value| finding["what"].as_str().is_some_and(|what| what.starts_with("asks permission"));
+            (page["findings"].as_array()?.iter().filter(asks).count() >= secrets().len()).then_some(())
+        });
         id
     }
 

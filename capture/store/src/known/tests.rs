@@ -53,14 +53,14 @@ proptest! {
                     }
                 }
                 Step::Commit => {
-                    known.compact(&connection).unwrap();
+                    known.write(&connection).unwrap();
                     connection.execute_batch("COMMIT; BEGIN").unwrap();
                     known.committed();
                     committed.clone_from(&model);
                 }
                 Step::RollBack => {
                     // As when the commit itself fails: a run may have been made.
-                    known.compact(&connection).unwrap();
+                    known.write(&connection).unwrap();
                     connection.execute_batch("ROLLBACK; BEGIN").unwrap();
                     known.rolled_back();
                     model.clone_from(&committed);
@@ -112,4 +112,32 @@ fn what_an_older_version_knew_is_known() {
     let made: i64 =
         connection.query_row("SELECT count(*) FROM known_runs WHERE length(filter) > 0", [], |row| row.get(0)).unwrap();
     assert_eq!(made, 1);
+}
+
+#[test]
+fn rows_of_the_schema_before_join_the_next_run_and_a_damaged_filter_is_made_again() {
+    let mut connection = Connection::open_in_memory().unwrap();
+    schema::migrate_to(&mut connection, 10).unwrap();
+    let put = |sql: &str, n: u16| {
+        connection.execute(sql, params![identity(n).to_be_bytes().as_slice(), i64::from(n)]).unwrap();
+    };
+    (0..50).for_each(|n| put("INSERT INTO known_recent (identity, session) VALUES (?1, ?2)", n));
+    (50..99).for_each(|n| put("INSERT INTO known_sorted (run, identity, session) VALUES (7, ?1, ?2)", n));
+    connection.execute("INSERT INTO known_runs (run, rows, filter) VALUES (7, 49, x'')", []).unwrap();
+    schema::migrate(&mut connection).unwrap();
+    let mut known = KnownRecords::load(&connection).unwrap();
+    for n in 99..150 {
+        assert!(known.add(&connection, identity(n), SessionRow::of(n.into())).unwrap());
+    }
+    known.write(&connection).unwrap();
+    known.committed();
+    let count = |table: &str| -> i64 {
+        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(["known_recent", "known_batches", "known_blocks", "known_runs"].map(count), [0, 0, 1, 2]);
+    connection.execute("UPDATE known_runs SET filter = x'00'", []).unwrap();
+    let known = KnownRecords::load(&connection).unwrap();
+    for n in 0..150 {
+        assert_eq!(known.find(&connection, identity(n)).unwrap(), Some(SessionRow::of(n.into())), "{n}");
+    }
 }

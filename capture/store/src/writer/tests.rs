@@ -332,7 +332,7 @@ fn what_is_not_committed_did_not_happen() {
     assert_eq!(store.log().len(), 1, "nobody sees it before");
     store.writer.rollback();
     store.writer.rollback();
-    let counts = |store: &Fresh| ["events", "files", "known_recent", "sessions"].map(|table| store.count(table));
+    let counts = |store: &Fresh| ["events", "files", "known_batches", "sessions"].map(|table| store.count(table));
     assert_eq!(counts(&store), [1, 1, 0, 1]);
     // What was remembered of it is forgotten: the path gets a new row.
     store.commit(|writer, row| {
