@@ -570,7 +570,7 @@ fn checkpoint_thread(
     // It keeps nothing: starting it again loses nothing.
     supervisor.spawn_restarting(CHECKPOINT, move || {
         let log = database.with_extension("db-wal");
-        let mut last_size = 0;
+        let mut before = None;
         loop {
             select! {
                 recv(stopped) -> _ => break,
@@ -598,13 +598,20 @@ fn checkpoint_thread(
                 gauges.store.lost(change);
                 continue;
             }
-            let size = std::fs::metadata(&log).map_or(0, |m| m.len());
-            let growing = std::mem::replace(&mut last_size, size) != size;
-            if growing && size < ingest::LARGE_LOG || !growing && size < WAL_REST_BYTES {
+            let now = std::fs::metadata(&log).ok().map(|file| (file.len(), file.modified().ok()));
+            let is_written = std::mem::replace(&mut before, now) != now;
+            let size = now.map_or(0, |(size, _)| size);
+            let done = if is_written {
+                if size < ingest::LARGE_LOG {
+                    continue;
+                }
+                // The file keeps its size when the log is begun anew.
+                Writer::log_use_of(&database).and_then(|log| {
+                    let is_much = log.left() >= ingest::LARGE_LOG;
+                    if is_much { gauges.checkpoints.run(|| Writer::checkpoint(&database, false)) } else { Ok(()) }
+                })
+            } else if size < WAL_REST_BYTES {
                 continue;
-            }
-            let done = if growing {
-                gauges.checkpoints.run(|| Writer::checkpoint(&database, false))
             } else {
                 Writer::truncate_log(&database)
             };

@@ -35,7 +35,7 @@ pub struct Gauges {
     pub last_event_at: [AtomicI64; Provider::ALL.len()],
     /// How many records of each agent were merged into the event of another one, by the code of its provider.
     pub merged: [AtomicU64; Provider::ALL.len()],
-    /// How far the write-ahead log is in the database.
+    /// Whether the write-ahead log is being moved into the database.
     pub checkpoints: CheckpointProgress,
     /// What is heard of hooks, and what is not.
     pub heard: HookHealth,
@@ -57,36 +57,25 @@ impl Gauges {
     }
 }
 
-/// How far the write-ahead log was moved into the database beside the transactions.
+/// Whether the write-ahead log is being moved into the database beside the transactions.
 #[derive(Debug, Default)]
-pub struct CheckpointProgress {
-    running: AtomicBool,
-    moved: AtomicU64,
-}
+pub struct CheckpointProgress(AtomicBool);
 
 impl CheckpointProgress {
-    /// Runs a checkpoint, which returns how many bytes of the log are in the database.
+    /// Runs a checkpoint.
     ///
     /// # Errors
     /// Those of the checkpoint.
-    pub fn run<E>(&self, checkpoint: impl FnOnce() -> Result<u64, E>) -> Result<(), E> {
-        self.running.store(true, Ordering::Release);
+    pub fn run<E>(&self, checkpoint: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        self.0.store(true, Ordering::Release);
         let done = checkpoint();
-        if let Ok(moved) = done {
-            self.moved.store(moved, Ordering::Release);
-        }
-        self.running.store(false, Ordering::Release);
-        done.map(drop)
+        self.0.store(false, Ordering::Release);
+        done
     }
 
-    /// What of a log of this size is left to be moved; `None` while a checkpoint runs.
-    pub(super) fn left_of(&self, size: u64) -> Option<u64> {
-        (!self.running.load(Ordering::Acquire)).then(|| size.saturating_sub(self.moved.load(Ordering::Acquire)))
-    }
-
-    /// The log is empty.
-    pub(super) fn restart(&self) {
-        self.moved.store(0, Ordering::Release);
+    /// Whether one runs now.
+    pub(super) fn is_running(&self) -> bool {
+        self.0.load(Ordering::Acquire)
     }
 }
 

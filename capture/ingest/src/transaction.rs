@@ -10,7 +10,7 @@ use std::{
 
 use events::{Event, Finding, Payload, Provider};
 use projections::{Approval, Turn};
-use store::{AuditHead, CommitError, PackedText, ReadError, ReadFailure, SessionRow, Writer, write_head};
+use store::{AuditHead, CommitError, LogUse, PackedText, ReadError, ReadFailure, SessionRow, Writer, write_head};
 
 use super::{
     CheckpointProgress, HostedSession, IngestInput,
@@ -36,13 +36,13 @@ const BACKFILL_ROWS: usize = 12_000;
 const BACKFILL_BYTES: usize = 8 << 20;
 /// Age at which a transaction of history is committed: on a busy machine a shorter one would be cut into many.
 const BACKFILL_AGE: Duration = Duration::from_secs(3);
-/// Size from which the write-ahead log is moved into the database beside the transactions, bytes.
+/// What of the write-ahead log may be left to be moved into the database beside the transactions, bytes.
 pub const LARGE_LOG: u64 = 24 << 20;
-/// Size from which it is emptied between two transactions if little is left to move, bytes.
+/// Size from which it is begun anew between two transactions if little is left to move, bytes.
 const EASY_LOG: u64 = 96 << 20;
 /// What counts as little, bytes.
 const LITTLE_LOG: u64 = 32 << 20;
-/// Size from which it is emptied whatever is left, bytes.
+/// Size from which it is begun anew whatever is left, bytes.
 const FULL_LOG: u64 = 160 << 20;
 /// Pause in the history after which its open transaction is committed.
 const LULL: Duration = Duration::from_millis(50);
@@ -404,17 +404,20 @@ impl OpenTransaction {
 
     /// After the commit: keeps the write-ahead log small. `checkpoint` asks for a checkpoint beside the transactions.
     ///
-    /// The log can be emptied only while nothing is written, and all of it has to be on the disk first: ingest waits
-    /// as long as the least is left.
-    pub(super) fn bound_log(&self, moved: &CheckpointProgress, checkpoint: &dyn Fn()) {
-        let size = self.writer.log_bytes();
-        if size >= FULL_LOG || size >= EASY_LOG && moved.left_of(size).is_some_and(|left| left <= LITTLE_LOG) {
-            match self.writer.empty_log() {
-                Ok(()) => moved.restart(),
-                Err(error) => tracing::debug!(%error, size, "cannot empty the write-ahead log yet"),
+    /// The log can be begun anew only while nothing is written, and all of it has to be in the database first: ingest
+    /// waits as long as the least is left.
+    pub(super) fn bound_log(&self, progress: &CheckpointProgress, checkpoint: &dyn Fn()) {
+        let restart = |log: LogUse| {
+            let is_easy = log.written >= EASY_LOG && log.left() <= LITTLE_LOG && !progress.is_running();
+            if log.written >= FULL_LOG || is_easy {
+                self.writer.restart_log()?;
+            } else if log.left() >= LARGE_LOG {
+                checkpoint();
             }
-        } else if size >= LARGE_LOG {
-            checkpoint();
+            Ok::<_, CommitError>(())
+        };
+        if let Err(error) = self.writer.log_use().and_then(restart) {
+            tracing::debug!(%error, "cannot begin the write-ahead log anew yet");
         }
     }
 

@@ -97,7 +97,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreOpenError> {
     connection
         .execute_batch(
             "PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; \
-             PRAGMA journal_size_limit = 16777216; PRAGMA cache_size = -12288; PRAGMA temp_store = MEMORY; \
+             PRAGMA journal_size_limit = 167772160; PRAGMA cache_size = -12288; PRAGMA temp_store = MEMORY; \
              PRAGMA foreign_keys = OFF;",
         )
         .map_err(sqlite)?;

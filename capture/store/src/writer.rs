@@ -101,8 +101,37 @@ pub struct Writer {
 
 /// Longest wait for a reader that keeps the write-ahead log from being emptied.
 const CHECKPOINT_BUSY: Duration = Duration::from_millis(50);
-/// Size of a page in the write-ahead log, with its header.
-const FRAME_BYTES: u64 = 4096 + 24;
+/// Size of the header of a page in the write-ahead log.
+const FRAME_HEADER: u64 = 24;
+
+/// How much of the write-ahead log is in use. Its file may be larger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogUse {
+    /// What was written since it was begun, bytes.
+    pub written: u64,
+    /// How much of that is in the database too, bytes.
+    pub moved: u64,
+}
+
+impl LogUse {
+    /// What is still to be moved into the database, bytes.
+    #[must_use]
+    pub const fn left(self) -> u64 {
+        self.written.saturating_sub(self.moved)
+    }
+}
+
+fn log_use(connection: &Connection) -> Result<LogUse, CommitError> {
+    let read = || -> rusqlite::Result<LogUse> {
+        let page: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+        let bytes = |frames: i64| frames.max(0) as u64 * (page.max(0) as u64 + FRAME_HEADER);
+        // It moves nothing and says how many frames there are, and how many were moved.
+        connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| {
+            Ok(LogUse { written: bytes(row.get(1)?), moved: bytes(row.get(2)?) })
+        })
+    };
+    read().map_err(failed("the write-ahead log"))
+}
 
 fn failed(what: &'static str) -> impl Fn(rusqlite::Error) -> CommitError {
     move |source| CommitError { what, source }
@@ -540,10 +569,32 @@ impl Writer {
         Ok(())
     }
 
-    /// Size of the write-ahead log, bytes.
-    #[must_use]
-    pub fn log_bytes(&self) -> u64 {
-        std::fs::metadata(self.path.with_extension("db-wal")).map_or(0, |log| log.len())
+    /// How much of the write-ahead log is in use.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn log_use(&self) -> Result<LogUse, CommitError> {
+        log_use(&self.connection)
+    }
+
+    /// The same from another thread, over a connection of its own.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn log_use_of(path: &Path) -> Result<LogUse, CommitError> {
+        // Never makes a database: the file may have been taken away.
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE);
+        log_use(&connection.map_err(failed("the write-ahead log"))?)
+    }
+
+    /// Moves all of the write-ahead log into the database, so that the next commit begins it anew; its file keeps its
+    /// size. Between two transactions; a reader that holds it longer than a moment keeps it from that, and the next call
+    /// tries again.
+    ///
+    /// # Errors
+    /// When SQLite cannot.
+    pub fn restart_log(&self) -> Result<(), CommitError> {
+        self.checkpoint_all("RESTART")
     }
 
     /// Moves all of the write-ahead log into the database and empties it. Between two transactions; a reader that holds
@@ -552,9 +603,13 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot.
     pub fn empty_log(&self) -> Result<(), CommitError> {
+        self.checkpoint_all("TRUNCATE")
+    }
+
+    fn checkpoint_all(&self, mode: &str) -> Result<(), CommitError> {
         let failed = failed("a checkpoint");
         self.connection.busy_timeout(CHECKPOINT_BUSY).map_err(&failed)?;
-        let done = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        let done = self.connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()));
         self.connection.busy_timeout(BUSY).map_err(&failed)?;
         done.map_err(&failed)
     }
@@ -566,22 +621,18 @@ impl Writer {
         }
     }
 
-    /// Moves what was committed from the write-ahead log into the database, as far as no reader
-    /// holds it; returns how many bytes of the log are in the database now. Opens a connection of its own, so that it
-    /// can be called from another thread.
+    /// Moves what was committed from the write-ahead log into the database, as far as no reader holds it. Opens a
+    /// connection of its own, so that it can be called from another thread.
     ///
     /// # Errors
     /// When SQLite cannot.
-    pub fn checkpoint(path: &Path, truncate: bool) -> Result<u64, CommitError> {
+    pub fn checkpoint(path: &Path, truncate: bool) -> Result<(), CommitError> {
         // Never makes a database: the file may have been taken away.
         let connection =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed("a checkpoint"))?;
         connection.busy_timeout(Duration::from_millis(500)).map_err(failed("a checkpoint"))?;
         let mode = if truncate { "TRUNCATE" } else { "PASSIVE" };
-        let moved = connection
-            .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| row.get::<_, i64>(2))
-            .map_err(failed("a checkpoint"))?;
-        Ok(u64::try_from(moved).unwrap_or(0) * FRAME_BYTES)
+        connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(())).map_err(failed("a checkpoint"))
     }
 
     /// Gives the space of the write-ahead log back, if nobody writes or reads right now. Never waits.

@@ -479,3 +479,32 @@ fn the_write_ahead_log_gives_its_space_back_once_no_reader_holds_it() {
     store.writer.commit().unwrap();
     assert_eq!(store.log().len(), 2);
 }
+
+#[test]
+fn the_write_ahead_log_is_begun_anew_in_its_file() {
+    let mut store = Fresh::new();
+    let wal = store.dir.path().join("capture.db-wal");
+    let size = || std::fs::metadata(&wal).unwrap().len();
+    for n in 1..20 {
+        store.commit(|writer, row| writer.append(row, &event(n, Heartbeat {}), None).unwrap());
+    }
+    let full = store.writer.log_use().unwrap();
+    assert!(full.moved == 0 && full.left() == full.written && full.written + 4_120 > size(), "{full:?} {}", size());
+    Writer::checkpoint(store.writer.path(), false).unwrap();
+    assert_eq!(Writer::log_use_of(store.writer.path()).unwrap().left(), 0);
+    let before = size();
+    store.writer.restart_log().unwrap();
+    assert_eq!((store.writer.log_use().unwrap().left(), size()), (0, before));
+    store.commit(|writer, row| writer.append(row, &event(20, Heartbeat {}), None).unwrap());
+    assert_eq!(size(), before, "its space is used again");
+    assert!(store.writer.log_use().unwrap().written < full.written);
+    // A reader holds it: it grows on, and nothing waits for long.
+    let holder = Connection::open(store.writer.path()).unwrap();
+    holder.execute_batch("BEGIN; SELECT count(*) FROM events").unwrap();
+    store.commit(|writer, row| writer.append(row, &event(21, Heartbeat {}), None).unwrap());
+    let _ = store.writer.restart_log();
+    assert!(store.writer.log_use().unwrap().written > 0);
+    holder.execute_batch("COMMIT").unwrap();
+    let store = store.reopened();
+    assert_eq!(store.log().len(), 21);
+}
