@@ -76,6 +76,15 @@ impl HintInbox {
         self.arrived.notify_one();
     }
 
+    /// Takes the results of workers that came in, without waiting.
+    pub(super) fn take_results(&self) -> Vec<FinishedJob> {
+        let done = std::mem::take(&mut self.lock().done);
+        if !done.is_empty() {
+            self.taken.notify_all();
+        }
+        done
+    }
+
     /// Takes what came in, without waiting.
     pub(super) fn drain(&self) -> InboxContents {
         let mut news = self.lock();

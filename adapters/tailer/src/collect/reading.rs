@@ -21,6 +21,10 @@ const GONE: usize = 4096;
 impl Collector {
     pub(super) fn read_dirty(&mut self, now: Now, sink: BatchSink<'_>) -> Result<(), Stopped> {
         for id in std::mem::take(&mut self.dirty) {
+            // Workers wait when nobody takes what they finished, and these may be many large files.
+            for done in self.shared.inbox.take_results() {
+                self.apply_finished(done, now);
+            }
             if self.files.get_mut(id).is_some_and(|file| std::mem::take(&mut file.dirty)) {
                 self.read(id, now, sink)?;
             }

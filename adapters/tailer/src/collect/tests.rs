@@ -547,3 +547,38 @@ fn tail_collect_threads_read_history_follow_and_stop() {
     running.stop();
     receiver.join().unwrap();
 }
+
+#[test]
+fn tail_collect_workers_go_on_while_many_whole_files_are_read() {
+    let home = tempfile::tempdir().unwrap();
+    for n in 0..200 {
+        fs::write(home.path().join(format!("f{n}.jsonl")), note(n, "line")).unwrap();
+    }
+    for n in 0..3 {
+        fs::write(home.path().join(format!("w{n}.json")), note(1_000 + n, "whole")).unwrap();
+    }
+    let config = CollectorConfig { watches: 0, ..CollectorConfig::new(|| now(Duration::ZERO)) };
+    let collector = Collector::new(config, vec![root(home.path())], Vec::new());
+    // How many of the others were read: a whole file takes as long as a part of them.
+    let read = Arc::new((std::sync::Mutex::new(0), std::sync::Condvar::new()));
+    let (send, done) = crossbeam_channel::unbounded();
+    let mut wholes = 0;
+    let running = collector.start(move |batch| {
+        let (count, changed) = &*read;
+        if batch.cursor.path.ends_with(".jsonl") {
+            *count.lock().unwrap() += 1;
+            changed.notify_all();
+        } else if !batch.events.is_empty() {
+            let wanted = 60 * wholes;
+            wholes += 1;
+            let limit = Duration::from_secs(20);
+            let (count, _) = changed.wait_timeout_while(count.lock().unwrap(), limit, |count| *count < wanted).unwrap();
+            send.send((*count >= wanted, wanted)).unwrap();
+        }
+        Ok(())
+    });
+    let running = running.unwrap();
+    let waited: Vec<(bool, i32)> = done.iter().take(3).collect();
+    assert_eq!(waited, [(true, 0), (true, 60), (true, 120)]);
+    running.stop();
+}

@@ -62,6 +62,11 @@ test("every picture has a table of its figures", async () => {
   const page = await visitor.open("/overview?days=30");
   await page.getByRole("heading", { name: /per day by agent/ }).waitFor();
   const pictures = page.locator("figure:has(svg), .lanes:has(svg)");
+  // Each has its button once its figures are there; the lanes come from another request than the rest.
+  const tables = page.getByRole("button", { name: "Table", exact: true });
+  await page.locator(".lanes:has(svg)").waitFor();
+  const figures = await page.locator("figure, .lanes").count();
+  await eventually("all are drawn", async () => (await pictures.count()) === figures && (await tables.count()) === figures);
   const count = await pictures.count();
   assert.ok(count >= 4);
   for (let index = 0; index < count; index += 1) await page.getByRole("button", { name: "Table", exact: true }).first().click();
