@@ -23,6 +23,7 @@ pub mod schema;
 pub mod text;
 mod timeline;
 mod tombstones;
+mod tool_times;
 pub mod usage;
 pub mod writer;
 

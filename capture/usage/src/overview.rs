@@ -67,11 +67,12 @@ pub fn overview(reader: &Reader, request: &OverviewRequest) -> Result<Overview, 
         if stretches.iter().all(|stretch| is_rest(stretch.state)) && marks.is_empty() {
             continue;
         }
+        let tools = reader.tool_times(session.id, since, until)?;
+        with_tools(&stretches, &tools).iter().for_each(|stretch| days.add(stretch));
         if lanes.len() >= limit {
             more_lanes += 1;
             continue;
         }
-        stretches.iter().for_each(|stretch| days.add(stretch));
         marks.sort_by_key(|mark| mark.at);
         lanes.push(Lane {
             session_id: session.id,
@@ -162,6 +163,37 @@ fn stretches(changes: &[Event], since: Timestamp, until: Timestamp) -> Vec<Stret
         }
     }
     stretches
+}
+
+/// Divides the stretches in which an agent ran by whether its tools did. Few agents tell when a tool runs; the calls do.
+/// One that did not return counts as long as the agent ran on.
+fn with_tools(stretches: &[Stretch], tools: &[(Timestamp, Option<Timestamp>)]) -> Vec<Stretch> {
+    let mut tools: Vec<_> = tools.to_vec();
+    tools.sort_unstable();
+    let mut divided = Vec::new();
+    for stretch in stretches {
+        if stretch.state != State::Running || stretch.reason == Some(Reason::Tool) {
+            divided.push(*stretch);
+            continue;
+        }
+        let mut at = stretch.from;
+        for &(called, returned) in &tools {
+            let returned = match returned {
+                Some(returned) => returned.min(stretch.until),
+                None if called >= stretch.from => stretch.until,
+                None => continue,
+            };
+            let began = called.max(at);
+            if began < returned {
+                divided.push(Stretch { from: at, until: began, ..*stretch });
+                divided.push(Stretch { from: began, until: returned, reason: Some(Reason::Tool), ..*stretch });
+                at = returned;
+            }
+        }
+        divided.push(Stretch { from: at, ..*stretch });
+    }
+    divided.retain(|stretch| stretch.from < stretch.until);
+    divided
 }
 
 /// Stretches as segments: one for as long as state and confidence stay.

@@ -508,3 +508,31 @@ fn the_write_ahead_log_is_begun_anew_in_its_file() {
     let store = store.reopened();
     assert_eq!(store.log().len(), 21);
 }
+
+#[test]
+fn calls_of_tools_have_a_beginning_and_an_end() {
+    use events::{ToolCall, ToolResult};
+    let mut store = Fresh::new();
+    let at =
+        |n: u64, payload: Payload| Event { created_at: Timestamp::from_millisecond(n as i64), ..event(n, payload) };
+    let call = |id: &str| ToolCall { call_id: id.into(), ..ToolCall::default() }.into();
+    let result = |id: &str, detail| ToolResult { call_id: id.into(), detail, ..ToolResult::default() }.into();
+    store.commit(|writer, row| {
+        let events = [
+            call("a"),
+            call("b"),
+            result("a", true),
+            result("a", false),
+            result("c", false),
+            call("d"),
+            result("b", false),
+        ];
+        for (n, payload) in (1..).zip(events) {
+            writer.append(row, &at(n, payload), None).unwrap();
+        }
+    });
+    let ms = |n: i64| Timestamp::from_millisecond(n);
+    let times = |since, until| store.writer.reader().tool_times(store.session.id, ms(since), ms(until)).unwrap();
+    assert_eq!(times(0, 99), [(ms(1), Some(ms(4))), (ms(2), Some(ms(7))), (ms(6), None)]);
+    assert_eq!(times(2, 7), [(ms(2), None), (ms(6), None)]);
+}

@@ -72,6 +72,27 @@ fn a_wait_counts_until_the_person_is_away() {
 }
 
 #[test]
+fn the_time_of_tools_is_that_of_their_calls_while_the_agent_ran() {
+    let changes = [
+        changed(0, State::Running, Some(Reason::Thinking)),
+        changed(20, State::WaitingApproval, Some(Reason::Tool)),
+        changed(30, State::Running, Some(Reason::Thinking)),
+        changed(40, State::Waiting, None),
+    ];
+    // Two at once; one that waits for an approval; one that never returned.
+    let tools =
+        [(at(2), Some(at(5))), (at(3), Some(at(6))), (at(18), Some(at(32))), (at(38), None), (at(41), Some(at(42)))];
+    let divided = with_tools(&stretches(&changes, at(1), at(60)), &tools);
+    let ran: Vec<_> = divided.iter().filter(|s| spent(s) == Some(Spent::Tool)).map(|s| (s.from, s.until)).collect();
+    assert_eq!(ran, [(at(2), at(5)), (at(5), at(6)), (at(18), at(20)), (at(30), at(32)), (at(38), at(40))]);
+    let mut end = at(1);
+    for stretch in divided {
+        assert_eq!(std::mem::replace(&mut end, stretch.until), stretch.from, "nothing is lost or doubled");
+    }
+    assert_eq!(end, at(60));
+}
+
+#[test]
 fn days_are_those_of_the_time_zone() {
     let berlin = TimeZone::get("Europe/Berlin").unwrap();
     // The clocks went back on 2026-10-25: the day had 25 hours.
