@@ -10,22 +10,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 /// The page itself, which shows what its address says.
 const INDEX: &str = "index.html";
-/// First segments of addresses that are views of the page.
-const VIEWS: &[&str] = &[
-    "approvals",
-    "devices",
-    "findings",
-    "help",
-    "history",
-    "overview",
-    "pair",
-    "recordings",
-    "s",
-    "search",
-    "settings",
-    "terminal",
-    "usage",
-];
+/// First segments of addresses that are views of the page, as `web/src/router.ts` has them.
+const VIEWS: &[&str] = &["approvals", "devices", "overview", "pair", "recordings", "s", "terminal"];
 /// Files that browsers look for beside the page. A service worker is for the directory it is in.
 const BESIDE: &[&str] = &["manifest.webmanifest", "sw.js", "favicon.ico", "favicon.svg"];
 /// Smallest file that is compressed, bytes.

@@ -12,7 +12,7 @@ use axum::{
     routing::{MethodFilter, MethodRouter, on},
 };
 use futures_util::FutureExt;
-use http::{HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use http_body_util::Either;
 use tower::{Layer, Service, service_fn, util::BoxCloneSyncService};
 use tower_http::{
@@ -211,7 +211,23 @@ async fn no_route(State(app): State<App>, request: Request) -> HandlerResult {
     }
     // Strangers do not learn which paths exist.
     call::authorize(&app, &request, None)?;
+    if wants_page(&request)
+        && let Some(page) = assets::at("/")
+    {
+        // It says that it has no such view, and leads to those it has.
+        let mut answer = assets::answer(page, &HeaderMap::new());
+        *answer.status_mut() = StatusCode::NOT_FOUND;
+        return Ok(answer);
+    }
     Err(ApiError::not_found("unknown route").hint("GET /openapi.json lists all routes"))
+}
+
+/// Whether a person looks at the answer in a browser.
+fn wants_page(request: &Request) -> bool {
+    let accepts = |value: &HeaderValue| value.to_str().is_ok_and(|types| types.contains("text/html"));
+    [Method::GET, Method::HEAD].contains(request.method())
+        && !request.uri().path().starts_with("/api/")
+        && request.headers().get(header::ACCEPT).is_some_and(accepts)
 }
 
 async fn other_method(State(app): State<App>, path: MatchedPath, request: Request) -> ApiError {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { check, settled } from "./axe.mjs";
-import { Visitor } from "./browser.mjs";
+import { Visitor, ready } from "./browser.mjs";
 import { browser, setup, world } from "./setup.mjs";
 import { eventually } from "./world.mjs";
 
@@ -20,12 +20,15 @@ async function prepare() {
   const asks = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000503", "asks");
   await asks.begin("Ask");
   void asks.ask("AskUserQuestion", { questions: [{ question: "Which?", header: "Kind", options: [{ label: "A", description: "first" }, { label: "B" }] }] }, "300");
-  for (const one of [agent, edits, asks]) await one.pending();
+  const plain = world.agent("claude", "5a6b7c8d-0000-4000-8000-000000000504", "plain");
+  await plain.begin("Plain");
+  void plain.ask("Bash", { command: "make lint-once" }, "300");
+  for (const one of [agent, edits, asks, plain]) await one.pending();
   const { id } = await agent.known();
   await world.play("claude/S12-subagent");
   world.spawn(["run", "--detach", "--name", "shell", "--size", "80x24", "--", "sh"]).stdin.end();
   const run = await eventually("the run is there", async () => (await world.api("/api/v1/runs")).runs[0]);
-  paths = { sessions: "/", all: "/?view=all&group=project", approvals: "/approvals", decided: "/approvals?view=decided", session: `/s/${id}`, terminal: `/terminal/${run.id}`, overview: "/overview", devices: "/devices", missing: "/s/ZZZZZZZZ" };
+  paths = { sessions: "/", all: "/?view=all&group=project", approvals: "/approvals", decided: "/approvals?view=decided", archived: "/?view=archived", elsewhere: "/no/such/view", session: `/s/${id}`, terminal: `/terminal/${run.id}`, overview: "/overview", devices: "/devices", missing: "/s/ZZZZZZZZ" };
 }
 
 for (const [theme, width] of [
@@ -58,6 +61,18 @@ for (const [theme, width] of [
         await page.keyboard.press("?");
         await page.getByRole("dialog", { name: "Keys" }).waitFor();
         await check(page, "keys");
+        await page.keyboard.press("Escape");
+        await page.getByLabel("Filter the sessions").fill("nothing like this");
+        await eventually("no session is left", async () => (await page.locator("a.session-link").count()) === 0);
+        await check(page, "sessions, none found");
+      }
+      if (name === "approvals") {
+        const card = page.locator("[data-approval]:not(.card-risky)").filter({ has: page.getByLabel("Always") }).first();
+        await card.getByLabel("Always").check();
+        await ready(card.locator("button.allow"));
+        await card.locator("button.allow").click();
+        await page.getByRole("dialog").getByLabel("Code").waitFor();
+        await check(page, "step-up");
       }
       await page.close();
     }

@@ -215,6 +215,30 @@ test("a request that was answered elsewhere says so, and nothing is sent twice",
   await other.close();
 });
 
+test("a decision that comes second says what was decided, by whom and when", async () => {
+  const other = await visitor.open("/approvals");
+  const told = agent.ask("Bash", { command: "touch raced" });
+  const approval = await agent.pending();
+  const [first, second] = [cardOf(visitor.page, approval), cardOf(other, approval)];
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  const refused = other.waitForResponse((answer) => answer.url().endsWith("/decision"));
+  await other.route("**/decision", async (route) => {
+    await held;
+    await route.continue();
+  });
+  await ready(deny(second));
+  await deny(second).click();
+  await ready(allow(first));
+  await allow(first).click();
+  assert.deepEqual(decision(await told), { behavior: "allow" });
+  release();
+  assert.equal((await refused).status(), 409);
+  await second.getByText(/^Allowed by .+ at \d\d:\d\d/).waitFor();
+  assert.equal(await deny(second).count(), 0);
+  await other.close();
+});
+
 test("nothing is shown as decided before the server said so", async () => {
   const told = agent.ask("Bash", { command: "touch slow" });
   const approval = await agent.pending();

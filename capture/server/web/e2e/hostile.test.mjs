@@ -115,6 +115,13 @@ test("hostile terminals, decisions, prompts, findings and devices are text", asy
   await screen.getByText("\\u{202c}").first().waitFor();
   await page.locator(".terminal-head").getByText("<img src=x onerror=").waitFor();
   await harmless(page);
+  // Its recording, of which a moment after the end is its last.
+  for (const query of ["", "?t=0", "?t=3600"]) {
+    await page.goto(`${world.url}/recordings/${run.id}${query}`);
+    await page.getByRole("slider", { name: "Time of the recording" }).waitFor();
+    if (query === "?t=3600") await screen.getByText("<script>globalThis.ran=1").waitFor();
+    await harmless(page);
+  }
 
   // The queue of prompts of its session, notes, and the title of the session that another one goes on with.
   for (const text of all) await world.api(`/api/v1/sessions/${run.session_id}/notes`, { text: text.slice(0, 1_000) });

@@ -117,6 +117,26 @@ test("what is still recorded can be played on", async () => {
   assert.equal(shown(player), "change 2|same");
 });
 
+test("who stands at the end of what is still recorded stays there", async () => {
+  let long = 0;
+  const times = [0];
+  const player = new Player(
+    () => Promise.resolve(recording(long, false)),
+    (from) => server(times, 10).read(from),
+  );
+  await player.open(3_600_000);
+  assert.equal(player.position.value, 0);
+  long = 2_500;
+  times.push(2_000);
+  await player.follow();
+  assert.equal(player.position.value, 2_500);
+  assert.equal(shown(player), "change 1|same");
+  await player.seek(500);
+  long = 4_000;
+  await player.follow();
+  assert.equal(player.position.value, 500);
+});
+
 test("places in a recording are read as on a player", () => {
   assert.deepEqual([0, 7_900, 750_000, 3_723_000].map(position), ["0:00", "0:07", "12:30", "1:02:03"]);
 });

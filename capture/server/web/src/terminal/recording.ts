@@ -99,17 +99,27 @@ export class Player {
     this.position.value = to;
   }
 
-  async play(): Promise<void> {
+  /** Looks how long what is still written became. Who stands at its end stands at the new one. */
+  async follow(): Promise<void> {
     const before = this.duration;
-    // What is still written may have become longer; what was the end is then looked at again.
-    if (this.recording.peek()?.ended === false) {
-      try {
-        this.recording.value = await this.summary();
-        if (this.next.peek() === null && this.duration > before) this.next.value = before;
-      } catch (cause) {
-        this.failed.value = cause;
-        return;
-      }
+    await this.lengthen().catch(() => undefined);
+    if (!this.playing.peek() && this.duration > before && this.position.peek() >= before) await this.seek(this.duration);
+  }
+
+  private async lengthen(): Promise<void> {
+    if (this.recording.peek()?.ended !== false) return;
+    const before = this.duration;
+    this.recording.value = await this.summary();
+    // What was the end is looked at again.
+    if (this.next.peek() === null && this.duration > before) this.next.value = before;
+  }
+
+  async play(): Promise<void> {
+    try {
+      await this.lengthen();
+    } catch (cause) {
+      this.failed.value = cause;
+      return;
     }
     if (this.position.peek() >= this.duration) await this.seek(0);
     this.playing.value = this.failed.peek() === null;

@@ -17,6 +17,8 @@ import { Screen } from "../terminal/screen";
 
 /** Time that an arrow key goes on or back, ms. */
 const STEP = 5_000;
+/** Time between two looks at how long what is still written became, ms. */
+const FOLLOW = 2_000;
 /** Frames that are asked for at once. */
 const FRAMES = 300;
 
@@ -38,6 +40,12 @@ export function RecordingPage({ id }: { id: string }) {
     void player.open(Number.isNaN(at) ? 0 : at * 1000);
     return () => player.pause();
   }, [player]);
+  const growing = player.recording.value?.ended === false;
+  useEffect(() => {
+    if (!growing) return;
+    const timer = setInterval(() => void player.follow(), FOLLOW);
+    return () => clearInterval(timer);
+  }, [growing, player]);
   const playing = player.playing.value;
   useEffect(() => {
     if (!playing) return;
