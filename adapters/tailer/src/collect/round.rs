@@ -47,6 +47,10 @@ impl Collector {
                 self.poll_quiet(now, everything);
             }
             self.due.quiet = now.steady + self.config.quiet_poll;
+            if !self.due.first_done {
+                // It had a cursor of every file; those that were found have theirs now.
+                self.unclaimed.shrink_to_fit();
+            }
             self.due.first_done = true;
         }
         if now.steady >= self.due.hot || everything {
