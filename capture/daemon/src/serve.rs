@@ -605,7 +605,7 @@ fn checkpoint_thread(
                 if size < ingest::LARGE_LOG {
                     continue;
                 }
-                // The file keeps its size when the log is begun anew.
+                // The file keeps its size when the log is restarted.
                 Writer::log_use_of(&database).and_then(|log| {
                     let is_much = log.left() >= ingest::LARGE_LOG;
                     if is_much { gauges.checkpoints.run(|| Writer::checkpoint(&database, false)) } else { Ok(()) }

@@ -38,11 +38,11 @@ const BACKFILL_BYTES: usize = 8 << 20;
 const BACKFILL_AGE: Duration = Duration::from_secs(3);
 /// What of the write-ahead log may be left to be moved into the database beside the transactions, bytes.
 pub const LARGE_LOG: u64 = 24 << 20;
-/// Size from which it is begun anew between two transactions if little is left to move, bytes.
+/// Size from which it is restarted between two transactions if little is left to move, bytes.
 const EASY_LOG: u64 = 96 << 20;
 /// What counts as little, bytes.
 const LITTLE_LOG: u64 = 32 << 20;
-/// Size from which it is begun anew whatever is left, bytes.
+/// Size from which it is restarted whatever is left, bytes.
 const FULL_LOG: u64 = 160 << 20;
 /// Pause in the history after which its open transaction is committed.
 const LULL: Duration = Duration::from_millis(50);
@@ -404,7 +404,7 @@ impl OpenTransaction {
 
     /// After the commit: keeps the write-ahead log small. `checkpoint` asks for a checkpoint beside the transactions.
     ///
-    /// The log can be begun anew only while nothing is written, and all of it has to be in the database first: ingest
+    /// The log can be restarted only while nothing is written, and all of it has to be in the database first: ingest
     /// waits as long as the least is left.
     pub(super) fn bound_log(&self, progress: &CheckpointProgress, checkpoint: &dyn Fn()) {
         let restart = |log: LogUse| {
@@ -417,7 +417,7 @@ impl OpenTransaction {
             Ok::<_, CommitError>(())
         };
         if let Err(error) = self.writer.log_use().and_then(restart) {
-            tracing::debug!(%error, "cannot begin the write-ahead log anew yet");
+            tracing::debug!(%error, "cannot restart the write-ahead log yet");
         }
     }
 

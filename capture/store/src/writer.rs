@@ -587,7 +587,7 @@ impl Writer {
         log_use(&connection.map_err(failed("the write-ahead log"))?)
     }
 
-    /// Moves all of the write-ahead log into the database, so that the next commit begins it anew; its file keeps its
+    /// Moves all of the write-ahead log into the database, so that the next commit restarts it; its file keeps its
     /// size. Between two transactions; a reader that holds it longer than a moment keeps it from that, and the next call
     /// tries again.
     ///

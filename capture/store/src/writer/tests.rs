@@ -481,7 +481,7 @@ fn the_write_ahead_log_gives_its_space_back_once_no_reader_holds_it() {
 }
 
 #[test]
-fn the_write_ahead_log_is_begun_anew_in_its_file() {
+fn the_write_ahead_log_is_restarted_in_its_file() {
     let mut store = Fresh::new();
     let wal = store.dir.path().join("capture.db-wal");
     let size = || std::fs::metadata(&wal).unwrap().len();
