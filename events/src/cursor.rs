@@ -45,3 +45,25 @@ pub struct Cursor {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoder_state: Option<String>,
 }
+
+/// What of a cursor says whether its file has changed, and where the next read begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub struct CursorSummary {
+    /// The file that had the path.
+    pub key: FileKey,
+    /// Bytes of whole lines read.
+    pub offset: u64,
+    /// Size when last looked at, bytes.
+    pub size: u64,
+    /// Last change of content or inode when last looked at, nanoseconds since 1970 (ctime).
+    pub changed_ns: i64,
+    /// Whether this generation was read to its end once.
+    pub caught_up: bool,
+}
+
+impl From<&Cursor> for CursorSummary {
+    fn from(cursor: &Cursor) -> Self {
+        let Cursor { key, offset, size, changed_ns, caught_up, .. } = *cursor;
+        Self { key, offset, size, changed_ns, caught_up }
+    }
+}

@@ -17,7 +17,7 @@ pub mod status;
 pub mod time;
 pub mod visible;
 
-pub use cursor::{Cursor, FileKey};
+pub use cursor::{Cursor, CursorSummary, FileKey};
 pub use event::{Event, NewEvent, Origin, Repeat, TextRef, WireError};
 pub use finding::{Finding, FindingKind, FindingState, Notification, QueuedBy, QueuedPrompt, QueuedState, SendOutcome};
 pub use id::{

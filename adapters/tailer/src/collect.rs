@@ -12,6 +12,7 @@
 //! for finding files, `queue` for the history, [`control`] for the handle.
 
 mod batch;
+mod committed;
 pub mod control;
 mod directories;
 mod files;
@@ -34,7 +35,7 @@ use std::{
     time::Duration,
 };
 
-use events::{Cursor, Provider};
+use events::{CursorSummary, Provider};
 
 use crate::{
     tail::{FileSpec, Now, ReadLimits, TailReader},
@@ -42,6 +43,7 @@ use crate::{
 };
 pub use agents::Stopped;
 pub use batch::Batch;
+pub use committed::{CommittedCursors, KnownFiles};
 use control::CollectorShared;
 pub use control::{CollectorHandle, CollectorHealth, Progress, RootHealth, UnreadPath};
 use directories::DirTree;
@@ -138,7 +140,6 @@ impl std::fmt::Debug for Root {
 }
 
 /// Owns what is known of all files.
-#[derive(Debug)]
 pub struct Collector {
     config: CollectorConfig,
     roots: Vec<Root>,
@@ -149,8 +150,11 @@ pub struct Collector {
     queue: Arc<HistoryQueue>,
     shared: Arc<CollectorShared>,
     errors: Errors,
-    /// Cursors of files not found yet.
-    unclaimed: HashMap<String, Cursor>,
+    /// How far files were read that are not found yet.
+    unclaimed: HashMap<String, CursorSummary>,
+    committed: Arc<dyn CommittedCursors>,
+    /// Closed files whose whole cursor is in memory, longest closed first.
+    closed: VecDeque<FileId>,
     /// Files to read in this round.
     dirty: VecDeque<FileId>,
     /// Files looked at often.
@@ -159,6 +163,12 @@ pub struct Collector {
     gone: VecDeque<FileId>,
     ignored: Arc<[PathBuf]>,
     due: Due,
+}
+
+impl std::fmt::Debug for Collector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Collector").field("roots", &self.roots).field("files", &self.files.len()).finish_non_exhaustive()
+    }
 }
 
 /// When what is done next, by the steady clock.
@@ -183,9 +193,10 @@ struct Due {
 }
 
 impl Collector {
-    /// Makes a collector of these roots that goes on from these cursors.
+    /// Makes a collector of these roots that goes on where earlier ones ended.
     #[must_use]
-    pub fn new(config: CollectorConfig, roots: Vec<Root>, cursors: Vec<Cursor>) -> Self {
+    pub fn new(config: CollectorConfig, roots: Vec<Root>, known: impl Into<KnownFiles>) -> Self {
+        let KnownFiles { summaries, committed } = known.into();
         let shared = Arc::new(CollectorShared::default());
         let watch = if config.watches == 0 {
             Watch::off()
@@ -203,7 +214,9 @@ impl Collector {
             queue: Arc::new(HistoryQueue::default()),
             shared,
             errors: Errors::default(),
-            unclaimed: cursors.into_iter().map(|cursor| (cursor.path.clone(), cursor)).collect(),
+            unclaimed: summaries.into_iter().collect(),
+            committed,
+            closed: VecDeque::new(),
             dirty: VecDeque::new(),
             hot: Vec::new(),
             gone: VecDeque::new(),

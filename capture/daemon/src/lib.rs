@@ -35,5 +35,6 @@ pub mod search;
 pub mod serve;
 pub mod session_starter;
 pub mod settings;
+mod stored_cursors;
 pub mod supervisor;
 pub mod telemetry;

@@ -23,7 +23,7 @@ use retention::{Retention, RetentionParts};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use server::LiveView;
 use store::Writer;
-use tailer::collect::{Batch, Collector, Stopped};
+use tailer::collect::{Batch, Collector, KnownFiles, Stopped};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use web_push::Subscriptions;
@@ -52,6 +52,7 @@ use crate::{
     search::{self, Search},
     session_starter::SessionStarter,
     settings,
+    stored_cursors::StoredCursors,
     supervisor::Supervisor,
     telemetry::TelemetryReceiver,
 };
@@ -264,7 +265,7 @@ impl RunningService {
         // Read while ingest loads the sessions.
         let cursors = std::thread::Builder::new().name("cursors".to_owned()).spawn({
             let reader = reader.clone();
-            move || reader.cursors()
+            move || reader.cursor_summaries()
         })?;
         let database = writer.path().to_owned();
         let files_of_store = StoreFiles::of(&database);
@@ -346,7 +347,8 @@ impl RunningService {
         let daemons = daemons.context("cannot start the thread that watches Codex's daemons")?;
         let cursors =
             cursors.join().map_err(|_| anyhow!("the thread that reads the positions of files has failed"))??;
-        let collector = Collector::new(collect, directories, cursors);
+        let known = KnownFiles { summaries: cursors, committed: Arc::new(StoredCursors(reader.clone())) };
+        let collector = Collector::new(collect, directories, known);
         let health = health::health(health::HealthParts {
             control: collector.control(),
             directories: names,

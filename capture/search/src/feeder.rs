@@ -1,7 +1,8 @@
 //! Feeds the index from the store, in the order of the log, on a thread of its own.
 //!
 //! Reads committed events only, in small batches, and sleeps without a timer while there is nothing to do. While there is
-//! a backlog it writes with more memory and commits seldom; otherwise every new text is committed within half a second.
+//! a backlog it writes with more memory and commits seldom; otherwise new texts are committed when somebody searches, or
+//! every ten seconds: each commit is files of its own, which are written again when they are merged.
 //! When nothing can be written, it says so, gives up what is not committed, and tries again later.
 
 use std::{
@@ -60,7 +61,7 @@ pub struct Pace {
     pub behind: Duration,
     /// The same when it has just been read.
     pub caught_up: Duration,
-    /// The same without one.
+    /// The same without one, while nobody searches.
     pub live: Duration,
 }
 
@@ -70,7 +71,7 @@ impl Default for Pace {
             backlog: 4096,
             behind: Duration::from_secs(10),
             caught_up: Duration::from_secs(1),
-            live: Duration::from_millis(500),
+            live: Duration::from_secs(10),
         }
     }
 }
@@ -271,15 +272,15 @@ impl Feeder {
         // Events without a text need no commit.
         self.shared.set_indexed(self.read);
         self.shared.is_ready.store(true, Ordering::Relaxed);
-        let rests_at = self.last_commit.map(|last| last + WRITER_RESTS);
-        match rests_at {
-            _ if self.writer.is_none() => Ok(Next::Rest),
-            Some(at) if at > Instant::now() => Ok(Next::At(at)),
-            Some(_) | None => {
-                self.close_writer();
-                Ok(Next::Rest)
-            }
+        let now = Instant::now();
+        let writer_closes_at = self.last_commit.map(|last| last + WRITER_RESTS).filter(|at| *at > now);
+        if self.writer.is_some() && writer_closes_at.is_none() {
+            self.close_writer();
         }
+        let writer_closes_at = writer_closes_at.filter(|_| self.writer.is_some());
+        let reader_closes_at = self.open.as_ref().and_then(|open| open.reader.close_unused(now));
+        let closes_at = writer_closes_at.into_iter().chain(reader_closes_at).min();
+        Ok(closes_at.map_or(Next::Rest, Next::At))
     }
 
     /// When to commit what was read; `None` when there is nothing to commit.

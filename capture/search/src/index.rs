@@ -20,13 +20,14 @@ use events::SessionId;
 use serde::{Deserialize, Serialize};
 use store::{ReadError, Reader};
 use tantivy::{
-    Index, IndexReader, IndexSettings, ReloadPolicy, TantivyError,
+    Index, IndexSettings, TantivyError,
     directory::error::{OpenDirectoryError, OpenReadError, OpenWriteError},
 };
 
 use crate::{
     feeder::{Feeder, Pace},
     fields::{Fields, VERSION},
+    on_demand_reader::OnDemandReader,
     private_directory::PrivateDirectory,
     tokens::{self, CodeTokenizer},
 };
@@ -67,9 +68,17 @@ pub(crate) enum IndexError {
 #[derive(Clone)]
 pub(crate) struct OpenIndex {
     pub(crate) index: Index,
-    pub(crate) reader: IndexReader,
+    pub(crate) reader: Arc<OnDemandReader>,
     pub(crate) fields: Fields,
     pub(crate) log: [u8; 16],
+}
+
+impl OpenIndex {
+    /// Number of texts in the last commit; 0 when it cannot be read.
+    fn texts(&self) -> u64 {
+        let parts = self.index.searchable_segment_metas().unwrap_or_default();
+        parts.iter().map(|part| u64::from(part.num_docs())).sum()
+    }
 }
 
 /// The index of one store. A handle: clones share it.
@@ -222,7 +231,7 @@ impl SearchIndex {
             None if self.0.is_ready.load(Ordering::Relaxed) => IndexState::Ready,
             None => IndexState::Building,
         };
-        let texts = self.0.opened().map_or(0, |open| open.reader.searcher().num_docs());
+        let texts = self.0.opened().map_or(0, |open| open.texts());
         let files = fs::read_dir(&self.0.directory).into_iter().flatten().flatten();
         let bytes = files.filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum();
         IndexStatus { state, indexed, total, texts, bytes, trouble }
@@ -359,7 +368,6 @@ pub(crate) fn create(directory: &Path, log: [u8; 16]) -> Result<OpenIndex, Index
 
 fn opened(index: Index, fields: Fields, log: [u8; 16]) -> Result<OpenIndex, TantivyError> {
     index.tokenizers().register(tokens::NAME, CodeTokenizer);
-    // A watch would look at the file every half second; the feeder knows when to load.
-    let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+    let reader = Arc::new(OnDemandReader::checked(&index)?);
     Ok(OpenIndex { index, reader, fields, log })
 }

@@ -12,6 +12,7 @@ mod fields;
 mod in_flight;
 mod index;
 mod merging;
+mod on_demand_reader;
 mod phrase;
 mod private_directory;
 mod query;

@@ -13,7 +13,7 @@ use api::search::{SearchHit, SearchPage, SearchQuery, SearchSort, SourceRange, T
 use events::{Event, Origin, SessionId};
 use store::{ReadError, Reader};
 use tantivy::{
-    Order, TantivyError, Term,
+    Order, Searcher, TantivyError, Term,
     collector::{Count, TopDocs},
     query::{
         AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, FuzzyTermQuery, Occur, PhrasePrefixQuery, PhraseQuery,
@@ -167,7 +167,14 @@ impl SearchIndex {
         let open = self.0.opened().ok_or(SearchError::NotReady)?;
         let (indexed, total) = self.progress();
         // What a damaged file says may make tantivy panic.
-        let found = catch_unwind(AssertUnwindSafe(|| find(&open, request)));
+        let found = catch_unwind(AssertUnwindSafe(|| {
+            let (searcher, was_opened) = open.reader.searcher(&open.index)?;
+            if was_opened {
+                // It closes the parts when nobody searches any more.
+                self.0.wake();
+            }
+            find(&open, &searcher, request)
+        }));
         let FoundPage { texts, matches, is_lower_bound } = match found {
             Ok(Ok(found)) => found,
             Ok(Err(error)) => return Err(self.damaged(error.to_string())),
@@ -197,8 +204,7 @@ impl SearchIndex {
 }
 
 /// Finds the texts of one page and one more, and how many there are in all.
-fn find(open: &OpenIndex, request: &SearchRequest) -> Result<FoundPage, TantivyError> {
-    let searcher = open.reader.searcher();
+fn find(open: &OpenIndex, searcher: &Searcher, request: &SearchRequest) -> Result<FoundPage, TantivyError> {
     let node = &request.query.0;
     let by_time = request.sort == SearchSort::Time;
     let until = request.until.map(|until| {
@@ -216,7 +222,7 @@ fn find(open: &OpenIndex, request: &SearchRequest) -> Result<FoundPage, TantivyE
             filter: (!filters.is_empty()).then(|| all_of(filters)),
             by_time,
         };
-        let mut found = search.first(&searcher, request.offset + wanted)?;
+        let mut found = search.first(searcher, request.offset + wanted)?;
         found.first.drain(..request.offset.min(found.first.len()));
         (found.first, found.matches, found.is_lower_bound)
     } else {
@@ -231,7 +237,7 @@ fn find(open: &OpenIndex, request: &SearchRequest) -> Result<FoundPage, TantivyE
             (found.into_iter().map(|(_, address)| (0.0, address)).collect(), count)
         } else if request.until.is_none() && is_of_words(node) {
             // The best are found without looking at all, and counting looks at no score.
-            (searcher.search(&*query, &top.order_by_score())?, query.count(&searcher)?)
+            (searcher.search(&*query, &top.order_by_score())?, query.count(searcher)?)
         } else {
             searcher.search(&*query, &(top.order_by_score(), Count))?
         };

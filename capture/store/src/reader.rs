@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use events::{Cursor, Event, Kind, SessionId, Timestamp};
+use events::{Cursor, CursorSummary, Event, Kind, SessionId, Timestamp};
 use projections::{Conclusion, Session, SessionState, Turn, WorkLog};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params, types::ValueRef};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -129,6 +129,43 @@ impl Reader {
             }
             Ok(cursors)
         })
+    }
+
+    /// How far files were read, by path. A damaged cursor is left out: its file is read again.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn cursor_summaries(&self) -> Result<Vec<(String, CursorSummary)>, ReadError> {
+        self.with("cursors", |c| {
+            let sqlite = |source| ReadError::Sqlite { what: "cursors", source };
+            let mut statement = c.prepare("SELECT path, cursor FROM files WHERE cursor IS NOT NULL").map_err(sqlite)?;
+            let mut rows = statement.query([]).map_err(sqlite)?;
+            let mut summaries = Vec::new();
+            while let Some(row) = rows.next().map_err(sqlite)? {
+                let path = lossy(row, 0).map_err(sqlite)?.unwrap_or_default();
+                let cursor = lossy(row, 1).map_err(sqlite)?.unwrap_or_default();
+                match serde_json::from_str(&cursor) {
+                    Ok(summary) => summaries.push((path, summary)),
+                    Err(error) => {
+                        tracing::warn!(path, %error, "a stored cursor is damaged; its file is read again from the start");
+                    }
+                }
+            }
+            Ok(summaries)
+        })
+    }
+
+    /// The cursor of a file; `None` also when it is damaged.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn cursor(&self, path: &str) -> Result<Option<Cursor>, ReadError> {
+        let json = self.with("cursor", |c| {
+            c.prepare_cached("SELECT cursor FROM files WHERE path = ?1")
+                .and_then(|mut statement| statement.query_row([path], |row| lossy(row, 0)).optional())
+                .map_err(|source| ReadError::Sqlite { what: "cursor", source })
+        })?;
+        Ok(json.flatten().and_then(|json| self.parsed("cursor", path, &json)))
     }
 
     /// The session as last committed; `None` also when its row is damaged.

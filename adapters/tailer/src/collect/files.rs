@@ -1,13 +1,16 @@
-//! The table of files. An entry is small: a quiet file is its cursor and its path, and neither
-//! open nor decoded.
+//! The table of files. An entry is small: a quiet file is its path and a summary of its cursor, and neither open nor
+//! decoded.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, io, sync::Arc, time::Duration};
 
-use events::{Cursor, Provider};
+use events::{Cursor, CursorSummary, Provider};
 
-use crate::tail::{
-    FileSpec, Tail,
-    disk::{self, RootedPath, Stat},
+use crate::{
+    collect::committed::CommittedCursors,
+    tail::{
+        FileSpec, Tail, TailError,
+        disk::{self, RootedPath, Stat},
+    },
 };
 
 /// A place in the table.
@@ -20,6 +23,8 @@ pub(super) enum FileOwner {
     Fresh,
     /// It was read up to here and is closed.
     Resting(Box<Cursor>),
+    /// The same, and the whole cursor is committed.
+    Committed(Box<CursorSummary>),
     /// It is held open.
     Open(Box<Tail>),
     /// The queue or a worker has it.
@@ -58,11 +63,8 @@ pub(super) struct FileEntry {
 }
 
 impl FileEntry {
-    pub(super) fn new(place: RootedPath, root: u16, spec: FileSpec, cursor: Option<Cursor>) -> Self {
-        let slot = match cursor {
-            Some(cursor) => FileOwner::Resting(rest(cursor)),
-            None => FileOwner::Fresh,
-        };
+    pub(super) fn new(place: RootedPath, root: u16, spec: FileSpec, committed: Option<CursorSummary>) -> Self {
+        let slot = committed.map_or(FileOwner::Fresh, |summary| FileOwner::Committed(Box::new(summary)));
         Self {
             place,
             root,
@@ -83,9 +85,19 @@ impl FileEntry {
     }
 
     /// Where it stands, unless somebody else has it or nobody read it.
-    pub(super) fn cursor(&self) -> Option<&Cursor> {
+    pub(super) fn summary(&self) -> Option<CursorSummary> {
         match &self.slot {
             FileOwner::Fresh | FileOwner::Away => None,
+            FileOwner::Committed(summary) => Some(**summary),
+            FileOwner::Resting(cursor) => Some((&**cursor).into()),
+            FileOwner::Open(tail) => Some(tail.cursor().into()),
+        }
+    }
+
+    /// The same as a whole, unless it is committed.
+    pub(super) fn cursor(&self) -> Option<&Cursor> {
+        match &self.slot {
+            FileOwner::Fresh | FileOwner::Away | FileOwner::Committed(_) => None,
             FileOwner::Resting(cursor) => Some(cursor),
             FileOwner::Open(tail) => Some(tail.cursor()),
         }
@@ -95,8 +107,9 @@ impl FileEntry {
     pub(super) fn resume_offset(&self) -> u64 {
         match &self.slot {
             FileOwner::Fresh | FileOwner::Away => 0,
+            FileOwner::Committed(summary) if summary.caught_up => summary.offset,
             FileOwner::Resting(cursor) if cursor.caught_up => cursor.offset,
-            FileOwner::Resting(_) => 0,
+            FileOwner::Committed(_) | FileOwner::Resting(_) => 0,
             FileOwner::Open(tail) => tail.cursor().offset,
         }
     }
@@ -108,22 +121,50 @@ impl FileEntry {
 
     /// Whether what is on disk is not what was last looked at.
     pub(super) fn differs(&self, stat: Option<&Stat>) -> bool {
-        match (stat, self.cursor()) {
+        match (stat, self.summary()) {
             (None, Some(_)) => !self.gone,
             (None, None) => false,
             (Some(_), None) => true,
-            (Some(stat), Some(cursor)) => {
+            (Some(stat), Some(last)) => {
                 self.gone
-                    || !cursor.caught_up
-                    || (stat.key, stat.size, stat.changed_ns) != (cursor.key, cursor.size, cursor.changed_ns)
+                    || !last.caught_up
+                    || (stat.key, stat.size, stat.changed_ns) != (last.key, last.size, last.changed_ns)
             }
         }
     }
 
-    /// Takes the tail out, making it when the file was closed. `None`: somebody else has it.
+    /// Has the whole cursor in memory, for a read. Where there is none any more, the file is read from its start, and what
+    /// is known of it is not stored again.
+    pub(super) fn load_cursor(&mut self, committed: &dyn CommittedCursors) -> Result<(), TailError> {
+        let FileOwner::Committed(summary) = &self.slot else { return Ok(()) };
+        let path = self.place.path();
+        let failed = |source| TailError::Io { path: Arc::clone(path), offset: summary.offset, source };
+        self.slot = match committed.cursor(path).map_err(failed)? {
+            Some(cursor) => FileOwner::Resting(rest(cursor)),
+            None => FileOwner::Fresh,
+        };
+        Ok(())
+    }
+
+    /// Does without the whole cursor if it is committed.
+    pub(super) fn release_cursor(&mut self, committed: &dyn CommittedCursors) -> io::Result<()> {
+        if let FileOwner::Resting(cursor) = &self.slot
+            && self.owed == PendingCursor::Nothing
+            && committed.cursor(self.place.path())?.is_some_and(|committed| *rest(committed) == **cursor)
+        {
+            self.slot = FileOwner::Committed(Box::new((&**cursor).into()));
+        }
+        Ok(())
+    }
+
+    /// Takes the tail out, making it when the file was closed; its cursor must be loaded. `None`: somebody else has it.
     pub(super) fn take_tail(&mut self, provider: Provider) -> Option<Box<Tail>> {
         let cursor = match std::mem::replace(&mut self.slot, FileOwner::Away) {
             FileOwner::Away => return None,
+            committed @ FileOwner::Committed(_) => {
+                self.slot = committed;
+                return None;
+            }
             FileOwner::Open(tail) => return Some(tail),
             FileOwner::Resting(cursor) => Some(*cursor),
             FileOwner::Fresh => None,
@@ -137,7 +178,11 @@ impl FileEntry {
         self.slot = match slot {
             FileOwner::Open(tail) if tail.cursor().generation == 0 => FileOwner::Fresh,
             FileOwner::Open(tail) if !tail.is_passing() => FileOwner::Resting(rest(tail.into_cursor())),
-            FileOwner::Open(_) | FileOwner::Fresh | FileOwner::Resting(_) | FileOwner::Away => slot,
+            FileOwner::Open(_)
+            | FileOwner::Fresh
+            | FileOwner::Resting(_)
+            | FileOwner::Committed(_)
+            | FileOwner::Away => slot,
         };
     }
 }

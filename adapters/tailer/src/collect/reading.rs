@@ -15,6 +15,10 @@ use crate::{
 
 /// A cursor that moved so far over lines without events is handed on at once.
 const OWED_BYTES: u64 = 256 * 1024;
+/// What was read this time ago is committed, unless something is wrong.
+const COMMITTED_AFTER: Duration = Duration::from_secs(5);
+/// Most cursors compared with the committed ones in one round.
+const RELEASED_AT_ONCE: usize = 4096;
 /// Most files remembered after they are gone, in case they come back.
 const GONE: usize = 4096;
 
@@ -37,6 +41,10 @@ impl Collector {
             return Ok(());
         };
         let provider = self.roots[usize::from(file.root)].provider;
+        if let Err(error) = file.load_cursor(&*self.committed) {
+            self.set_back(id, &error, None, now);
+            return Ok(());
+        }
         let Some(mut tail) = file.take_tail(provider) else {
             return Ok(());
         };
@@ -57,7 +65,7 @@ impl Collector {
         };
         let wait = if file.spec.format == FileFormat::Whole { Duration::ZERO } else { RACY };
         file.again_at = look.unsettled.then(|| now.steady + wait);
-        let offset = file.cursor().map_or(0, |cursor| cursor.offset);
+        let offset = file.summary().map_or(0, |cursor| cursor.offset);
         file.owed = match file.owed {
             PendingCursor::Lines(since) => PendingCursor::Lines(since),
             PendingCursor::Stat | PendingCursor::Nothing if look.moved => PendingCursor::Lines(now.steady),
@@ -92,7 +100,40 @@ impl Collector {
         file.looked_at = now.steady;
         file.slot = FileOwner::Open(tail);
         if !file.hot || file.gone || file.ignored {
-            file.close();
+            self.close(id);
+        }
+    }
+
+    /// Closes a file, unless a first pass is under way.
+    pub(super) fn close(&mut self, id: FileId) {
+        let Some(file) = self.files.get_mut(id) else { return };
+        file.close();
+        if matches!(file.slot, FileOwner::Resting(_)) {
+            self.closed.push_back(id);
+        }
+    }
+
+    /// Of files that were closed a while ago, memory keeps a summary of the cursor if the whole one is committed. Waits
+    /// while history is read, which commits what was closed last.
+    pub(super) fn release_cursors(&mut self, now: Now) {
+        if self.queue.len() > 0 {
+            return;
+        }
+        for _ in 0..self.closed.len().min(RELEASED_AT_ONCE) {
+            let Some(id) = self.closed.pop_front() else { return };
+            let Some(file) = self.files.get_mut(id) else { continue };
+            if file.looked_at + COMMITTED_AFTER > now.steady {
+                self.closed.push_front(id);
+                return;
+            }
+            if let Err(error) = file.release_cursor(&*self.committed) {
+                tracing::debug!(path = &**file.place.path(), %error, "cannot compare a cursor with the committed one");
+                self.closed.push_back(id);
+                return;
+            }
+        }
+        if self.closed.is_empty() {
+            self.closed.shrink_to_fit();
         }
     }
 
@@ -172,7 +213,7 @@ impl Collector {
                 self.set_back(id, &error, stat, now);
             }
             None => {
-                let changed_ms = file.cursor().map_or(0, |cursor| cursor.changed_ns / 1_000_000);
+                let changed_ms = file.summary().map_or(0, |cursor| cursor.changed_ns / 1_000_000);
                 let age_ms = now.wall.as_millisecond() - changed_ms;
                 let racy = age_ms.unsigned_abs() < RACY.as_millis() as u64;
                 file.again_at = racy.then(|| now.steady + RACY);

@@ -46,6 +46,7 @@ impl Collector {
             if self.due.first_done {
                 self.poll_quiet(now, everything);
             }
+            self.release_cursors(now);
             self.due.quiet = now.steady + self.config.quiet_poll;
             if !self.due.first_done {
                 // It had a cursor of every file; those that were found have theirs now.
@@ -157,8 +158,8 @@ impl Collector {
                 PendingCursor::Lines(_) | PendingCursor::Stat if cool => self.flush_cursor(id, sink)?,
                 PendingCursor::Lines(_) | PendingCursor::Stat | PendingCursor::Nothing => {}
             }
-            if let Some(file) = self.files.get_mut(id).filter(|file| !file.hot) {
-                file.close();
+            if self.files.get_mut(id).is_some_and(|file| !file.hot) {
+                self.close(id);
             }
         }
         kept.append(&mut self.hot);
@@ -267,19 +268,27 @@ impl Collector {
         } else {
             ReadPriority::Rest
         };
-        self.send_away(id, class, modified_ns, backlog);
+        self.send_away(id, class, modified_ns, backlog, now);
     }
 
-    fn send_away(&mut self, id: FileId, class: ReadPriority, modified_ns: i64, backlog: u64) {
+    fn send_away(&mut self, id: FileId, class: ReadPriority, modified_ns: i64, backlog: u64, now: Now) {
         let Some(file) = self.files.get_mut(id) else {
             return;
         };
         let provider = self.roots[usize::from(file.root)].provider;
+        if let Err(error) = file.load_cursor(&*self.committed) {
+            self.set_back(id, &error, None, now);
+            return;
+        }
         let of_cursor = |cursor| QueuedTail::Cursor { place: file.place.clone(), provider, spec: file.spec, cursor };
         let waiting = match std::mem::replace(&mut file.slot, FileOwner::Away) {
             FileOwner::Fresh => of_cursor(None),
             FileOwner::Resting(cursor) => of_cursor(Some(cursor)),
             FileOwner::Open(tail) => QueuedTail::Tail(tail),
+            committed @ FileOwner::Committed(_) => {
+                file.slot = committed;
+                return;
+            }
             FileOwner::Away => return,
         };
         Progress::add(&self.shared.progress.files_total, 1);
@@ -298,9 +307,7 @@ impl Collector {
         if open.len() > self.config.open_files {
             open.sort_unstable();
             for (_, id) in &open[..open.len() - self.config.open_files] {
-                if let Some(file) = self.files.get_mut(*id) {
-                    file.close();
-                }
+                self.close(*id);
             }
         }
     }

@@ -3,9 +3,13 @@ use std::{
     fs::{self, File, OpenOptions},
     io::Write,
     os::unix::fs::symlink,
+    sync::{Mutex, atomic::AtomicBool},
 };
 
+use events::Cursor;
+
 use super::*;
+use crate::collect::files::FileOwner;
 use crate::tail::{
     FileFormat,
     tests::{Fault, Faulty, Ingest, LINES, WHOLE, ago, note, now, plain, rows},
@@ -37,6 +41,8 @@ struct Case {
     config: CollectorConfig,
     collector: Collector,
     ingest: RefCell<Ingest>,
+    /// What the collector reads of the cursors that were committed.
+    committed: Arc<Mutex<HashMap<String, Cursor>>>,
     steady: Duration,
     /// Batches left until the sink stops.
     batches_left: usize,
@@ -56,9 +62,29 @@ fn case() -> Case {
 
 fn case_of(config: CollectorConfig) -> Case {
     let home = tempfile::tempdir().unwrap();
-    let collector = Collector::new(config.clone(), vec![root(&home.path().join("root"))], Vec::new());
+    let committed: Arc<Mutex<HashMap<String, Cursor>>> = Arc::default();
+    let collector = Collector::new(config.clone(), vec![root(&home.path().join("root"))], known(&committed));
     fs::create_dir(home.path().join("root")).unwrap();
-    Case { home, config, collector, ingest: RefCell::default(), steady: Duration::ZERO, batches_left: usize::MAX }
+    Case {
+        home,
+        config,
+        collector,
+        ingest: RefCell::default(),
+        committed,
+        steady: Duration::ZERO,
+        batches_left: usize::MAX,
+    }
+}
+
+impl CommittedCursors for Mutex<HashMap<String, Cursor>> {
+    fn cursor(&self, path: &str) -> io::Result<Option<Cursor>> {
+        Ok(self.lock().unwrap().get(path).cloned())
+    }
+}
+
+fn known(committed: &Arc<Mutex<HashMap<String, Cursor>>>) -> KnownFiles {
+    let summaries = committed.lock().unwrap().iter().map(|(path, cursor)| (path.clone(), cursor.into())).collect();
+    KnownFiles { summaries, committed: Arc::clone(committed) as Arc<dyn CommittedCursors> }
 }
 
 impl Case {
@@ -73,10 +99,16 @@ impl Case {
     }
 
     fn round(&mut self) -> Result<Duration, Stopped> {
-        let (ingest, left) = (&self.ingest, &mut self.batches_left);
+        let (ingest, committed, left) = (&self.ingest, &self.committed, &mut self.batches_left);
         self.collector.round(now(self.steady), &mut |batch| {
             *left = left.checked_sub(1).ok_or(Stopped)?;
-            ingest.borrow_mut().commit(batch.events, &batch.cursor, batch.vanished);
+            let mut ingest = ingest.borrow_mut();
+            ingest.commit(batch.events, &batch.cursor, batch.vanished);
+            let (path, mut committed) = (batch.cursor.path, committed.lock().unwrap());
+            match ingest.cursors.get(&path) {
+                Some(cursor) => committed.insert(path, cursor.clone()),
+                None => committed.remove(&path),
+            };
             Ok(())
         })
     }
@@ -113,8 +145,8 @@ impl Case {
     }
 
     fn restart(&mut self) {
-        let cursors = self.ingest.borrow().cursors.values().cloned().collect();
-        self.collector = Collector::new(self.config.clone(), vec![root(&self.path(""))], cursors);
+        self.committed.lock().unwrap().clone_from(&self.ingest.borrow().cursors);
+        self.collector = Collector::new(self.config.clone(), vec![root(&self.path(""))], known(&self.committed));
     }
 
     fn health(&self) -> CollectorHealth {
@@ -581,4 +613,76 @@ fn tail_collect_workers_go_on_while_many_whole_files_are_read() {
     let waited: Vec<(bool, i32)> = done.iter().take(3).collect();
     assert_eq!(waited, [(true, 0), (true, 60), (true, 120)]);
     running.stop();
+}
+
+/// Whole cursors of closed files in memory.
+fn whole_cursors(case: &mut Case) -> usize {
+    let of = |case: &mut Case, id| {
+        usize::from(case.collector.files.get_mut(id).is_some_and(|file| matches!(file.slot, FileOwner::Resting(_))))
+    };
+    (0..case.collector.files.room()).map(|id| of(case, id)).sum()
+}
+
+#[test]
+fn tail_collect_whole_cursors_of_closed_files_are_left_to_the_store() {
+    let mut case = case();
+    case.append("one.jsonl", &note(1, "v1"));
+    case.append("two.jsonl", &note(2, "v2"));
+    case.run(seconds(100.0));
+    assert_eq!(whole_cursors(&mut case), 0);
+    // What was read goes on from the committed cursor, and is released again.
+    case.append("one.jsonl", &note(3, "v3"));
+    case.run(seconds(5.0));
+    assert_eq!(case.seen(), ["v1", "v2", "v3"]);
+    case.run(seconds(100.0));
+    assert_eq!(whole_cursors(&mut case), 0);
+    // One that is not what is committed stays whole.
+    case.append("two.jsonl", &note(4, "v4"));
+    case.run(seconds(5.0));
+    let path = case.path("two.jsonl").to_str().unwrap().to_owned();
+    case.committed.lock().unwrap().get_mut(&path).unwrap().issues += 1;
+    case.run(seconds(100.0));
+    assert_eq!(whole_cursors(&mut case), 1);
+    case.restart();
+    case.append("one.jsonl", &note(5, "v5"));
+    case.settle().unwrap();
+    assert_eq!(case.seen(), ["v1", "v2", "v3", "v4", "v5"]);
+    assert_eq!(case.ingest.borrow().order.len(), 5, "nothing was read twice");
+}
+
+#[test]
+fn tail_collect_a_cursor_that_is_not_committed_any_more_is_that_of_a_new_file() {
+    let mut case = case();
+    case.append("one.jsonl", &note(1, "v1"));
+    case.run(seconds(100.0));
+    case.committed.lock().unwrap().clear();
+    case.append("one.jsonl", &note(2, "v2"));
+    case.run(seconds(5.0));
+    assert_eq!(case.seen(), ["v1", "v2"]);
+}
+
+#[test]
+fn tail_collect_a_file_whose_cursor_cannot_be_read_now_is_read_later() {
+    struct Locked(AtomicBool, Mutex<HashMap<String, Cursor>>);
+    impl CommittedCursors for Locked {
+        fn cursor(&self, path: &str) -> io::Result<Option<Cursor>> {
+            if self.0.load(Ordering::Relaxed) { Err(io::Error::other("the database is locked")) } else { self.1.cursor(path) }
+        }
+    }
+    let mut case = case();
+    case.append("one.jsonl", &note(1, "v1"));
+    case.settle().unwrap();
+    let cursors = case.ingest.borrow().cursors.clone();
+    let locked = Arc::new(Locked(AtomicBool::new(true), Mutex::new(cursors)));
+    let known = KnownFiles { committed: Arc::clone(&locked) as Arc<dyn CommittedCursors>, ..known(&case.committed) };
+    case.collector = Collector::new(case.config.clone(), vec![root(&case.path(""))], known);
+    case.append("one.jsonl", &note(2, "v2"));
+    case.run(seconds(10.0));
+    assert_eq!(case.seen(), ["v1"]);
+    let errors = case.health().errors;
+    assert!(errors.iter().any(|error| error.message.contains("the database is locked")), "{errors:?}");
+    locked.0.store(false, Ordering::Relaxed);
+    case.run(seconds(20.0));
+    assert_eq!(case.seen(), ["v1", "v2"]);
+    assert_eq!(case.health().errors_total, 0);
 }

@@ -338,7 +338,7 @@ impl Collector {
             file.ignored = ignored;
             if ignored {
                 file.dirty = false;
-                file.close();
+                self.close(id);
             } else if back {
                 self.check(id, now);
             }

@@ -181,9 +181,19 @@ fn cursors_come_back_as_they_went() {
         cursors
     };
     assert_eq!(sorted(&store.writer), [cursor("/a", 30), cursor("/b", 20)]);
+    let reader = store.writer.reader();
+    let summaries = || {
+        let mut summaries = reader.cursor_summaries().unwrap();
+        summaries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        summaries
+    };
+    assert_eq!(summaries(), [cursor("/a", 30), cursor("/b", 20)].map(|cursor| (cursor.path.clone(), (&cursor).into())));
+    assert_eq!(reader.cursor("/a").unwrap(), Some(cursor("/a", 30)));
+    assert_eq!(reader.cursor("/none").unwrap(), None);
     // A damaged one is left out; its file is read again.
     store.writer.connection.execute("UPDATE files SET cursor = '{' WHERE path = '/a'", []).unwrap();
     assert_eq!(sorted(&store.writer), [cursor("/b", 20)]);
+    assert_eq!((summaries().len(), reader.cursor("/a").unwrap()), (1, None));
     store.commit(|writer, _| writer.put_cursor(&cursor("/a", 40)).unwrap());
     assert_eq!(sorted(&store.writer)[0].offset, 40);
     // A file known only as the place of events has none.
