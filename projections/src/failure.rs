@@ -4,6 +4,9 @@
 //! surest first; of a long text only the head and the tail are looked at. Guesses nothing: what no
 //! table knows is [`FailureKind::Other`].
 
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use events::{ErrorClass, ErrorReported, ToolKind, ToolOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -134,10 +137,10 @@ pub fn classify(returned: &FinishedCall<'_>) -> Option<FailureKind> {
     if tests && text.says_tests_failed() {
         return Some(FailureKind::TestFailure);
     }
-    if compiles && text.says_any(HARD_TYPE_ERROR) {
+    if compiles && text.says_any(SignTable::HardTypeError) {
         return Some(FailureKind::TypeError);
     }
-    (git && text.says_any(MERGE_CONFLICT)).then_some(FailureKind::MergeConflict)
+    (git && text.says_any(SignTable::MergeConflict)).then_some(FailureKind::MergeConflict)
 }
 
 /// What sort of failure an error of the agent is.
@@ -269,36 +272,99 @@ fn asks_by_exit_code(command: &str) -> bool {
     }
 }
 
-/// Head and tail of a text, in lower case.
-struct HeadAndTail(String);
+/// The tables of signs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SignTable {
+    MergeConflict,
+    Disk,
+    TestsFailed,
+    RateLimit,
+    Auth,
+    HardTypeError,
+    Missing,
+    TypeError,
+    Network,
+    Provider,
+    Permission,
+    TestFailure,
+}
+
+const TABLES: &[(SignTable, &[&str])] = &[
+    (SignTable::MergeConflict, MERGE_CONFLICT),
+    (SignTable::Disk, DISK),
+    (SignTable::TestsFailed, TESTS_FAILED),
+    (SignTable::RateLimit, RATE_LIMIT),
+    (SignTable::Auth, AUTH),
+    (SignTable::HardTypeError, HARD_TYPE_ERROR),
+    (SignTable::Missing, MISSING),
+    (SignTable::TypeError, TYPE_ERROR),
+    (SignTable::Network, NETWORK),
+    (SignTable::Provider, PROVIDER),
+    (SignTable::Permission, PERMISSION),
+    (SignTable::TestFailure, TEST_FAILURE),
+];
+
+/// Finds the signs of all tables in one pass.
+struct Signs {
+    automaton: AhoCorasick,
+    /// The table of each sign.
+    tables: Vec<SignTable>,
+}
+
+/// `None` when it cannot be built: then the signs are looked for one by one.
+static SIGNS: LazyLock<Option<Signs>> = LazyLock::new(|| {
+    let signs = TABLES.iter().flat_map(|(table, signs)| signs.iter().map(move |sign| (*table, *sign)));
+    let (tables, signs): (Vec<SignTable>, Vec<&str>) = signs.unzip();
+    // The compact form: a larger one would be faster, and take a megabyte.
+    let automaton = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(signs).ok()?;
+    Some(Signs { automaton, tables })
+});
+
+/// The tables of which a text, in lower case, has a sign: a bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct FoundTables(u16);
+
+impl FoundTables {
+    fn of(text: &str) -> Self {
+        let Some(signs) = &*SIGNS else { return Self::one_by_one(text) };
+        let hits = signs.automaton.find_overlapping_iter(text);
+        hits.filter_map(|hit| signs.tables.get(hit.pattern().as_usize())).fold(Self::default(), Self::with)
+    }
+
+    fn one_by_one(text: &str) -> Self {
+        let has_sign = |(_, signs): &&(SignTable, &[&str])| signs.iter().any(|sign| text.contains(sign));
+        TABLES.iter().filter(has_sign).map(|(table, _)| table).fold(Self::default(), Self::with)
+    }
+
+    fn with(self, table: &SignTable) -> Self {
+        Self(self.0 | 1 << *table as u16)
+    }
+
+    fn contains(self, table: SignTable) -> bool {
+        self.0 & 1 << table as u16 != 0
+    }
+}
+
+/// Head and tail of a text, in lower case, and the tables of which they have a sign.
+struct HeadAndTail {
+    text: String,
+    found: FoundTables,
+}
 
 impl HeadAndTail {
     fn of(text: &str) -> Self {
-        if text.len() <= HEAD_BYTES + TAIL_BYTES {
-            return Self(text.to_ascii_lowercase());
-        }
-        let (mut head, mut tail) = (HEAD_BYTES, text.len() - TAIL_BYTES);
-        while !text.is_char_boundary(head) {
-            head -= 1;
-        }
-        while !text.is_char_boundary(tail) {
-            tail += 1;
-        }
-        let mut ends = String::with_capacity(HEAD_BYTES + TAIL_BYTES + 1);
-        ends.push_str(&text[..head]);
-        ends.push('\n');
-        ends.push_str(&text[tail..]);
-        ends.make_ascii_lowercase();
-        Self(ends)
+        let text = ends_of(text);
+        let found = FoundTables::of(&text);
+        Self { text, found }
     }
 
-    fn says_any(&self, table: &[&str]) -> bool {
-        table.iter().any(|sign| self.0.contains(sign))
+    fn says_any(&self, table: SignTable) -> bool {
+        self.found.contains(table)
     }
 
     /// The exit code some agents put into the text.
     fn exit_code(&self) -> Option<i32> {
-        let head: String = self.0.lines().take(3).collect::<Vec<_>>().join("\n");
+        let head: String = self.text.lines().take(3).collect::<Vec<_>>().join("\n");
         let at = ["exit code: ", "exit code ", "exited with code "].iter().find_map(|sign| {
             let at = head.find(sign)?;
             Some(at + sign.len())
@@ -308,39 +374,39 @@ impl HeadAndTail {
     }
 
     fn kind(&self) -> Option<FailureKind> {
-        if self.says_any(MERGE_CONFLICT) {
+        if self.says_any(SignTable::MergeConflict) {
             return Some(FailureKind::MergeConflict);
         }
-        if self.says_any(DISK) {
+        if self.says_any(SignTable::Disk) {
             return Some(FailureKind::Disk);
         }
         if self.says_tests_failed() {
             return Some(FailureKind::TestFailure);
         }
-        const ORDER: &[(FailureKind, &[&str])] = &[
-            (FailureKind::RateLimit, RATE_LIMIT),
-            (FailureKind::Auth, AUTH),
-            (FailureKind::TypeError, HARD_TYPE_ERROR),
-            (FailureKind::MissingDependency, MISSING),
-            (FailureKind::TypeError, TYPE_ERROR),
-            (FailureKind::Network, NETWORK),
-            (FailureKind::ProviderCrash, PROVIDER),
-            (FailureKind::Permission, PERMISSION),
-            (FailureKind::TestFailure, TEST_FAILURE),
+        const ORDER: &[(FailureKind, SignTable)] = &[
+            (FailureKind::RateLimit, SignTable::RateLimit),
+            (FailureKind::Auth, SignTable::Auth),
+            (FailureKind::TypeError, SignTable::HardTypeError),
+            (FailureKind::MissingDependency, SignTable::Missing),
+            (FailureKind::TypeError, SignTable::TypeError),
+            (FailureKind::Network, SignTable::Network),
+            (FailureKind::ProviderCrash, SignTable::Provider),
+            (FailureKind::Permission, SignTable::Permission),
+            (FailureKind::TestFailure, SignTable::TestFailure),
         ];
-        ORDER.iter().find(|(_, table)| self.says_any(table)).map(|(kind, _)| *kind)
+        ORDER.iter().find(|(_, table)| self.says_any(*table)).map(|(kind, _)| *kind)
     }
 
     /// Whether a test runner says that tests failed: by its own words, or with a number before
     /// `failed` that is not 0.
     fn says_tests_failed(&self) -> bool {
-        if self.says_any(TESTS_FAILED) {
+        if self.says_any(SignTable::TestsFailed) {
             return true;
         }
         const COUNTED: &[&str] = &[" failed", " failing", " failures", " failure,", " tests failed"];
         COUNTED.iter().any(|sign| {
-            self.0.match_indices(sign).take(64).any(|(at, _)| {
-                let before = &self.0.as_bytes()[at.saturating_sub(6)..at];
+            self.text.match_indices(sign).take(64).any(|(at, _)| {
+                let before = &self.text.as_bytes()[at.saturating_sub(6)..at];
                 let digits = before.iter().rev().take_while(|b| b.is_ascii_digit());
                 let (mut any, mut zero) = (false, true);
                 for digit in digits {
@@ -354,9 +420,9 @@ impl HeadAndTail {
 
     /// Whether the line around `at` is a test runner's: it counts what passed, or names tests.
     fn is_a_summary(&self, at: usize) -> bool {
-        let start = self.0[..at].rfind('\n').map_or(0, |n| n + 1);
-        let end = self.0[at..].find('\n').map_or(self.0.len(), |n| at + n);
-        let line = &self.0[start..end];
+        let start = self.text[..at].rfind('\n').map_or(0, |n| n + 1);
+        let end = self.text[at..].find('\n').map_or(self.text.len(), |n| at + n);
+        let line = &self.text[start..end];
         line.len() < 400
             && [
                 "passed", "passing", "total", "tests", "test ", " in ", "===", "failures", "examples", "specs",
@@ -367,6 +433,26 @@ impl HeadAndTail {
             || line.trim_start().bytes().all(|b| b.is_ascii_digit() || b == b' ' || b.is_ascii_lowercase())
                 && line.trim_end().ends_with(" failing")
     }
+}
+
+/// Head and tail of a text, in lower case.
+fn ends_of(text: &str) -> String {
+    if text.len() <= HEAD_BYTES + TAIL_BYTES {
+        return text.to_ascii_lowercase();
+    }
+    let (mut head, mut tail) = (HEAD_BYTES, text.len() - TAIL_BYTES);
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    let mut ends = String::with_capacity(HEAD_BYTES + TAIL_BYTES + 1);
+    ends.push_str(&text[..head]);
+    ends.push('\n');
+    ends.push_str(&text[tail..]);
+    ends.make_ascii_lowercase();
+    ends
 }
 
 #[cfg(test)]

@@ -167,7 +167,10 @@ pub struct Collector {
 
 impl std::fmt::Debug for Collector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Collector").field("roots", &self.roots).field("files", &self.files.len()).finish_non_exhaustive()
+        f.debug_struct("Collector")
+            .field("roots", &self.roots)
+            .field("files", &self.files.len())
+            .finish_non_exhaustive()
     }
 }
 

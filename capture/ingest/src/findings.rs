@@ -83,7 +83,7 @@ impl Ingest {
         let conclusion = Conclusion { at: now, turn_id, payload, turn: None, approval: None, basis: None };
         let event = self.derive(slot, conclusion, now, false)?;
         let row = self.sessions.known(slot).row;
-        self.transaction.append(row, events::Event { severity, text, ..event }, None, None, false)?;
+        self.transaction.append([(row, events::Event { severity, text, ..event }, None, None)], false)?;
         self.sessions.mark(slot);
         Ok(())
     }

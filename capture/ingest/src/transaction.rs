@@ -290,25 +290,22 @@ impl OpenTransaction {
         self.position
     }
 
-    /// Writes an event into the log, with its long text and its payload where they are prepared.
-    pub(super) fn append(
+    /// Writes events into the log, each with its long text and its payload where they are prepared.
+    pub(super) fn append<'a>(
         &mut self,
-        row: SessionRow,
-        event: Event,
-        text: Option<&PackedText>,
-        payload: Option<&str>,
+        events: impl IntoIterator<Item = (SessionRow, Event, Option<&'a PackedText>, Option<&'a str>)>,
         history: bool,
     ) -> Result<(), CommitError> {
-        match payload {
-            Some(payload) => self.writer.append_prepared(row, &event, text, payload)?,
-            None => self.writer.append(row, &event, text)?,
-        }
-        self.rows += 1;
-        self.bytes += event.text.as_ref().map_or(0, String::len) + text.map_or(0, PackedText::stored_bytes);
-        if history {
-            self.changes.past.add(&event);
-        } else {
-            self.changes.events.push(event);
+        let mut log = self.writer.appender()?;
+        for (row, event, text, payload) in events {
+            log.append(row, &event, text, payload)?;
+            self.rows += 1;
+            self.bytes += event.text.as_ref().map_or(0, String::len) + text.map_or(0, PackedText::stored_bytes);
+            if history {
+                self.changes.past.add(&event);
+            } else {
+                self.changes.events.push(event);
+            }
         }
         Ok(())
     }
@@ -506,15 +503,13 @@ impl Additions {
         prepared: &[PreparedEvent],
         history: bool,
     ) -> Result<(), CommitError> {
-        for Addition { slot, event, prepared: parts } in self.events {
+        let own = self.events.into_iter().map(|Addition { slot, event, prepared: parts }| {
             let text = parts.text.and_then(|index| prepared.get(index)?.text.as_ref());
             let payload = parts.payload.and_then(|index| prepared.get(index)).map(|event| &*event.payload);
-            transaction.append(sessions.known(slot).row, event, text, payload, history)?;
-        }
-        for (slot, event) in self.derived {
-            transaction.append(sessions.known(slot).row, event, None, None, history)?;
-        }
-        Ok(())
+            (sessions.known(slot).row, event, text, payload)
+        });
+        let derived = self.derived.into_iter().map(|(slot, event)| (sessions.known(slot).row, event, None, None));
+        transaction.append(own.chain(derived), history)
     }
 }
 

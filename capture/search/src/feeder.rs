@@ -218,6 +218,7 @@ impl Feeder {
         self.is_dirty = false;
         self.last_commit = None;
         self.contexts = Contexts::default();
+        self.shared.measure(&open);
         self.shared.set_indexed(position);
         self.shared.set_open(Some(open.clone()));
         self.open = Some(open);
@@ -398,6 +399,7 @@ impl Feeder {
         self.marked = self.read;
         self.is_dirty = false;
         self.last_commit = Some(Instant::now());
+        self.shared.measure(&open);
         self.shared.set_indexed(self.read);
         Ok(())
     }
@@ -407,6 +409,9 @@ impl Feeder {
         let Some(BatchWriter { writer, .. }) = self.writer.take() else { return };
         if let Err(error) = writer.wait_merging_threads() {
             tracing::debug!(%error, "parts of the search index were not merged");
+        }
+        if let Some(open) = &self.open {
+            self.shared.measure(open);
         }
     }
 

@@ -99,6 +99,10 @@ pub(crate) struct IndexParts {
     /// The last position that is known to be committed.
     pub(crate) committed: AtomicU64,
     pub(crate) is_ready: AtomicBool,
+    /// Number of texts and bytes of its files, as they were after the last commit. They are asked for often, and an index
+    /// may have a thousand files.
+    texts: AtomicU64,
+    bytes: AtomicU64,
     /// Told whenever `indexed` grows.
     grown: (Mutex<()>, Condvar),
     trouble: Mutex<Option<String>>,
@@ -146,6 +150,8 @@ impl SearchIndex {
             indexed: AtomicU64::new(0),
             committed: AtomicU64::new(0),
             is_ready: AtomicBool::new(false),
+            texts: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
             grown: Default::default(),
             trouble: Mutex::default(),
             wake,
@@ -220,7 +226,7 @@ impl SearchIndex {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// The state of the index. Looks at its files.
+    /// The state of the index.
     #[must_use]
     pub fn status(&self) -> IndexStatus {
         let (indexed, total) = self.progress();
@@ -231,14 +237,20 @@ impl SearchIndex {
             None if self.0.is_ready.load(Ordering::Relaxed) => IndexState::Ready,
             None => IndexState::Building,
         };
-        let texts = self.0.opened().map_or(0, |open| open.texts());
-        let files = fs::read_dir(&self.0.directory).into_iter().flatten().flatten();
-        let bytes = files.filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum();
+        let [texts, bytes] = [&self.0.texts, &self.0.bytes].map(|size| size.load(Ordering::Relaxed));
         IndexStatus { state, indexed, total, texts, bytes, trouble }
     }
 }
 
 impl IndexParts {
+    /// Looks how large the index is.
+    pub(crate) fn measure(&self, open: &OpenIndex) {
+        let files = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let bytes = files.filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum();
+        self.texts.store(open.texts(), Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
     pub(crate) fn wake(&self) {
         // One that waits is enough.
         self.wake.try_send(()).ok();

@@ -6,6 +6,7 @@
 //! events. Start at [`schema`] for the tables.
 
 pub mod accounts;
+mod appender;
 pub mod audit;
 pub mod check;
 mod damage;
@@ -28,6 +29,7 @@ pub mod usage;
 pub mod writer;
 
 pub use accounts::AccountedUse;
+pub use appender::EventAppender;
 pub use audit::{
     AuditCheck, AuditEntry, AuditHash, AuditHead, HEAD_FILE, HeadError, VerifyError, read_head, write_head,
 };

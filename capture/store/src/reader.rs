@@ -95,7 +95,7 @@ impl Reader {
                 )
                 .map_err(sqlite)?;
                 connection.busy_timeout(self.patience).map_err(sqlite)?;
-                connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -2048;").map_err(sqlite)?;
+                connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -512;").map_err(sqlite)?;
                 plan_once(&connection).map_err(sqlite)?;
                 connection
             }

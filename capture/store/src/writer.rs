@@ -4,7 +4,6 @@
 //! the caches.
 
 use std::{
-    collections::HashMap,
     fs::DirBuilder,
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
@@ -12,11 +11,12 @@ use std::{
     time::Duration,
 };
 
-use events::{Cursor, Event, Identity, Origin, Payload, Provider, SessionId, Timestamp};
+use events::{Cursor, Event, Identity, Payload, Provider, SessionId, Timestamp};
 use projections::{SessionState, Turn};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use crate::{
+    appender::{EventAppender, FileKeys},
     damage::DamagedRows,
     error::{ReadError, ReadFailure},
     known::KnownRecords,
@@ -24,7 +24,7 @@ use crate::{
     open::{BUSY, StoreOpenError, connect, rebuilt_as, repaired},
     reader::{Reader, lossy},
     rebuild::Rebuilt,
-    rows::{bits, marks},
+    rows::bits,
     schema::SQLITE_OLDEST,
     text::PackedText,
     tombstones::{Tombstones, is_removed_name},
@@ -90,8 +90,7 @@ impl KnownSession {
 pub struct Writer {
     connection: Connection,
     path: PathBuf,
-    files: HashMap<Arc<str>, i64>,
-    files_before: Option<Vec<Arc<str>>>,
+    files: FileKeys,
     known: KnownRecords,
     pub(crate) tombstones: Tombstones,
     damaged: DamagedRows,
@@ -133,7 +132,7 @@ fn log_use(connection: &Connection) -> Result<LogUse, CommitError> {
     read().map_err(failed("the write-ahead log"))
 }
 
-fn failed(what: &'static str) -> impl Fn(rusqlite::Error) -> CommitError {
+pub(crate) fn failed(what: &'static str) -> impl Fn(rusqlite::Error) -> CommitError {
     move |source| CommitError { what, source }
 }
 
@@ -169,9 +168,8 @@ impl Writer {
         };
         let tombstones = Tombstones::load(directory, &connection)
             .map_err(|source| StoreOpenError::Sqlite { path: path.clone(), source })?;
-        let (files, damaged) = (HashMap::new(), DamagedRows::default());
-        let mut writer =
-            Self { connection, path, files, files_before: None, known, tombstones, damaged, rebuilt, lock };
+        let (files, damaged) = (FileKeys::default(), DamagedRows::default());
+        let mut writer = Self { connection, path, files, known, tombstones, damaged, rebuilt, lock };
         writer.remove_again()?;
         if let Err(error) = writer.write_first_head() {
             tracing::warn!(%error, "cannot write audit.head (the last row of the audit record)");
@@ -196,7 +194,7 @@ impl Writer {
 
     /// The rows of files are looked up again.
     pub(crate) fn lose_files(&mut self) {
-        self.files.clear();
+        self.files = FileKeys::default();
     }
 
     /// A reader of this store.
@@ -343,7 +341,6 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot.
     pub fn begin(&mut self) -> Result<(), CommitError> {
-        self.files_before = Some(Vec::new());
         self.connection.execute_batch("BEGIN IMMEDIATE").map_err(failed("a transaction"))
     }
 
@@ -355,7 +352,7 @@ impl Writer {
         let done = self.known.write(&self.connection).and_then(|()| self.connection.execute_batch("COMMIT"));
         match done {
             Ok(()) => {
-                self.files_before = None;
+                self.files.committed();
                 self.known.committed();
                 Ok(())
             }
@@ -368,9 +365,7 @@ impl Writer {
 
     /// Undoes the transaction that is open, if one is.
     pub fn rollback(&mut self) {
-        for path in self.files_before.take().unwrap_or_default() {
-            self.files.remove(&path);
-        }
+        self.files.rolled_back();
         if !self.connection.is_autocommit()
             && let Err(error) = self.connection.execute_batch("ROLLBACK")
         {
@@ -461,40 +456,12 @@ impl Writer {
         Ok(())
     }
 
-    fn file(&mut self, path: &Arc<str>) -> Result<i64, CommitError> {
-        if let Some(key) = self.files.get(path) {
-            return Ok(*key);
-        }
-        let found: Option<i64> = self
-            .connection
-            .prepare_cached("SELECT key FROM files WHERE path = ?1")
-            .and_then(|mut s| s.query_row([&**path], |row| row.get(0)).optional())
-            .map_err(failed("a file"))?;
-        let key = match found {
-            Some(key) => key,
-            None => self
-                .connection
-                .prepare_cached("INSERT INTO files (path) VALUES (?1)")
-                .and_then(|mut s| s.insert([&**path]))
-                .map_err(failed("a file"))?,
-        };
-        // Bounded: a path is looked up again when it comes back.
-        if self.files.len() > 4096 {
-            self.files.clear();
-        }
-        self.files.insert(Arc::clone(path), key);
-        if let Some(new) = &mut self.files_before {
-            new.push(Arc::clone(path));
-        }
-        Ok(key)
-    }
-
     /// Stores the cursor of a file.
     ///
     /// # Errors
     /// When SQLite cannot write.
     pub fn put_cursor(&mut self, cursor: &Cursor) -> Result<(), CommitError> {
-        let key = self.file(&Arc::from(cursor.path.as_str()))?;
+        let key = self.files.key_of(&self.connection, &Arc::from(cursor.path.as_str()))?;
         let json = serde_json::to_string(cursor).unwrap_or_default();
         let mut statement = self
             .connection
@@ -509,64 +476,15 @@ impl Writer {
     /// # Errors
     /// When SQLite cannot write, or the position or sequence is taken.
     pub fn append(&mut self, row: SessionRow, event: &Event, text: Option<&PackedText>) -> Result<(), CommitError> {
-        self.append_prepared(row, event, text, &payload_json(&event.payload))
+        self.appender()?.append(row, event, text, None)
     }
 
-    /// The same where the [`payload_json`] of the event's payload is known already.
+    /// Appends events one after another.
     ///
     /// # Errors
-    /// As [`Writer::append`].
-    pub fn append_prepared(
-        &mut self,
-        row: SessionRow,
-        event: &Event,
-        text: Option<&PackedText>,
-        payload: &str,
-    ) -> Result<(), CommitError> {
-        debug_assert_eq!(payload, payload_json(&event.payload), "the payload changed after it was prepared");
-        if let Some(PackedText { hash, codec, body: Some(body), .. }) = text {
-            self.connection
-                .prepare_cached("INSERT OR IGNORE INTO texts (hash, codec, body) VALUES (?1, ?2, ?3)")
-                .and_then(|mut s| s.execute(params![hash.as_slice(), codec, body]))
-                .map_err(failed("a text"))?;
-        }
-        let (file, generation, offset, length, delivery) = match &event.origin {
-            Origin::File { path, generation, offset, length } => {
-                (Some(self.file(path)?), Some(*generation), Some(*offset as i64), Some(*length as i64), None)
-            }
-            Origin::Delivery { id } => (None, None, None, None, Some(&**id)),
-            Origin::Derived => (None, None, None, None, None),
-        };
-        let mut statement = self
-            .connection
-            .prepare_cached("INSERT INTO events VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)")
-            .map_err(failed("an event"))?;
-        statement
-            .execute(params![
-                event.position as i64,
-                row.0,
-                event.sequence as i64,
-                event.id.to_bytes().as_slice(),
-                event.payload.kind().code(),
-                event.source.code(),
-                marks(event),
-                event.created_at.as_millisecond(),
-                event.observed_at.as_millisecond(),
-                event.turn_id.map(|t| t.to_bytes()).as_ref().map(<[u8; 16]>::as_slice),
-                event.parent_id.map(|p| p.to_bytes()).as_ref().map(<[u8; 16]>::as_slice),
-                event.agent_id.as_deref(),
-                event.text.as_deref(),
-                text.map(|t| t.hash.as_slice()),
-                text.map(|t| t.length as i64),
-                payload,
-                file,
-                generation,
-                offset,
-                length,
-                delivery
-            ])
-            .map_err(failed("an event"))?;
-        Ok(())
+    /// When SQLite cannot write.
+    pub fn appender(&mut self) -> Result<EventAppender<'_>, CommitError> {
+        EventAppender::new(&self.connection, &mut self.files)
     }
 
     /// How much of the write-ahead log is in use.

@@ -498,7 +498,7 @@ fn of_a_long_text_both_ends_are_looked_at() {
         };
         assert_eq!(classify(&returned), Some(Disk));
     }
-    assert!(HeadAndTail::of(&"é".repeat(100_000)).0.len() <= HEAD_BYTES + TAIL_BYTES + 4);
+    assert!(ends_of(&"é".repeat(100_000)).len() <= HEAD_BYTES + TAIL_BYTES + 4);
 }
 
 #[test]
@@ -559,5 +559,23 @@ fn what_runs_tests() {
         "ls ./test",
     ] {
         assert!(!runs_tests(no), "{no}");
+    }
+}
+
+proptest::proptest! {
+    /// Signs that overlap or contain each other are all found.
+    #[test]
+    fn one_pass_finds_what_looking_for_each_sign_finds(
+        parts in proptest::collection::vec((0..TABLES.len(), 0..64_usize, "[a-z :\n]{0,3}", 0..4_usize), 0..6),
+    ) {
+        let mut text = String::new();
+        for (table, sign, between, cut) in parts {
+            let signs = TABLES[table].1;
+            let sign = signs[sign % signs.len()];
+            // Sometimes without its end.
+            text.push_str(sign.get(..sign.len() - cut % sign.len()).unwrap_or(sign));
+            text.push_str(&between);
+        }
+        proptest::prop_assert_eq!(FoundTables::of(&text), FoundTables::one_by_one(&text));
     }
 }

@@ -18,6 +18,9 @@ use crate::{
 };
 use agents::Stopped;
 
+/// How much less important a thread that reads history is than others of the process.
+const NICE: i32 = 5;
+
 /// What is read first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ReadPriority {
@@ -181,6 +184,10 @@ pub(super) struct HistoryWorker {
 
 impl HistoryWorker {
     pub(super) fn run(&mut self, sink: &mut impl FnMut(Batch) -> Result<(), Stopped>) {
+        // Whoever stores what is read is the slower one, and what happens now is read by others.
+        if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+            tracing::debug!(%error, "cannot lower the priority of a thread that reads history");
+        }
         while let Some(job) = self.queue.wait() {
             if self.work(job, sink).is_err() {
                 self.shared.stop.store(true, std::sync::atomic::Ordering::Release);

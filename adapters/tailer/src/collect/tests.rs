@@ -666,7 +666,11 @@ fn tail_collect_a_file_whose_cursor_cannot_be_read_now_is_read_later() {
     struct Locked(AtomicBool, Mutex<HashMap<String, Cursor>>);
     impl CommittedCursors for Locked {
         fn cursor(&self, path: &str) -> io::Result<Option<Cursor>> {
-            if self.0.load(Ordering::Relaxed) { Err(io::Error::other("the database is locked")) } else { self.1.cursor(path) }
+            if self.0.load(Ordering::Relaxed) {
+                Err(io::Error::other("the database is locked"))
+            } else {
+                self.1.cursor(path)
+            }
         }
     }
     let mut case = case();

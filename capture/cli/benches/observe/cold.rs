@@ -76,8 +76,8 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
             figure: format!("{} MB/s", rounded(of(&ours, index))),
             value: median(ratios),
             unit: " %",
-            must: (index == 0).then_some(40.0),
-            stretch: (index == 0).then_some(70.0),
+            must: (index == 0).then_some(45.0),
+            stretch: (index == 0).then_some(55.0),
             better: Better::More,
         });
     }
@@ -88,7 +88,7 @@ pub(crate) fn measure(world: &mut World, report: &mut Report) {
         figure: format!("worst of {ROUNDS}"),
         value: peaks.into_iter().fold(0.0, f64::max),
         unit: " MB",
-        must: Some(200.0),
+        must: Some(120.0),
         stretch: Some(100.0),
         better: Better::Less,
     });

@@ -25,7 +25,7 @@ const PART: usize = 512;
 const RECENT: usize = 4096;
 
 /// Number of rows that keep their JSON; that of older ones that are not active is read from the store.
-pub(super) const HOT_ROWS: usize = 3_072;
+pub(super) const HOT_ROWS: usize = 1_024;
 
 /// Place in the order of lists: newest last event first.
 pub(crate) type Key = (Reverse<Timestamp>, SessionId);

@@ -1,11 +1,11 @@
 use events::{
     Annotation, ApprovalKind, ApprovalRequested, ApprovalResolved, ApprovalState, AssistantDelta, AssistantMessage,
     Block, Claim, CompactTrigger, Confidence, ContextCompacted, DecidedBy, DecidedVia, DeliveryId, ErrorClass,
-    ErrorReported, EventId, FileKey, Finding, FindingKind, FindingState, Heartbeat, Kind, Notification, Payload,
-    PromptId, PromptOrigin, QuestionAnswered, QuestionAsked, QueuedBy, QueuedPrompt, QueuedState, QuotaReported,
-    Reason, SendOutcome, SessionExited, SessionForked, SessionStarted, Severity, Signal, Source, StartKind, State,
-    StatusChanged, Stop, ToolCall, ToolKind, ToolOutcome, ToolResult, Topic, TurnCompleted, TurnId, TurnOutcome,
-    TurnStarted, TurnTrigger, Unrecognized, UsageReported, UserPrompt,
+    ErrorReported, EventId, FileKey, Finding, FindingKind, FindingState, Heartbeat, Kind, Notification, Origin,
+    Payload, PromptId, PromptOrigin, QuestionAnswered, QuestionAsked, QueuedBy, QueuedPrompt, QueuedState,
+    QuotaReported, Reason, SendOutcome, SessionExited, SessionForked, SessionStarted, Severity, Signal, Source,
+    StartKind, State, StatusChanged, Stop, ToolCall, ToolKind, ToolOutcome, ToolResult, Topic, TurnCompleted, TurnId,
+    TurnOutcome, TurnStarted, TurnTrigger, Unrecognized, UsageReported, UserPrompt,
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
