@@ -121,7 +121,9 @@ impl Collector {
         }
         for _ in 0..self.closed.len().min(RELEASED_AT_ONCE) {
             let Some(id) = self.closed.pop_front() else { return };
-            let Some(file) = self.files.get_mut(id) else { continue };
+            // One that is open again comes back when it is closed; the others must not wait for it.
+            let file = self.files.get_mut(id).filter(|file| matches!(file.slot, FileOwner::Resting(_)));
+            let Some(file) = file else { continue };
             if file.looked_at + COMMITTED_AFTER > now.steady {
                 self.closed.push_front(id);
                 return;
