@@ -3,6 +3,8 @@
 //!
 //! Adding a route is adding a row; the server then does not compile until it has a handler for it.
 
+use std::borrow::Cow;
+
 use http::Method;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -494,6 +496,20 @@ impl Route {
         }
     }
 
+    /// The value of the variable segment in a path of this route, decoded; the opposite of [`path_of`](Self::path_of).
+    /// `None` when the path is another route's, or the value is not UTF-8.
+    #[must_use]
+    pub fn segment_of<'a>(&self, path: &'a str) -> Option<Cow<'a, str>> {
+        let (before, rest) = self.path.split_once('{')?;
+        let (_, behind) = rest.split_once('}')?;
+        let value = path.strip_prefix(before)?.strip_suffix(behind)?;
+        // Most values need no decoding, which would look at every byte twice.
+        if !value.contains('%') {
+            return Some(value.into());
+        }
+        percent_encoding::percent_decode_str(value).decode_utf8().ok()
+    }
+
     /// Whether the path names a session.
     #[must_use]
     pub fn is_of_session(&self) -> bool {
@@ -563,6 +579,23 @@ mod tests {
         let route = OperationId::WaitForState.route();
         assert_eq!(route.path_of("a/b c?é"), "/api/v1/sessions/a%2Fb%20c%3F%C3%A9/wait");
         assert_eq!((route.segment(), OperationId::Metrics.route().segment()), (Some("id"), None));
+    }
+
+    #[test]
+    fn values_of_segments_are_read_from_a_path() {
+        let route = OperationId::WaitForState.route();
+        assert_eq!(route.segment_of("/api/v1/sessions/a%2Fb%20c%3F%C3%A9/wait").as_deref(), Some("a/b c?é"));
+        assert_eq!(route.segment_of("/api/v1/sessions/a/wait").as_deref(), Some("a"));
+        for other in ["/api/v1/sessions/%FF/wait", "/api/v1/sessions/a", "/api/v1/runs/a/wait", ""] {
+            assert_eq!(route.segment_of(other), None, "{other}");
+        }
+        assert_eq!(OperationId::Metrics.route().segment_of("/metrics"), None);
+        for route in ROUTES.iter().filter(|route| route.segment().is_some()) {
+            for value in ["01J", "a/b", "%", "é\u{1f600}", " +&?#"] {
+                let path = route.path_of(value);
+                assert_eq!(route.segment_of(&path).as_deref(), Some(value), "{path}");
+            }
+        }
     }
 
     #[test]

@@ -38,6 +38,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+/// Both servers run with the allocator of the program.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 const CONNECTIONS: usize = 32;
 const ROUND: Duration = Duration::from_millis(800);
 const ROUNDS: usize = 9;
@@ -132,6 +136,12 @@ impl Bare {
 /// G12.
 fn status(ours: &Ours, bare: &Bare, core: usize) {
     let load = runtime(core);
+    // The load never sleeps: to wake it would be work of the server, and more for the one that lets it wait longer.
+    let awake = load.spawn(async {
+        loop {
+            tokio::task::yield_now().await;
+        }
+    });
     let mut figures = [Vec::new(), Vec::new()];
     let mut wall = [Vec::new(), Vec::new()];
     for round in 0..=ROUNDS {
@@ -148,6 +158,7 @@ fn status(ours: &Ours, bare: &Bare, core: usize) {
             }
         }
     }
+    awake.abort();
     let ratios: Vec<f64> = figures[0].iter().zip(&figures[1]).map(|(a, b)| a / b).collect();
     let [ours, limit] = figures.map(median);
     let [our_wall, limit_wall] = wall.map(median);

@@ -5,7 +5,7 @@ use std::{future::pending, net::SocketAddr, sync::Arc};
 use api::{ErrorCode, Operation, Route, query, routes::RequestBody};
 use axum::{
     body::{Body, HttpBody as _},
-    extract::{FromRequest, RawPathParams, Request},
+    extract::{FromRequest, Request},
 };
 use devices::{Devices, SignedIn};
 use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
@@ -106,11 +106,11 @@ impl<O: Operation> FromRequest<App> for Call<O> {
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let route = O::ID.route();
         let (connection, device) = authorize(app, &request, Some(route))?;
-        let (mut parts, body) = request.into_parts();
+        let (parts, body) = request.into_parts();
         check_body(&route.body, &parts.headers, body.size_hint().exact(), &app.limits).inspect_err(|_| {
             app.tally.refused.inc();
         })?;
-        let segment = if route.segment().is_some() { segment(&mut parts, app).await? } else { String::new() };
+        let segment = if route.segment().is_some() { segment(route, parts.uri.path())? } else { String::new() };
         let query = query::read(parts.uri.query()).map_err(|bad| ApiError::parameter(&bad.name, bad.reason))?;
         Ok(Self { app: Arc::clone(app), query, segment, connection, device, parts, body: SyncWrapper::new(body) })
     }
@@ -186,11 +186,10 @@ fn check_body(
     }
 }
 
-async fn segment(parts: &mut Parts, app: &App) -> Result<String, ApiError> {
-    use axum::extract::FromRequestParts;
-    let params = RawPathParams::from_request_parts(parts, app).await;
-    let params = params.map_err(|_| ApiError::parameter("path", "not UTF-8"))?;
-    let segment = params.iter().next().map(|(_, value)| value.to_owned()).unwrap_or_default();
+/// The decoded value of the variable segment in the path of a request. The router has matched the path already, so what
+/// is missing was not UTF-8.
+fn segment(route: &Route, path: &str) -> Result<String, ApiError> {
+    let segment = route.segment_of(path).ok_or_else(|| ApiError::parameter("path", "not UTF-8"))?.into_owned();
     if segment.contains('\0') {
         return Err(ApiError::parameter("path", "contains a zero byte"));
     }

@@ -11,7 +11,6 @@ use std::{
 };
 
 use axum::response::IntoResponse;
-use futures_util::FutureExt;
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use store::Reader;
@@ -271,7 +270,7 @@ where
     let service = service_fn(|request: Request<Incoming>| {
         let mut request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(Arc::clone(&from));
-        answering.answer(request).map(Ok::<_, Infallible>)
+        answering.answer(request)
     });
     let mut http = http1::Builder::new();
     http.timer(HeaderTimer::default())
@@ -280,6 +279,7 @@ where
         .max_headers(MAX_HEADERS);
     let mut connection = pin!(http.serve_connection(TokioIo::new(io), service).with_upgrades());
     let ended = tokio::select! {
+        biased;
         ended = connection.as_mut() => ended,
         () = app.cancel.cancelled() => {
             connection.as_mut().graceful_shutdown();

@@ -11,9 +11,8 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{MethodFilter, MethodRouter, on},
 };
-use futures_util::FutureExt;
+use futures_util::{FutureExt, TryFutureExt, future::Either};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use http_body_util::Either;
 use tower::{Layer, Service, service_fn, util::BoxCloneSyncService};
 use tower_http::{
     CompressionLevel,
@@ -62,38 +61,50 @@ impl Answering {
     pub(crate) fn new(app: &App, router: Router) -> Self {
         let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::new("text/event-stream"));
         let (of, routes) = (Arc::clone(app), router.clone());
-        let answering = service_fn(move |request| answer(Arc::clone(&of), routes.clone(), request).map(Ok));
+        let answering = service_fn(move |request| answer(Arc::clone(&of), routes.clone(), request));
         let compressing = CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(large);
         let compressing = BoxCloneSyncService::new(compressing.layer(answering));
         Self { app: Arc::clone(app), router, compressing }
     }
 
     /// Answers a request, however it goes.
-    pub(crate) async fn answer(&self, request: Request) -> Response<Either<Body, CompressionBody<Body>>> {
+    ///
+    /// No `async fn`, and no more futures in each other than needed: each would move the request once or twice.
+    pub(crate) fn answer(
+        &self,
+        request: Request,
+    ) -> impl Future<Output = Result<Response<Body>, Infallible>> + Send + use<> {
         if request.headers().contains_key(header::ACCEPT_ENCODING) {
-            let Ok(response) = self.compressing.clone().call(request).await;
-            return response.map(Either::Right);
+            let answer = self.compressing.clone().call(request);
+            return Either::Left(answer.map_ok(|response| response.map(Body::new)));
         }
-        answer(Arc::clone(&self.app), self.router.clone(), request).await.map(Either::Left)
+        Either::Right(answer(Arc::clone(&self.app), self.router.clone(), request))
     }
 }
 
-async fn answer(app: App, mut router: Router, request: Request) -> Response<Body> {
+fn answer(
+    app: App,
+    mut router: Router,
+    request: Request,
+) -> impl Future<Output = Result<Response<Body>, Infallible>> + Send + use<> {
     app.tally.requests.inc();
-    let mut response = match AssertUnwindSafe(router.call(request)).catch_unwind().await {
-        Ok(Ok(response)) => response,
-        Err(_) => {
-            app.tally.panics.inc();
-            ApiError::internal(&"a handler panicked").into_response()
-        }
-    };
-    let headers = response.headers_mut();
-    // The files of the page say themselves how they are kept; they hold no data.
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    response
+    let routed = AssertUnwindSafe(router.call(request)).catch_unwind();
+    async move {
+        let mut response = match routed.await {
+            Ok(Ok(response)) => response,
+            Err(_) => {
+                app.tally.panics.inc();
+                ApiError::internal(&"a handler panicked").into_response()
+            }
+        };
+        let headers = response.headers_mut();
+        // The files of the page say themselves how they are kept; they hold no data.
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+        headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        Ok(response)
+    }
 }
 
 /// The handler of an operation.

@@ -651,6 +651,28 @@ fn tail_collect_whole_cursors_of_closed_files_are_left_to_the_store() {
 }
 
 #[test]
+fn tail_collect_a_session_at_work_does_not_keep_the_cursors_of_others() {
+    let mut case = case();
+    case.append("busy.jsonl", &note(1, "v1"));
+    case.run(seconds(50.0));
+    let mut rounds = 0;
+    while whole_cursors(&mut case) == 0 {
+        case.run(seconds(0.5));
+        rounds += 1;
+        assert!(rounds < 100, "it is closed after a while");
+    }
+    // It goes on before its cursor is released; the other one is closed behind it.
+    case.append("other.jsonl", &note(2, "v2"));
+    for n in 3..100 {
+        case.append("busy.jsonl", &note(n, &format!("v{n}")));
+        case.collector.shared.inbox.hint(crate::watch::Hint::Path(case.path("busy.jsonl")));
+        case.run(seconds(1.0));
+    }
+    assert_eq!(whole_cursors(&mut case), 0, "the one at work is open, the other released");
+    assert_eq!(case.seen().len(), 99);
+}
+
+#[test]
 fn tail_collect_a_cursor_that_is_not_committed_any_more_is_that_of_a_new_file() {
     let mut case = case();
     case.append("one.jsonl", &note(1, "v1"));

@@ -12,8 +12,9 @@ use std::{
 };
 
 use crate::{
-    corpus::{Dice, World, pool},
+    corpus::{Dice, Files, World, pool},
     figures::{Better, Goal, Report, ms, rounded},
+    limit::read_all,
     lines::Claude,
     program::{Program, pause},
     streaming::Writer,
@@ -86,7 +87,10 @@ struct Import {
 }
 
 fn import(mut world: World) -> Import {
-    let bytes = world.files().bytes as f64;
+    let Files { paths, bytes } = world.files();
+    let bytes = bytes as f64;
+    // The page cache is warm after this, for a small home and for a large one, whatever was measured before.
+    read_all(&paths);
     let data = world.dir();
     let (largest, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let watch = std::thread::spawn({
