@@ -249,10 +249,13 @@ impl Ingest {
         for (index, (id, json)) in views.into_iter().enumerate() {
             let slot = self.sessions.find(id);
             let is_behind = slot.is_some_and(|slot| self.sessions.is_behind(slot));
-            let session = match reader.parsed("session", id, &json).filter(|_| !is_behind) {
-                Some(session) => session,
+            let (session, json) = match reader.parsed("session", id, &json).filter(|_| !is_behind) {
+                Some(session) => (session, Some(Json::from_text(json))),
                 None => match self.rebuild_view(id)? {
-                    Some(session) => session,
+                    Some(session) => {
+                        let json = Json::of(&session).ok();
+                        (session, json)
+                    }
                     None => continue,
                 },
             };
@@ -263,7 +266,7 @@ impl Ingest {
                 None => SessionEntry::cold(&session, active),
             };
             if index < LiveView::HOT_ROWS {
-                entry.json = Json::of(&session).ok();
+                entry.json = json;
             }
             // One that rests may still have a process, whose end must not be missed, a turn, or an approval that is
             // about to be closed.

@@ -18,7 +18,8 @@ impl Json {
     }
 
     /// Takes a text that is JSON on one line.
-    pub(crate) fn from_text(text: String) -> Self {
+    #[must_use]
+    pub fn from_text(text: String) -> Self {
         Self(text.into())
     }
 

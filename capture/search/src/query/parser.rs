@@ -167,7 +167,8 @@ impl Parser<'_> {
         self.at += usize::from(is_minus);
         self.skip_spaces();
         if self.peek().is_none_or(|c| c == ')') || self.or_is_next() {
-            return Err(error("expected something to search for after `NOT`", at + 3, ""));
+            let given = if is_minus { "-" } else { "NOT" };
+            return Err(error(&format!("expected something to search for after `{given}`"), at + given.len(), ""));
         }
         let inner = self.deeper(|parser| parser.unary(field))?;
         Ok(inner.map(|node| Node::Not(Box::new(node))))

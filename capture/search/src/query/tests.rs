@@ -165,6 +165,8 @@ fn errors_name_the_column() {
                    it as text",
         ),
         ("+++", "expected letters or digits to search for at column 1"),
+        ("a -)", "expected something to search for after `-` at column 4"),
+        ("a NOT )", "expected something to search for after `NOT` at column 6"),
         (
             "tool:(agent:x)",
             "a field within another one: `agent` at column 7; put it in double quotes to search for it \
