@@ -440,13 +440,8 @@ fn ends_of(text: &str) -> String {
     if text.len() <= HEAD_BYTES + TAIL_BYTES {
         return text.to_ascii_lowercase();
     }
-    let (mut head, mut tail) = (HEAD_BYTES, text.len() - TAIL_BYTES);
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    while !text.is_char_boundary(tail) {
-        tail += 1;
-    }
+    let head = text.floor_char_boundary(HEAD_BYTES);
+    let tail = text.ceil_char_boundary(text.len() - TAIL_BYTES);
     let mut ends = String::with_capacity(HEAD_BYTES + TAIL_BYTES + 1);
     ends.push_str(&text[..head]);
     ends.push('\n');

@@ -17,7 +17,7 @@ use crate::{
     damage::DamagedRows,
     error::{ReadError, ReadFailure},
     open::plan_once,
-    rows::{COLUMNS, HISTORY, bits, event},
+    rows::{COLUMNS, HISTORY, bits, decoded, event},
     text::{unhex, unpack},
     tombstones::REMOVED,
 };
@@ -550,11 +550,7 @@ pub(crate) fn clamp(n: u64) -> i64 {
 /// The text of a column, which may not be UTF-8.
 pub(crate) fn lossy(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<String>> {
     Ok(match row.get_ref(index)? {
-        // The check of a whole text is much faster than the search for what is not UTF-8, which damage alone leaves.
-        ValueRef::Text(bytes) => Some(match std::str::from_utf8(bytes) {
-            Ok(text) => text.to_owned(),
-            Err(_) => String::from_utf8_lossy(bytes).into_owned(),
-        }),
+        ValueRef::Text(bytes) => Some(decoded(bytes).into_owned()),
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => None,
     })
 }

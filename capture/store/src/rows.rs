@@ -90,9 +90,9 @@ impl Columns<'_> {
     fn text(&mut self, index: usize) -> Result<Option<String>, ReadError> {
         let (text, whole) = match self.value(index)? {
             ValueRef::Null => return Ok(None),
-            ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) => (text.to_owned(), true),
-                Err(_) => (String::from_utf8_lossy(bytes).into_owned(), false),
+            ValueRef::Text(bytes) => match decoded(bytes) {
+                Cow::Borrowed(text) => (text.to_owned(), true),
+                Cow::Owned(text) => (text, false),
             },
             ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => (String::new(), false),
         };
@@ -111,6 +111,12 @@ impl Columns<'_> {
     }
 }
 
+/// A text as [`String::from_utf8_lossy`] reads it, owned only where it is not UTF-8. What is well-formed is checked in
+/// larger steps than by the lossy reading.
+pub(crate) fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| Cow::Owned(String::from_utf8_lossy(bytes).into_owned()), Cow::Borrowed)
+}
+
 /// Reads an event from a row with [`COLUMNS`]. Of one that is damaged, or that a newer version wrote, what can be
 /// read is kept: it becomes `unrecognized`, and is noted.
 pub(crate) fn event(row: &Row<'_>, damaged: &DamagedRows) -> Result<Event, ReadError> {
@@ -121,9 +127,7 @@ pub(crate) fn event(row: &Row<'_>, damaged: &DamagedRows) -> Result<Event, ReadE
     let marks = columns.number(6)?;
     let data = row.get_ref(15).map_err(|source| ReadError::Sqlite { what: "event", source })?;
     let data = match data {
-        // What is well-formed is checked in larger steps than by the lossy reading.
-        ValueRef::Text(bytes) => std::str::from_utf8(bytes)
-            .map_or_else(|_| Cow::Owned(String::from_utf8_lossy(bytes).into_owned()), Cow::Borrowed),
+        ValueRef::Text(bytes) => decoded(bytes),
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => Cow::Borrowed(""),
     };
     if matches!(data, Cow::Owned(_)) {
