@@ -182,44 +182,56 @@ impl MonitorThread {
     }
 
     fn run(&mut self, news: &Receiver<()>, asks: &Receiver<MonitorRequest>) {
-        let mut again = self.follow().map_err(complain).is_err();
+        self.restore().map_err(complain).ok();
+        // The older sessions are examined with the first news, or a little later: what a start answers first is not to
+        // wait for it.
+        let mut again = true;
         loop {
             let wait = if again { AGAIN } else { self.next_wait() };
             let result = select! {
                 recv(news) -> told => match told { Ok(()) => self.follow(), Err(_) => return },
                 recv(asks) -> asked => match asked {
                     Ok(MonitorRequest::Acknowledge(id, reply)) => {
+                        let followed = self.follow_if(again);
                         self.acknowledge(&id, reply);
-                        Ok(())
+                        followed
                     }
                     Ok(MonitorRequest::Configure(rules, actions)) => {
                         self.monitor.configure(*rules);
                         self.parts.actions.rules = actions;
-                        Ok(())
+                        self.follow_if(again)
                     }
                     Ok(MonitorRequest::Stop) | Err(_) => return,
                 },
-                default(wait) => if again { self.follow() } else { Ok(()) },
+                default(wait) => self.follow_if(again),
             };
             again = result.map_err(complain).is_err();
             self.advance();
         }
     }
 
-    /// Loads the earlier findings and the sessions that are still active. After a failure it goes on where it was.
-    fn begin(&mut self) -> Result<(), ReadError> {
-        if self.position.is_none() {
-            // The findings last: what is stored of them meanwhile is known then.
-            let position = self.parts.reader.position()?;
-            let sessions = self.parts.reader.sessions(&SessionFilter { before: None, limit: SESSIONS })?;
-            let filter = EntityFilter { states: None, session: None, limit: REMEMBERED, behind: None };
-            self.monitor.restore(self.parts.reader.entities::<Finding>(&filter)?, position);
-            let is_active = |s: &Session| s.status.state != State::Exited && s.merged_into.is_none();
-            self.unexamined = sessions.into_iter().filter(is_active).collect();
-            self.position = Some(position);
+    /// Loads the earlier findings, and which sessions are still active.
+    fn restore(&mut self) -> Result<u64, ReadError> {
+        if let Some(position) = self.position {
+            return Ok(position);
         }
+        // The findings last: what is stored of them meanwhile is known then.
+        let position = self.parts.reader.position()?;
+        let sessions = self.parts.reader.sessions(&SessionFilter { before: None, limit: SESSIONS })?;
+        let filter = EntityFilter { states: None, session: None, limit: REMEMBERED, behind: None };
+        self.monitor.restore(self.parts.reader.entities::<Finding>(&filter)?, position);
+        let is_active = |s: &Session| s.status.state != State::Exited && s.merged_into.is_none();
+        self.unexamined = sessions.into_iter().filter(is_active).collect();
+        self.position = Some(position);
+        Ok(position)
+    }
+
+    /// Examines the sessions of before the start. After a failure it goes on where it was.
+    fn begin(&mut self) -> Result<(), ReadError> {
+        let start = self.restore()?;
         while let Some(session) = self.unexamined.front().cloned() {
-            self.load_history(session.id, u64::MAX)?;
+            // What came since is read from the log.
+            self.load_history(session.id, |event| event.position <= start)?;
             self.unexamined.pop_front();
             self.check_session(&session);
         }
@@ -234,6 +246,10 @@ impl MonitorThread {
         due.into_iter().chain(old).min().unwrap_or(LONGEST).min(LONGEST)
     }
 
+    fn follow_if(&mut self, again: bool) -> Result<(), ReadError> {
+        if again { self.follow() } else { Ok(()) }
+    }
+
     /// Reads what is new in the log. After a failure the next call goes on behind the last event that counted.
     fn follow(&mut self) -> Result<(), ReadError> {
         self.begin()?;
@@ -241,7 +257,7 @@ impl MonitorThread {
         while let Some(position) = self.position.filter(|position| *position < until) {
             let events = self.parts.reader.live_log(position, until, PAGE)?;
             for event in events.iter().filter(|event| !is_ours(event)) {
-                self.load_history(event.session_id, event.sequence)?;
+                self.load_history(event.session_id, |earlier| earlier.sequence < event.sequence)?;
                 self.touched.insert(event.session_id);
                 self.known.insert(event.session_id, event.sequence);
                 self.position = Some(event.position);
@@ -277,18 +293,18 @@ impl MonitorThread {
     }
 
     /// Feeds the monitor the history of a session that it does not know.
-    fn load_history(&mut self, session: SessionId, before: u64) -> Result<(), ReadError> {
+    fn load_history(&mut self, session: SessionId, is_past: impl Fn(&Event) -> bool) -> Result<(), ReadError> {
         if self.known.contains_key(&session) {
             return Ok(());
         }
         let events = self.parts.reader.last_events(session, LOOK_BACK, &[])?;
-        self.apply_history(session, events.into_iter().filter(|event| event.sequence < before));
+        self.apply_history(session, events.into_iter().filter(is_past));
         Ok(())
     }
 
     /// Feeds the monitor what was read of the history of a session since it knows it.
     fn load_imported(&mut self, session: SessionId) -> Result<(), ReadError> {
-        let Some(after) = self.known.get(&session).copied() else { return self.load_history(session, u64::MAX) };
+        let Some(after) = self.known.get(&session).copied() else { return self.load_history(session, |_| true) };
         let events = self.parts.reader.last_events(session, LOOK_BACK, &[])?;
         self.apply_history(session, events.into_iter().filter(|event| event.sequence > after && event.history));
         Ok(())

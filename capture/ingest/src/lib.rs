@@ -29,6 +29,7 @@ mod protocol;
 mod publisher;
 mod removal;
 mod sessions;
+mod start;
 pub mod store_health;
 mod telemetry;
 #[cfg(test)]
@@ -42,10 +43,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use events::{ApprovalState, Finding, FindingState, Provider, RunId, SessionId, Timestamp};
-use projections::{Approval, SessionState};
-use server::{Json, LiveView, SessionEntry};
-use store::{CommitError, EntityFilter, ReadError, ReadFailure, Reader, Writer};
+use events::{Provider, RunId, SessionId, Timestamp};
+use projections::{Session, SessionState};
+use server::{LiveView, SessionEntry};
+use store::{CommitError, ReadError, ReadFailure, Writer};
 
 use ignored::Ignored;
 
@@ -62,15 +63,13 @@ pub use protocol::ProtocolInput;
 pub use publisher::{CheckpointProgress, CommitObserver, Gauges, HostedSession, NoObserver};
 use publisher::{Publisher, is_active, is_standing};
 pub use removal::RemovalRequest;
-use sessions::{Sessions, cold_entry};
+use sessions::Sessions;
 pub use telemetry::{Stored, TelemetryInput};
 pub use transaction::LARGE_LOG;
 use transaction::{OpenTransaction, TransactionFailure};
 
 /// Inputs that may wait for the ingest thread.
 pub const INPUTS: usize = 8;
-/// Most pending approvals and open findings of before the start that a snapshot tells of.
-const OPEN_ITEMS: usize = 10_000;
 /// Time after the start, or after the last commit of history, until its memory is given back.
 const IMPORT_ENDED: Duration = Duration::from_secs(2);
 /// While the store does not work, the wish to end is looked for this often.
@@ -164,7 +163,7 @@ impl IngestLoop {
 }
 
 /// A session as others see it: without secrets, and not in the future where the wall clock was set back.
-fn shown(state: &mut SessionState, wall: Timestamp) -> projections::Session {
+fn shown(state: &mut SessionState, wall: Timestamp) -> Session {
     let mut session = redaction::of_session(state.view());
     session.status.since = session.status.since.min(wall);
     session
@@ -216,8 +215,10 @@ impl Ingest {
             checkpoint,
         } = parts;
         gauges.store.opened(writer.path(), writer.reader().damaged());
+        let reader = writer.reader();
+        let (sessions, views) = Sessions::load(&writer, &reader, rules)?;
         let mut ingest = Self {
-            sessions: Sessions::load(&writer, rules)?,
+            sessions,
             transaction: OpenTransaction::new(writer)?,
             publisher: Publisher { live_view, gauges, onlooker },
             hosts: Hosts::default(),
@@ -233,93 +234,8 @@ impl Ingest {
             redacted_only,
             checkpoint,
         };
-        ingest.load_board()?;
+        ingest.load_board(views, &reader)?;
         Ok(ingest)
-    }
-
-    /// Puts every known session on the live view, and takes up the clocks of those that may change.
-    fn load_board(&mut self) -> Result<(), ReadError> {
-        self.sessions.load_behind(&self.transaction.writer)?;
-        self.restore_transcripts()?;
-        let filter = store::SessionFilter { before: None, limit: usize::MAX };
-        let reader = self.transaction.writer.reader();
-        let views = reader.views(&filter)?;
-        let now = (self.clock)();
-        let mut entries = Vec::with_capacity(views.len());
-        for (index, (id, json)) in views.into_iter().enumerate() {
-            let slot = self.sessions.find(id);
-            let is_behind = slot.is_some_and(|slot| self.sessions.is_behind(slot));
-            let (session, json) = match reader.parsed("session", id, &json).filter(|_| !is_behind) {
-                Some(session) => (session, Some(Json::from_text(json))),
-                None => match self.rebuild_view(id)? {
-                    Some(session) => {
-                        let json = Json::of(&session).ok();
-                        (session, json)
-                    }
-                    None => continue,
-                },
-            };
-            self.sessions.schedule_cold(&session, now);
-            let active = is_active(&session, false, now);
-            let mut entry = match slot {
-                Some(slot) => cold_entry(&session, active, self.sessions.known(slot)),
-                None => SessionEntry::cold(&session, active),
-            };
-            if index < LiveView::HOT_ROWS {
-                entry.json = json;
-            }
-            // One that rests may still have a process, whose end must not be missed, a turn, or an approval that is
-            // about to be closed.
-            if session.pid.is_some()
-                || session.turn.is_some()
-                || !session.pending_approvals.is_empty()
-                || !matches!(session.status.state, events::State::Exited | events::State::Idle | events::State::Unknown)
-            {
-                self.sessions.wake(session.id);
-            }
-            entries.push(entry);
-        }
-        self.load_open_items(&reader)?;
-        self.publisher.live_view.load(entries, self.transaction.position());
-        for slot in self.sessions.woken() {
-            let process = self.state(slot)?.process();
-            self.sessions.schedule(slot, now);
-            if let Some((pid, start)) = process {
-                self.processes.watch(pid, start);
-            }
-            self.watch_request(slot);
-        }
-        self.transaction.writer.shrink();
-        Ok(())
-    }
-
-    /// Puts on the live view what a snapshot tells beside the sessions.
-    fn load_open_items(&self, reader: &Reader) -> Result<(), ReadError> {
-        let view = &self.publisher.live_view;
-        let states = Some(ApprovalState::Pending..=ApprovalState::Pending);
-        let filter = EntityFilter { states, session: None, behind: None, limit: OPEN_ITEMS };
-        for approval in reader.entities::<Approval>(&filter)? {
-            view.put_approval(publisher::pending(&approval));
-        }
-        let states = Some(FindingState::Open..=FindingState::Acknowledged);
-        let filter = EntityFilter { states, session: None, behind: None, limit: OPEN_ITEMS };
-        for finding in reader.entities::<Finding>(&filter)? {
-            view.put_finding(publisher::open(&finding));
-        }
-        Ok(())
-    }
-
-    /// The view of a session whose stored one is damaged, from its reducer; it is stored with the next commit.
-    fn rebuild_view(&mut self, id: SessionId) -> Result<Option<projections::Session>, ReadError> {
-        let Some(slot) = self.sessions.find(id) else { return Ok(None) };
-        let wall = (self.wall)();
-        let session = shown(self.state(slot)?, wall);
-        if let Err(error) = self.transaction.begin() {
-            tracing::warn!(%error, "cannot store the new state of a session now; it is stored with the session's next event");
-            return Ok(Some(session));
-        }
-        self.sessions.mark(slot);
-        Ok(Some(session))
     }
 
     /// Runs until told to stop, or until nobody can tell it anything any more.

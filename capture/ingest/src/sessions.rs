@@ -2,6 +2,7 @@
 //! deadline is.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeSet, HashMap, HashSet},
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::Arc,
@@ -11,7 +12,7 @@ use std::{
 use events::{Cursor, Event, Provider, SessionId, State, Timestamp};
 use projections::{Session, SessionState, StatusRules};
 use server::{Json, SessionEntry};
-use store::{CommitError, KnownSession, ReadError, ReadFailure, SessionRow, Writer, removed_name};
+use store::{CommitError, KnownSession, ReadError, ReadFailure, Reader, SessionRow, Writer, removed_name};
 
 use super::{
     publisher::{active_until, is_active, is_progress},
@@ -68,6 +69,9 @@ pub(super) fn cold_entry(session: &Session, active: bool, known: &KnownSession) 
     entry
 }
 
+/// Views of sessions, as the JSON that was stored.
+pub(super) type StoredViews = Vec<(SessionId, String)>;
+
 #[derive(Debug)]
 pub(super) struct Sessions {
     slots: Vec<SessionSlot>,
@@ -92,7 +96,19 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    pub(super) fn load(writer: &Writer, rules: StatusRules) -> Result<Self, ReadError> {
+    /// Those of the store, and the views of those that are listed, by their last events, newest first.
+    pub(super) fn load(writer: &Writer, reader: &Reader, rules: StatusRules) -> Result<(Self, StoredViews), ReadError> {
+        let (mut known, mut listed) = (Vec::new(), Vec::new());
+        for stored in reader.stored_sessions()? {
+            listed.extend(stored.view.map(|view| (stored.last_event_at, stored.known.id, view)));
+            known.push(stored.known);
+        }
+        listed.sort_unstable_by_key(|(last_event_at, id, _)| Reverse((*last_event_at, *id)));
+        let views = listed.into_iter().map(|(_, id, view)| (id, view)).collect();
+        Ok((Self::new(known, writer, rules)?, views))
+    }
+
+    fn new(known: Vec<KnownSession>, writer: &Writer, rules: StatusRules) -> Result<Self, ReadError> {
         let mut sessions = Self {
             slots: Vec::new(),
             by_provider: HashMap::new(),
@@ -110,7 +126,7 @@ impl Sessions {
             uses: 0,
             rules,
         };
-        for known in writer.sessions()? {
+        for known in known {
             sessions.add(known);
         }
         Ok(sessions)
@@ -512,7 +528,7 @@ impl Sessions {
     pub(super) fn reload(&mut self, writer: &Writer, now: Timestamp) -> Result<(), ReadError> {
         let loaded: Vec<SessionId> = self.slots.iter().filter(|s| s.state.is_some()).map(|s| s.known.id).collect();
         let unattended = std::mem::take(&mut self.unattended);
-        *self = Self { unattended, ..Self::load(writer, self.rules)? };
+        *self = Self { unattended, ..Self::new(writer.sessions()?, writer, self.rules)? };
         for id in loaded {
             if let Some(slot) = self.find(id) {
                 self.state(writer, slot)?;

@@ -1,8 +1,9 @@
 //! Feeds the index from the store, in the order of the log, on a thread of its own.
 //!
 //! Reads committed events only, in small batches, and sleeps without a timer while there is nothing to do. While there is
-//! a backlog it writes with more memory and commits seldom; otherwise new texts are committed when somebody searches, or
-//! every ten seconds: each commit is files of its own, which are written again when they are merged.
+//! a backlog it writes with more memory and commits seldom; otherwise new texts are read and committed when somebody
+//! searches, or every ten seconds: each commit is files of its own, which are written again when they are merged, and
+//! a writer takes megabytes while it is open.
 //! When nothing can be written, it says so, gives up what is not committed, and tries again later.
 
 use std::{
@@ -42,8 +43,10 @@ const BACKLOG_THREADS: usize = 2;
 /// Memory for texts that are not in the index yet, bytes for each thread: with a backlog, and without.
 const BACKLOG_HEAP: usize = 16 << 20;
 const LIVE_HEAP: usize = 15_000_000;
-/// A writer that has had nothing to write for this time is closed.
-const WRITER_RESTS: Duration = Duration::from_secs(5);
+/// Without a backlog, events are read at once when there are this many of them, so that a search has few to wait for.
+const LIVE_EVENTS: u64 = 512;
+/// A writer is closed this long after a commit: what it merges takes a while.
+const WRITER_RESTS: Duration = Duration::from_secs(1);
 /// A commit is made after this many events without a text, so that they are not read again after a start.
 const EMPTY_EVENTS: u64 = 50_000;
 /// First and longest wait after a failure.
@@ -93,6 +96,8 @@ pub struct Feeder {
     /// Whether the writer has what is not committed.
     is_dirty: bool,
     last_commit: Option<Instant>,
+    /// Where the store ended at the start, until the index is open.
+    first_end: Option<u64>,
     /// The store ends here and the index goes on: what is behind is removed first.
     cut: Option<u64>,
 }
@@ -121,7 +126,8 @@ enum Next {
 
 impl Feeder {
     pub(crate) fn new(shared: Arc<IndexParts>, store: Reader, woken: Woken, pace: Pace) -> Self {
-        let mut feeder = Self {
+        let first_end = store.position().ok();
+        Self {
             shared,
             store,
             woken,
@@ -134,13 +140,9 @@ impl Feeder {
             marked: 0,
             is_dirty: false,
             last_commit: None,
+            first_end,
             cut: None,
-        };
-        if let Err(error) = feeder.open() {
-            tracing::warn!(%error, "cannot open the search index; trying again later");
-            *feeder.shared.trouble() = Some(error.to_string());
         }
-        feeder
     }
 
     /// Feeds the index until it is stopped.
@@ -192,6 +194,7 @@ impl Feeder {
         }
         *trouble = Some(error.to_string());
         drop(trouble);
+        self.shared.set_opened();
         self.writer = None;
         self.is_dirty = false;
         let is_damaged = matches!(error, IndexError::Tantivy(error) if !index::is_of_the_system(error));
@@ -203,7 +206,7 @@ impl Feeder {
 
     fn open(&mut self) -> Result<(), IndexError> {
         let log = self.store.log_id()?;
-        let end = self.store.position()?;
+        let end = self.first_end.map_or_else(|| self.store.position(), Ok)?;
         let (open, position) = index::open(&self.shared.directory, log)?;
         // After a power cut the store may have lost what the index kept.
         self.cut = self.cut.or((position > end).then_some(end));
@@ -217,6 +220,7 @@ impl Feeder {
         self.marked = position;
         self.is_dirty = false;
         self.last_commit = None;
+        self.first_end = None;
         self.contexts = Contexts::default();
         self.shared.measure(&open);
         self.shared.set_indexed(position);
@@ -233,6 +237,7 @@ impl Feeder {
         if self.open.is_none() {
             self.open()?;
         }
+        self.shared.set_opened();
         if take(&self.shared.orders.check) {
             self.check()?;
         }
@@ -250,6 +255,8 @@ impl Feeder {
             self.shared.erase_orders().sessions.drain(..erased.len());
             self.shared.set_erased(number);
         }
+        // Before the end is read: one that is given later is for what comes later.
+        let flush = take(&self.shared.orders.flush);
         let end = self.store.position()?;
         self.shared.committed.fetch_max(end, Ordering::Relaxed);
         let has_backlog = self.writer.as_ref().map(|writer| writer.has_backlog);
@@ -258,10 +265,16 @@ impl Feeder {
             self.close_writer();
         }
         if self.read < end {
+            if let Some(due) = self.read_due(end).filter(|_| !flush) {
+                return Ok(Next::At(self.close_writer_in_time().map_or(due, |at| at.min(due))));
+            }
             self.feed(end)?;
         }
         let is_behind = self.read < end;
-        if let Some(due) = self.commit_due(is_behind) {
+        if is_behind {
+            self.shared.orders.flush.fetch_or(flush, Ordering::Relaxed);
+        }
+        if let Some(due) = self.commit_due(is_behind, flush) {
             if due > Instant::now() {
                 return Ok(if is_behind { Next::Continue } else { Next::At(due) });
             }
@@ -273,27 +286,44 @@ impl Feeder {
         // Events without a text need no commit.
         self.shared.set_indexed(self.read);
         self.shared.is_ready.store(true, Ordering::Relaxed);
-        let now = Instant::now();
-        let writer_closes_at = self.last_commit.map(|last| last + WRITER_RESTS).filter(|at| *at > now);
-        if self.writer.is_some() && writer_closes_at.is_none() {
-            self.close_writer();
-        }
-        let writer_closes_at = writer_closes_at.filter(|_| self.writer.is_some());
-        let reader_closes_at = self.open.as_ref().and_then(|open| open.reader.close_unused(now));
+        let writer_closes_at = self.close_writer_in_time();
+        let reader_closes_at = self.open.as_ref().and_then(|open| open.reader.close_unused(Instant::now()));
         let closes_at = writer_closes_at.into_iter().chain(reader_closes_at).min();
         Ok(closes_at.map_or(Next::Rest, Next::At))
     }
 
-    /// When to commit what was read; `None` when there is nothing to commit.
-    fn commit_due(&self, is_behind: bool) -> Option<Instant> {
+    /// When to read the next events; `None` when it is time.
+    fn read_due(&self, end: u64) -> Option<Instant> {
+        if self.is_dirty || self.writes_backlog() || end - self.read >= LIVE_EVENTS {
+            return None;
+        }
+        // The first text shows that there is an index.
+        self.last_commit.map(|last| last + self.pace.live).filter(|due| *due > Instant::now())
+    }
+
+    fn writes_backlog(&self) -> bool {
+        self.writer.as_ref().is_some_and(|writer| writer.has_backlog)
+    }
+
+    /// Closes the writer, if it has nothing to do: when it is time, or a backlog was read. Gives when it will be time.
+    fn close_writer_in_time(&mut self) -> Option<Instant> {
+        let closes_at = self.last_commit? + WRITER_RESTS;
+        if self.writer.is_some() && !self.is_dirty && (self.writes_backlog() || closes_at <= Instant::now()) {
+            self.close_writer();
+        }
+        self.writer.is_some().then_some(closes_at)
+    }
+
+    /// When to commit what was read, where `flush` means that somebody waits for it; `None` when there is nothing to
+    /// commit.
+    fn commit_due(&self, is_behind: bool, flush: bool) -> Option<Instant> {
         if !self.is_dirty && self.read - self.marked <= EMPTY_EVENTS {
             return None;
         }
-        if !is_behind && self.shared.orders.flush.swap(false, Ordering::Relaxed) {
+        if !is_behind && flush {
             return Some(Instant::now());
         }
-        let has_backlog = self.writer.as_ref().is_some_and(|writer| writer.has_backlog);
-        let every = match (has_backlog, is_behind) {
+        let every = match (self.writes_backlog(), is_behind) {
             (true, true) => self.pace.behind,
             (true, false) => self.pace.caught_up,
             (false, _) => self.pace.live,

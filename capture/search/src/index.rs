@@ -32,6 +32,9 @@ use crate::{
     tokens::{self, CodeTokenizer},
 };
 
+/// Longest wait of a search for the index to be opened after a start.
+const OPENS_WITHIN: Duration = Duration::from_secs(1);
+
 /// What a commit says about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
@@ -94,6 +97,8 @@ impl std::fmt::Debug for SearchIndex {
 pub(crate) struct IndexParts {
     pub(crate) directory: PathBuf,
     open: RwLock<Option<OpenIndex>>,
+    /// The feeder has not tried yet to open it.
+    is_opening: AtomicBool,
     /// Up to where the log is searchable.
     pub(crate) indexed: AtomicU64,
     /// The last position that is known to be committed.
@@ -132,9 +137,8 @@ pub(crate) struct EraseOrders {
 }
 
 impl SearchIndex {
-    /// Opens the index of a store in a directory of its own. To be called before the store is written to, so that an
-    /// index that is ahead of it is seen to be. What cannot be opened is tried again by the feeder, which the caller runs
-    /// on a thread of its own.
+    /// The index of a store in a directory of its own, and the feeder that opens it, which the caller runs on a thread of
+    /// its own. To be called before the store is written to, so that an index that is ahead of it is seen to be.
     #[must_use]
     pub fn open(directory: PathBuf, store: Reader) -> (Self, Feeder) {
         Self::open_at_pace(directory, store, Pace::default())
@@ -147,6 +151,7 @@ impl SearchIndex {
         let shared = Arc::new(IndexParts {
             directory,
             open: RwLock::default(),
+            is_opening: AtomicBool::new(true),
             indexed: AtomicU64::new(0),
             committed: AtomicU64::new(0),
             is_ready: AtomicBool::new(false),
@@ -278,7 +283,22 @@ impl IndexParts {
         self.grown.1.notify_all();
     }
 
+    /// The feeder has opened the index, or cannot.
+    pub(crate) fn set_opened(&self) {
+        if self.is_opening.load(Ordering::Relaxed) {
+            let _guard = self.grown.0.lock().unwrap_or_else(PoisonError::into_inner);
+            self.is_opening.store(false, Ordering::Relaxed);
+            self.grown.1.notify_all();
+        }
+    }
+
+    /// The index, if it is open. Waits for it after a start.
     pub(crate) fn opened(&self) -> Option<OpenIndex> {
+        if self.is_opening.load(Ordering::Relaxed) {
+            let (lock, grown) = &self.grown;
+            let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(grown.wait_timeout_while(guard, OPENS_WITHIN, |()| self.is_opening.load(Ordering::Relaxed)));
+        }
         self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

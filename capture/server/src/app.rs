@@ -160,12 +160,11 @@ impl Parts {
         }
         let found = self
             .read(move |reader| {
-                rows.iter()
-                    .map(|row| match &row.json {
-                        Some(json) => Ok(Some(json.clone())),
-                        None => Ok(reader.session_json(row.id)?.map(Json::from_text)),
-                    })
-                    .collect::<Result<Vec<_>, store::ReadError>>()
+                let missing: Vec<_> = rows.iter().filter(|row| row.json.is_none()).map(|row| row.id).collect();
+                let mut stored = reader.session_jsons(&missing)?.into_iter();
+                let json_of =
+                    |row: &Arc<SessionEntry>| row.json.clone().or_else(|| stored.next().flatten().map(Json::from_text));
+                Ok(rows.iter().map(json_of).collect::<Vec<_>>())
             })
             .await?;
         Ok(found.into_iter().flatten().collect())

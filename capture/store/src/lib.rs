@@ -47,4 +47,4 @@ pub use text::{LARGE_TEXT_CAP_BYTES, PackedText, TEXT_CAP_BYTES};
 pub use timeline::{NOTABLE_KINDS, TimelineFilter, is_failure, is_notable};
 pub use tombstones::{TOMBSTONES_FILE, removed_name};
 pub use usage::{CallFilter, ModelCall, QuotaUse, SessionFacts, UsageEntry};
-pub use writer::{CommitError, KnownSession, LogUse, SessionRow, Writer, payload_json};
+pub use writer::{CommitError, KnownSession, LogUse, SessionRow, StoredSession, Writer, payload_json};

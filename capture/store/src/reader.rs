@@ -20,6 +20,7 @@ use crate::{
     rows::{COLUMNS, HISTORY, bits, decoded, event},
     text::{unhex, unpack},
     tombstones::REMOVED,
+    writer::{KNOWN, StoredSession, known_session},
 };
 
 /// Maximum number of idle connections in the pool.
@@ -194,11 +195,45 @@ impl Reader {
     /// # Errors
     /// When SQLite cannot read.
     pub fn session_json(&self, id: SessionId) -> Result<Option<String>, ReadError> {
-        self.with("session", |c| {
-            c.prepare_cached("SELECT view FROM sessions WHERE id = ?1")
-                .and_then(|mut s| s.query_row([id.to_bytes().as_slice()], |row| lossy(row, 0)).optional())
-                .map(Option::flatten)
-                .map_err(|source| ReadError::Sqlite { what: "session", source })
+        Ok(self.session_jsons(&[id])?.pop().flatten())
+    }
+
+    /// Every session the store knows, each as it was last written.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn stored_sessions(&self) -> Result<Vec<StoredSession>, ReadError> {
+        self.with("sessions", |c| {
+            let sqlite = |source| ReadError::Sqlite { what: "sessions", source };
+            let mut statement =
+                c.prepare(&format!("SELECT {KNOWN}, last_event_at, view FROM sessions")).map_err(sqlite)?;
+            let read = |row: &Row<'_>| {
+                Ok(StoredSession { known: known_session(row)?, last_event_at: row.get(5)?, view: lossy(row, 6)? })
+            };
+            let rows = statement.query_map([], read).map_err(sqlite)?;
+            rows.collect::<Result<_, _>>().map_err(sqlite)
+        })
+    }
+
+    /// These sessions as last committed at one moment, each as the JSON that was stored, in the order of `ids`;
+    /// `None` for one that is not there.
+    ///
+    /// # Errors
+    /// When SQLite cannot read.
+    pub fn session_jsons(&self, ids: &[SessionId]) -> Result<Vec<Option<String>>, ReadError> {
+        self.with("sessions", |c| {
+            let read = || -> rusqlite::Result<Vec<_>> {
+                // In one transaction, the database is locked once.
+                let transaction = c.unchecked_transaction()?;
+                let mut statement = transaction.prepare_cached("SELECT view FROM sessions WHERE id = ?1")?;
+                ids.iter()
+                    .map(|id| {
+                        let view = |row: &Row<'_>| lossy(row, 0);
+                        statement.query_row([id.to_bytes().as_slice()], view).optional().map(Option::flatten)
+                    })
+                    .collect()
+            };
+            read().map_err(|source| ReadError::Sqlite { what: "sessions", source })
         })
     }
 

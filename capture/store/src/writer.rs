@@ -13,7 +13,7 @@ use std::{
 
 use events::{Cursor, Event, Identity, Payload, Provider, SessionId, Timestamp};
 use projections::{SessionState, Turn};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use crate::{
     appender::{EventAppender, FileKeys},
@@ -83,6 +83,17 @@ impl KnownSession {
     pub fn is_removed(&self) -> bool {
         is_removed_name(&self.provider_session_id)
     }
+}
+
+/// A session the store knows, and how it was when it was last written.
+#[derive(Debug)]
+pub struct StoredSession {
+    /// Which it is.
+    pub known: KnownSession,
+    /// The time of its last event, ms.
+    pub last_event_at: i64,
+    /// Its view, as the JSON that was stored; `None` when it is on no list.
+    pub view: Option<String>,
 }
 
 /// The one writer.
@@ -236,33 +247,9 @@ impl Writer {
     /// When SQLite cannot read.
     pub fn sessions(&self) -> Result<Vec<KnownSession>, ReadError> {
         let sqlite = |source| ReadError::Sqlite { what: "sessions", source };
-        let mut statement = self
-            .connection
-            .prepare("SELECT key, id, provider, provider_session_id, capture FROM sessions")
-            .map_err(sqlite)?;
-        let rows = statement
-            .query_map([], |row| {
-                Ok((
-                    row.get::<_, i64>(0)?,
-                    bits(row.get_ref(1)?.as_blob()?),
-                    row.get::<_, i64>(2)?,
-                    lossy(row, 3)?.unwrap_or_default(),
-                    row.get::<_, bool>(4)?,
-                ))
-            })
-            .map_err(sqlite)?;
-        let mut sessions = Vec::new();
-        for row in rows {
-            let (key, id, provider, provider_session_id, capture) = row.map_err(sqlite)?;
-            sessions.push(KnownSession {
-                row: SessionRow(key),
-                id: SessionId::from_bytes(id),
-                provider: u8::try_from(provider).ok().and_then(Provider::from_code).unwrap_or(Provider::Unknown),
-                provider_session_id: Arc::from(provider_session_id),
-                capture,
-            });
-        }
-        Ok(sessions)
+        let mut statement = self.connection.prepare(&format!("SELECT {KNOWN} FROM sessions")).map_err(sqlite)?;
+        let rows = statement.query_map([], known_session).map_err(sqlite)?;
+        rows.collect::<Result<_, _>>().map_err(sqlite)
     }
 
     /// The reducer of a session as last written; its log may go further. `None` when there is none, it is damaged, or
@@ -578,6 +565,21 @@ impl Writer {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// The columns of [`known_session`].
+pub(crate) const KNOWN: &str = "key, id, provider, provider_session_id, capture";
+
+/// The session of a row that begins with the columns [`KNOWN`].
+pub(crate) fn known_session(row: &Row<'_>) -> rusqlite::Result<KnownSession> {
+    let provider = u8::try_from(row.get::<_, i64>(2)?).ok().and_then(Provider::from_code);
+    Ok(KnownSession {
+        row: SessionRow(row.get(0)?),
+        id: SessionId::from_bytes(bits(row.get_ref(1)?.as_blob()?)),
+        provider: provider.unwrap_or(Provider::Unknown),
+        provider_session_id: lossy(row, 3)?.unwrap_or_default().into(),
+        capture: row.get(4)?,
+    })
 }
 
 /// A payload as it is stored.

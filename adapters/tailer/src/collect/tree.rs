@@ -273,7 +273,7 @@ impl Collector {
     /// The directories to watch after the first walk: the roots, then those that changed last.
     fn plan_watches(&mut self) {
         let mut order: Vec<_> = (0..self.tree.directories.len()).collect();
-        order.sort_by_key(|at| {
+        order.sort_by_cached_key(|at| {
             let directory = &self.tree.directories[*at];
             let is_root = self.roots.iter().any(|root| root.dir == Path::new(&*directory.path));
             (!is_root, std::cmp::Reverse(directory.listed_ns))

@@ -123,10 +123,10 @@ fn stream(world: &mut World, report: &mut Report, sessions: usize) {
     let counters =
         || ["capture_ingest_commits_total", "capture_ingest_events_total"].map(|name| program.metric(name) as f64);
     seen.lock().unwrap().clear();
-    let (cpu, counted, start) = (program.cpu_of_threads(), counters(), Instant::now());
+    let (cpu, counted, start) = (program.cpu(), counters(), Instant::now());
     write_until(start + MEASURED);
     let time = start.elapsed().as_secs_f64();
-    let (share, now) = (100.0 * (program.cpu_of_threads() - cpu) / time, counters());
+    let (share, now) = (100.0 * (program.cpu() - cpu) / time, counters());
     let [commits, events] = [0, 1].map(|n| (now[n] - counted[n]) / time);
     pause(Duration::from_secs(2));
     let grown = program.memory("VmRSS") - before;

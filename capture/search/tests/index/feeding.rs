@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use api::search::IndexState;
-use events::{UsageReported, UserPrompt};
+use events::{SessionId, UsageReported, UserPrompt};
 use search::Pace;
 
 use crate::log::{LONG, Log, Running};
@@ -52,6 +52,43 @@ fn a_search_can_wait_for_what_was_committed_last() {
             index.index.catch_up(log.position, LONG);
         }
     }
+}
+
+#[test]
+fn a_search_right_after_a_start_finds_what_was_indexed() {
+    let data = tempfile::tempdir().unwrap();
+    let mut log = Log::open(data.path());
+    fill(&mut log, 3);
+    drop(log.full_index());
+    for _ in 0..10 {
+        assert_eq!(log.index().positions("needle").len(), 3);
+    }
+}
+
+#[test]
+fn texts_that_nobody_searches_are_read_when_their_commit_is_due_or_when_they_are_many() {
+    let data = tempfile::tempdir().unwrap();
+    let mut log = Log::open(data.path());
+    fill(&mut log, 1);
+    let pace = Pace { live: LONG, ..Pace::default() };
+    let index = Running::at_pace(data.path(), log.reader(), pace);
+    assert!(index.index.wait_for(1, LONG));
+    // After the second order, the feeder has done all that came with the first.
+    let looked = || (0..2).all(|_| index.index.erase_sessions(&[SessionId::from_bytes([7; 16])], LONG));
+    fill(&mut log, 10);
+    index.index.committed(log.position);
+    assert!(looked());
+    assert_eq!(index.index.status().indexed, 1);
+    index.index.catch_up(log.position, LONG);
+    assert_eq!(index.positions("needle").len(), 11);
+    for _ in 0..3 {
+        fill(&mut log, 300);
+        index.index.committed(log.position);
+        assert!(looked());
+    }
+    assert!(index.index.status().indexed > 11);
+    index.index.catch_up(log.position, LONG);
+    assert_eq!(index.positions("needle").len(), 911);
 }
 
 #[test]
@@ -205,11 +242,12 @@ fn a_directory_that_cannot_be_used_pauses_and_recovers() {
     fill(&mut log, 3);
     fs::write(data.path().join("index"), "in the way").unwrap();
     let index = log.index();
+    // A search waits until it is known whether there is an index.
+    let query = api::search::SearchQuery { q: Some("needle".into()), ..Default::default() };
+    assert!(index.search(&query).unwrap_err().to_string().contains("not ready"));
     let status = index.index.status();
     assert_eq!(status.state, IndexState::Paused);
     assert!(status.trouble.is_some_and(|why| why.contains("index")), "no reason");
-    let query = api::search::SearchQuery { q: Some("needle".into()), ..Default::default() };
-    assert!(index.search(&query).unwrap_err().to_string().contains("not ready"));
     fs::remove_file(data.path().join("index")).unwrap();
     assert!(index.index.wait_for(3, LONG));
     assert_eq!(index.positions("needle").len(), 3);

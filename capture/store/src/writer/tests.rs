@@ -247,7 +247,12 @@ fn sessions_settings_and_snapshots() {
         writer.put_session(second, Timestamp::from_millisecond(8), &view, "{\"of\":\"another version\"}").unwrap();
     });
     let store = store.reopened();
-    let known = store.writer.sessions().unwrap();
+    let sessions = store.writer.reader().stored_sessions().unwrap();
+    assert_eq!(
+        sessions.iter().map(|stored| (stored.last_event_at, stored.view.as_ref())).collect::<Vec<_>>(),
+        [(9, Some(&view)), (8, Some(&view))]
+    );
+    let known: Vec<_> = sessions.into_iter().map(|stored| stored.known).collect();
     assert_eq!(
         known.iter().map(|k| (&*k.provider_session_id, k.provider, k.capture)).collect::<Vec<_>>(),
         [("s", Provider::Claude, false), ("t", Provider::Codex, true)]

@@ -1,0 +1,128 @@
+//! What a start shows of the sessions of the store, and which of them it keeps in view.
+
+use std::thread;
+
+use crossbeam_channel::bounded;
+use events::{ApprovalState, Finding, FindingState, SessionId, State, Timestamp};
+use projections::{Approval, Session};
+use server::{Json, LiveView, SessionEntry};
+use store::{EntityFilter, ReadError, Reader};
+
+use super::{
+    Ingest,
+    publisher::{self, is_active},
+    sessions::{StoredViews, cold_entry},
+    shown,
+};
+
+/// Most pending approvals and open findings of before the start that a snapshot tells of.
+const OPEN_ITEMS: usize = 10_000;
+/// Views are parsed on a thread of their own, this many at a time, and
+const PARSED_AT_ONCE: usize = 64;
+/// at most this many times ahead of what is done with them.
+const PARSED_AHEAD: usize = 2;
+
+impl Ingest {
+    /// Puts every known session on the live view, and takes up the clocks of those that may change.
+    pub(super) fn load_board(&mut self, views: StoredViews, reader: &Reader) -> Result<(), ReadError> {
+        self.sessions.load_behind(&self.transaction.writer)?;
+        self.restore_transcripts()?;
+        let now = (self.clock)();
+        let mut entries = Vec::with_capacity(views.len());
+        thread::scope(|scope| {
+            let (send, parsed) = bounded(PARSED_AHEAD);
+            let mut views = views.into_iter();
+            scope.spawn(move || {
+                let parse = |(id, json): (SessionId, String)| (id, reader.parsed("session", id, &json), json);
+                while views.len() > 0 && send.send(views.by_ref().take(PARSED_AT_ONCE).map(parse).collect()).is_ok() {}
+            });
+            for (index, (id, session, json)) in parsed.iter().flat_map(Vec::into_iter).enumerate() {
+                entries.extend(self.load_entry(index, id, session, json, now)?);
+            }
+            Ok::<_, ReadError>(())
+        })?;
+        self.load_open_items(reader)?;
+        self.publisher.live_view.load(entries, self.transaction.position());
+        for slot in self.sessions.woken() {
+            let process = self.state(slot)?.process();
+            self.sessions.schedule(slot, now);
+            if let Some((pid, start)) = process {
+                self.processes.watch(pid, start);
+            }
+            self.watch_request(slot);
+        }
+        self.transaction.writer.shrink();
+        Ok(())
+    }
+
+    /// What the live view says of a session whose stored view is `session` and `json`.
+    fn load_entry(
+        &mut self,
+        index: usize,
+        id: SessionId,
+        session: Option<Session>,
+        json: String,
+        now: Timestamp,
+    ) -> Result<Option<SessionEntry>, ReadError> {
+        let slot = self.sessions.find(id);
+        let is_behind = slot.is_some_and(|slot| self.sessions.is_behind(slot));
+        let (session, json) = match session.filter(|_| !is_behind) {
+            Some(session) => (session, Some(Json::from_text(json))),
+            None => match self.rebuild_view(id)? {
+                Some(session) => {
+                    let json = Json::of(&session).ok();
+                    (session, json)
+                }
+                None => return Ok(None),
+            },
+        };
+        self.sessions.schedule_cold(&session, now);
+        let active = is_active(&session, false, now);
+        let mut entry = match slot {
+            Some(slot) => cold_entry(&session, active, self.sessions.known(slot)),
+            None => SessionEntry::cold(&session, active),
+        };
+        if index < LiveView::HOT_ROWS {
+            entry.json = json;
+        }
+        // One that rests may still have a process, whose end must not be missed, a turn, or an approval that is
+        // about to be closed.
+        if session.pid.is_some()
+            || session.turn.is_some()
+            || !session.pending_approvals.is_empty()
+            || !matches!(session.status.state, State::Exited | State::Idle | State::Unknown)
+        {
+            self.sessions.wake(session.id);
+        }
+        Ok(Some(entry))
+    }
+
+    /// Puts on the live view what a snapshot tells beside the sessions.
+    fn load_open_items(&self, reader: &Reader) -> Result<(), ReadError> {
+        let view = &self.publisher.live_view;
+        let states = Some(ApprovalState::Pending..=ApprovalState::Pending);
+        let filter = EntityFilter { states, session: None, behind: None, limit: OPEN_ITEMS };
+        for approval in reader.entities::<Approval>(&filter)? {
+            view.put_approval(publisher::pending(&approval));
+        }
+        let states = Some(FindingState::Open..=FindingState::Acknowledged);
+        let filter = EntityFilter { states, session: None, behind: None, limit: OPEN_ITEMS };
+        for finding in reader.entities::<Finding>(&filter)? {
+            view.put_finding(publisher::open(&finding));
+        }
+        Ok(())
+    }
+
+    /// The view of a session whose stored one is damaged, from its reducer; it is stored with the next commit.
+    fn rebuild_view(&mut self, id: SessionId) -> Result<Option<Session>, ReadError> {
+        let Some(slot) = self.sessions.find(id) else { return Ok(None) };
+        let wall = (self.wall)();
+        let session = shown(self.state(slot)?, wall);
+        if let Err(error) = self.transaction.begin() {
+            tracing::warn!(%error, "cannot store the new state of a session now; it is stored with the session's next event");
+            return Ok(Some(session));
+        }
+        self.sessions.mark(slot);
+        Ok(Some(session))
+    }
+}
