@@ -99,6 +99,15 @@ macro_rules! payload {
     };
 }
 
+/// The largest data are behind a pointer, so that the others do not take their room.
+macro_rules! boxed {
+    ($($data:ident),*) => {
+        $(impl From<$data> for Payload { fn from(data: $data) -> Self { Box::new(data).into() } })*
+    };
+}
+
+boxed!(ApprovalRequested, Finding);
+
 payload! {
     /// `session.started`
     SessionStarted(SessionStarted),
@@ -119,7 +128,7 @@ payload! {
     /// `tool.result`
     ToolResult(ToolResult),
     /// `approval.requested`
-    ApprovalRequested(ApprovalRequested),
+    ApprovalRequested(Box<ApprovalRequested>),
     /// `approval.resolved`
     ApprovalResolved(ApprovalResolved),
     /// `status.changed`
@@ -145,7 +154,7 @@ payload! {
     /// `unrecognized`
     Unrecognized(Unrecognized),
     /// `finding`
-    Finding(Finding),
+    Finding(Box<Finding>),
     /// `notification`
     Notification(Notification),
     /// `prompt.queued`

@@ -4,9 +4,9 @@
 //! surest first; of a long text only the head and the tail are looked at. Guesses nothing: what no
 //! table knows is [`FailureKind::Other`].
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use events::{ErrorClass, ErrorReported, ToolKind, ToolOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,9 +112,9 @@ pub fn classify(returned: &FinishedCall<'_>) -> Option<FailureKind> {
         ToolOutcome::Error => true,
         ToolOutcome::Ok => returned.exit_code.is_some_and(|code| code != 0),
     };
-    let text = || HeadAndTail::of(returned.text.unwrap_or_default());
+    let text = returned.text.unwrap_or_default();
     if failed {
-        let text = text();
+        let text = HeadAndTail::of(text);
         let code = returned.exit_code.or_else(|| text.exit_code());
         // `grep` and `diff` say by 1 that there is nothing, or something.
         if code == Some(1) && returned.tool == ToolKind::Execute && returned.title.is_some_and(asks_by_exit_code) {
@@ -133,7 +133,7 @@ pub fn classify(returned: &FinishedCall<'_>) -> Option<FailureKind> {
     if !compiles && !git {
         return None;
     }
-    let text = text();
+    let text = HeadAndTail::for_few(text);
     if tests && text.says_tests_failed() {
         return Some(FailureKind::TestFailure);
     }
@@ -289,6 +289,22 @@ enum SignTable {
     TestFailure,
 }
 
+impl SignTable {
+    /// Whether a text, in lower case, has a sign of this table. For one table this is much faster than to look for the
+    /// signs of all.
+    fn has_sign_in(self, text: &str) -> bool {
+        static AUTOMATA: [OnceLock<Option<AhoCorasick>>; TABLES.len()] = [const { OnceLock::new() }; TABLES.len()];
+        let signs = || TABLES.iter().filter(|(table, _)| *table == self).flat_map(|(_, signs)| *signs);
+        let automaton = AUTOMATA[self as usize].get_or_init(|| {
+            // Of this kind of match, it jumps to where a sign may begin.
+            let mut builder = AhoCorasick::builder();
+            builder.match_kind(MatchKind::LeftmostFirst).kind(Some(AhoCorasickKind::ContiguousNFA));
+            builder.build(signs()).ok()
+        });
+        automaton.as_ref().map_or_else(|| signs().any(|sign| text.contains(sign)), |signs| signs.is_match(text))
+    }
+}
+
 const TABLES: &[(SignTable, &[&str])] = &[
     (SignTable::MergeConflict, MERGE_CONFLICT),
     (SignTable::Disk, DISK),
@@ -345,21 +361,27 @@ impl FoundTables {
     }
 }
 
-/// Head and tail of a text, in lower case, and the tables of which they have a sign.
+/// Head and tail of a text, in lower case, and the tables of which they have a sign, when they were looked for.
 struct HeadAndTail {
     text: String,
-    found: FoundTables,
+    found: Option<FoundTables>,
 }
 
 impl HeadAndTail {
+    /// Of a text that is asked for the signs of all tables.
     fn of(text: &str) -> Self {
         let text = ends_of(text);
-        let found = FoundTables::of(&text);
+        let found = Some(FoundTables::of(&text));
         Self { text, found }
     }
 
+    /// Of a text that is asked for those of a few.
+    fn for_few(text: &str) -> Self {
+        Self { text: ends_of(text), found: None }
+    }
+
     fn says_any(&self, table: SignTable) -> bool {
-        self.found.contains(table)
+        self.found.map_or_else(|| table.has_sign_in(&self.text), |found| found.contains(table))
     }
 
     /// The exit code some agents put into the text.
@@ -402,6 +424,10 @@ impl HeadAndTail {
     fn says_tests_failed(&self) -> bool {
         if self.says_any(SignTable::TestsFailed) {
             return true;
+        }
+        // Most texts have none of them.
+        if !self.text.contains(" fail") {
+            return false;
         }
         const COUNTED: &[&str] = &[" failed", " failing", " failures", " failure,", " tests failed"];
         COUNTED.iter().any(|sign| {

@@ -81,6 +81,11 @@ impl TailReader {
         Self::on(limits, Box::new(System))
     }
 
+    /// Sets whether it reads one file after another without a pause: then it keeps the memory that one needed for the next.
+    pub(crate) fn set_busy(&mut self, busy: bool) {
+        self.buffer.set_busy(busy);
+    }
+
     pub(crate) fn on(limits: ReadLimits, disk: Box<dyn Disk>) -> Self {
         Self { limits, buffer: Buffer::new(), disk }
     }

@@ -24,7 +24,7 @@ const OCCURRENCES: u32 = 100_000;
 impl Ingest {
     pub(super) fn apply_batch(&mut self, prepared: &PreparedBatch) -> Result<(), TransactionFailure> {
         let batch = &prepared.batch;
-        let mut additions = Additions::default();
+        let mut additions = Additions::with_capacity(batch.events.len());
         let mut open = OpenMessage::default();
         let mut forks: HashMap<(usize, usize), Timestamp> = HashMap::new();
         let mut placed: HashSet<usize> = HashSet::new();

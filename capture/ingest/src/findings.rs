@@ -47,7 +47,7 @@ impl Ingest {
         let (payload, text) = match &aside.what {
             DerivedKind::Finding(finding) => {
                 self.transaction.put_finding(row, finding.as_ref().clone())?;
-                (Payload::Finding(finding.as_ref().clone()), None)
+                (Payload::Finding(finding.clone()), None)
             }
             DerivedKind::Notification(notification) => {
                 if notification.outcome == SendOutcome::Sent {

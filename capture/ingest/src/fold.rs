@@ -91,10 +91,13 @@ impl Ingest {
         event: Event,
         additions: &mut Additions,
     ) -> Result<(), TransactionFailure> {
-        self.fold_prepared(slot, event, None, PreparedParts::NONE, additions)
+        self.fold_prepared(slot, event, None, PreparedParts::NONE, additions)?;
+        self.sessions.schedule(slot, (self.clock)());
+        Ok(())
     }
 
-    /// Folds an event and keeps what follows from it. `text` is its long text.
+    /// Folds an event and keeps what follows from it. `text` is its long text. When the session's clock runs out next is
+    /// not noted: once after all events of an input is enough.
     pub(super) fn fold_prepared(
         &mut self,
         slot: usize,
@@ -154,7 +157,6 @@ impl Ingest {
             self.watch_request(slot);
             self.signal_parent(slot, observed_at, additions)?;
         }
-        self.sessions.schedule(slot, (self.clock)());
         Ok(())
     }
 

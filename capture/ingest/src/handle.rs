@@ -1,5 +1,5 @@
 //! The bounded channel into ingest. Senders, threads and tasks alike, wait in order of arrival, so history cannot keep
-//! live input out.
+//! live input out. Batches are bounded by their bytes too.
 //!
 //! When the [`Inputs`] are dropped, pending inputs are dropped with them, and so are their reply channels: a caller
 //! that waits for a reply learns that ingest has stopped. A flume channel alone would keep them until the last sender
@@ -17,6 +17,9 @@ use flume::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, TrySendError};
 use tokio::sync::oneshot;
 
 use super::IngestInput;
+use room::Room;
+
+pub(super) mod room;
 
 /// Sends into the ingest channel. Clones share it.
 #[derive(Clone)]
@@ -32,6 +35,7 @@ pub struct Inputs(Arc<ReceivingEnd>);
 struct ReceivingEnd {
     is_dropped: AtomicBool,
     receiver: Receiver<IngestInput>,
+    room: Arc<Room>,
 }
 
 /// Ingest has stopped: the input is dropped.
@@ -54,16 +58,19 @@ pub enum NotSent {
 #[must_use]
 pub fn channel(capacity: usize) -> (IngestHandle, Inputs) {
     let (sender, receiver) = flume::bounded(capacity);
-    let end = Arc::new(ReceivingEnd { is_dropped: AtomicBool::new(false), receiver });
+    let end = Arc::new(ReceivingEnd { is_dropped: AtomicBool::new(false), receiver, room: Arc::default() });
     (IngestHandle { sender, end: Arc::clone(&end) }, Inputs(end))
 }
 
 impl IngestHandle {
-    /// Sends an input; blocks the thread while the channel is full.
+    /// Sends an input; blocks the thread while the channel is full, or holds too much for another batch.
     ///
     /// # Errors
     /// When ingest has stopped.
-    pub fn send(&self, input: IngestInput) -> Result<(), IngestStopped> {
+    pub fn send(&self, mut input: IngestInput) -> Result<(), IngestStopped> {
+        if let IngestInput::Batch(batch) = &mut input {
+            batch.room = Some(self.end.room.take(batch.size()));
+        }
         self.sender.send(input).map_err(|_| IngestStopped)?;
         self.end.check()
     }
@@ -119,9 +126,9 @@ impl Inputs {
     /// # Errors
     /// When nobody can send any more.
     pub fn recv(&self, timeout: Option<Duration>) -> Result<Option<IngestInput>, flume::RecvError> {
-        let Some(timeout) = timeout else { return self.0.receiver.recv().map(Some) };
+        let Some(timeout) = timeout else { return self.0.receiver.recv().map(taken).map(Some) };
         match self.0.receiver.recv_timeout(timeout) {
-            Ok(input) => Ok(Some(input)),
+            Ok(input) => Ok(Some(taken(input))),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(flume::RecvError::Disconnected),
         }
@@ -129,8 +136,16 @@ impl Inputs {
 
     /// Takes the inputs that are there now.
     pub fn try_iter(&self) -> impl Iterator<Item = IngestInput> {
-        self.0.receiver.try_iter()
+        self.0.receiver.try_iter().map(taken)
     }
+}
+
+/// An input that does not wait any more.
+fn taken(mut input: IngestInput) -> IngestInput {
+    if let IngestInput::Batch(batch) = &mut input {
+        batch.room = None;
+    }
+    input
 }
 
 impl Drop for Inputs {

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::{
     ApprovalRecord, DecisionCommit, DerivedRecord, HookInput, HostInput, ProtocolInput, RemovalRequest, TelemetryInput,
+    handle::room::UsedRoom,
 };
 
 /// A batch whose events are made ready for the store, which is done on the reading threads.
@@ -21,6 +22,8 @@ pub struct PreparedBatch {
     pub batch: Batch,
     /// What is ready of each of its events.
     pub events: Vec<PreparedEvent>,
+    /// The room it has while it waits for ingest.
+    pub(super) room: Option<UsedRoom>,
 }
 
 /// How batches are prepared.
@@ -65,7 +68,17 @@ impl PreparedBatch {
         }
         let text_cap = if preparation.keeps_large_texts { LARGE_TEXT_CAP_BYTES } else { TEXT_CAP_BYTES };
         let events = batch.events.iter_mut().map(|event| PreparedEvent::new(event, text_cap)).collect();
-        Self { batch, events }
+        Self { batch, events, room: None }
+    }
+
+    /// About the bytes of its events.
+    pub(super) fn size(&self) -> usize {
+        let texts = self.batch.events.iter().map(|event| event.text.as_ref().map_or(0, String::len));
+        let prepared = self
+            .events
+            .iter()
+            .map(|event| event.payload.len() + event.text.as_ref().map_or(0, PackedText::stored_bytes));
+        texts.chain(prepared).sum::<usize>() + self.events.len() * size_of::<NewEvent>()
     }
 }
 

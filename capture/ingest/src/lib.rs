@@ -68,8 +68,9 @@ pub use telemetry::{Stored, TelemetryInput};
 pub use transaction::LARGE_LOG;
 use transaction::{OpenTransaction, TransactionFailure};
 
-/// Inputs that may wait for the ingest thread.
-pub const INPUTS: usize = 8;
+/// Inputs that may wait for the ingest thread: as many as it takes in while the threads that read are woken, and as
+/// they read while it commits.
+pub const INPUTS: usize = 64;
 /// Time after the start, or after the last commit of history, until its memory is given back.
 const IMPORT_ENDED: Duration = Duration::from_secs(2);
 /// While the store does not work, the wish to end is looked for this often.

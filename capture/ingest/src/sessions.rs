@@ -379,8 +379,10 @@ impl Sessions {
                 self.set_deadline(slot, None);
             }
             self.resting.insert(cursor.path.clone(), resting);
-        } else if let Some(resting) = self.resting.remove(&cursor.path) {
-            resting.into_iter().for_each(|slot| self.schedule(slot, now));
+        } else {
+            let mut awake = self.resting.remove(&cursor.path).unwrap_or_default();
+            awake.extend(touched);
+            awake.into_iter().for_each(|slot| self.schedule(slot, now));
         }
     }
 

@@ -31,9 +31,9 @@ const PROGRESS_WAITS: Duration = Duration::from_secs(1);
 /// How long it may wait while a stream with events is open, which gets events when they are committed.
 const WATCHED_PROGRESS_WAITS: Duration = Duration::from_millis(200);
 /// Number of rows at which a transaction of history is committed.
-const BACKFILL_ROWS: usize = 12_000;
+const BACKFILL_ROWS: usize = 6_000;
 /// Size of its texts at which it is committed, bytes.
-const BACKFILL_BYTES: usize = 8 << 20;
+const BACKFILL_BYTES: usize = 5 << 20;
 /// Age at which a transaction of history is committed: on a busy machine a shorter one would be cut into many.
 const BACKFILL_AGE: Duration = Duration::from_secs(3);
 /// What of the write-ahead log may be left to be moved into the database beside the transactions, bytes.
@@ -487,6 +487,11 @@ impl PreparedParts {
 }
 
 impl Additions {
+    /// With room for the events of an input.
+    pub(super) fn with_capacity(events: usize) -> Self {
+        Self { events: Vec::with_capacity(events), derived: Vec::new() }
+    }
+
     pub(super) fn push(&mut self, slot: usize, event: Event, prepared: PreparedParts) {
         self.events.push(Addition { slot, event, prepared });
     }

@@ -576,6 +576,10 @@ proptest::proptest! {
             text.push_str(sign.get(..sign.len() - cut % sign.len()).unwrap_or(sign));
             text.push_str(&between);
         }
-        proptest::prop_assert_eq!(FoundTables::of(&text), FoundTables::one_by_one(&text));
+        let found = FoundTables::of(&text);
+        proptest::prop_assert_eq!(found, FoundTables::one_by_one(&text));
+        for (table, _) in TABLES {
+            proptest::prop_assert_eq!(table.has_sign_in(&text), found.contains(*table), "{:?}", table);
+        }
     }
 }

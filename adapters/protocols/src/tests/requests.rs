@@ -38,9 +38,9 @@ fn approval(provider: Provider, request: &PermissionRequest) -> ApprovalRequeste
         Payload::ApprovalRequested(asked) => Some(asked),
         _ => None,
     });
-    let asked = *asked.map(Box::new).unwrap();
+    let asked = asked.unwrap();
     assert_eq!((&asked.digest, &asked.approval_id), (&Some(delivery.digest()), &delivery.approval_id()));
-    asked
+    *asked
 }
 
 /// A request in short: `kind tool command paths cwd exact`.

@@ -188,7 +188,7 @@ impl HistoryWorker {
         if let Err(error) = rustix::process::setpriority_process(None, NICE) {
             tracing::debug!(%error, "cannot lower the priority of a thread that reads history");
         }
-        while let Some(job) = self.queue.wait() {
+        while let Some(job) = self.next_job() {
             if self.work(job, sink).is_err() {
                 self.shared.stop.store(true, std::sync::atomic::Ordering::Release);
                 self.queue.close();
@@ -196,6 +196,15 @@ impl HistoryWorker {
                 return;
             }
         }
+    }
+
+    fn next_job(&mut self) -> Option<Job> {
+        if let Some(job) = self.queue.pop() {
+            self.reader.set_busy(true);
+            return Some(job);
+        }
+        self.reader.set_busy(false);
+        self.queue.wait()
     }
 
     fn work(&mut self, job: Job, sink: &mut impl FnMut(Batch) -> Result<(), Stopped>) -> Result<(), Stopped> {

@@ -15,15 +15,26 @@ const LONG_HALF: u64 = 256 * 1024;
 /// Most bytes of an oversized line hashed in one call, in batches.
 const STREAM_BATCHES: u64 = 16;
 
+/// Size of a buffer that is used again soon, bytes: few files need a larger one.
+const KEPT: usize = 2 << 20;
+
 /// A read buffer. Owned by a thread and used for one file after another.
 #[derive(Debug)]
 pub(super) struct Buffer {
     pub(super) bytes: Vec<u8>,
+    /// Size down to which it is made smaller after a long line, bytes.
+    keeps: usize,
 }
 
 impl Buffer {
     pub(super) fn new() -> Self {
-        Self { bytes: vec![0; CHUNK] }
+        Self { bytes: vec![0; CHUNK], keeps: CHUNK }
+    }
+
+    /// Sets whether it is used again soon: then what a long line needed is kept for the next one.
+    pub(super) fn set_busy(&mut self, busy: bool) {
+        self.keeps = if busy { KEPT } else { CHUNK };
+        self.rest();
     }
 
     /// Twice the room, within `most`.
@@ -34,8 +45,8 @@ impl Buffer {
 
     /// Gives back what a long line needed.
     pub(super) fn rest(&mut self) {
-        if self.bytes.len() > CHUNK {
-            self.bytes.truncate(CHUNK);
+        if self.bytes.len() > self.keeps {
+            self.bytes.truncate(self.keeps);
             self.bytes.shrink_to_fit();
         }
     }
