@@ -30,7 +30,7 @@ use crate::{
     error::ApiError,
     header_timer::HeaderTimer,
     peer::{Client, Peer, TcpUser},
-    router::{Answering, router},
+    router::Answering,
     unix::{self, Socket, SocketError},
 };
 
@@ -145,7 +145,7 @@ pub async fn serve(
     let app = Parts::new(live_view, reader, health, &config, address, cancel);
     let entrance = Acceptor {
         address,
-        answering: Arc::new(Answering::new(&app, router(&app))),
+        answering: Arc::new(Answering::new(&app)),
         clients: Clients::new(limits.clients),
         tcp_user: config.tcp_user,
         refusals: Arc::new(Semaphore::new(REFUSALS)),

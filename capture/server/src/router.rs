@@ -1,15 +1,13 @@
 //! Builds the router from the table of routes, and holds the layers that every answer passes.
 
-use std::{convert::Infallible, panic::AssertUnwindSafe, sync::Arc};
+use std::{collections::BTreeMap, convert::Infallible, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 
-use api::{ErrorCode, Operation, OperationId, routes::ROUTES};
+use api::{ErrorCode, Operation, OperationId, Route, routes::ROUTES};
 use axum::{
-    Router,
-    body::Body,
-    extract::{MatchedPath, Request, State},
+    body::{Body, HttpBody as _},
+    extract::Request,
     handler::Handler,
     response::{IntoResponse, Response},
-    routing::{MethodFilter, MethodRouter, on},
 };
 use futures_util::{FutureExt, TryFutureExt, future::Either};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -39,29 +37,84 @@ const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-
 /// Smallest answer that is compressed, bytes.
 const COMPRESSED_FROM: u64 = 4 << 10;
 
-/// The router of all routes. Each handler takes its request as a [`Call`](call::Call), which is where it is let in.
-pub(crate) fn router(app: &App) -> Router {
-    let mut router = Router::new();
-    for route in ROUTES {
-        router = router.route(route.path, handler(route.operation));
+/// A response to come.
+type Responding = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// A handler whose operation is not in its type any more.
+type AnyHandler = Box<dyn Fn(Request, App) -> Responding + Send + Sync>;
+
+/// All routes, by path. Each handler takes its request as a [`Call`](call::Call), which is where it is let in.
+///
+/// The paths are looked up as axum looks them up, which is not asked for the rest: each route of its router is a service
+/// of its own, and a request would be moved through several on its way.
+pub(crate) struct Router {
+    paths: matchit::Router<Vec<Endpoint>>,
+}
+
+/// A method of a path, and what handles it.
+struct Endpoint {
+    route: &'static Route,
+    handler: AnyHandler,
+}
+
+impl Router {
+    pub(crate) fn new() -> Self {
+        let mut by_path: BTreeMap<&str, Vec<Endpoint>> = BTreeMap::new();
+        for route in ROUTES {
+            let endpoint = Endpoint { route, handler: handler(route.operation) };
+            by_path.entry(route.path).or_default().push(endpoint);
+        }
+        let mut paths = matchit::Router::new();
+        for (path, endpoints) in by_path {
+            let added = paths.insert(path, endpoints);
+            debug_assert!(added.is_ok(), "{path} is in the way of another path");
+        }
+        Self { paths }
     }
-    router.fallback(no_route).method_not_allowed_fallback(other_method).with_state(Arc::clone(app))
+
+    /// Hands a request to the handler of its route.
+    fn route(&self, app: App, request: Request) -> Responding {
+        let Ok(found) = self.paths.at(request.uri().path()) else {
+            return Box::pin(async move { no_route(&app, &request).into_response() });
+        };
+        let (endpoints, method) = (found.value, request.method());
+        // A route that is read answers HEAD too.
+        let is_head = method == Method::HEAD;
+        let serves = |route: &Route| route.method == *method || is_head && route.method == Method::GET;
+        let Some(endpoint) = endpoints.iter().find(|endpoint| serves(endpoint.route)) else {
+            let refused = other_method(&app, endpoints, &request).into_response();
+            return Box::pin(async { refused });
+        };
+        let responding = (endpoint.handler)(request, app);
+        if is_head { Box::pin(responding.map(without_body)) } else { responding }
+    }
+}
+
+/// The head of a response alone, with the length of its body.
+fn without_body(response: Response) -> Response {
+    let length = response.size_hint().exact();
+    let mut response = response.map(|_| Body::empty());
+    if let Some(length) = length {
+        response.headers_mut().entry(header::CONTENT_LENGTH).or_insert(length.into());
+    }
+    response
 }
 
 /// Answers requests: the router, and what every answer passes around it (an answer where a handler panicked, fixed
 /// headers, compression). Not in the router, where every route would be boxed once more for each layer.
 pub(crate) struct Answering {
     app: App,
-    router: Router,
+    router: Arc<Router>,
     /// The same for clients that accept compression.
     compressing: BoxCloneSyncService<Request, Response<CompressionBody<Body>>, Infallible>,
 }
 
 impl Answering {
-    pub(crate) fn new(app: &App, router: Router) -> Self {
+    pub(crate) fn new(app: &App) -> Self {
+        let router = Arc::new(Router::new());
         let large = SizeAbove::new(COMPRESSED_FROM).and(NotForContentType::new("text/event-stream"));
-        let (of, routes) = (Arc::clone(app), router.clone());
-        let answering = service_fn(move |request| answer(Arc::clone(&of), routes.clone(), request));
+        let (of, routes) = (Arc::clone(app), Arc::clone(&router));
+        let answering = service_fn(move |request| answer(Arc::clone(&of), &routes, request));
         let compressing = CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(large);
         let compressing = BoxCloneSyncService::new(compressing.layer(answering));
         Self { app: Arc::clone(app), router, compressing }
@@ -78,20 +131,20 @@ impl Answering {
             let answer = self.compressing.clone().call(request);
             return Either::Left(answer.map_ok(|response| response.map(Body::new)));
         }
-        Either::Right(answer(Arc::clone(&self.app), self.router.clone(), request))
+        Either::Right(answer(Arc::clone(&self.app), &self.router, request))
     }
 }
 
 fn answer(
     app: App,
-    mut router: Router,
+    router: &Router,
     request: Request,
 ) -> impl Future<Output = Result<Response<Body>, Infallible>> + Send + use<> {
     app.tally.requests.inc();
-    let routed = AssertUnwindSafe(router.call(request)).catch_unwind();
+    let routed = AssertUnwindSafe(router.route(Arc::clone(&app), request)).catch_unwind();
     async move {
         let mut response = match routed.await {
-            Ok(Ok(response)) => response,
+            Ok(response) => response,
             Err(_) => {
                 app.tally.panics.inc();
                 ApiError::internal(&"a handler panicked").into_response()
@@ -108,7 +161,7 @@ fn answer(
 }
 
 /// The handler of an operation.
-fn handler(operation: OperationId) -> MethodRouter<App> {
+fn handler(operation: OperationId) -> AnyHandler {
     use OperationId as O;
     match operation {
         O::Healthz => of(operation, site::healthz),
@@ -201,28 +254,26 @@ fn handler(operation: OperationId) -> MethodRouter<App> {
     }
 }
 
-/// A handler for the method of its operation.
-fn of<O: Operation, M, H: Handler<(M, Call<O>), App>>(operation: OperationId, handler: H) -> MethodRouter<App>
+/// A handler of this operation.
+fn of<O: Operation, M, H>(operation: OperationId, handler: H) -> AnyHandler
 where
-    (M, Call<O>): 'static,
+    H: Handler<(M, Call<O>), App, Future = Responding> + Sync,
 {
     debug_assert_eq!(O::ID, operation, "the handler is of another operation");
-    let method = operation.route().method.clone();
-    let filter = MethodFilter::try_from(method).unwrap_or(MethodFilter::GET);
-    on(filter, handler)
+    Box::new(move |request, app| handler.clone().call(request, app))
 }
 
-async fn no_route(State(app): State<App>, request: Request) -> HandlerResult {
+fn no_route(app: &App, request: &Request) -> HandlerResult {
     if [Method::GET, Method::HEAD].contains(request.method())
         && let Some(asset) = assets::at(request.uri().path())
     {
         // The route of the page: it is open, and so are its files.
-        call::authorize(&app, &request, Some(OperationId::Index.route()))?;
+        call::authorize(app, request, Some(OperationId::Index.route()))?;
         return Ok(assets::answer(asset, request.headers()));
     }
     // Strangers do not learn which paths exist.
-    call::authorize(&app, &request, None)?;
-    if wants_page(&request)
+    call::authorize(app, request, None)?;
+    if wants_page(request)
         && let Some(page) = assets::at("/")
     {
         // It says that it has no such view, and leads to those it has.
@@ -241,13 +292,14 @@ fn wants_page(request: &Request) -> bool {
         && request.headers().get(header::ACCEPT).is_some_and(accepts)
 }
 
-async fn other_method(State(app): State<App>, path: MatchedPath, request: Request) -> ApiError {
-    let routes = || ROUTES.iter().filter(|route| route.path == path.as_str());
-    if let Err(refused) = call::authorize(&app, &request, routes().next()) {
+/// Refuses a request for a path that has no route of its method.
+fn other_method(app: &App, endpoints: &[Endpoint], request: &Request) -> ApiError {
+    let mut routes = endpoints.iter().map(|endpoint| endpoint.route).peekable();
+    if let Err(refused) = call::authorize(app, request, routes.peek().copied()) {
         return refused;
     }
     let mut allowed: Vec<&str> = Vec::new();
-    for route in routes() {
+    for route in routes {
         allowed.push(route.method.as_str());
         if route.method == Method::GET {
             allowed.push("HEAD");

@@ -43,7 +43,7 @@ use crate::{
     app::Parts,
     call::{Connection, Transport},
     peer::Client,
-    router::{Answering, router},
+    router::Answering,
     serve,
 };
 
@@ -236,7 +236,7 @@ impl TestServer {
         let app =
             Parts::new(live_view.clone(), log.writer.reader(), health, &config, address, CancellationToken::new());
         let connection = Connection { transport: Transport::Tcp(address, address, Client::Own), admission: None };
-        Self { answering: Answering::new(&app, router(&app)), connection: Arc::new(connection), live_view, log }
+        Self { answering: Answering::new(&app), connection: Arc::new(connection), live_view, log }
     }
 
     async fn send(&self, mut request: Request<Full<Bytes>>) -> Answered {
