@@ -4,7 +4,7 @@
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
     net::TcpStream,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
@@ -176,7 +176,7 @@ impl Events {
     /// # Errors
     /// When nothing came in time, or the stream ended.
     pub fn next(&mut self, patience: Duration) -> io::Result<Sent> {
-        self.stream.get_ref().set_read_timeout(Some(patience))?;
+        let deadline = Instant::now() + patience;
         loop {
             if let Some(end) = self.pending.find("\n\n") {
                 let block: String = self.pending.drain(..end + 2).collect();
@@ -191,6 +191,9 @@ impl Events {
                     data,
                 });
             }
+            // What keeps the connection open comes in between, and must not prolong the wait.
+            let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            self.stream.get_ref().set_read_timeout(Some(left))?;
             match chunk(&mut self.stream)? {
                 Some(bytes) => self.pending.push_str(&String::from_utf8_lossy(&bytes)),
                 None => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the stream ended")),

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use serde_json::Value;
 use tests::{
+    eventually,
     http::Events,
     number_from_env,
     program::{Machine, Server, a_moment},
@@ -122,6 +123,12 @@ fn snapshot_then_deltas_in_order() {
     let server = case.machine.serve();
     server.caught_up(&case.name, &case.path);
     let id = server.session(&case.name)["id"].clone();
+    // A session is shown a moment before the position of its history is, and a stream that begins between the two gets
+    // another snapshot.
+    let history = server.events(&case.name).last().unwrap()["position"].clone();
+    eventually("its history is published", || {
+        (server.client.json("/api/v1/sessions")?["as_of"] == history).then_some(())
+    });
     let mut stream = case.open(&server, false);
     let snapshot = stream.next(PATIENCE).unwrap();
     assert_eq!((snapshot.name.as_str(), &snapshot.data["sessions"][0]["id"]), ("snapshot", &id));

@@ -79,52 +79,42 @@ mod tests {
 
     use super::*;
 
+    /// A thread that takes room and gives what it took to the channel, once it has its number.
+    fn take_on_a_thread(room: &Arc<Room>, bytes: usize, taken: &mpsc::Sender<UsedRoom>) {
+        let before = room.lock().next;
+        let (room_of, taken) = (Arc::clone(room), taken.clone());
+        std::thread::spawn(move || taken.send(room_of.take(bytes)).unwrap());
+        while room.lock().next == before {
+            std::thread::yield_now();
+        }
+    }
+
     #[test]
     fn batches_find_room_in_the_order_in_which_they_came() {
         let room = Arc::new(Room::default());
-        let first = room.take(ROOM_BYTES - 10);
         let (send, taken) = mpsc::channel();
-        let waiting: Vec<_> = [11, 1]
-            .into_iter()
-            .enumerate()
-            .map(|(place, bytes)| {
-                let (room_of, send) = (Arc::clone(&room), send.clone());
-                let thread = std::thread::spawn(move || {
-                    let used = room_of.take(bytes);
-                    send.send(bytes).unwrap();
-                    used
-                });
-                // It has its number before the next one comes.
-                while room.lock().next < place as u64 + 2 {
-                    std::thread::yield_now();
-                }
-                thread
-            })
-            .collect();
-        // The second would fit, but the first came before it.
-        assert!(taken.try_recv().is_err());
+        let first = room.take(ROOM_BYTES - 10);
+        // The third would find room beside the first, and the second when that is gone.
+        for bytes in [11, ROOM_BYTES, 5] {
+            take_on_a_thread(&room, bytes, &send);
+        }
         assert_eq!(room.lock().used, ROOM_BYTES - 10);
         drop(first);
-        assert_eq!([taken.recv().unwrap(), taken.recv().unwrap()], [11, 1]);
-        let used: Vec<UsedRoom> = waiting.into_iter().map(|thread| thread.join().unwrap()).collect();
-        assert_eq!(room.lock().used, 12);
-        drop(used);
-        assert_eq!(room.lock().used, 0);
+        for bytes in [11, ROOM_BYTES, 5] {
+            let used = taken.recv().unwrap();
+            assert_eq!((used.bytes, room.lock().used), (bytes, bytes));
+        }
     }
 
     #[test]
     fn what_is_larger_than_the_room_finds_it_alone() {
         let room = Arc::new(Room::default());
+        let (send, taken) = mpsc::channel();
         let large = room.take(2 * ROOM_BYTES);
-        let next = std::thread::spawn({
-            let room = Arc::clone(&room);
-            move || room.take(1)
-        });
-        while room.lock().next < 2 {
-            std::thread::yield_now();
-        }
+        take_on_a_thread(&room, 1, &send);
         assert_eq!(room.lock().turn, 1, "the next one waits");
         drop(large);
-        drop(next.join().unwrap());
+        drop(taken.recv().unwrap());
+        assert_eq!(room.lock().used, 0);
     }
 }
