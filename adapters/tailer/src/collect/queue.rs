@@ -199,11 +199,7 @@ impl HistoryWorker {
     }
 
     fn next_job(&mut self) -> Option<Job> {
-        if let Some(job) = self.queue.pop() {
-            self.reader.set_busy(true);
-            return Some(job);
-        }
-        self.reader.set_busy(false);
+        self.reader.set_busy(self.queue.len() > 0);
         self.queue.wait()
     }
 
