@@ -16,7 +16,7 @@ const LONG_HALF: u64 = 256 * 1024;
 const STREAM_BATCHES: u64 = 16;
 
 /// Size of a buffer that is used again soon, bytes: few files need a larger one.
-const KEPT: usize = 2 << 20;
+const KEPT: usize = 1 << 20;
 
 /// A read buffer. Owned by a thread and used for one file after another.
 #[derive(Debug)]

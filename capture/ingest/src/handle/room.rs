@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Bytes of batches that may wait.
-const ROOM_BYTES: usize = 16 << 20;
+const ROOM_BYTES: usize = 8 << 20;
 
 /// The room. Whoever finds none waits, in the order of arrival.
 #[derive(Debug, Default)]
