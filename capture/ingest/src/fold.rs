@@ -97,7 +97,8 @@ impl Ingest {
     }
 
     /// Folds an event and keeps what follows from it. `text` is its long text. When the session's clock runs out next is
-    /// not noted: once after all events of an input is enough.
+    /// not noted: once after all events of a batch is enough, and [`Sessions::rest`](super::sessions::Sessions::rest)
+    /// does it.
     pub(super) fn fold_prepared(
         &mut self,
         slot: usize,

@@ -101,7 +101,7 @@ fn without_body(response: Response) -> Response {
 }
 
 /// Answers requests: the router, and what every answer passes around it (an answer where a handler panicked, fixed
-/// headers, compression). Not in the router, where every route would be boxed once more for each layer.
+/// headers, compression).
 pub(crate) struct Answering {
     app: App,
     router: Arc<Router>,

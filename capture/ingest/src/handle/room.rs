@@ -48,12 +48,17 @@ impl Room {
         }
         state.turn += 1;
         state.used += bytes;
+        self.wake_others(state);
+        UsedRoom { room: Arc::clone(self), bytes }
+    }
+
+    /// Lets those who wait look again; who is alone makes no system call.
+    fn wake_others(&self, state: MutexGuard<'_, RoomState>) {
         let others_wait = state.turn != state.next;
         drop(state);
         if others_wait {
             self.changed.notify_all();
         }
-        UsedRoom { room: Arc::clone(self), bytes }
     }
 
     fn lock(&self) -> MutexGuard<'_, RoomState> {
@@ -65,11 +70,7 @@ impl Drop for UsedRoom {
     fn drop(&mut self) {
         let mut state = self.room.lock();
         state.used -= self.bytes;
-        let others_wait = state.turn != state.next;
-        drop(state);
-        if others_wait {
-            self.room.changed.notify_all();
-        }
+        self.room.wake_others(state);
     }
 }
 
