@@ -24,7 +24,7 @@ pub static CODEX: Agent = Agent {
     home: Home { variable: "CODEX_HOME", below_variable: "", usual: &[".codex"] },
     transcripts: Transcripts {
         directories: &["sessions", "archived_sessions"],
-        path: TranscriptPath::EndsWith(".jsonl"),
+        path: TranscriptPath::Contains("/rollout-"),
     },
     resume: Some("codex resume"),
     resume_model: Some("--model"),
@@ -63,6 +63,7 @@ pub static CODEX: Agent = Agent {
         },
         payload: HookPayload {
             shell_tools: &["Bash", "shell", "exec_command"],
+            shell_switches: &[],
             shell_details: None,
             keyed_requests: true,
         },

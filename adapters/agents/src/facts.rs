@@ -83,7 +83,7 @@ pub struct Transcripts {
 pub enum TranscriptPath {
     /// The end of its name.
     EndsWith(&'static str),
-    /// A directory above it, between slashes.
+    /// A part of its path, such as a directory between slashes.
     Contains(&'static str),
 }
 

@@ -15,6 +15,7 @@
 //! are rewritten instead of appended to, `rows` for databases.
 
 mod broken;
+mod compressed;
 pub mod disk;
 mod error;
 mod lines;
@@ -100,8 +101,10 @@ pub struct Tail {
     marks: Marks,
     half: Half,
     open: Option<OpenFile>,
+    stream: Option<compressed::OpenStream>,
     decoder: Option<Box<dyn Decoder>>,
-    /// Present while a generation is read for the first time.
+    /// Numbers the records without ids of a generation that is read from its start. A file may be written in several steps
+    /// after it was emptied, or while it is copied, so that reading up to its end is not the end of its copies.
     occurrences: Option<Occurrences>,
     gone: bool,
     broken: Option<broken::Broken>,
@@ -136,13 +139,14 @@ impl Tail {
             marks: Marks::default(),
             half: Half::Unknown,
             open: None,
+            stream: None,
             decoder: None,
             occurrences: None,
             gone: false,
             broken: None,
             decoded: None,
         };
-        if !tail.cursor.caught_up {
+        if !tail.cursor.caught_up || tail.cursor.offset == 0 {
             tail.start_over();
         }
         tail
@@ -175,7 +179,7 @@ impl Tail {
     /// Whether a first pass is under way, which would have to start over if this were dropped.
     #[must_use]
     pub fn is_passing(&self) -> bool {
-        self.occurrences.is_some() && self.cursor.offset > 0
+        !self.cursor.caught_up && self.cursor.offset > 0
     }
 
     /// Whether the file was gone at the last look.
@@ -191,6 +195,7 @@ impl Tail {
     pub fn read(&mut self, reader: &mut TailReader, now: Now) -> Result<TailRead, TailError> {
         match self.spec.format {
             FileFormat::Lines => self.read_lines(reader, now),
+            FileFormat::Compressed => self.read_compressed(reader, now),
             FileFormat::Whole => self.read_whole(reader, now),
             FileFormat::Rows(table) => self.read_rows(table, reader, now),
         }
@@ -314,14 +319,11 @@ impl Tail {
         self.cursor.caught_up |= at_end;
     }
 
-    /// Numbers the events of a first pass, and takes over what the decoder knows.
+    /// Numbers the events of a generation that is read from its start, and takes over what the decoder knows.
     fn emit(&mut self, out: Decoded) -> Vec<NewEvent> {
         let Decoded { mut events, issues, .. } = out;
         if let Some(seen) = &mut self.occurrences {
             seen.number(&mut events);
-        }
-        if self.cursor.caught_up {
-            self.occurrences = None;
         }
         self.cursor.issues += issues;
         if let Some(decoder) = &self.decoder {
@@ -384,6 +386,7 @@ impl Tail {
     fn fail(&mut self, source: io::Error) -> TailError {
         let error = self.io(source);
         self.open = None;
+        self.stream = None;
         self.decoder = None;
         self.half = Half::Unknown;
         if !self.cursor.caught_up {

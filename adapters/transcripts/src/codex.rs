@@ -103,7 +103,14 @@ pub fn recognize(relative: &Path) -> bool {
         ["archived_sessions", .., name] => name,
         _ => return false,
     };
-    name.starts_with("rollout-") && name.ends_with(".jsonl")
+    name.starts_with("rollout-") && (name.ends_with(".jsonl") || is_compressed(name))
+}
+
+/// Whether a file of this name is compressed: since 0.137 Codex packs rollouts that rested for a week (openai/codex,
+/// `rollout/src/compression.rs`, read).
+#[must_use]
+pub fn is_compressed(name: &str) -> bool {
+    name.ends_with(".jsonl.zst")
 }
 
 /// The thread a rollout belongs to, from its name
@@ -114,6 +121,7 @@ pub fn session_hint(path: &Path) -> Option<String> {
     const TIME: usize = 20;
     const UUID: usize = 36;
     let name = path.file_name()?.to_str()?;
+    let name = name.strip_suffix(".zst").unwrap_or(name);
     let ids = name.strip_prefix("rollout-")?.strip_suffix(".jsonl")?.get(TIME..)?;
     let thread = ids.get(..UUID)?;
     let rest = &ids[UUID..];

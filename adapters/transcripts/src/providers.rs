@@ -106,8 +106,12 @@ struct Codex;
 
 impl Recognize for Codex {
     fn file(&self, relative: &Path) -> Option<FileSpec> {
-        codex::recognize(relative)
-            .then(|| lines(|path, state| Box::new(CodexDecoder::new(&path.to_string_lossy(), state))))
+        if !codex::recognize(relative) {
+            return None;
+        }
+        let spec = lines(|path, state| Box::new(CodexDecoder::new(&path.to_string_lossy(), state)));
+        let is_compressed = relative.to_str().is_some_and(codex::is_compressed);
+        Some(if is_compressed { FileSpec { format: FileFormat::Compressed, ..spec } } else { spec })
     }
 
     fn enter(&self, relative: &Path) -> bool {

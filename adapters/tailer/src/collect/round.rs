@@ -244,6 +244,8 @@ impl Collector {
         let much = match format {
             FileFormat::Lines => first || backlog > self.config.limits.batch_bytes,
             FileFormat::Rows(_) => first,
+            // How much is in it shows when it is decoded.
+            FileFormat::Compressed => true,
             FileFormat::Whole => false,
         };
         let queued = much && stat.is_some();

@@ -229,7 +229,9 @@ impl Collector {
         match self.files.get_mut(id).map(|file| file.spec.format) {
             // What the listing says of it leaves out its log.
             Some(FileFormat::Rows(_)) => self.check(id, now),
-            Some(FileFormat::Lines | FileFormat::Whole) | None => self.check_stat(id, stat(), now),
+            Some(FileFormat::Lines | FileFormat::Compressed | FileFormat::Whole) | None => {
+                self.check_stat(id, stat(), now)
+            }
         }
     }
 

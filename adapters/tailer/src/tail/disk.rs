@@ -228,7 +228,7 @@ pub(crate) fn stat_file(place: &RootedPath, format: FileFormat) -> io::Result<Op
     let stat = stat_path(place.path())?;
     match (stat, format) {
         (Some(stat), FileFormat::Rows(_)) => Ok(Some(with_log(stat, stat_path(place.write_ahead_log().path())?))),
-        (stat, FileFormat::Lines | FileFormat::Whole | FileFormat::Rows(_)) => Ok(stat),
+        (stat, FileFormat::Lines | FileFormat::Compressed | FileFormat::Whole | FileFormat::Rows(_)) => Ok(stat),
     }
 }
 

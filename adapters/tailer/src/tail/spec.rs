@@ -11,6 +11,8 @@ use crate::decode::Decoder;
 pub enum FileFormat {
     /// Lines are appended.
     Lines,
+    /// It holds lines, is compressed as a whole with zstd, and does not grow.
+    Compressed,
     /// It is one record and rewritten whole.
     Whole,
     /// It is an SQLite database, and rows are appended to one of its tables.
@@ -33,7 +35,8 @@ impl FileFormat {
     pub(crate) fn lag(self, size: u64, offset: u64) -> u64 {
         match self {
             Self::Lines | Self::Whole => size.saturating_sub(offset),
-            Self::Rows(_) => 0,
+            // What a compressed file holds beyond the decoded bytes is not known either.
+            Self::Compressed | Self::Rows(_) => 0,
         }
     }
 }

@@ -396,6 +396,83 @@ fn tail_records_without_ids_are_counted_once_each() {
     assert!(case.look().is_empty());
 }
 
+/// The ways in which a file gets new content under its name, in steps that may each be seen.
+fn rewritten_in_steps(case: &mut Case, treatment: &str, content: &str, look: bool) {
+    let seen = |case: &mut Case| {
+        if look {
+            case.look();
+        }
+    };
+    match treatment {
+        "emptied" => case.write(""),
+        "removed" => fs::remove_file(case.path()).unwrap(),
+        "replaced" => {
+            fs::remove_file(case.path()).unwrap();
+            case.write("");
+        }
+        other => unreachable!("{other}"),
+    }
+    seen(case);
+    // Cut anywhere, also within a line.
+    for piece in content.as_bytes().chunks(11) {
+        case.append(piece);
+        seen(case);
+    }
+}
+
+#[test]
+fn tail_t9_records_without_ids_are_not_doubled_by_a_file_that_is_written_again_in_steps() {
+    let first = plain("a").repeat(3) + &plain("b") + &plain("a");
+    let longer = first.clone() + &plain("c") + &plain("a");
+    for treatment in ["emptied", "removed", "replaced"] {
+        for look in [false, true] {
+            for restart in [false, true] {
+                let name = format!("{treatment}, look {look}, restart {restart}");
+                let mut case = case();
+                case.write(&first);
+                case.look();
+                if restart {
+                    case.restart();
+                }
+                rewritten_in_steps(&mut case, treatment, &longer, look);
+                case.look();
+                let records = case.ingest.order.iter().filter(|record| *record != "removed");
+                assert_eq!(records.collect::<Vec<_>>(), ["a", "a", "a", "b", "a", "c", "a"], "{name}");
+                case.append(plain("a"));
+                assert_eq!(case.look(), ["a"], "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tail_t9_a_restart_while_a_file_is_empty_doubles_nothing() {
+    let mut case = case();
+    case.write(plain("a").repeat(3));
+    case.look();
+    case.write("");
+    case.look();
+    case.restart();
+    case.append(plain("a").repeat(4));
+    assert_eq!(case.look(), ["a"]);
+}
+
+#[test]
+fn tail_t14_a_copy_that_is_read_while_it_is_written_doubles_nothing() {
+    let mut case = case();
+    let content = plain("a").repeat(3) + &plain("b");
+    case.write(&content);
+    case.look();
+    // The same records under another name: another file, of which nothing is known.
+    fs::remove_file(case.path()).unwrap();
+    case.tail = Tail::new(case.tail.place().clone(), Provider::Unknown, LINES, None);
+    for piece in content.as_bytes().chunks(7) {
+        case.append(piece);
+        case.look();
+    }
+    assert_eq!(case.ingest.order(), ["a", "a", "a", "b"]);
+}
+
 #[test]
 fn tail_t15_nothing_but_our_own_regular_files() {
     let mut case = case();
@@ -544,4 +621,80 @@ fn tail_whole_files_are_read_whole_and_waited_for() {
     step(&mut case, 1.0).unwrap();
     assert_eq!(case.ingest.order(), ["one", "two", "three", "removed", "four"]);
     assert_eq!(case.tail.cursor().decoder_state.as_deref(), Some("1"), "a new decoder");
+}
+
+/// Compresses as one frame or several.
+fn packed(parts: &[&str]) -> Vec<u8> {
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+    parts.iter().flat_map(|part| compress_to_vec(part.as_bytes(), CompressionLevel::Fastest)).collect()
+}
+
+const COMPRESSED: FileSpec = FileSpec { format: FileFormat::Compressed, ..LINES };
+
+#[test]
+fn a_compressed_file_is_read_like_its_lines_and_again_only_after_a_change() {
+    let limits = ReadLimits { batch_bytes: 40, ..ReadLimits::default() };
+    let mut case = case_of(COMPRESSED, limits);
+    let content: String = (0..50).map(|n| note(n, &format!("v{n}"))).collect::<String>() + &plain("a").repeat(2);
+    case.write(packed(&[&content]));
+    let mut expected: Vec<String> = (0..50).map(|n| format!("v{n}")).collect();
+    expected.extend(["a".to_owned(), "a".to_owned()]);
+    assert_eq!(case.look(), expected);
+    assert_eq!((case.generation(), case.tail.cursor().offset), (1, content.len() as u64));
+    assert!(case.tail.cursor().caught_up);
+    for restart in [false, true] {
+        if restart {
+            case.restart();
+        }
+        assert!(case.look().is_empty());
+        assert_eq!((case.generation(), case.ingest.repeats), (1, 0), "it is not decoded again");
+    }
+    // Packed anew with more in it, in two frames.
+    case.write(packed(&[&content, &plain("a")]));
+    assert_eq!(case.look(), ["a"]);
+    assert_eq!(case.generation(), 2);
+}
+
+#[test]
+fn a_compressed_file_and_the_same_lines_in_the_clear_are_the_same_records() {
+    let content: String = (0..20).map(|n| note(n, &format!("v{n}"))).collect::<String>() + &plain("a").repeat(3);
+    let mut case = case();
+    case.write(&content);
+    assert_eq!(case.look().len(), 23);
+    case.spec = COMPRESSED;
+    case.tail = Tail::new(case.tail.place().clone(), Provider::Unknown, COMPRESSED, None);
+    case.write(packed(&[&content]));
+    assert!(case.look().is_empty());
+}
+
+#[test]
+fn a_compressed_file_that_was_not_written_to_its_end_is_reported_and_read_once_it_is() {
+    let content: String = (0..2_000).map(|n| note(n, &format!("value {n}"))).collect();
+    let whole = packed(&[&content]);
+    let mut case = case_of(COMPRESSED, ReadLimits::default());
+    case.write(&whole[..whole.len() / 2]);
+    let error = loop {
+        match case.try_look() {
+            Ok(look) => assert!(look.more || !case.tail.cursor().caught_up),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("cannot decompress it behind byte"), "{error}");
+    assert!(case.try_look().is_ok(), "it is looked at again only after a change");
+    case.write(&whole);
+    case.look();
+    assert_eq!(case.ingest.order.len(), 2_000);
+    // Nothing compressed at all.
+    case.write("{}\n");
+    assert!(case.try_look().unwrap_err().to_string().contains("cannot decompress it behind byte 0"));
+}
+
+#[test]
+fn a_line_above_the_limit_of_a_compressed_file_becomes_a_stub() {
+    let limits = ReadLimits { line_bytes: 100, ..ReadLimits::default() };
+    let mut case = case_of(COMPRESSED, limits);
+    case.write(packed(&[&(note(1, "one") + &note(2, &"x".repeat(3_000_000)) + &note(3, "three"))]));
+    let seen = case.look();
+    assert_eq!(seen.len(), 3, "{seen:?}");
+    assert_eq!((seen[0].as_str(), seen[2].as_str()), ("one", "three"));
 }
