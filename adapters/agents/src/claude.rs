@@ -63,7 +63,12 @@ pub static CLAUDE: Agent = Agent {
             on_by_default: None,
             events: EVENTS,
         },
-        payload: HookPayload { shell_tools: &["Bash"], shell_details: None, keyed_requests: true },
+        payload: HookPayload {
+            shell_tools: &["Bash"],
+            shell_switches: &["dangerouslyDisableSandbox", "run_in_background"],
+            shell_details: None,
+            keyed_requests: true,
+        },
         answers: HookAnswers {
             asking_event: "PermissionRequest",
             allowance: true,

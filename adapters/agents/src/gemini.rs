@@ -55,6 +55,7 @@ pub static GEMINI: Agent = Agent {
         },
         payload: HookPayload {
             shell_tools: &["run_shell_command"],
+            shell_switches: &["is_background"],
             shell_details: Some("exec"),
             // It asks for one thing at a time, and names it otherwise when it is done.
             keyed_requests: false,

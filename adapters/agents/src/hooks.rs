@@ -106,6 +106,8 @@ pub struct HookEvent {
 pub struct HookPayload {
     /// The tools that run a command line.
     pub shell_tools: &'static [&'static str],
+    /// The boolean inputs of these tools that request nothing beyond the command while they are `false`.
+    pub shell_switches: &'static [&'static str],
     /// The type by which the details of a notification name a command; `None` where there are no details.
     pub shell_details: Option<&'static str>,
     /// Whether the result of a tool names it as the request did, so that requests made at once are told apart.

@@ -49,7 +49,12 @@ pub static QWEN: Agent = Agent {
             on_by_default: None,
             events: EVENTS,
         },
-        payload: HookPayload { shell_tools: &["run_shell_command"], shell_details: None, keyed_requests: true },
+        payload: HookPayload {
+            shell_tools: &["run_shell_command"],
+            shell_switches: &["is_background"],
+            shell_details: None,
+            keyed_requests: true,
+        },
         answers: HookAnswers {
             asking_event: "PermissionRequest",
             // Tried: a command that was allowed ran, one that was denied did not, and the model was told why.

@@ -32,6 +32,7 @@ use agents::{
     agent::{Drive, Protocol},
 };
 use events::Provider;
+use hooks::delivery::permission::is_only_a_command;
 
 pub use codec::{Codec, Meaning, PermissionRequest, TurnEnd};
 
@@ -75,7 +76,7 @@ pub fn is_plain(provider: Provider, input: &str) -> bool {
         return runtime::is_plain(input);
     }
     drive(provider).is_some_and(|drive| match drive.protocol {
-        Protocol::StreamJson => stream_json::is_plain(input),
+        Protocol::StreamJson => is_only_a_command(provider, input),
         Protocol::AppServer => app_server::is_plain(input),
         Protocol::Acp => acp::is_plain(input),
     })

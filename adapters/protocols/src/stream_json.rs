@@ -422,10 +422,3 @@ pub(super) fn can_express(tool: Option<&str>, input: Option<&str>, given: &Agent
         }
     }
 }
-
-/// Whether the input of the shell says nothing but the command, why, and for how long it may run.
-pub(super) fn is_plain(input: &str) -> bool {
-    const KNOWN: [&str; 3] = ["command", "description", "timeout"];
-    let input = serde_json::from_str::<Map<String, Value>>(input);
-    input.is_ok_and(|input| input.keys().all(|key| KNOWN.contains(&key.as_str())))
-}

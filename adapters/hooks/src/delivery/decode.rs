@@ -459,7 +459,7 @@ impl HookPayloadFields {
     }
 }
 
-fn payload_of(provider: Provider) -> Option<HookPayload> {
+pub(super) fn payload_of(provider: Provider) -> Option<HookPayload> {
     crate::facts::facts(provider).map(|hooks| hooks.payload)
 }
 

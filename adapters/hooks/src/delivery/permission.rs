@@ -1,8 +1,9 @@
 //! What a permission request asks for, and how much of it is stored in the event.
 
-use events::{ApprovalKind, ApprovalRequested, Dialog};
+use events::{ApprovalKind, ApprovalRequested, Dialog, Excerpt, Provider};
+use serde_json::{Map, Value};
 
-use super::Delivery;
+use super::{Delivery, decode::payload_of};
 
 /// Longest command or file name kept in a claim, characters.
 pub const SUBJECT_CHARS: usize = 400;
@@ -14,6 +15,17 @@ pub const PATHS: usize = 200;
 
 /// What a permission request asks for.
 #[derive(Debug, Default)]
+/// Whether the input of a shell tool requests nothing but to run the command: beside it stand at most its description, a
+/// time limit, and switches that are off.
+#[must_use]
+pub fn is_only_a_command(provider: Provider, input: &str) -> bool {
+    const KNOWN: [&str; 3] = ["command", "description", "timeout"];
+    let switches = payload_of(provider).map_or(&[][..], |facts| facts.shell_switches);
+    let is_off = |name: &str, value: &Value| switches.contains(&name) && *value == Value::Bool(false);
+    serde_json::from_str::<Map<String, Value>>(input)
+        .is_ok_and(|input| input.iter().all(|(name, value)| KNOWN.contains(&name.as_str()) || is_off(name, value)))
+}
+
 pub struct PermissionDetails {
     /// The kind of permission; `None` when it is not certain.
     pub about: Option<ApprovalKind>,

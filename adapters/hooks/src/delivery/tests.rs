@@ -178,6 +178,58 @@ fn what_is_asked_for() {
 
 #[test]
 fn a_request_and_its_result_have_one_key_whatever_ends_the_line() {
+#[test]
+fn a_request_is_kept_whole_or_as_an_excerpt_that_counts_its_bytes() {
+    let asked = |tool: &str, field: &str, text: &str| {
+        let payload = serde_json::json!({
+            "hook_event_name": "PermissionRequest", "session_id": "s", "cwd": "/p", "tool_name": tool,
+            "tool_input": { "file_path": "/p/run.sh", field: text },
+        });
+        let decoded = decode(&delivery(Provider::Claude, &payload.to_string()), at(5)).unwrap();
+        let asked = decoded.events.into_iter().find_map(|event| match event.payload {
+            Payload::ApprovalRequested(asked) => Some(*asked),
+            _ => None,
+        });
+        asked.unwrap()
+    };
+    for (tool, field) in [("Bash", "command"), ("Write", "content")] {
+        for filler in ["x=1\n", "é\n"] {
+            let text = format!("echo first\n{}rm -rf ~ # last", filler.repeat(50_000));
+            let whole = asked(tool, field, &text);
+            assert!(!whole.cut && whole.excerpt.is_none() && whole.input.unwrap().contains("# last"));
+
+            let text = format!("echo first\n{}rm -rf ~ # last", filler.repeat(200_000));
+            let long = asked(tool, field, &text);
+            assert!(long.cut && long.command.is_none() && long.input.is_none());
+            let excerpt = long.excerpt.unwrap();
+            assert!(excerpt.beginning.contains("echo first") && excerpt.end.contains("rm -rf ~ # last"));
+            assert!(excerpt.bytes >= text.len() as u64, "{} of {}", excerpt.bytes, text.len());
+            assert!((60_000..=65_536).contains(&excerpt.kept()), "{}", excerpt.kept());
+        }
+    }
+}
+
+#[test]
+fn only_switches_that_are_off_may_stand_beside_a_command() {
+    let is_plain = |provider, input: &str| permission::is_only_a_command(provider, input);
+    for (provider, switch) in [
+        (Provider::Qwen, "is_background"),
+        (Provider::Gemini, "is_background"),
+        (Provider::Claude, "run_in_background"),
+        (Provider::Claude, "dangerouslyDisableSandbox"),
+    ] {
+        assert!(is_plain(provider, &format!(r#"{{"command":"ls","description":"d","{switch}":false}}"#)), "{switch}");
+        for value in ["true", "null", "0", r#""false""#] {
+            assert!(!is_plain(provider, &format!(r#"{{"command":"ls","{switch}":{value}}}"#)), "{switch} {value}");
+        }
+    }
+    assert!(is_plain(Provider::Codex, r#"{"command":"ls","timeout":5}"#));
+    for more in ["is_background", "directory", "sandbox", "with_escalated_permissions"] {
+        assert!(!is_plain(Provider::Codex, &format!(r#"{{"command":"ls","{more}":false}}"#)), "{more}");
+    }
+    assert!(!is_plain(Provider::Claude, "[]") && !is_plain(Provider::Claude, ""));
+}
+
     // As recorded from Codex 0.169.0: only the result has the line end of the patch.
     let key = |event: &str, end: &str| {
         let payload = format!(

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use approver::{PermissionRequest, RequestKind, Shell, Verdict, rule_for};
 use events::{ApprovalKind, Source};
 use projections::{Approval, Session};
-use serde_json::{Map, Value};
 
-use hooks::delivery::answer::{accepts_rewrite, names_directory};
+use hooks::delivery::{
+    answer::{accepts_rewrite, names_directory},
+    permission::is_only_a_command,
+};
 use protocols as protocol;
 
 use api::approvals::{PolicyDecision, PolicyView};
@@ -90,7 +92,10 @@ impl Judge for OnPolicy {
             Some(path) => in_force.policy.decide(&request, &self.facts.also_on(path)),
             None => in_force.policy.decide(&request, &self.facts),
         };
-        if decision.verdict == Verdict::Allow && approval.kind == Some(ApprovalKind::Command) && !is_plain(approval) {
+        if decision.verdict == Verdict::Allow
+            && approval.kind == Some(ApprovalKind::Command)
+            && !is_only_for_its_command(approval)
+        {
             return Judged::ask(
                 "incomplete",
                 "the agent asks for more than to run the command; check the whole \
@@ -135,7 +140,8 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<PermissionR
         agent: approval.provider,
         kind: kind_of(approval.kind?),
         tool: approval.tool.clone(),
-        command: approval.command.clone(),
+        // Of an excerpt nothing is allowed, since the request is not exact; what it shows may be denied.
+        command: approval.command.clone().or_else(|| approval.excerpt.as_ref().map(|excerpt| excerpt.joined())),
         workspace: workspace_of(began),
         cwd,
         // Where a protocol does not tell it, the request is not exact.
@@ -149,14 +155,12 @@ fn request(approval: &Approval, session: Option<&Session>) -> Option<PermissionR
     })
 }
 
-/// Whether the input of a shell's call says nothing but the command, why, and for how long it may run.
-fn is_plain(approval: &Approval) -> bool {
+/// Whether the request is only for the command.
+pub(crate) fn is_only_for_its_command(approval: &Approval) -> bool {
     if approval.source == Source::Protocol {
         return approval.input.as_deref().is_some_and(|input| protocol::is_plain(approval.provider, input));
     }
-    const KNOWN: [&str; 3] = ["command", "description", "timeout"];
-    let input = approval.input.as_deref().and_then(|input| serde_json::from_str::<Map<String, Value>>(input).ok());
-    input.is_some_and(|input| input.keys().all(|key| KNOWN.contains(&key.as_str())))
+    approval.input.as_deref().is_some_and(|input| is_only_a_command(approval.provider, input))
 }
 
 const fn kind_of(kind: ApprovalKind) -> RequestKind {
