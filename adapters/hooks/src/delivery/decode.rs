@@ -164,6 +164,11 @@ pub fn decode(delivery: &Delivery, now: Timestamp) -> Result<DecodedDelivery, St
         payloads.push((started.into(), false));
     }
     for said in said {
+        let said = match said {
+            // A sub-agent that rests says nothing of its parent.
+            HookClaim::Rests(_) if agent.is_some() => HookClaim::Nothing,
+            said => said,
+        };
         if let Some(about) = said.asks_for() {
             payloads.push((called.request(delivery, about).into(), true));
         }
@@ -240,6 +245,8 @@ enum HookClaim {
     Works(Reason),
     /// A prompt was submitted just now.
     Begins,
+    /// The turn is over, and sub-agents that it began go on.
+    LeavesSubagents,
     /// The session is waiting, for this reason.
     Rests(Reason),
     /// The agent asks for permission; `certain` when a dialog is open already.
@@ -262,6 +269,7 @@ impl HookClaim {
             | Self::Questions { .. }
             | Self::Works(_)
             | Self::Begins
+            | Self::LeavesSubagents
             | Self::Rests(_)
             | Self::Answered
             | Self::Nothing => None,
@@ -276,6 +284,8 @@ impl HookClaim {
             Self::Works(_) if of_agent => (state(State::Running, Reason::Subagents), Confidence::Medium, None, false),
             Self::Works(reason) => (state(State::Running, reason), Confidence::Medium, None, false),
             Self::Begins => (state(State::Running, Reason::Thinking), Confidence::High, None, false),
+            // The conversation says that the turn is over, which this hook knows too.
+            Self::LeavesSubagents => (state(State::Running, Reason::Subagents), Confidence::High, None, false),
             Self::Rests(reason) => (state(State::Waiting, reason), Confidence::High, None, false),
             Self::Asks { about, certain } => {
                 (state(State::WaitingApproval, about.reason()), Confidence::High, later(certain), true)
@@ -294,6 +304,7 @@ impl HookClaim {
                 Self::Begins => Some(delivery.at.plus_ms(BEGINS_MS)),
                 Self::Works(_) if of_agent => Some(delivery.at.plus_ms(SUBAGENT_MS)),
                 Self::Works(_)
+                | Self::LeavesSubagents
                 | Self::Rests(_)
                 | Self::Asks { .. }
                 | Self::Questions { .. }
@@ -305,6 +316,7 @@ impl HookClaim {
             key: match self {
                 Self::Begins => Some(BEGINS_KEY.to_owned()),
                 Self::Works(_)
+                | Self::LeavesSubagents
                 | Self::Rests(_)
                 | Self::Asks { .. }
                 | Self::Questions { .. }
@@ -513,7 +525,7 @@ fn claude(called: &HookPayloadFields) -> Vec<HookClaim> {
         "ElicitationResult" => vec![HookClaim::Answered, HookClaim::Works(Reason::Thinking)],
         // The turn is over, and work that it began goes on.
         "Stop" if called.background_tasks.iter().filter(running).any(|t| t.r#type.as_deref() == Some("subagent")) => {
-            vec![HookClaim::Works(Reason::Subagents)]
+            vec![HookClaim::LeavesSubagents]
         }
         "Stop" if called.background_tasks.iter().any(|t| running(&t)) => vec![HookClaim::Rests(Reason::Background)],
         "Stop" => vec![HookClaim::Rests(Reason::TurnComplete)],
