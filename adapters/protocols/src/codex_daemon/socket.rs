@@ -1,15 +1,17 @@
 //! Finds the daemon's socket below a home, and connects to it.
 //!
-//! Nothing is followed: the directory and the socket are ours and no links, and the process at the
-//! other end runs as our user. No call here waits.
+//! The directory and the socket belong to our user, and so does the process at the other end. The socket may be a link, as
+//! Codex makes it (0.169.0, 0.171.0): to a socket in a directory of the temporary folder that only our user may enter. One
+//! link is followed. No call here waits.
 
 use std::{
+    ffi::{OsStr, OsString},
     io,
     os::{
         fd::{AsRawFd, OwnedFd},
-        unix::net::UnixStream,
+        unix::{ffi::OsStringExt, net::UnixStream},
     },
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use events::Timestamp;
@@ -27,6 +29,7 @@ const NAME: &str = "app-server-control.sock";
 #[derive(Debug)]
 pub(super) struct DaemonSocket {
     directory: OwnedFd,
+    name: OsString,
     /// When it was made.
     pub(super) made_at: Timestamp,
 }
@@ -34,8 +37,11 @@ pub(super) struct DaemonSocket {
 /// Why there is no connection.
 #[derive(Debug, Error)]
 pub(super) enum ConnectError {
-    /// A link, something else than a socket, or another user's.
-    #[error("{DIRECTORY}/{NAME} is a link, not a socket, or owned by another user")]
+    /// Something else than a socket, another user's, or a link into a directory that others may enter.
+    #[error(
+        "{DIRECTORY}/{NAME} is not a socket of this user, or links to a directory that other users may enter; capture does \
+         not connect to it"
+    )]
     Foreign,
     /// The system refused.
     #[error("{DIRECTORY}/{NAME}: {0}")]
@@ -53,33 +59,74 @@ impl From<Errno> for ConnectError {
 /// # Errors
 /// When what is there is not to be trusted.
 pub(super) fn find(home: &Path) -> Result<Option<DaemonSocket>, ConnectError> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = match fs::open(home.join(DIRECTORY), flags, Mode::empty()) {
-        Ok(directory) => directory,
-        Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::NOTDIR | Errno::LOOP) => return Err(ConnectError::Foreign),
-        Err(errno) => return Err(errno.into()),
-    };
-    let stat = match fs::statat(&directory, NAME, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => stat,
-        Err(Errno::NOENT) => return Ok(None),
-        Err(errno) => return Err(errno.into()),
-    };
-    let ours = rustix::process::geteuid().as_raw();
-    if FileType::from_raw_mode(stat.st_mode) != FileType::Socket
-        || stat.st_uid != ours
-        || fs::fstat(&directory)?.st_uid != ours
-    {
+    let Some(directory) = open_directory(&home.join(DIRECTORY))? else { return Ok(None) };
+    if !is_ours(&fs::fstat(&directory)?) {
         return Err(ConnectError::Foreign);
     }
-    #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the widths differ between platforms")]
-    let made_at = Timestamp::from_millisecond(
-        (stat.st_ctime as i64).saturating_mul(1_000).saturating_add(stat.st_ctime_nsec as i64 / 1_000_000),
-    );
-    Ok(Some(DaemonSocket { directory, made_at }))
+    let name = OsStr::new(NAME);
+    let Some(stat) = stat_of(&directory, name)? else { return Ok(None) };
+    if !is_ours(&stat) {
+        return Err(ConnectError::Foreign);
+    }
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Socket => Ok(Some(DaemonSocket::new(directory, name, &stat))),
+        FileType::Symlink => linked(&directory),
+        _ => Err(ConnectError::Foreign),
+    }
+}
+
+/// The socket that a link leads to, in a directory that only our user may enter.
+fn linked(directory: &OwnedFd) -> Result<Option<DaemonSocket>, ConnectError> {
+    let target = fs::readlinkat(directory, NAME, Vec::new())?.into_bytes();
+    let target = PathBuf::from(OsString::from_vec(target));
+    let (Some(parent), Some(name), true) = (target.parent(), target.file_name(), target.is_absolute()) else {
+        return Err(ConnectError::Foreign);
+    };
+    let Some(directory) = open_directory(parent)? else { return Ok(None) };
+    let about = fs::fstat(&directory)?;
+    if !is_ours(&about) || about.st_mode & 0o077 != 0 {
+        return Err(ConnectError::Foreign);
+    }
+    let Some(stat) = stat_of(&directory, name)? else { return Ok(None) };
+    if !is_ours(&stat) || FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+        return Err(ConnectError::Foreign);
+    }
+    Ok(Some(DaemonSocket::new(directory, name, &stat)))
+}
+
+/// Opens a directory that is no link; `None` when there is none.
+fn open_directory(path: &Path) -> Result<Option<OwnedFd>, ConnectError> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match fs::open(path, flags, Mode::empty()) {
+        Ok(directory) => Ok(Some(directory)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::NOTDIR | Errno::LOOP) => Err(ConnectError::Foreign),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// What is in a directory under a name, without following a link.
+fn stat_of(directory: &OwnedFd, name: &OsStr) -> Result<Option<fs::Stat>, ConnectError> {
+    match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn is_ours(stat: &fs::Stat) -> bool {
+    stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
 impl DaemonSocket {
+    fn new(directory: OwnedFd, name: &OsStr, stat: &fs::Stat) -> Self {
+        #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the widths differ between platforms")]
+        let made_at = Timestamp::from_millisecond(
+            (stat.st_ctime as i64).saturating_mul(1_000).saturating_add(stat.st_ctime_nsec as i64 / 1_000_000),
+        );
+        Self { directory, name: name.to_owned(), made_at }
+    }
+
     /// Connects.
     ///
     /// # Errors
@@ -88,11 +135,113 @@ impl DaemonSocket {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         // By the open directory: short whatever the home is called, and it cannot be exchanged.
-        let address = SocketAddrUnix::new(format!("/proc/self/fd/{}/{NAME}", self.directory.as_raw_fd()))?;
+        let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()));
+        let address = SocketAddrUnix::new(by_descriptor.join(&self.name))?;
         connect(&socket, &address)?;
         if sockopt::socket_peercred(&socket)?.uid != rustix::process::geteuid() {
             return Err(ConnectError::Foreign);
         }
         Ok(UnixStream::from(socket))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs as files,
+        os::unix::{fs::PermissionsExt, fs::symlink, net::UnixListener},
+    };
+
+    use super::*;
+
+    struct Home {
+        dir: tempfile::TempDir,
+    }
+
+    impl Home {
+        fn new() -> Self {
+            let home = Self { dir: tempfile::tempdir().unwrap() };
+            files::create_dir(home.path(DIRECTORY)).unwrap();
+            home
+        }
+
+        fn path(&self, below: &str) -> PathBuf {
+            self.dir.path().join(below)
+        }
+
+        fn socket(&self) -> PathBuf {
+            self.path(DIRECTORY).join(NAME)
+        }
+
+        /// A socket in a directory with this mode.
+        fn elsewhere(&self, mode: u32) -> (UnixListener, PathBuf) {
+            let directory = self.path("codex-daemon-0");
+            files::create_dir(&directory).unwrap();
+            files::set_permissions(&directory, files::Permissions::from_mode(mode)).unwrap();
+            let path = directory.join("4f2a");
+            (UnixListener::bind(&path).unwrap(), path)
+        }
+
+        fn find(&self) -> Result<Option<DaemonSocket>, ConnectError> {
+            find(self.dir.path())
+        }
+    }
+
+    #[test]
+    fn a_socket_and_one_link_to_a_private_directory_are_connected_to() {
+        let home = Home::new();
+        assert!(home.find().unwrap().is_none());
+        let listener = UnixListener::bind(home.socket()).unwrap();
+        home.find().unwrap().unwrap().connect().unwrap();
+        drop(listener);
+        files::remove_file(home.socket()).unwrap();
+
+        let (_listener, path) = home.elsewhere(0o700);
+        symlink(&path, home.socket()).unwrap();
+        home.find().unwrap().unwrap().connect().unwrap();
+    }
+
+    #[test]
+    fn a_link_that_leads_to_nothing_is_no_socket() {
+        let home = Home::new();
+        symlink(home.path("gone/socket"), home.socket()).unwrap();
+        assert!(home.find().unwrap().is_none());
+        let (listener, path) = home.elsewhere(0o700);
+        drop(listener);
+        files::remove_file(&path).unwrap();
+        files::remove_file(home.socket()).unwrap();
+        symlink(&path, home.socket()).unwrap();
+        assert!(home.find().unwrap().is_none());
+    }
+
+    #[test]
+    fn other_links_and_other_files_are_refused() {
+        let refused = |home: &Home| assert!(matches!(home.find(), Err(ConnectError::Foreign)));
+        // A directory that others may enter.
+        for mode in [0o755, 0o710, 0o701] {
+            let home = Home::new();
+            let (_listener, path) = home.elsewhere(mode);
+            symlink(&path, home.socket()).unwrap();
+            refused(&home);
+        }
+        // A second link, a relative one, a directory that is a link, no socket.
+        let home = Home::new();
+        let (_listener, path) = home.elsewhere(0o700);
+        let second = path.with_file_name("second");
+        symlink(&path, &second).unwrap();
+        symlink(&second, home.socket()).unwrap();
+        refused(&home);
+        for target in [PathBuf::from("../codex-daemon-0/4f2a"), home.path("linked/4f2a"), home.path("file")] {
+            files::remove_file(home.socket()).unwrap();
+            symlink(&target, home.socket()).unwrap();
+            if !home.path("linked").exists() {
+                symlink(path.parent().unwrap(), home.path("linked")).unwrap();
+                files::write(home.path("file"), "").unwrap();
+            }
+            refused(&home);
+        }
+        files::remove_file(home.socket()).unwrap();
+        files::write(home.socket(), "").unwrap();
+        refused(&home);
     }
 }
