@@ -1,25 +1,76 @@
 //! Which entry of the table a model's name means. The rules, in this order, until an entry is found:
 //!
 //! 1. Upper and lower case do not matter; of a path the last part counts (`anthropic/claude-opus-4-5`), and of it what
-//!    stands before `[`, `@` or `:` (`claude-opus-5-5[1m]`). A dot is a dash (`claude-opus-4.5`).
-//! 2. A date at the end is dropped: `-20251101`, `-2025-12-11`.
-//! 3. `-latest` at the end is dropped.
+//!    stands before `[`, `@` or `:` (`claude-opus-5-5[1m]`). Of a name of Amazon Bedrock the region and the vendor are
+//!    dropped (`us.anthropic.claude-opus-4-6-v1`). A dot is a dash (`claude-opus-4.5`).
+//! 2. The version of a Bedrock name is dropped: `-v1` at the end. So is how hard the model was told to think, which does not
+//!    change its price: `-thinking`, `-high`.
+//! 3. A date at the end is dropped: `-20251101`, `-2025-12-11`.
+//! 4. `-latest` at the end is dropped.
 //!
 //! Nothing else is guessed: a model that is new is unknown, though its name begins like an old one's.
 
+/// The vendors in names of Amazon Bedrock (its documentation of model ids, November 2026).
+const VENDORS: [&str; 10] =
+    ["amazon", "anthropic", "cohere", "deepseek", "meta", "minimax", "mistral", "moonshot", "openai", "qwen"];
+/// What says how hard a model was told to think.
+const EFFORTS: [&str; 6] = ["-thinking", "-minimal", "-low", "-medium", "-high", "-xhigh"];
+
 /// The form in which names are compared.
 pub(crate) fn key(name: &str) -> String {
+    let lower = model_part(name);
+    without_vendor(&lower).unwrap_or(&lower).replace('.', "-")
+}
+
+/// The part of a name that names the model, in lower case.
+fn model_part(name: &str) -> String {
     let name = name.rsplit('/').next().unwrap_or_default();
     let name = name.split(['[', '@', ':']).next().unwrap_or_default();
-    name.trim().to_ascii_lowercase().replace('.', "-")
+    name.trim().to_ascii_lowercase()
 }
 
 /// The names under which a model may stand in the table, the surest first.
 pub(crate) fn candidates(name: &str) -> impl Iterator<Item = String> {
     let whole = key(name);
-    let undated = without_date(&whole).to_owned();
-    let bare = undated.strip_suffix("-latest").unwrap_or(&undated).to_owned();
-    [whole, undated, bare].into_iter()
+    let is_bedrock = without_vendor(&model_part(name)).is_some();
+    let unversioned = if is_bedrock { without_version(&whole) } else { &whole };
+    let plain = without_effort(unversioned);
+    let undated = without_date(plain);
+    let bare = undated.strip_suffix("-latest").unwrap_or(undated);
+    [without_date(&whole), plain, undated, bare]
+        .map(str::to_owned)
+        .into_iter()
+        .fold(vec![whole], |mut names, name| {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+            names
+        })
+        .into_iter()
+}
+
+/// A Bedrock name without the region and the vendor that stand before it, `eu.anthropic.` or `anthropic.`; `None` when it is
+/// no Bedrock name.
+fn without_vendor(name: &str) -> Option<&str> {
+    let mut parts = name.splitn(3, '.');
+    let (first, second, third) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+    let is_vendor = |part: &str| VENDORS.contains(&part);
+    match (second, third) {
+        (Some(second), Some(_)) if is_vendor(second) => name.get(first.len() + second.len() + 2..),
+        (Some(_), _) if is_vendor(first) => name.get(first.len() + 1..),
+        _ => None,
+    }
+}
+
+fn without_version(name: &str) -> &str {
+    let version = name
+        .rsplit_once("-v")
+        .filter(|(_, number)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+    version.map_or(name, |(rest, _)| rest)
+}
+
+fn without_effort(name: &str) -> &str {
+    EFFORTS.iter().find_map(|effort| name.strip_suffix(effort)).unwrap_or(name)
 }
 
 fn without_date(name: &str) -> &str {

@@ -45,11 +45,31 @@ fn names_of_agents_mean_entries_of_the_table() {
         ("gpt-5.2-codex", "gpt-5.2"),
         ("gpt-5.4-2026-03-05", "gpt-5.4"),
         ("models/gemini-2.5-pro", "gemini-2.5-pro"),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"),
+        ("global.anthropic.claude-opus-4-6-v1", "claude-opus-4-6"),
+        ("anthropic.claude-haiku-4-5-20251001-v1:0", "claude-haiku-4-5"),
+        ("eu.anthropic.claude-sonnet-4-20250514-v1:0", "claude-sonnet-4-0"),
+        (
+            "arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "claude-sonnet-4-5",
+        ),
+        ("claude-sonnet-4-5-20250929-thinking", "claude-sonnet-4-5"),
+        ("gpt-5.2-codex-high", "gpt-5.2"),
     ] {
         let of = |name| usd(&prices, name, 20_000, CallTokens { input: 1000, output: 1000, ..CallTokens::default() });
         assert!(of(name).is_some() && of(name) == of(like), "{name}: {:?}, {like}: {:?}", of(name), of(like));
     }
-    for unknown in ["claude-opus-9", "gpt-5.2-codex-nova", "gpt-test", "", "-", "gpt-5.4-2026-03"] {
+    for unknown in [
+        "claude-opus-9",
+        "us.anthropic.claude-opus-9-v1:0",
+        "claude-opus-4-6-v1",
+        "elsewhere.claude-opus-4-6",
+        "gpt-5.2-codex-nova",
+        "gpt-test",
+        "",
+        "-",
+        "gpt-5.4-2026-03",
+    ] {
         assert_eq!(usd(&prices, unknown, 20_000, CallTokens::default()), None, "{unknown}");
     }
 }
